@@ -1,0 +1,79 @@
+/**
+ * The two test commands. `test` lints, type-checks and runs every *.test.ts; `system` runs every
+ * *.system.ts, which need Debian packages.
+ *
+ * The exit code of `bun test` alone is not believed: a file without tests, a skipped test and a
+ * `process.exit(0)` inside a test all end with 0. The JUnit file is read, and every test file must stand
+ * in it with at least one test that ran.
+ */
+import { mkdirSync, rmSync } from "node:fs";
+import { tally } from "./tally.ts";
+
+const SUITES = {
+  test: { pattern: "{server,cli,conformance}/**/*.test.ts", lint: true },
+  system: { pattern: "{server,cli,conformance}/**/*.system.ts", lint: false },
+} as const;
+
+const name = process.argv[2];
+if (name !== "test" && name !== "system") {
+  console.error("usage: bun .ci/check.ts test|system [name filter of files …]");
+  process.exit(2);
+}
+const suite = SUITES[name];
+const filters = process.argv.slice(3);
+const root = new URL("..", import.meta.url).pathname;
+const bun = process.execPath;
+
+async function run(command: string[]): Promise<number> {
+  const child = Bun.spawn(command, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  return await child.exited;
+}
+
+async function step(title: string, command: string[]): Promise<void> {
+  console.error(`— ${title}`);
+  const code = await run(command);
+  if (code !== 0) {
+    console.error(`${title} failed (exit ${code})`);
+    process.exit(1);
+  }
+}
+
+if (suite.lint && filters.length === 0) {
+  await step("biome", [bun, "node_modules/@biomejs/biome/bin/biome", "ci", "."]);
+  await step("tsc", [bun, "node_modules/typescript/bin/tsc", "-p", "."]);
+}
+
+const files = [...new Bun.Glob(suite.pattern).scanSync({ cwd: root })]
+  // conformance/suite is the kit's own front for QA; it wants a BASE_URL and is run by a test of the kit.
+  .filter((file) => !file.includes("node_modules/") && !file.startsWith("conformance/suite/"))
+  .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
+  .sort();
+if (files.length === 0) {
+  console.error(`no file matches ${suite.pattern}`);
+  process.exit(1);
+}
+
+const out = `${root}.ci/out`;
+mkdirSync(out, { recursive: true });
+const junit = `${out}/${name}.xml`;
+rmSync(junit, { force: true });
+console.error(`— bun test: ${files.length} files`);
+const exitCode = await run([
+  bun,
+  "test",
+  "--timeout=120000",
+  "--reporter=junit",
+  `--reporter-outfile=${junit}`,
+  ...files.map((file) => `./${file}`),
+]);
+
+const counts = await tally(junit);
+const silent = files.filter((file) => !counts.files.has(file));
+for (const file of silent) console.error(`${file}: ran no test`);
+if (counts.skipped > 0) console.error(`${counts.skipped} tests were skipped: none may be`);
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+process.exit(
+  exitCode === 0 && counts.failed === 0 && counts.skipped === 0 && silent.length === 0 && counts.passed > 0
+    ? 0
+    : 1,
+);
