@@ -11,6 +11,7 @@ import {
 } from "../fault.ts";
 import { setHeader } from "../http-socket.ts";
 import { isWrite, soundSeams } from "../seams.ts";
+import { CREDENTIALS } from "../service.ts";
 
 /** Lets a forbidden field through the policy and puts something in place of its value. */
 function hiding(instead: (member: string) => Record<string, unknown>): Plant {
@@ -250,5 +251,59 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
         },
       };
     },
+  },
+  {
+    id: "limited-caller-has-own-tag",
+    rule: "AUT-06",
+    cause: /tag/i,
+    does: "derives the tag of a limited caller from what it may see",
+    plant: deciding("shownTag", (sound, ran) => (customer, fields, caller, request) => {
+      if (caller !== "limited") return sound(customer, fields, caller, request);
+      ran();
+      return customer.tag.replace(/"$/, '.r"');
+    }),
+  },
+  {
+    id: "limited-caller-locked-out",
+    rule: "AUT-06",
+    cause: /403/,
+    does: "refuses a limited caller every field because one is forbidden",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        if (service.caller(request) !== "limited" || !isRead(request) || !/fields=/.test(request.query))
+          return await next(request);
+        ran();
+        return service.refuse(403, "forbidden");
+      },
+    }),
+  },
+  {
+    id: "unknown-field-404-to-other-tenant",
+    rule: "AUT-11",
+    cause: /404/,
+    does: "looks another tenant's customer up before it looks at the field names",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        const reply = await next(request);
+        if (!isRead(request) || reply.status !== 400 || service.caller(request) !== "other") return reply;
+        ran();
+        return service.refuse(404, "not-found");
+      },
+    }),
+  },
+  {
+    id: "anonymous-reads",
+    rule: "AUT-12",
+    cause: /credential|anonymous/i,
+    does: "takes a request without credentials for the first tenant's",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        if (!isRead(request) || service.caller(request) !== undefined) return await next(request);
+        ran();
+        const { header, scheme } = service.deployment.credential;
+        const headers = request.headers.filter(([name]) => name.toLowerCase() !== header.toLowerCase());
+        return await next({ ...request, headers: [...headers, [header, scheme + CREDENTIALS.main]] });
+      },
+    }),
   },
 ];

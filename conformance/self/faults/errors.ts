@@ -1,5 +1,6 @@
 /** PRB: what refusals look like (7). Problem documents are optional, so a fault needs one that is there and wrong. */
 import { type Fault, isCustomer, replying, withBody } from "../fault.ts";
+import { headerLines } from "../http-socket.ts";
 import { isWrite } from "../seams.ts";
 
 const refused = (status: number) => (reply: { status: number }, request: Parameters<typeof isWrite>[0]) =>
@@ -120,6 +121,17 @@ export const ERROR_FAULTS: Fault[] = [
     plant: replying(
       (reply, request) => isCustomer(request) && request.method === "GET" && reply.status === 200,
       (reply) => ({ ...reply, body: String(reply.body).replaceAll('"', "'") }),
+    ),
+  },
+  {
+    id: "odd-if-match-500",
+    rule: "PRB-05",
+    cause: /500/,
+    does: "throws where If-Match is no well-formed entity-tag",
+    plant: replying(
+      (reply, request) =>
+        refused(412)(reply, request) && !/^ *"[^"]*" *$/.test(headerLines(request, "if-match").join(",")),
+      () => ({ status: 500, headers: [], body: "" }),
     ),
   },
 ];

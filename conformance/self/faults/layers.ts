@@ -148,4 +148,36 @@ export const LAYER_FAULTS: Fault[] = [
       () => via({ status: 405, headers: [["Allow", "GET, POST, PUT"]], body: "" }),
     ),
   },
+  {
+    id: "gzip-client-cannot-write",
+    rule: "ENV-02",
+    cause: /412|gzip/i,
+    does: "suffixes If-Match on the way in for clients that accept gzip, as mod_deflate's counterpart does, and nothing on the way out",
+    plant: requesting(
+      (request) => isWrite(request) && acceptsGzip(request) && headerLines(request, "if-match").length === 1,
+      (request) => withIfMatch(request, headerLines(request, "if-match")[0]?.replace(/" *$/, '-gzip"')),
+    ),
+  },
+  {
+    id: "gzip-weakens-412",
+    rule: "ENV-03",
+    cause: /weak/i,
+    does: "compresses refusals only, and weakens their tag",
+    plant: replying(
+      (reply, request) => isWrite(request) && reply.status === 412 && acceptsGzip(request),
+      (reply) => compressed(reply, `W/${getHeader(reply, "etag")}`),
+    ),
+  },
+  ...(["public, max-age=60", "s-maxage=300, must-revalidate", "public"] as const).map(
+    (value, n): Fault => ({
+      id: `cache-control-public-${n + 1}`,
+      rule: "ENV-05",
+      cause: /public|s-maxage|shared|fresh/i,
+      does: `lets shared caches keep customers: Cache-Control: ${value} without Vary`,
+      plant: replying(
+        (reply, request) => isRead(request) && reply.status === 200,
+        (reply) => setHeader(setHeader(reply, "Vary", undefined), "Cache-Control", value),
+      ),
+    }),
+  ),
 ];

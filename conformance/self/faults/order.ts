@@ -1,5 +1,5 @@
 /** ORD: which check answers first (4.1.5, 4.2), and what a missing customer is. */
-import { customerOf, deciding, type Fault, isCustomer, isRead, replying } from "../fault.ts";
+import { customerOf, deciding, type Fault, isCustomer, isRead, replying, withIfMatch } from "../fault.ts";
 import { headerLines } from "../http-socket.ts";
 import { isWrite } from "../seams.ts";
 
@@ -126,6 +126,96 @@ export const ORDER_FAULTS: Fault[] = [
     plant: replying(
       (reply, request) => isCustomer(request) && reply.status === 412,
       (reply) => ({ ...reply, status: 428 }),
+    ),
+  },
+  {
+    id: "blank-on-missing-404",
+    rule: "ORD-02",
+    cause: /404/,
+    does: "misses an absent If-Match first, but looks the customer up before a blank one",
+    plant: replying(
+      (reply, request, service) =>
+        isWrite(request) &&
+        reply.status === 428 &&
+        headerLines(request, "if-match").length > 0 &&
+        customerOf(request, service) === undefined,
+      (_reply, _request, service) => service.refuse(404, "not-found"),
+    ),
+  },
+  {
+    id: "star-on-missing-412",
+    rule: "ORD-04",
+    cause: /412/,
+    does: "answers If-Match: * on a customer that does not exist with 412, as RFC 9110 would",
+    plant: replying(
+      (reply, request) =>
+        request.method === "PUT" &&
+        never(reply.status) &&
+        headerLines(request, "if-match")[0]?.trim() === "*",
+      (_reply, _request, service) => service.refuse(412, "precondition-failed"),
+    ),
+  },
+  {
+    id: "put-revives-deleted",
+    rule: "ORD-05",
+    cause: /204|deleted|back/i,
+    does: "saves a PUT with the last tag over a customer that was deleted: the row is only marked",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        const customer = customerOf(request, service);
+        const tag = headerLines(request, "if-match")[0]?.trim();
+        if (request.method === "PUT" && customer?.removed === true && customer.formerTags.at(-1) === tag) {
+          ran();
+          customer.removed = false;
+          return await next(withIfMatch(request, customer.tag));
+        }
+        return await next(request);
+      },
+    }),
+  },
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-404-before-428`,
+      rule: method === "PATCH" ? "ORD-07" : "ORD-09",
+      cause: /404/,
+      does: `looks the customer of a ${method} up before it looks at If-Match`,
+      plant: replying(
+        (reply, request, service) =>
+          request.method === method && reply.status === 428 && customerOf(request, service) === undefined,
+        (_reply, _request, service) => service.refuse(404, "not-found"),
+      ),
+    }),
+  ),
+  {
+    id: "bad-body-before-if-match",
+    rule: "ORD-10",
+    also: ["ORD-11"],
+    cause: /400|428/,
+    does: "judges the body before everything else",
+    deployment: { bodyJudged: "first" },
+    plant: deciding("order", (sound, ran) => (request) => {
+      ran();
+      return sound(request);
+    }),
+  },
+  {
+    id: "bad-body-before-tag",
+    rule: "ORD-11",
+    cause: /400|412/,
+    does: "judges the body after If-Match was seen and before it is compared",
+    plant: deciding("order", (_sound, ran) => () => {
+      ran();
+      return ["if-match", "exists", "body", "current"];
+    }),
+  },
+  {
+    id: "bad-body-500",
+    rule: "ORD-13",
+    cause: /500/,
+    does: "fails on a body that it cannot parse",
+    plant: replying(
+      (reply, request) => request.method === "PUT" && reply.status === 400,
+      () => ({ status: 500, headers: [], body: "" }),
     ),
   },
 ];
