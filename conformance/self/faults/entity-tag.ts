@@ -1,13 +1,10 @@
 /** ETG: the token itself, and the reads and writes that carry it (2.4, 3, 4.1). */
 import { createHash } from "node:crypto";
 import { deciding, type Fault, isCustomer, isRead, replying } from "../fault.ts";
-import { getHeader, type Request, setHeader } from "../http-socket.ts";
+import { type Request, setHeader } from "../http-socket.ts";
 import { soundSeams } from "../seams.ts";
 
 const digest = (text: string, algorithm = "sha1") => createHash(algorithm).update(text).digest("hex");
-const _etagOf = (reply: Parameters<typeof getHeader>[0]) => getHeader(reply, "etag") ?? "";
-const _wrote = (method: string) => (reply: { status: number }, request: { method: string }) =>
-  request.method === method && reply.status < 300;
 
 export const ENTITY_TAG_FAULTS: Fault[] = [
   {
