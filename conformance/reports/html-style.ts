@@ -19,7 +19,7 @@ header.cover{border-top:.5rem solid var(--tone);background:var(--card);border-bo
 .cover.good{--tone:var(--good)}.cover.bad{--tone:var(--bad)}.cover.warn{--tone:var(--warn)}.cover.kit{--tone:var(--kit)}
 .eyebrow{color:var(--soft);font-size:.82rem;letter-spacing:.08em;text-transform:uppercase;margin:0}
 h1{font-size:clamp(1.6rem,4.5vw,2.6rem);line-height:1.15;margin:.35rem 0 .5rem;color:var(--tone);letter-spacing:-.015em}
-.headline{font-size:1.12rem;margin:0 0 1rem;max-width:60ch}
+.headline,.reason,.title{overflow-wrap:anywhere}.headline{font-size:1.12rem;margin:0 0 1rem;max-width:60ch}
 .facts{display:flex;flex-wrap:wrap;gap:.35rem 1.6rem;margin:1rem 0 0;padding:0;list-style:none;color:var(--soft);font-size:.9rem}
 .facts b{color:var(--ink);font-weight:600}
 .bar{display:flex;height:.8rem;border-radius:.4rem;overflow:hidden;gap:2px;background:var(--line);margin:.2rem 0 .7rem}
@@ -56,7 +56,7 @@ th{text-align:left;color:var(--soft);font-weight:600;font-size:.82rem;padding:.4
 td{padding:.42rem .8rem;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
 tr:last-child td{border-bottom:0}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap;overflow-wrap:normal}
-td.k{white-space:nowrap;overflow-wrap:normal}
+td.k,th.k{white-space:nowrap;overflow-wrap:normal;width:1%;min-width:6rem}td.k .chip{min-width:6.5em;text-align:center}
 h3{font-size:1rem;margin:1.3rem 0 .4rem}
 h3 small{color:var(--soft);font-weight:400}
 svg.race{display:block;width:100%;min-width:34rem;height:auto;font:11px ui-monospace,SFMono-Regular,Menlo,"DejaVu Sans Mono",monospace}

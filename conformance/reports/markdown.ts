@@ -46,7 +46,7 @@ export function markdown(report: Report): string {
   const mark = report.exitCode === 0 ? "✅" : "❌";
   return `${[
     `## ${mark} ${inline(report.headline)}`,
-    `\`${report.target.baseUrl.replaceAll("`", "")}\` · exit ${report.exitCode} · ${report.requests} requests in ${(report.durationMs / 1000).toFixed(1)} s`,
+    `<code>${inline(report.target.baseUrl)}</code> · exit ${report.exitCode} · ${report.requests} requests in ${(report.durationMs / 1000).toFixed(1)} s`,
     [
       `| ${shown.join(" | ")} |`,
       `|${shown.map(() => "---:|").join("")}`,
@@ -69,7 +69,7 @@ export function markdown(report: Report): string {
       ? []
       : [
           `### Left behind`,
-          ...report.fixtures.left.map(({ id, why }) => `- \`${id.replaceAll("`", "")}\`: ${inline(why)}`),
+          ...report.fixtures.left.map(({ id, why }) => `- <code>${inline(id)}</code>: ${inline(why)}`),
         ]),
   ].join("\n\n")}\n`;
 }

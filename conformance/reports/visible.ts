@@ -9,7 +9,7 @@ export function visible(text: string): string {
   return text.replace(SHAPELESS, (character) => {
     const code = character.codePointAt(0) ?? 0;
     if (character === "\n") return character;
-    if (code < 0x20) return String.fromCharCode(0x2400 + code); // the control pictures of Unicode
+    if (character === "\t") return "\u27e8tab\u27e9"; // control pictures (U+2400 …) would be right, but few fonts have them
     return `\u27e8U+${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
   });
 }
