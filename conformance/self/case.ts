@@ -28,7 +28,13 @@ export type Verdict = {
 };
 
 /** Short races: the faults' gaps are wide, and the whole matrix has three minutes. */
-const OPTIONS: RunOptions = { ...defaultOptions, rounds: 4, connections: 6, exclusive: true, command: "conformance run --exclusive" };
+const OPTIONS: RunOptions = {
+  ...defaultOptions,
+  rounds: 4,
+  connections: 6,
+  exclusive: true,
+  command: "conformance run --exclusive",
+};
 
 export function profileFlags(server: SoundServer, deployment: Deployment, variant?: Variant): ProfileFlags {
   const without = variant?.without ?? [];
@@ -42,22 +48,29 @@ export function profileFlags(server: SoundServer, deployment: Deployment, varian
     ...(without.includes("limited") ? {} : { limitedHeader: header("limited"), limitedDenied: "email" }),
     ...(without.includes("other") ? {} : { otherTenantHeader: header("other") }),
     ...(variant?.given === true ? { customerId: server.seeded } : {}),
-    ...(without.includes("metrics") ? {} : { metricsUrl: server.metricsUrls, metricsHeader: header("metrics") }),
+    ...(without.includes("metrics")
+      ? {}
+      : { metricsUrl: server.metricsUrls, metricsHeader: header("metrics") }),
     timeout: 3000,
   };
 }
 
 function verdictOf(kind: Verdict["kind"], id: string, does: string, report: Report, ran: number): Verdict {
   const assertions = report.rules.flatMap((rule) => rule.assertions);
-  const ids = (which: "looked" | "fired") => assertions.filter((each) => each[which] > 0).map((each) => each.id);
+  const ids = (which: "looked" | "fired") =>
+    assertions.filter((each) => each[which] > 0).map((each) => each.id);
   return {
     kind,
     id,
     does,
-    complaints: report.rules.filter((rule) => rule.outcome === "kit-error").map((rule) => `${rule.id} kit-error: ${rule.reason}`),
+    complaints: report.rules
+      .filter((rule) => rule.outcome === "kit-error")
+      .map((rule) => `${rule.id} kit-error: ${rule.reason}`),
     looked: ids("looked"),
     fired: ids("fired"),
-    outcomes: Object.fromEntries(report.rules.filter((rule) => rule.outcome !== "pass").map((rule) => [rule.id, rule.outcome])),
+    outcomes: Object.fromEntries(
+      report.rules.filter((rule) => rule.outcome !== "pass").map((rule) => [rule.id, rule.outcome]),
+    ),
     exitCode: report.exitCode,
     ran,
     durationMs: report.durationMs,
@@ -76,16 +89,23 @@ function wordsOf(rule: RuleResult): string {
 export async function runFault(fault: Fault): Promise<Verdict> {
   let ran = 0;
   const deployment = { ...PLAIN, ...fault.deployment };
-  const server = await startSoundServer(deployment, fault.plant(() => (ran += 1)));
+  const server = await startSoundServer(
+    deployment,
+    fault.plant(() => (ran += 1)),
+  );
   try {
     const report = await runKit(readProfile(profileFlags(server, deployment), {}), OPTIONS);
     const verdict = verdictOf("fault", fault.id, fault.does, report, ran);
     const named = report.rules.find((rule) => rule.id === fault.rule);
     if (ran === 0) verdict.complaints.push("void: the faulty code never ran");
     if (named === undefined || !failing(named)) {
-      verdict.complaints.push(`missed: ${fault.rule} is ${named?.outcome ?? "absent"} (${named?.reason ?? ""})`);
+      verdict.complaints.push(
+        `missed: ${fault.rule} is ${named?.outcome ?? "absent"} (${named?.reason ?? ""})`,
+      );
     } else if (!fault.cause.test(wordsOf(named))) {
-      verdict.complaints.push(`cause not stated: ${fault.rule} does not say ${fault.cause}, but: ${wordsOf(named)}`);
+      verdict.complaints.push(
+        `cause not stated: ${fault.rule} does not say ${fault.cause}, but: ${wordsOf(named)}`,
+      );
     }
     for (const rule of report.rules.filter(failing)) {
       if (rule.id === fault.rule || fault.also?.includes(rule.id)) continue;
@@ -113,7 +133,8 @@ export async function runVariant(variant: Variant): Promise<Verdict> {
         verdict.complaints.push(`${rule.outcome}: ${rule.id}: ${rule.reason}`);
       }
     }
-    if (report.fixtures.left.length > 0) verdict.complaints.push(`left behind: ${JSON.stringify(report.fixtures.left)}`);
+    if (report.fixtures.left.length > 0)
+      verdict.complaints.push(`left behind: ${JSON.stringify(report.fixtures.left)}`);
     return verdict;
   } finally {
     await server.close();
@@ -123,12 +144,18 @@ export async function runVariant(variant: Variant): Promise<Verdict> {
 export async function runTarget(target: Target): Promise<Verdict> {
   const listening = await target.start();
   try {
-    const flags = { baseUrl: `http://127.0.0.1:${listening.port}`, header: ["Authorization: Bearer t"], timeout: 400 };
+    const flags = {
+      baseUrl: `http://127.0.0.1:${listening.port}`,
+      header: ["Authorization: Bearer t"],
+      timeout: 400,
+    };
     const report = await runKit(readProfile(flags, {}), { ...OPTIONS, budget: 2000 });
     const verdict = verdictOf("target", target.id, target.does, report, 1);
     const passed = report.rules.filter((rule) => rule.outcome === "pass").map((rule) => rule.id);
-    if (passed.length > 0 && target.likeACustomer !== true) verdict.complaints.push(`passed: ${passed.join(", ")}`);
-    if (report.exitCode === 0 || report.verdict === "conforms") verdict.complaints.push(`taken for sound: exit ${report.exitCode}`);
+    if (passed.length > 0 && target.likeACustomer !== true)
+      verdict.complaints.push(`passed: ${passed.join(", ")}`);
+    if (report.exitCode === 0 || report.verdict === "conforms")
+      verdict.complaints.push(`taken for sound: exit ${report.exitCode}`);
     if (report.durationMs > 20_000) verdict.complaints.push(`took ${report.durationMs} ms`);
     return verdict;
   } finally {
