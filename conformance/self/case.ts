@@ -86,7 +86,7 @@ function wordsOf(rule: RuleResult): string {
   return [rule.reason, ...evidence, ...details].join("\n");
 }
 
-export async function runFault(fault: Fault): Promise<Verdict> {
+export async function runFault(fault: Fault, only: readonly string[] = []): Promise<Verdict> {
   let ran = 0;
   const deployment = { ...PLAIN, ...fault.deployment };
   const server = await startSoundServer(
@@ -94,7 +94,7 @@ export async function runFault(fault: Fault): Promise<Verdict> {
     fault.plant(() => (ran += 1)),
   );
   try {
-    const report = await runKit(readProfile(profileFlags(server, deployment), {}), OPTIONS);
+    const report = await runKit(readProfile(profileFlags(server, deployment), {}), { ...OPTIONS, only });
     const verdict = verdictOf("fault", fault.id, fault.does, report, ran);
     const named = report.rules.find((rule) => rule.id === fault.rule);
     if (ran === 0) verdict.complaints.push("void: the faulty code never ran");
@@ -117,11 +117,11 @@ export async function runFault(fault: Fault): Promise<Verdict> {
   }
 }
 
-export async function runVariant(variant: Variant): Promise<Verdict> {
+export async function runVariant(variant: Variant, only: readonly string[] = []): Promise<Verdict> {
   const deployment = { ...PLAIN, ...variant.deployment };
   const server = await startSoundServer(deployment);
   try {
-    const options = { ...OPTIONS, exclusive: !deployment.busyMetrics };
+    const options = { ...OPTIONS, only, exclusive: !deployment.busyMetrics };
     const report = await runKit(readProfile(profileFlags(server, deployment, variant), {}), options);
     const verdict = verdictOf("variant", variant.id, variant.does, report, 1);
     for (const rule of report.rules) {
@@ -141,7 +141,7 @@ export async function runVariant(variant: Variant): Promise<Verdict> {
   }
 }
 
-export async function runTarget(target: Target): Promise<Verdict> {
+export async function runTarget(target: Target, only: readonly string[] = []): Promise<Verdict> {
   const listening = await target.start();
   try {
     const flags = {
@@ -149,7 +149,7 @@ export async function runTarget(target: Target): Promise<Verdict> {
       header: ["Authorization: Bearer t"],
       timeout: 400,
     };
-    const report = await runKit(readProfile(flags, {}), { ...OPTIONS, budget: 2000 });
+    const report = await runKit(readProfile(flags, {}), { ...OPTIONS, only, budget: 2000 });
     const verdict = verdictOf("target", target.id, target.does, report, 1);
     const passed = report.rules.filter((rule) => rule.outcome === "pass").map((rule) => rule.id);
     if (passed.length > 0 && target.likeACustomer !== true)

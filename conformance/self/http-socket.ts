@@ -169,9 +169,11 @@ async function converse(socket: Socket, handler: Handler): Promise<void> {
       return content;
     });
     body.catch(() => undefined); // nobody may have asked for it
-    const reply = await handler({ ...head, body: () => body }).catch(() => undefined);
+    const reply = await handler({ ...head, body: () => body }).catch(
+      (): Reply => ({ status: 500, headers: [], body: "" }),
+    );
     const complete = (await reading) !== undefined;
-    if (reply === undefined || !complete || socket.destroyed) break;
+    if (!complete || socket.destroyed) break;
     const closing = reply.close === true || /\bclose\b/i.test(of("connection"));
     socket.write(replyBytes(reply, head.method, closing));
     if (closing) break;

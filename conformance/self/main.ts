@@ -1,6 +1,7 @@
 /**
  * `bun run conformance:self [name …]`: the kit against every faulty server, variant and target, in a thread a
- * core. Writes MUTANTS.md when everything holds; with names, runs those lines alone and writes nothing.
+ * core. Writes MUTANTS.md when everything holds; with names, or with `--only=IFM,FLD-03`, runs a part and
+ * writes nothing.
  */
 import { availableParallelism } from "node:os";
 import type { Verdict } from "./case.ts";
@@ -45,8 +46,14 @@ function share(lines: readonly Line[], done: (answer: Answer) => void): Promise<
 }
 
 const names = process.argv.slice(2).filter((each) => !each.startsWith("--"));
-const lines =
-  names.length === 0 ? LINES : LINES.filter((line) => names.some((name) => line.id.includes(name)));
+const only = process.argv
+  .find((each) => each.startsWith("--only="))
+  ?.slice("--only=".length)
+  .split(",");
+const whole = names.length === 0 && only === undefined;
+const lines = LINES.filter((line) => names.length === 0 || names.some((name) => line.id.includes(name))).map(
+  (line) => (only === undefined ? line : { ...line, only }),
+);
 if (lines.length === 0) {
   console.error(`no line of the matrix is called ${names.join(" or ")}`);
   process.exit(2);
@@ -76,7 +83,7 @@ console.log(
   `${verdicts.length} of ${lines.length} lines run in ${(tookMs / 1000).toFixed(0)} s, ${bad} not as they should be`,
 );
 let faulty = bad + crashes.length > 0 || verdicts.length < lines.length;
-if (names.length === 0) {
+if (whole) {
   const sole = soleCatches(verdicts);
   const idle = [...sole].filter(([, faults]) => faults.length === 0).map(([id]) => id);
   if (idle.length > 0)

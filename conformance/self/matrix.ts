@@ -4,7 +4,8 @@ import { FAULTS } from "./faults.ts";
 import { TARGETS } from "./targets.ts";
 import { VARIANTS } from "./variants.ts";
 
-export type Line = { kind: Verdict["kind"]; id: string };
+/** `only`: rules or families; all when absent. */
+export type Line = { kind: Verdict["kind"]; id: string; only?: string[] };
 
 export const LINES: Line[] = [
   ...TARGETS.map(({ id }): Line => ({ kind: "target", id })), // first: they wait more than they work
@@ -18,9 +19,11 @@ function named<T extends { id: string }>(list: readonly T[], id: string): T {
   return found;
 }
 
-export async function runLine({ kind, id }: Line): Promise<Verdict> {
-  if (kind === "fault") return await runFault(named(FAULTS, id));
-  return kind === "variant" ? await runVariant(named(VARIANTS, id)) : await runTarget(named(TARGETS, id));
+export async function runLine({ kind, id, only }: Line): Promise<Verdict> {
+  if (kind === "fault") return await runFault(named(FAULTS, id), only);
+  return kind === "variant"
+    ? await runVariant(named(VARIANTS, id), only)
+    : await runTarget(named(TARGETS, id), only);
 }
 
 /** Runs lines, at most `atOnce` together, in the order given; `done` hears of each as it ends. */

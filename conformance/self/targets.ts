@@ -24,6 +24,11 @@ function answering(id: string, does: string, reply: Reply | ((request: Request) 
   };
 }
 
+const likeACustomer = (...target: Parameters<typeof answering>): Target => ({
+  ...answering(...target),
+  likeACustomer: true,
+});
+
 function onSocket(id: string, does: string, onConnection: (socket: Socket) => void): Target {
   return { id, does, start: () => listenRaw(onConnection) };
 }
@@ -124,12 +129,12 @@ export const TARGETS: Target[] = [
     headers: [HTML],
     body: "<html><body><h1>Not Found</h1></body></html>",
   }),
-  answering("mock", "answers everything with one customer and one tag, as a mock does", {
+  likeACustomer("mock", "answers everything with one customer and one tag, as a mock does", {
     status: 200,
     headers: [["ETag", '"1"'], JSON_TYPE, ["Location", `/customers/${ID}`]],
     body: CUSTOMER,
   }),
-  answering("other-resource", "serves orders, not customers", (request) =>
+  likeACustomer("other-resource", "serves orders, not customers", (request) =>
     request.method === "POST"
       ? { status: 201, headers: [JSON_TYPE, ["Location", "/orders/7"]], body: '{"orderNumber":7,"lines":[]}' }
       : {
@@ -138,7 +143,7 @@ export const TARGETS: Target[] = [
           body: '{"orderNumber":7,"lines":[]}',
         },
   ),
-  answering("body-back", "answers with the body that was sent, as request inspectors do", (request) => ({
+  likeACustomer("body-back", "answers with the body that was sent, as request inspectors do", (request) => ({
     status: 200,
     headers: [JSON_TYPE, ["ETag", `"${request.path.length}"`]],
     body: JSON.stringify({

@@ -139,16 +139,6 @@ export const LAYER_FAULTS: Fault[] = [
     ),
   },
   {
-    id: "gateway-blocks-patch-delete",
-    rule: "IFM-30",
-    cause: /405/,
-    does: "stands behind a gateway that allows GET, POST and PUT only",
-    plant: replying(
-      (_reply, request) => /PATCH|DELETE/.test(request.method),
-      () => via({ status: 405, headers: [["Allow", "GET, POST, PUT"]], body: "" }),
-    ),
-  },
-  {
     id: "gzip-client-cannot-write",
     rule: "ENV-02",
     cause: /412|gzip/i,

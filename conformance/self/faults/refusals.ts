@@ -137,10 +137,11 @@ export const REFUSAL_FAULTS: Fault[] = [
     id: "empty-if-match-applied",
     rule: "IFM-05",
     cause: /empty/i,
-    does: "takes an empty If-Match for consent: if (header === undefined) refuse",
+    does: "takes an If-Match without text for consent: if (header === undefined) refuse",
     plant: requesting(
       (request, service) =>
-        headerLines(request, "if-match")[0] === "" && customerOf(request, service) !== undefined,
+        headerLines(request, "if-match")[0]?.replaceAll(" ", "") === "" &&
+        customerOf(request, service) !== undefined,
       (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
     ),
   },
@@ -148,10 +149,10 @@ export const REFUSAL_FAULTS: Fault[] = [
     id: "blank-if-match-applied",
     rule: "IFM-06",
     cause: /blank/i,
-    does: "takes an If-Match of blanks for consent",
+    does: "takes an If-Match with a tab in it for consent: its trim knows spaces alone",
     plant: requesting(
       (request, service) =>
-        /^[ \t]+$/.test(headerLines(request, "if-match")[0] ?? "") &&
+        /^[ \t]*\t[ \t]*$/.test(headerLines(request, "if-match")[0] ?? "") &&
         customerOf(request, service) !== undefined,
       (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
     ),
