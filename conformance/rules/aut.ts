@@ -97,7 +97,7 @@ export const aut = [
   {
     id: "AUT-11",
     title: "Unknown fields are refused to every caller alike",
-    level: "MUST",
+    level: "SHOULD",
     section: "4.1 rule 5",
     rule: "400 before any data is read, so also for another tenant's customer.",
     impact: "The answer tells a stranger whether the customer exists.",
