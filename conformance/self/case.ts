@@ -83,7 +83,8 @@ const failing = (rule: RuleResult): boolean => rule.outcome === "violation" || r
 function wordsOf(rule: RuleResult): string {
   const evidence = rule.evidence.flatMap(({ probe, odd, came }) => [probe, odd ?? "", came]);
   const details = rule.assertions.filter((each) => each.fired > 0).map((each) => each.detail ?? "");
-  return [rule.reason, ...evidence, ...details].join("\n");
+  const layer = rule.layer === null ? [] : [rule.layer.name];
+  return [rule.reason, ...evidence, ...details, ...layer].join("\n");
 }
 
 export async function runFault(fault: Fault, only: readonly string[] = []): Promise<Verdict> {
@@ -124,14 +125,15 @@ export async function runVariant(variant: Variant, only: readonly string[] = [])
     const options = { ...OPTIONS, only, exclusive: !deployment.busyMetrics };
     const report = await runKit(readProfile(profileFlags(server, deployment, variant), {}), options);
     const verdict = verdictOf("variant", variant.id, variant.does, report, 1);
-    for (const rule of report.rules) {
-      if (rule.outcome === "violation" || (rule.outcome === "warning" && !variant.warns?.includes(rule.id))) {
-        verdict.complaints.push(`false ${rule.outcome}: ${rule.id}: ${wordsOf(rule)}`);
-      }
-      const unrun = rule.outcome === "could-not-run" || rule.outcome === "inconclusive";
-      if (unrun && variant.given !== true && variant.without === undefined) {
-        verdict.complaints.push(`${rule.outcome}: ${rule.id}: ${rule.reason}`);
-      }
+    for (const rule of report.rules.filter(failing)) {
+      if (rule.outcome === "warning" && variant.warns?.includes(rule.id)) continue;
+      verdict.complaints.push(`false ${rule.outcome}: ${rule.id}: ${wordsOf(rule)}`);
+    }
+    const unrun = report.rules.filter(
+      ({ outcome }) => outcome === "could-not-run" || outcome === "inconclusive",
+    );
+    if (unrun.length > 0 && variant.given !== true && variant.without === undefined) {
+      verdict.complaints.push(`not run: ${unrun.map(({ id }) => id).join(" ")}: ${unrun[0]?.reason}`);
     }
     if (report.fixtures.left.length > 0)
       verdict.complaints.push(`left behind: ${JSON.stringify(report.fixtures.left)}`);

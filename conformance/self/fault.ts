@@ -20,8 +20,8 @@ export type Fault = {
   id: string;
   /** The rule that must catch it; its family is the fault's. */
   rule: string;
-  /** Rules that the same wrong reply breaks as well; any further rule that fires is a false alarm. */
-  also?: string[];
+  /** Filled from consequences.ts. */
+  also?: readonly string[];
   /** What QA must read in the finding: all of it, in any case. */
   cause: RegExp;
   /** What the service does, in one line. */
@@ -103,4 +103,14 @@ export function withBody(reply: Reply, change: (body: Record<string, unknown>) =
 export function withIfMatch(request: Request, value: string | undefined): Request {
   const headers = request.headers.filter(([name]) => name.toLowerCase() !== "if-match");
   return { ...request, headers: value === undefined ? headers : [...headers, ["If-Match", value]] };
+}
+
+/** The members of a JSON body; none where it is no JSON object. */
+export async function membersOf(request: Request): Promise<Record<string, unknown>> {
+  try {
+    const json: unknown = JSON.parse((await request.body()).toString("utf8"));
+    return typeof json === "object" && json !== null ? (json as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
 }

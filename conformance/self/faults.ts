@@ -1,4 +1,6 @@
 /** Every fault of the self-test, in the order of the families. */
+import { CONSEQUENCES } from "./consequences.ts";
+import type { Fault } from "./fault.ts";
 import { ATOMICITY_FAULTS } from "./faults/atomicity.ts";
 import { AUTHORIZATION_FAULTS } from "./faults/authorization.ts";
 import { COMPARISON_FAULTS } from "./faults/comparison.ts";
@@ -13,7 +15,7 @@ import { REPRESENTATION_FAULTS } from "./faults/representation.ts";
 import { VERSION_FAULTS } from "./faults/versions.ts";
 import { WRITE_FAULTS } from "./faults/writes.ts";
 
-export const FAULTS = [
+const PLANTED: Fault[] = [
   ...ENTITY_TAG_FAULTS,
   ...VERSION_FAULTS,
   ...COMPARISON_FAULTS,
@@ -28,3 +30,8 @@ export const FAULTS = [
   ...METRICS_FAULTS,
   ...LAYER_FAULTS,
 ];
+
+export const FAULTS: readonly Fault[] = PLANTED.map((fault) => ({
+  ...fault,
+  also: CONSEQUENCES[fault.id] ?? [],
+}));

@@ -1,7 +1,7 @@
 /**
  * `bun run conformance:self [name …]`: the kit against every faulty server, variant and target, in a thread a
  * core. Writes MUTANTS.md when everything holds; with names, or with `--only=IFM,FLD-03`, runs a part and
- * writes nothing.
+ * writes nothing. `--json=FILE` keeps the verdicts.
  */
 import { availableParallelism } from "node:os";
 import type { Verdict } from "./case.ts";
@@ -11,6 +11,8 @@ import type { Answer } from "./worker.ts";
 
 /** Lines that one thread has under way: they wait for their own sockets and timers much of the time. */
 const AT_ONCE = 3;
+/** Complaints shown of one line; a run of that line alone shows them all. */
+const COMPLAINTS_MAX = 40;
 const BUDGET_MS = 180_000;
 
 function share(lines: readonly Line[], done: (answer: Answer) => void): Promise<void> {
@@ -50,6 +52,7 @@ const only = process.argv
   .find((each) => each.startsWith("--only="))
   ?.slice("--only=".length)
   .split(",");
+const json = process.argv.find((each) => each.startsWith("--json="))?.slice("--json=".length);
 const whole = names.length === 0 && only === undefined;
 const lines = LINES.filter((line) => names.length === 0 || names.some((name) => line.id.includes(name))).map(
   (line) => (only === undefined ? line : { ...line, only }),
@@ -73,7 +76,8 @@ function print({ kind, id, ran, fired, exitCode, durationMs, complaints }: Verdi
   console.log(
     `${complaints.length === 0 ? "ok  " : "FAIL"} ${kind} ${id} (ran ${ran}, exit ${exitCode}, ${Math.round(durationMs)} ms) ${fired.join(" ")}`,
   );
-  for (const complaint of complaints) console.log(`       ${complaint.replaceAll("\n", "\n         ")}`);
+  for (const complaint of complaints.slice(0, names.length > 0 ? undefined : COMPLAINTS_MAX))
+    console.log(`       ${complaint.replaceAll("\n", "\n         ")}`);
 }
 
 const tookMs = performance.now() - started;
@@ -82,6 +86,7 @@ for (const crash of crashes) console.log(`CRASH ${crash}`);
 console.log(
   `${verdicts.length} of ${lines.length} lines run in ${(tookMs / 1000).toFixed(0)} s, ${bad} not as they should be`,
 );
+if (json !== undefined) await Bun.write(json, JSON.stringify(verdicts));
 let faulty = bad + crashes.length > 0 || verdicts.length < lines.length;
 if (whole) {
   const sole = soleCatches(verdicts);

@@ -23,7 +23,12 @@ const opaque = (version: number, id: string): string =>
 export const VARIANTS: Variant[] = [
   { id: "as-sampled", does: "the samples of the specification, to the letter", deployment: {} },
   { id: "camel-case", does: "members in camelCase (2.1)", deployment: { members: CAMEL } },
-  { id: "upper-case", does: "members in capitals (2.1)", deployment: { members: UPPER } },
+  {
+    id: "upper-case",
+    does: "members in capitals (2.1)",
+    deployment: { members: UPPER },
+    profile: '[json]\nid = "ID"\nname = "NAME"\nemail = "EMAIL"\nstatus = "STATUS"\n',
+  },
   { id: "put-200", does: "PUT answers 200 with the customer (4.2)", deployment: { putAnswer: 200 } },
   {
     id: "all-200",

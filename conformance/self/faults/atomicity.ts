@@ -66,7 +66,7 @@ export const ATOMICITY_FAULTS: Fault[] = [
   {
     id: "two-winners-one-tag",
     rule: "ATM-01",
-    cause: /same tag|twice|two|fork/i,
+    cause: /same tag|twice|with the tag|fork/i,
     does: "computes the next version from the one it read, so that two winners share a tag",
     plant: (ran) => (service) => {
       let read = 0;

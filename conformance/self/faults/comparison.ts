@@ -74,14 +74,14 @@ const TAKEN: [
     "takes-prefix-of-header",
     "IFM-15",
     "asks whether the header begins with the tag",
-    /suffix|after|longer|trailing|append/i,
+    /added|suffix|after|longer/i,
     (sent, { tag }) => sent.startsWith(tag) && !sent.includes(","),
   ],
   [
     "takes-longer-token",
     "IFM-15",
     "asks whether the sent token begins with the current one",
-    /suffix|longer|append/i,
+    /added|suffix|longer|append/i,
     (sent, { tag }) => /^"[^"]*"$/.test(sent) && sent.startsWith(tag.slice(0, -1)),
   ],
   [
@@ -100,9 +100,9 @@ const TAKEN: [
   ],
   [
     "compares-first-8-characters",
-    "IFM-15",
+    "IFM-03",
     "keeps eight characters of a token in its column",
-    /last|suffix|character|longer|stale|former/i,
+    /previous|stale/i,
     (sent, { tag }) => sent.slice(0, 9) === tag.slice(0, 9),
   ],
   [
@@ -173,7 +173,7 @@ export const COMPARISON_FAULTS: Fault[] = [
   {
     id: "tabs-are-not-blank",
     rule: "IFM-06",
-    cause: /tab/i,
+    cause: /tab|\u2409|U\+0009/i,
     does: "cuts spaces but not tabs, so that an If-Match of tabs counts as present",
     plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
       if (!/\t/.test(lines.join(""))) return sound(lines, request);
@@ -231,7 +231,7 @@ export const COMPARISON_FAULTS: Fault[] = [
   {
     id: "old-tags-honoured",
     rule: "IFM-18",
-    cause: /stale|former|previous|old/i,
+    cause: /writes ago|former/i,
     does: "refuses the previous tag but honours older ones: only the last is kept for comparison",
     plant: accepting((sent, customer) => customer.formerTags.slice(0, -1).includes(sent)),
   },

@@ -66,7 +66,7 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
   {
     id: "etag-with-space",
     rule: "ETG-02",
-    cause: /blank|space|SP|character/i,
+    cause: /\u2420|space|blank/i,
     does: "puts a date with spaces between the quotes",
     plant: (ran) => () => ({
       mint(version) {

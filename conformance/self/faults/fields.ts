@@ -92,7 +92,7 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "fields-ignored",
     rule: "FLD-01",
-    cause: /not requested|unrequested|beside|more/i,
+    cause: /came as well|not requested/i,
     does: "checks the names and returns the default set",
     plant: deciding("shape", (sound, ran, service) => (customer, shown, caller, request) => {
       if (fieldsParameter(request.query).length === 0) return sound(customer, shown, caller, request);
@@ -120,7 +120,7 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "unrequested-empty",
     rule: "FLD-01",
-    cause: /not requested|unrequested|beside|more/i,
+    cause: /came as well|not requested/i,
     does: "returns an empty string for every field that was not requested",
     plant: replying(projected, (reply, _request, service) =>
       withBody(reply, (body) => ({
@@ -143,7 +143,7 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "last-field-dropped",
     rule: "FLD-02",
-    cause: /missing|absent|lack|without/i,
+    cause: /did not come/i,
     does: "forgets the last of three or more names",
     plant: deciding("fieldNames", (sound, ran) => (query) => {
       const names = sound(query);
@@ -168,7 +168,7 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "field-names-case-sensitive",
     rule: "FLD-05",
-    cause: /case/i,
+    cause: /NAME|case/,
     does: "knows names in lower case alone",
     plant: deciding("known", (sound, ran) => (name, names) => {
       if (name === name.toLowerCase()) return sound(name, names);
@@ -179,7 +179,7 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "turkish-field-names",
     rule: "FLD-05",
-    cause: /case/i,
+    cause: /NAME|case/,
     does: "lower-cases names in a locale where ID becomes ıd",
     plant: deciding("known", (sound, ran) => (name, names) => {
       if (!name.includes("I")) return sound(name, names);
@@ -226,14 +226,14 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "fields-in-envelope",
     rule: "FLD-01",
-    cause: /data|object|not requested|unrequested/i,
+    cause: /data/,
     does: "wraps projected bodies in an envelope",
     plant: replying(projected, (reply) => withBody(reply, (body) => ({ data: body }))),
   },
   {
     id: "fields-as-array",
     rule: "FLD-01",
-    cause: /array|object/i,
+    cause: /array|object|did not come/i,
     does: "returns projected bodies as an array of one",
     plant: replying(projected, (reply) => withBody(reply, (body) => [body])),
   },
@@ -252,7 +252,7 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "fields-cached-by-path",
     rule: "FLD-01",
-    cause: /cache|other|earlier|different/i,
+    cause: /did not come|came as well/i,
     does: "caches representations by id, and answers the next selection from there",
     plant: (ran) => () => {
       const shelf = new Map<string, { tag: string; body: string; query: string }>();
@@ -277,7 +277,7 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "default-set-without-body",
     rule: "FLD-11",
-    cause: /empty|no field|object/i,
+    cause: /no member|empty/i,
     does: "returns an empty object when fields is absent",
     plant: replying(
       (reply, request) =>

@@ -23,7 +23,7 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "gzip-weakens-etag",
     rule: "ENV-01",
-    cause: /gzip[\s\S]*weak|weak[\s\S]*gzip/i,
+    cause: /gzip[\s\S]*(?:W\/|weak)/i,
     does: "compresses on the way and weakens the tag, as nginx does",
     plant: replying(compressible, (reply) => compressed(reply, `W/${getHeader(reply, "etag")}`)),
   },
@@ -78,8 +78,8 @@ export const LAYER_FAULTS: Fault[] = [
   },
   {
     id: "proxy-caches-reads",
-    rule: "ENV-04",
-    cause: /cache|stale|old/i,
+    rule: "IFM-01",
+    cause: /cache/i,
     does: "stands behind a cache that serves reads from before the write for a while",
     plant: (ran) => (service) => {
       const shelf = new Map<string, { reply: Reply; until: number }>();
@@ -102,7 +102,7 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "proxy-cache-forgets-query",
     rule: "FLD-01",
-    cause: /cache|other|earlier|different/i,
+    cause: /did not come|came as well/i,
     does: "stands behind a cache whose key leaves the query out",
     plant: (ran) => (service) => {
       const shelf = new Map<string, { reply: Reply; query: string; tag: string | undefined }>();
@@ -151,7 +151,7 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "gzip-weakens-412",
     rule: "ENV-03",
-    cause: /weak/i,
+    cause: /W\/|weak/,
     does: "compresses refusals only, and weakens their tag",
     plant: replying(
       (reply, request) => isWrite(request) && reply.status === 412 && acceptsGzip(request),

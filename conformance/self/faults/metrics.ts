@@ -128,7 +128,7 @@ export const METRICS_FAULTS: Fault[] = [
   counting(
     "blank-428-not-counted",
     "MET-01",
-    /blank|empty/i,
+    /rose by/,
     "counts an absent If-Match, not a blank one",
     (right, status, _method, request) =>
       status === 428 && headerLines(request, "if-match").length > 0 ? [] : right,
@@ -164,7 +164,7 @@ export const METRICS_FAULTS: Fault[] = [
   {
     id: "counters-fall",
     rule: "MET-08",
-    cause: /fell|fall|decreas|reset/i,
+    cause: /went from|fell/i,
     does: "resets the counters at every other scrape",
     plant: (ran) => () => {
       let scrapes = 0;
@@ -181,7 +181,7 @@ export const METRICS_FAULTS: Fault[] = [
   {
     id: "counters-reset-on-scrape",
     rule: "MET-08",
-    cause: /fell|fall|decreas|reset/i,
+    cause: /went from|fell/i,
     does: "reports what came since the last scrape",
     plant: (ran) => () => {
       const last = new Map<string, number>();

@@ -189,7 +189,6 @@ export const ORDER_FAULTS: Fault[] = [
   {
     id: "bad-body-before-if-match",
     rule: "ORD-10",
-    also: ["ORD-11"],
     cause: /400|428/,
     does: "judges the body before everything else",
     deployment: { bodyJudged: "first" },

@@ -1,5 +1,14 @@
 /** IFM: 428 and 412, and what they leave behind (3, 4.2, 4.3, 7). */
-import { accepting, customerOf, deciding, type Fault, replying, requesting, withIfMatch } from "../fault.ts";
+import {
+  accepting,
+  customerOf,
+  deciding,
+  type Fault,
+  membersOf,
+  replying,
+  requesting,
+  withIfMatch,
+} from "../fault.ts";
 import { headerLines, setHeader } from "../http-socket.ts";
 import { isWrite, trimBlanks } from "../seams.ts";
 
@@ -46,7 +55,7 @@ const perMethod = METHODS.flatMap((method): Fault[] => [
   {
     id: `${method.toLowerCase()}-412-but-applied`,
     rule: RULES[method].stale,
-    cause: /changed|applied/i,
+    cause: /applied|became|404/i,
     does: `answers a stale ${method} with 412 and applies it all the same`,
     plant: deciding("commit", (_sound, ran) => async ({ request, bodyRead, decide, apply }) => {
       await bodyRead();
@@ -66,7 +75,7 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "put-428-but-applied",
     rule: "IFM-04",
-    cause: /changed|applied/i,
+    cause: /applied|became|404/i,
     does: "answers a PUT without If-Match with 428 and applies it all the same",
     plant: deciding("commit", (_sound, ran) => async ({ request, bodyRead, decide, apply }) => {
       await bodyRead();
@@ -117,7 +126,7 @@ export const REFUSAL_FAULTS: Fault[] = [
       does: `answers a stale write with ${status}`,
       plant: replying(
         (reply, request) => isWrite(request) && reply.status === 412,
-        (reply) => ({ ...reply, status }),
+        (_reply, _request, service) => service.refuse(status, "refused"),
       ),
     }),
   ),
@@ -129,7 +138,7 @@ export const REFUSAL_FAULTS: Fault[] = [
       does: `answers a write without If-Match with ${status}`,
       plant: replying(
         (reply, request) => reply.status === 428 && headerLines(request, "if-match").length === 0,
-        (reply) => ({ ...reply, status }),
+        (_reply, _request, service) => service.refuse(status, "refused"),
       ),
     }),
   ),
@@ -170,7 +179,7 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "previous-tag-honoured",
     rule: "IFM-03",
-    cause: /stale|former|previous|old/i,
+    cause: /previous|stale/i,
     does: "honours the tag before the current one as well, as a grace",
     plant: accepting((sent, customer) => customer.formerTags.at(-1) === sent),
   },
@@ -204,7 +213,7 @@ export const REFUSAL_FAULTS: Fault[] = [
         const reply = await next(request);
         const customer = customerOf(request, service);
         if (request.method !== "PUT" || reply.status !== 412 || customer === undefined) return reply;
-        const body = JSON.parse((await request.body()).toString("utf8")) as Record<string, unknown>;
+        const body = await membersOf(request);
         const { name, email } = service.deployment.members;
         if (body[name] !== customer.name || body[email] !== customer.email) return reply;
         ran();

@@ -1,20 +1,20 @@
 /** FLD: what a body may hold, read or written (2.1, 2.3, 4.1, 8.1). */
-import { customerOf, deciding, type Fault, isCustomer, isRead, replying, withBody } from "../fault.ts";
+import {
+  customerOf,
+  deciding,
+  type Fault,
+  isCustomer,
+  isRead,
+  membersOf,
+  replying,
+  withBody,
+} from "../fault.ts";
 import type { Request } from "../http-socket.ts";
 import { fieldsParameter, isWrite } from "../seams.ts";
 import type { Service } from "../service.ts";
 
 const shown = (reply: { status: number }, request: Request) =>
   request.method === "GET" && isRead(request) && reply.status === 200;
-
-async function membersOf(request: Request): Promise<Record<string, unknown>> {
-  try {
-    const json: unknown = JSON.parse((await request.body()).toString("utf8"));
-    return typeof json === "object" && json !== null ? (json as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
 
 /** Takes a PUT whose body lacks a required member; `fill` says what is stored in its place. */
 function tolerating(
@@ -128,7 +128,7 @@ export const REPRESENTATION_FAULTS: Fault[] = [
   {
     id: "empty-fields-shows-everything",
     rule: "FLD-13",
-    cause: /member|beside|beyond|more/i,
+    cause: /came as well|beyond/i,
     does: "takes an empty element of the list for every field",
     plant: replying(
       (reply, request) =>
@@ -158,7 +158,7 @@ export const REPRESENTATION_FAULTS: Fault[] = [
   {
     id: "repeated-parameter-shows-default",
     rule: "FLD-13",
-    cause: /member|beside|beyond|more/i,
+    cause: /came as well|beyond/i,
     does: "gives up on a repeated fields parameter and shows the default set",
     plant: deciding("fieldNames", (sound, ran) => (query) => {
       if (fieldsParameter(query).length < 2) return sound(query);
@@ -195,7 +195,7 @@ export const REPRESENTATION_FAULTS: Fault[] = [
   {
     id: "put-takes-numbers",
     rule: "FLD-18",
-    cause: /string|number|type/i,
+    cause: /reads 42|string|number/i,
     does: "stores a number where the name should be, and shows it as one",
     plant: (ran) => (service) => {
       const numbers = new Map<string, unknown>();

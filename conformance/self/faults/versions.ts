@@ -13,7 +13,7 @@ export const VERSION_FAULTS: Fault[] = [
   {
     id: "etag-ignores-identical-put",
     rule: "ETG-09",
-    cause: /same values|identical|unchanged/i,
+    cause: /stored values|same values/i,
     does: "keeps the tag when a PUT writes the values that are there",
     plant: deciding("mint", (sound, ran) => (version, before, after) => {
       if (before === undefined || before.name !== after.name || before.email !== after.email)
@@ -27,8 +27,7 @@ export const VERSION_FAULTS: Fault[] = [
   {
     id: "etag-of-content",
     rule: "ETG-10",
-    also: ["ETG-04"],
-    cause: /again|reuse|before|former/i,
+    cause: /back|again/i,
     does: "hashes name and email, so that old values bring the old tag back",
     plant: deciding("mint", (_sound, ran) => (_version, before, after) => {
       const tag = `"${digest(`${after.id} ${after.name} ${after.email} ${after.status} ${after.removed}`)}"`;
@@ -39,7 +38,7 @@ export const VERSION_FAULTS: Fault[] = [
   {
     id: "etag-wraps-around",
     rule: "ETG-15",
-    cause: /again|reuse|before|former/i,
+    cause: /back|again/i,
     does: "counts versions modulo 4, so that the tag of four writes ago is current again",
     plant: deciding("mint", (_sound, ran) => (_version, before, after) => {
       const writes = (before?.formerTags.length ?? -1) + 1;
@@ -50,7 +49,7 @@ export const VERSION_FAULTS: Fault[] = [
   {
     id: "etag-of-seconds",
     rule: "ETG-08",
-    cause: /unchanged|same tag|did not change/i,
+    cause: /still shows|did not change/i,
     does: "makes the tag from updated_at in whole seconds",
     plant: deciding("mint", (_sound, ran) => (_version, before) => {
       const tag = `"${Math.floor(Date.now() / 1000)}"`;
@@ -61,7 +60,7 @@ export const VERSION_FAULTS: Fault[] = [
   {
     id: "etag-constant",
     rule: "ETG-08",
-    cause: /unchanged|same tag|did not change/i,
+    cause: /still shows|did not change/i,
     does: "sends one tag for ever",
     plant: deciding("mint", (_sound, ran) => (_version, before) => {
       if (before !== undefined) ran();
@@ -93,7 +92,7 @@ export const VERSION_FAULTS: Fault[] = [
   {
     id: "etag-changed-by-reads",
     rule: "ETG-04",
-    cause: /read/i,
+    cause: /without any write|read/i,
     does: "bumps the tag on every read, through a last-read column",
     plant: (ran) => (service) => ({
       shownTag(customer, _fields, _caller, request) {
@@ -130,7 +129,7 @@ export const VERSION_FAULTS: Fault[] = [
     {
       id: `${method.toLowerCase()}-answers-old-etag`,
       rule: method === "PUT" ? "ETG-07" : "ETG-11",
-      cause: /old|former|before|differs/i,
+      cause: /next read shows|before/i,
       does: `answers an accepted ${method} with the tag of before it`,
       plant: replying(wrote(method), (reply, request, service) => {
         const customer = service.customers.get(request.path.slice(-36).toLowerCase());
@@ -158,7 +157,7 @@ export const VERSION_FAULTS: Fault[] = [
   {
     id: "put-answers-weak-etag",
     rule: "ETG-07",
-    cause: /weak/i,
+    cause: /W\/|weak/,
     does: "answers a PUT with a weak form of the tag",
     plant: replying(wrote("PUT"), (reply) => setHeader(reply, "ETag", `W/${etagOf(reply)}`)),
   },
@@ -187,7 +186,7 @@ export const VERSION_FAULTS: Fault[] = [
   {
     id: "etag-ignores-identical-patch",
     rule: "ETG-12",
-    cause: /same value|identical|unchanged/i,
+    cause: /stored value|same value/i,
     does: "keeps the tag when a PATCH writes the value that is there",
     plant: (ran) => (service) => {
       const before = new Map<string, string>();

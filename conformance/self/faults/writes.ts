@@ -15,7 +15,7 @@ export const WRITE_FAULTS: Fault[] = [
   {
     id: "put-changes-nothing",
     rule: "IFM-01",
-    cause: /not applied|unchanged|kept/i,
+    cause: /read back/i,
     does: "answers a PUT with 204 and a new tag but stores nothing",
     plant: deciding("store", (sound, ran) => (customer, change, request) => {
       if (request.method === "PUT") ran();
