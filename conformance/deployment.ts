@@ -93,7 +93,7 @@ export class Deployment {
 
   /** Tries the first PUT, and other casings of its body where the service dislikes the first. */
   async learnPut(customer: Customer, tag: string): Promise<void> {
-    const candidates = [this.names, lower(this.names), pascal(this.names)];
+    const candidates = [this.names, lower(this.names), pascal(this.names), upper(this.names)];
     for (const names of candidates) {
       this.bodyNames = names;
       const seen = await this.#wire.send({
@@ -252,6 +252,10 @@ function lower(names: Names): Names {
 
 function pascal(names: Names): Names {
   return mapped(names, (name) => name.charAt(0).toUpperCase() + name.slice(1));
+}
+
+function upper(names: Names): Names {
+  return mapped(names, (name) => name.toUpperCase());
 }
 
 function mapped(names: Names, change: (name: string) => string): Names {

@@ -5,20 +5,23 @@ export type Exposition = {
   readonly samples: readonly Sample[];
   /** Declared type by family name. */
   readonly types: ReadonlyMap<string, string>;
+  /** The first line that is neither a sample nor a comment; undefined: all parse. */
+  readonly malformed: string | undefined;
 };
 
-/** Lines that are neither samples nor known comments are skipped: a scrape may hold much that is not ours. */
 export function parseExposition(text: string): Exposition {
   const samples: Sample[] = [];
   const types = new Map<string, string>();
+  let malformed: string | undefined;
   for (const line of text.split(/\r?\n/)) {
     const type = /^#\s*TYPE\s+(\S+)\s+(\S+)/.exec(line);
     if (type?.[1] !== undefined && type[2] !== undefined) types.set(type[1], type[2]);
-    if (line.startsWith("#")) continue;
+    if (line.startsWith("#") || line.trim() === "") continue;
     const sample = readSample(line.trim());
     if (sample !== undefined) samples.push(sample);
+    else malformed ??= line;
   }
-  return { samples, types };
+  return { samples, types, malformed };
 }
 
 function readSample(line: string): Sample | undefined {
@@ -36,7 +39,7 @@ function readSample(line: string): Sample | undefined {
   const value = /^\s+(\S+)/.exec(rest)?.[1];
   if (value === undefined) return undefined;
   const number = /^[+-]?inf$/i.test(value) ? Number.POSITIVE_INFINITY : Number(value);
-  return Number.isNaN(number) ? undefined : { name, labels, value: number };
+  return Number.isNaN(number) && !/^nan$/i.test(value) ? undefined : { name, labels, value: number };
 }
 
 /** The series of a counter `x_total`; OpenMetrics declares its family as `x`, and `x_created` is no part of it. */

@@ -109,10 +109,11 @@ export class Ground {
         ? [this.#createBody]
         : create.body !== undefined
           ? [(v: Values) => fillTemplate(create.body ?? "", v)]
-          : [
-              (v: Values) => JSON.stringify({ name: v.name, email: v.email }),
-              (v: Values) => JSON.stringify({ Name: v.name, Email: v.email }),
-            ];
+          : createNames(this.#profile.json).map(
+              ([name, email]) =>
+                (v: Values) =>
+                  JSON.stringify({ [name]: v.name, [email]: v.email }),
+            );
     let last: Seen | undefined;
     for (const body of bodies) {
       last = await this.#wire.send({
@@ -243,6 +244,16 @@ export async function removeCustomer(wire: Wire, url: string): Promise<string | 
     }
   }
   return why;
+}
+
+/** Member names to try in a create body: those of the profile, or the usual casings. */
+function createNames({ name, email }: Profile["json"]): (readonly [string, string])[] {
+  if (name !== undefined && email !== undefined) return [[name, email]];
+  return [
+    ["name", "email"],
+    ["Name", "Email"],
+    ["NAME", "EMAIL"],
+  ];
 }
 
 function refusalAdvice(status: number): string {

@@ -38,7 +38,9 @@ export function parseReply(bytes: Buffer, method: string, ended: boolean): Parse
     reply: { status, headers, body },
     rest,
   });
-  if (method === "HEAD" || status === 204 || status === 304) return reply(Buffer.alloc(0), after);
+  if (method === "HEAD") return reply(Buffer.alloc(0), after);
+  // Neither has a body; what follows all the same is shown, so that a rule can blame it.
+  if (status === 204 || status === 304) return reply(after, Buffer.alloc(0));
   if (/\bchunked\b/i.test(headerValue(headers, "transfer-encoding") ?? ""))
     return parseChunked(after, ended, reply);
   const length = headerValue(headers, "content-length");

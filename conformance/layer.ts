@@ -34,9 +34,13 @@ export function layerOf(rule: string, exchanges: readonly Exchange[]): Layer | n
 function compression({ server, via, coding, tag }: Signs): Layer | null {
   const suffix = /-(gzip|br|deflate|zstd)"$/.exec(tag ?? "")?.[1];
   const weak = /^W\//.test(tag ?? "");
-  if (suffix === undefined && !(weak && coding !== undefined)) return null;
+  const varnish = /varnish/i.test(via);
+  // Varnish unpacks for clients without gzip, and the tag stays weak.
+  if (suffix === undefined && !(weak && (coding !== undefined || varnish))) return null;
   const sign =
-    suffix === undefined ? `${tag} with Content-Encoding: ${coding}` : `the suffix -${suffix} in ${tag}`;
+    suffix === undefined
+      ? `${tag} with Content-Encoding: ${coding ?? "none"}`
+      : `the suffix -${suffix} in ${tag}`;
   if (suffix !== undefined && /caddy/i.test(server + via))
     return {
       name: "Caddy encode",
@@ -47,9 +51,10 @@ function compression({ server, via, coding, tag }: Signs): Layer | null {
     return {
       name: "Apache mod_deflate or mod_brotli",
       sign,
-      mending: "DeflateAlterETag NoChange   (or: SetEnvIf Request_URI /customers no-gzip)",
+      mending:
+        "DeflateAlterETag NoChange   (in the server or <VirtualHost>, not in <Location>; or: SetEnvIf Request_URI /customers no-gzip)",
     };
-  if (/varnish/i.test(via))
+  if (varnish)
     return {
       name: "Varnish",
       sign,

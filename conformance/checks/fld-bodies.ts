@@ -1,6 +1,6 @@
 /** Fields of request bodies. */
 import { opaque } from "../tag-forms.ts";
-import { accepted, difference, type Snapshot, same, stateOf, type Trial } from "../trial.ts";
+import { accepted, difference, type Snapshot, stateOf, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
 import { describe } from "./refusal.ts";
@@ -25,7 +25,7 @@ async function put(
     sent: seen.exchange.n,
     before: stateOf(before.seen),
     after: stateOf(after.seen),
-    unchanged: same(before, after),
+    unchanged: t.same(before, after),
   });
   return { seen, before, after };
 }
@@ -50,7 +50,7 @@ async function requires(t: Trial, field: "name" | "email"): Promise<void> {
       seen.status >= 400 && seen.status < 500,
       `PUT with ${what} was answered ${seen.status}, not by a 4xx`,
     );
-    t.check("unchanged", same(before, after), () => `PUT with ${what}: ${difference(before, after)}`);
+    t.check("unchanged", t.same(before, after), () => `PUT with ${what}: ${difference(before, after)}`);
   }
 }
 
@@ -96,7 +96,7 @@ export const fldBodies = {
         t.check(
           "string",
           typeof after.fields[field] === "string",
-          `after PUT with ${what} the ${field} reads ${JSON.stringify(after.fields[field])}`,
+          `after PUT with ${what} the ${field} reads ${JSON.stringify(after.fields[field])}, no string`,
         );
       }
     }

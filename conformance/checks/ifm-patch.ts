@@ -1,6 +1,6 @@
 /** If-Match on PATCH. */
-import { accepted, stateOf } from "../trial.ts";
-import { AS_LIST, BLANKS, EMPTY, INEXACT, NONE, PREVIOUS } from "./bad-if-match.ts";
+import { accepted, shows, stateOf } from "../trial.ts";
+import { AS_LIST, BLANKS, EMPTY, INEXACT, NONE, PREVIOUS, PREVIOUS_SAME_VALUES } from "./bad-if-match.ts";
 import type { Check } from "./check.ts";
 import { currentTagIn412 } from "./current-tag.ts";
 import { describe, header, refusedWrites } from "./refusal.ts";
@@ -34,7 +34,7 @@ export const ifmPatch = {
     if (!ok) return;
     t.check(
       "applied",
-      after.fields.name === name,
+      shows(after.fields.name, name),
       () =>
         `name was patched to ${JSON.stringify(name)} and is read back as ${JSON.stringify(after.fields.name)}`,
     );
@@ -45,7 +45,7 @@ export const ifmPatch = {
         `email was ${JSON.stringify(before.fields.email)} and after a PATCH of the name is ${JSON.stringify(after.fields.email)}`,
     );
   },
-  "IFM-31": (t) => refusedWrites(t, "PATCH", "stale", [PREVIOUS], { base: true }),
+  "IFM-31": (t) => refusedWrites(t, "PATCH", "stale", [PREVIOUS, PREVIOUS_SAME_VALUES], { base: true }),
   "IFM-32": (t) => refusedWrites(t, "PATCH", "missing", [NONE], { base: true }),
   "IFM-33": (t) => refusedWrites(t, "PATCH", "missing", [EMPTY, ...BLANKS.slice(0, 2)]),
   "IFM-34": (t) => currentTagIn412(t, "PATCH"),

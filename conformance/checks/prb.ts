@@ -97,7 +97,14 @@ export const prb = {
     if (stale === undefined) throw new CouldNotRun("a stale PUT is not answered 412; see IFM-03");
     if (!isProblem(stale.seen) || stale.seen.object === undefined)
       throw new NotApplicable("a 412 carries no problem document; it is optional");
-    const { object } = stale.seen;
+    const { object, text } = stale.seen;
+    t.check(
+      "no-internals",
+      !/\bat \S+ ?\(?\S+:\d+(:\d+)?\)?|Traceback \(most recent|\bSQLSTATE\b|\bSELECT\b.+\bFROM\b|\.(java|cs|py|go|ts|js|rb|php):\d+|stack ?trace/i.test(
+        text,
+      ),
+      `the document carries a stack trace or the like: ${text.slice(0, 160)}`,
+    );
     const type = object["type"];
     const typed = typeof type === "string" && type !== "" && type !== "about:blank";
     const coded = Object.entries(object).some(

@@ -3,7 +3,7 @@
  * loop. Time-outs, 5xx and 429 are unknown outcomes: such a write may or may not have happened.
  */
 import type { Customer } from "../ground.ts";
-import { Inconclusive } from "../outcome-signal.ts";
+import { CouldNotRun, Inconclusive } from "../outcome-signal.ts";
 import type { Moment } from "../report.ts";
 import { accepted, type Method, type Snapshot, type Trial } from "../trial.ts";
 import type { Values } from "../values.ts";
@@ -18,6 +18,28 @@ export type Contender = Lane & {
   readonly sentMs: number;
   readonly answeredMs: number;
 };
+
+export const won = (all: readonly Contender[]) => all.filter(({ outcome }) => outcome === "won");
+export const unknown = (all: readonly Contender[]) => all.filter(({ outcome }) => outcome === "unknown");
+
+/** A share of the rounds that were asked for, at least two. */
+export function rounds(t: Trial, share: number): number {
+  return Math.max(2, Math.ceil(t.kit.options.rounds * share));
+}
+
+/**
+ * A race says nothing where a plain stale write is accepted as well.
+ * @throws CouldNotRun then: it is IFM-03's or IFM-31's to blame.
+ */
+export async function enforced(t: Trial, method: "PUT" | "PATCH"): Promise<void> {
+  const { former, tag } = await t.twin(method, t.kit.main);
+  if (former === tag) return;
+  const stale = await t.write(method, t.kit.main, { ifMatch: former, purpose: `control: stale ${method}` });
+  if (accepted(stale.status))
+    throw new CouldNotRun(
+      `a stale ${method} is accepted even when nobody else writes; see ${method === "PUT" ? "IFM-03" : "IFM-31"}`,
+    );
+}
 
 /** One round: all lanes carry the tag of `before`. */
 export async function raceRound(
