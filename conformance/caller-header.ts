@@ -20,6 +20,9 @@ export type CallerHeader = { readonly name: string; readonly value: string; read
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Headers whose values are common words: masking them would deface every report. */
+const NO_SECRETS = new Set(["accept", "accept-language", "content-type", "prefer", "user-agent"]);
+
 /** Reads headers from their three notations and gathers the secrets and faults found on the way. */
 export class HeaderReader {
   readonly faults: string[] = [];
@@ -74,6 +77,7 @@ export class HeaderReader {
 
   #hidden(name: string, value: string, prefix: string): CallerHeader {
     const shown = `$${prefix}${name.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
+    if (NO_SECRETS.has(name.toLowerCase())) return { name, value, shown: value };
     this.secrets.push({ value, shown });
     // A service may echo the token without its scheme.
     const token = /^[A-Za-z-]+ +(\S{8,})$/.exec(value)?.[1];

@@ -16,10 +16,22 @@ export function curlLine({ request }: Exchange): string {
   return parts.join(" ");
 }
 
-/** A shell word; `$NAME` of a masked secret is left to the shell, everything else is literal. */
+/** `$NAME` of a masked secret is left to the shell; everything else is literal. */
 function quote(text: string): string {
-  const variable = /\$\{?[A-Z][A-Z0-9_]*\}?/g;
-  if (!variable.test(text)) return `'${text.replaceAll("'", `'\\''`)}'`;
-  const escaped = text.replace(/[\\"`]/g, "\\$&").replace(/\$(?!\{?[A-Z][A-Z0-9_]*\}?)/g, "\\$");
-  return `"${escaped}"`;
+  const variable = /\$\{?[A-Z][A-Z0-9_]*\}?/;
+  if (variable.test(text)) {
+    const escaped = text.replace(/[\\"`]/g, "\\$&").replace(/\$(?!\{?[A-Z][A-Z0-9_]*\}?)/g, "\\$");
+    return `"${escaped}"`;
+  }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  if (/[\x00-\x1f\x7f-\uffff]/.test(text)) {
+    const literal = [...text].map((character) => {
+      const code = character.charCodeAt(0);
+      if (character === "'" || character === "\\") return `\\${character}`;
+      // Header values are bytes; a body is UTF-8 as it stands.
+      return code < 0x20 || code === 0x7f ? `\\x${code.toString(16).padStart(2, "0")}` : character;
+    });
+    return `$'${literal.join("")}'`;
+  }
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -5,7 +5,7 @@
  */
 import { headerValue } from "./http-reply.ts";
 import type { Journal } from "./journal.ts";
-import { idInAnswer, type Names, namesIn, registryFields } from "./names.ts";
+import { idBeside, idInAnswer, type Names, namesIn, registryFields } from "./names.ts";
 import { CouldNotRun, NoReply } from "./outcome-signal.ts";
 import type { Profile } from "./profile.ts";
 import type { Report } from "./report.ts";
@@ -91,10 +91,15 @@ export class Ground {
     if (this.cannotMake !== undefined) throw new CouldNotRun(`no customer can be made: ${this.cannotMake}`);
     const values = this.#values.next();
     this.#journal?.note({ kind: "making", email: values.email });
-    const id =
-      this.#profile.create.command === undefined
-        ? await this.#post(values)
-        : await runCommand(this.#profile.create.command, values);
+    const { command } = this.#profile.create;
+    let id: string;
+    try {
+      id = command === undefined ? await this.#post(values) : await runCommand(command, values);
+    } catch (error) {
+      // A refusal made nothing; without any answer that is not known.
+      if (error instanceof CouldNotRun) this.#journal?.note({ kind: "not-made", email: values.email });
+      throw error;
+    }
     const customer = this.customerAt(id, true);
     this.made.push(customer);
     this.fixtures.made += 1;
@@ -146,6 +151,22 @@ export class Ground {
       this.created = last;
     }
     throw new CouldNotRun(`no customer can be made: POST ${create.path} answered ${status}`);
+  }
+
+  /**
+   * The id of a customer that a create without an answer may have made, where the deployment happens to list
+   * customers. The specification shows no list, so finding none proves nothing.
+   */
+  async findByEmail(email: string): Promise<string | undefined> {
+    const seen = await this.#wire.send({
+      rule: "clean-up",
+      purpose: "look for a customer whose create was not answered",
+      caller: "main",
+      method: "GET",
+      url: `${this.#profile.baseUrl}${this.#profile.create.path}`,
+      headers: [],
+    });
+    return seen.status === 200 ? idBeside(seen.text, email) : undefined;
   }
 
   /** The first read; a service may need a moment after a create. */

@@ -12,11 +12,12 @@ export type JournalEntry =
       readonly pid: number;
       readonly baseUrl: string;
       readonly startedAt: string;
-      readonly profilePath: string | null;
-      readonly headerEnv: readonly string[];
+      /** The words after `run`, secrets as $NAME: with them `cleanup` finds the credentials again. */
+      readonly arguments: readonly string[];
     }
   /** A create was sent; without `made` after it, its answer never came. */
   | { readonly kind: "making"; readonly email: string }
+  | { readonly kind: "not-made"; readonly email: string }
   | { readonly kind: "made"; readonly id: string }
   | {
       readonly kind: "borrowed";

@@ -63,3 +63,22 @@ export function idInAnswer(
   if (last !== undefined && last !== "") return decodeURIComponent(last);
   return /^"?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})"?\s*$/.exec(text)?.[1];
 }
+
+/** The id in the object of a JSON text that holds this email, wherever in it. */
+export function idBeside(text: string, email: string): string | undefined {
+  const search = (value: unknown): string | undefined => {
+    if (typeof value !== "object" || value === null) return undefined;
+    for (const child of Object.values(value)) {
+      const found = search(child);
+      if (found !== undefined) return found;
+    }
+    if (!Object.values(value).includes(email)) return undefined;
+    const id = Object.entries(value).find(([name]) => plain(name) === "id")?.[1];
+    return typeof id === "string" || typeof id === "number" ? String(id) : undefined;
+  };
+  try {
+    return search(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}

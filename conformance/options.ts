@@ -25,8 +25,9 @@ export type RunOptions = {
   /** Requests in all; what clean-up needs is kept back. */
   readonly budget: number;
   readonly seed: number;
-  /** The command line, for the report. */
+  /** The command line, for the report; and its words after `run`, for `replay`. */
   readonly command: string;
+  readonly arguments: readonly string[];
   readonly expected: readonly Expectation[];
   readonly signal: AbortSignal | undefined;
   readonly journal: Journal | undefined;
@@ -48,6 +49,7 @@ export const defaultOptions: RunOptions = {
   budget: 20_000,
   seed: 1,
   command: "conformance run",
+  arguments: [],
   expected: [],
   signal: undefined,
   journal: undefined,

@@ -86,6 +86,7 @@ export function makeReport(facts: RunFacts): Report {
       exclusive: options.exclusive,
       allowIncomplete: options.allowIncomplete,
       command: wire.mask(options.command),
+      arguments: options.arguments.map(wire.mask),
     },
     races: facts.races,
     fixtures: ground.fixtures,

@@ -192,6 +192,9 @@ export const Report = closed({
     exclusive: Type.Boolean(),
     allowIncomplete: Type.Boolean(),
     command: Type.String({ description: "The command line of this run, secrets as $NAME." }),
+    arguments: Type.Optional(
+      Type.Array(Type.String(), { description: "The same, word by word: what `replay` runs again." }),
+    ),
   }),
   races: Type.Array(
     closed({
