@@ -235,6 +235,28 @@ export class Deployment {
     return this.#deleteOffer;
   }
 
+  /** The same where no customer can be made and given ones are never deleted: asked of one that nobody has. */
+  async deleteOfferOnMissing(ground: Ground): Promise<Offer> {
+    if (this.#deleteOffer === undefined) {
+      const seen = await this.#wire.send({
+        rule: "set-up",
+        purpose: "is DELETE known",
+        caller: "main",
+        method: "DELETE",
+        url: ground.missing().url,
+        headers: [],
+      });
+      this.#deleteOffer =
+        seen.status === 404
+          ? {
+              kind: "unknown",
+              why: "DELETE of a missing customer without If-Match answered 404: whether DELETE is offered can't be seen without a customer to delete",
+            }
+          : this.#offer("DELETE", seen);
+    }
+    return this.#deleteOffer;
+  }
+
   #offer(method: string, seen: Seen): Offer {
     if (good(seen.status)) return OFFERED;
     if (NOT_KNOWN.includes(seen.status))

@@ -226,9 +226,10 @@ async function meetNeeds(kit: Kit, { needs }: RuleText): Promise<void> {
       if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
     }
     if (need === "delete") {
-      if (ground.cannotMake !== undefined)
-        throw new CouldNotRun(`it deletes, and given customers are never deleted: ${ground.cannotMake}`);
-      const offer = await deployment.deleteOffer(ground, (customer) => tagOf(customer.url)());
+      const offer =
+        ground.cannotMake === undefined
+          ? await deployment.deleteOffer(ground, (customer) => tagOf(customer.url)())
+          : await deployment.deleteOfferOnMissing(ground);
       if (offer.kind === "absent") throw new NotApplicable(offer.why);
       if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
     }

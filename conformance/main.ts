@@ -30,6 +30,11 @@ const program = new Command("conformance")
 
 let exitCode = 0;
 
+// `| head` closes the pipe early; what was found still decides the exit code.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+
 addRunOptions(program.command("run"))
   .description("run the rules and write report.json, junit.xml, report.html, report.md and report.sarif")
   .action(async (flags: RunFlags) => {

@@ -33,14 +33,14 @@ export function terminal(report: Report, style: TerminalStyle): string {
   );
   if (untested.length > 0) {
     lines.push(paint.bold("Not tested, or not to the end"));
-    for (const [reason, ids] of byReason(untested))
+    for (const [reason, ids] of byReason(untested, report.rules))
       lines.push(...wrap(`${ids.join(" ")}: ${reason}`, style.width, "  ", 3));
     lines.push("");
   }
   const absent = report.rules.filter(({ outcome }) => outcome === "not-applicable");
   if (absent.length > 0) {
     lines.push(paint.bold("Not applicable here"));
-    for (const [reason, ids] of byReason(absent))
+    for (const [reason, ids] of byReason(absent, report.rules))
       lines.push(...wrap(`${ids.join(" ")}: ${reason}`, style.width, "  ", 3));
     lines.push("");
   }
@@ -68,9 +68,20 @@ function account(report: Report, paint: ReturnType<typeof paints>): string[] {
   return lines;
 }
 
-function byReason(rules: readonly RuleResult[]): Map<string, string[]> {
+/** A family that shares one reason as a whole is named once. */
+function byFamily(ids: readonly string[], all: readonly RuleResult[]): string[] {
+  const families = [...new Set(ids.map((id) => id.slice(0, 3)))];
+  return families.flatMap((family) => {
+    const here = ids.filter((id) => id.startsWith(family));
+    const whole = here.length > 2 && here.length === all.filter((rule) => rule.family === family).length;
+    return whole ? [family] : here;
+  });
+}
+
+function byReason(rules: readonly RuleResult[], all: readonly RuleResult[]): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const { id, reason } of rules) found.set(reason, [...(found.get(reason) ?? []), id]);
+  for (const [reason, ids] of found) found.set(reason, byFamily(ids, all));
   return found;
 }
 

@@ -175,7 +175,7 @@ export const ifm = [
     section: "1.3, 4.2 rules",
     rule: "A token counts for its own customer: one that is current elsewhere, and not here, is refused with 412.",
     impact: "A client that mixed up two customers overwrites the wrong one.",
-    needs: ["write", "create"],
+    needs: ["write"],
   },
   {
     id: "IFM-20",
