@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { BUILT_IN_POLICY, readPolicyText } from "../policy-file.ts";
-import { type Enforcement, isEnforced, type Policy, rightsOf, WRITE_METHODS } from "./policy.ts";
+import { type Enforcement, isEnforced, type Policy, rightsOf, WRITE_METHODS } from "./domain/policy.ts";
+import { BUILT_IN_POLICY, readPolicyText } from "./policy-file.ts";
 
 function policyOf(text: string): Policy {
   const result = readPolicyText(text);
