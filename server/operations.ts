@@ -74,7 +74,7 @@ export type Call = {
 };
 
 export type Read =
-  | ({ readonly kind: "customer" } & StoredCustomer)
+  | { readonly kind: "customer"; readonly customer: StoredCustomer }
   | { readonly kind: "not-modified"; readonly rowVersion: RowVersion };
 
 export type Listed = {
@@ -120,7 +120,7 @@ export function read(store: CustomerStore, call: Call, id: string): MaybePromise
     if (customer === null) return customerNotFound();
     return matchesIfNoneMatch(call.headers.get("if-none-match"), customer.rowVersion)
       ? ok({ kind: "not-modified", rowVersion: customer.rowVersion })
-      : ok({ kind: "customer", ...customer });
+      : ok({ kind: "customer", customer });
   });
 }
 
