@@ -1,0 +1,141 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const MAIN = new URL("../main.ts", import.meta.url).pathname;
+
+type Environment = Readonly<Record<string, string>>;
+export type LaunchOptions = { readonly env?: Environment; readonly cwd?: string };
+export type CommandOutcome = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** A directory of its own under the system's temporary one. @returns its path, and what removes it */
+export function temporaryDirectory(): { readonly path: string; readonly remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), "customers-test-"));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** Runs one command of server/main.ts to its end. */
+export async function runCommand(
+  args: readonly string[],
+  options: LaunchOptions = {},
+): Promise<CommandOutcome> {
+  const child = launch(args, options);
+  const [code, stdout, stderr] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code, stdout, stderr };
+}
+
+/** The service as a process of its own: `bun server/main.ts serve`, as an operator runs it. */
+export class ServerProcess {
+  readonly url: string;
+  /** All of stdout so far, and of stderr. */
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly exited: Promise<number>;
+  readonly #child: ReturnType<typeof launch>;
+
+  private constructor(child: ReturnType<typeof launch>, url: string, stdout: Output, stderr: Output) {
+    this.#child = child;
+    this.url = url;
+    this.stdout = stdout;
+    this.stderr = stderr;
+    this.exited = child.exited;
+  }
+
+  /**
+   * Starts it on a free port and waits until it listens.
+   *
+   * @param database its file
+   * @param args further flags of `serve`
+   */
+  static async start(
+    database: string,
+    { args = [], ...options }: LaunchOptions & { readonly args?: readonly string[] } = {},
+  ): Promise<ServerProcess> {
+    const child = launch(["serve", "--print-url", ...args], {
+      ...options,
+      env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, ...options.env },
+    });
+    const stdout = new Output(child.stdout);
+    const stderr = new Output(child.stderr);
+    const line = await stdout.line((text) => text.startsWith("{"));
+    if (line === null) throw new Error(`the service did not start: ${stderr.text}`);
+    return new ServerProcess(child, (JSON.parse(line) as { url: string }).url, stdout, stderr);
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** What the log has so far, a line each. */
+  get log(): Record<string, unknown>[] {
+    const whole = this.stderr.text.slice(0, this.stderr.text.lastIndexOf("\n") + 1);
+    return whole
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** @returns the exit code; 137 after SIGKILL */
+  async end(name: NodeJS.Signals = "SIGTERM"): Promise<number> {
+    this.signal(name);
+    return await this.exited;
+  }
+}
+
+/** A stream of text, collected as it comes. */
+export class Output {
+  text = "";
+  #isOver = false;
+  #wake: (() => void)[] = [];
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    void this.#collect(stream);
+  }
+
+  /** Waits for a whole line that is like this. @returns it, or null when the stream ended without one */
+  async line(isWanted: (line: string) => boolean): Promise<string | null> {
+    for (;;) {
+      const lines = this.text.split("\n").slice(0, -1);
+      const found = lines.find(isWanted);
+      if (found !== undefined) return found;
+      if (this.#isOver) return null;
+      await new Promise<void>((wake) => this.#wake.push(wake));
+    }
+  }
+
+  async #collect(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      this.text += decoder.decode(chunk, { stream: true });
+      this.#wakeAll();
+    }
+    this.#isOver = true;
+    this.#wakeAll();
+  }
+
+  #wakeAll(): void {
+    const waiting = this.#wake;
+    this.#wake = [];
+    for (const wake of waiting) wake();
+  }
+}
+
+function launch(args: readonly string[], { env = {}, cwd }: LaunchOptions) {
+  const { PATH = "", HOME = "" } = process.env;
+  return Bun.spawn([process.execPath, MAIN, ...args], {
+    // Nothing of the surroundings but what finds programs: a PORT set outside must not change a test.
+    env: { PATH, HOME, ...env },
+    cwd: cwd ?? tmpdir(),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
