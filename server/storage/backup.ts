@@ -1,9 +1,10 @@
-import { Database } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
 import {
   closeSync,
-  copyFileSync,
   existsSync,
   fsyncSync,
+  linkSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readlinkSync,
@@ -23,8 +24,14 @@ export type CheckReport = {
 };
 
 const FAULTS_MAX = 20;
+const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_ERROR"];
 
-/** Looks at every page and every constraint. @throws DatabaseRefused when it can't be opened as one of ours */
+/**
+ * Looks at every page and every constraint.
+ *
+ * @throws DatabaseRefused when it can't be opened as one of ours, or can't be looked at now (another process
+ *   holds its lock): that says nothing of its soundness
+ */
 export function checkDatabase(path: string): CheckReport {
   const db = openExistingDatabase(path);
   try {
@@ -42,8 +49,13 @@ export function checkDatabase(path: string): CheckReport {
       schemaVersion: schemaVersion(db),
     };
   } catch (error) {
-    // A page too damaged to be checked ends the check, and is its finding.
-    return { faults: [(error as Error).message], customers: 0, tokens: 0, schemaVersion: 0 };
+    if (!(error instanceof SQLiteError)) throw error;
+    const code = error.code ?? "";
+    if (!DAMAGE.some((prefix) => code.startsWith(prefix))) {
+      throw new DatabaseRefused(`${path} can't be checked now: ${error.message}.`, { cause: error });
+    }
+    // A page too damaged to be read ends the check, and is its finding.
+    return { faults: [error.message], customers: 0, tokens: 0, schemaVersion: 0 };
   } finally {
     db.close();
   }
@@ -55,22 +67,20 @@ export function checkDatabase(path: string): CheckReport {
  * @throws DatabaseRefused when `to` exists, or `from` is not a database of ours
  */
 export function backupDatabase(from: string, to: string): void {
-  if (existsSync(to))
-    throw new DatabaseRefused(`${to} exists already; a backup never overwrites. Name another file.`);
-  const db = openExistingDatabase(from);
-  const partial = `${to}.partial`;
+  if (existsSync(to)) throw existsAlready(to);
+  // Of this process alone: two backups at once must not write into one file.
+  const partial = `${to}.${process.pid}.partial`;
   try {
-    rmSync(partial, { force: true });
-    db.query("VACUUM INTO ?").run(partial);
+    copyDatabase(from, partial);
+    // Not a rename, which would replace a file made since.
+    linkSync(partial, to);
+    syncFile(dirname(to));
   } catch (error) {
-    rmSync(partial, { force: true });
-    throw new DatabaseRefused(`${to} can't be written: ${(error as Error).message}.`, { cause: error });
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw existsAlready(to);
+    throw cantBeWritten(to, error);
   } finally {
-    db.close();
+    removeDatabase(partial);
   }
-  syncFile(partial);
-  renameSync(partial, to);
-  syncFile(dirname(to));
 }
 
 /**
@@ -93,18 +103,45 @@ export function restoreDatabase(backup: string, database: string, isForced: bool
   }
   if (existsSync(database) && isOpenInAnyProcess(database)) throw inUse(database);
   const incoming = `${database}.restoring`;
-  removeDatabase(incoming);
-  copyFileSync(backup, incoming);
-  syncFile(incoming);
-  const release = existsSync(database) ? holdAlone(database) : () => {};
   try {
-    for (const suffix of ["-wal", "-shm"]) rmSync(`${database}${suffix}`, { force: true });
-    renameSync(incoming, database);
-    syncFile(dirname(database));
+    mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
+    removeDatabase(incoming);
+    // Not a copy of the file, which would leave out what a backup still has in a -wal of its own.
+    copyDatabase(backup, incoming);
+    const release = existsSync(database) ? holdAlone(database) : () => {};
+    try {
+      // What is left of the old one would be played into the new one.
+      for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(`${database}${suffix}`, { force: true });
+      renameSync(incoming, database);
+      syncFile(dirname(database));
+    } finally {
+      release();
+    }
+  } catch (error) {
+    throw cantBeWritten(database, error);
   } finally {
-    release();
     removeDatabase(incoming);
   }
+}
+
+/** Copies a database, with what is in its -wal, to a file that does not exist, and onto the disk. */
+function copyDatabase(from: string, to: string): void {
+  const db = openExistingDatabase(from);
+  try {
+    db.run("VACUUM INTO ?", [to]);
+  } finally {
+    db.close();
+  }
+  syncFile(to);
+}
+
+function existsAlready(file: string): DatabaseRefused {
+  return new DatabaseRefused(`${file} exists already; a backup never overwrites. Name another file.`);
+}
+
+function cantBeWritten(file: string, error: unknown): unknown {
+  if (error instanceof DatabaseRefused || !(error instanceof Error) || !("code" in error)) return error;
+  return new DatabaseRefused(`${file} can't be written: ${error.message}.`, { cause: error });
 }
 
 /**

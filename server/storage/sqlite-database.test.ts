@@ -3,7 +3,13 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { temporaryDirectory } from "../testing/server-process.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { connect, DatabaseRefused, openDatabase, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
+import {
+  connect,
+  DatabaseRefused,
+  openDatabase,
+  openExistingDatabase,
+  schemaVersion,
+} from "./sqlite-database.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;
@@ -132,7 +138,9 @@ describe("a file that is refused is left as it was", () => {
     mkdirSync(file);
     expect(refusalOf(() => openDatabase(file))).toContain("can't be opened");
     writeFileSync(`${directory.path}/plain`, "");
-    expect(refusalOf(() => openDatabase(`${directory.path}/plain/customers.db`))).toContain("can't be opened");
+    expect(refusalOf(() => openDatabase(`${directory.path}/plain/customers.db`))).toContain(
+      "can't be opened",
+    );
   });
 
   test("one that does not exist, where a command looks at one: it is not made", () => {
