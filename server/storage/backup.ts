@@ -7,10 +7,9 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readlinkSync,
-  realpathSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseRefused, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
@@ -71,12 +70,12 @@ export function backupDatabase(from: string, to: string): void {
   // Of this process alone: two backups at once must not write into one file.
   const partial = `${to}.${process.pid}.partial`;
   try {
+    // Of a process that was killed and had this number: in a container the numbers are always the same.
+    removeDatabase(partial);
     copyDatabase(from, partial);
-    // Not a rename, which would replace a file made since.
-    linkSync(partial, to);
+    giveName(partial, to);
     syncFile(dirname(to));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw existsAlready(to);
     throw cantBeWritten(to, error);
   } finally {
     removeDatabase(partial);
@@ -135,6 +134,17 @@ function copyDatabase(from: string, to: string): void {
   syncFile(to);
 }
 
+/** Not by a rename alone, which would replace a file made since. */
+function giveName(partial: string, name: string): void {
+  try {
+    linkSync(partial, name);
+  } catch {
+    // The name is taken; or the file system has no hard links (FAT, some network ones).
+    if (existsSync(name)) throw existsAlready(name);
+    renameSync(partial, name);
+  }
+}
+
 function existsAlready(file: string): DatabaseRefused {
   return new DatabaseRefused(`${file} exists already; a backup never overwrites. Name another file.`);
 }
@@ -175,19 +185,25 @@ function inUse(database: string): DatabaseRefused {
 /** Asks Linux's /proc, which also answers for a file too damaged for SQLite's locks; elsewhere it answers no. */
 function isOpenInAnyProcess(file: string): boolean {
   if (!existsSync("/proc/self/fd")) return false;
-  const real = realpathSync(file);
-  const names = new Set([real, `${real}-wal`, `${real}-shm`]);
-  for (const pid of readdirSync("/proc").filter(
-    (name) => /^\d+$/.test(name) && Number(name) !== process.pid,
-  )) {
-    try {
-      const directory = `/proc/${pid}/fd`;
-      if (readdirSync(directory).some((fd) => names.has(readlinkSync(`${directory}/${fd}`)))) return true;
-    } catch {
-      // Another user's process, or one that has just ended.
-    }
+  const { dev, ino } = statSync(file);
+  const isTheFile = (fd: string): boolean => {
+    // A file is closed while its process is looked at.
+    const found = statSync(fd, { throwIfNoEntry: false });
+    return found?.dev === dev && found.ino === ino;
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((pid) => openFilesOf(pid))
+    .some(isTheFile);
+}
+
+function openFilesOf(pid: string): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).map((fd) => `/proc/${pid}/fd/${fd}`);
+  } catch {
+    // Another user's process, or one that has just ended.
+    return [];
   }
-  return false;
 }
 
 function removeDatabase(path: string): void {
