@@ -34,21 +34,19 @@ export async function firstStart(
   nowMs: number,
 ): Promise<FirstStart | null> {
   if (tokens.list().length > 0) return null;
-  let sampleId: string | null = null;
   const filter = { tenant: TENANT, after: null, limit: 1, status: null, email: null };
   const isEmpty = (await store.page(filter, [])).items.length === 0;
-  if (hasSamples && isEmpty) {
-    for (const sample of SAMPLES) {
-      const created = await store.create(TENANT, sample, nowMs, null);
-      if (created.kind === "created") sampleId ??= created.id;
-    }
-  }
-  // The token last, and its file before it: whoever stops the process in between is back at the beginning,
-  // not locked out by a token that is nowhere to be read.
+  const samples = hasSamples && isEmpty ? SAMPLES : [];
   const tokenFile = tokenFileOf(databasePath);
   const token = drawToken();
+  // The file first: a token that counts and is nowhere to be read would lock its owner out.
   writeSecret(tokenFile, token);
-  await tokens.create({ client: "admin", role: "admin", tenant: TENANT }, nowMs, null, token);
+  // Asked for in one turn and so committed as one: a first start that is cut off is whole or never was.
+  const [, first] = await Promise.all([
+    tokens.create({ client: "admin", role: "admin", tenant: TENANT }, nowMs, null, token),
+    ...samples.map((sample) => store.create(TENANT, sample, nowMs, null)),
+  ]);
+  const sampleId = first?.kind === "created" ? first.id : null;
   return { tokenFile, sampleId };
 }
 

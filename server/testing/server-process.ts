@@ -6,6 +6,12 @@ const MAIN = new URL("../main.ts", import.meta.url).pathname;
 
 type Environment = Readonly<Record<string, string>>;
 export type LaunchOptions = { readonly env?: Environment; readonly cwd?: string };
+export type ServeOptions = LaunchOptions & {
+  /** Further flags of `serve`. */
+  readonly args?: readonly string[];
+  /** Without --print-url. */
+  readonly isForPeople?: boolean;
+};
 export type CommandOutcome = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /** A directory of its own under the system's temporary one. @returns its path, and what removes it */
@@ -35,9 +41,9 @@ export class ServerProcess {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly exited: Promise<number>;
-  readonly #child: ReturnType<typeof launch>;
+  readonly #child: Child;
 
-  private constructor(child: ReturnType<typeof launch>, url: string, stdout: Output, stderr: Output) {
+  private constructor(child: Child, url: string, stdout: Output, stderr: Output) {
     this.#child = child;
     this.url = url;
     this.stdout = stdout;
@@ -45,25 +51,30 @@ export class ServerProcess {
     this.exited = child.exited;
   }
 
+  /** Starts it without waiting for anything. */
+  static launch(database: string, { args = [], ...options }: ServeOptions = {}): Child {
+    return launch(["serve", "--print-url", ...args], inDatabase(database, options));
+  }
+
   /**
    * Starts it on a free port and waits until it listens.
    *
    * @param database its file
-   * @param args further flags of `serve`
    */
   static async start(
     database: string,
-    { args = [], ...options }: LaunchOptions & { readonly args?: readonly string[] } = {},
+    { args = [], isForPeople = false, ...options }: ServeOptions = {},
   ): Promise<ServerProcess> {
-    const child = launch(["serve", "--print-url", ...args], {
-      ...options,
-      env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, ...options.env },
-    });
+    const child = launch(
+      ["serve", ...(isForPeople ? [] : ["--print-url"]), ...args],
+      inDatabase(database, options),
+    );
     const stdout = new Output(child.stdout);
     const stderr = new Output(child.stderr);
-    const line = await stdout.line((text) => text.startsWith("{"));
-    if (line === null) throw new Error(`the service did not start: ${stderr.text}`);
-    return new ServerProcess(child, (JSON.parse(line) as { url: string }).url, stdout, stderr);
+    const line = await stdout.line((text) => /^(?:\{|Listening on )/.test(text));
+    const url = /https?:[^"\s]+/.exec(line ?? "")?.[0];
+    if (url === undefined) throw new Error(`the service did not start: ${stderr.text}`);
+    return new ServerProcess(child, url, stdout, stderr);
   }
 
   get port(): number {
@@ -83,21 +94,24 @@ export class ServerProcess {
     this.#child.kill(name);
   }
 
-  /** @returns the exit code; 137 after SIGKILL */
+  /** Ends it and reads what it had written. @returns the exit code; 137 after SIGKILL */
   async end(name: NodeJS.Signals = "SIGTERM"): Promise<number> {
     this.signal(name);
-    return await this.exited;
+    const [code] = await Promise.all([this.exited, this.stdout.over, this.stderr.over]);
+    return code;
   }
 }
 
 /** A stream of text, collected as it comes. */
 export class Output {
   text = "";
+  /** Ends with the stream. */
+  readonly over: Promise<void>;
   #isOver = false;
   #wake: (() => void)[] = [];
 
   constructor(stream: ReadableStream<Uint8Array>) {
-    void this.#collect(stream);
+    this.over = this.#collect(stream);
   }
 
   /** Waits for a whole line that is like this. @returns it, or null when the stream ended without one */
@@ -127,6 +141,12 @@ export class Output {
     for (const wake of waiting) wake();
   }
 }
+
+function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
+  return { ...options, env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, ...options.env } };
+}
+
+type Child = ReturnType<typeof launch>;
 
 function launch(args: readonly string[], { env = {}, cwd }: LaunchOptions) {
   const { PATH = "", HOME = "" } = process.env;
