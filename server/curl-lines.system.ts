@@ -1,29 +1,20 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { selfSignedCertificate } from "./testing/self-signed-certificate.ts";
-import { ServerProcess, temporaryDirectory } from "./testing/server-process.ts";
+import { type ServeOptions, type ServerProcess, Workplace } from "./testing/server-process.ts";
 
-let directory: ReturnType<typeof temporaryDirectory>;
-let database: string;
-const running: ServerProcess[] = [];
+let place: Workplace;
 beforeEach(() => {
-  directory = temporaryDirectory();
-  database = `${directory.path}/data/customers.db`;
+  place = new Workplace();
 });
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.end("SIGKILL");
-  directory.remove();
-});
-
-type Options = Parameters<typeof ServerProcess.start>[1];
+afterEach(() => place.clear());
 
 /** As a person starts it: the output is for reading. @returns the lines to paste, of which the last is like this */
 async function startForPeople(
   isLast: RegExp,
-  options: Options = {},
+  options: ServeOptions = {},
 ): Promise<{ service: ServerProcess; lines: string[] }> {
-  const service = await ServerProcess.start(database, { ...options, isForPeople: true });
-  running.push(service);
+  const service = await place.start({ ...options, isForPeople: true });
   await service.stdout.line((line) => isLast.test(line));
   return { service, lines: service.stdout.text.split("\n").filter((line) => line.startsWith("curl ")) };
 }
@@ -55,7 +46,7 @@ test("the printed lines read and write a customer when pasted, the write as ofte
 });
 
 test("the printed lines work from a directory whose name a shell would take apart", async () => {
-  database = `${directory.path}/it's $HOME "data"/customers.db`;
+  place.database = `${place.path}/it's $HOME "data"/customers.db`;
   const { lines } = await startForPeople(WRITE);
   for (const line of lines) expect((await paste(line)).status).toMatch(/^20[04]$/);
 });
@@ -68,9 +59,9 @@ test("the printed lines are one line that lists, where there are no samples", as
 
 test("the printed lines work over TLS", async () => {
   const { cert, key } = selfSignedCertificate();
-  writeFileSync(`${directory.path}/cert.pem`, cert);
-  writeFileSync(`${directory.path}/key.pem`, key);
-  const env = { TLS_CERT_FILE: `${directory.path}/cert.pem`, TLS_KEY_FILE: `${directory.path}/key.pem` };
+  writeFileSync(`${place.path}/cert.pem`, cert);
+  writeFileSync(`${place.path}/key.pem`, key);
+  const env = { TLS_CERT_FILE: `${place.path}/cert.pem`, TLS_KEY_FILE: `${place.path}/key.pem` };
   const { service, lines } = await startForPeople(WRITE, { env });
   expect(service.url).toStartWith("https://127.0.0.1:");
   expect(lines).toHaveLength(2);

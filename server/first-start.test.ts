@@ -1,103 +1,80 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync, rmSync, statSync } from "node:fs";
-import { runCommand, ServerProcess, temporaryDirectory } from "./testing/server-process.ts";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { ServerProcess, Workplace } from "./testing/server-process.ts";
 
-let directory: ReturnType<typeof temporaryDirectory>;
-let database: string;
-const running: ServerProcess[] = [];
+let place: Workplace;
 beforeEach(() => {
-  directory = temporaryDirectory();
-  database = `${directory.path}/data/customers.db`;
+  place = new Workplace();
 });
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.end("SIGKILL");
-  directory.remove();
-});
+afterEach(() => place.clear());
 
-type Options = Parameters<typeof ServerProcess.start>[1];
-
-async function start(options: Options = {}): Promise<ServerProcess> {
-  const service = await ServerProcess.start(database, options);
-  running.push(service);
-  return service;
-}
-
-const tokenFile = () => `${directory.path}/data/admin.token`;
-const token = () => readFileSync(tokenFile(), "utf8").trim();
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-async function customersSeen(service: ServerProcess, bearer = token()): Promise<number | string> {
-  const reply = await fetch(`${service.url}/customers`, { headers: { authorization: `Bearer ${bearer}` } });
-  const body = (await reply.json()) as { items: unknown[]; code?: string };
-  return reply.status === 200 ? body.items.length : (body.code ?? reply.status);
+async function customersSeen(service: ServerProcess, bearer = place.adminToken): Promise<number> {
+  const reply = await service.send(bearer, "GET", "/customers");
+  expect(reply.status).toBe(200);
+  return reply.json.items.length;
 }
 
 describe("the first start on an empty directory", () => {
   test("makes database, token file and directory their owner's alone", async () => {
-    const service = await start();
-    expect(mode(`${directory.path}/data`)).toBe("700");
-    expect(mode(tokenFile())).toBe("600");
-    for (const suffix of ["", "-wal", "-shm"]) expect(mode(`${database}${suffix}`)).toBe("600");
-    expect(token()).toMatch(/^cst_[A-Za-z0-9]{40}$/);
+    const service = await place.start();
+    expect(mode(`${place.path}/data`)).toBe("700");
+    expect(mode(`${place.path}/data/admin.token`)).toBe("600");
+    for (const suffix of ["", "-wal", "-shm"]) expect(mode(`${place.database}${suffix}`)).toBe("600");
+    expect(place.adminToken).toMatch(/^cst_[A-Za-z0-9]{40}$/);
     expect(await service.end()).toBe(0);
   });
 
   test("leaves the token in its file alone: not in the output, not in the log, not in the database", async () => {
-    const service = await start({ isForPeople: true });
+    const service = await place.start({ isForPeople: true });
     expect(await customersSeen(service)).toBe(3);
     await service.end();
-    for (const text of [service.stdout.text, service.stderr.text, readFileSync(database, "latin1")]) {
-      expect(text).not.toContain(token());
-      expect(text).not.toContain(token().slice(4, 40));
+    for (const text of [service.stdout.text, service.stderr.text, readFileSync(place.database, "latin1")]) {
+      expect(text).not.toContain(place.adminToken);
+      expect(text).not.toContain(place.adminToken.slice(4, 40));
     }
   });
 
   test("makes three sample customers, or none with --no-samples", async () => {
-    expect(await customersSeen(await start())).toBe(3);
-    database = `${directory.path}/other/customers.db`;
-    const bare = await start({ args: ["--no-samples"] });
-    expect(
-      await customersSeen(bare, readFileSync(`${directory.path}/other/admin.token`, "utf8").trim()),
-    ).toBe(0);
+    expect(await customersSeen(await place.start())).toBe(3);
+    place.database = `${place.path}/other/customers.db`;
+    const bare = await place.start({ args: ["--no-samples"] });
+    expect(await customersSeen(bare, readFileSync(`${place.path}/other/admin.token`, "utf8").trim())).toBe(0);
   });
 });
 
 describe("a later start", () => {
   test("makes nothing and prints no lines to try", async () => {
-    await (await start()).end();
-    const before = token();
-    const service = await start({ isForPeople: true });
+    await (await place.start()).end();
+    const before = place.adminToken;
+    const service = await place.start({ isForPeople: true });
     expect(await customersSeen(service)).toBe(3);
     await service.end();
     expect(service.stdout.text).toBe(`Listening on ${service.url}\n`);
-    expect(token()).toBe(before);
+    expect(place.adminToken).toBe(before);
   });
 
   test("makes no new token when the token file is gone, and no samples when the customers are", async () => {
-    const first = await start();
-    const bearer = token();
-    rmSync(tokenFile());
-    const headers = { authorization: `Bearer ${bearer}` };
-    const list = (await (await fetch(`${first.url}/customers`, { headers })).json()) as {
-      items: { etag: string; customer: { id: string } }[];
-    };
-    for (const { etag, customer } of list.items) {
-      const path = `${first.url}/customers/${customer.id}`;
-      await fetch(path, { method: "DELETE", headers: { ...headers, "if-match": etag } });
+    const first = await place.start();
+    const bearer = place.adminToken;
+    rmSync(`${place.path}/data/admin.token`);
+    const { items } = (await first.send(bearer, "GET", "/customers")).json;
+    for (const { etag, customer } of items) {
+      await first.send(bearer, "DELETE", `/customers/${customer.id}`, { headers: { "if-match": etag } });
     }
     await first.end();
-    const second = await start();
-    expect(() => token()).toThrow();
+    const second = await place.start();
+    expect(() => place.adminToken).toThrow();
     expect(await customersSeen(second, bearer)).toBe(0);
   });
 
   test("on a database that `token create` made makes neither token nor samples", async () => {
-    const env = { DATABASE_URL: `sqlite:${database}` };
     const args = ["token", "create", "--role", "editor", "--client", "ci", "--tenant", "acme"];
-    const created = await runCommand(args, { env });
+    const created = await place.run(args);
     expect(created.stderr).toContain("did not exist and was made");
-    const service = await start();
-    expect(() => token()).toThrow();
+    const service = await place.start();
+    expect(() => place.adminToken).toThrow();
     expect(await customersSeen(service, created.stdout.trim())).toBe(0);
   });
 });
@@ -111,16 +88,15 @@ test("a first start that is killed at any moment leaves a database that the next
     return state / 2 ** 32;
   };
   for (let round = 0; round < 5; round += 1) {
-    database = `${directory.path}/${round}/customers.db`;
-    const child = ServerProcess.launch(database);
-    // From before the file is made to after the address is printed, on a fast machine and on a slow one.
-    const made = Bun.sleep(100 + random() * 400);
-    await Promise.race([made, child.exited]);
+    place.database = `${place.path}/${round}/customers.db`;
+    const child = ServerProcess.launch(place.database);
+    // From the moment that the file appears to about when the address is printed.
+    while (!existsSync(place.database)) await Bun.sleep(1);
+    await Bun.sleep(random() * 25);
     child.kill("SIGKILL");
     await child.exited;
-    const service = await start();
-    const bearer = readFileSync(`${directory.path}/${round}/admin.token`, "utf8").trim();
-    expect(await customersSeen(service, bearer)).toBe(3);
-    await service.end();
+    const service = await place.start();
+    expect(await customersSeen(service)).toBe(3);
+    await service.end("SIGKILL");
   }
 }, 60_000);

@@ -1,22 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
-import { runCommand, ServerProcess, temporaryDirectory } from "./testing/server-process.ts";
+import { runCommand, Workplace } from "./testing/server-process.ts";
 
-let directory: ReturnType<typeof temporaryDirectory>;
-const running: ServerProcess[] = [];
+let place: Workplace;
 beforeEach(() => {
-  directory = temporaryDirectory();
+  place = new Workplace();
 });
-afterEach(async () => {
-  for (const service of running.splice(0)) await service.end("SIGKILL");
-  directory.remove();
-});
-
-async function start(options: Parameters<typeof ServerProcess.start>[1] = {}): Promise<ServerProcess> {
-  const service = await ServerProcess.start(`${directory.path}/data/customers.db`, options);
-  running.push(service);
-  return service;
-}
+afterEach(() => place.clear());
 
 describe("a usage error exits with 2, names the fault, and writes nothing to stdout", () => {
   test.each([
@@ -32,16 +22,16 @@ describe("a usage error exits with 2, names the fault, and writes nothing to std
     { args: ["policy", "chek", "x"], says: ["unknown command 'chek'", "Did you mean check?"] },
     { args: ["token"], says: ["create", "list", "revoke"] },
   ])("$args", async ({ args, says }) => {
-    const outcome = await runCommand(args, { cwd: directory.path });
+    const outcome = await runCommand(args, { cwd: place.path });
     expect(outcome.code).toBe(2);
     for (const words of says) expect(outcome.stderr).toContain(words);
     expect(outcome.stdout).toBe("");
-    expect(readdirSync(directory.path)).toEqual([]);
+    expect(readdirSync(place.path)).toEqual([]);
   });
 
   test("asking for help or the version is none", async () => {
     for (const args of [["--help"], ["serve", "--help"], ["token", "create", "--help"], ["--version"]]) {
-      const outcome = await runCommand(args, { cwd: directory.path });
+      const outcome = await runCommand(args, { cwd: place.path });
       expect(outcome).toMatchObject({ code: 0, stderr: "" });
       expect(outcome.stdout).not.toBe("");
     }
@@ -51,7 +41,7 @@ describe("a usage error exits with 2, names the fault, and writes nothing to std
 describe("settings", () => {
   test("are refused all at once, with what to do about each, before anything is made", async () => {
     const outcome = await runCommand([], {
-      cwd: directory.path,
+      cwd: place.path,
       env: {
         PORT: "80800",
         DATABASE_URL: "postgres://x",
@@ -83,12 +73,12 @@ describe("settings", () => {
     for (const [index, words] of faulty.entries()) {
       for (const word of words) expect(lines[index]).toContain(word);
     }
-    expect(readdirSync(directory.path)).toEqual([]);
+    expect(readdirSync(place.path)).toEqual([]);
   });
 
   test("that a command does not use can't stop it", async () => {
     const outcome = await runCommand(["token", "list"], {
-      cwd: directory.path,
+      cwd: place.path,
       env: { PORT: "many", TLS_KEY_FILE: "no-such-key.pem", DATABASE_URL: "sqlite:missing.db" },
     });
     expect(outcome.stderr).not.toContain("PORT");
@@ -96,7 +86,7 @@ describe("settings", () => {
   });
 
   test("as flags win over the environment, and an empty variable is one that is not set", async () => {
-    const service = await start({
+    const service = await place.start({
       env: { LOG_LEVEL: "loud", HOST: "", METRICS_ACCESS: "", PUBLIC_URL: "https://from.env.example" },
       args: ["--log-level", "info", "--public-url", "https://from.flag.example/crm/"],
     });
@@ -111,7 +101,7 @@ describe("settings", () => {
 
 describe("the address", () => {
   test("is the one line of stdout under --print-url", async () => {
-    const service = await start();
+    const service = await place.start();
     expect(service.stdout.text).toBe(`${JSON.stringify({ url: service.url })}\n`);
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
     expect(await service.end()).toBe(0);
@@ -119,45 +109,45 @@ describe("the address", () => {
   });
 
   test("that is taken refuses the start in a sentence, and nothing is made", async () => {
-    const service = await start();
+    const service = await place.start();
     const second = await runCommand([], {
-      cwd: directory.path,
+      cwd: place.path,
       env: { PORT: String(service.port), DATABASE_URL: "sqlite:second/customers.db" },
     });
     expect(second.code).toBe(1);
     expect(second.stderr).toContain(`127.0.0.1:${service.port} can't be listened on`);
     expect(second.stderr).toContain("Set PORT");
     expect(second.stderr).not.toContain("    at ");
-    expect(existsSync(`${directory.path}/second`)).toBe(false);
+    expect(existsSync(`${place.path}/second`)).toBe(false);
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
   });
 
   test("of a host that is not this machine's refuses the start likewise", async () => {
     const outcome = await runCommand([], {
-      cwd: directory.path,
+      cwd: place.path,
       env: { HOST: "192.0.2.1", PORT: "0" },
     });
     expect(outcome.code).toBe(1);
     expect(outcome.stderr).toContain("192.0.2.1:0 can't be listened on");
-    expect(readdirSync(directory.path)).toEqual([]);
+    expect(readdirSync(place.path)).toEqual([]);
   });
 });
 
 describe("a database in memory", () => {
   test("serves, with its token in a file that is gone at the end", async () => {
-    const service = await start({ env: { DATABASE_URL: "sqlite::memory:", TMPDIR: directory.path } });
-    const [made] = readdirSync(directory.path);
-    const token = (await Bun.file(`${directory.path}/${made}/admin.token`).text()).trim();
+    const service = await place.start({ env: { DATABASE_URL: "sqlite::memory:", TMPDIR: place.path } });
+    const [made] = readdirSync(place.path);
+    const token = (await Bun.file(`${place.path}/${made}/admin.token`).text()).trim();
     const reply = await fetch(`${service.url}/customers`, { headers: { authorization: `Bearer ${token}` } });
     expect(((await reply.json()) as { items: unknown[] }).items).toHaveLength(3);
     expect(await service.end()).toBe(0);
-    expect(readdirSync(directory.path)).toEqual([]);
+    expect(readdirSync(place.path)).toEqual([]);
   });
 
   test("is none that another command could look into", async () => {
     for (const args of [["token", "list"], ["check"], ["backup", "b.db"]]) {
       const outcome = await runCommand(args, {
-        cwd: directory.path,
+        cwd: place.path,
         env: { DATABASE_URL: "sqlite::memory:" },
       });
       expect(outcome.code).toBe(1);

@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { type Reply, replyOf } from "./test-service.ts";
 
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
 
@@ -18,6 +19,44 @@ export type CommandOutcome = { readonly code: number; readonly stdout: string; r
 export function temporaryDirectory(): { readonly path: string; readonly remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), "customers-test-"));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** A directory with a database, and the services and commands that are run on it. */
+export class Workplace {
+  readonly path: string;
+  /** May be set to another file. */
+  database: string;
+  readonly #remove: () => void;
+  readonly #services: ServerProcess[] = [];
+
+  constructor() {
+    const { path, remove } = temporaryDirectory();
+    this.path = path;
+    this.#remove = remove;
+    this.database = `${path}/data/customers.db`;
+  }
+
+  async start(options: ServeOptions = {}): Promise<ServerProcess> {
+    const service = await ServerProcess.start(this.database, options);
+    this.#services.push(service);
+    return service;
+  }
+
+  /** Runs a command on the database, in the directory. */
+  run(args: readonly string[], env: Environment = {}): Promise<CommandOutcome> {
+    return runCommand(args, { cwd: this.path, env: { DATABASE_URL: `sqlite:${this.database}`, ...env } });
+  }
+
+  /** The token of the first start. */
+  get adminToken(): string {
+    return readFileSync(join(dirname(this.database), "admin.token"), "utf8").trim();
+  }
+
+  /** Ends what still runs and removes everything. */
+  async clear(): Promise<void> {
+    for (const service of this.#services) await service.end("SIGKILL");
+    this.#remove();
+  }
 }
 
 /** Runs one command of server/main.ts to its end. */
@@ -88,6 +127,26 @@ export class ServerProcess {
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  /** Sends one request on a connection of its own: one that is kept could be tried again unseen. */
+  async send(
+    token: string | null,
+    method: string,
+    path: string,
+    { headers = {}, body }: { headers?: Record<string, string>; body?: unknown } = {},
+  ): Promise<Reply> {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      keepalive: false,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return await replyOf(response);
   }
 
   signal(name: NodeJS.Signals): void {
