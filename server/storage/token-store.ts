@@ -90,7 +90,7 @@ export class TokenStore {
     return write.run((): RevokeOutcome => {
       const { condition, params } = matching(text);
       const rows = writer.all<Row & { digest: Uint8Array }>(
-        `SELECT digest, ${COLUMNS} WHERE revoked_at IS NULL AND ${condition}`,
+        `SELECT digest, ${COLUMNS} WHERE revoked_at IS NULL AND ${condition} ORDER BY prefix`,
         ...params,
       );
       const [row, ...others] = rows;
