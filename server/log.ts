@@ -2,45 +2,80 @@ import pino, { type Logger } from "pino";
 import { SonicBoom } from "sonic-boom";
 import type { LogFormat } from "./config.ts";
 
-/** The log: on stderr, since stdout is for what a caller may want to read. Written without holding up requests. */
+/** The log, on stderr: stdout is for what a caller may want to read. */
 export type Log = {
   readonly logger: Logger;
   /** Writes out what was logged, as far as whoever reads stderr takes it in time; nothing can be logged afterwards. */
   readonly close: () => Promise<void>;
 };
 
+/** Lines are gathered for so long: one write for many requests, and none that a request waits for. */
+const GATHER_MS = 10;
 /** So much may wait for a slow reader of stderr; lines past it are dropped and counted. */
 const WAITING_BYTES_MAX = 8 * 1024 * 1024;
 const CLOSE_MS = 2_000;
 
 export function openLog(level: string, format: LogFormat): Log {
-  // Not pino.destination, which at exit waits without end for a reader of stderr that has stalled.
-  const destination = new SonicBoom({ fd: 2, sync: false, maxLength: WAITING_BYTES_MAX });
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
-  const logger =
-    format === "json"
-      ? pino(options, destination)
-      : pino(options, { write: (line: string) => void destination.write(textLine(line)) });
-  let dropped = 0;
-  destination.on("drop", () => {
-    dropped += 1;
-  });
-  destination.on("drain", () => {
-    if (dropped === 0) return;
-    logger.warn({ dropped }, "log lines were dropped: stderr was not read or not written in time");
-    dropped = 0;
-  });
-  // A log that can't be written (a full disk, a reader that is gone) must not end the service; the next line tries again.
-  destination.on("error", () => {});
+  const stderr = openStderr((dropped) =>
+    logger.warn({ dropped }, "log lines were dropped: stderr was not read or could not be written"),
+  );
+  let gathered = "";
+  let timer: NodeJS.Timeout | null = null;
+  const pass = (): void => {
+    timer = null;
+    stderr.write(gathered);
+    gathered = "";
+  };
+  const write = (line: string): void => {
+    gathered += format === "json" ? line : textLine(line);
+    timer ??= setTimeout(pass, GATHER_MS);
+  };
+  const logger = pino({ level, base: null, timestamp: isoTimestamp }, { write });
   const close = async (): Promise<void> => {
+    if (timer !== null) clearTimeout(timer);
+    pass();
     const written = new Promise<void>((done) => {
-      destination.once("close", done);
-      destination.once("error", () => done());
+      stderr.once("close", done);
+      stderr.once("error", () => done());
     });
-    destination.end();
+    stderr.end();
     await Promise.race([written, Bun.sleep(CLOSE_MS)]);
   };
   return { logger, close };
+}
+
+/**
+ * Not pino.destination, which at exit waits without end for a reader that has stalled, and ends the process when
+ * a write fails.
+ *
+ * @param onDropped told how many lines were lost, once there is room again
+ */
+function openStderr(onDropped: (lines: number) => void): SonicBoom {
+  const stderr = new SonicBoom({ fd: 2, sync: false, maxLength: WAITING_BYTES_MAX });
+  let dropped = 0;
+  stderr.on("drop", (text) => {
+    dropped += text.split("\n").length - 1;
+  });
+  stderr.on("drain", () => {
+    if (dropped > 0) onDropped(dropped);
+    dropped = 0;
+  });
+  // A full disk, or a reader that is gone: the lines wait, and the next write tries again.
+  stderr.on("error", () => {});
+  return stderr;
+}
+
+let stampedMs = 0;
+let stamp = "";
+
+/** Many requests share a millisecond; its text is made once. */
+function isoTimestamp(): string {
+  const nowMs = Date.now();
+  if (nowMs !== stampedMs) {
+    stampedMs = nowMs;
+    stamp = `,"time":"${new Date(nowMs).toISOString()}"`;
+  }
+  return stamp;
 }
 
 const LEVELS: Record<number, string> = {
