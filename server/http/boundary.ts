@@ -18,7 +18,8 @@ export type BoundaryParts = {
   readonly now: () => number;
 };
 
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+/** Nothing with a token in it: request ids are logged. */
+const REQUEST_ID = /^(?!.*cst_[A-Za-z0-9]{40})[A-Za-z0-9._-]{1,64}$/;
 const RETRY_AFTER_SECONDS = "1";
 
 /**

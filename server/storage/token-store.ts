@@ -1,4 +1,5 @@
 import type { SqliteConnections } from "./sqlite-connections.ts";
+import type { Params } from "./statement-cache.ts";
 
 /** Who calls: what a token carries. A token without a tenant is for metrics alone. */
 export type Caller = { readonly client: string; readonly role: string; readonly tenant: string | null };
@@ -74,9 +75,16 @@ export class TokenStore {
     return found.caller;
   }
 
-  /** @returns the token, which can't be had again */
-  async create(caller: Caller, nowMs: number, expiresAtMs: number | null): Promise<string> {
-    const token = `cst_${randomText(RANDOM_CHARACTERS)}`;
+  /**
+   * @param token a fresh one, of {@link drawToken}
+   * @returns the token, which can't be had again
+   */
+  async create(
+    caller: Caller,
+    nowMs: number,
+    expiresAtMs: number | null,
+    token = drawToken(),
+  ): Promise<string> {
     await this.#connections.write.run(() => this.#insert(token, caller, nowMs, expiresAtMs));
     return token;
   }
@@ -87,15 +95,14 @@ export class TokenStore {
       .map(record);
   }
 
-  /** @param prefix the first characters of a token, as listed, or more of them */
-  revoke(prefix: string, nowMs: number): Promise<RevokeOutcome> {
+  /** @param text the first characters of a token, as listed, or the whole token */
+  revoke(text: string, nowMs: number): Promise<RevokeOutcome> {
     const { writer, write } = this.#connections;
-    const shown = prefix.slice(0, PREFIX_CHARACTERS);
     return write.run((): RevokeOutcome => {
+      const { condition, params } = matching(text);
       const rows = writer.all<Row & { digest: Uint8Array }>(
-        `SELECT digest, ${COLUMNS} WHERE substr(prefix, 1, ?) = ? AND revoked_at IS NULL`,
-        shown.length,
-        shown,
+        `SELECT digest, ${COLUMNS} WHERE revoked_at IS NULL AND ${condition} ORDER BY prefix`,
+        ...params,
       );
       const [row, ...others] = rows;
       if (row === undefined) return { kind: "missing" };
@@ -144,6 +151,18 @@ export class TokenStore {
       // Only a hint for operators: a locked or full disk must not fail the request. The next use tries again.
       .catch(() => this.#notedHours.delete(prefix));
   }
+}
+
+/** A new token: `cst_` and 40 characters drawn at random (238 bits). */
+export function drawToken(): string {
+  return `cst_${randomText(RANDOM_CHARACTERS)}`;
+}
+
+function matching(text: string): { condition: string; params: Params } {
+  if (TOKEN.test(text)) return { condition: "digest = ?", params: [digestOf(text)] };
+  // What all tokens begin with names none: an empty argument must not revoke the only token there is.
+  if (!/^cst_[A-Za-z0-9]/.test(text)) return { condition: "FALSE", params: [] };
+  return { condition: "substr(prefix, 1, ?) = ?", params: [text.length, text] };
 }
 
 function record(row: Row): TokenRecord {
