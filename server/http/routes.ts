@@ -4,7 +4,8 @@ import type { Boundary, Handler } from "./boundary.ts";
 import type { Cors } from "./cors.ts";
 import type { Exchange, RouteTemplate } from "./exchange.ts";
 
-export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+export type Method = (typeof METHODS)[number];
 
 /** What a route does for each method; `parameter` is the path's one parameter, decoded, or "". */
 export type RouteHandlers = Partial<
@@ -31,7 +32,14 @@ export type Route = {
 export function mount(app: Elysia, boundary: Boundary, cors: Cors, route: Route): void {
   const { path, template, handlers, optionsHeaders, admit } = route;
   const allow = allowOf(handlers);
-  for (const [method, handle] of Object.entries(handlers)) {
+  const notAllowed: Handler = ({ request: { method } }) =>
+    refuse("method-not-allowed", `${method} is not for this address; it takes ${allow}.`, {
+      headers: { allow },
+    });
+  // Each method by name, also those that are refused: the router looks through the paths of one method before
+  // those of any, and would take /customers/search for a customer's id.
+  for (const method of METHODS) {
+    const handle = handlers[method] ?? notAllowed;
     app.route(
       method,
       path,
@@ -47,16 +55,7 @@ export function mount(app: Elysia, boundary: Boundary, cors: Cors, route: Route)
     return admit(exchange) ?? ok({ status: 204, headers: { allow, ...optionsHeaders }, body: null });
   };
   app.route("OPTIONS", path, ({ request }) => boundary.answer(request, template, options), { parse: "none" });
-  app.all(
-    path,
-    ({ request }) =>
-      boundary.answer(request, template, () =>
-        refuse("method-not-allowed", `${request.method} is not for this address; it takes ${allow}.`, {
-          headers: { allow },
-        }),
-      ),
-    { parse: "none" },
-  );
+  app.all(path, ({ request }) => boundary.answer(request, template, notAllowed), { parse: "none" });
 }
 
 function allowOf(handlers: RouteHandlers): string {
