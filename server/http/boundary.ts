@@ -64,8 +64,10 @@ export class Boundary {
     return result.ok ? result.value : this.#problem(exchange, result.problem);
   }
 
-  #problem({ requestId }: Exchange, problem: Problem): Answer {
-    return problemResponse(problem, requestId, this.#parts.publicUrl);
+  /** The instance is the request id where that is ours; a caller may send the same one twice. */
+  #problem({ request, requestId }: Exchange, problem: Problem): Answer {
+    const isCallers = request.headers.get("x-request-id") === requestId;
+    return problemResponse(problem, isCallers ? crypto.randomUUID() : requestId, this.#parts.publicUrl);
   }
 
   /** What no client can cause: logged here, answered without a word of it. */
