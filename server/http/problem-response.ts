@@ -1,0 +1,27 @@
+import { PROBLEMS, type Problem } from "../domain/problem.ts";
+import type { Answer } from "./exchange.ts";
+
+/**
+ * The only maker of an error body (RFC 9457). A problem document is never stored: RFC 6585, section 3 forbids it
+ * for 428, and the others are about one request.
+ *
+ * @param instance a UUID, new for each problem
+ */
+export function problemResponse(problem: Problem, instance: string, publicUrl: string): Answer {
+  const { code, detail, extensions, headers } = problem;
+  const { status, title } = PROBLEMS[code];
+  return {
+    status,
+    headers: { "content-type": "application/problem+json", "cache-control": "no-store", ...headers },
+    body: JSON.stringify({
+      type: `${publicUrl}/problems/${code}`,
+      title,
+      status,
+      detail,
+      instance: `urn:uuid:${instance}`,
+      code,
+      ...extensions,
+    }),
+    problem: code,
+  };
+}

@@ -1,0 +1,144 @@
+import { type Database, SQLiteError, type Statement } from "bun:sqlite";
+import { StoreUnavailable } from "./customer-store.ts";
+import { asStoreError } from "./sqlite-database.ts";
+
+/** Statements of one write, on the writer's connection. It may run more than once; only its last run counts. */
+type Job<T> = () => T;
+type Pending = { job: Job<unknown>; resolve: (value: unknown) => void; reject: (error: unknown) => void };
+type Settled = { ok: true; value: unknown } | { ok: false; error: unknown };
+
+export type GroupCommitLimits = {
+  /** How long a batch waits for a lock that another process holds. The event loop goes on meanwhile. */
+  readonly lockWaitMs: number;
+  /** How many writes may wait; further ones are refused at once. */
+  readonly pendingMax: number;
+};
+
+export const GROUP_COMMIT_LIMITS: GroupCommitLimits = { lockWaitMs: 5_000, pendingMax: 10_000 };
+
+const LOCK_RETRY_MS = 10;
+
+/**
+ * All writes of an event-loop turn in one transaction, since nearly all of a write's cost is the fsync of its
+ * commit. Each is answered only after that commit. A write that fails takes no neighbour down: the batch is
+ * rolled back and its writes run again one by one. A failed commit refuses all of its writes.
+ */
+export class GroupCommit {
+  readonly #db: Database;
+  readonly #limits: GroupCommitLimits;
+  readonly #beforeAnswers: () => void;
+  readonly #begin: Statement;
+  readonly #commit: Statement;
+  #pending: Pending[] = [];
+  #flushing: Promise<void> | null = null;
+
+  /** @param beforeAnswers runs after each commit, before anyone learns of it */
+  constructor(db: Database, beforeAnswers: () => void, limits = GROUP_COMMIT_LIMITS) {
+    this.#db = db;
+    this.#limits = limits;
+    this.#beforeAnswers = beforeAnswers;
+    this.#begin = db.prepare("BEGIN IMMEDIATE");
+    this.#commit = db.prepare("COMMIT");
+  }
+
+  /** @returns the job's value once it is durable; fails with StoreUnavailable, or with the job's own error */
+  run<T>(job: Job<T>): Promise<T> {
+    if (this.#pending.length >= this.#limits.pendingMax) {
+      return Promise.reject(new StoreUnavailable("too many writes are waiting"));
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.#pending.push({ job, resolve: resolve as (value: unknown) => void, reject });
+      this.#flushing ??= this.#flushSoon();
+    });
+  }
+
+  /** Waits for the writes taken so far, then gives back its statements. */
+  async close(): Promise<void> {
+    while (this.#flushing !== null) await this.#flushing;
+    this.#begin.finalize();
+    this.#commit.finalize();
+  }
+
+  async #flushSoon(): Promise<void> {
+    await new Promise((next) => setImmediate(next));
+    while (this.#pending.length > 0) {
+      const failure = await this.#takeLock();
+      const batch = this.#pending;
+      this.#pending = [];
+      const settled = failure === null ? await this.#writeAll(batch) : refused(batch, failure);
+      this.#beforeAnswers();
+      batch.forEach(({ resolve, reject }, index) => {
+        const result = settled[index];
+        if (result?.ok) resolve(result.value);
+        else reject(asStoreError(result?.error));
+      });
+      // Whoever was answered may have sent the next write: let this turn's requests arrive before the next batch.
+      await new Promise((next) => setImmediate(next));
+    }
+    this.#flushing = null;
+  }
+
+  /** Begins the transaction, trying again while another process holds the lock. @returns why it could not, or null */
+  async #takeLock(): Promise<unknown> {
+    const giveUpAt = performance.now() + this.#limits.lockWaitMs;
+    for (;;) {
+      try {
+        // One that could not be rolled back when its time came (a failing disk) would refuse every later one.
+        if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+        this.#begin.run();
+        return null;
+      } catch (error) {
+        const isLocked = error instanceof SQLiteError && (error.code ?? "").startsWith("SQLITE_BUSY");
+        if (!isLocked || performance.now() >= giveUpAt) return error;
+      }
+      await Bun.sleep(LOCK_RETRY_MS);
+    }
+  }
+
+  /** Runs a batch inside the transaction that was begun. */
+  async #writeAll(batch: readonly Pending[]): Promise<Settled[]> {
+    const settled = this.#commitAll(batch);
+    if (batch.length === 1 || settled.kind !== "job-failed") return settled.results;
+    const results: Settled[] = [];
+    for (const [index, pending] of batch.entries()) {
+      const failure = await this.#takeLock();
+      // The lock was waited for as long as a batch may wait: the others would find it no different.
+      if (failure !== null) return [...results, ...refused(batch.slice(index), failure)];
+      results.push(...this.#commitAll([pending]).results);
+    }
+    return results;
+  }
+
+  #commitAll(batch: readonly Pending[]): {
+    kind: "committed" | "job-failed" | "commit-failed";
+    results: Settled[];
+  } {
+    const values: unknown[] = [];
+    try {
+      for (const { job } of batch) values.push(job());
+    } catch (error) {
+      this.#rollback();
+      return { kind: "job-failed", results: refused(batch, error) };
+    }
+    try {
+      this.#commit.run();
+    } catch (error) {
+      this.#rollback();
+      return { kind: "commit-failed", results: refused(batch, error) };
+    }
+    return { kind: "committed", results: values.map((value) => ({ ok: true, value })) };
+  }
+
+  #rollback(): void {
+    try {
+      // SQLite ends the transaction by itself after some errors (disk full) and leaves it open after others.
+      if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+    } catch {
+      // The writes are refused with the error that led here; #takeLock tries again before the next ones.
+    }
+  }
+}
+
+function refused(batch: readonly Pending[], error: unknown): Settled[] {
+  return batch.map(() => ({ ok: false, error }));
+}
