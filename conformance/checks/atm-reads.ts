@@ -4,17 +4,21 @@ import { CouldNotRun } from "../outcome-signal.ts";
 import { accepted, type Trial } from "../trial.ts";
 
 const READERS = 4;
+const READS_MAX = 400;
+const READS_QUICK_MAX = 40;
 
 export async function readsAmongWrites(t: Trial): Promise<void> {
   const { deployment, main } = t.kit;
   const versions = new Map<string, { name: unknown; email: unknown }>();
   const reads: { n: number; tag: string; name: unknown; email: unknown }[] = [];
   let writing = true;
+  let sent = 0;
   const first = await t.state(main, "read before");
   versions.set(first.tag, { name: first.fields.name, email: first.fields.email });
 
   const reader = async () => {
-    while (writing) {
+    while (writing && sent < (t.quick ? READS_QUICK_MAX : READS_MAX)) {
+      sent += 1;
       const seen = await t.get(main, { query: deployment.stateQuery, purpose: "read among writes" });
       if (seen.status !== 200 || seen.tag === undefined || seen.object === undefined) continue;
       const { name, email } = registryFields(seen.object, deployment.names);
