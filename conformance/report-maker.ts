@@ -1,4 +1,5 @@
 /** From what a run found to report.json: counts, verdict and exit code. */
+import { commandLineFor } from "./command-line.ts";
 import { curlLine } from "./curl.ts";
 import type { Deployment } from "./deployment.ts";
 import type { Ground } from "./ground.ts";
@@ -126,7 +127,7 @@ function ruleResult(
     timeline: failed ? (trial?.timeline ?? []).slice(0, MOMENTS_MAX) : [],
     layer: failed ? layerOf(rule.id, exchanges) : null,
     curl: main === undefined ? null : curlLine(main),
-    again: `${facts.wire.mask(facts.options.command)} --only ${rule.id}`,
+    again: commandLineFor(rule.id, facts.options.arguments.map(facts.wire.mask)),
     expected:
       outcome === "violation" && expectation !== undefined && expectation.until >= today
         ? { reason: expectation.reason, owner: expectation.owner, until: expectation.until }

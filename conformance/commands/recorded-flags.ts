@@ -1,12 +1,18 @@
 /** Reads the flags back that a report or a journal has kept. Masked credentials come from the environment. */
 import { Command } from "commander";
-import type { RunFlags } from "./run.ts";
+import type { RunFlags } from "./run-flags.ts";
 import { addRunOptions } from "./run-options.ts";
 
-export function recordedFlags(words: readonly string[]): RunFlags {
-  const command = addRunOptions(new Command("run")).exitOverride().allowUnknownOption();
+/** The flags in the words that follow `run`. */
+export function flagsIn(words: readonly string[]): RunFlags {
+  const command = addRunOptions(new Command("run")).exitOverride();
   command.parse([...words], { from: "user" });
-  const { header, limitedHeader, otherTenantHeader, metricsHeader, ...flags } = command.opts<RunFlags>();
+  return command.opts<RunFlags>();
+}
+
+/** The same of masked words: a header that stands there as `$NAME` is one from the environment. */
+export function recordedFlags(words: readonly string[]): RunFlags {
+  const { header, limitedHeader, otherTenantHeader, metricsHeader, ...flags } = flagsIn(words);
   const withEnv = (literal: string[] | undefined, own: string[] | undefined) => {
     const all = [...(literal ?? []), ...(own ?? [])];
     return all.length === 0 ? undefined : all;

@@ -5,7 +5,8 @@ import type { Exchange } from "../report.ts";
 import { readReport } from "../report-file.ts";
 import { visible } from "../reports/visible.ts";
 import { recordedFlags } from "./recorded-flags.ts";
-import { printReport, type RunFlags, run } from "./run.ts";
+import { printReport, run } from "./run.ts";
+import type { RunFlags } from "./run-flags.ts";
 
 /** @param from a report.json whose flags are used where this call gives none */
 export async function replay(id: string, from: string, flags: RunFlags): Promise<number> {

@@ -2,14 +2,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runKit } from "../engine.ts";
-import { readExpected } from "../expected.ts";
-import { Journal, journalFolder } from "../journal.ts";
 import { masking } from "../mask.ts";
-import { defaultOptions, QUICK_ROUNDS, type RunOptions } from "../options.ts";
 import type { Profile } from "../profile.ts";
-import { ProfileFault } from "../profile.ts";
 import type { Report } from "../report.ts";
-import { FAMILIES } from "../report.ts";
 import type { Finding } from "../report-maker.ts";
 import { html } from "../reports/html.ts";
 import { junit } from "../reports/junit.ts";
@@ -17,24 +12,9 @@ import { markdown } from "../reports/markdown.ts";
 import { sarif } from "../reports/sarif.ts";
 import { terminal } from "../reports/terminal.ts";
 import { catalogue } from "../rules/catalogue.ts";
-import { trustSentences } from "../trust.ts";
-import { profileOf, readTextFile, type TargetFlags } from "./target-options.ts";
-
-export type RunFlags = TargetFlags & {
-  only?: string;
-  skip?: string;
-  allowIncomplete?: boolean;
-  exclusive?: boolean;
-  out?: string;
-  quick?: boolean;
-  readOnly?: boolean;
-  rounds?: number;
-  connections?: number;
-  rate?: number;
-  budget?: number;
-  seed?: number;
-  expected?: string;
-};
+import { type RunFlags, runOptions } from "./run-flags.ts";
+import { beginJournal } from "./run-journal.ts";
+import { profileOf } from "./target-options.ts";
 
 export const DEFAULT_OUT = "conformance-report";
 export const REPORT_FILE = "report.json";
@@ -56,15 +36,7 @@ export async function run(
   };
   process.on("SIGINT", interrupt);
   process.on("SIGTERM", interrupt);
-  const journal =
-    options.mode === "read-only"
-      ? undefined
-      : Journal.begin(journalFolder(process.env), {
-          pid: process.pid,
-          baseUrl: profile.baseUrl,
-          startedAt: new Date().toISOString(),
-          arguments: options.arguments.map(masking(profile.secrets)),
-        });
+  const journal = beginJournal(profile, options, process.env);
   const progress = process.stderr.isTTY ? progressLine() : undefined;
   try {
     const report = await runKit(
@@ -83,48 +55,6 @@ export async function run(
     process.off("SIGINT", interrupt);
     process.off("SIGTERM", interrupt);
   }
-}
-
-function runOptions(flags: RunFlags, profile: Profile, words: readonly string[]): RunOptions {
-  if (flags.quick && flags.readOnly) throw new ProfileFault(["--quick and --read-only exclude each other"]);
-  const mode = flags.readOnly ? "read-only" : flags.quick ? "quick" : "full";
-  return {
-    ...defaultOptions,
-    mode,
-    only: ids("--only", flags.only),
-    skip: ids("--skip", flags.skip),
-    rounds: flags.rounds ?? (mode === "quick" ? QUICK_ROUNDS : defaultOptions.rounds),
-    connections: flags.connections ?? defaultOptions.connections,
-    exclusive: flags.exclusive ?? false,
-    allowIncomplete: flags.allowIncomplete ?? false,
-    rate: flags.rate,
-    budget: flags.budget ?? profile.budget ?? defaultOptions.budget,
-    seed: flags.seed ?? defaultOptions.seed,
-    arguments: words,
-    command: ["conformance run", ...words.map(shellWord)].join(" "),
-    expected: flags.expected === undefined ? [] : readExpected(readTextFile(flags.expected)),
-    trust: trustSentences(),
-  };
-}
-
-function ids(flag: string, text: string | undefined): string[] {
-  const names = (text ?? "")
-    .split(",")
-    .map((name) => name.trim().toUpperCase())
-    .filter((name) => name !== "");
-  const known = new Set<string>([...catalogue.map(({ id }) => id), ...FAMILIES]);
-  const unknown = names.filter((name) => !known.has(name));
-  if (unknown.length > 0)
-    throw new ProfileFault(
-      unknown.map((name) => `${flag}: there is no rule or family ${name}; see \`conformance rules\``),
-    );
-  return names;
-}
-
-/** Quoted so that the shell expands `$NAME` of a masked secret and nothing else. */
-function shellWord(word: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
-  return /\$[A-Z]/.test(word) ? `"${word.replace(/["\\`]/g, "\\$&")}"` : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 function progressLine(): (finding: Finding | undefined) => void {

@@ -58,7 +58,7 @@ export function addTargetOptions(command: Command): Command {
 }
 
 /** @throws ProfileFault */
-export function profileOf(flags: TargetFlags, env: NodeJS.ProcessEnv): Profile {
+export function profileOf(flags: TargetFlags, env: Readonly<Record<string, string | undefined>>): Profile {
   return readProfile(profileFlags(flags), env);
 }
 
