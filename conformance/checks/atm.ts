@@ -64,6 +64,7 @@ async function putRace(
 
 export const atm = {
   "ATM-01": async (t) => {
+    t.needsStableTag();
     const tags = new Set<string>();
     await putRace(t, rounds(t, 1), (_, { before, contenders, after }) => {
       const winners = won(contenders);

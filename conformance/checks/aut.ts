@@ -146,6 +146,7 @@ export const aut = {
     }
   },
   "AUT-06": async (t) => {
+    t.needsStableTag();
     const { others } = await forbidden(t);
     const main = await t.get(t.kit.main, { purpose: "the main caller's tag" });
     const query = `?fields=${others.join(",")}`;

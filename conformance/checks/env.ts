@@ -13,6 +13,7 @@ const accepting = (codings: string): [string, string][] => [["Accept-Encoding", 
 
 export const env = {
   "ENV-01": async (t) => {
+    t.needsStableTag();
     const bare = await t.state(t.kit.main, "twin: no coding accepted");
     for (const codings of CODINGS) {
       const evidence = t.probe(`GET with Accept-Encoding: ${codings}`, `ETag ${bare.tag}`);
@@ -83,6 +84,7 @@ export const env = {
     }
   },
   "ENV-04": async (t) => {
+    t.needsStableTag();
     const queries = [...new Set(["", "?fields=name", "?fields=id,name,email", t.kit.deployment.stateQuery])];
     for (let write = 0; write < (t.quick ? 1 : 3); write += 1) {
       const before = await t.state(t.kit.main, "read before");

@@ -41,16 +41,6 @@ async function newTagIn(t: Trial, method: "PUT" | "PATCH"): Promise<void> {
   )
     return;
   t.check("etag-current", seen.tag === after.tag, wrongTag(seen.tag, before.tag, after.tag));
-  if (seen.tag !== after.tag) return;
-  const next = await t.write(method, t.kit.main, {
-    ifMatch: seen.tag,
-    purpose: "write on with the tag of the answer",
-  });
-  t.check(
-    "usable",
-    accepted(next.status),
-    `a ${method} with the tag of the answer, ${seen.tag}, was answered ${next.status}`,
-  );
 }
 
 function values(snapshot: Snapshot): { name: string; email: string } {
@@ -254,7 +244,11 @@ export const etg = {
       Object.assign(evidence, { came: `ETag ${latest}` });
       const age = tags.length - 1 - tags.indexOf(latest);
       // A tag that does not move at all is ETG-08's to blame; here it is one that comes back.
-      t.check("never-again", age <= 1, `the tag ${latest} of ${age} writes ago is back`);
+      t.check(
+        "never-again",
+        age <= 1 || latest === tags.at(-2),
+        `the tag ${latest} of ${age} writes ago is back`,
+      );
     }
     if (new Set(tags).size === 1) throw new NotApplicable("the tag never changes; see ETG-08");
   },

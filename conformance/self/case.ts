@@ -103,6 +103,10 @@ export async function runFault(fault: Fault, only: readonly string[] = []): Prom
       verdict.complaints.push(
         `missed: ${fault.rule} is ${named?.outcome ?? "absent"} (${named?.reason ?? ""})`,
       );
+    } else if (typeof fault.cause === "string") {
+      const { fired } = verdict;
+      if (fired.join() !== fault.cause)
+        verdict.complaints.push(`not ${fault.cause} alone: ${fired.join(" ")}`);
     } else if (!fault.cause.test(wordsOf(named))) {
       verdict.complaints.push(
         `cause not stated: ${fault.rule} does not say ${fault.cause}, but: ${wordsOf(named)}`,

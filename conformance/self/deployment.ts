@@ -18,6 +18,7 @@ export type Deployment = {
   deleteAnswer: { status: 200 | 202 | 204; etag: boolean };
   afterDelete: 404 | 410 | "soft";
   patch: { format: "merge" | "json-patch"; mediaTypes: string[] };
+  offersPatchAndDelete: boolean;
   problems: "problem+json" | "json" | "none";
   forbiddenStatus: 400 | 403 | 404 | 422;
   invalidBodyStatus: 400 | 422;
@@ -70,6 +71,7 @@ export const PLAIN: Deployment = {
   deleteAnswer: { status: 204, etag: false },
   afterDelete: 404,
   patch: { format: "merge", mediaTypes: ["application/merge-patch+json", "application/json"] },
+  offersPatchAndDelete: true,
   problems: "problem+json",
   forbiddenStatus: 403,
   invalidBodyStatus: 400,

@@ -22,8 +22,8 @@ export type Fault = {
   rule: string;
   /** Filled from consequences.ts. */
   also?: readonly string[];
-  /** What QA must read in the finding: all of it, in any case. */
-  cause: RegExp;
+  /** What QA must read in the finding; or the one assertion that sees the fault, alone. */
+  cause: RegExp | string;
   /** What the service does, in one line. */
   does: string;
   /** Where it shows only on another deployment than the plain one. */

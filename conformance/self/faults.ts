@@ -9,6 +9,10 @@ import { ERROR_FAULTS } from "./faults/errors.ts";
 import { FIELD_FAULTS } from "./faults/fields.ts";
 import { LAYER_FAULTS } from "./faults/layers.ts";
 import { METRICS_FAULTS } from "./faults/metrics.ts";
+import { NARROW_PRECONDITION_FAULTS } from "./faults/narrow-preconditions.ts";
+import { NARROW_RACE_FAULTS } from "./faults/narrow-races.ts";
+import { NARROW_READ_FAULTS } from "./faults/narrow-reads.ts";
+import { NARROW_WRITE_FAULTS } from "./faults/narrow-writes.ts";
 import { ORDER_FAULTS } from "./faults/order.ts";
 import { REFUSAL_FAULTS } from "./faults/refusals.ts";
 import { REPRESENTATION_FAULTS } from "./faults/representation.ts";
@@ -29,6 +33,10 @@ const PLANTED: Fault[] = [
   ...ERROR_FAULTS,
   ...METRICS_FAULTS,
   ...LAYER_FAULTS,
+  ...NARROW_PRECONDITION_FAULTS,
+  ...NARROW_WRITE_FAULTS,
+  ...NARROW_RACE_FAULTS,
+  ...NARROW_READ_FAULTS,
 ];
 
 export const FAULTS: readonly Fault[] = PLANTED.map((fault) => ({

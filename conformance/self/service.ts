@@ -40,13 +40,12 @@ export class Service {
 
   async handle(request: Request): Promise<Reply> {
     if (this.deployment.latencyMs > 0) await Bun.sleep(this.deployment.latencyMs);
-    return await this.seams.around(request, (inner) => this.#serve(inner));
-  }
-
-  async #serve(request: Request): Promise<Reply> {
-    const reply = await this.#route(request);
+    const reply = await this.seams.around(request, async (inner) =>
+      this.#framed(await this.#route(inner), inner),
+    );
+    // What was answered is counted, whatever stands before the service: it is one deployment.
     if (request.path.startsWith(`${this.deployment.basePath}/customers/`)) this.#count(reply, request);
-    return this.#framed(reply, request);
+    return reply;
   }
 
   #count(reply: Reply, request: Request): void {
@@ -93,7 +92,8 @@ export class Service {
     if (request.method === "GET" || (request.method === "HEAD" && head)) {
       return await read(this, request, caller, id.toLowerCase());
     }
-    if (!isWrite(request)) return this.refuse(405, "method");
+    const offered = request.method === "PUT" || this.deployment.offersPatchAndDelete;
+    if (!isWrite(request) || !offered) return this.refuse(405, "method");
     if (caller === "limited" && !limitedMayWrite) return this.refuse(403, "read-only");
     return await this.#write(request, caller, id.toLowerCase());
   }

@@ -13,6 +13,8 @@ export type Variant = {
   without?: ("limited" | "other" | "metrics")[];
   /** Rules of level SHOULD that warn of the choice. */
   warns?: string[];
+  /** Rules that cannot be decided there. */
+  undecided?: string[];
   /** Customers are given by id. */
   given?: boolean;
 };
@@ -44,6 +46,11 @@ export const VARIANTS: Variant[] = [
     id: "soft-delete",
     does: "DELETE changes the status and the tag, and the customer stays readable (4.3)",
     deployment: { afterDelete: "soft", deleteAnswer: { status: 204, etag: true } },
+  },
+  {
+    id: "no-patch-no-delete",
+    does: "offers neither PATCH nor DELETE to this caller (4.3 shows no payloads)",
+    deployment: { offersPatchAndDelete: false },
   },
   {
     id: "json-patch",
@@ -142,7 +149,12 @@ export const VARIANTS: Variant[] = [
     does: "labelled counters, served to anyone (7.4)",
     deployment: { metrics: { labels: true, format: "prometheus", replicas: 1, guarded: false } },
   },
-  { id: "busy", does: "others' refusals are counted meanwhile (7.4)", deployment: { busyMetrics: true } },
+  {
+    id: "busy",
+    does: "others' refusals are counted meanwhile (7.4)",
+    deployment: { busyMetrics: true },
+    undecided: ["MET-03", "MET-04", "MET-05"],
+  },
   { id: "no-documents", does: "refusals have no body (7)", deployment: { problems: "none" } },
   {
     id: "own-documents",

@@ -58,6 +58,20 @@ export const ERROR_FAULTS: Fault[] = [
     plant: replying(refused(412), (reply) => withBody(reply, () => ({ type: "about:blank", status: 412 }))),
   },
   {
+    id: "problem-carries-stack",
+    rule: "PRB-04",
+    cause: "PRB-04.no-internals",
+    does: "sends a stack trace with every 412 of PUT",
+    plant: replying(
+      (reply, request) => request.method === "PUT" && reply.status === 412,
+      (reply) =>
+        withBody(reply, (body) => ({
+          ...body,
+          detail: "System.Exception: stale\n   at Customers.Update(Guid id) in /src/Customers.cs:line 42",
+        })),
+    ),
+  },
+  {
     id: "204-with-body",
     rule: "IFM-02",
     cause: /body|204/i,

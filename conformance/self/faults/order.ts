@@ -125,7 +125,7 @@ export const ORDER_FAULTS: Fault[] = [
     does: "answers a stale write with 428",
     plant: replying(
       (reply, request) => isCustomer(request) && reply.status === 412,
-      (reply) => ({ ...reply, status: 428 }),
+      (_reply, _request, service) => service.refuse(428, "precondition-required"),
     ),
   },
   {

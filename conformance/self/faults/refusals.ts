@@ -206,7 +206,7 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "stale-with-current-values-accepted",
     rule: "IFM-03",
-    cause: /stale/i,
+    cause: /values that are stored/,
     does: "answers a stale PUT with 204 when it would change nothing",
     plant: (ran) => (service) => ({
       async around(request, next) {
