@@ -1,3 +1,4 @@
+import { CouldNotRun } from "../outcome-signal.ts";
 import type { atm as rules } from "../rules/atm.ts";
 import { accepted, difference, type Snapshot, stateOf, type Trial } from "../trial.ts";
 import type { Values } from "../values.ts";
@@ -185,6 +186,10 @@ export const atm = {
       });
       const quick = await t.write("PUT", t.kit.main, { ifMatch: tag, purpose: "PUT in between" });
       const between = await t.state(t.kit.main, "read in between");
+      if (accepted(quick.status) && between.tag === tag)
+        throw new CouldNotRun(
+          "the tag does not change on an accepted write, so the slow one is not stale; see ETG-08",
+        );
       const { exchange, seen } = await slow.release();
       t.keep(exchange);
       const after = await t.state(t.kit.main);

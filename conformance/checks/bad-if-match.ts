@@ -46,9 +46,15 @@ export const INEXACT: readonly Bad[] = [
 /** A list is "not supported": whether it is a wrong token (412) or a bad header (400) is open. */
 export const AS_LIST = { allowed: [400] } as const;
 
-export const PREVIOUS: Bad = bad("the previous tag", (tag, former) => (former === tag ? undefined : former));
+export const PREVIOUS: Bad = bad("the previous tag, stale by now,", (tag, former) =>
+  former === tag ? undefined : former,
+);
 /** RFC 9110 13.1.1 lets a server answer 2xx to a stale write whose effect is there already; the specification does not. */
 export const PREVIOUS_SAME_VALUES: Bad = (tag, former) =>
   former === tag
     ? undefined
-    : { what: "the previous tag and the values that are stored", lines: header(former), storedValues: true };
+    : {
+        what: "the previous tag, stale by now, and the values that are stored,",
+        lines: header(former),
+        storedValues: true,
+      };

@@ -58,6 +58,7 @@ export const env = {
     );
   },
   "ENV-03": async (t) => {
+    t.needsStableTag();
     const { former, tag } = await t.twin("PUT", t.kit.main);
     const bare = await t.write("PUT", t.kit.main, { ifMatch: former, purpose: "twin: no coding accepted" });
     if (bare.status !== 412 || bare.tag !== tag)

@@ -33,7 +33,10 @@ export function rounds(t: Trial, share: number): number {
  */
 export async function enforced(t: Trial, method: "PUT" | "PATCH"): Promise<void> {
   const { former, tag } = await t.twin(method, t.kit.main);
-  if (former === tag) return;
+  if (former === tag)
+    throw new CouldNotRun(
+      "the tag does not change on an accepted write, so no write is ever stale; see ETG-08",
+    );
   const stale = await t.write(method, t.kit.main, { ifMatch: former, purpose: `control: stale ${method}` });
   if (accepted(stale.status))
     throw new CouldNotRun(
