@@ -48,7 +48,7 @@ function inRace(
   does: string,
   method: string,
   of: (customer: Customer | undefined) => boolean,
-  err: (meeting: Meeting, service: Service, ran: () => void) => Reply,
+  err: (meeting: Meeting, service: Service, ran: () => void) => Reply | Promise<Reply>,
 ): Fault {
   return planted(cause, does, (ran) =>
     meeting((met, service) => {
@@ -219,6 +219,21 @@ export const NARROW_RACE_FAULTS: Fault[] = [
       if (refusal?.status !== 412) return refusal ?? attempt.apply();
       ran();
       if (customer !== undefined) customer.removed = true;
+      return refusal;
+    },
+  ),
+  inRace(
+    "ATM-04.delete-stays",
+    "refuses a PUT that lost to a DELETE and brings the customer back with its values",
+    "PUT",
+    (customer) => !old(customer),
+    async ({ attempt, customer }, _service, ran) => {
+      await Bun.sleep(4); // after the DELETEs of the race
+      const refusal = attempt.decide();
+      if (refusal?.status !== 404 || customer === undefined) return refusal ?? attempt.apply();
+      ran();
+      slipIn(attempt, customer);
+      customer.removed = false;
       return refusal;
     },
   ),
