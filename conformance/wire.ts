@@ -96,6 +96,11 @@ export class Wire {
     };
   }
 
+  /** From here on each connection serves one request, if the server closes them without saying so. */
+  async adaptToClosing(ask: Ask): Promise<void> {
+    if (await this.transport.closesUnannounced(this.#outgoing(ask))) await this.transport.withoutKeepAlive();
+  }
+
   callerHeaders(caller: Caller): readonly CallerHeader[] {
     if (caller === "main") return this.#profile.main;
     if (caller === "limited") return this.#profile.limited?.headers ?? [];
