@@ -123,6 +123,11 @@ export class Wire {
     if (slot > now) await this.#pause(slot - now);
   }
 
+  /** Waits, unless the run is interrupted. */
+  rest(ms: number): Promise<void> {
+    return this.#pause(ms);
+  }
+
   async #pause(ms: number): Promise<void> {
     const signal = this.cleaning ? undefined : this.#options.signal;
     await new Promise<void>((resolve) => {
