@@ -120,7 +120,8 @@ export const NARROW_PRECONDITION_FAULTS: Fault[] = [
           if (request.method === "GET" && count !== undefined) reads.set(customer.id, count + 1);
           const current = headerLines(request, "if-match")[0]?.trim() === customer.tag;
           if (request.method === "PUT" && current && count === 1) {
-            await request.body(); // those of a race are all here by then
+            await request.body();
+            await Bun.sleep(2); // those of a race are all here by then
             if (!mine.contended) {
               ran();
               mine.leave();

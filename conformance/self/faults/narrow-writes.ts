@@ -401,13 +401,13 @@ export const NARROW_WRITE_FAULTS: Fault[] = [
       return { ...reply, body: JSON.stringify({ ...JSON.parse(String(reply.body)), detail: before?.name }) };
     },
   }),
-  planted("PRB-02.same", "answers the sixth bad write in a row otherwise", (ran) => (service) => {
+  planted("PRB-02.same", "answers the fourth bad write in a row otherwise", (ran) => (service) => {
     let row = 0;
     return {
       async around(request, next) {
         const reply = await next(request);
         row = request.method === "PUT" && reply.status === 428 ? row + 1 : 0;
-        if (row < 6) return reply;
+        if (row < 4) return reply;
         ran();
         return service.refuse(400, "if-match-required");
       },
