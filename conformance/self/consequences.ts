@@ -19,6 +19,7 @@ const COMPARES_PUT = [
 ];
 
 export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
+  "other-customers-tag-honoured": ["IFM-17"],
   "projected-read-without-etag": ["AUT-06"],
   "etag-of-body": ["AUT-06", "ETG-06", "ETG-09", "ETG-10", "ETG-12", "ETG-13"],
   "etag-varies-with-fields": ["AUT-06", "ETG-06"],
