@@ -270,8 +270,6 @@ async function meetNeeds(kit: Kit, { needs }: RuleText): Promise<void> {
       throw new CouldNotRun("it needs the metrics of the service (--metrics-url)");
     if (need === "credentials" && profile.main.length === 0)
       throw new NotApplicable("no credentials are configured, so callers cannot be told apart");
-    if (need === "create" && ground.cannotMake !== undefined)
-      throw new CouldNotRun(`it needs a customer made for it: ${ground.cannotMake}`);
     if (need === "patch") {
       const offer = await deployment.patchOffer(kit.main, tagOf(kit.main.url));
       if (offer.kind === "absent") throw new NotApplicable(offer.why);
@@ -286,4 +284,7 @@ async function meetNeeds(kit: Kit, { needs }: RuleText): Promise<void> {
       if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
     }
   }
+  // Last: what is not offered does not apply, whether or not a customer could be made for it.
+  if (needs.includes("create") && ground.cannotMake !== undefined)
+    throw new CouldNotRun(`it needs a customer made for it: ${ground.cannotMake}`);
 }

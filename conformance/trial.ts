@@ -96,7 +96,14 @@ export class Trial {
     const id = `${this.rule.id}.${name}`;
     let assertion = this.assertions.get(id);
     if (assertion === undefined) {
-      assertion = { id, looked: 0, fired: 0, level, detail: null };
+      // No assertion weighs more than its rule.
+      assertion = {
+        id,
+        looked: 0,
+        fired: 0,
+        level: this.rule.level === "MUST" ? level : this.rule.level,
+        detail: null,
+      };
       this.assertions.set(id, assertion);
     }
     assertion.looked += 1;

@@ -76,6 +76,13 @@ export const autTenants = {
         !accepted(seen.status) && seen.status >= 400 && seen.status < 500,
         `another tenant's GET ${query} was answered ${seen.status}`,
       );
+      // A cache that keys on the URL alone now hands the stranger's refusal to the owner.
+      const own = await t.get(t.kit.main, { query, purpose: "the owner reads after the stranger" });
+      t.check(
+        "owner-unaffected",
+        own.status === 200,
+        `after another tenant's GET ${query} was answered ${seen.status}, the owner's is answered ${own.status}`,
+      );
       const values = valuesIn(seen, main);
       t.check(
         "no-values",

@@ -1,5 +1,5 @@
 import { plain } from "../names.ts";
-import { CouldNotRun, NotApplicable } from "../outcome-signal.ts";
+import { CouldNotRun } from "../outcome-signal.ts";
 import type { etg as rules } from "../rules/etg.ts";
 import { isEntityTag, opaque } from "../tag-forms.ts";
 import { accepted, type Method, type Snapshot, stateOf, type Trial } from "../trial.ts";
@@ -250,7 +250,8 @@ export const etg = {
         `the tag ${latest} of ${age} writes ago is back`,
       );
     }
-    if (new Set(tags).size === 1) throw new NotApplicable("the tag never changes; see ETG-08");
+    if (new Set(tags).size === 1)
+      throw new CouldNotRun("the tag does not change with these writes; see ETG-08");
   },
 } satisfies Record<(typeof rules)[number]["id"], Check>;
 

@@ -114,6 +114,7 @@ async function badBodyWith(
       "status",
       seen.status === wanted || known,
       `PUT ${what} and with ${bad.what} was answered ${seen.status}, not ${wanted}`,
+      "SHOULD",
     );
     t.check("unchanged", t.same(before, after), () => difference(before, after), "MUST");
   }
@@ -183,7 +184,7 @@ export const ord = {
       t.check(
         "status",
         seen.status === wanted,
-        `GET ${query} of a missing customer was answered ${seen.status}, of one that exists ${wanted}`,
+        `GET ${query} of a missing customer was answered ${seen.status}, of one that exists ${twin.status}`,
       );
     }
   },
