@@ -18,6 +18,11 @@ export class Onlooker {
     return track;
   }
 
+  /** Tags of a customer that reads, or answers to writes, have shown so far. */
+  knownTags(path: string): ReadonlySet<string> {
+    return new Set(this.#track(path).known);
+  }
+
   writeBegins(path: string): void {
     const track = this.#track(path);
     track.open += 1;

@@ -255,8 +255,18 @@ export function stateOf(seen: Seen): State {
   };
 }
 
+/** No probe ever writes Status, and jobs of the deployment may: it counts where it tells of a deletion alone. */
 export function sameFields(a: Snapshot, b: Snapshot): boolean {
-  return FIELDS.every((field) => Bun.deepEquals(a.fields[field], b.fields[field]));
+  return (
+    UPDATED_FIELDS.every((field) => Bun.deepEquals(a.fields[field], b.fields[field])) &&
+    isDeleted(a) === isDeleted(b)
+  );
+}
+
+const UPDATED_FIELDS = ["id", "name", "email"] as const;
+
+function isDeleted({ fields }: Snapshot): boolean {
+  return /delet|remov|archiv/i.test(String(fields.status ?? ""));
 }
 
 /** What differs between two reads, in words. */
