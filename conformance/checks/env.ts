@@ -2,7 +2,7 @@ import { headerValue, headerValues } from "../http-reply.ts";
 import { registryFields } from "../names.ts";
 import { CouldNotRun, NotApplicable } from "../outcome-signal.ts";
 import type { env as rules } from "../rules/env.ts";
-import { accepted, type Snapshot, sameFields, stateOf, type Trial } from "../trial.ts";
+import { accepted, type Snapshot, sameFields, shows, stateOf, type Trial } from "../trial.ts";
 import type { Values } from "../values.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
@@ -77,6 +77,8 @@ export const env = {
         sent: seen.exchange.n,
         twin: { differs: "no Accept-Encoding", n: bare.exchange.n, status: bare.status, ok: true },
       });
+      // Another status is the IFM rules' matter.
+      if (seen.status !== 412) continue;
       t.check(
         "same",
         seen.tag === tag,
@@ -171,6 +173,8 @@ async function putFrom(t: Trial, before: Snapshot, values: Values): Promise<Seen
   const ask = { values, purpose: "write" };
   const first = await t.write("PUT", t.kit.main, { ...ask, ifMatch: before.tag });
   if (first.status !== 412 || first.tag === undefined || first.tag === before.tag) return first;
+  if (shows((await t.state(t.kit.main, "was it written all the same")).fields.name, values.name))
+    throw new CouldNotRun("PUT was answered 412 and applied all the same; see IFM-01");
   const evidence = t.probe("a read, and a PUT with its tag", "the read shows the current tag");
   Object.assign(evidence, { came: describe(first), sent: first.exchange.n, before: stateOf(before.seen) });
   t.check("tag", false, `a read shows the old tag ${before.tag}, while the current one is ${first.tag}`);

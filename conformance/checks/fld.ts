@@ -132,6 +132,9 @@ export const fld = {
       ["?fields=NAME", ["name"]],
       ["?fields=Email", ["email"]],
       ["?fields=iD", ["id"]],
+      // In a Turkish locale the small letter of I is no i.
+      ["?fields=ID", ["id"]],
+      ["?fields=EMAIL", ["email"]],
       ["?fields=sTaTuS", ["status"]],
       ["?fields=NAME,eMail", ["name", "email"]],
     ] as const)
