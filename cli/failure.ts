@@ -31,3 +31,8 @@ export class UsageError extends Error {
     this.hint = hint;
   }
 }
+
+/** Distinguishes a failure from the value that was hoped for. */
+export function isFailure(value: object | undefined): value is Failure {
+  return value !== undefined && "exit" in value && "message" in value;
+}

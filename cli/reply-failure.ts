@@ -11,7 +11,12 @@ export type Subject = {
   what: string;
   /** The base URL, for what can't be reached. */
   url: string;
+  /** The --fields that were asked for: a suggestion is made from them where the server makes none. */
+  fields?: readonly string[] | undefined;
 };
+
+/** The fields of the specification (2.2); a server may have more and says so itself. */
+const REGISTRY = ["id", "name", "email", "status"];
 
 /** A read, or anything else that can't have changed anything. */
 export function readFailure(reply: Reply, subject: Subject): Failure {
@@ -120,7 +125,7 @@ function sentence(reply: CompleteReply, said: string | undefined): string {
 
 function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject: Subject): string {
   const { status } = reply;
-  const suggestion = fieldSuggestion(problem);
+  const suggestion = fieldSuggestion(problem) ?? (status === 400 ? ownSuggestion(subject.fields) : undefined);
   if (suggestion !== undefined) return suggestion;
   if (status >= 300 && status < 400) {
     return `The server points to ${reply.fields.get("location") ?? "another place"}; if that is right, give it as --url (redirects are not followed: they could carry the token elsewhere).`;
@@ -152,6 +157,15 @@ function fieldSuggestion(problem: JsonObject | undefined): string | undefined {
   if (nearest.length > 0)
     return `Did you mean ${[...new Set(nearest)].map((name) => `"${name}"`).join(" and ")}?${known}`;
   return known === "" ? undefined : known.trim();
+}
+
+/** The server refused the request and does not say why: a name that is nearly a known one may be the reason. */
+function ownSuggestion(fields: readonly string[] | undefined): string | undefined {
+  for (const field of fields ?? []) {
+    const near = REGISTRY.includes(field.toLowerCase()) ? undefined : nearestOf(field, REGISTRY);
+    if (near !== undefined) return `Did you mean "${near}" by "${field}"?`;
+  }
+  return undefined;
 }
 
 function errorLines(problem: JsonObject | undefined): string[] {

@@ -40,3 +40,12 @@ export function plainText(value: Json): string {
   if (typeof value === "string") return value;
   return value instanceof JsonNumber ? value.source : formatJson(value);
 }
+
+/** How this server spells a field: as in its representation, else in the casing of the other members. */
+export function memberName(value: JsonObject, field: string, casing: "lower" | "pascal"): string {
+  const member = memberNamed(value, field);
+  if (member !== undefined) return member.name;
+  const names = [...value.keys()];
+  const pascal = names.length > 0 ? names.every((name) => /^[A-Z]/.test(name)) : casing === "pascal";
+  return pascal ? field.charAt(0).toUpperCase() + field.slice(1) : field;
+}

@@ -26,7 +26,7 @@ export const registerGet: RegisterCommand = (program, run) => {
           ? parseCustomer(reply.text, reply.fields.get("etag"))
           : undefined;
       if (customer === undefined)
-        return readFailure(reply, { what: `customer ${id}`, url: invocation.api.url });
+        return readFailure(reply, { what: `customer ${id}`, url: invocation.api.url, fields });
       return printCustomer(invocation, customer, { fields, withEtag });
     }),
   );

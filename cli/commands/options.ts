@@ -73,6 +73,11 @@ export function atLeastOne(text: string): number {
   throw new InvalidArgumentError("give a whole number from 1 on.");
 }
 
+export function idempotencyKey(text: string): string {
+  if (/^[\x21-\x7e]{1,255}$/.test(text)) return text;
+  throw new InvalidArgumentError("give 1 to 255 visible ASCII characters, no spaces.");
+}
+
 function expectation(text: string, earlier: readonly Expectation[] | undefined): readonly Expectation[] {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("give it as FIELD=VALUE, such as status=active.");
