@@ -49,9 +49,13 @@ export function profilePath(env: Readonly<Record<string, string | undefined>>): 
   return join(base, "customers", "config.toml");
 }
 
+export function emptyProfileFile(path: string): ProfileFile {
+  return { path, current: undefined, profiles: new Map(), warning: undefined };
+}
+
 /** A missing file is an empty one; a malformed one is a UsageError that names the place. */
 export async function readProfileFile(path: string): Promise<ProfileFile> {
-  if (!existsSync(path)) return { path, current: undefined, profiles: new Map(), warning: undefined };
+  if (!existsSync(path)) return emptyProfileFile(path);
   const { parse, TomlError } = await import("smol-toml");
   let content: Record<string, unknown>;
   try {

@@ -9,7 +9,7 @@ import { type Failure, failure, UsageError } from "./failure.ts";
 import type { Ending, Invocation } from "./invocation.ts";
 import { openDataStream } from "./output/data-stream.ts";
 import { openMessages } from "./output/messages.ts";
-import { profilePath, readProfileFile } from "./profile-file.ts";
+import { emptyProfileFile, profilePath, readProfileFile } from "./profile-file.ts";
 import { type Environment, type Flags, OUTPUT_FORMATS, parseDurationMs, readSettings } from "./settings.ts";
 import { openTerminal, type Streams } from "./terminal.ts";
 
@@ -23,6 +23,8 @@ export type Run = <Options = Record<string, never>>(
     args: readonly (string | undefined)[],
     options: Options & Flags,
   ) => Promise<Ending>,
+  /** "no-profile" for what must work whatever stands in the profile file: the settings then leave it out. */
+  needs?: "no-profile",
 ) => (...all: unknown[]) => Promise<void>;
 
 /** A command adds itself to the program; heavy packages are imported inside its body, never at the top. */
@@ -40,24 +42,32 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   const interruption = new AbortController();
   host.onInterrupt(() => interruption.abort());
   const out = openDataStream(host.stdout);
-  const secrets: string[] = [];
   const messages = openMessages(host.stderr, () => {
     const { quiet = false, verbose = false, output } = program.opts<Flags>();
-    return { quiet, verbose, json: output === "json" || output === "ndjson", secrets };
+    return { quiet, verbose, json: output === "json" || output === "ndjson" };
   });
   const terminal = openTerminal(host, host.env, interruption.signal);
   const help: string[] = [];
   let ending: Ending;
 
   const run: Run =
-    (body) =>
+    (body, needs) =>
     async (...all) => {
       // Commander passes the positional arguments, then the options, then the command itself.
       const command = all.at(-1) as Command;
       const flags = program.opts<Flags>();
-      const file = await readProfileFile(profilePath(host.env));
-      const settings = await readSettings({ flags, env: host.env, file, readStdin: terminal.readStdin });
-      secrets.push(...settings.secrets);
+      const path = profilePath(host.env);
+      const { readStdin } = terminal;
+      const settings =
+        needs === "no-profile"
+          ? await readSettings({
+              flags: withoutProfile(flags),
+              env: { ...host.env, CUSTOMERS_PROFILE: undefined, CUSTOMERS_TOKEN: undefined },
+              file: emptyProfileFile(path),
+              readStdin,
+            })
+          : await readSettings({ flags, env: host.env, file: await readProfileFile(path), readStdin });
+      messages.hide(settings.secrets);
       for (const warning of settings.warnings) messages.warn(warning);
       const api = openCustomersApi(settings, messages);
       const invocation: Invocation = {
@@ -79,7 +89,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
 
   addGlobalOptions(program).configureOutput({
     writeOut: (text) => help.push(text),
-    writeErr: (text) => help.push(text),
+    writeErr: (text) => messages.warn(text.trimEnd()),
     outputError: () => {}, // the error is thrown as well, and told below
   });
   program.exitOverride();
@@ -105,9 +115,21 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
 
 function endingOf(error: unknown): Ending {
   if (error instanceof UsageError) return { ...failure("usage", error.message, error.hint) };
-  if (!(error instanceof CommanderError)) throw error;
+  if (!(error instanceof CommanderError)) return fault(error);
   if (error.exitCode === 0) return undefined; // help or version was printed
+  if (error.code === "commander.help")
+    return failure("usage", "a subcommand is missing", "Its help is above.");
   return failure("usage", error.message.replace(/^error: /, ""), "See: customers --help");
+}
+
+/** Only a bug throws. It is told once, through the stream that masks secrets. */
+function fault(error: unknown): Failure {
+  const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return {
+    ...failure("failure", "a fault of this program, not of yours", "Please report it with the lines above."),
+    code: "internal-error",
+    details: trace.split("\n"),
+  };
 }
 
 function lostOutput(reason: string | undefined): Failure | undefined {
@@ -144,6 +166,10 @@ function addGlobalOptions(program: Command): Command {
     .option("-v, --verbose", "print the exchange on stderr, secrets masked")
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: true });
+}
+
+function withoutProfile({ profile: _, tokenFile: __, tokenStdin: ___, ...flags }: Flags): Flags {
+  return flags;
 }
 
 function collect(value: string, earlier: readonly string[] | undefined): readonly string[] {

@@ -139,7 +139,7 @@ function chosenProfile(name: string | undefined, file: ProfileFile): Profile {
   throw new UsageError(
     `there is no profile "${name}" in ${file.path}`,
     known.length === 0
-      ? `Make it with: customers profile set ${name} url https://…`
+      ? `Make it with: customers profile set ${name} --url https://…`
       : `Known profiles: ${known.join(", ")}.`,
   );
 }

@@ -1,9 +1,14 @@
 /** Every command, in the order of `customers --help`. A new one is one line here. */
 import type { RegisterCommand } from "../program.ts";
+import { registerCompletion } from "./completion.ts";
 import { registerCreate } from "./create.ts";
 import { registerDelete } from "./delete.ts";
+import { registerExport } from "./export.ts";
 import { registerGet } from "./get.ts";
+import { registerImport } from "./import.ts";
 import { registerList } from "./list.ts";
+import { registerLogin } from "./login.ts";
+import { registerProfile } from "./profile.ts";
 import { registerUpdate } from "./update.ts";
 
 export const COMMANDS: readonly RegisterCommand[] = [
@@ -12,4 +17,6 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerCreate,
   registerUpdate,
   registerDelete,
+  registerProfile,
+  registerLogin,
 ];

@@ -14,16 +14,19 @@ export type Messages = {
   fail(failure: Failure, exitCode: number): void;
   /** Raw text such as a progress bar: nothing is added, and `--quiet` removes it. */
   draw(text: string): void;
+  /** Masks these from now on. */
+  hide(secrets: readonly string[]): void;
   flush(): Promise<void>;
 };
 
-export type MessageStyle = { quiet: boolean; verbose: boolean; json: boolean; secrets: readonly string[] };
+export type MessageStyle = { quiet: boolean; verbose: boolean; json: boolean };
 
 export function openMessages(stream: NodeJS.WriteStream, style: () => MessageStyle): Messages {
   let written: Promise<void> = Promise.resolve();
+  const secrets: string[] = [];
   stream.on("error", () => {}); // stderr was closed: there is nobody left to tell
   const put = (text: string) => {
-    const masked = maskSecrets(text, style().secrets);
+    const masked = maskSecrets(text, secrets);
     written = Promise.all([
       written,
       new Promise<void>((resolve) => stream.write(masked, () => resolve())),
@@ -42,6 +45,7 @@ export function openMessages(stream: NodeJS.WriteStream, style: () => MessageSty
     },
     fail: (failure, exitCode) =>
       put(style().json ? failureJson(failure, exitCode) : visibleControls(failureText(failure))),
+    hide: (more) => void secrets.push(...more),
     flush: () => written,
   };
 }
