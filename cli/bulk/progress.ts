@@ -23,7 +23,7 @@ export function showProgress(
   { messages, terminal }: { messages: Messages; terminal: Terminal },
   noun: string,
   state: () => Progress,
-): { stop(): void } {
+): { say(line: string): void; stop(): void } {
   const start = performance.now();
   const elapsedMs = () => performance.now() - start;
   const bar = terminal.stderrIsTerminal;
@@ -34,6 +34,12 @@ export function showProgress(
   const timer = setInterval(show, bar ? BAR_INTERVAL_MS : LINE_INTERVAL_MS);
   if (bar) show();
   return {
+    /** A line of its own, above the bar. */
+    say(line) {
+      if (bar) messages.draw(CLEAR_LINE);
+      messages.warn(line);
+      if (bar) show();
+    },
     stop() {
       clearInterval(timer);
       if (bar) messages.draw(CLEAR_LINE);

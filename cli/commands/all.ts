@@ -17,6 +17,9 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerCreate,
   registerUpdate,
   registerDelete,
+  registerImport,
+  registerExport,
   registerProfile,
   registerLogin,
+  registerCompletion,
 ];

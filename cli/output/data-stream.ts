@@ -9,7 +9,7 @@ export type DataStream = {
   failure(): string | undefined;
 };
 
-export function openDataStream(stream: NodeJS.WriteStream): DataStream {
+export function openDataStream(stream: NodeJS.WritableStream): DataStream {
   let ended: { quiet: boolean; reason: string } | undefined;
   const end = (error: NodeJS.ErrnoException) => {
     ended ??= { quiet: error.code === "EPIPE", reason: error.message };

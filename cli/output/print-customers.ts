@@ -73,7 +73,8 @@ export function openListPrinter(invocation: Invocation, options: PrintOptions): 
     if (format === "table") return out.write(formatTable(records, terminal));
     const first = columns === undefined;
     columns ??= columnNames(records);
-    return out.write(csvRows(records, first, columns));
+    refused = withoutColumn(records, columns);
+    return refused === undefined && (await out.write(csvRows(records, first, columns)));
   };
   return {
     async write(customers) {
@@ -132,6 +133,20 @@ function record(customer: Customer, { withEtag }: PrintOptions): JsonObject {
   return withEtag
     ? new Map<string, Json>([["etag", customer.etag ?? null], ...customer.value])
     : customer.value;
+}
+
+/** The heading is written once; a member that no column is for must not vanish from what looks whole. */
+function withoutColumn(records: readonly JsonObject[], columns: readonly string[]): Failure | undefined {
+  for (const row of records) {
+    const name = [...row.keys()].find((member) => !columns.includes(member));
+    if (name === undefined) continue;
+    return failure(
+      "failure",
+      `customer ${plainText(memberNamed(row, "id")?.value ?? "?")} has a member "${name}" that those before did not have, and CSV has no column for it`,
+      "Name the columns with --fields, or take --output ndjson.",
+    );
+  }
+  return undefined;
 }
 
 /** RFC 4180 with line feeds alone, which every reader takes. */
