@@ -25,8 +25,8 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
       return yield { kind: "failed", failure: readFailure(reply, subject) };
     }
     const body = parseJsonOrUndefined(reply.text);
-    const items = itemsOf(body);
-    if (items === undefined) {
+    const customers = customersOf(body);
+    if (customers === undefined) {
       return yield {
         kind: "failed",
         failure: failure(
@@ -36,7 +36,7 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
         ),
       };
     }
-    yield { kind: "page", customers: items.map(listedCustomer) };
+    yield { kind: "page", customers };
     const next = nextPage(reply.fields.get("link"), body, request, query, api.url);
     if (next === undefined) return;
     const key = `${next.path} ${next.body ?? ""}`;
@@ -54,8 +54,13 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
   }
 }
 
+/** The customers of one page; undefined where the body holds no array. */
+export function customersOf(body: Json | undefined): readonly Customer[] | undefined {
+  return itemsOf(body)?.map(listedCustomer);
+}
+
 /** A bare array, or the only array in an object (`items`, `value`, `data`, `customers`). */
-function itemsOf(body: Json | undefined): readonly Json[] | undefined {
+export function itemsOf(body: Json | undefined): readonly Json[] | undefined {
   if (isJsonArray(body)) return body;
   if (!isJsonObject(body)) return undefined;
   const items = body.get("items");
@@ -63,7 +68,7 @@ function itemsOf(body: Json | undefined): readonly Json[] | undefined {
 }
 
 /** An item is the customer itself, or `{etag, customer}`. */
-function listedCustomer(item: Json): Customer {
+export function listedCustomer(item: Json): Customer {
   const object: JsonObject = isJsonObject(item) ? item : new Map([["value", item]]);
   const inner = memberNamed(object, "customer")?.value;
   if (!isJsonObject(inner)) return { etag: undefined, value: object, text: formatJson(object) };
