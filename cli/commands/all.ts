@@ -3,8 +3,11 @@ import type { RegisterCommand } from "../program.ts";
 import { registerCompletion } from "./completion.ts";
 import { registerCreate } from "./create.ts";
 import { registerDelete } from "./delete.ts";
+import { registerDoctor } from "./doctor.ts";
+import { registerEdit } from "./edit.ts";
 import { registerExport } from "./export.ts";
 import { registerGet } from "./get.ts";
+import { registerHelp } from "./help.ts";
 import { registerImport } from "./import.ts";
 import { registerList } from "./list.ts";
 import { registerLogin } from "./login.ts";
@@ -16,10 +19,13 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerList,
   registerCreate,
   registerUpdate,
+  registerEdit,
   registerDelete,
   registerImport,
   registerExport,
   registerProfile,
   registerLogin,
+  registerDoctor,
   registerCompletion,
+  registerHelp,
 ];

@@ -10,12 +10,9 @@ export const registerCompletion: RegisterCommand = (program, run) => {
     .command("completion")
     .description("print a completion script for the shell")
     .addArgument(new Argument("<shell>", "which shell").choices(Object.keys(COMPLETION_SCRIPTS)))
-    .action(
-      run(async ({ out }, [shell]) => {
-        await out.write(COMPLETION_SCRIPTS[shell as Shell]);
-        return undefined;
-      }),
-    );
+    .action((shell: Shell) => {
+      program.configureOutput().writeOut?.(COMPLETION_SCRIPTS[shell]);
+    });
 
   program.command("__complete [words...]", { hidden: true }).action(
     run(async ({ env, out }, words) => {
