@@ -1,0 +1,206 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { FIELD_NAMES, type FieldName } from "./field-registry.ts";
+import { nearest } from "./nearest.ts";
+
+/** What a role can be allowed to do; `metrics` goes with no other, since its tokens belong to no tenant. */
+export const OPERATIONS = ["get", "list", "create", "replace", "patch", "delete", "metrics"] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+export const WRITE_METHODS = ["PUT", "PATCH", "DELETE"] as const;
+export type WriteMethod = (typeof WRITE_METHODS)[number];
+
+/** Tenants, clients and roles: they stand in metric labels, log lines and table headings. */
+export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
+
+export type Rights = {
+  readonly read: ReadonlySet<FieldName>;
+  readonly operations: ReadonlySet<Operation>;
+};
+
+/** When a write may come without If-Match. `until` is the first instant at which it may not, in ms since 1970. */
+export type Enforcement =
+  | { readonly mode: "strict" }
+  | {
+      readonly mode: "observe";
+      readonly untilMs: number;
+      readonly enforcedClients: ReadonlySet<string>;
+      readonly enforcedMethods: ReadonlySet<string>;
+    };
+
+export type Policy = {
+  readonly roles: ReadonlyMap<string, Rights>;
+  /** A tenant's own rows, which replace the general ones of the same role. */
+  readonly tenants: ReadonlyMap<string, ReadonlyMap<string, Rights>>;
+  readonly enforcement: Enforcement;
+};
+
+const NO_RIGHTS: Rights = { read: new Set(), operations: new Set() };
+
+/** A role that the policy does not know has no rights. */
+export function rightsOf(policy: Policy, tenant: string | null, role: string): Rights {
+  const own = tenant === null ? undefined : policy.tenants.get(tenant)?.get(role);
+  return own ?? policy.roles.get(role) ?? NO_RIGHTS;
+}
+
+/** Whether a write without If-Match is refused with 428. A present If-Match is always enforced, whatever this says. */
+export function isEnforced(
+  enforcement: Enforcement,
+  client: string,
+  method: WriteMethod,
+  nowMs: number,
+): boolean {
+  return (
+    enforcement.mode === "strict" ||
+    nowMs >= enforcement.untilMs ||
+    enforcement.enforcedClients.has(client) ||
+    enforcement.enforcedMethods.has(method)
+  );
+}
+
+const closed = { additionalProperties: false };
+const named = Type.String({ pattern: NAME_PATTERN });
+const ROLE = Type.Object(
+  {
+    read: Type.Array(Type.Union(FIELD_NAMES.map((name) => Type.Literal(name)))),
+    operations: Type.Array(Type.Union(OPERATIONS.map((operation) => Type.Literal(operation)))),
+  },
+  closed,
+);
+const ROLES = Type.Record(named, ROLE, closed);
+const POLICY = Type.Object(
+  {
+    roles: ROLES,
+    tenants: Type.Optional(Type.Record(named, Type.Object({ roles: ROLES }, closed), closed)),
+    enforcement: Type.Optional(
+      Type.Object(
+        {
+          mode: Type.Union([Type.Literal("strict"), Type.Literal("observe")]),
+          until: Type.Optional(Type.Date()),
+          enforced_clients: Type.Optional(Type.Array(named)),
+          enforced_methods: Type.Optional(
+            Type.Array(Type.Union(WRITE_METHODS.map((method) => Type.Literal(method)))),
+          ),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+const CHECK = TypeCompiler.Compile(POLICY);
+
+export type PolicyResult =
+  | { readonly ok: true; readonly policy: Policy }
+  | { readonly ok: false; readonly faults: readonly string[] };
+
+/** @param document a parsed policy file @returns the policy, or every fault in it, a sentence each */
+export function readPolicy(document: unknown): PolicyResult {
+  if (!CHECK.Check(document)) return { ok: false, faults: schemaFaults(document) };
+  const faults = [...roleFaults(document), ...enforcementFaults(document)];
+  if (faults.length > 0) return { ok: false, faults };
+  return { ok: true, policy: build(document) };
+}
+
+type PolicyDocument = Static<typeof POLICY>;
+
+function build(document: PolicyDocument): Policy {
+  const roles = (rows: Static<typeof ROLES>): Map<string, Rights> =>
+    new Map(
+      Object.entries(rows).map(([role, { read, operations }]) => [
+        role,
+        { read: new Set(read), operations: new Set(operations) },
+      ]),
+    );
+  const { enforcement } = document;
+  return {
+    roles: roles(document.roles),
+    tenants: new Map(
+      Object.entries(document.tenants ?? {}).map(([tenant, own]) => [tenant, roles(own.roles)]),
+    ),
+    enforcement:
+      enforcement?.mode === "observe" && enforcement.until !== undefined
+        ? {
+            mode: "observe",
+            untilMs: enforcement.until.getTime(),
+            enforcedClients: new Set(enforcement.enforced_clients),
+            enforcedMethods: new Set(enforcement.enforced_methods),
+          }
+        : { mode: "strict" },
+  };
+}
+
+function schemaFaults(document: unknown): string[] {
+  const faults = new Map<string, string>();
+  for (const { path, schema, value, message } of CHECK.Errors(document)) {
+    if (faults.has(path)) continue;
+    const where = path.slice(1).replaceAll("/", ".") || "the file";
+    const words = literals(schema);
+    const key = path.slice(path.lastIndexOf("/") + 1);
+    if (value === undefined) faults.set(path, `${where} is missing`);
+    else if (words.length > 0) {
+      const near = typeof value === "string" ? nearest(value, words) : null;
+      const hint = near === null ? "" : `; did you mean "${near}"?`;
+      faults.set(path, `${where} is ${JSON.stringify(value)}, not one of ${words.join(", ")}${hint}`);
+    } else if (message === "Unexpected property") {
+      const near = nearest(key, [
+        "roles",
+        "tenants",
+        "enforcement",
+        "read",
+        "operations",
+        "mode",
+        "until",
+        "enforced_clients",
+        "enforced_methods",
+      ]);
+      faults.set(
+        path,
+        `${where} is not known here${near === null || near === key ? "" : `; did you mean ${near}?`}`,
+      );
+    } else faults.set(path, `${where}: ${message.toLowerCase()}`);
+  }
+  return [...faults.values()];
+}
+
+function literals(schema: TSchema): string[] {
+  return (schema["anyOf"] ?? [])
+    .map((option: TSchema) => option["const"])
+    .filter((word: unknown) => typeof word === "string");
+}
+
+function roleFaults(document: PolicyDocument): string[] {
+  const tables: [string, Static<typeof ROLES>][] = [
+    ["roles", document.roles],
+    ...Object.entries(document.tenants ?? {}).map(([tenant, own]): [string, Static<typeof ROLES>] => [
+      `tenants.${tenant}.roles`,
+      own.roles,
+    ]),
+  ];
+  return tables.flatMap(([table, rows]) =>
+    Object.entries(rows).flatMap(([role, { operations }]) => {
+      if (!operations.includes("metrics")) return [];
+      if (operations.length > 1) {
+        return [
+          `${table}.${role}: "metrics" goes with no other operation, since its tokens belong to no tenant`,
+        ];
+      }
+      return table === "roles"
+        ? []
+        : [`${table}.${role}: tokens with the operation "metrics" belong to no tenant`];
+    }),
+  );
+}
+
+function enforcementFaults({ enforcement }: PolicyDocument): string[] {
+  if (enforcement?.mode !== "observe") return [];
+  const { until } = enforcement;
+  if (until === undefined) {
+    return [
+      'enforcement.until is missing: "observe" is temporary and must say when it ends, as in until = 2027-03-31',
+    ];
+  }
+  if (until.getTime() % 86_400_000 !== 0)
+    return ["enforcement.until must be a date without a time, as in 2027-03-31"];
+  return [];
+}

@@ -1,0 +1,106 @@
+import { formatEntityTag, parseEntityTag, type RowVersion, sameRowVersion } from "./entity-tag.ts";
+
+/**
+ * What a write expects of the stored version: exactly this one; nothing ("any", only while a rollout allows
+ * a missing If-Match); or something that no stored version can equal ("unmatchable").
+ */
+export type Expected = RowVersion | "any" | "unmatchable";
+
+/**
+ * Takes spaces and tabs off both ends: the optional white space of RFC 9110, section 5.6.3. `String.trim()`
+ * would take U+00A0 too and so accept a value that is not byte-equal.
+ */
+export function trimBlanks(text: string): string {
+  return text.replace(/^[ \t]+|[ \t]+$/g, "");
+}
+
+/** @returns the trimmed value, or null when the header is absent or blank. */
+export function readIfMatch(header: string | null): string | null {
+  const value = header === null ? "" : trimBlanks(header);
+  return value === "" ? null : value;
+}
+
+/** A present If-Match as an expectation. Only a tag that this service could have sent can ever match. */
+export function expectedVersion(ifMatch: string): Expected {
+  return parseEntityTag(ifMatch) ?? "unmatchable";
+}
+
+export function matchesExpected(expected: Expected, current: RowVersion): boolean {
+  if (expected === "any") return true;
+  return expected !== "unmatchable" && sameRowVersion(expected, current);
+}
+
+/**
+ * If-None-Match of a read (RFC 9110, section 13.1.2): a list or `*`, compared weakly; a blank one is absent.
+ * The list is scanned, not split: an opaque tag may hold a comma.
+ */
+export function matchesIfNoneMatch(header: string | null, current: RowVersion): boolean {
+  const value = header === null ? "" : trimBlanks(header);
+  if (value === "") return false;
+  if (value === "*") return true;
+  const tag = formatEntityTag(current);
+  return [...value.matchAll(/(?:W\/)?("[^"]*")/g)].some(([, opaque]) => opaque === tag);
+}
+
+/** How an If-Match that failed differs from the current entity-tag; what a client developer looks for. */
+export type Diagnosis = {
+  readonly kind:
+    | "weak"
+    | "any"
+    | "list"
+    | "compression-suffix"
+    | "unquoted"
+    | "non-ascii"
+    | "case-changed"
+    | "trailing-bytes"
+    | "not-an-entity-tag"
+    | "stale";
+  readonly explanation: string;
+};
+
+const EXPLANATION: Record<Diagnosis["kind"], string> = {
+  weak: "If-Match is a weak entity-tag (W/). Writes need the strong one, as the service sent it. A compressing proxy between you and the service weakens tags: have it leave responses with `no-transform` alone, or read with `Accept-Encoding: identity`.",
+  any: "If-Match is `*`, which names no version. Send the ETag of your last read.",
+  list: "If-Match holds several values (a list, or several header lines). Send exactly one entity-tag: that of your last read.",
+  "compression-suffix":
+    "The tag carries a suffix that a compressing proxy or server module adds (such as -gzip). Turn that off, or read with `Accept-Encoding: identity`, and send the tag as the service made it.",
+  unquoted:
+    "The tag came without its double quotes. They are part of the value: send it exactly as received.",
+  "non-ascii":
+    "If-Match has bytes that are not ASCII; no entity-tag of this service has any. Send it exactly as received.",
+  "case-changed":
+    "The tag differs from the current one only in the case of letters. Entity-tags are case-sensitive: send it exactly as received.",
+  "trailing-bytes":
+    "If-Match holds the current tag with other bytes before or after it. Send the tag alone, exactly as received.",
+  "not-an-entity-tag":
+    "If-Match is not an entity-tag of this service. Send the ETag header of your last read exactly as received, quotes included.",
+  stale:
+    "The customer has changed since the version that you name. Read it again, decide whether your change still holds, and send it with the new entity-tag.",
+};
+
+/**
+ * @param received the trimmed If-Match, known not to be the current entity-tag
+ * @param current the version stored now
+ */
+export function diagnose(received: string, current: RowVersion): Diagnosis {
+  const kind = diagnosisKind(received, formatEntityTag(current));
+  return { kind, explanation: EXPLANATION[kind] };
+}
+
+function diagnosisKind(received: string, tag: string): Diagnosis["kind"] {
+  const opaque = tag.slice(1, -1);
+  if (parseEntityTag(received) !== null) {
+    return received.toLowerCase() === tag.toLowerCase() ? "case-changed" : "stale";
+  }
+  if (received === "*") return "any";
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII is the point
+  if (/[^\x00-\x7f]/.test(received)) return "non-ascii";
+  if (/^(?:W\/)?"[^"]*"\s*,|,\s*(?:W\/)?"[^"]*"$|^,/.test(received)) return "list";
+  if (/^w\/\s*"/i.test(received)) return "weak";
+  if (/^"[^"]*[-;+:](?:gzip|br|deflate|zstd|df)"$|^"[^"]*"[-;+:]?(?:gzip|br|deflate|zstd)$/i.test(received)) {
+    return "compression-suffix";
+  }
+  if (/^[A-Za-z0-9_-]{16}$/.test(received) || received === `'${opaque}'`) return "unquoted";
+  if (received.includes(opaque)) return "trailing-bytes";
+  return "not-an-entity-tag";
+}

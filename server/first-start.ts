@@ -1,0 +1,83 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { CustomerStore } from "./storage/customer-store.ts";
+import { MEMORY } from "./storage/sqlite-database.ts";
+import type { TokenStore } from "./storage/token-store.ts";
+
+const TENANT = "default";
+
+const SAMPLES = [
+  { name: "Ada Lovelace", email: "ada@example.com", status: "active" },
+  { name: "Grace Hopper", email: "grace@example.com", status: "active" },
+  { name: "Zoë Ångström", email: "zoe@example.com", status: "suspended" },
+] as const;
+
+/** What the first start on an empty database made. */
+export type FirstStart = {
+  readonly tokenFile: string;
+  /** Null without samples. */
+  readonly sampleId: string | null;
+};
+
+/**
+ * Makes an admin token, and customers to try things on. The token goes to a file that its owner alone can
+ * read, never to a log or a terminal.
+ *
+ * @returns null when the database has tokens already
+ */
+export async function firstStart(
+  store: CustomerStore,
+  tokens: TokenStore,
+  databasePath: string,
+  hasSamples: boolean,
+  nowMs: number,
+): Promise<FirstStart | null> {
+  if (tokens.list().length > 0) return null;
+  let sampleId: string | null = null;
+  const filter = { tenant: TENANT, after: null, limit: 1, status: null, email: null };
+  const isEmpty = (await store.page(filter, [])).items.length === 0;
+  if (hasSamples && isEmpty) {
+    for (const sample of SAMPLES) {
+      const created = await store.create(TENANT, sample, nowMs, null);
+      if (created.kind === "created") sampleId ??= created.id;
+    }
+  }
+  // The token last: whoever stops the process before it is back at the beginning, not locked out.
+  const token = await tokens.create({ client: "admin", role: "admin", tenant: TENANT }, nowMs, null);
+  const tokenFile = tokenFileOf(databasePath);
+  writeSecret(tokenFile, token);
+  return { tokenFile, sampleId };
+}
+
+/** Beside the database; for one in memory in a directory of its own, which goes when the process ends. */
+function tokenFileOf(databasePath: string): string {
+  if (databasePath !== MEMORY) return join(dirname(databasePath), "admin.token");
+  const directory = mkdtempSync(join(tmpdir(), "customers-"));
+  process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
+  return join(directory, "admin.token");
+}
+
+function writeSecret(file: string, secret: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  rmSync(`${file}.partial`, { force: true });
+  writeFileSync(`${file}.partial`, `${secret}\n`, { mode: 0o600, flag: "wx" });
+  renameSync(`${file}.partial`, file);
+}
+
+/** Two lines to paste: a read, and a write under the version that a read gave. */
+export function curlLines({ tokenFile, sampleId }: FirstStart, url: string, isTls: boolean): string[] {
+  const curl = isTls ? "curl -k" : "curl";
+  const authorization = `-H "Authorization: Bearer $(cat ${shellWord(tokenFile)})"`;
+  if (sampleId === null) return [`${curl} -i ${authorization} '${url}/customers'`];
+  const customer = `'${url}/customers/${sampleId}'`;
+  const etag = `$(${curl} -s -I ${authorization} ${customer} | tr -d '\\r' | awk 'tolower($1) == "etag:" {print $2}')`;
+  return [
+    `${curl} -i ${authorization} '${url}/customers/${sampleId}?fields=name,email'`,
+    `${curl} -i -X PUT ${authorization} -H "If-Match: ${etag}" -H 'Content-Type: application/json' -d '{"name":"Ada King","email":"ada@example.com"}' ${customer}`,
+  ];
+}
+
+function shellWord(text: string): string {
+  return /^[A-Za-z0-9_./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

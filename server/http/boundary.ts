@@ -1,0 +1,123 @@
+import type { Logger } from "pino";
+import { type Problem, type Result, refuse } from "../domain/problem.ts";
+import { type MaybePromise, StoreUnavailable } from "../storage/customer-store.ts";
+import type { Cors } from "./cors.ts";
+import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
+import type { Metrics } from "./metrics.ts";
+import { problemResponse } from "./problem-response.ts";
+
+export type Handler = (exchange: Exchange) => MaybePromise<Result<Answer>>;
+
+export type BoundaryParts = {
+  readonly metrics: Metrics;
+  readonly cors: Cors;
+  readonly log: Logger;
+  /** The base of absolute addresses, without a slash at its end; "" for paths. */
+  readonly publicUrl: string;
+  /** ms since 1970. */
+  readonly now: () => number;
+};
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+const RETRY_AFTER_SECONDS = "1";
+
+/**
+ * The edge of every exchange: in comes a request, out goes the one Response made for it. Refusals become
+ * problem documents here, failures too; here each exchange is counted and logged once.
+ */
+export class Boundary {
+  readonly #parts: BoundaryParts;
+
+  constructor(parts: BoundaryParts) {
+    this.#parts = parts;
+  }
+
+  answer(request: Request, route: RouteTemplate, handle: Handler): MaybePromise<Response> {
+    const exchange = this.#begin(request, route);
+    try {
+      const result = hasUsableHost(request) ? handle(exchange) : HOST_REFUSED;
+      if (!(result instanceof Promise)) return this.#finish(exchange, this.#toAnswer(exchange, result));
+      return result.then(
+        (settled) => this.#finish(exchange, this.#toAnswer(exchange, settled)),
+        (error) => this.#finish(exchange, this.#failed(exchange, error)),
+      );
+    } catch (error) {
+      return this.#finish(exchange, this.#failed(exchange, error));
+    }
+  }
+
+  #begin(request: Request, route: RouteTemplate): Exchange {
+    const given = request.headers.get("x-request-id");
+    const requestId = given !== null && REQUEST_ID.test(given) ? given : crypto.randomUUID();
+    return {
+      request,
+      route,
+      requestId,
+      startedAt: performance.now(),
+      nowMs: this.#parts.now(),
+      caller: null,
+    };
+  }
+
+  #toAnswer(exchange: Exchange, result: Result<Answer>): Answer {
+    return result.ok ? result.value : this.#problem(exchange, result.problem);
+  }
+
+  #problem({ requestId }: Exchange, problem: Problem): Answer {
+    return problemResponse(problem, requestId, this.#parts.publicUrl);
+  }
+
+  /** What no client can cause: logged here, answered without a word of it. */
+  #failed(exchange: Exchange, error: unknown): Answer {
+    const { requestId } = exchange;
+    if (error instanceof StoreUnavailable) {
+      this.#parts.log.error({ requestId, cause: error.message }, "store unavailable");
+      const headers = { "retry-after": RETRY_AFTER_SECONDS };
+      return this.#problem(
+        exchange,
+        refuse("store-unavailable", "The database can't answer now; no change was made. Try again.", {
+          headers,
+        }).problem,
+      );
+    }
+    this.#parts.log.error({ requestId, err: error }, "internal error");
+    return this.#problem(
+      exchange,
+      refuse("internal-error", "The service failed. Report the request id.").problem,
+    );
+  }
+
+  #finish(exchange: Exchange, answer: Answer): Response {
+    const { request, route, requestId, caller } = exchange;
+    const { status, headers, body, problem } = answer;
+    headers["x-request-id"] = requestId;
+    headers["x-content-type-options"] = "nosniff";
+    this.#parts.cors.decorate(request, headers);
+    const durationMs = performance.now() - exchange.startedAt;
+    this.#parts.metrics.record(exchange, answer, durationMs / 1000);
+    this.#parts.log.info(
+      {
+        method: request.method,
+        route,
+        status,
+        durationMs: Math.round(durationMs * 1000) / 1000,
+        requestId,
+        ...(caller === null ? {} : { client: caller.client, tenant: caller.tenant }),
+        ...(problem === undefined ? {} : { code: problem }),
+        ...(answer.allowedWithoutIfMatch === true ? { allowedWithoutIfMatch: true } : {}),
+      },
+      "request",
+    );
+    return new Response(body, { status, headers });
+  }
+}
+
+const HOST_REFUSED = refuse(
+  "malformed-request",
+  "The Host header is not a host name with an optional port. Send the name under which you reach the service.",
+);
+
+/** With an unusable Host header the address of the request is a bare path, and what was routed is unsure. */
+function hasUsableHost(request: Request): boolean {
+  return /^https?:\/\/[^/]/.test(request.url);
+}

@@ -1,0 +1,37 @@
+import type { ProblemCode } from "../domain/problem.ts";
+import type { Caller } from "../storage/token-store.ts";
+
+/** The routes as metrics and logs name them: a template, never an id. */
+export type RouteTemplate =
+  | "/customers"
+  | "/customers/search"
+  | "/customers/{id}"
+  | "/metrics"
+  | "/healthz"
+  | "/readyz"
+  | "/problems/{code}"
+  | "(none)";
+
+/** One request on its way through the service, as far as logs, metrics and headers need to know it. */
+export type Exchange = {
+  readonly request: Request;
+  readonly route: RouteTemplate;
+  /** The caller's own X-Request-Id where it is usable, else a new UUID. */
+  readonly requestId: string;
+  /** performance.now() at the start. */
+  readonly startedAt: number;
+  readonly nowMs: number;
+  /** Set once the token has been found. */
+  caller: Caller | null;
+};
+
+/** What is answered, before it becomes a Response; a value, so that it is made once and can be looked at. */
+export type Answer = {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string | null;
+  /** The refusal behind a problem document, for the log. */
+  readonly problem?: ProblemCode;
+  /** A write without If-Match that a rollout let pass. */
+  readonly allowedWithoutIfMatch?: boolean;
+};

@@ -1,0 +1,119 @@
+import { Counter, Histogram, Registry } from "prom-client";
+import { WRITE_METHODS } from "../domain/policy.ts";
+import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
+
+const CUSTOMER_ROUTE: RouteTemplate = "/customers/{id}";
+const CALLER_LABELS = ["client", "client_version", "tenant"] as const;
+/** The versions that one client may add to the labels; further ones count as `other`. */
+export const CLIENT_VERSIONS_MAX = 20;
+
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+type Labels = Record<string, string>;
+
+/**
+ * What is counted (Prometheus text format). One event moves one series, and there is never a total beside its
+ * parts: a sum would count double.
+ */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #hasCallerLabels: boolean;
+  readonly #versions = new Map<string, Set<string>>();
+  readonly #attempts: Counter;
+  readonly #required: Counter;
+  readonly #failed: Counter;
+  readonly #missingAllowed: Counter;
+  readonly #requests: Counter;
+  readonly #duration: Histogram;
+
+  /** @param hasCallerLabels false where anyone may read the metrics: then no client or tenant is named in them */
+  constructor(hasCallerLabels: boolean) {
+    this.#hasCallerLabels = hasCallerLabels;
+    this.#required = this.#writeCounter(
+      "http_precondition_required_total",
+      "Writes refused with 428: If-Match absent or blank.",
+    );
+    this.#failed = this.#writeCounter(
+      "http_precondition_failed_total",
+      "Writes refused with 412: If-Match was not the current entity-tag.",
+    );
+    this.#attempts = this.#writeCounter(
+      "http_write_attempts_total",
+      "PUT, PATCH and DELETE of an authenticated caller, whatever came of them.",
+    );
+    this.#missingAllowed = this.#writeCounter(
+      "http_precondition_missing_allowed_total",
+      "Writes without If-Match that were applied because the rollout still allows them.",
+    );
+    this.#requests = new Counter({
+      name: "http_requests_total",
+      help: "Requests answered.",
+      labelNames: ["method", "route", "status"],
+      registers: [this.#registry],
+    });
+    this.#duration = new Histogram({
+      name: "http_request_duration_seconds",
+      help: "Time from the request's headers to its answer.",
+      labelNames: ["method", "route", "status"],
+      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+      registers: [this.#registry],
+    });
+  }
+
+  record(exchange: Exchange, answer: Answer, seconds: number): void {
+    const { request, route, caller } = exchange;
+    const method = METHODS.has(request.method) ? request.method : "other";
+    const labels = { method, route, status: String(answer.status) };
+    this.#requests.inc(labels);
+    this.#duration.observe(labels, seconds);
+    const isWrite = route === CUSTOMER_ROUTE && (WRITE_METHODS as readonly string[]).includes(method);
+    if (!isWrite || caller === null) return;
+    const userAgent = request.headers.get("user-agent");
+    const write = this.#writeLabels(method, caller.client, userAgent, caller.tenant ?? "");
+    this.#attempts.inc(write);
+    if (answer.status === 428) this.#required.inc(write);
+    if (answer.status === 412) this.#failed.inc(write);
+    if (answer.allowedWithoutIfMatch === true) this.#missingAllowed.inc(write);
+  }
+
+  /** The exposition, in Prometheus' text format 0.0.4. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  #writeCounter(name: string, help: string): Counter {
+    const labelNames = ["method", "route", ...(this.#hasCallerLabels ? CALLER_LABELS : [])];
+    const counter = new Counter({ name, help, labelNames, registers: [this.#registry] });
+    // A series that begins at its first event loses that event to every rate().
+    for (const method of WRITE_METHODS) counter.inc(this.#writeLabels(method, "", null, ""), 0);
+    return counter;
+  }
+
+  #writeLabels(method: string, client: string, userAgent: string | null, tenant: string): Labels {
+    const labels = { method, route: CUSTOMER_ROUTE };
+    if (!this.#hasCallerLabels) return labels;
+    return { ...labels, client, client_version: this.#clientVersion(client, userAgent), tenant };
+  }
+
+  #clientVersion(client: string, userAgent: string | null): string {
+    const version = clientVersion(userAgent);
+    if (version === "") return "";
+    let versions = this.#versions.get(client);
+    if (versions === undefined) {
+      versions = new Set();
+      this.#versions.set(client, versions);
+    }
+    if (!versions.has(version) && versions.size >= CLIENT_VERSIONS_MAX) return "other";
+    versions.add(version);
+    return version;
+  }
+}
+
+/** @returns the version of a User-Agent such as `billing-sync/1.2.3 (linux)`: at most 32 characters; "" without one */
+export function clientVersion(userAgent: string | null): string {
+  return /^[A-Za-z0-9._-]+\/(\d[A-Za-z0-9.+-]{0,31})(?:\s|$)/.exec(userAgent ?? "")?.[1] ?? "";
+}

@@ -1,0 +1,246 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { PROBLEMS } from "../domain/problem.ts";
+import { parseRawReply, rawExchange } from "../testing/raw-exchange.ts";
+import { TestService } from "../testing/test-service.ts";
+
+const service = new TestService();
+afterAll(() => service.stop());
+
+const ID = "01890000-0000-7000-8000-000000000000";
+const ALLOW = {
+  "/customers": "GET, HEAD, POST, OPTIONS",
+  "/customers/search": "POST, OPTIONS",
+  [`/customers/${ID}`]: "GET, HEAD, PUT, PATCH, DELETE, OPTIONS",
+  "/metrics": "GET, HEAD, OPTIONS",
+  "/healthz": "GET, HEAD, OPTIONS",
+  "/readyz": "GET, HEAD, OPTIONS",
+  "/problems/invalid-body": "GET, HEAD, OPTIONS",
+};
+
+describe.each(Object.entries(ALLOW))("%s", (path, allow) => {
+  test("every other method is 405 with Allow, also without a token", async () => {
+    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "PROPFIND"]) {
+      if (allow.split(", ").includes(method)) continue;
+      const reply = await service.send(method, path, { caller: null });
+      expect([method, reply.status, reply.json.code]).toEqual([method, 405, "method-not-allowed"]);
+      expect(reply.headers.get("allow")).toBe(allow);
+    }
+  });
+
+  test("OPTIONS answers the same list to whoever may ask", async () => {
+    const isMetrics = path === "/metrics";
+    const reply = await service.send("OPTIONS", path, { caller: isMetrics ? { role: "monitor" } : {} });
+    expect([reply.status, reply.headers.get("allow"), reply.text]).toEqual([204, allow, ""]);
+    expect(reply.headers.get("accept-patch")).toBe(
+      allow.includes("PATCH") ? "application/merge-patch+json, application/json" : null,
+    );
+    const isOpen = /health|ready|problem/.test(path);
+    expect((await service.send("OPTIONS", path, { caller: null })).status).toBe(isOpen ? 204 : 401);
+  });
+});
+
+describe("addresses that are none are 404 with a problem document, also without a token", () => {
+  test.each([
+    "/",
+    "/customers/",
+    `/customers/${ID}/`,
+    `/customers/${ID}/x`,
+    "/Customers",
+    "/favicon.ico",
+    "/problems/nope",
+    "/metrics/",
+  ])("%s", async (path) => {
+    const reply = await service.send("GET", path, { caller: null });
+    expect([reply.status, reply.json.code]).toEqual([404, "route-not-found"]);
+  });
+});
+
+describe("requests that try to get round the routes", () => {
+  const send = async (target: string, host = "localhost") => {
+    const token = await service.token();
+    const text = `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`;
+    const reply = parseRawReply(await rawExchange(service.port, text));
+    return [reply?.status, reply?.body === "" ? null : (JSON.parse(reply?.body ?? "null")?.code ?? null)];
+  };
+
+  test("a Host of one character shifts no path", async () => {
+    const { path } = await service.customer();
+    for (const host of ["x", "ab", "a.b", "localhost"]) {
+      expect(await send(path, host)).toEqual([200, null]);
+      expect(await send(`/zz${path}`, host)).toEqual([404, "route-not-found"]);
+      expect(await send(`/${path}`, host)).toEqual([404, "route-not-found"]);
+    }
+  });
+
+  test.each(["a b", "evil/zz", ""])("an unusable Host (%j) is 400", async (host) => {
+    const { path } = await service.customer();
+    expect(await send(path, host)).toEqual([400, "malformed-request"]);
+  });
+
+  test.each([
+    "%zz",
+    "%",
+    "%FF",
+    "%00",
+    "..%2f",
+    "%2e%2e",
+    "a%2Fb",
+    `${ID}%20`,
+    `urn:uuid:${ID}`,
+    ID.replaceAll("-", ""),
+  ])("the id %s is one that no customer has", async (id) => {
+    const [status, code] = await send(`/customers/${id}`);
+    expect([status, /not-found$/.test(String(code))]).toEqual([404, true]);
+  });
+});
+
+describe("headers of every answer", () => {
+  test("a usable X-Request-Id comes back, any other is replaced by a new UUID, which is the instance", async () => {
+    const given = await service.send("GET", "/nope", { headers: { "x-request-id": "abc.DEF_1-2" } });
+    expect(given.headers.get("x-request-id")).toBe("abc.DEF_1-2");
+    expect(given.json.instance).toMatch(/^urn:uuid:[0-9a-f-]{36}$/);
+    for (const id of ["a b", "x".repeat(65), "a@b", "<>"]) {
+      const reply = await service.send("GET", "/nope", { headers: { "x-request-id": id } });
+      expect(reply.json.instance).toBe(`urn:uuid:${reply.headers.get("x-request-id")}`);
+    }
+  });
+
+  test("customer answers may be cached by nobody else and changed by no proxy; problems are never stored", async () => {
+    const { path, etag } = await service.customer();
+    const customers = [
+      await service.send("GET", path),
+      await service.send("GET", "/customers?limit=1"),
+      await service.send("POST", "/customers", { body: { name: "A", email: "a@b" } }),
+      await service.send("PUT", path, { body: { name: "A", email: "a@b" }, headers: { "if-match": etag } }),
+    ];
+    for (const { headers } of customers) {
+      expect(headers.get("cache-control")).toBe("private, no-cache, no-transform");
+      expect(headers.get("vary")).toBe("Authorization");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+    }
+    const problem = await service.send("DELETE", path);
+    expect([problem.status, problem.headers.get("cache-control")]).toEqual([428, "no-store"]);
+    expect(problem.headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  test("content is never compressed", async () => {
+    const reply = await service.send("GET", "/customers", {
+      headers: { "accept-encoding": "gzip, br, deflate" },
+    });
+    expect(reply.headers.get("content-encoding")).toBeNull();
+  });
+});
+
+describe("authentication", () => {
+  test.each([
+    [{}],
+    [{ authorization: "" }],
+    [{ authorization: "Bearer" }],
+    [{ authorization: "Bearer nope" }],
+    [{ authorization: `Bearer cst_${"A".repeat(40)}` }],
+    [{ authorization: "Basic YTpi" }],
+  ])("%j is 401 with WWW-Authenticate", async (headers) => {
+    const reply = await service.send("GET", "/customers", { caller: null, headers });
+    expect([reply.status, reply.json.code]).toEqual([401, "unauthenticated"]);
+    expect(reply.headers.get("www-authenticate")).toBe("Bearer");
+  });
+
+  test("the scheme is matched without regard to case; two tokens are none", async () => {
+    const token = await service.token();
+    const send = (authorization: string) =>
+      service.send("GET", "/customers", { caller: null, headers: { authorization } });
+    expect((await send(`bearer ${token}`)).status).toBe(200);
+    expect((await send(`Bearer ${token}, Bearer ${token}`)).status).toBe(401);
+  });
+
+  test("a token without a tenant reads metrics and nothing else; a tenant's token reads no metrics", async () => {
+    const monitor = { role: "monitor" };
+    expect((await service.send("GET", "/metrics", { caller: monitor })).status).toBe(200);
+    expect((await service.send("GET", "/customers", { caller: monitor })).json.code).toBe(
+      "forbidden-operation",
+    );
+    expect((await service.send("GET", "/metrics")).json.code).toBe("forbidden-operation");
+    expect((await service.send("GET", "/metrics", { caller: null })).status).toBe(401);
+  });
+});
+
+describe("health and problem pages", () => {
+  test("health and readiness are public and say nothing else", async () => {
+    expect((await service.send("GET", "/healthz", { caller: null })).json).toEqual({ status: "ok" });
+    expect((await service.send("GET", "/readyz", { caller: null })).json).toEqual({ status: "ready" });
+  });
+
+  test.each(Object.keys(PROBLEMS))(
+    "/problems/%s tells what it means, for programs and for people",
+    async (code) => {
+      const json = await service.send("GET", `/problems/${code}`, { caller: null });
+      expect(json.json).toMatchObject({ code, status: PROBLEMS[code as keyof typeof PROBLEMS].status });
+      const html = await service.send("GET", `/problems/${code}`, {
+        caller: null,
+        headers: { accept: "text/html,*/*;q=0.8" },
+      });
+      expect(html.headers.get("content-type")).toBe("text/html; charset=utf-8");
+      expect(html.text).toContain(`<code>${code}</code>`);
+    },
+  );
+});
+
+describe("CORS", () => {
+  const origin = "https://app.example.com";
+  const open = new TestService({ corsOrigins: [origin] });
+  afterAll(() => open.stop());
+  const preflight = {
+    origin,
+    "access-control-request-method": "PUT",
+    "access-control-request-headers": "if-match",
+  };
+
+  test("a preflight of a configured origin is answered before authentication", async () => {
+    const reply = await open.send("OPTIONS", `/customers/${ID}`, { caller: null, headers: preflight });
+    expect(reply.status).toBe(204);
+    expect(reply.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(reply.headers.get("access-control-allow-methods")).toContain("PUT");
+    expect(reply.headers.get("access-control-allow-headers")).toBe(
+      "Authorization, Content-Type, If-Match, If-None-Match, Prefer, Idempotency-Key, X-Request-Id",
+    );
+  });
+
+  test("its answers expose what a client needs, refusals too, and vary by origin", async () => {
+    for (const reply of [
+      await open.send("GET", "/customers", { headers: { origin } }),
+      await open.send("GET", "/customers", { headers: { origin }, caller: null }),
+    ]) {
+      expect(reply.headers.get("access-control-allow-origin")).toBe(origin);
+      expect(reply.headers.get("access-control-expose-headers")).toBe(
+        "ETag, Location, Link, Retry-After, X-Request-Id, Preference-Applied",
+      );
+      expect(reply.headers.get("vary")).toMatch(/Origin$/);
+    }
+  });
+
+  test("another origin gets no permission, and a service without origins gives none", async () => {
+    const other = { ...preflight, origin: "https://evil.example" };
+    const reply = await open.send("OPTIONS", "/customers", { caller: null, headers: other });
+    expect(reply.headers.get("access-control-allow-origin")).toBeNull();
+    const off = await service.send("OPTIONS", "/customers", { caller: null, headers: preflight });
+    expect([off.status, off.headers.get("access-control-allow-origin")]).toEqual([401, null]);
+    expect((await service.send("GET", "/customers", { headers: { origin } })).headers.get("vary")).toBe(
+      "Authorization",
+    );
+  });
+});
+
+test("PUBLIC_URL is the base of Location, Link and problem types", async () => {
+  const base = "https://api.example.com/crm";
+  const behind = new TestService({ publicUrl: base });
+  try {
+    const made = await behind.send("POST", "/customers", { body: { name: "A", email: "a@b" } });
+    expect(made.headers.get("location")).toStartWith(`${base}/customers/`);
+    await behind.customer();
+    const list = await behind.send("GET", "/customers?limit=1");
+    expect(list.headers.get("link")).toStartWith(`<${base}/customers?limit=1&cursor=`);
+    expect((await behind.send("GET", "/nope")).json.type).toBe(`${base}/problems/route-not-found`);
+  } finally {
+    await behind.stop();
+  }
+});

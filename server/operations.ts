@@ -1,0 +1,401 @@
+import { BodySchema, refuseMembers } from "./domain/body-schema.ts";
+import {
+  CREATION_BODY,
+  type CustomerFields,
+  PAGE_LIMIT_DEFAULT,
+  PATCH_BODY,
+  parseCustomerId,
+  REPLACEMENT_BODY,
+  SEARCH_BODY,
+  storedName,
+} from "./domain/customer.ts";
+import type { RowVersion } from "./domain/entity-tag.ts";
+import { formatEntityTag } from "./domain/entity-tag.ts";
+import type { CustomerStatus, FieldName } from "./domain/field-registry.ts";
+import {
+  type Enforcement,
+  isEnforced,
+  type Operation,
+  type Rights,
+  type WriteMethod,
+} from "./domain/policy.ts";
+import {
+  diagnose,
+  type Expected,
+  expectedVersion,
+  matchesExpected,
+  matchesIfNoneMatch,
+  readIfMatch,
+} from "./domain/precondition.ts";
+import { ok, type Refusal, type Result, refuse } from "./domain/problem.ts";
+import { defaultProjection, forbiddenFields, type Projection, parseFields } from "./domain/projection.ts";
+import { invalidParameter, parseLimit, parseStatus, readQuery, singleValue } from "./domain/query.ts";
+import { openCursor, sealCursor } from "./page-cursor.ts";
+import type {
+  CustomerStore,
+  IdempotencyKey,
+  MaybePromise,
+  RemoveOutcome,
+  StoredCustomer,
+  WriteOutcome,
+  WriteTarget,
+} from "./storage/customer-store.ts";
+
+/**
+ * What a customer request may do, as the list of its checks. The order is the same everywhere, and a refusal
+ * names the first check that fails:
+ *
+ *  1. route and method are known                          404, 405        http/customer-routes.ts
+ *  2. the caller is authenticated                         401             http/authentication.ts
+ *  3. the role may do this operation                      403             requireOperation
+ *  4. PUT, PATCH, DELETE: If-Match is there, not blank    428             requireIfMatch
+ *  5. every query parameter is known and in range,
+ *     `fields` names registry fields, not too many        400             requireProjection and others
+ *  6. the role may read every field that is named         403             requireReadable
+ *  7. the customer exists in the caller's tenant          404             the store's outcome
+ *  8. PUT, PATCH, DELETE: If-Match is the current tag     412             the store's outcome
+ *  9. the body: size, media type, JSON, schema            413, 415, 400, 422
+ * 10. apply
+ *
+ * Checks 1 to 6 touch no customer row. Checks 7, 8 and 10 are one atomic step in the store; where the body
+ * fails check 9, a read of the row version alone answers 7 and 8 first.
+ */
+export type Call = {
+  readonly tenant: string;
+  readonly client: string;
+  readonly rights: Rights;
+  readonly enforcement: Enforcement;
+  readonly nowMs: number;
+  readonly headers: Headers;
+  /** The query string, without its question mark. */
+  readonly search: string;
+  /** Reads the body as JSON of one of these media types; may be called once. */
+  readonly readJson: (mediaTypes: readonly string[]) => Promise<Result<unknown>>;
+};
+
+export type Read =
+  | ({ readonly kind: "customer" } & StoredCustomer)
+  | { readonly kind: "not-modified"; readonly rowVersion: RowVersion };
+
+export type Listed = {
+  readonly kind: "page";
+  readonly items: readonly StoredCustomer[];
+  readonly next: string | null;
+};
+
+export type Created = {
+  readonly kind: "created";
+  readonly id: string;
+  readonly rowVersion: RowVersion;
+  readonly fields: CustomerFields;
+  readonly isReplayed: boolean;
+};
+
+export type Written = {
+  readonly kind: "written";
+  /** Null after a DELETE: nothing is left to tag. */
+  readonly rowVersion: RowVersion | null;
+  /** The body, where the client prefers one. */
+  readonly fields: CustomerFields | null;
+  /** When a write without If-Match was let pass: until when that is so. */
+  readonly allowedUntilMs: number | null;
+};
+
+export const JSON_TYPES = ["application/json"] as const;
+export const PATCH_TYPES = ["application/merge-patch+json", "application/json"] as const;
+
+const replacementBody = new BodySchema(REPLACEMENT_BODY);
+const creationBody = new BodySchema(CREATION_BODY);
+const patchBody = new BodySchema(PATCH_BODY);
+const searchBody = new BodySchema(SEARCH_BODY);
+
+export function read(store: CustomerStore, call: Call, id: string): MaybePromise<Result<Read>> {
+  const permitted = requireOperation(call, "get");
+  if (!permitted.ok) return permitted;
+  const query = readQuery(call.search, ["fields"]);
+  if (!query.ok) return query;
+  const projection = requireProjection(call, query.value.getAll("fields"));
+  if (!projection.ok) return projection;
+  const storedId = parseCustomerId(id);
+  if (storedId === null) return customerNotFound();
+  return andThen(store.read(call.tenant, storedId, projection.value), (customer) => {
+    if (customer === null) return customerNotFound();
+    return matchesIfNoneMatch(call.headers.get("if-none-match"), customer.rowVersion)
+      ? ok({ kind: "not-modified", rowVersion: customer.rowVersion })
+      : ok({ kind: "customer", ...customer });
+  });
+}
+
+export function list(store: CustomerStore, call: Call): MaybePromise<Result<Listed>> {
+  const permitted = requireOperation(call, "list");
+  if (!permitted.ok) return permitted;
+  const query = readQuery(call.search, ["fields", "limit", "cursor", "status"]);
+  if (!query.ok) return query;
+  const limit = flatMap(singleValue(query.value, "limit"), parseLimit);
+  if (!limit.ok) return limit;
+  const status = flatMap(singleValue(query.value, "status"), parseStatus);
+  if (!status.ok) return status;
+  const cursor = singleValue(query.value, "cursor");
+  if (!cursor.ok) return cursor;
+  return page(store, call, {
+    fields: query.value.getAll("fields"),
+    limit: limit.value,
+    status: status.value,
+    email: null,
+    cursor: cursor.value,
+  });
+}
+
+/** The same as {@link list}, with the filter in the body: personal data stays out of URLs and their logs. */
+export async function search(store: CustomerStore, call: Call): Promise<Result<Listed>> {
+  const permitted = requireOperation(call, "list");
+  if (!permitted.ok) return permitted;
+  const query = readQuery(call.search, ["fields"]);
+  if (!query.ok) return query;
+  const body = flatMap(await call.readJson(JSON_TYPES), (json) => searchBody.read(json));
+  if (!body.ok) return body;
+  const { fields, limit, status, email, cursor } = body.value;
+  const inQuery = query.value.getAll("fields");
+  if (inQuery.length > 0 && fields !== undefined) {
+    return invalidParameter("fields", "is given in the query and in the body; give it once");
+  }
+  return page(store, call, {
+    // An empty array is an empty list, as `fields=` is.
+    fields: fields === undefined ? inQuery : [[fields].flat().join(",")],
+    limit: limit ?? PAGE_LIMIT_DEFAULT,
+    status: status ?? null,
+    email: email ?? null,
+    cursor: cursor ?? null,
+  });
+}
+
+type PageRequest = {
+  readonly fields: readonly string[];
+  readonly limit: number;
+  readonly status: CustomerStatus | null;
+  readonly email: string | null;
+  readonly cursor: string | null;
+};
+
+function page(store: CustomerStore, call: Call, wanted: PageRequest): MaybePromise<Result<Listed>> {
+  const { limit, status, email, cursor } = wanted;
+  const filter = { tenant: call.tenant, status, email };
+  const after = cursor === null ? null : openCursor(store.cursorKey, cursor, filter);
+  if (cursor !== null && after === null) {
+    return invalidParameter("cursor", "is not one of this service for this filter; begin without it");
+  }
+  const projection = requireProjection(call, wanted.fields);
+  if (!projection.ok) return projection;
+  // Whoever filters by a field learns it.
+  const filtered: FieldName[] = [
+    ...(status === null ? [] : ["status" as const]),
+    ...(email === null ? [] : ["email" as const]),
+  ];
+  const readable = requireReadable(call, filtered);
+  if (!readable.ok) return readable;
+  return andThen(store.page({ ...filter, after, limit }, projection.value), ({ items, lastId }) =>
+    ok({ kind: "page", items, next: lastId === null ? null : sealCursor(store.cursorKey, lastId, filter) }),
+  );
+}
+
+export async function create(store: CustomerStore, call: Call): Promise<Result<Created>> {
+  const permitted = requireOperation(call, "create");
+  if (!permitted.ok) return permitted;
+  const query = readQuery(call.search, ["fields"]);
+  if (!query.ok) return query;
+  const key = readIdempotencyKey(call.headers.get("idempotency-key"));
+  if (!key.ok) return key;
+  const projection = requireProjection(call, query.value.getAll("fields"));
+  if (!projection.ok) return projection;
+  const body = flatMap(await call.readJson(JSON_TYPES), (json) => creationBody.read(json));
+  if (!body.ok) return body;
+  const { email, status = "active" } = body.value;
+  const customer = { name: storedName(body.value.name), email, status };
+  const idempotency = key.value === null ? null : idempotencyKey(call, key.value, Object.values(customer));
+  const outcome = await store.create(call.tenant, customer, call.nowMs, idempotency);
+  if (outcome.kind === "key-reused") {
+    return refuse(
+      "idempotency-key-reused",
+      "This Idempotency-Key came with a different body within the last 24 hours. Send a new key for a new customer.",
+    );
+  }
+  const { id, rowVersion } = outcome;
+  // Not read back: what was stored is what was sent, also when an earlier request made it.
+  const fields = pick({ id, ...customer }, projection.value);
+  return ok({ kind: "created", id, rowVersion, fields, isReplayed: outcome.kind === "replayed" });
+}
+
+export function replace(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
+  return write(store, call, id, {
+    method: "PUT",
+    operation: "replace",
+    readChange: async (storedId) =>
+      flatMap(await call.readJson(JSON_TYPES), (json) =>
+        flatMap(replacementBody.read(json), (body) => withoutId(body, storedId)),
+      ),
+    apply: (target, { name, email }, projection) =>
+      store.replace(target, { name: storedName(name), email }, projection),
+  });
+}
+
+export function patch(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
+  return write(store, call, id, {
+    method: "PATCH",
+    operation: "patch",
+    readChange: async (storedId) =>
+      flatMap(await call.readJson(PATCH_TYPES), (json) =>
+        flatMap(patchBody.read(json), (body) => withoutId(body, storedId)),
+      ),
+    apply: (target, { name, ...others }, projection) =>
+      store.patch(target, name === undefined ? others : { ...others, name: storedName(name) }, projection),
+  });
+}
+
+export function remove(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
+  return write(store, call, id, {
+    method: "DELETE",
+    operation: "delete",
+    readChange: async () => ok(null),
+    apply: (target) => store.remove(target),
+  });
+}
+
+type Write<Change> = {
+  readonly method: WriteMethod;
+  readonly operation: Operation;
+  readonly readChange: (storedId: string) => Promise<Result<Change>>;
+  readonly apply: (
+    target: WriteTarget,
+    change: Change,
+    projection: Projection,
+  ) => Promise<WriteOutcome | RemoveOutcome>;
+};
+
+/** PUT, PATCH and DELETE: one list of checks for every write. */
+async function write<Change>(
+  store: CustomerStore,
+  call: Call,
+  id: string,
+  { method, operation, readChange, apply }: Write<Change>,
+): Promise<Result<Written>> {
+  const permitted = requireOperation(call, operation);
+  if (!permitted.ok) return permitted;
+  const ifMatch = requireIfMatch(call, method);
+  if (!ifMatch.ok) return ifMatch;
+  const query = readQuery(call.search, ["fields"]);
+  if (!query.ok) return query;
+  const projection = requireProjection(call, query.value.getAll("fields"));
+  if (!projection.ok) return projection;
+  const storedId = parseCustomerId(id);
+  if (storedId === null) return customerNotFound();
+  const expected: Expected = ifMatch.value === null ? "any" : expectedVersion(ifMatch.value);
+  /** Checks 7 and 8 for a write that will not be applied; only then may the body's own refusal speak. */
+  const unapplied = async (refusal: Refusal | null): Promise<Refusal> => {
+    const current = await store.rowVersion(call.tenant, storedId);
+    if (current === null) return customerNotFound();
+    if (refusal !== null && matchesExpected(expected, current)) return refusal;
+    return preconditionFailed(ifMatch.value, current);
+  };
+  // An If-Match that no version can equal needs no body: it is 404 or 412 whatever the body is.
+  if (expected === "unmatchable") return unapplied(null);
+  const change = await readChange(storedId);
+  if (!change.ok) return unapplied(change);
+  const returned = prefersRepresentation(call.headers.get("prefer")) ? projection.value : NO_FIELDS;
+  const outcome = await apply({ tenant: call.tenant, id: storedId, expected }, change.value, returned);
+  if (outcome.kind === "missing") return customerNotFound();
+  if (outcome.kind === "stale") return preconditionFailed(ifMatch.value, outcome.rowVersion);
+  return ok({
+    kind: "written",
+    rowVersion: outcome.kind === "removed" ? null : outcome.rowVersion,
+    fields: outcome.kind === "applied" && returned !== NO_FIELDS ? outcome.fields : null,
+    allowedUntilMs:
+      expected === "any" && call.enforcement.mode === "observe" ? call.enforcement.untilMs : null,
+  });
+}
+
+/** What a write without a body in its answer reads back: nothing. Not a projection of a request, which is never empty. */
+const NO_FIELDS: Projection = [];
+
+function requireOperation(call: Call, operation: Operation): Result<null> {
+  if (call.rights.operations.has(operation)) return ok(null);
+  return refuse("forbidden-operation", `The role of this token may not ${operation} customers.`);
+}
+
+/** @returns the trimmed If-Match; null where it is absent or blank and a rollout still allows that */
+function requireIfMatch(call: Call, method: WriteMethod): Result<string | null> {
+  const ifMatch = readIfMatch(call.headers.get("if-match"));
+  if (ifMatch !== null || !isEnforced(call.enforcement, call.client, method, call.nowMs)) return ok(ifMatch);
+  return refuse(
+    "precondition-required",
+    `${method} needs If-Match with the customer's current entity-tag. Read the customer and send its ETag header back, quotes included.`,
+  );
+}
+
+function requireProjection(call: Call, lists: readonly string[]): Result<Projection> {
+  if (lists.length === 0) return ok(defaultProjection(call.rights.read));
+  const projection = parseFields(lists, call.rights.read);
+  if (!projection.ok) return projection;
+  return flatMap(requireReadable(call, projection.value), () => projection);
+}
+
+function requireReadable(call: Call, fields: readonly FieldName[]): Result<null> {
+  const forbidden = forbiddenFields(fields, call.rights.read);
+  if (forbidden.length === 0) return ok(null);
+  return refuse("forbidden-field", `The role of this token may not read ${forbidden.join(", ")}.`, {
+    extensions: { forbiddenFields: forbidden },
+  });
+}
+
+function customerNotFound(): Refusal {
+  return refuse("customer-not-found", "There is no customer with this id.");
+}
+
+const SHOWN_IF_MATCH_MAX = 256;
+
+function preconditionFailed(ifMatch: string | null, current: RowVersion): Refusal {
+  // Without If-Match any version matches, so a stale outcome always has one.
+  const received = ifMatch ?? "";
+  const { kind, explanation } = diagnose(received, current);
+  return refuse("precondition-failed", explanation, {
+    extensions: { receivedIfMatch: received.slice(0, SHOWN_IF_MATCH_MAX), diagnosis: kind },
+    headers: { etag: formatEntityTag(current) },
+  });
+}
+
+/** `id` in a body is tolerated when it is the path's: what was read can be sent back as it is. */
+function withoutId<Body extends { id?: string }>(body: Body, storedId: string): Result<Omit<Body, "id">> {
+  const { id, ...rest } = body;
+  if (id === undefined || id.toLowerCase() === storedId) return ok(rest);
+  return refuseMembers([{ pointer: "/id", detail: "is not the id in the path; an id can't be changed" }]);
+}
+
+/** `Prefer: return=representation` (RFC 7240, section 4.2). Of several `return` preferences the first counts. */
+function prefersRepresentation(prefer: string | null): boolean {
+  const preference = /(?:^|[,;])[ \t]*return[ \t]*=[ \t]*"?([a-z]*)/i.exec(prefer ?? "")?.[1];
+  return preference?.toLowerCase() === "representation";
+}
+
+function readIdempotencyKey(header: string | null): Result<string | null> {
+  if (header === null || /^[\x21-\x7e]{1,255}$/.test(header)) return ok(header);
+  return refuse(
+    "invalid-idempotency-key",
+    "Idempotency-Key must be one value of 1 to 255 visible ASCII characters.",
+  );
+}
+
+function idempotencyKey(call: Call, key: string, body: readonly string[]): IdempotencyKey {
+  const digest = new Uint8Array(Bun.SHA256.hash(JSON.stringify(body)) as Uint8Array);
+  return { client: call.client, key, digest, nowMs: call.nowMs };
+}
+
+function pick(customer: Required<CustomerFields>, projection: Projection): CustomerFields {
+  return Object.fromEntries(projection.map((field) => [field, customer[field]]));
+}
+
+function flatMap<T, U>(result: Result<T>, next: (value: T) => Result<U>): Result<U> {
+  return result.ok ? next(result.value) : result;
+}
+
+function andThen<T, U>(value: MaybePromise<T>, next: (value: T) => U): MaybePromise<U> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}

@@ -1,0 +1,114 @@
+import { readFileSync } from "node:fs";
+import { createApp } from "./app.ts";
+import type { Config } from "./config.ts";
+import type { Policy } from "./domain/policy.ts";
+import { type FirstStart, firstStart } from "./first-start.ts";
+import { Cors } from "./http/cors.ts";
+import { Metrics } from "./http/metrics.ts";
+import { openLog } from "./log.ts";
+import { readPolicyFile } from "./policy-file.ts";
+import { SqliteConnections } from "./storage/sqlite-connections.ts";
+import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
+import { TokenStore } from "./storage/token-store.ts";
+
+/** How long requests in flight may take to finish once the service is told to stop. */
+const DRAIN_MS = 10_000;
+
+/** A start that can't be. The message says why and what to do. */
+export class StartRefused extends Error {
+  override readonly name = "StartRefused";
+}
+
+export type RunningService = {
+  readonly url: string;
+  /** What the first start made; null on every later one. */
+  readonly first: FirstStart | null;
+  /** Reads the policy file again. A bad one is logged, and the policy stays. */
+  readonly reloadPolicy: () => void;
+  /** Takes no more requests, finishes those in flight, commits and closes. */
+  readonly stop: () => Promise<void>;
+};
+
+/**
+ * Opens the store, listens, and answers.
+ *
+ * @throws StartRefused, DatabaseRefused
+ */
+export async function startService(config: Config, hasSamples: boolean): Promise<RunningService> {
+  let policy = readPolicyOrRefuse(config.policyFile);
+  const tls = readTls(config);
+  const { logger, flush } = openLog(config.logLevel, config.logFormat);
+  const connections = SqliteConnections.open(config.databasePath);
+  const store = new SqliteCustomerStore(connections);
+  const tokens = new TokenStore(connections);
+  const now = Date.now;
+  const first = await firstStart(store, tokens, config.databasePath, hasSamples, now());
+  const app = createApp({
+    store,
+    tokens,
+    policy: () => policy,
+    metrics: new Metrics(!config.metricsArePublic),
+    arePublic: config.metricsArePublic,
+    cors: new Cors(config.corsOrigins),
+    publicUrl: config.publicUrl,
+    log: logger,
+    now,
+  });
+  try {
+    app.listen({ hostname: config.host, port: config.port, ...(tls === null ? {} : { tls }) });
+  } catch (error) {
+    await store.close();
+    throw new StartRefused(
+      `${config.host}:${config.port} can't be listened on: ${(error as Error).message}. Set PORT to another one, or to 0 for a free one.`,
+    );
+  }
+  const url = `${tls === null ? "http" : "https"}://${hostInUrl(config.host)}:${app.server?.port}`;
+  logger.info({ url, database: config.databasePath, policy: config.policyFile ?? "built-in" }, "listening");
+
+  return {
+    url,
+    first,
+    reloadPolicy: () => {
+      const result = readPolicyFile(config.policyFile);
+      if (result.ok) policy = result.policy;
+      if (result.ok) logger.info("policy read again");
+      else logger.error({ faults: result.faults }, "policy refused; the one in force stays");
+    },
+    stop: async () => {
+      logger.info("stopping");
+      const drained = app.stop().then(() => true);
+      const isDrained = await Promise.race([drained, Bun.sleep(DRAIN_MS).then(() => false)]);
+      if (!isDrained) {
+        logger.warn("requests still in flight after the time to drain were cut off");
+        await app.stop(true);
+      }
+      await store.close();
+      logger.info("stopped");
+      flush();
+    },
+  };
+}
+
+function readPolicyOrRefuse(file: string | null): Policy {
+  const result = readPolicyFile(file);
+  if (result.ok) return result.policy;
+  throw new StartRefused([`The policy file ${file} is refused:`, ...result.faults].join("\n  "));
+}
+
+function readTls({ tls }: Config): { cert: string; key: string } | null {
+  if (tls === null) return null;
+  const read = (file: string): string => {
+    try {
+      return readFileSync(file, "utf8");
+    } catch (error) {
+      throw new StartRefused(`${file} can't be read: ${(error as Error).message}.`);
+    }
+  };
+  return { cert: read(tls.certFile), key: read(tls.keyFile) };
+}
+
+function hostInUrl(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,53 @@
+import type { Database, Statement } from "bun:sqlite";
+import { asStoreError } from "./sqlite-database.ts";
+
+/**
+ * One read transaction for all reads of an event-loop turn: most of a SELECT's cost is taking and giving back
+ * the file lock. It ends in `setImmediate`, or before the answers of a group of writes go out, so that whoever
+ * learns of a write reads it.
+ */
+export class SharedRead {
+  readonly #begin: Statement | null;
+  readonly #commit: Statement | null;
+  readonly #db: Database;
+  #open = false;
+
+  /** @param isShared false for a database in memory: its one connection writes too, and has no locks to spare */
+  constructor(db: Database, isShared: boolean) {
+    this.#db = db;
+    this.#begin = isShared ? db.prepare("BEGIN") : null;
+    this.#commit = isShared ? db.prepare("COMMIT") : null;
+  }
+
+  run<T>(read: () => T): T {
+    try {
+      if (!this.#open && this.#begin !== null) {
+        this.#begin.run();
+        this.#open = true;
+        setImmediate(() => this.end());
+      }
+      return read();
+    } catch (error) {
+      this.end();
+      throw asStoreError(error);
+    }
+  }
+
+  /** Ends the transaction, if one is open; the next read sees everything committed by then. */
+  end(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    try {
+      if (this.#db.inTransaction) this.#commit?.run();
+    } catch {
+      // A read transaction that can't commit holds nothing worth keeping; without this its lock would stay.
+      if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+    }
+  }
+
+  close(): void {
+    this.end();
+    this.#begin?.finalize();
+    this.#commit?.finalize();
+  }
+}
