@@ -141,6 +141,7 @@ function addGlobalOptions(program: Command): Command {
     .description("Read and change customers, safely under concurrent writers.")
     .version(packageJson.version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print help for the command")
+    .helpCommand(false) // commands/help.ts knows topics too
     .option("--url <url>", "base URL of the deployment (CUSTOMERS_URL)")
     .option("--profile <name>", "profile of the configuration file (CUSTOMERS_PROFILE)")
     .option("--token-file <path>", "read the bearer token from a file")
