@@ -113,15 +113,18 @@ export async function runImport(
   return { tally: { ...tally, doubtful: keysAreKnown ? [] : tally.doubtful }, stop };
 }
 
-/** A server that restarts must not end an import: a row that was certainly not sent is tried until its time is up. */
+/** What no waiting mends. */
+const HOPELESS = ["tls", "timeout", "unreadable"];
+
+/** A server that restarts must not end an import: what certainly had no effect is tried until the row's time is up. */
 async function persistently(context: RowContext, attempt: () => Promise<RowOutcome>): Promise<RowOutcome> {
   for (let tries = 1; ; tries += 1) {
     const outcome = await attempt();
+    if (outcome.kind !== "stop") return outcome;
+    const { exit, code } = outcome.failure;
     const waitMs = backOffMs(tries);
     const again =
-      outcome.kind === "stop" &&
-      outcome.failure.code === "unreachable" &&
-      waitMs < context.deadline.remainingMs();
+      exit === "unreachable" && !HOPELESS.includes(code) && waitMs < context.deadline.remainingMs();
     if (!again) return outcome;
     await context.deadline.wait(waitMs);
   }

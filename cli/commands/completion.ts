@@ -1,5 +1,6 @@
 import { Argument } from "commander";
 import { COMPLETION_SCRIPTS, type Shell } from "../completion-scripts.ts";
+import { HELP_TOPICS } from "../help-topics.ts";
 import type { RegisterCommand } from "../program.ts";
 
 /** The registry of the specification (2.2): names to begin with; other deployments may know more. */
@@ -25,6 +26,7 @@ export const registerCompletion: RegisterCommand = (program, run) => {
         "--fields": () => FIELDS,
         "--profile": () => profiles,
         name: () => profiles,
+        topic: () => [...Object.keys(HELP_TOPICS), ...program.commands.map((command) => command.name())],
       });
       const lines =
         completion.kind === "files"
