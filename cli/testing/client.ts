@@ -12,6 +12,8 @@ export type RunOptions = {
   command?: string[];
 };
 
+/** Bun would make a missing home directory, to keep transpiled code in it; below this none can be made. */
+const NO_HOME = "/dev/null";
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
 export const CLIENT_COMMAND = [process.execPath, MAIN];
 
@@ -23,10 +25,10 @@ export function temporaryDirectory(): { path: string; [Symbol.dispose](): void }
 
 /**
  * Starts the client. Of the caller's environment only PATH and the like come along, never a CUSTOMERS_ or
- * proxy variable; HOME and XDG_CONFIG_HOME are `home` (default: a directory that does not exist).
+ * proxy variable; HOME and XDG_CONFIG_HOME are `home` (default: none).
  */
 export function spawnClient(args: string[], options: RunOptions & { home?: string } = {}) {
-  const home = options.home ?? "/nonexistent";
+  const home = options.home ?? NO_HOME;
   const { PATH = "", TMPDIR = tmpdir() } = process.env;
   return Bun.spawn([...(options.command ?? CLIENT_COMMAND), ...args], {
     env: { PATH, TMPDIR, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), TZ: "UTC", ...options.env },
@@ -53,7 +55,7 @@ export async function runOnTerminal(
   args: string[],
   options: { env?: Record<string, string>; home?: string; keys?: string; command?: string[] } = {},
 ): Promise<{ exitCode: number; screen: string }> {
-  const home = options.home ?? "/nonexistent";
+  const home = options.home ?? NO_HOME;
   const { PATH = "", TMPDIR = tmpdir() } = process.env;
   const decoder = new TextDecoder();
   let screen = "";
