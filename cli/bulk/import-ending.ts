@@ -6,7 +6,7 @@ import { writeFailedRows } from "./failed-rows.ts";
 import { failedRows, failedRowsPath } from "./import-file.ts";
 import { place, type Tally } from "./import-run.ts";
 import type { Journal } from "./journal.ts";
-import { count } from "./progress.ts";
+import { amount, count } from "./progress.ts";
 import type { Format, Header, Row } from "./rows.ts";
 
 export type Ended = {
@@ -35,7 +35,7 @@ export async function importEnding(invocation: Invocation, ended: Ended): Promis
     journal.complete();
     return undefined;
   }
-  const message = `${count(tally.failed)} of ${count(total)} rows failed`;
+  const message = `${count(tally.failed)} of ${amount(total, "row")} failed`;
   if (ended.alreadyComplete)
     return failure("rows-failed", message, "Their file was written when the import ended.");
   const written = await keepFailedRows(ended);
@@ -57,7 +57,7 @@ function summary({ tally, name, total }: Ended): string {
     `${count(failed)} failed`,
   ];
   const input = name === "-" ? "stdin" : name;
-  return `import of ${input}, ${count(total)} rows: ${parts.join(", ")}; ${count(conflicts)} conflicts`;
+  return `import of ${input}, ${amount(total, "row")}: ${parts.join(", ")}; ${amount(conflicts, "conflict")}`;
 }
 
 /** Nobody can tell these from the outside; saying nothing would pass a guess for knowledge. */
@@ -65,7 +65,7 @@ function doubtLines(doubtful: readonly Row[]): string[] {
   if (doubtful.length === 0) return [];
   const places = doubtful.slice(0, 20).map(place).join(", ");
   return [
-    `${count(doubtful.length)} rows had been sent before without a reply, were sent again, and the server does not say that it knew their Idempotency-Key: ${places}${doubtful.length > 20 ? ", …" : ""}`,
+    `${amount(doubtful.length, "row")} had been sent before without a reply, went out again, and the server does not say that it knew their Idempotency-Key: ${places}${doubtful.length > 20 ? ", …" : ""}`,
     "Where this deployment ignores that header, these customers may exist twice; look with: customers list --email ADDRESS",
   ];
 }
@@ -73,7 +73,7 @@ function doubtLines(doubtful: readonly Row[]): string[] {
 /** Rows are left: why, and how to go on. */
 function unfinished({ tally, stop, name, journalPath }: Ended, left: number): Failure {
   const kept = journalPath !== ":memory:";
-  const rest = `${count(left)} rows are not done yet`;
+  const rest = `${amount(left, "row")} not done yet`;
   const hint = kept
     ? `Go on with: customers import ${name} --resume`
     : "stdin leaves no journal: give --journal PATH, and the same rows again with --resume.";
@@ -85,7 +85,7 @@ function unfinished({ tally, stop, name, journalPath }: Ended, left: number): Fa
     };
   return failure(
     tally.failed > 0 ? "rows-failed" : "unknown-outcome",
-    `whether ${count(tally.unknown)} rows were written is unknown: no complete reply came; ${rest}`,
+    `unknown outcome of ${amount(tally.unknown, "row")}: no complete reply came; ${rest}`,
     `${hint}; sending them again is safe, since updates are conditional and creations carry an Idempotency-Key.`,
   );
 }

@@ -109,7 +109,7 @@ export async function runImport(
   if (invocation.interrupted.aborted)
     stop ??= { exit: "interrupted", code: "interrupted", message: "interrupted" };
   if (tally.failed - final.failed > SHOWN_MAX)
-    messages.note(`… and ${tally.failed - final.failed - SHOWN_MAX} more failed rows`);
+    messages.note(`… and ${tally.failed - final.failed - SHOWN_MAX} more`);
   return { tally: { ...tally, doubtful: keysAreKnown ? [] : tally.doubtful }, stop };
 }
 

@@ -54,7 +54,7 @@ export function progressBar(progress: Progress, elapsedMs: number, columns: numb
     total === undefined ? count(done) : `${count(done)} of ${count(total)}`,
     `${count(ratePerS(progress, elapsedMs))}/s`,
     remaining(progress, elapsedMs),
-    conflicts > 0 ? `${count(conflicts)} conflicts` : "",
+    conflicts > 0 ? amount(conflicts, "conflict") : "",
     failed > 0 ? `${count(failed)} failed` : "",
   ]
     .filter((part) => part !== "")
@@ -72,7 +72,7 @@ export function progressLine(noun: string, progress: Progress, elapsedMs: number
   const rest = [
     rate,
     remaining(progress, elapsedMs),
-    `${count(conflicts)} conflicts`,
+    amount(conflicts, "conflict"),
     `${count(failed)} failed`,
   ];
   return `${count(done)}${of} ${noun}, ${rest.filter((part) => part !== "").join(", ")}`;
@@ -89,6 +89,11 @@ function remaining(progress: Progress, elapsedMs: number): string {
   if (seconds < 60) return `${seconds} s left`;
   const minutes = Math.ceil(seconds / 60);
   return minutes < 60 ? `${minutes} min left` : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`;
+}
+
+/** "1 row", "12,345 rows". */
+export function amount(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
 /** 12345 as "12,345". */

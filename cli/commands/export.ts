@@ -1,6 +1,6 @@
 import { createWriteStream, existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { Option } from "commander";
-import { showProgress } from "../bulk/progress.ts";
+import { amount, showProgress } from "../bulk/progress.ts";
 import { type Failure, failure } from "../failure.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
@@ -118,7 +118,7 @@ async function exportTo(
   } finally {
     progress?.stop();
   }
-  messages.note(`${written} customers exported`);
+  messages.note(`${amount(written, "customer")} exported`);
   return printer.end();
 }
 
@@ -141,6 +141,6 @@ async function* pages(
 function incomplete(reason: Failure, written: number): Failure {
   return {
     ...reason,
-    message: `${reason.message}; the export is incomplete, ${written} customers were written`,
+    message: `${reason.message}; the export is incomplete, ${amount(written, "customer")} written`,
   };
 }

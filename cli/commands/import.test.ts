@@ -96,7 +96,7 @@ describe("what becomes of rows", () => {
       { env },
     );
     expect([run.exitCode, server.read(id)?.name]).toEqual([exitCode, name]);
-    expect(run.stderr).toContain("1 conflicts");
+    expect(run.stderr).toContain("; 1 conflict\n");
   });
 
   test("NDJSON rows, bare or with their etag around, import alike; stdin too", async () => {
@@ -165,7 +165,7 @@ describe("rows that fail", () => {
     const path = file("in.csv", csv(["id,name", ...Array.from({ length: 12 }, (_, at) => `none-${at},X`)]));
     const { stderr } = await runClient(["import", path], { env });
     expect(stderr.match(/^row /gm)).toHaveLength(5);
-    expect(stderr).toContain("7 more failed rows");
+    expect(stderr).toContain("… and 7 more");
     expect(readFileSync(join(directory, "in.failed.csv"), "utf8").split("\n")).toHaveLength(14);
   });
 
@@ -285,7 +285,7 @@ describe("an import that stops", () => {
     await runClient(["import", path, "--concurrency", "1"], { env });
     const { exitCode, stderr } = await runClient(["import", path, "--resume"], { env });
     expect([exitCode, server.size]).toEqual([0, 3]);
-    expect(stderr).toContain("1 rows had been sent before without a reply");
+    expect(stderr).toContain("1 row had been sent before without a reply");
     expect(stderr).toContain("row 1 (line 2)");
     expect(stderr).not.toContain("row 2 (line 3)");
   });
@@ -299,7 +299,7 @@ describe("an import that stops", () => {
     await server.stop();
     const run = await runClient(["import", path, "--timeout", "1"], { env });
     expect([run.exitCode, server.size]).toEqual([7, 0]);
-    expect(run.stderr).toContain("50 rows are not done yet");
+    expect(run.stderr).toContain("50 rows not done yet");
     expect(existsSync(join(directory, "in.failed.csv"))).toBe(false);
   });
 

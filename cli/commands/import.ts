@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import type { ImportPlan } from "../bulk/import-run.ts";
 import type { Journal } from "../bulk/journal.ts";
+import { amount } from "../bulk/progress.ts";
 import type { Format } from "../bulk/rows.ts";
 import { failure } from "../failure.ts";
 import type { Ending, Invocation } from "../invocation.ts";
@@ -25,7 +26,7 @@ const CONCURRENCY_MAX = 256;
 export const registerImport: RegisterCommand = (program, run) => {
   const command = program
     .command("import <file>")
-    .description("create and update customers from CSV or NDJSON; - is stdin")
+    .description("create and update customers from CSV or NDJSON; - is stdin; --timeout is for each row")
     .addOption(
       new Option("--format <format>", "of the input (default: by its name or first character)").choices([
         "csv",
@@ -85,7 +86,11 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
     if ("exit" in surveyed) return surveyed;
     const rows = () => readRows(path, format);
     if (options.dryRun) return await dryRun(invocation, { rows: rows(), total: surveyed.rows, ...options });
-    const refused = await confirmWrite(invocation, `import ${surveyed.rows} rows`, options.yes ?? false);
+    const refused = await confirmWrite(
+      invocation,
+      `import ${amount(surveyed.rows, "row")}`,
+      options.yes ?? false,
+    );
     if (refused !== undefined) return refused;
 
     if (earlier.kind === "replace") earlier.journal.restart();
@@ -127,7 +132,11 @@ async function dryRun(
   const { forecast, stop } = await forecastImport(invocation, plan);
   const { created, updated, unchanged, failed } = forecast;
   const counts = `${created} would be created, ${updated} updated, ${unchanged} left unchanged, ${failed} would fail`;
-  invocation.messages.warn(`dry run of ${plan.total} rows: ${counts}; nothing was sent that writes`);
+  invocation.messages.warn(
+    `dry run of ${amount(plan.total, "row")}: ${counts}; nothing was sent that writes`,
+  );
   if (stop !== undefined) return stop;
-  return failed === 0 ? undefined : failure("rows-failed", `${failed} of ${plan.total} rows would fail`);
+  return failed === 0
+    ? undefined
+    : failure("rows-failed", `${failed} of ${amount(plan.total, "row")} would fail`);
 }

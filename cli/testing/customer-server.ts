@@ -208,9 +208,12 @@ export function startCustomerServer(dialect: Dialect = OURS): CustomerServer {
     if (["PUT", "PATCH", "DELETE"].includes(method) && ifMatch === "") {
       return refuse({ status: 428, code: "precondition-required" });
     }
-    const fields = parseFields(url.searchParams.get("fields"));
+    const query = searching
+      ? new Map(Object.entries(JSON.parse(text) as Record<string, unknown>))
+      : url.searchParams;
+    const fields = parseFields(query.get("fields"));
     if (fields === "unknown") return refuse({ status: 400, code: "unknown-field" });
-    if (searching) return list(new Map(Object.entries(JSON.parse(text) as object)), fields);
+    if (searching) return list(new Map(query), fields);
     if (id === undefined)
       return method === "GET" ? list(new Map(url.searchParams), fields) : create(request, text, fields);
     if (method !== "GET" && method !== "HEAD") return write(request, id, ifMatch, text, fields);
@@ -258,9 +261,11 @@ export function startCustomerServer(dialect: Dialect = OURS): CustomerServer {
   };
 }
 
-function parseFields(parameter: string | null): string[] | null | "unknown" {
-  if (parameter === null) return null;
-  const fields = parameter.split(",").map((name) => name.trim().toLowerCase());
+function parseFields(parameter: unknown): string[] | null | "unknown" {
+  if (parameter === null || parameter === undefined) return null;
+  const fields = String(parameter)
+    .split(",")
+    .map((name) => name.trim().toLowerCase());
   return fields.every((name) => ["id", "name", "email", "status"].includes(name)) ? fields : "unknown";
 }
 

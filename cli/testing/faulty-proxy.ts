@@ -8,6 +8,8 @@ import type { AddressInfo } from "node:net";
 export type Reply = { status: number; headers: Record<string, string>; body: Uint8Array };
 export type Exchange = {
   method: string;
+  /** With its query. */
+  path: string;
   headers: http.IncomingHttpHeaders;
   /** POST, PUT, PATCH or DELETE; a search is a read. */
   isWrite: boolean;
@@ -49,6 +51,7 @@ export async function startFaultyProxy(upstream: string, fault: Fault): Promise<
       if (isWrite) writesSeen += 1;
       const exchange: Exchange = {
         method,
+        path,
         headers: request.headers,
         isWrite,
         forward: () => forward(`${origin}${path}`, method, request.headers, Buffer.concat(chunks)),
