@@ -29,9 +29,7 @@ const CONFLICTS = `How update, edit, delete and import write under concurrent wr
 --expect FIELD=VALUE stops where the field has another value when it is read.
 `;
 
-const OUTPUT = `What is printed, and where
-
-stdout is data; summaries, progress and errors are on stderr. --quiet removes
+const OUTPUT = `stdout is data; summaries, progress and errors are on stderr. --quiet removes
 the summaries, --verbose adds the exchange with every secret masked.
 
 --output FORMAT
