@@ -5,7 +5,7 @@ import type { EntityTag } from "./entity-tag.ts";
 import type { Failure } from "./failure.ts";
 import { formatJson, type Json } from "./json.ts";
 import { nearestOf } from "./nearest.ts";
-import { requestIdOf, writeFailure } from "./reply-failure.ts";
+import { NOT_OFFERED, writeFailure } from "./reply-failure.ts";
 import type { Customer } from "./representation.ts";
 import type { FieldConflict } from "./three-way-merge.ts";
 import type { History } from "./update-step.ts";
@@ -13,15 +13,22 @@ import type { History } from "./update-step.ts";
 /** `done`: "updated" or "deleted". */
 export type About = { id: string; done: string; url: string };
 
-export function goneFailure({ id, done, url }: About, why: string, reply?: Reply): Failure {
-  const failure: Failure = {
+export function goneFailure({ id, done, url }: About, why: string): Failure {
+  return {
     exit: "not-found",
     code: "customer-not-found",
     message: `customer ${id} was not ${done}: ${why}`,
     hint: `Check the id, and that ${url} and the credentials belong to the right tenant.`,
   };
-  const requestId = reply === undefined ? undefined : requestIdOf(reply);
-  return requestId === undefined ? failure : { ...failure, requestId };
+}
+
+export function notOfferedFailure({ id, done, url }: About): Failure {
+  return {
+    exit: "failure",
+    code: "not-offered",
+    message: `customer ${id} was not ${done}: ${url} answers 404 to this kind of write, though the customer exists`,
+    hint: NOT_OFFERED,
+  };
 }
 
 export function expectationFailure(
@@ -100,7 +107,7 @@ export function conflictFailure(about: About, facts: ConflictFacts): Failure {
       return `it is no longer the version ${pin} that --if-match names${now}`;
     }
     if (reason !== undefined) {
-      return `every one of ${counted(history.attempts, "attempt")} was refused (412), and ${reason}`;
+      return `${history.conflicts} of ${counted(history.attempts, "attempt")} was refused (412), and ${reason}`;
     }
     const whose =
       fields.length === 0

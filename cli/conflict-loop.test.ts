@@ -1,10 +1,16 @@
 /** The conflict loop through the real program: child processes, a sound server, and faults in between. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { runClient } from "./testing/client.ts";
 import { startCustomerServer } from "./testing/customer-server.ts";
 import { OURS, TOKEN, UNLIKE_OURS } from "./testing/dialect.ts";
+import { compiledClient } from "./testing/executable.ts";
 import * as faults from "./testing/faults.ts";
 import { type Fault, startFaultyProxy } from "./testing/faulty-proxy.ts";
+
+let command: string[];
+beforeAll(async () => {
+  command = [await compiledClient()];
+}, 120_000);
 
 const stops: (() => Promise<void>)[] = [];
 afterAll(async () => {
@@ -20,9 +26,10 @@ async function deployment(fault?: Fault, dialect = OURS) {
   const { header, value } = dialect.credentials;
   const credentials = header === "authorization" ? [] : ["--header-env", `${header}: $KEY`];
   const env = { CUSTOMERS_URL: proxy?.url ?? server.url, CUSTOMERS_TOKEN: TOKEN, KEY: value };
-  const update = (...args: string[]) => runClient([...credentials, "update", customer.id, ...args], { env });
+  const update = (...args: string[]) =>
+    runClient([...credentials, "update", customer.id, ...args], { env, command });
   const remove = (...args: string[]) =>
-    runClient([...credentials, "delete", customer.id, "--yes", ...args], { env });
+    runClient([...credentials, "delete", customer.id, "--yes", ...args], { env, command });
   const state = () => server.read(customer.id);
   return { server, proxy, customer, env, update, remove, state };
 }
@@ -124,6 +131,27 @@ describe("replies that do not come", () => {
       writes: 1,
       name: "Eve",
     });
+  });
+
+  test("404 to a write, though the customer is there: not taken for a deletion", async () => {
+    const { update } = await deployment(faults.answerInstead(404, { which: "writes" }));
+    const { exitCode, stderr } = await update("--status", "closed");
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("though the customer exists");
+  });
+
+  test("deleted by someone else before the write arrives: exit 4, and a deletion is done", async () => {
+    const overtaken = async () => {
+      const place = await deployment(
+        faults.interfere(() => place.server.change(place.customer.id, "delete")),
+      );
+      return place;
+    };
+    expect((await (await overtaken()).update("--name", "Eve")).exitCode).toBe(4);
+    const { remove, server } = await overtaken();
+    const { exitCode, stderr } = await remove();
+    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 0 });
+    expect(stderr).toContain("not deleted by this command");
   });
 
   test("a deletion whose reply is dropped is done, once", async () => {

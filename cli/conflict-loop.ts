@@ -7,6 +7,7 @@ import {
   conflictFailure,
   expectationFailure,
   goneFailure,
+  notOfferedFailure,
   tagFailure,
   unknownFailure,
 } from "./conflict-failure.ts";
@@ -68,6 +69,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   let before: string | undefined;
   let sentTag: string | undefined;
   let requestId: string | undefined;
+  let lastReply: Reply | undefined;
 
   const facts = (after?: string) => ({
     attempts: history.attempts,
@@ -107,6 +109,8 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
         };
       case "gone":
         return stopped(goneFailure(about, "it was deleted meanwhile"));
+      case "not-offered":
+        return stopped(notOfferedFailure(about));
       case "expectation":
         return stopped(expectationFailure(about, step, current === "gone" ? undefined : current));
       case "undecidable":
@@ -157,6 +161,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       // Half of the time at most: the other half is for finding out what became of the write.
       const reply: Reply = await api.send(request, deadline, deadline.remainingMs() / 2);
       history = recorded(history, judgeWrite(reply));
+      lastReply = reply;
       requestId = requestIdOf(reply) ?? requestId;
       if (deadline.interrupted.aborted && history.last !== "accepted")
         return stopped(interruptedFailure(history));
@@ -166,12 +171,6 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
           const after = reply.kind === "complete" ? reply.fields.get("etag") : undefined;
           return { kind: "written", confirmedByReading: false, ...facts(after) };
         }
-        case "gone":
-          return intent.isAsWanted("gone")
-            ? history.unknowns > 0
-              ? { kind: "written", confirmedByReading: true, ...facts() }
-              : { kind: "as-wanted", ...facts() }
-            : stopped(goneFailure(about, "it was deleted meanwhile", reply));
         case "stop":
           return refusal(reply);
         case "read-again":
@@ -200,6 +199,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   /** No time or no attempts left: what the last write came to decides the exit code. */
   function gaveUp(reason: string): WriteOutcome {
     if (history.unknowns > 0) return failed(unknownFailure(about, history));
+    if (history.last !== "stale" && lastReply !== undefined) return refusal(lastReply);
     const theirs = current === "gone" ? base : current;
     const fields = intent.conflicts(base, theirs);
     const failure = conflictFailure(about, {

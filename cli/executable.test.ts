@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { CLIENT_COMMAND, type RunOptions, runClient, temporaryDirectory } from "./testing/client.ts";
 import { type CustomerServer, startCustomerServer } from "./testing/customer-server.ts";
 import { TOKEN } from "./testing/dialect.ts";
+import { compiledClient } from "./testing/executable.ts";
 import * as faults from "./testing/faults.ts";
 import { startFaultyProxy } from "./testing/faulty-proxy.ts";
 import { type ForwardProxy, startForwardProxy } from "./testing/forward-proxy.ts";
 import { startTlsFront, type TlsFront } from "./testing/tls-front.ts";
 
 const MAIN = new URL("main.ts", import.meta.url).pathname;
-const BUILD = new URL("build.ts", import.meta.url).pathname;
 const directory = temporaryDirectory();
-const compiled = join(directory.path, "customers");
+let compiled: string;
 const stops: (() => Promise<void>)[] = [];
 let server: CustomerServer;
 let id: string;
@@ -22,9 +22,7 @@ let proxy: ForwardProxy;
 let authority: string;
 
 beforeAll(async () => {
-  const build = Bun.spawn([process.execPath, BUILD, compiled], { stdout: "ignore", stderr: "pipe" });
-  const [complaints, exitCode] = await Promise.all([build.stderr.text(), build.exited]);
-  expect({ exitCode, complaints }).toEqual({ exitCode: 0, complaints: "" });
+  compiled = await compiledClient();
   server = startCustomerServer();
   id = server.add({ name: "Ada" }).id;
   secure = await startTlsFront(server.url);
@@ -39,12 +37,12 @@ afterAll(async () => {
 });
 
 describe.each([
-  ["bun", CLIENT_COMMAND],
-  ["the executable", [compiled]],
+  ["bun", () => CLIENT_COMMAND],
+  ["the executable", () => [compiled]],
 ])("%s", (_, command) => {
   const get = (url: string, args: string[] = [], options: RunOptions = {}) =>
     runClient(["get", id, "--url", url, "-o", "value", "--fields", "name", ...args], {
-      command,
+      command: command(),
       ...options,
       env: { CUSTOMERS_TOKEN: TOKEN, ...options.env },
     });

@@ -3,22 +3,26 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { EXIT_CODES, type Exit } from "./exit-code.ts";
-import { runClient, spawnClient, temporaryDirectory } from "./testing/client.ts";
+import { type RunOptions, runClient as run, spawnClient, temporaryDirectory } from "./testing/client.ts";
 import { type CustomerServer, startCustomerServer } from "./testing/customer-server.ts";
 import { TOKEN } from "./testing/dialect.ts";
+import { compiledClient } from "./testing/executable.ts";
 import * as faults from "./testing/faults.ts";
 import { startFaultyProxy } from "./testing/faulty-proxy.ts";
 
+let command: string[];
+const runClient = (args: string[], options: RunOptions) => run(args, { command, ...options });
 let server: CustomerServer;
 let id: string;
-beforeAll(() => {
+beforeAll(async () => {
+  command = [await compiledClient()];
   server = startCustomerServer();
   id = server.add({ name: "Ada" }).id;
-});
+}, 120_000);
 afterAll(() => server.stop());
 
 const env = (url = server.url) => ({ CUSTOMERS_URL: url, CUSTOMERS_TOKEN: TOKEN });
-const run = async (...args: string[]) => (await runClient(args, { env: env() })).exitCode;
+const exitOf = async (...args: string[]) => (await runClient(args, { env: env() })).exitCode;
 
 async function behind(fault: Parameters<typeof startFaultyProxy>[1], ...args: string[]): Promise<number> {
   const proxy = await startFaultyProxy(server.url, fault);
@@ -28,16 +32,16 @@ async function behind(fault: Parameters<typeof startFaultyProxy>[1], ...args: st
 }
 
 const PROVOKED: Record<Exit, () => Promise<number>> = {
-  done: () => run("get", id),
+  done: () => exitOf("get", id),
   // A weak tag: known to be written by nobody, and none of the other reasons.
   failure: () => behind(faults.weakenTags(), "update", id, "--name", "Eve"),
-  usage: () => run("update", id),
+  usage: () => exitOf("update", id),
   "not-allowed": async () =>
     (await runClient(["get", id], { env: { ...env(), CUSTOMERS_TOKEN: "unknown-token" } })).exitCode,
-  "not-found": () => run("get", "00000000-0000-4000-8000-000000000000"),
-  conflict: () => run("update", id, "--name", "Eve", "--if-match", '"another"'),
-  invalid: () => run("get", id, "--fields", "nam"),
-  unreachable: () => run("get", id, "--url", "http://127.0.0.1:1"),
+  "not-found": () => exitOf("get", "00000000-0000-4000-8000-000000000000"),
+  conflict: () => exitOf("update", id, "--name", "Eve", "--if-match", '"another"'),
+  invalid: () => exitOf("get", id, "--fields", "nam"),
+  unreachable: () => exitOf("get", id, "--url", "http://127.0.0.1:1"),
   "unknown-outcome": () =>
     behind(faults.dropReplies(), "create", "--name", "Eve", "--email", "eve@example.com"),
   "rows-failed": async () => {
@@ -49,7 +53,7 @@ const PROVOKED: Record<Exit, () => Promise<number>> = {
   interrupted: async () => {
     const arrived = Promise.withResolvers<void>();
     const proxy = await startFaultyProxy(server.url, () => arrived.resolve());
-    const child = spawnClient(["get", id], { env: env(proxy.url) });
+    const child = spawnClient(["get", id], { env: env(proxy.url), command });
     await arrived.promise;
     child.kill("SIGINT");
     const exitCode = await child.exited;
@@ -79,7 +83,8 @@ test.each([
   ["500 to a read", 500, 7],
 ])("%s", async (_, status, code) => {
   expect(await behind(faults.answerInstead(status, { times: 9 }), "get", id)).toBe(code);
-  if (status < 500) {
+  // 410 to a write alone contradicts the reading, and is told as that.
+  if (status < 500 && status !== 410) {
     expect(
       await behind(faults.answerInstead(status, { which: "writes" }), "update", id, "--name", "Eve"),
     ).toBe(code);

@@ -18,6 +18,9 @@ export type Subject = {
 /** The fields of the specification (2.2); a server may have more and says so itself. */
 const REGISTRY = ["id", "name", "email", "status"];
 
+export const NOT_OFFERED =
+  "This deployment does not offer it. Name and email alone are changed with PUT, which every deployment has; anything else needs PATCH.";
+
 /** A read, or anything else that can't have changed anything. */
 export function readFailure(reply: Reply, subject: Subject): Failure {
   if (reply.kind === "no-complete-reply") {
@@ -138,7 +141,7 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
   if (status === 428)
     return "The client always sends If-Match: a proxy on the way drops it, and must be told not to.";
   if (status === 429 || status === 503) return "Try again later, or give it more time with --timeout.";
-  if (status === 405 || status === 501) return "This deployment does not offer it.";
+  if (status === 405 || status === 501) return NOT_OFFERED;
   if (status >= 500) return "Try again later; if it lasts, give the request id to those who run the server.";
   if (status >= 200 && status < 300)
     return `Check that ${subject.url} is the base URL of a customer service.`;

@@ -2,13 +2,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runClient, temporaryDirectory } from "./testing/client.ts";
+import { type RunOptions, runClient as run, temporaryDirectory } from "./testing/client.ts";
+import { compiledClient } from "./testing/executable.ts";
 
 const SECRET = "cst_VerySecretVerySecretVerySecretVerySecret";
+let command: string[];
+const runClient = (args: string[], options: RunOptions & { home?: string } = {}) =>
+  run(args, { command, ...options });
 let server: ReturnType<typeof Bun.serve>;
 
 /** Echoes every header that it gets, as debugging servers do, in the problem and in a header. */
-beforeAll(() => {
+beforeAll(async () => {
+  command = [await compiledClient()];
   server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -23,7 +28,7 @@ beforeAll(() => {
       );
     },
   });
-});
+}, 120_000);
 afterAll(() => server.stop(true));
 
 describe.each([
@@ -43,36 +48,36 @@ describe.each([
   ])("with %s", async (__, options, env, stdin = SECRET) => {
     // Both styles of telling an error, each with the whole exchange.
     for (const style of env["CUSTOMERS_TOKEN"] === undefined ? [["-v"]] : [["-v"], ["-v", "-o", "json"]]) {
-      const run = await runClient([...args, ...options, ...style], {
+      const ended = await runClient([...args, ...options, ...style], {
         env: { CUSTOMERS_URL: server.url.origin, ...env },
         ...(args.includes("--token-stdin") || options.includes("--token-stdin") ? { stdin } : {}),
       });
-      expect(run.exitCode).toBe(6);
-      expect(run.stdout + run.stderr).not.toContain(SECRET);
-      expect(run.stderr).toContain("***");
+      expect(ended.exitCode).toBe(6);
+      expect(ended.stdout + ended.stderr).not.toContain(SECRET);
+      expect(ended.stderr).toContain("***");
     }
   });
 });
 
 test("a token on the command line is refused, and not repeated", async () => {
   for (const args of [["--token", SECRET], [`--token=${SECRET}`]]) {
-    const run = await runClient(["get", "1", ...args, "--url", server.url.origin]);
-    expect(run.exitCode).toBe(2);
-    expect(run.stdout + run.stderr).not.toContain(SECRET);
-    expect(run.stderr).toContain("--token-file");
+    const ended = await runClient(["get", "1", ...args, "--url", server.url.origin]);
+    expect(ended.exitCode).toBe(2);
+    expect(ended.stdout + ended.stderr).not.toContain(SECRET);
+    expect(ended.stderr).toContain("--token-file");
   }
 });
 
 test("credentials in a URL are refused, and not repeated", async () => {
   for (const url of [`https://me:${SECRET}@example.com`, `ftp://me:${SECRET}@example.com`]) {
-    const run = await runClient(["get", "1", "--url", url]);
-    expect(run.exitCode).toBe(2);
-    expect(run.stdout + run.stderr).not.toContain(SECRET);
+    const ended = await runClient(["get", "1", "--url", url]);
+    expect(ended.exitCode).toBe(2);
+    expect(ended.stdout + ended.stderr).not.toContain(SECRET);
   }
 });
 
 test("a proxy's password is not repeated", async () => {
-  const run = await runClient([
+  const ended = await runClient([
     "get",
     "1",
     "--url",
@@ -81,13 +86,13 @@ test("a proxy's password is not repeated", async () => {
     "--proxy",
     `http://me:${SECRET}@127.0.0.1:1`,
   ]);
-  expect(run.exitCode).toBe(7);
-  expect(run.stdout + run.stderr).not.toContain(SECRET);
+  expect(ended.exitCode).toBe(7);
+  expect(ended.stdout + ended.stderr).not.toContain(SECRET);
 });
 
 test("a literal secret in --header is warned of, and --header-env named", async () => {
-  const run = await runClient(["get", "1", "--url", server.url.origin, "--header", `X-Api-Key: ${SECRET}`]);
-  expect(run.stderr).toContain("--header-env 'X-Api-Key: $VARIABLE'");
+  const ended = await runClient(["get", "1", "--url", server.url.origin, "--header", `X-Api-Key: ${SECRET}`]);
+  expect(ended.stderr).toContain("--header-env 'X-Api-Key: $VARIABLE'");
   const plain = await runClient(["get", "1", "--url", server.url.origin, "--header", "X-Tenant: acme"]);
   expect(plain.stderr).not.toContain("warning");
 });
@@ -108,12 +113,12 @@ test("a profile's secrets are masked, and a malformed profile file is not quoted
     ["profile", "list"],
     ["get", "1", "--profile", "x", "--verbose"],
   ]) {
-    const run = await runClient(args, { home: home.path });
-    expect(run.stdout + run.stderr).not.toContain(SECRET);
+    const ended = await runClient(args, { home: home.path });
+    expect(ended.stdout + ended.stderr).not.toContain(SECRET);
   }
   writeFileSync(file, `[profiles.x]\ntoken = "${SECRET}\n`, { mode: 0o600 });
-  const run = await runClient(["get", "1", "--profile", "x"], { home: home.path });
-  expect(run.exitCode).toBe(2);
-  expect(run.stderr).toContain("line 2");
-  expect(run.stderr).not.toContain(SECRET);
+  const ended = await runClient(["get", "1", "--profile", "x"], { home: home.path });
+  expect(ended.exitCode).toBe(2);
+  expect(ended.stderr).toContain("line 2");
+  expect(ended.stderr).not.toContain(SECRET);
 });

@@ -61,7 +61,6 @@ export type AfterWrite =
   /** Not again blindly: the state decides. */
   | { kind: "read-again"; waitMs: number }
   | { kind: "send-again"; waitMs: number }
-  | { kind: "gone" }
   | { kind: "stop" };
 
 /** @param history with this reply already in it. @param pinned --if-match: a 412 is the answer. */
@@ -82,7 +81,7 @@ export function afterWrite(reply: Reply, history: History, pinned: boolean): Aft
         ? { kind: "send-again", waitMs: backOffMs(history.notSent) }
         : { kind: "stop" };
     case "gone":
-      return { kind: "gone" };
+      return { kind: "read-again", waitMs: 0 };
     default:
       return { kind: "stop" };
   }
@@ -100,7 +99,9 @@ export type AfterReading =
   | { kind: "conflict"; fields: FieldConflict[] }
   /** A write may have been applied and changed again since: no reading can tell. */
   | { kind: "undecidable"; fields: FieldConflict[] }
-  | { kind: "gone" };
+  | { kind: "gone" }
+  /** The write was answered with 404, and yet the customer is there. */
+  | { kind: "not-offered" };
 
 export type Job = {
   intent: WriteIntent;
@@ -126,6 +127,7 @@ export function afterReading(
     return { kind: history.unknowns > 0 ? "written" : "as-wanted" };
   }
   if (current === "gone") return { kind: "gone" };
+  if (history.last === "gone") return { kind: "not-offered" };
   if (history.attempts > 0) {
     const unmoved = current.etag === sentTag;
     if (job.pin !== undefined) return { kind: "undecidable", fields: [] };

@@ -17,7 +17,7 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
     case "unchanged":
       return `customer ${id} unchanged: it is already as wanted, nothing was sent; tag ${outcome.before ?? "unknown"}`;
     case "as-wanted":
-      return `customer ${id} not ${done} by this command: it is already as wanted, written by someone else; ${parts.join("; ")}`;
+      return `customer ${id} not ${done} by this command: after a 412 it is as wanted already, by someone else or by a copy of this request; ${parts.join("; ")}`;
     case "written": {
       const how = outcome.confirmedByReading ? " (the reply was lost; confirmed by reading)" : "";
       return `customer ${id} ${done}${how}: ${parts.join("; ")}`;

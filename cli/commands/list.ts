@@ -1,3 +1,4 @@
+import { counted } from "../conflict-failure.ts";
 import { openListPrinter } from "../output/print-customers.ts";
 import { eachPage } from "../pages.ts";
 import type { RegisterCommand } from "../program.ts";
@@ -55,7 +56,10 @@ export const registerList: RegisterCommand = (program, run) => {
           break;
         }
       }
-      if (more) messages.note(`${printed} customers printed, and there may be more: --all prints every one`);
+      if (more)
+        messages.note(
+          `${counted(printed, "customer")} printed, and there may be more: --all prints every one`,
+        );
       return printer.end();
     }),
   );

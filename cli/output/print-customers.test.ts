@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { runClient, runOnTerminal } from "../testing/client.ts";
+import { type RunOptions, runClient as runAny, runOnTerminal } from "../testing/client.ts";
+import { compiledClient } from "../testing/executable.ts";
 
 const ODD = `{ "id": "1", "name": "=cmd|' /C calc'!A0", "note": "a,b\\n\\"c\\"", "big": 9007199254740993,
   "rate": 1.10, "e": 1E400, "10": {"b": [1.0, null], "a": "é"}, "wide": "漢字", "evil": "\\u001b[31mred\\u0007" }`;
+let command: string[];
+const runClient = (args: string[], options: RunOptions) => runAny(args, { command, ...options });
 let server: ReturnType<typeof Bun.serve>;
-beforeAll(() => {
+beforeAll(async () => {
+  command = [await compiledClient()];
   server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -15,7 +19,7 @@ beforeAll(() => {
           )
         : new Response(ODD, { headers: { etag: '"tag"' } }),
   });
-});
+}, 120_000);
 afterAll(() => server.stop(true));
 
 const run = async (...args: string[]) => {

@@ -1,6 +1,6 @@
 /** stdout and stderr as shells give them: pipes that close early, pipes that are slow, nothing at all. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { CLIENT_COMMAND } from "../testing/client.ts";
+import { compiledClient } from "../testing/executable.ts";
 
 const SIZE = 10 * 1024 * 1024;
 const body = JSON.stringify({ id: "1", name: "x".repeat(SIZE), email: "a@example.com" });
@@ -9,7 +9,9 @@ const page = JSON.stringify({
 });
 let server: ReturnType<typeof Bun.serve>;
 
-beforeAll(() => {
+let customers: string;
+beforeAll(async () => {
+  customers = await compiledClient();
   server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -21,14 +23,13 @@ beforeAll(() => {
       return new Response(page, { headers: { link: `</customers?at=${next}>; rel="next"` } });
     },
   });
-});
+}, 120_000);
 afterAll(() => server.stop(true));
 
 /** `customers` in the script is the client; the exit code is that of the first command of the pipe. */
 async function shell(script: string) {
-  const customers = CLIENT_COMMAND.map((word) => `'${word}'`).join(" ");
   const child = Bun.spawn(
-    ["bash", "-c", `customers() { ${customers} --url '${server.url.origin}' "$@"; }\n${script}`],
+    ["bash", "-c", `customers() { '${customers}' --url '${server.url.origin}' "$@"; }\n${script}`],
     {
       stdout: "pipe",
       stderr: "pipe",
