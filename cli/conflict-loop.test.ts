@@ -151,7 +151,7 @@ describe("replies that do not come", () => {
     const { remove, server } = await overtaken();
     const { exitCode, stderr } = await remove();
     expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 0 });
-    expect(stderr).toContain("not deleted by this command");
+    expect(stderr).toContain("unchanged by this command");
   });
 
   test("a deletion whose reply is dropped is done, once", async () => {

@@ -87,13 +87,13 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
       }
     };
 
-  addGlobalOptions(program).configureOutput({
+  program.configureOutput({
     writeOut: (text) => help.push(text),
     writeErr: (text) => messages.warn(text.trimEnd()),
     outputError: () => {}, // the error is thrown as well, and told below
   });
   program.exitOverride();
-  for (const register of COMMANDS) register(program, run);
+  addCommands(program, run);
   try {
     if (argv.length === 0) {
       messages.warn(program.helpInformation().trimEnd());
@@ -111,6 +111,12 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   if (ending !== undefined) messages.fail(ending, code);
   await messages.flush();
   return code;
+}
+
+/** Adds every option and command to the program. */
+export function addCommands(program: Command, run: Run): void {
+  addGlobalOptions(program);
+  for (const register of COMMANDS) register(program, run);
 }
 
 function endingOf(error: unknown): Ending {
@@ -136,8 +142,8 @@ function lostOutput(reason: string | undefined): Failure | undefined {
   return reason === undefined ? undefined : failure("failure", `the output could not be written: ${reason}`);
 }
 
-function addGlobalOptions(program: Command): Command {
-  return program
+function addGlobalOptions(program: Command): void {
+  program
     .description("Read and change customers, safely under concurrent writers.")
     .version(packageJson.version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print help for the command")

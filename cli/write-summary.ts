@@ -6,25 +6,23 @@ import type { Invocation } from "./invocation.ts";
 
 /** @param done "updated" or "deleted". */
 export function summaryLine(id: string, done: string, outcome: WriteOutcome): string {
+  const { kind, before = "unknown", after = "unknown", requestId } = outcome;
+  if (kind === "unchanged") {
+    return `customer ${id} unchanged: it is already as wanted, nothing was sent; tag ${before}`;
+  }
+  const told = kind === "written" || kind === "as-wanted";
   const parts = [
     `${counted(outcome.attempts, "attempt")}, ${counted(outcome.conflicts, "conflict")}`,
-    outcome.kind === "written" && done === "deleted"
-      ? `tag ${outcome.before ?? "unknown"}`
-      : `tag ${outcome.before ?? "unknown"} -> ${outcome.after ?? "unknown"}`,
+    told && done !== "deleted" ? `tag ${before} -> ${after}` : `tag ${before}`,
   ];
-  if (outcome.requestId !== undefined) parts.push(`request id ${outcome.requestId}`);
-  switch (outcome.kind) {
-    case "unchanged":
-      return `customer ${id} unchanged: it is already as wanted, nothing was sent; tag ${outcome.before ?? "unknown"}`;
-    case "as-wanted":
-      return `customer ${id} not ${done} by this command: after a 412 it is as wanted already, by someone else or by a copy of this request; ${parts.join("; ")}`;
-    case "written": {
-      const how = outcome.confirmedByReading ? " (the reply was lost; confirmed by reading)" : "";
-      return `customer ${id} ${done}${how}: ${parts.join("; ")}`;
-    }
-    default:
-      return `customer ${id} not ${done}: ${parts.join("; ")}`;
+  if (told && requestId !== undefined) parts.push(`request id ${requestId}`);
+  const facts = parts.join("; ");
+  if (kind === "as-wanted") {
+    return `customer ${id} unchanged by this command: it was refused, and finds it as wanted already, by someone else or by a copy of its request; ${facts}`;
   }
+  if (kind !== "written") return `customer ${id} not ${done}: ${facts}`;
+  const how = outcome.confirmedByReading ? " (the reply was lost; confirmed by reading)" : "";
+  return `customer ${id} ${done}${how}: ${facts}`;
 }
 
 /** The failure with the summary under it, where anything was sent and --quiet does not forbid. */

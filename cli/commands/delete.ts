@@ -6,7 +6,7 @@ import { readCurrent } from "../read-customer.ts";
 import type { Customer } from "../representation.ts";
 import { deletionIntent } from "../write-intent.ts";
 import { summaryLine, withSummary } from "../write-summary.ts";
-import { ask, confirmWrite } from "./confirm-write.ts";
+import { ask, unasked } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
 import {
   addLoopOptions,
@@ -21,11 +21,11 @@ type Options = WriteOptions & LoopOptions;
 export const registerDelete: RegisterCommand = (program, run) => {
   const command = program
     .command("delete <id>")
-    .description("delete one customer; on a terminal it is shown first");
+    .description("delete one customer; it is shown and asked about first, or needs --yes");
   addLoopOptions(addWriteOptions(command)).action(
     run<Options>(async (invocation, [argument], options) => {
       const id = requiredId(argument);
-      const { api, messages, terminal } = invocation;
+      const { api, messages } = invocation;
       const expect = options.expect ?? [];
       const yes = options.yes ?? false;
       const job = {
@@ -41,13 +41,10 @@ export const registerDelete: RegisterCommand = (program, run) => {
       };
       if (options.dryRun) return dryRun(invocation, job);
       let shown: Customer | undefined;
-      if (terminal.interactive && !yes) {
+      if (!yes) {
         const confirmed = await confirmShown(invocation, id);
         if ("exit" in confirmed) return confirmed;
         shown = confirmed;
-      } else {
-        const refused = await confirmWrite(invocation, `delete customer ${id}`, yes);
-        if (refused !== undefined) return refused;
       }
       const outcome = await writeUntilDecided(
         { api, deadline: invocation.deadline() },
@@ -64,9 +61,11 @@ export const registerDelete: RegisterCommand = (program, run) => {
 };
 
 async function confirmShown(invocation: Invocation, id: string): Promise<Customer | NonNullable<Ending>> {
-  const { api, messages } = invocation;
+  const { api, messages, terminal } = invocation;
+  const statement = `About to delete customer ${id} at ${api.url}.`;
+  if (!terminal.interactive) return unasked(statement);
   const customer = await readCurrent({ api, deadline: invocation.deadline() }, id, undefined);
   if ("exit" in customer) return customer;
   messages.warn(formatRecord(customer.value, { color: false, columns: undefined }).trimEnd());
-  return (await ask(invocation, `About to delete this customer at ${api.url}.`)) ?? customer;
+  return (await ask(invocation, statement)) ?? customer;
 }
