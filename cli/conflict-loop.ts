@@ -53,6 +53,8 @@ export type WriteOutcome = (
 ) & {
   attempts: number;
   conflicts: number;
+  /** Writes whose reply was lost, and which may have been applied besides. */
+  unknowns: number;
   /** The tag that was read first, and the one after the write where a reply told it. */
   before: string | undefined;
   after: string | undefined;
@@ -74,6 +76,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   const facts = (after?: string) => ({
     attempts: history.attempts,
     conflicts: history.conflicts,
+    unknowns: history.unknowns,
     before,
     after,
     requestId,

@@ -44,9 +44,10 @@ function ask(
   interrupted: AbortSignal,
 ): Promise<string | undefined> {
   return new Promise((resolve) => {
-    stderr.write(question);
-    // With `terminal`, readline echoes to `output`; without an output it echoes nothing.
+    // With `terminal`, readline echoes to `output`; without an output it echoes nothing. Asked afterwards, so
+    // that what is typed at the question finds the terminal's own echo switched off already.
     const lines = createInterface({ input: stdin, terminal: secret });
+    stderr.write(question);
     let answer: string | undefined;
     lines.on("line", (line) => {
       answer = line;

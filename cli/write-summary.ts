@@ -15,6 +15,7 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
     `${counted(outcome.attempts, "attempt")}, ${counted(outcome.conflicts, "conflict")}`,
     told && done !== "deleted" ? `tag ${before} -> ${after}` : `tag ${before}`,
   ];
+  if (outcome.unknowns > 0) parts.splice(1, 0, `${outcome.unknowns} without a clear reply`);
   if (told && requestId !== undefined) parts.push(`request id ${requestId}`);
   const facts = parts.join("; ");
   if (kind === "as-wanted") {

@@ -53,24 +53,38 @@ export async function runClient(args: string[], options: RunOptions & { home?: s
 /** Runs the client on a pseudo-terminal of 80 columns; both streams arrive mixed, as a person sees them. */
 export async function runOnTerminal(
   args: string[],
-  options: { env?: Record<string, string>; home?: string; keys?: string; command?: string[] } = {},
+  options: {
+    env?: Record<string, string>;
+    home?: string;
+    keys?: string;
+    keysAfter?: string;
+    command?: string[];
+  } = {},
 ): Promise<{ exitCode: number; screen: string }> {
   const home = options.home ?? NO_HOME;
   const { PATH = "", TMPDIR = tmpdir() } = process.env;
   const decoder = new TextDecoder();
   let screen = "";
+  let { keys } = options;
+  // Typed too early, a secret would be echoed by the terminal itself.
+  const type = () => {
+    if (keys === undefined || !screen.includes(options.keysAfter ?? "")) return;
+    terminal.write(keys);
+    keys = undefined;
+  };
   await using terminal = new Bun.Terminal({
     cols: 80,
     rows: 24,
     data: (_, data) => {
       screen += decoder.decode(data, { stream: true });
+      type();
     },
   });
   const child = Bun.spawn([...(options.command ?? CLIENT_COMMAND), ...args], {
     env: { PATH, TMPDIR, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), TERM: "xterm", ...options.env },
     terminal,
   });
-  if (options.keys !== undefined) terminal.write(options.keys);
+  type();
   const exitCode = await child.exited;
   return { exitCode, screen };
 }
