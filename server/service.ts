@@ -37,7 +37,8 @@ export type RunningService = {
 export async function startService(config: Config, hasSamples: boolean): Promise<RunningService> {
   let policy = readPolicyOrRefuse(config.policyFile);
   const tls = readTls(config);
-  const { logger, flush } = openLog(config.logLevel, config.logFormat);
+  const log = openLog(config.logLevel, config.logFormat);
+  const { logger } = log;
   const connections = SqliteConnections.open(config.databasePath);
   const store = new SqliteCustomerStore(connections);
   const tokens = new TokenStore(connections);
@@ -51,7 +52,7 @@ export async function startService(config: Config, hasSamples: boolean): Promise
     arePublic: config.metricsArePublic,
     cors: new Cors(config.corsOrigins),
     publicUrl: config.publicUrl,
-    log: logger,
+    log,
     now,
   });
   try {
@@ -84,7 +85,7 @@ export async function startService(config: Config, hasSamples: boolean): Promise
       }
       await store.close();
       logger.info("stopped");
-      flush();
+      log.flush();
     },
   };
 }

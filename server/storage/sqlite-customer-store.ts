@@ -42,9 +42,9 @@ export class SqliteCustomerStore implements CustomerStore {
   }
 
   read(tenant: string, id: string, projection: Projection): StoredCustomer | null {
-    const sql = `SELECT ${columns(projection)} FROM customers WHERE tenant = ? AND id = ?`;
+    const sql = selectOf(projection);
     const row = this.#connections.read.run(() => this.#reader.get<Row>(sql, tenant, id));
-    return row === null ? null : stored(row);
+    return row === null ? null : stored(row, projection);
   }
 
   rowVersion(tenant: string, id: string): RowVersion | null {
@@ -68,7 +68,7 @@ export class SqliteCustomerStore implements CustomerStore {
     const rows = this.#connections.read.run(() =>
       this.#reader.all<Row & { page_key: string }>(sql, ...params, limit + 1),
     );
-    const items = rows.slice(0, limit).map(({ page_key: _, ...row }) => stored(row));
+    const items = rows.slice(0, limit).map((row) => stored(row, projection));
     return { items, lastId: rows.length > limit ? (rows[limit - 1]?.page_key ?? null) : null };
   }
 
@@ -126,7 +126,7 @@ export class SqliteCustomerStore implements CustomerStore {
     return this.#connections.write.run(() => {
       const values = names.map((name) => changes[name] ?? null);
       const row = this.#writer.get<Row>(sql, ...values, drawRowVersion(), ...key);
-      return row === null ? this.#whyNot(target) : { kind: "applied", ...stored(row) };
+      return row === null ? this.#whyNot(target) : { kind: "applied", ...stored(row, projection) };
     });
   }
 
@@ -164,8 +164,25 @@ function columns(projection: Projection): string {
   return [...projection, "row_version"].join(", ");
 }
 
-function stored({ row_version: rowVersion, ...fields }: Row): StoredCustomer {
-  return { rowVersion, fields };
+const selects = new Map<Projection, string>();
+
+/** The SELECT of one customer, written once for each projection. */
+function selectOf(projection: Projection): string {
+  let sql = selects.get(projection);
+  if (sql === undefined) {
+    sql = `SELECT ${columns(projection)} FROM customers WHERE tenant = ? AND id = ?`;
+    selects.set(projection, sql);
+  }
+  return sql;
+}
+
+function stored(row: Row, projection: Projection): StoredCustomer {
+  const fields: CustomerFields = {};
+  for (const field of projection) {
+    const value = row[field];
+    if (value !== undefined) fields[field] = value;
+  }
+  return { rowVersion: row.row_version, fields };
 }
 
 function whereTarget({ tenant, id, expected }: WriteTarget): { sql: string; params: Params } {
