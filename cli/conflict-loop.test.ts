@@ -110,7 +110,7 @@ describe("(b) twenty writers of the same field", () => {
   });
 });
 
-describe("replies that do not come", () => {
+describe.concurrent("replies that do not come", () => {
   const lost: [string, Fault, Partial<{ dialect: typeof OURS }>?][] = [
     ["(c) the write is applied and the reply dropped", faults.dropReplies()],
     ["the same on a deployment unlike ours", faults.dropReplies(), { dialect: UNLIKE_OURS }],
@@ -227,7 +227,7 @@ describe("tags", () => {
   });
 });
 
-describe("(f) 412 for ever", () => {
+describe.concurrent("(f) 412 for ever", () => {
   test.each([
     ["gives up at its attempts", ["--max-attempts", "3"], 3],
     ["gives up at its time-out", ["--timeout", "2500ms"], undefined],
@@ -241,7 +241,7 @@ describe("(f) 412 for ever", () => {
   });
 });
 
-describe("(g) 429 and 503", () => {
+describe.concurrent("(g) 429 and 503", () => {
   const soon = () => new Date(Date.now() + 1000);
   test.each([
     ["429 in seconds", () => faults.answerInstead(429, { which: "writes", retryAfter: 1 })],
