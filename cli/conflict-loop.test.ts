@@ -1,38 +1,12 @@
-/** The conflict loop through the real program: child processes, a sound server, and faults in between. */
+/** The conflict loop through the real program: many processes, spoiled tags, refusals, pins. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { runClient } from "./testing/client.ts";
-import { startCustomerServer } from "./testing/customer-server.ts";
-import { OURS, TOKEN, UNLIKE_OURS } from "./testing/dialect.ts";
+import { startDeployment as deployment, stopDeployments } from "./testing/deployment.ts";
+import { TOKEN, UNLIKE_OURS } from "./testing/dialect.ts";
 import { compiledClient } from "./testing/executable.ts";
 import * as faults from "./testing/faults.ts";
-import { type Fault, startFaultyProxy } from "./testing/faulty-proxy.ts";
 
-let command: string[];
-beforeAll(async () => {
-  command = [await compiledClient()];
-}, 120_000);
-
-const stops: (() => Promise<void>)[] = [];
-afterAll(async () => {
-  for (const stop of stops.reverse()) await stop();
-});
-
-async function deployment(fault?: Fault, dialect = OURS) {
-  const server = startCustomerServer(dialect);
-  stops.push(server.stop);
-  const customer = server.add({ name: "Ada", email: "ada@example.com", status: "active" });
-  const proxy = fault === undefined ? undefined : await startFaultyProxy(server.url, fault);
-  if (proxy !== undefined) stops.push(proxy.stop);
-  const { header, value } = dialect.credentials;
-  const credentials = header === "authorization" ? [] : ["--header-env", `${header}: $KEY`];
-  const env = { CUSTOMERS_URL: proxy?.url ?? server.url, CUSTOMERS_TOKEN: TOKEN, KEY: value };
-  const update = (...args: string[]) =>
-    runClient([...credentials, "update", customer.id, ...args], { env, command });
-  const remove = (...args: string[]) =>
-    runClient([...credentials, "delete", customer.id, "--yes", ...args], { env, command });
-  const state = () => server.read(customer.id);
-  return { server, proxy, customer, env, update, remove, state };
-}
+beforeAll(async () => void (await compiledClient()), 120_000);
+afterAll(stopDeployments);
 
 /** What a run that reports a write says on stderr. */
 const REPORTS_A_WRITE = /^customer \S+ updated\b/m;
@@ -107,90 +81,6 @@ describe("(b) twenty writers of the same field", () => {
       seen: 3,
     });
     expect(stderr).toContain("--on-conflict fail");
-  });
-});
-
-describe.concurrent("replies that do not come", () => {
-  const lost: [string, Fault, Partial<{ dialect: typeof OURS }>?][] = [
-    ["(c) the write is applied and the reply dropped", faults.dropReplies()],
-    ["the same on a deployment unlike ours", faults.dropReplies(), { dialect: UNLIKE_OURS }],
-    ["the write is applied and the gateway answers 502", faults.answerAfterWrites(502)],
-    ["the write is applied and the gateway answers 504", faults.answerAfterWrites(504)],
-    ["the write is applied and the server answers 500", faults.answerAfterWrites(500)],
-    ["the write is applied and nothing is ever answered", faults.hangAfterWrites()],
-    ["a retrying proxy repeats the write and answers 412 to its own success", retrying()],
-    ["(d) the request is dropped", faults.dropRequests()],
-    ["the request is dropped three times", faults.dropRequests(3)],
-    ["the reply to a read breaks off", faults.resetMidBody(1, "reads")],
-  ];
-  test.each(lost)("%s: exit 0, one write, no false conflict", async (_, fault, { dialect = OURS } = {}) => {
-    const { server, state, update } = await deployment(fault, dialect);
-    const { exitCode, stderr } = await update("--name", "Eve", "--on-conflict", "fail", "--timeout", "4");
-    expect({ exitCode, writes: server.writes.length, name: state()?.name, stderr }).toMatchObject({
-      exitCode: 0,
-      writes: 1,
-      name: "Eve",
-    });
-  });
-
-  test("404 to a write, though the customer is there: not taken for a deletion", async () => {
-    const { update } = await deployment(faults.answerInstead(404, { which: "writes" }));
-    const { exitCode, stderr } = await update("--status", "closed");
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain("though the customer exists");
-  });
-
-  test("deleted by someone else before the write arrives: exit 4, and a deletion is done", async () => {
-    const overtaken = async () => {
-      const place = await deployment(
-        faults.interfere(() => place.server.change(place.customer.id, "delete")),
-      );
-      return place;
-    };
-    expect((await (await overtaken()).update("--name", "Eve")).exitCode).toBe(4);
-    const { remove, server } = await overtaken();
-    const { exitCode, stderr } = await remove();
-    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 0 });
-    expect(stderr).toContain("unchanged by this command");
-  });
-
-  test("a deletion whose reply is dropped is done, once", async () => {
-    const { server, remove, state } = await deployment(faults.dropReplies());
-    const { exitCode, stderr } = await remove();
-    expect({ exitCode, writes: server.writes.length, state: state() }).toEqual({
-      exitCode: 0,
-      writes: 1,
-      state: undefined,
-    });
-    expect(stderr).toContain("the reply was lost; confirmed by reading");
-  });
-
-  test("applied, lost, and changed again by someone else: exit 8 with merge, and the last word with reapply", async () => {
-    const overtaken = () => deployment(afterLostReply(() => server.change(customer.id, { name: "Theirs" })));
-    let { server, customer, state, update } = await overtaken();
-    const merge = await update("--name", "Mine", "--on-conflict", "merge");
-    expect(merge.exitCode).toBe(8);
-    expect(merge.stderr).toContain("Running it again is safe");
-    expect(state()?.name).toBe("Theirs");
-    ({ server, customer, state, update } = await overtaken());
-    expect((await update("--name", "Mine")).exitCode).toBe(0);
-    expect(state()?.name).toBe("Mine");
-  });
-
-  test("a write that is lost while the server can't be read any more: exit 8, and safe to repeat", async () => {
-    let gone = false;
-    const { server, update } = await deployment(async (exchange) => {
-      if (exchange.isWrite && !gone) {
-        gone = true;
-        await exchange.forward();
-      }
-      if (gone) exchange.cut();
-      else exchange.answer(await exchange.forward());
-    });
-    const { exitCode, stderr } = await update("--name", "Eve", "--timeout", "3");
-    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 1 });
-    expect(stderr).toContain("unknown outcome");
-    expect(stderr).toContain("Running it again is safe");
   });
 });
 
@@ -332,23 +222,3 @@ describe("what the operator pins", () => {
     expect(stdout).not.toContain(TOKEN);
   });
 });
-
-/** Sends a write twice, as a proxy does that retries, and hands on the second answer. */
-function retrying(): Fault {
-  return async (exchange) => {
-    if (exchange.isWrite) await exchange.forward();
-    exchange.answer(await exchange.forward());
-  };
-}
-
-/** The first write is applied, its reply lost, and then someone else writes. */
-function afterLostReply(change: () => void): Fault {
-  let left = 1;
-  return async (exchange) => {
-    if (!exchange.isWrite || left === 0) return exchange.answer(await exchange.forward());
-    left = 0;
-    await exchange.forward();
-    change();
-    exchange.cut();
-  };
-}

@@ -11,6 +11,9 @@ process.exit(
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
-    onInterrupt: (callback) => process.once("SIGINT", callback),
+    onInterrupt(callback) {
+      process.once("SIGINT", callback);
+      process.once("SIGTERM", callback); // what `timeout`, cron and service managers send
+    },
   }),
 );

@@ -100,23 +100,26 @@ describe("an error with --output json is one JSON object on stderr", () => {
   });
 });
 
-test("Ctrl-C while a write is under way: exit 130, and its outcome is said to be unknown", async () => {
-  const { id } = server.add({ name: "Ada" });
-  const arrived = Promise.withResolvers<void>();
-  const proxy = await startFaultyProxy(server.url, async (exchange) => {
-    if (!exchange.isWrite) return exchange.answer(await exchange.forward());
-    await exchange.forward();
-    arrived.resolve();
-  });
-  const child = spawnClient(["update", id, "--name", "Eve"], { command, env: env(proxy.url) });
-  await arrived.promise;
-  child.kill("SIGINT");
-  const [stderr, exitCode] = await Promise.all([child.stderr.text(), child.exited]);
-  await proxy.stop();
-  expect(exitCode).toBe(130);
-  expect(stderr).toContain("unknown outcome");
-  expect(stderr).toContain("Running it again is safe");
-});
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "%s while a write is under way: exit 130, and its outcome is said to be unknown",
+  async (signal) => {
+    const { id } = server.add({ name: "Ada" });
+    const arrived = Promise.withResolvers<void>();
+    const proxy = await startFaultyProxy(server.url, async (exchange) => {
+      if (!exchange.isWrite) return exchange.answer(await exchange.forward());
+      await exchange.forward();
+      arrived.resolve();
+    });
+    const child = spawnClient(["update", id, "--name", "Eve"], { command, env: env(proxy.url) });
+    await arrived.promise;
+    child.kill(signal);
+    const [stderr, exitCode] = await Promise.all([child.stderr.text(), child.exited]);
+    await proxy.stop();
+    expect(exitCode).toBe(130);
+    expect(stderr).toContain("unknown outcome");
+    expect(stderr).toContain("Running it again is safe");
+  },
+);
 
 describe("a person is asked", () => {
   const asked = (args: string[], keys: string) =>

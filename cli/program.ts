@@ -10,7 +10,8 @@ import type { Ending, Invocation } from "./invocation.ts";
 import { openDataStream } from "./output/data-stream.ts";
 import { openMessages } from "./output/messages.ts";
 import { emptyProfileFile, profilePath, readProfileFile } from "./profile-file.ts";
-import { type Environment, type Flags, OUTPUT_FORMATS, parseDurationMs, readSettings } from "./settings.ts";
+import type { Environment } from "./setting-source.ts";
+import { type Flags, OUTPUT_FORMATS, parseDurationMs, readSettings } from "./settings.ts";
 import { openTerminal, type Streams } from "./terminal.ts";
 
 /**
@@ -32,7 +33,7 @@ export type RegisterCommand = (program: Command, run: Run) => void;
 
 export type Host = Streams & {
   env: Environment;
-  /** Calls back on the first Ctrl-C; later ones end the process as the system does by itself. */
+  /** Calls back on the first Ctrl-C or SIGTERM; later ones end the process as the system does by itself. */
   onInterrupt(callback: () => void): void;
 };
 

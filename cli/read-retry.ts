@@ -5,7 +5,7 @@ import type { ApiRequest } from "./requests.ts";
 import { backOffMs, retryAfterMs } from "./retry-timing.ts";
 
 /** Readings of a customer whose replies broke off or were 502, 504: a server that always fails is reported soon. */
-const BROKEN_READS_MAX = 3;
+const BROKEN_READS_MAX = 5;
 
 /**
  * Sends until there is a usable answer: waits on 429 and 503 as Retry-After says, and repeats what broke off.

@@ -87,6 +87,7 @@ test("a proxy's password is not repeated", async () => {
     `http://me:${SECRET}@127.0.0.1:1`,
   ]);
   expect(ended.exitCode).toBe(7);
+  expect(ended.stderr).toContain("process list");
   expect(ended.stdout + ended.stderr).not.toContain(SECRET);
 });
 

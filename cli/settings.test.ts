@@ -9,7 +9,8 @@ import {
   readProfileFile,
   writeProfileFile,
 } from "./profile-file.ts";
-import { type Environment, type Flags, parseDurationMs, readSettings } from "./settings.ts";
+import type { Environment } from "./setting-source.ts";
+import { type Flags, parseDurationMs, readSettings } from "./settings.ts";
 import { temporaryDirectory } from "./testing/client.ts";
 
 function settings(

@@ -1,8 +1,9 @@
 /** Settings: flag over environment over profile, read once. The only reader of the environment. */
-import { readFileSync } from "node:fs";
 import { UsageError } from "./failure.ts";
 import { type Header, parseHeader, parseHeaderEnv } from "./header-option.ts";
 import type { Profile, ProfileFile } from "./profile-file.ts";
+import { type Environment, fromEnvironment, readSettingFile } from "./setting-source.ts";
+import { chosenToken } from "./token.ts";
 
 export const OUTPUT_FORMATS = ["table", "json", "ndjson", "csv", "value"] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
@@ -24,8 +25,6 @@ export type Flags = {
   quiet?: boolean;
   output?: OutputFormat;
 };
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type Settings = {
   /** The base URL, http or https, no trailing slash, query or credentials; undefined where none is set. */
@@ -66,9 +65,9 @@ export type Sources = {
 /** Throws a UsageError that says which setting is wrong and what to give instead. */
 export async function readSettings({ flags, env, file, readStdin }: Sources): Promise<Settings> {
   const warnings: string[] = file.warning === undefined ? [] : [file.warning];
-  const name = flags.profile ?? fromEnv(env, "CUSTOMERS_PROFILE") ?? file.current;
+  const name = flags.profile ?? fromEnvironment(env, "CUSTOMERS_PROFILE") ?? file.current;
   const profile = chosenProfile(name, file);
-  const url = checkedUrl(flags.url ?? fromEnv(env, "CUSTOMERS_URL") ?? profile.url);
+  const url = checkedUrl(flags.url ?? fromEnvironment(env, "CUSTOMERS_URL") ?? profile.url);
   const token = await chosenToken({ flags, env, profile, readStdin });
   const flagHeaders = [
     ...(flags.header ?? []).map((text) => parseHeader(text)),
@@ -95,6 +94,11 @@ export async function readSettings({ flags, env, file, readStdin }: Sources): Pr
       "warning: --insecure: the server's certificate is not checked; anyone on the way can read the token",
     );
   }
+  if (flags.proxy !== undefined && URL.canParse(flags.proxy) && new URL(flags.proxy).password !== "") {
+    warnings.push(
+      "warning: the password in --proxy can be read in the process list; give the proxy as https_proxy or http_proxy, or in the profile",
+    );
+  }
   const cacert = flags.cacert ?? profile.cacert;
   const proxy = flags.proxy ?? profile.proxy;
   return {
@@ -104,7 +108,7 @@ export async function readSettings({ flags, env, file, readStdin }: Sources): Pr
     headers,
     secrets: secretsOf(headers, token?.value, proxy),
     proxy: chosenProxy(proxy, env),
-    cacert: cacert === undefined ? undefined : readText(cacert, "--cacert"),
+    cacert: cacert === undefined ? undefined : readSettingFile(cacert, "--cacert"),
     insecure: flags.insecure ?? profile.insecure ?? false,
     timeoutMs:
       flags.timeout ??
@@ -144,39 +148,6 @@ function chosenProfile(name: string | undefined, file: ProfileFile): Profile {
   );
 }
 
-async function chosenToken(sources: {
-  flags: Flags;
-  env: Environment;
-  profile: Profile;
-  readStdin: () => Promise<string>;
-}): Promise<{ value: string; from: "flag" | "environment" | "profile" } | undefined> {
-  const { flags, env, profile, readStdin } = sources;
-  if (flags.tokenStdin && flags.tokenFile !== undefined) {
-    throw new UsageError("--token-stdin and --token-file can't be given together");
-  }
-  if (flags.tokenStdin) return { value: checkedToken(await readStdin(), "--token-stdin"), from: "flag" };
-  if (flags.tokenFile !== undefined) {
-    return { value: checkedToken(readText(flags.tokenFile, "--token-file"), "--token-file"), from: "flag" };
-  }
-  const fromVariable = fromEnv(env, "CUSTOMERS_TOKEN");
-  if (fromVariable !== undefined) {
-    return { value: checkedToken(fromVariable, "CUSTOMERS_TOKEN"), from: "environment" };
-  }
-  return profile.token === undefined
-    ? undefined
-    : { value: checkedToken(profile.token, "the profile's token"), from: "profile" };
-}
-
-/** A token travels in a header: visible ASCII, no spaces. The value itself is never told. */
-export function checkedToken(text: string, source: string): string {
-  const token = text.trim();
-  if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new UsageError(
-    token === "" ? `${source} is empty` : `${source} holds spaces or characters that a token can't have`,
-    "Give the token alone, on one line.",
-  );
-}
-
 /** Later ones win: token, then the profile's headers, then the command line's. */
 function mergedHeaders(
   profile: Profile,
@@ -211,11 +182,12 @@ function secretsOf(
 
 function chosenProxy(proxy: string | undefined, env: Environment): Settings["proxy"] {
   if (proxy === undefined) {
-    const variable = (name: string) => fromEnv(env, name) ?? fromEnv(env, name.toUpperCase()) ?? "";
+    const variable = (name: string) =>
+      fromEnvironment(env, name) ?? fromEnvironment(env, name.toUpperCase()) ?? "";
     // Upper-case HTTP_PROXY is not read: a web server can set it from a request's Proxy header (as curl does).
     return {
       kind: "environment",
-      http: fromEnv(env, "http_proxy") ?? "",
+      http: fromEnvironment(env, "http_proxy") ?? "",
       https: variable("https_proxy"),
       no: variable("no_proxy"),
     };
@@ -252,20 +224,4 @@ function checkedUrl(text: string | undefined): string | undefined {
 
 function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : url;
-}
-
-function readText(path: string, option: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new UsageError(
-      `${option}: ${path} can't be read (${(error as NodeJS.ErrnoException).code ?? error})`,
-    );
-  }
-}
-
-/** A variable that is set but empty counts as not set. */
-function fromEnv(env: Environment, name: string): string | undefined {
-  const value = env[name];
-  return value === undefined || value === "" ? undefined : value;
 }

@@ -1,7 +1,7 @@
 /** The operator's side of the streams: what may be asked, drawn and coloured. */
 import { createInterface } from "node:readline";
 import type { Terminal } from "./invocation.ts";
-import type { Environment } from "./settings.ts";
+import type { Environment } from "./setting-source.ts";
 
 export type Streams = { stdin: NodeJS.ReadStream; stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
 

@@ -1,4 +1,5 @@
 import { counted } from "../conflict-failure.ts";
+import { failure } from "../failure.ts";
 import { openListPrinter } from "../output/print-customers.ts";
 import { eachPage } from "../pages.ts";
 import type { RegisterCommand } from "../program.ts";
@@ -60,6 +61,7 @@ export const registerList: RegisterCommand = (program, run) => {
         messages.note(
           `${counted(printed, "customer")} printed, and there may be more: --all prints every one`,
         );
+      if (interrupted.aborted) return failure("interrupted", "interrupted; the list is not complete");
       return printer.end();
     }),
   );

@@ -7,7 +7,8 @@ import type { RegisterCommand } from "../program.ts";
 import { readWithRetry } from "../read-retry.ts";
 import { readFailure } from "../reply-failure.ts";
 import { readCustomer } from "../requests.ts";
-import { checkedToken, type Flags, readSettings } from "../settings.ts";
+import { type Flags, readSettings } from "../settings.ts";
+import { checkedToken } from "../token.ts";
 import { load } from "./profile.ts";
 
 /** No service assigns it: a reading of it tells whether the credentials are known, and shows nobody's data. */

@@ -45,9 +45,14 @@ export function openMessages(stream: NodeJS.WriteStream, style: () => MessageSty
     },
     fail: (failure, exitCode) =>
       put(style().json ? failureJson(failure, exitCode) : visibleControls(failureText(failure))),
-    hide: (more) => void secrets.push(...more),
+    hide: (more) => void secrets.push(...more.flatMap(spellings)),
     flush: () => written,
   };
+}
+
+/** As it is, as JSON writes it, and as a URL does. */
+function spellings(secret: string): string[] {
+  return [...new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])];
 }
 
 /** Shorter secrets are not looked for in running text: masking each "a" would destroy it. */

@@ -53,10 +53,11 @@ export type ListPrinter = {
 
 export function openListPrinter(invocation: Invocation, options: PrintOptions): ListPrinter {
   const format = outputFormat(invocation);
-  const { out, terminal } = invocation;
+  const { out, terminal, messages } = invocation;
   let printed = 0;
   let columns: readonly string[] | undefined;
   let refused: Failure | undefined;
+  const told = new Set<string>();
   const page = async (customers: readonly Customer[]): Promise<boolean> => {
     if (format === "value") {
       refused = await printValues(invocation, customers, options);
@@ -73,6 +74,13 @@ export function openListPrinter(invocation: Invocation, options: PrintOptions): 
     if (format === "table") return out.write(formatTable(records, terminal));
     const first = columns === undefined;
     columns ??= columnNames(records);
+    const late = columnNames(records).filter((name) => !columns?.includes(name) && !told.has(name));
+    for (const name of late) {
+      told.add(name);
+      messages.warn(
+        `warning: the member "${name}" appears on a later page, and the CSV has no column for it`,
+      );
+    }
     refused = withoutColumn(records, columns);
     return refused === undefined && (await out.write(csvRows(records, first, columns)));
   };
