@@ -1,5 +1,7 @@
+import { counted } from "../conflict-failure.ts";
 import { sendCreation } from "../creation.ts";
-import { failure } from "../failure.ts";
+import type { Reply } from "../customers-api.ts";
+import { type Failure, failure } from "../failure.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import type { Json } from "../json.ts";
 import { printCustomer } from "../output/print-customers.ts";
@@ -75,20 +77,7 @@ async function create(
   if (reply.kind === "no-complete-reply" && !reply.sent) return writeFailure(reply, "created", subject);
   const open =
     reply.kind === "no-complete-reply" || (reply.status >= 500 && ![501, 503, 505].includes(reply.status));
-  if (open) {
-    const why = reply.kind === "complete" ? `the server answered ${reply.status}` : reply.detail;
-    return {
-      ...failure(
-        "unknown-outcome",
-        `unknown outcome: whether the customer ${options.email} was created can't be told: ${why}`,
-        `Run it again with --idempotency-key ${key}: a server that knows Idempotency-Key then creates it once, and answers with the one that it has.`,
-      ),
-      ...(reply.kind === "complete" && requestIdOf(reply) !== undefined
-        ? { requestId: requestIdOf(reply) as string }
-        : {}),
-      ...(deadline.interrupted.aborted ? { exit: "interrupted" as const } : {}),
-    };
-  }
+  if (open) return unknownCreation(reply, key, options.email, deadline.interrupted.aborted);
   if (reply.status < 200 || reply.status > 299) return writeFailure(reply, "created", subject);
   const replayed = reply.fields.get("idempotency-replayed") === "true";
   const location = reply.fields.get("location");
@@ -97,7 +86,7 @@ async function create(
     (await readCreated(invocation, location, options.fields));
   const id = created === undefined ? undefined : memberNamed(created.value, "id")?.value;
   const shownId = id === undefined ? (location ?? options.email) : plainText(id);
-  const facts = [`${attempts} attempt${attempts === 1 ? "" : "s"}`];
+  const facts = [counted(attempts, "attempt")];
   if (created?.etag !== undefined) facts.push(`tag ${created.etag}`);
   const requestId = requestIdOf(reply);
   if (requestId !== undefined) facts.push(`request id ${requestId}`);
@@ -114,6 +103,18 @@ async function create(
   return printCustomer(invocation, created, { fields: options.fields, withEtag: options.withEtag ?? false });
 }
 
+function unknownCreation(reply: Reply, key: string, email: string, interrupted: boolean): Failure {
+  const why = reply.kind === "complete" ? `the server answered ${reply.status}` : reply.detail;
+  const requestId = requestIdOf(reply);
+  return {
+    exit: interrupted ? "interrupted" : "unknown-outcome",
+    code: "unknown-outcome",
+    message: `unknown outcome: whether the customer ${email} was created can't be told: ${why}`,
+    hint: `Run it again with --idempotency-key ${key}: a server that knows Idempotency-Key then creates it once, and answers with the one that it has.`,
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+}
+
 /** Where the reply to the creation had no body, its Location names the customer. */
 async function readCreated(
   invocation: Invocation,
@@ -121,11 +122,7 @@ async function readCreated(
   fields: readonly string[] | undefined,
 ): Promise<Customer | undefined> {
   const id = location?.split(/[?#]/)[0]?.split("/").pop();
-  if (id === undefined || id === "") return undefined;
-  const customer = await readCurrent(
-    { api: invocation.api, deadline: invocation.deadline() },
-    decodeURIComponent(id),
-    fields,
-  );
+  if (id === undefined || !/^[\w.~-]+$/.test(id)) return undefined; // nothing that would have to be decoded
+  const customer = await readCurrent({ api: invocation.api, deadline: invocation.deadline() }, id, fields);
   return "exit" in customer ? undefined : customer;
 }
