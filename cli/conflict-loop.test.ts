@@ -159,6 +159,21 @@ describe.concurrent("(g) 429 and 503", () => {
   });
 });
 
+test("a deployment that takes no merge-patch+json gets the same patch as plain JSON", async () => {
+  const { server, state, update } = await deployment(async (exchange) => {
+    const unknownType = exchange.headers["content-type"] === "application/merge-patch+json";
+    exchange.answer(
+      unknownType ? { status: 415, headers: {}, body: new Uint8Array() } : await exchange.forward(),
+    );
+  });
+  const { exitCode, stderr } = await update("--status", "closed");
+  expect({ exitCode, writes: server.writes.length, status: state()?.status, stderr }).toMatchObject({
+    exitCode: 0,
+    writes: 1,
+    status: "closed",
+  });
+});
+
 describe("what the operator pins", () => {
   test("--if-match: one write with that tag, no second reading, no retry", async () => {
     const { server, customer, proxy, update } = await deployment(

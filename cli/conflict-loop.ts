@@ -17,6 +17,7 @@ import type { Failure } from "./failure.ts";
 import { type Ports, readCurrent } from "./read-customer.ts";
 import { requestIdOf, writeFailure } from "./reply-failure.ts";
 import type { Customer } from "./representation.ts";
+import { type ApiRequest, asPlainJson } from "./requests.ts";
 import type { FieldConflict } from "./three-way-merge.ts";
 import {
   type AfterReading,
@@ -150,11 +151,8 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   }
 
   /** Sends until there is a verdict: the outcome, or that the state must be looked at. */
-  async function send(
-    tag: string,
-    request: ReturnType<WriteIntent["request"]>,
-  ): Promise<WriteOutcome | "read-again"> {
-    if ("exit" in request) return stopped(request);
+  async function send(tag: string, first: ApiRequest): Promise<WriteOutcome | "read-again"> {
+    let request = first;
     for (;;) {
       if (history.attempts > 0 && deadline.remainingMs() < writeMsMin) return gaveUp("the time is up");
       if (job.maxAttempts !== undefined && history.attempts >= job.maxAttempts) {
@@ -168,6 +166,11 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       requestId = requestIdOf(reply) ?? requestId;
       if (deadline.interrupted.aborted && history.last !== "accepted")
         return stopped(interruptedFailure(history));
+      const retyped = reply.kind === "complete" && reply.status === 415 ? asPlainJson(request) : undefined;
+      if (retyped !== undefined) {
+        request = retyped;
+        continue;
+      }
       const next = afterWrite(reply, history, pin !== undefined);
       switch (next.kind) {
         case "written": {

@@ -136,6 +136,9 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
   if (status === 401)
     return "Check CUSTOMERS_TOKEN, --token-file or the profile's token; customers login stores a new one.";
   if (status === 403) return "Use credentials that allow it, or ask for fewer --fields.";
+  if (status === 404 && subject.url.endsWith("/customers")) {
+    return "The base URL should end before /customers, which the client adds itself.";
+  }
   if (status === 404)
     return `Check the id, and that ${subject.url} and the credentials belong to the right tenant.`;
   if (status === 428)

@@ -20,6 +20,8 @@ const READ_HEADERS = {
 } as const;
 const WRITE_HEADERS = { accept: "application/json", "accept-encoding": "identity" } as const;
 
+const MERGE_PATCH = "application/merge-patch+json";
+
 export function readCustomer(
   id: string,
   fields: readonly string[] | undefined,
@@ -37,7 +39,17 @@ export function replaceCustomer(id: string, tag: string, body: JsonObject): ApiR
 
 /** JSON Merge Patch (RFC 7396): the members that change, null for those to be removed. */
 export function patchCustomer(id: string, tag: string, body: JsonObject): ApiRequest {
-  return conditional("PATCH", id, tag, "application/merge-patch+json", formatJson(body));
+  return conditional("PATCH", id, tag, MERGE_PATCH, formatJson(body));
+}
+
+/**
+ * The same patch as plain JSON, for a deployment that does not know the media type of JSON Merge Patch (415);
+ * undefined where that can't be the reason.
+ */
+export function asPlainJson(request: ApiRequest): ApiRequest | undefined {
+  const mediaType = request.headers["content-type"];
+  if (mediaType !== MERGE_PATCH) return undefined;
+  return { ...request, headers: { ...request.headers, "content-type": "application/json" } };
 }
 
 export function deleteCustomer(id: string, tag: string): ApiRequest {
