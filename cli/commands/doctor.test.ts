@@ -2,13 +2,17 @@ import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeClock } from "../doctor/diagnosis.ts";
-import { runClient, temporaryDirectory } from "../testing/client.ts";
+import { runClient as runClientAs, temporaryDirectory } from "../testing/client.ts";
 import { startCustomerServer } from "../testing/customer-server.ts";
 import { OURS, TOKEN, UNLIKE_OURS } from "../testing/dialect.ts";
+import { compiledClient } from "../testing/executable.ts";
 import * as faults from "../testing/faults.ts";
 import { type Fault, startFaultyProxy } from "../testing/faulty-proxy.ts";
 import { startForwardProxy } from "../testing/forward-proxy.ts";
 import { startTlsFront } from "../testing/tls-front.ts";
+
+const command = [await compiledClient()];
+const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {

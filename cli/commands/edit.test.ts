@@ -1,12 +1,15 @@
 import { afterAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Run, runClient, temporaryDirectory } from "../testing/client.ts";
+import { type Run, runClient as runClientAs, temporaryDirectory } from "../testing/client.ts";
 import { type CustomerServer, startCustomerServer } from "../testing/customer-server.ts";
 import { OURS, TOKEN, UNLIKE_OURS } from "../testing/dialect.ts";
+import { compiledClient } from "../testing/executable.ts";
 import * as faults from "../testing/faults.ts";
 import { startFaultyProxy } from "../testing/faulty-proxy.ts";
 
+const command = [await compiledClient()];
+const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
   for (const stop of stops.reverse()) await stop();

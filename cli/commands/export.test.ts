@@ -1,11 +1,15 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CLIENT_COMMAND, runClient, temporaryDirectory } from "../testing/client.ts";
+import { runClient as runClientAs, temporaryDirectory } from "../testing/client.ts";
 import { startCustomerServer } from "../testing/customer-server.ts";
 import { OURS, TOKEN } from "../testing/dialect.ts";
+import { compiledClient } from "../testing/executable.ts";
 import * as faults from "../testing/faults.ts";
 import { startFaultyProxy } from "../testing/faulty-proxy.ts";
+
+const command = [await compiledClient()];
+const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
@@ -23,7 +27,7 @@ function place(customers: number, dialect = OURS) {
 
 /** Runs a pipeline of the shell, with the client as `customers`. */
 async function pipeline(line: string, env: Record<string, string>) {
-  const customers = CLIENT_COMMAND.map((word) => `'${word}'`).join(" ");
+  const customers = command.map((word) => `'${word}'`).join(" ");
   const child = Bun.spawn(["bash", "-c", `customers() { ${customers} "$@"; }; ${line}`], {
     env: { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent", ...env },
     stdout: "pipe",

@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
 import { EXIT_CODES } from "../exit-code.ts";
 import { HELP_TOPICS } from "../help-topics.ts";
-import { CLIENT_COMMAND, runClient, temporaryDirectory } from "../testing/client.ts";
+import { runClient as runClientAs, temporaryDirectory } from "../testing/client.ts";
+import { compiledClient } from "../testing/executable.ts";
+
+const command = [await compiledClient()];
+const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
 
 test.each(Object.keys(HELP_TOPICS))(
   "the topic %s fits one screen, and is in the list of commands",
@@ -47,7 +51,7 @@ test("help and completion need no sound settings", async () => {
 async function bashOffers(words: string[]): Promise<string[]> {
   using directory = temporaryDirectory();
   const program = `${directory.path}/customers`;
-  await Bun.write(program, `#!/bin/sh\nexec ${CLIENT_COMMAND.map((word) => `'${word}'`).join(" ")} "$@"\n`);
+  await Bun.write(program, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")} "$@"\n`);
   const script = `
     chmod +x '${program}'; PATH="${directory.path}:$PATH"
     source <(customers completion bash)

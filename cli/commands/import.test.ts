@@ -1,11 +1,23 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runClient, runOnTerminal, spawnClient, temporaryDirectory } from "../testing/client.ts";
+import {
+  runClient as runClientAs,
+  runOnTerminal as runOnTerminalAs,
+  spawnClient as spawnClientAs,
+  temporaryDirectory,
+} from "../testing/client.ts";
 import { startCustomerServer } from "../testing/customer-server.ts";
 import { OURS, TOKEN, UNLIKE_OURS } from "../testing/dialect.ts";
+import { compiledClient } from "../testing/executable.ts";
 import * as faults from "../testing/faults.ts";
 import { type Fault, startFaultyProxy } from "../testing/faulty-proxy.ts";
+
+const command = [await compiledClient()];
+const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
+const runOnTerminal: typeof runOnTerminalAs = (args, options) =>
+  runOnTerminalAs(args, { command, ...options });
+const spawnClient: typeof spawnClientAs = (args, options) => spawnClientAs(args, { command, ...options });
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
