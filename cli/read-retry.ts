@@ -4,8 +4,8 @@ import type { Deadline } from "./deadline.ts";
 import type { ApiRequest } from "./requests.ts";
 import { backOffMs, retryAfterMs } from "./retry-timing.ts";
 
-/** Readings of a customer whose replies broke off or were 502, 504: a server that always fails is reported soon. */
-const BROKEN_READS_MAX = 5;
+/** Readings that broke off or were answered 500, 502, 503, 504: within a few seconds a server that always fails is reported. */
+const BROKEN_READS_MAX = 7;
 
 /**
  * Sends until there is a usable answer: waits on 429 and 503 as Retry-After says, and repeats what broke off.
@@ -36,18 +36,15 @@ export function waitBeforeRepeating(reply: Reply, attempt: number, persistent: b
     if (persistent) return backOffMs(attempt);
     return reply.cause === "reset" && attempt < BROKEN_READS_MAX ? backOffMs(attempt) : undefined;
   }
-  if (reply.status === 429 || reply.status === 503) {
+  const { status } = reply;
+  if (status === 429 || status === 503) {
     const askedMs = serverWaitMs(reply.fields);
     // Jitter on top: all who were refused together would come back together.
     if (askedMs !== undefined) return askedMs + backOffMs(attempt);
+    // A limit on requests passes by itself, told or not.
+    if (status === 429) return backOffMs(attempt);
   }
-  if (
-    reply.status === 429 ||
-    reply.status === 503 ||
-    reply.status === 500 ||
-    reply.status === 502 ||
-    reply.status === 504
-  ) {
+  if (status === 500 || status === 502 || status === 503 || status === 504) {
     return persistent || attempt < BROKEN_READS_MAX ? backOffMs(attempt) : undefined;
   }
   return undefined;
