@@ -2,12 +2,46 @@ import pino, { type Logger } from "pino";
 import { SonicBoom } from "sonic-boom";
 import type { LogFormat } from "./config.ts";
 
-/** The log, on stderr: stdout is for what a caller may want to read. */
+/** One request as it was answered; every text in it is of a kind that needs no escaping in JSON. */
+export type AccessEntry = {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestId: string;
+  readonly caller: { readonly client: string; readonly tenant: string | null } | null;
+  /** The code of a refusal. */
+  readonly code: string | undefined;
+  readonly isAllowedWithoutIfMatch: boolean;
+};
+
 export type Log = {
   readonly logger: Logger;
-  /** Writes out what was logged, as far as whoever reads stderr takes it in time; nothing can be logged afterwards. */
-  readonly close: () => Promise<void>;
+  /** Writes the line of a request, at level info. */
+  readonly access: (entry: AccessEntry) => void;
 };
+
+/** @param write takes whole lines of JSON */
+export function createLog(level: string, write: (line: string) => void): Log {
+  const logger = pino({ level, base: null, timestamp: isoTimestamp }, { write });
+  const hasAccess = logger.isLevelEnabled("info");
+  // Put together by hand, in the form that pino writes: there is one for each request, and through pino it costs a
+  // fifth of the throughput of reads.
+  const access = (entry: AccessEntry): void => {
+    if (!hasAccess) return;
+    const { method, route, status, durationMs, requestId, caller, code, isAllowedWithoutIfMatch } = entry;
+    const who =
+      caller === null
+        ? ""
+        : `,"client":"${caller.client}","tenant":${caller.tenant === null ? "null" : `"${caller.tenant}"`}`;
+    const refusal = code === undefined ? "" : `,"code":"${code}"`;
+    const allowance = isAllowedWithoutIfMatch ? ',"allowedWithoutIfMatch":true' : "";
+    write(
+      `{"level":30${isoTimestamp()},"method":"${method}","route":"${route}","status":${status},"durationMs":${durationMs.toFixed(3)},"requestId":"${requestId}"${who}${refusal}${allowance},"msg":"request"}\n`,
+    );
+  };
+  return { logger, access };
+}
 
 /** Lines are gathered for so long: one write for many requests, and none that a request waits for. */
 const GATHER_MS = 10;
@@ -15,9 +49,15 @@ const GATHER_MS = 10;
 const WAITING_BYTES_MAX = 8 * 1024 * 1024;
 const CLOSE_MS = 2_000;
 
-export function openLog(level: string, format: LogFormat): Log {
+/**
+ * The log of a process, on stderr: stdout is for what a caller may want to read.
+ *
+ * @returns the log, and what writes out all that was logged, as far as whoever reads stderr takes it in time; nothing can
+ *   be logged afterwards
+ */
+export function openLog(level: string, format: LogFormat): Log & { readonly close: () => Promise<void> } {
   const stderr = openStderr((dropped) =>
-    logger.warn({ dropped }, "log lines were dropped: stderr was not read or could not be written"),
+    log.logger.warn({ dropped }, "log lines were dropped: stderr was not read or could not be written"),
   );
   let gathered = "";
   let timer: NodeJS.Timeout | null = null;
@@ -26,11 +66,10 @@ export function openLog(level: string, format: LogFormat): Log {
     stderr.write(gathered);
     gathered = "";
   };
-  const write = (line: string): void => {
+  const log = createLog(level, (line) => {
     gathered += format === "json" ? line : textLine(line);
     timer ??= setTimeout(pass, GATHER_MS);
-  };
-  const logger = pino({ level, base: null, timestamp: isoTimestamp }, { write });
+  });
   const close = async (): Promise<void> => {
     if (timer !== null) clearTimeout(timer);
     pass();
@@ -41,7 +80,7 @@ export function openLog(level: string, format: LogFormat): Log {
     stderr.end();
     await Promise.race([written, Bun.sleep(CLOSE_MS)]);
   };
-  return { logger, close };
+  return { ...log, close };
 }
 
 /**

@@ -37,7 +37,8 @@ export async function startService(config: Config, hasSamples: boolean): Promise
   refuseTakenPort(config);
   let { policy } = config;
   const { tls } = config;
-  const { logger, close: closeLog } = openLog(config.logLevel, config.logFormat);
+  const log = openLog(config.logLevel, config.logFormat);
+  const { logger } = log;
   const connections = SqliteConnections.open(config.databasePath);
   const store = new SqliteCustomerStore(connections);
   const tokens = new TokenStore(connections);
@@ -51,7 +52,7 @@ export async function startService(config: Config, hasSamples: boolean): Promise
     arePublic: config.metricsArePublic,
     cors: new Cors(config.corsOrigins),
     publicUrl: config.publicUrl,
-    log: logger,
+    log,
     now,
   });
   try {
@@ -82,7 +83,7 @@ export async function startService(config: Config, hasSamples: boolean): Promise
       }
       await store.close();
       logger.info("stopped");
-      await closeLog();
+      await log.close();
     },
   };
 }

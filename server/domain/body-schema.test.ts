@@ -132,3 +132,8 @@ test("a body with thousands of faults is answered with a few", () => {
   const body = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`x${index}`, 0]));
   expect(faults({ ...OK, ...body })).toHaveLength(20);
 });
+
+test("an answer names a long member in part: it is no echo", () => {
+  const [[pointer = ""] = []] = faults({ ...OK, ["x".repeat(60_000)]: 0 });
+  expect(pointer).toBe(`/${"x".repeat(127)}…`);
+});

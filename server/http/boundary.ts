@@ -1,5 +1,5 @@
-import type { Logger } from "pino";
 import { type Problem, type Result, refuse } from "../domain/problem.ts";
+import type { Log } from "../log.ts";
 import { type MaybePromise, StoreUnavailable } from "../storage/customer-store.ts";
 import type { Cors } from "./cors.ts";
 import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
@@ -11,7 +11,7 @@ export type Handler = (exchange: Exchange) => MaybePromise<Result<Answer>>;
 export type BoundaryParts = {
   readonly metrics: Metrics;
   readonly cors: Cors;
-  readonly log: Logger;
+  readonly log: Log;
   /** The base of absolute addresses, without a slash at its end; "" for paths. */
   readonly publicUrl: string;
   /** ms since 1970. */
@@ -64,15 +64,17 @@ export class Boundary {
     return result.ok ? result.value : this.#problem(exchange, result.problem);
   }
 
-  #problem({ requestId }: Exchange, problem: Problem): Answer {
-    return problemResponse(problem, requestId, this.#parts.publicUrl);
+  /** The instance is the request id where that is ours; a caller may send the same one twice. */
+  #problem({ request, requestId }: Exchange, problem: Problem): Answer {
+    const isCallers = request.headers.get("x-request-id") === requestId;
+    return problemResponse(problem, isCallers ? crypto.randomUUID() : requestId, this.#parts.publicUrl);
   }
 
   /** What no client can cause: logged here, answered without a word of it. */
   #failed(exchange: Exchange, error: unknown): Answer {
     const { requestId } = exchange;
     if (error instanceof StoreUnavailable) {
-      this.#parts.log.error({ requestId, cause: error.message }, "store unavailable");
+      this.#parts.log.logger.error({ requestId, cause: error.message }, "store unavailable");
       const headers = { "retry-after": RETRY_AFTER_SECONDS };
       return this.#problem(
         exchange,
@@ -81,7 +83,7 @@ export class Boundary {
         }).problem,
       );
     }
-    this.#parts.log.error({ requestId, err: error }, "internal error");
+    this.#parts.log.logger.error({ requestId, err: error }, "internal error");
     return this.#problem(
       exchange,
       refuse("internal-error", "The service failed. Report the request id.").problem,
@@ -96,19 +98,16 @@ export class Boundary {
     this.#parts.cors.decorate(request, headers);
     const durationMs = performance.now() - exchange.startedAt;
     this.#parts.metrics.record(exchange, answer, durationMs / 1000);
-    this.#parts.log.info(
-      {
-        method: request.method,
-        route,
-        status,
-        durationMs: Math.round(durationMs * 1000) / 1000,
-        requestId,
-        ...(caller === null ? {} : { client: caller.client, tenant: caller.tenant }),
-        ...(problem === undefined ? {} : { code: problem }),
-        ...(answer.allowedWithoutIfMatch === true ? { allowedWithoutIfMatch: true } : {}),
-      },
-      "request",
-    );
+    this.#parts.log.access({
+      method: request.method,
+      route,
+      status,
+      durationMs,
+      requestId,
+      caller,
+      code: problem,
+      isAllowedWithoutIfMatch: answer.allowedWithoutIfMatch === true,
+    });
     return new Response(body, { status, headers });
   }
 }
@@ -119,6 +118,7 @@ const HOST_REFUSED = refuse(
 );
 
 /** With an unusable Host header the address of the request is a bare path, and what was routed is unsure. */
-function hasUsableHost(request: Request): boolean {
-  return /^https?:\/\/[^/]/.test(request.url);
+function hasUsableHost({ url }: Request): boolean {
+  const at = url.indexOf("://");
+  return (at === 4 || at === 5) && url[at + 3] !== "/";
 }

@@ -38,30 +38,41 @@ type Row = {
   revoked_at: number | null;
 };
 
+type FoundToken = {
+  readonly caller: Caller;
+  readonly digest: Uint8Array;
+  readonly prefix: string;
+  readonly expiresAtMs: number;
+  readonly lastUsedAtMs: number;
+};
+/** The most tokens kept between two commits. */
+const FOUND_MAX = 10_000;
+
 /** Bearer tokens: made here, shown once, stored as SHA-256 digests. */
 export class TokenStore {
   readonly #connections: SqliteConnections;
   /** The hour in which each token's use was last noted here, so that a token costs one write an hour. */
   readonly #notedHours = new Map<string, number>();
 
+  /** What was found under the current epoch of the database, so that only a commit costs a look-up. */
+  readonly #found = new Map<string, FoundToken>();
+  #epoch = -1;
+
   constructor(connections: SqliteConnections) {
     this.#connections = connections;
   }
 
   /**
-   * Looked up afresh for each request, in the transaction that reads share: a token revoked is refused at once.
+   * Holds as of the transaction that reads share: a token that was revoked is refused at the next request.
    *
    * @returns the caller; null for what is no token, or an unknown, revoked or expired one
    */
   find(token: string, nowMs: number): Caller | null {
     if (!TOKEN.test(token)) return null;
-    const digest = digestOf(token);
-    const row = this.#connections.read.run(() =>
-      this.#connections.reader.get<Row>(`SELECT ${COLUMNS} WHERE digest = ?`, digest),
-    );
-    if (row === null || row.revoked_at !== null || (row.expires_at ?? Infinity) <= nowMs) return null;
-    this.#noteUse(digest, row, nowMs);
-    return { client: row.client, role: row.role, tenant: row.tenant };
+    const found = this.#connections.read.run(() => this.#look(token));
+    if (found === null || found.expiresAtMs <= nowMs) return null;
+    this.#noteUse(found, nowMs);
+    return found.caller;
   }
 
   /**
@@ -101,6 +112,27 @@ export class TokenStore {
     });
   }
 
+  #look(token: string): FoundToken | null {
+    const { epoch } = this.#connections.read;
+    if (epoch !== this.#epoch || this.#found.size >= FOUND_MAX) this.#found.clear();
+    this.#epoch = epoch;
+    const known = this.#found.get(token);
+    if (known !== undefined) return known;
+    const digest = digestOf(token);
+    const row = this.#connections.reader.get<Row>(`SELECT ${COLUMNS} WHERE digest = ?`, digest);
+    if (row === null || row.revoked_at !== null) return null;
+    const { client, role, tenant, expires_at, last_used_at } = row;
+    const found = {
+      caller: { client, role, tenant },
+      digest,
+      prefix: row.prefix,
+      expiresAtMs: expires_at ?? Number.POSITIVE_INFINITY,
+      lastUsedAtMs: last_used_at ?? 0,
+    };
+    this.#found.set(token, found);
+    return found;
+  }
+
   #insert(token: string, { client, role, tenant }: Caller, nowMs: number, expiresAtMs: number | null): void {
     this.#connections.writer.run(
       "INSERT INTO tokens (digest, prefix, client, role, tenant, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -108,9 +140,9 @@ export class TokenStore {
     );
   }
 
-  #noteUse(digest: Uint8Array, { prefix, last_used_at }: Row, nowMs: number): void {
+  #noteUse({ digest, prefix, lastUsedAtMs }: FoundToken, nowMs: number): void {
     const hour = nowMs - (nowMs % HOUR_MS);
-    if ((last_used_at ?? 0) >= hour || this.#notedHours.get(prefix) === hour) return;
+    if (lastUsedAtMs >= hour || this.#notedHours.get(prefix) === hour) return;
     this.#notedHours.set(prefix, hour);
     this.#connections.write
       .run(() =>

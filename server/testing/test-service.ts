@@ -1,7 +1,7 @@
-import pino from "pino";
 import { createApp } from "../app.ts";
 import { Cors } from "../http/cors.ts";
 import { Metrics } from "../http/metrics.ts";
+import { createLog } from "../log.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../policy-file.ts";
 import { SqliteConnections } from "../storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "../storage/sqlite-customer-store.ts";
@@ -49,10 +49,7 @@ export class TestService {
     this.store = new SqliteCustomerStore(connections);
     this.tokens = new TokenStore(connections);
     const arePublic = options.metricsArePublic ?? false;
-    const log = pino(
-      { base: null },
-      { write: (line: string) => void this.logLines.push(JSON.parse(line) as Record<string, unknown>) },
-    );
+    const log = createLog("info", (line) => this.logLines.push(JSON.parse(line) as Record<string, unknown>));
     this.#app = createApp({
       store: this.store,
       tokens: this.tokens,
