@@ -39,7 +39,9 @@ export async function startService(config: Config, hasSamples: boolean): Promise
   const { tls } = config;
   const log = openLog(config.logLevel, config.logFormat);
   const { logger } = log;
-  const connections = SqliteConnections.open(config.databasePath);
+  const connections = SqliteConnections.openThreaded(config.databasePath, (reason) =>
+    logger.error({ reason }, "the writer's thread died; the next write starts another"),
+  );
   const store = new SqliteCustomerStore(connections);
   const tokens = new TokenStore(connections);
   const now = Date.now;

@@ -78,9 +78,13 @@ export class Boundary {
       const headers = { "retry-after": RETRY_AFTER_SECONDS };
       return this.#problem(
         exchange,
-        refuse("store-unavailable", "The database can't answer now; no change was made. Try again.", {
-          headers,
-        }).problem,
+        refuse(
+          "store-unavailable",
+          "The database can't answer now. Try again; after a write read the customer first, since it was not acknowledged.",
+          {
+            headers,
+          },
+        ).problem,
       );
     }
     this.#parts.log.logger.error({ requestId, err: error }, "internal error");

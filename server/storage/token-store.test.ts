@@ -1,7 +1,9 @@
+import type { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { temporaryDirectory } from "../testing/server-process.ts";
 import { SqliteConnections } from "./sqlite-connections.ts";
+import { connect, openDatabase } from "./sqlite-database.ts";
 import { drawToken, TokenStore } from "./token-store.ts";
 
 const HOUR_MS = 3_600_000;
@@ -10,10 +12,12 @@ const CALLER = { client: "ci", role: "viewer", tenant: "acme" };
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let connections: SqliteConnections;
+let writer: Database;
 let tokens: TokenStore;
 beforeEach(() => {
   directory = temporaryDirectory();
-  connections = SqliteConnections.open(`${directory.path}/customers.db`);
+  writer = openDatabase(`${directory.path}/customers.db`);
+  connections = SqliteConnections.over(connect(`${directory.path}/customers.db`), writer);
   tokens = new TokenStore(connections);
 });
 afterEach(async () => {
@@ -124,12 +128,12 @@ describe("revoking", () => {
 describe("the use of a token", () => {
   const lastUsed = () => tokens.list()[0]?.lastUsedAtMs;
   /** Every write goes through one queue, so one more shows that those before it are done. */
-  const noted = () => connections.write.run(() => {});
+  const noted = () => connections.write.run("noteTokenUse", { digest: new Uint8Array(32), hourMs: 0 });
 
   test("is noted to the hour, and once an hour: a token costs one write an hour, not one a request", async () => {
     const token = await tokens.create(CALLER, NOW_MS, null);
     const changes = () =>
-      connections.writer.get<{ n: number }>("SELECT total_changes() AS n")?.n ?? Number.NaN;
+      writer.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n ?? Number.NaN;
     expect(lastUsed()).toBeNull();
     const before = changes();
     for (let use = 0; use < 50; use += 1) tokens.find(token, NOW_MS + use * 1000);
@@ -147,10 +151,10 @@ describe("the use of a token", () => {
     tokens.find(token, NOW_MS);
     await noted();
     const restarted = new TokenStore(connections);
-    const before = connections.writer.get<{ n: number }>("SELECT total_changes() AS n")?.n;
+    const before = writer.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n;
     restarted.find(token, NOW_MS + 1000);
     await noted();
-    expect(connections.writer.get<{ n: number }>("SELECT total_changes() AS n")?.n).toBe(before ?? -1);
+    expect(writer.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n).toBe(before ?? -1);
   });
 
   test("of a refused one is not noted", async () => {
@@ -163,11 +167,11 @@ describe("the use of a token", () => {
 
   test("that can't be noted does not refuse the caller, and is noted when it can be", async () => {
     const token = await tokens.create(CALLER, NOW_MS, null);
-    connections.writer.run("PRAGMA query_only = ON");
+    writer.run("PRAGMA query_only = ON");
     expect(tokens.find(token, NOW_MS)).toEqual(CALLER);
     await expect(noted()).rejects.toThrow("SQLITE_READONLY");
     expect(lastUsed()).toBeNull();
-    connections.writer.run("PRAGMA query_only = OFF");
+    writer.run("PRAGMA query_only = OFF");
     expect(tokens.find(token, NOW_MS)).toEqual(CALLER);
     await noted();
     expect(lastUsed()).toBe(Date.UTC(2027, 0, 15, 12));

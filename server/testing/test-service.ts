@@ -6,7 +6,8 @@ import { BUILT_IN_POLICY, readPolicyText } from "../policy-file.ts";
 import { SqliteConnections } from "../storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "../storage/sqlite-customer-store.ts";
 import { MEMORY } from "../storage/sqlite-database.ts";
-import { type Caller, TokenStore } from "../storage/token-store.ts";
+import type { Caller } from "../storage/token-rows.ts";
+import { TokenStore } from "../storage/token-store.ts";
 
 export type TestServiceOptions = {
   readonly policy?: string;
