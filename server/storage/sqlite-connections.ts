@@ -1,5 +1,7 @@
 import type { Database } from "bun:sqlite";
+import { AdaptiveWriter } from "./adaptive-writer.ts";
 import { GROUP_COMMIT_LIMITS, GroupCommit, type GroupCommitLimits } from "./group-commit.ts";
+import { ImmediateCommit } from "./immediate-commit.ts";
 import { SharedRead } from "./shared-read.ts";
 import { connect, MEMORY, openDatabase } from "./sqlite-database.ts";
 import { StatementCache } from "./statement-cache.ts";
@@ -42,24 +44,39 @@ export class SqliteConnections {
     return new SqliteConnections([...new Set([reader, writer])], new StatementCache(reader), read, write);
   }
 
-  /** Reads and writes in this thread. @throws DatabaseRefused as openDatabase does */
+  /** Reads and writes in this thread: for commands, and for tests. @throws DatabaseRefused as openDatabase does */
   static open(path: string): SqliteConnections {
+    if (path === MEMORY) return SqliteConnections.openAdaptive(path, () => {});
     const writer = openDatabase(path);
-    return SqliteConnections.over(path === MEMORY ? writer : connect(path), writer);
+    return SqliteConnections.over(connect(path), writer);
   }
 
   /**
-   * Writes in a thread of their own; but for a database in memory, which no other thread can open.
+   * For a service: writes at once while little is going on, else in a thread of their own.
    *
    * @param onWriterDeath told when that thread died; the next write starts another
+   * @param isBusy whether a commit in this thread would hold others up
    * @throws DatabaseRefused as openDatabase does
    */
-  static openThreaded(path: string, onWriterDeath: (reason: string) => void): SqliteConnections {
-    if (path === MEMORY) return SqliteConnections.open(path);
-    const reader = openDatabase(path);
-    const read = new SharedRead(reader, true);
-    const write = new WriterThread(path, GROUP_COMMIT_LIMITS, () => read.end(), onWriterDeath);
-    return new SqliteConnections([reader], new StatementCache(reader), read, write);
+  static openAdaptive(
+    path: string,
+    onWriterDeath: (reason: string) => void,
+    isBusy = (reads: SharedRead): boolean => reads.isBusy,
+  ): SqliteConnections {
+    const writer = openDatabase(path);
+    writer.run("PRAGMA busy_timeout = 0");
+    const reader = path === MEMORY ? writer : connect(path);
+    const read = new SharedRead(reader, reader !== writer);
+    const beforeAnswers = (): void => read.end();
+    const write = new AdaptiveWriter({
+      statements: new StatementCache(writer),
+      immediate: new ImmediateCommit(writer),
+      thread:
+        path === MEMORY ? null : new WriterThread(path, GROUP_COMMIT_LIMITS, beforeAnswers, onWriterDeath),
+      isBusy: () => isBusy(read),
+      beforeAnswers,
+    });
+    return new SqliteConnections([...new Set([reader, writer])], new StatementCache(reader), read, write);
   }
 
   /** Finishes the writes that were taken, then closes both; -wal and -shm go with the last process. */
