@@ -52,7 +52,7 @@ const big = (n: number) => ({ name: `${n} ${"x".repeat(190)}`, email: `${"x".rep
 describe("a full disk", () => {
   test("refuses writes with 503 and Retry-After, acknowledges none, serves reads, and is over when there is room", async () => {
     const writer = openDatabase(place.database);
-    const service = serviceOn(new SqliteConnections(connect(place.database), writer));
+    const service = serviceOn(SqliteConnections.over(connect(place.database), writer));
     const customer = await service.customer();
     const limit = (pages: number) => writer.query(`PRAGMA max_page_count = ${pages}`).get();
     limit(1); // SQLite takes it as: no page more than there are
@@ -109,7 +109,7 @@ describe("a lock that another process holds", () => {
   test("for too long is 503 for each write that waits, and nothing of them is made; later writes succeed", async () => {
     const writer = openDatabase(place.database);
     const limits = { lockWaitMs: 50, pendingMax: 1000 };
-    const service = serviceOn(new SqliteConnections(connect(place.database), writer, limits));
+    const service = serviceOn(SqliteConnections.over(connect(place.database), writer, limits));
     const customer = await service.customer();
     const headers = { "if-match": customer.etag };
     const lock = await holdLock();
@@ -126,17 +126,62 @@ describe("a lock that another process holds", () => {
     expect((await service.send("PUT", customer.path, { body: change, headers })).status).toBe(204);
   });
 
-  test("at the start is waited for, then refused in a sentence, where the start has something to write", async () => {
-    const db = openDatabase(place.database);
-    db.run("PRAGMA user_version = 0");
-    db.run("PRAGMA locking_mode = EXCLUSIVE");
-    db.run("BEGIN EXCLUSIVE");
-    const outcome = await place.run([], { PORT: "0" });
-    db.close();
-    expect(outcome).toMatchObject({ code: 1, stdout: "" });
-    expect(outcome.stderr).toContain("another process holds its lock");
-    expect(outcome.stderr).not.toContain("    at ");
+  test("is waited for by a start and by every command, then refused in a sentence that does not call it damage", async () => {
+    const holder = openDatabase(place.database);
+    holder.run("PRAGMA locking_mode = EXCLUSIVE");
+    holder.run("BEGIN EXCLUSIVE");
+    const commands = [
+      ["serve"],
+      ["check"],
+      ["backup", "b.db"],
+      ["token", "list"],
+      ["token", "create", "--role", "viewer", "--client", "c", "--tenant", "t"],
+    ];
+    const outcomes = await Promise.all(commands.map((args) => place.run(args, { PORT: "0" })));
+    holder.close();
+    for (const { code, stdout, stderr } of outcomes) {
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+      expect(stderr).toContain("another process holds its lock");
+      expect(stderr).not.toMatch(/damaged|^ +at /m);
+    }
   }, 60_000);
+
+  test("for writing alone stops no start that has nothing to write, and refuses a command that has", async () => {
+    await (await place.start()).end();
+    const lock = await holdLock();
+    const service = await place.start();
+    expect((await service.send(place.adminToken, "GET", "/customers")).status).toBe(200);
+    const created = await place.run([
+      ...["token", "create", "--role", "viewer", "--client", "c", "--tenant", "t"],
+    ]);
+    await lock.release();
+    expect(created).toMatchObject({ code: 1, stdout: "" });
+    expect(created.stderr).toContain("can't answer now (SQLITE_BUSY); nothing was changed");
+  }, 60_000);
+});
+
+test("two processes on one database: of writes with one entity-tag, sent to both, one is applied and the rest are 412", async () => {
+  const services = [await place.start(), await place.start()] as const;
+  const token = place.adminToken;
+  const created = await services[0].send(token, "POST", "/customers", { body: change });
+  const path = `/customers/${created.json.id}`;
+  let etag = created.etag;
+  for (let round = 0; round < 5; round += 1) {
+    const headers = { "if-match": etag };
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        (services[n % 2] ?? services[0]).send(token, "PUT", path, {
+          body: { name: `r${round} n${n}`, email: "x@example.com" },
+          headers,
+        }),
+      ),
+    );
+    const applied = replies.filter((reply) => reply.status === 204);
+    expect(replies.map((reply) => reply.status).sort()).toEqual([204, ...Array(19).fill(412)]);
+    etag = applied[0]?.etag ?? "";
+    expect(new Set(replies.map((reply) => reply.etag))).toEqual(new Set([etag]));
+    for (const service of services) expect((await service.send(token, "GET", path)).etag).toBe(etag);
+  }
 });
 
 describe("a database file that goes bad while the service runs", () => {
