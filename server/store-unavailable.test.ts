@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
 import { connect, openDatabase } from "./storage/sqlite-database.ts";
@@ -227,6 +227,42 @@ describe("a database file that goes bad while the service runs", () => {
         expect((await service.send(token, "GET", `/customers/${id}`)).json.id).toBe(id);
       }
       expect(await service.end()).toBe(0);
+    },
+  );
+});
+
+describe("a database file that is moved, removed or replaced while the service runs", () => {
+  const away = () => `${place.path}/away.db`;
+  test.each([
+    ["moved", () => renameSync(place.database, away())],
+    [
+      "replaced",
+      () => {
+        renameSync(place.database, away());
+        copyFileSync(away(), place.database);
+      },
+    ],
+  ])(
+    "%s: no write is acknowledged that the next start would not have; put back, it is over",
+    async (_, disturb) => {
+      const service = await place.start();
+      const token = place.adminToken;
+      const created = await service.send(token, "POST", "/customers", { body: change });
+      const path = `/customers/${created.json.id}`;
+      const headers = { "if-match": created.etag };
+      disturb();
+      expectUnavailable(await service.send(token, "PUT", path, { body: change, headers }));
+      expectUnavailable(await service.send(token, "POST", "/customers", { body: change }));
+      expectUnavailable(await service.send(null, "GET", "/readyz"));
+      expect((await service.send(token, "GET", path)).etag).toBe(created.etag);
+      await service.stderr.line((line) => line.includes("is not the file that was opened"));
+
+      renameSync(away(), place.database);
+      expect((await service.send(null, "GET", "/readyz")).status).toBe(200);
+      expect((await service.send(token, "PUT", path, { body: change, headers })).status).toBe(204);
+      expect(await service.end()).toBe(0);
+      const later = await place.start();
+      expect((await later.send(token, "GET", path)).etag).not.toBe(created.etag);
     },
   );
 });
