@@ -140,6 +140,7 @@ function reason(error: SQLiteError): string {
     return "it is damaged. Restore a backup with `restore FILE --force`.";
   if (code.startsWith("SQLITE_BUSY")) return "another process holds its lock.";
   if (code.startsWith("SQLITE_FULL")) return "the disk is full.";
+  if (code.startsWith("SQLITE_IOERR")) return `the disk is full or fails (${code}).`;
   if (code.startsWith("SQLITE_READONLY")) return "it or its directory may not be written.";
   return `${error.message} (${code}).`;
 }
