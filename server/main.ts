@@ -115,7 +115,13 @@ program
     const result = readPolicyFile(file);
     if (!result.ok) throw new CommandRefused([`${file}: refused`, ...result.faults].join("\n  "));
     const { roles, enforcement } = result.policy;
-    console.log(`${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode})`);
+    const end =
+      enforcement.mode === "observe" ? new Date(enforcement.untilMs).toISOString().slice(0, 10) : null;
+    const until =
+      end === null ? "" : ` until ${end}${Date.parse(end) <= Date.now() ? ", which is over" : ""}`;
+    console.log(
+      `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until})`,
+    );
   });
 
 async function serve(flags: Flags): Promise<void> {

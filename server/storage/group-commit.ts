@@ -1,6 +1,6 @@
 import { type Database, SQLiteError, type Statement } from "bun:sqlite";
 import { StoreUnavailable } from "./customer-store.ts";
-import { asStoreError, forgetPages } from "./sqlite-database.ts";
+import { asStoreError, forgetPages, placeGuard } from "./sqlite-database.ts";
 
 /** Statements of one write, on the writer's connection. It may run more than once; only its last run counts. */
 type Job<T> = () => T;
@@ -29,6 +29,7 @@ export class GroupCommit {
   readonly #beforeAnswers: () => void;
   readonly #begin: Statement;
   readonly #commit: Statement;
+  readonly #requirePlace: () => void;
   #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
 
@@ -39,6 +40,7 @@ export class GroupCommit {
     this.#beforeAnswers = beforeAnswers;
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
+    this.#requirePlace = placeGuard(db);
   }
 
   /** @returns the job's value once it is durable; fails with StoreUnavailable, or with the job's own error */
@@ -86,6 +88,7 @@ export class GroupCommit {
       try {
         // One that could not be rolled back when its time came (a failing disk) would refuse every later one.
         if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+        this.#requirePlace();
         this.#begin.run();
         return null;
       } catch (error) {

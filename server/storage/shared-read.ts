@@ -1,6 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import { StoreUnavailable } from "./customer-store.ts";
-import { asStoreError, forgetPages } from "./sqlite-database.ts";
+import { asStoreError, forgetPages, placeGuard } from "./sqlite-database.ts";
 
 const BUSY_READS_PER_MS = 8;
 /** Over how long the reads are counted. */
@@ -15,6 +15,8 @@ export class SharedRead {
   readonly #begin: Statement | null;
   readonly #commit: Statement | null;
   readonly #dataVersion: Statement<{ data_version: number }, []> | null;
+  /** Fails with StoreUnavailable while the file is not the one that was opened. */
+  readonly requirePlace: () => void;
   readonly #db: Database;
   #open = false;
   #reads = 0;
@@ -26,6 +28,7 @@ export class SharedRead {
   /** @param isShared false for a database in memory: its one connection writes too, and has no locks to spare */
   constructor(db: Database, isShared: boolean) {
     this.#db = db;
+    this.requirePlace = placeGuard(db);
     this.#begin = isShared ? db.prepare("BEGIN") : null;
     this.#commit = isShared ? db.prepare("COMMIT") : null;
     this.#dataVersion = isShared ? db.prepare("PRAGMA data_version") : null;
