@@ -2,13 +2,8 @@ import { heapStats } from "bun:jsc";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isProblemCode, PROBLEMS } from "./domain/problem.ts";
-import {
-  anyDamage,
-  anyTraffic,
-  type Traffic,
-  trafficBytes,
-  UNKNOWN_METHODS,
-} from "./testing/arbitrary-traffic.ts";
+import { anyDamage } from "./testing/arbitrary-damage.ts";
+import { anyTraffic, type Traffic, trafficBytes, UNKNOWN_METHODS } from "./testing/arbitrary-traffic.ts";
 import { RawConnection, rawRequest } from "./testing/raw-connection.ts";
 import type { RawReply } from "./testing/raw-exchange.ts";
 import { TestService } from "./testing/test-service.ts";
