@@ -17,7 +17,7 @@ const directory = mkdtempSync(join(tmpdir(), "customers-"));
 const file = join(directory, "contention.db");
 openDatabase(file).close();
 const writer = new WatchedDatabase(file, { readwrite: true, strict: true });
-const service = new TestService({ connections: new SqliteConnections(connect(file), writer) });
+const service = new TestService({ connections: SqliteConnections.over(connect(file), writer) });
 const connections: RawConnection[] = [];
 let authorization = "";
 

@@ -74,7 +74,7 @@ export type Call = {
 };
 
 export type Read =
-  | ({ readonly kind: "customer" } & StoredCustomer)
+  | { readonly kind: "customer"; readonly customer: StoredCustomer }
   | { readonly kind: "not-modified"; readonly rowVersion: RowVersion };
 
 export type Listed = {
@@ -112,9 +112,7 @@ const searchBody = new BodySchema(SEARCH_BODY);
 export function read(store: CustomerStore, call: Call, id: string): MaybePromise<Result<Read>> {
   const permitted = requireOperation(call, "get");
   if (!permitted.ok) return permitted;
-  const query = readQuery(call.search, ["fields"]);
-  if (!query.ok) return query;
-  const projection = requireProjection(call, query.value.getAll("fields"));
+  const projection = projectionOfQuery(call);
   if (!projection.ok) return projection;
   const storedId = parseCustomerId(id);
   if (storedId === null) return customerNotFound();
@@ -122,7 +120,7 @@ export function read(store: CustomerStore, call: Call, id: string): MaybePromise
     if (customer === null) return customerNotFound();
     return matchesIfNoneMatch(call.headers.get("if-none-match"), customer.rowVersion)
       ? ok({ kind: "not-modified", rowVersion: customer.rowVersion })
-      : ok({ kind: "customer", ...customer });
+      : ok({ kind: "customer", customer });
   });
 }
 
@@ -285,9 +283,7 @@ async function write<Change>(
   if (!permitted.ok) return permitted;
   const ifMatch = requireIfMatch(call, method);
   if (!ifMatch.ok) return ifMatch;
-  const query = readQuery(call.search, ["fields"]);
-  if (!query.ok) return query;
-  const projection = requireProjection(call, query.value.getAll("fields"));
+  const projection = projectionOfQuery(call);
   if (!projection.ok) return projection;
   const storedId = parseCustomerId(id);
   if (storedId === null) return customerNotFound();
@@ -339,6 +335,28 @@ function requireProjection(call: Call, lists: readonly string[]): Result<Project
   const projection = parseFields(lists, call.rights.read);
   if (!projection.ok) return projection;
   return flatMap(requireReadable(call, projection.value), () => projection);
+}
+
+/** The most query strings whose projections are kept for one set of rights. */
+const KEPT_PROJECTIONS_MAX = 1_000;
+/** Clients send the same few query strings again and again. Rights are replaced with the policy, and these with them. */
+const keptProjections = new WeakMap<Rights, Map<string, Result<Projection>>>();
+
+/** Checks 5 and 6 for a query that may hold `fields` and nothing else. */
+function projectionOfQuery(call: Call): Result<Projection> {
+  let kept = keptProjections.get(call.rights);
+  if (kept === undefined) {
+    kept = new Map();
+    keptProjections.set(call.rights, kept);
+  }
+  const known = kept.get(call.search);
+  if (known !== undefined) return known;
+  const projection = flatMap(readQuery(call.search, ["fields"]), (query) =>
+    requireProjection(call, query.getAll("fields")),
+  );
+  if (kept.size >= KEPT_PROJECTIONS_MAX) kept.clear();
+  if (projection.ok) kept.set(call.search, projection);
+  return projection;
 }
 
 function requireReadable(call: Call, fields: readonly FieldName[]): Result<null> {

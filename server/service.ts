@@ -1,7 +1,5 @@
-import { readFileSync } from "node:fs";
 import { createApp } from "./app.ts";
 import type { Config } from "./config.ts";
-import type { Policy } from "./domain/policy.ts";
 import { type FirstStart, firstStart } from "./first-start.ts";
 import { Cors } from "./http/cors.ts";
 import { Metrics } from "./http/metrics.ts";
@@ -35,10 +33,15 @@ export type RunningService = {
  * @throws StartRefused, DatabaseRefused
  */
 export async function startService(config: Config, hasSamples: boolean): Promise<RunningService> {
-  let policy = readPolicyOrRefuse(config.policyFile);
-  const tls = readTls(config);
-  const { logger, flush } = openLog(config.logLevel, config.logFormat);
-  const connections = SqliteConnections.open(config.databasePath);
+  // Before anything is made: a start that is refused leaves nothing behind.
+  refuseTakenPort(config);
+  let { policy } = config;
+  const { tls } = config;
+  const log = openLog(config.logLevel, config.logFormat);
+  const { logger } = log;
+  const connections = SqliteConnections.openThreaded(config.databasePath, (reason) =>
+    logger.error({ reason }, "the writer's thread died; the next write starts another"),
+  );
   const store = new SqliteCustomerStore(connections);
   const tokens = new TokenStore(connections);
   const now = Date.now;
@@ -51,16 +54,14 @@ export async function startService(config: Config, hasSamples: boolean): Promise
     arePublic: config.metricsArePublic,
     cors: new Cors(config.corsOrigins),
     publicUrl: config.publicUrl,
-    log: logger,
+    log,
     now,
   });
   try {
     app.listen({ hostname: config.host, port: config.port, ...(tls === null ? {} : { tls }) });
   } catch (error) {
     await store.close();
-    throw new StartRefused(
-      `${config.host}:${config.port} can't be listened on: ${(error as Error).message}. Set PORT to another one, or to 0 for a free one.`,
-    );
+    throw cantListen(config, error);
   }
   const url = `${tls === null ? "http" : "https"}://${hostInUrl(config.host)}:${app.server?.port}`;
   logger.info({ url, database: config.databasePath, policy: config.policyFile ?? "built-in" }, "listening");
@@ -84,27 +85,23 @@ export async function startService(config: Config, hasSamples: boolean): Promise
       }
       await store.close();
       logger.info("stopped");
-      flush();
+      await log.close();
     },
   };
 }
 
-function readPolicyOrRefuse(file: string | null): Policy {
-  const result = readPolicyFile(file);
-  if (result.ok) return result.policy;
-  throw new StartRefused([`The policy file ${file} is refused:`, ...result.faults].join("\n  "));
+function refuseTakenPort(config: Config): void {
+  try {
+    Bun.listen({ hostname: config.host, port: config.port, socket: { data: () => {} } }).stop(true);
+  } catch (error) {
+    throw cantListen(config, error);
+  }
 }
 
-function readTls({ tls }: Config): { cert: string; key: string } | null {
-  if (tls === null) return null;
-  const read = (file: string): string => {
-    try {
-      return readFileSync(file, "utf8");
-    } catch (error) {
-      throw new StartRefused(`${file} can't be read: ${(error as Error).message}.`);
-    }
-  };
-  return { cert: read(tls.certFile), key: read(tls.keyFile) };
+function cantListen({ host, port }: Config, error: unknown): StartRefused {
+  return new StartRefused(
+    `${host}:${port} can't be listened on: ${(error as Error).message}. Set PORT to another one, or to 0 for a free one; HOST to an address of this machine.`,
+  );
 }
 
 function hostInUrl(host: string): string {

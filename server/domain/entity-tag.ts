@@ -15,7 +15,7 @@ export function drawRowVersion(): RowVersion {
 
 /** @returns the strong entity-tag, quotes included: 18 characters. */
 export function formatEntityTag(version: RowVersion): string {
-  return `"${Buffer.from(version.buffer, version.byteOffset, version.byteLength).toString("base64url")}"`;
+  return `"${version.toBase64({ alphabet: "base64url", omitPadding: true })}"`;
 }
 
 // 16 base64url characters are exactly 12 bytes with no spare bits, so text and bytes map one to one:

@@ -1,5 +1,5 @@
-import type { Logger } from "pino";
 import { type Problem, type Result, refuse } from "../domain/problem.ts";
+import type { Log } from "../log.ts";
 import { type MaybePromise, StoreUnavailable } from "../storage/customer-store.ts";
 import type { Cors } from "./cors.ts";
 import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
@@ -11,14 +11,15 @@ export type Handler = (exchange: Exchange) => MaybePromise<Result<Answer>>;
 export type BoundaryParts = {
   readonly metrics: Metrics;
   readonly cors: Cors;
-  readonly log: Logger;
+  readonly log: Log;
   /** The base of absolute addresses, without a slash at its end; "" for paths. */
   readonly publicUrl: string;
   /** ms since 1970. */
   readonly now: () => number;
 };
 
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+/** Nothing with a token in it: request ids are logged. */
+const REQUEST_ID = /^(?!.*cst_[A-Za-z0-9]{40})[A-Za-z0-9._-]{1,64}$/;
 const RETRY_AFTER_SECONDS = "1";
 
 /**
@@ -73,16 +74,20 @@ export class Boundary {
   #failed(exchange: Exchange, error: unknown): Answer {
     const { requestId } = exchange;
     if (error instanceof StoreUnavailable) {
-      this.#parts.log.error({ requestId, cause: error.message }, "store unavailable");
+      this.#parts.log.logger.error({ requestId, cause: error.message }, "store unavailable");
       const headers = { "retry-after": RETRY_AFTER_SECONDS };
       return this.#problem(
         exchange,
-        refuse("store-unavailable", "The database can't answer now; no change was made. Try again.", {
-          headers,
-        }).problem,
+        refuse(
+          "store-unavailable",
+          "The database can't answer now. Try again; after a write read the customer first, since it was not acknowledged.",
+          {
+            headers,
+          },
+        ).problem,
       );
     }
-    this.#parts.log.error({ requestId, err: error }, "internal error");
+    this.#parts.log.logger.error({ requestId, err: error }, "internal error");
     return this.#problem(
       exchange,
       refuse("internal-error", "The service failed. Report the request id.").problem,
@@ -97,19 +102,16 @@ export class Boundary {
     this.#parts.cors.decorate(request, headers);
     const durationMs = performance.now() - exchange.startedAt;
     this.#parts.metrics.record(exchange, answer, durationMs / 1000);
-    this.#parts.log.info(
-      {
-        method: request.method,
-        route,
-        status,
-        durationMs: Math.round(durationMs * 1000) / 1000,
-        requestId,
-        ...(caller === null ? {} : { client: caller.client, tenant: caller.tenant }),
-        ...(problem === undefined ? {} : { code: problem }),
-        ...(answer.allowedWithoutIfMatch === true ? { allowedWithoutIfMatch: true } : {}),
-      },
-      "request",
-    );
+    this.#parts.log.access({
+      method: request.method,
+      route,
+      status,
+      durationMs,
+      requestId,
+      caller,
+      code: problem,
+      isAllowedWithoutIfMatch: answer.allowedWithoutIfMatch === true,
+    });
     return new Response(body, { status, headers });
   }
 }
@@ -120,6 +122,7 @@ const HOST_REFUSED = refuse(
 );
 
 /** With an unusable Host header the address of the request is a bare path, and what was routed is unsure. */
-function hasUsableHost(request: Request): boolean {
-  return /^https?:\/\/[^/]/.test(request.url);
+function hasUsableHost({ url }: Request): boolean {
+  const at = url.indexOf("://");
+  return (at === 4 || at === 5) && url[at + 3] !== "/";
 }

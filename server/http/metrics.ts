@@ -10,6 +10,7 @@ export const CLIENT_VERSIONS_MAX = 20;
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 type Labels = Record<string, string>;
+type RequestSeries = { readonly requests: Counter.Internal; readonly duration: Histogram.Internal<string> };
 
 /**
  * What is counted (Prometheus text format). One event moves one series, and there is never a total beside its
@@ -25,6 +26,7 @@ export class Metrics {
   readonly #missingAllowed: Counter;
   readonly #requests: Counter;
   readonly #duration: Histogram;
+  readonly #series = new Map<string, RequestSeries>();
 
   /** @param hasCallerLabels false where anyone may read the metrics: then no client or tenant is named in them */
   constructor(hasCallerLabels: boolean) {
@@ -63,9 +65,9 @@ export class Metrics {
   record(exchange: Exchange, answer: Answer, seconds: number): void {
     const { request, route, caller } = exchange;
     const method = METHODS.has(request.method) ? request.method : "other";
-    const labels = { method, route, status: String(answer.status) };
-    this.#requests.inc(labels);
-    this.#duration.observe(labels, seconds);
+    const series = this.#seriesOf(method, route, answer.status);
+    series.requests.inc();
+    series.duration.observe(seconds);
     const isWrite = route === CUSTOMER_ROUTE && (WRITE_METHODS as readonly string[]).includes(method);
     if (!isWrite || caller === null) return;
     const userAgent = request.headers.get("user-agent");
@@ -83,6 +85,18 @@ export class Metrics {
 
   get contentType(): string {
     return this.#registry.contentType;
+  }
+
+  /** Labels are looked up once for each series: most of the cost of counting is there. */
+  #seriesOf(method: string, route: RouteTemplate, status: number): RequestSeries {
+    const key = `${method} ${status} ${route}`;
+    let series = this.#series.get(key);
+    if (series === undefined) {
+      const labels = { method, route, status: String(status) };
+      series = { requests: this.#requests.labels(labels), duration: this.#duration.labels(labels) };
+      this.#series.set(key, series);
+    }
+    return series;
   }
 
   #writeCounter(name: string, help: string): Counter {

@@ -1,4 +1,4 @@
-import { formatEntityTag } from "../domain/entity-tag.ts";
+import { formatEntityTag, type RowVersion } from "../domain/entity-tag.ts";
 import type { Created, Listed, Read, Written } from "../operations.ts";
 import type { Answer } from "./exchange.ts";
 
@@ -10,11 +10,17 @@ const CUSTOMER_HEADERS = {
   vary: "Authorization",
 } as const;
 
+function customerHeaders(rowVersion: RowVersion): Record<string, string> {
+  return { ...CUSTOMER_HEADERS, etag: formatEntityTag(rowVersion) };
+}
+
 /** A customer as it was read, or 304. */
 export function readAnswer(outcome: Read): Answer {
-  const headers = { ...CUSTOMER_HEADERS, etag: formatEntityTag(outcome.rowVersion) };
-  if (outcome.kind === "not-modified") return { status: 304, headers, body: null };
-  return jsonAnswer(200, headers, outcome.fields);
+  if (outcome.kind === "not-modified") {
+    return { status: 304, headers: customerHeaders(outcome.rowVersion), body: null };
+  }
+  const { rowVersion, fields } = outcome.customer;
+  return jsonAnswer(200, customerHeaders(rowVersion), fields);
 }
 
 /** @param nextUrl makes the address of the next page from its cursor; null where a page has no address (search) */
@@ -30,8 +36,7 @@ export function pageAnswer({ items, next }: Listed, nextUrl: ((cursor: string) =
 
 export function createdAnswer({ id, rowVersion, fields, isReplayed }: Created, publicUrl: string): Answer {
   const headers = {
-    ...CUSTOMER_HEADERS,
-    etag: formatEntityTag(rowVersion),
+    ...customerHeaders(rowVersion),
     location: `${publicUrl}/customers/${id}`,
     ...(isReplayed ? { "idempotency-replayed": "true" } : {}),
   };
@@ -40,8 +45,7 @@ export function createdAnswer({ id, rowVersion, fields, isReplayed }: Created, p
 
 export function writtenAnswer({ rowVersion, fields, allowedUntilMs }: Written, publicUrl: string): Answer {
   const headers = {
-    ...CUSTOMER_HEADERS,
-    ...(rowVersion === null ? {} : { etag: formatEntityTag(rowVersion) }),
+    ...(rowVersion === null ? CUSTOMER_HEADERS : customerHeaders(rowVersion)),
     ...(allowedUntilMs === null ? {} : allowanceHeaders(allowedUntilMs, publicUrl)),
   };
   const allowedWithoutIfMatch = allowedUntilMs !== null;
@@ -59,5 +63,6 @@ function allowanceHeaders(untilMs: number, publicUrl: string): Record<string, st
 }
 
 function jsonAnswer(status: number, headers: Record<string, string>, body: unknown): Answer {
-  return { status, headers: { ...headers, "content-type": JSON_TYPE }, body: JSON.stringify(body) };
+  headers["content-type"] = JSON_TYPE;
+  return { status, headers, body: JSON.stringify(body) };
 }

@@ -9,14 +9,28 @@ import { asStoreError } from "./sqlite-database.ts";
 export class SharedRead {
   readonly #begin: Statement | null;
   readonly #commit: Statement | null;
+  readonly #dataVersion: Statement<{ data_version: number }, []> | null;
   readonly #db: Database;
   #open = false;
+  #seenVersion = 0;
+  #epoch = 0;
 
   /** @param isShared false for a database in memory: its one connection writes too, and has no locks to spare */
   constructor(db: Database, isShared: boolean) {
     this.#db = db;
     this.#begin = isShared ? db.prepare("BEGIN") : null;
     this.#commit = isShared ? db.prepare("COMMIT") : null;
+    this.#dataVersion = isShared ? db.prepare("PRAGMA data_version") : null;
+  }
+
+  /**
+   * Inside {@link run}: a number that is another one whenever anything was committed since, by this process or any
+   * other. What was read under the same epoch still holds.
+   */
+  get epoch(): number {
+    // One connection does not see its own writes as changes: what it read may never be kept.
+    if (this.#dataVersion === null) this.#epoch += 1;
+    return this.#epoch;
   }
 
   run<T>(read: () => T): T {
@@ -25,6 +39,9 @@ export class SharedRead {
         this.#begin.run();
         this.#open = true;
         setImmediate(() => this.end());
+        const version = this.#dataVersion?.get()?.data_version ?? 0;
+        if (version !== this.#seenVersion) this.#epoch += 1;
+        this.#seenVersion = version;
       }
       return read();
     } catch (error) {
@@ -49,5 +66,6 @@ export class SharedRead {
     this.end();
     this.#begin?.finalize();
     this.#commit?.finalize();
+    this.#dataVersion?.finalize();
   }
 }

@@ -3,6 +3,8 @@ import { GROUP_COMMIT_LIMITS, GroupCommit, type GroupCommitLimits } from "./grou
 import { SharedRead } from "./shared-read.ts";
 import { connect, MEMORY, openDatabase } from "./sqlite-database.ts";
 import { StatementCache } from "./statement-cache.ts";
+import { LocalWriter, type Writer } from "./writer.ts";
+import { WriterThread } from "./writer-thread.ts";
 
 /**
  * The two connections of a running service: one reads, one writes, so that reads see the last commit while a
@@ -10,26 +12,54 @@ import { StatementCache } from "./statement-cache.ts";
  */
 export class SqliteConnections {
   readonly reader: StatementCache;
-  readonly writer: StatementCache;
   readonly read: SharedRead;
-  readonly write: GroupCommit;
-  readonly #databases: ReadonlySet<Database>;
+  readonly write: Writer;
+  readonly #databases: readonly Database[];
 
-  /** Takes opened databases, so that a test can watch what reaches them. */
-  constructor(reader: Database, writer: Database, limits: GroupCommitLimits = GROUP_COMMIT_LIMITS) {
-    this.#databases = new Set([reader, writer]);
-    this.reader = new StatementCache(reader);
-    this.writer = new StatementCache(writer);
-    // A locked file is waited for without stopping the event loop (GroupCommit), so not inside SQLite.
-    writer.run("PRAGMA busy_timeout = 0");
-    this.read = new SharedRead(reader, reader !== writer);
-    this.write = new GroupCommit(writer, () => this.read.end(), limits);
+  private constructor(
+    databases: readonly Database[],
+    reader: StatementCache,
+    read: SharedRead,
+    write: Writer,
+  ) {
+    this.#databases = databases;
+    this.reader = reader;
+    this.read = read;
+    this.write = write;
   }
 
-  /** @throws DatabaseRefused as openDatabase does */
+  /** On opened databases, which may be one and the same, so that a test can watch what reaches them. */
+  static over(
+    reader: Database,
+    writer: Database,
+    limits: GroupCommitLimits = GROUP_COMMIT_LIMITS,
+  ): SqliteConnections {
+    // A locked file is waited for without stopping the event loop (GroupCommit), so not inside SQLite.
+    writer.run("PRAGMA busy_timeout = 0");
+    const read = new SharedRead(reader, reader !== writer);
+    const groupCommit = new GroupCommit(writer, () => read.end(), limits);
+    const write = new LocalWriter(new StatementCache(writer), groupCommit);
+    return new SqliteConnections([...new Set([reader, writer])], new StatementCache(reader), read, write);
+  }
+
+  /** Reads and writes in this thread. @throws DatabaseRefused as openDatabase does */
   static open(path: string): SqliteConnections {
     const writer = openDatabase(path);
-    return new SqliteConnections(path === MEMORY ? writer : connect(path), writer);
+    return SqliteConnections.over(path === MEMORY ? writer : connect(path), writer);
+  }
+
+  /**
+   * Writes in a thread of their own; but for a database in memory, which no other thread can open.
+   *
+   * @param onWriterDeath told when that thread died; the next write starts another
+   * @throws DatabaseRefused as openDatabase does
+   */
+  static openThreaded(path: string, onWriterDeath: (reason: string) => void): SqliteConnections {
+    if (path === MEMORY) return SqliteConnections.open(path);
+    const reader = openDatabase(path);
+    const read = new SharedRead(reader, true);
+    const write = new WriterThread(path, GROUP_COMMIT_LIMITS, () => read.end(), onWriterDeath);
+    return new SqliteConnections([reader], new StatementCache(reader), read, write);
   }
 
   /** Finishes the writes that were taken, then closes both; -wal and -shm go with the last process. */
@@ -37,7 +67,6 @@ export class SqliteConnections {
     await this.write.close();
     this.read.close();
     this.reader.close();
-    this.writer.close();
     for (const database of this.#databases) database.close();
   }
 }

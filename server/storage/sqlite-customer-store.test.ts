@@ -16,6 +16,11 @@ customerStoreContract(
   () => new SqliteCustomerStore(SqliteConnections.open(join(directory, "customers.db"))),
 );
 
+customerStoreContract(
+  "SQLite with the writer in a thread of its own",
+  () => new SqliteCustomerStore(SqliteConnections.openThreaded(join(directory, "threaded.db"), () => {})),
+);
+
 test("a closed store leaves one file behind, and its customers and cursor key are there when it is opened again", async () => {
   const inner = mkdtempSync(join(directory, "again-"));
   const path = join(inner, "customers.db");

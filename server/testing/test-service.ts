@@ -1,12 +1,13 @@
-import pino from "pino";
 import { createApp } from "../app.ts";
 import { Cors } from "../http/cors.ts";
 import { Metrics } from "../http/metrics.ts";
+import { createLog } from "../log.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../policy-file.ts";
 import { SqliteConnections } from "../storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "../storage/sqlite-customer-store.ts";
 import { MEMORY } from "../storage/sqlite-database.ts";
-import { type Caller, TokenStore } from "../storage/token-store.ts";
+import type { Caller } from "../storage/token-rows.ts";
+import { TokenStore } from "../storage/token-store.ts";
 
 export type TestServiceOptions = {
   readonly policy?: string;
@@ -49,10 +50,7 @@ export class TestService {
     this.store = new SqliteCustomerStore(connections);
     this.tokens = new TokenStore(connections);
     const arePublic = options.metricsArePublic ?? false;
-    const log = pino(
-      { base: null },
-      { write: (line: string) => void this.logLines.push(JSON.parse(line) as Record<string, unknown>) },
-    );
+    const log = createLog("info", (line) => this.logLines.push(JSON.parse(line) as Record<string, unknown>));
     this.#app = createApp({
       store: this.store,
       tokens: this.tokens,

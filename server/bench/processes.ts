@@ -1,0 +1,79 @@
+import { readFileSync } from "node:fs";
+import type { LoadOptions, LoadResult } from "./load.ts";
+
+export type Target = {
+  readonly name: string;
+  readonly url: string;
+  readonly token: string | null;
+  readonly idsFile: string;
+  readonly pid: number;
+  readonly stop: () => Promise<void>;
+};
+
+/** Starts a server that prints `{"url":…}` as its first line. Its stderr is thrown away, as a log collector would take it. */
+export async function startServer(
+  name: string,
+  command: readonly string[],
+  options: { idsFile: string; cwd: string; token?: string; environment?: Record<string, string> },
+): Promise<Target> {
+  const child = Bun.spawn([...command], {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.environment },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const reader = child.stdout.getReader();
+  const { value } = await reader.read();
+  reader.releaseLock();
+  if (value === undefined) throw new Error(`${name} did not start: ${command.join(" ")}`);
+  const { url } = JSON.parse(new TextDecoder().decode(value).split("\n")[0] ?? "") as { url: string };
+  const stop = async (): Promise<void> => {
+    child.kill("SIGTERM");
+    await child.exited;
+  };
+  return { name, url, token: options.token ?? null, idsFile: options.idsFile, pid: child.pid, stop };
+}
+
+export type WrkResult = { readonly requestsPerSecond: number; readonly errors: number };
+
+/** GETs of random customers by wrk, one thread: it takes no more than the other core. */
+export async function wrk(target: Target, connections: number, seconds: number): Promise<WrkResult> {
+  const child = Bun.spawn(
+    [
+      "wrk",
+      "-t1",
+      `-c${connections}`,
+      `-d${seconds}`,
+      "-s",
+      `${import.meta.dir}/random-reads.lua`,
+      target.url,
+    ],
+    {
+      env: { ...process.env, BENCH_IDS: target.idsFile, BENCH_TOKEN: target.token ?? "" },
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
+  const text = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error("wrk failed");
+  const errors = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? "0");
+  return { requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1] ?? "0"), errors };
+}
+
+export async function load(
+  target: Target,
+  options: Omit<LoadOptions, "url" | "token" | "idsFile">,
+): Promise<LoadResult> {
+  const { url, token, idsFile } = target;
+  const child = Bun.spawn(
+    [process.execPath, `${import.meta.dir}/load.ts`, JSON.stringify({ url, token, idsFile, ...options })],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  const text = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error("the load generator failed");
+  return JSON.parse(text) as LoadResult;
+}
+
+/** @returns resident memory in MiB */
+export function residentMiB(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? "0") / 1024;
+}
