@@ -130,6 +130,8 @@ test("for a day a key of a client of a tenant makes one customer, however often 
       posts.forEach((post, index) => {
         const reply = replies[index];
         if (reply === null || reply === undefined) return;
+        // A key that no longer lives is as good as new.
+        expect(isLive(post)).toBe(kept.get(owner(post)) === before.get(owner(post)));
         const { id, tag, body } = kept.get(owner(post)) ?? { id: "none", tag: "none", body: "none" };
         if (post.body !== body) {
           expect([reply.status, reply.json.code]).toEqual([422, "idempotency-key-reused"]);
