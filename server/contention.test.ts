@@ -24,7 +24,6 @@ let authorization = "";
 beforeAll(async () => {
   writer.run("PRAGMA synchronous = FULL");
   authorization = `Authorization: Bearer ${await service.token()}`;
-  for (let made = 0; made < WRITERS; made += 1) connections.push(await RawConnection.open(service.port));
 });
 afterAll(async () => {
   for (const connection of connections) connection.close();
@@ -48,8 +47,16 @@ function writeBy(method: Method, path: string, etag: string, writerNumber: numbe
   );
 }
 
+/** A connection for each writer. The service closes idle ones after a while. */
+async function connectAll(): Promise<void> {
+  for (let index = 0; index < WRITERS; index += 1) {
+    if (connections[index]?.isClosed ?? true) connections[index] = await RawConnection.open(service.port);
+  }
+}
+
 /** All requests at once, a connection each. They are in the kernel before the service's turn comes. */
 async function race(requests: readonly RawRequest[]): Promise<RawReply[]> {
+  await connectAll();
   const replies = await Promise.all(requests.map((request, index) => connections[index]?.send(request)));
   return replies.map((reply) => {
     if (reply === null || reply === undefined) throw new Error("a connection was closed without an answer");
@@ -101,6 +108,7 @@ describe(`of ${WRITERS} concurrent writes with one entity-tag exactly one is app
 
 test("a loser's entity-tag is good for its next write, so every writer gets through in the end", async () => {
   const { path, etag } = await service.customer();
+  await connectAll();
   const writers = connections.slice(0, 10);
   let refusals = 0;
   await Promise.all(

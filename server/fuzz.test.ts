@@ -30,20 +30,15 @@ console.log(`fuzz: SEED=${seed}`);
 const SECRET = "kept-from-acme@example.com";
 const service = new TestService();
 let token = "";
-let probe: RawConnection;
 let foreign = { path: "", etag: "" };
 /** The customer that requests are about; a new one for each batch, since they delete it. */
 let customer = { id: "", etag: "" };
 
 beforeAll(async () => {
   token = await service.token();
-  probe = await RawConnection.open(service.port);
   foreign = await service.customer({ name: "Kept", email: SECRET }, { tenant: "globex" });
 });
-afterAll(async () => {
-  probe.close();
-  await service.stop();
-});
+afterAll(() => service.stop());
 
 const fill = (text: string): string =>
   text.replaceAll("{id}", customer.id).replaceAll("{tag}", customer.etag).replaceAll("{token}", token);
@@ -182,12 +177,13 @@ test(`${DAMAGED} damaged requests crash nothing, and what is answered is bare or
         ?.send({ bytes, isHead: /^HEAD/.test(Buffer.from(bytes).toString("latin1")) })
         .then((reply) => ({ reply, bytes }));
     });
-    // The service takes what came in before these.
+    // The service takes what came in before these. A connection of their own: idle ones are closed after a while.
+    const probe = await RawConnection.open(service.port);
     for (let turn = 0; turn < 3; turn += 1) {
       const alive = await probe.send(rawRequest("GET", "/healthz", []));
       if (alive?.status !== 200) failures.push("the service no longer answers");
     }
-    for (const connection of connections) connection.close();
+    for (const connection of [probe, ...connections]) connection.close();
     for (const settled of replies) {
       const { reply = null, bytes = new Uint8Array() } = (await settled) ?? {};
       if (reply === null) continue;
