@@ -11,15 +11,18 @@ const HOUR_MS = 3_600_000;
 const LIFE_MS = 24 * HOUR_MS;
 
 const directory = mkdtempSync(join(tmpdir(), "customers-"));
+/** The thread of the writes, as in production, must live through it all. */
+const deaths: string[] = [];
 let nowMs = Date.UTC(2027, 0, 1);
 const open = (): TestService =>
   new TestService({
-    connections: SqliteConnections.open(join(directory, "keys.db")),
+    connections: SqliteConnections.openThreaded(join(directory, "keys.db"), (reason) => deaths.push(reason)),
     now: () => nowMs,
   });
 let service = open();
 afterAll(async () => {
   await service.stop();
+  expect(deaths).toEqual([]);
   rmSync(directory, { recursive: true });
 });
 
