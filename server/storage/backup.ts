@@ -186,23 +186,21 @@ function inUse(database: string): DatabaseRefused {
 function isOpenInAnyProcess(file: string): boolean {
   if (!existsSync("/proc/self/fd")) return false;
   const { dev, ino } = statSync(file);
-  const isTheFile = (fd: string): boolean => {
-    // A file is closed while its process is looked at.
-    const found = statSync(fd, { throwIfNoEntry: false });
-    return found?.dev === dev && found.ino === ino;
-  };
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .flatMap((pid) => openFilesOf(pid))
-    .some(isTheFile);
+    .flatMap(
+      (pid) => unlessGone(() => readdirSync(`/proc/${pid}/fd`).map((fd) => `/proc/${pid}/fd/${fd}`)) ?? [],
+    )
+    .map((fd) => unlessGone(() => statSync(fd)))
+    .some((opened) => opened?.dev === dev && opened.ino === ino);
 }
 
-function openFilesOf(pid: string): string[] {
+/** What /proc says, or null of a process or an open file that has just gone or is not ours to see. */
+function unlessGone<T>(look: () => T): T | null {
   try {
-    return readdirSync(`/proc/${pid}/fd`).map((fd) => `/proc/${pid}/fd/${fd}`);
+    return look();
   } catch {
-    // Another user's process, or one that has just ended.
-    return [];
+    return null;
   }
 }
 

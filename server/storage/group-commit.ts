@@ -1,6 +1,6 @@
 import { type Database, SQLiteError, type Statement } from "bun:sqlite";
 import { StoreUnavailable } from "./customer-store.ts";
-import { asStoreError } from "./sqlite-database.ts";
+import { asStoreError, forgetPages } from "./sqlite-database.ts";
 
 /** Statements of one write, on the writer's connection. It may run more than once; only its last run counts. */
 type Job<T> = () => T;
@@ -66,11 +66,12 @@ export class GroupCommit {
       const batch = this.#pending;
       this.#pending = [];
       const settled = failure === null ? await this.#writeAll(batch) : refused(batch, failure);
+      if (settled.some(isUnavailable)) forgetPages(this.#db);
       this.#beforeAnswers();
       batch.forEach(({ resolve, reject }, index) => {
         const result = settled[index];
         if (result?.ok) resolve(result.value);
-        else reject(asStoreError(result?.error));
+        else reject(result?.error);
       });
       // Whoever was answered may have sent the next write: let this turn's requests arrive before the next batch.
       await new Promise((next) => setImmediate(next));
@@ -140,5 +141,10 @@ export class GroupCommit {
 }
 
 function refused(batch: readonly Pending[], error: unknown): Settled[] {
-  return batch.map(() => ({ ok: false, error }));
+  const refusal: Settled = { ok: false, error: asStoreError(error) };
+  return batch.map(() => refusal);
+}
+
+function isUnavailable(settled: Settled): boolean {
+  return !settled.ok && settled.error instanceof StoreUnavailable;
 }

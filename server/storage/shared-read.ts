@@ -1,5 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
-import { asStoreError } from "./sqlite-database.ts";
+import { StoreUnavailable } from "./customer-store.ts";
+import { asStoreError, forgetPages } from "./sqlite-database.ts";
 
 /**
  * One read transaction for all reads of an event-loop turn: most of a SELECT's cost is taking and giving back
@@ -46,7 +47,9 @@ export class SharedRead {
       return read();
     } catch (error) {
       this.end();
-      throw asStoreError(error);
+      const failure = asStoreError(error);
+      if (failure instanceof StoreUnavailable) forgetPages(this.#db);
+      throw failure;
     }
   }
 

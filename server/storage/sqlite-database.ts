@@ -144,6 +144,11 @@ function reason(error: SQLiteError): string {
   return `${error.message} (${code}).`;
 }
 
+/** Gives up the pages in memory: those of a file that was bad for a while would go on being answered from there. */
+export function forgetPages(db: Database): void {
+  db.run("PRAGMA shrink_memory");
+}
+
 const UNAVAILABLE = [
   "SQLITE_BUSY",
   "SQLITE_LOCKED",
