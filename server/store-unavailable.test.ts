@@ -52,7 +52,7 @@ const big = (n: number) => ({ name: `${n} ${"x".repeat(190)}`, email: `${"x".rep
 describe("a full disk", () => {
   test("refuses writes with 503 and Retry-After, acknowledges none, serves reads, and is over when there is room", async () => {
     const writer = openDatabase(place.database);
-    const service = serviceOn(new SqliteConnections(connect(place.database), writer));
+    const service = serviceOn(SqliteConnections.over(connect(place.database), writer));
     const customer = await service.customer();
     const limit = (pages: number) => writer.query(`PRAGMA max_page_count = ${pages}`).get();
     limit(1); // SQLite takes it as: no page more than there are
@@ -109,7 +109,7 @@ describe("a lock that another process holds", () => {
   test("for too long is 503 for each write that waits, and nothing of them is made; later writes succeed", async () => {
     const writer = openDatabase(place.database);
     const limits = { lockWaitMs: 50, pendingMax: 1000 };
-    const service = serviceOn(new SqliteConnections(connect(place.database), writer, limits));
+    const service = serviceOn(SqliteConnections.over(connect(place.database), writer, limits));
     const customer = await service.customer();
     const headers = { "if-match": customer.etag };
     const lock = await holdLock();
