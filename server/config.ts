@@ -1,4 +1,7 @@
+import type { Policy } from "./domain/policy.ts";
+import { readPolicyFile } from "./policy-file.ts";
 import { MEMORY } from "./storage/sqlite-database.ts";
+import { readTlsFiles, type TlsFiles } from "./tls-files.ts";
 
 export type LogFormat = "json" | "text";
 
@@ -9,16 +12,24 @@ export type Config = {
   readonly port: number;
   /** A file, or ":memory:". */
   readonly databasePath: string;
-  /** Null: the built-in policy. */
+  /** Where the policy is read again from; null for the built-in one. */
   readonly policyFile: string | null;
+  /** As it was when the settings were read. */
+  readonly policy: Policy;
   readonly metricsArePublic: boolean;
   readonly logLevel: string;
   readonly logFormat: LogFormat;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  readonly tls: TlsFiles | null;
   readonly corsOrigins: readonly string[];
   /** Without a slash at its end; "" for paths instead of absolute addresses. */
   readonly publicUrl: string;
+  /** How many processes share the port; 1 to {@link PROCESSES_MAX}. */
+  readonly processes: number;
+  /** All of these as text, for a process that is to have the same. */
+  readonly texts: Readonly<Record<SettingName, string>>;
 };
+
+export const PROCESSES_MAX = 64;
 
 export type SettingName =
   | "HOST"
@@ -31,7 +42,8 @@ export type SettingName =
   | "TLS_CERT_FILE"
   | "TLS_KEY_FILE"
   | "CORS_ORIGINS"
-  | "PUBLIC_URL";
+  | "PUBLIC_URL"
+  | "PROCESSES";
 
 export type Setting = {
   readonly name: SettingName;
@@ -41,7 +53,7 @@ export type Setting = {
   readonly meaning: string;
 };
 
-const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
 export const SETTINGS: readonly Setting[] = [
   { name: "HOST", flag: "--host", fallback: "127.0.0.1", meaning: "Address to listen on." },
@@ -91,33 +103,45 @@ export const SETTINGS: readonly Setting[] = [
     meaning:
       "Address under which clients reach the service, for Location, Link and problem types. Empty: paths.",
   },
+  {
+    name: "PROCESSES",
+    flag: "--processes",
+    fallback: "1",
+    meaning: "How many processes share the port and the database, for machines with more cores.",
+  },
 ];
 
 export type ConfigResult =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly faults: readonly string[] };
 
+type Texts = Readonly<Record<string, string | undefined>>;
+
 /**
- * Reads every setting, a flag over the environment over the default.
+ * Reads the settings, a flag over the environment over the default, and the files that they name.
  *
+ * @param names the settings that count: a command that opens the database alone runs whatever PORT is
  * @returns the settings, or all faults at once, each a sentence that names the setting and what to do
  */
 export function readConfig(
-  flags: Readonly<Record<string, string | undefined>>,
-  environment: Readonly<Record<string, string | undefined>>,
+  flags: Texts,
+  environment: Texts,
+  names: readonly SettingName[] = SETTINGS.map(({ name }) => name),
 ): ConfigResult {
   const faults: string[] = [];
   const text = (name: SettingName): string => {
     const fallback = SETTINGS.find((setting) => setting.name === name)?.fallback ?? "";
+    if (!names.includes(name)) return fallback;
     // An empty variable is how shells and service units say "not set".
     return flags[name] ?? (environment[name] || fallback);
   };
   const fault = (name: SettingName, what: string): void => {
     faults.push(`${name} is ${JSON.stringify(text(name))}: ${what}`);
   };
-  const oneOf = (name: SettingName, words: readonly string[]): string => {
-    if (!words.includes(text(name))) fault(name, `choose one of ${words.join(", ")}.`);
-    return text(name);
+  const oneOf = <Word extends string>(name: SettingName, words: readonly Word[], fallback: Word): Word => {
+    const word = words.find((candidate) => candidate === text(name));
+    if (word === undefined) fault(name, `choose one of ${words.join(", ")}.`);
+    return word ?? fallback;
   };
 
   if (text("HOST") === "") fault("HOST", "give an address, such as 127.0.0.1 or 0.0.0.0.");
@@ -129,11 +153,16 @@ export function readConfig(
     fault("DATABASE_URL", "give sqlite:FILE, such as sqlite:./data/customers.db, or sqlite::memory:.");
   }
 
-  const tls = { certFile: text("TLS_CERT_FILE"), keyFile: text("TLS_KEY_FILE") };
-  const isTls = tls.certFile !== "" || tls.keyFile !== "";
-  if (isTls && tls.certFile === "")
-    fault("TLS_CERT_FILE", "TLS_KEY_FILE is set, so name the certificate too.");
-  if (isTls && tls.keyFile === "") fault("TLS_KEY_FILE", "TLS_CERT_FILE is set, so name its key too.");
+  const policyFile = text("POLICY_FILE") || null;
+  const policy = readPolicyFile(policyFile);
+  if (!policy.ok) for (const what of policy.faults) fault("POLICY_FILE", `${what}.`);
+
+  const metricsArePublic = oneOf("METRICS_ACCESS", ["token", "public"], "token") === "public";
+  const logLevel = oneOf("LOG_LEVEL", LOG_LEVELS, "info");
+  const logFormat = oneOf("LOG_FORMAT", ["json", "text"], "json");
+
+  const tls = readTlsFiles(text("TLS_CERT_FILE"), text("TLS_KEY_FILE"));
+  if (!tls.ok) for (const { name, what } of tls.faults) fault(name, what);
 
   const corsOrigins = text("CORS_ORIGINS")
     .split(",")
@@ -149,19 +178,35 @@ export function readConfig(
     fault("PUBLIC_URL", "give an http or https address without query, such as https://api.example.com/crm.");
   }
 
-  const config: Config = {
-    host: text("HOST"),
-    port,
-    databasePath: databasePath ?? "",
-    policyFile: text("POLICY_FILE") || null,
-    metricsArePublic: oneOf("METRICS_ACCESS", ["token", "public"]) === "public",
-    logLevel: oneOf("LOG_LEVEL", LOG_LEVELS),
-    logFormat: oneOf("LOG_FORMAT", ["json", "text"]) as LogFormat,
-    tls: isTls ? tls : null,
-    corsOrigins,
-    publicUrl,
+  const processes = /^\d{1,2}$/.test(text("PROCESSES")) ? Number(text("PROCESSES")) : 0;
+  if (processes < 1 || processes > PROCESSES_MAX)
+    fault("PROCESSES", `give a number from 1 to ${PROCESSES_MAX}.`);
+  if (processes > 1 && databasePath === MEMORY) {
+    fault("PROCESSES", "sqlite::memory: belongs to one process; name a file in DATABASE_URL.");
+  }
+
+  if (faults.length > 0 || databasePath === null || !policy.ok || !tls.ok) return { ok: false, faults };
+  return {
+    ok: true,
+    config: {
+      host: text("HOST"),
+      port,
+      databasePath,
+      policyFile,
+      policy: policy.policy,
+      metricsArePublic,
+      logLevel,
+      logFormat,
+      tls: tls.files,
+      corsOrigins,
+      publicUrl,
+      processes,
+      texts: Object.fromEntries(SETTINGS.map(({ name }) => [name, text(name)])) as Record<
+        SettingName,
+        string
+      >,
+    },
   };
-  return faults.length === 0 ? { ok: true, config } : { ok: false, faults };
 }
 
 /** @returns the path of `sqlite:PATH` (also `sqlite://PATH`), ":memory:", or null */
@@ -177,6 +222,7 @@ function isOrigin(text: string): boolean {
 
 function isBaseUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
-  const { protocol, search, hash } = new URL(text);
-  return /^https?:$/.test(protocol) && search === "" && hash === "" && !text.includes("?");
+  const { protocol, username, password } = new URL(text);
+  // An empty query or fragment leaves no trace in the parsed address.
+  return /^https?:$/.test(protocol) && !/[?#\s]/.test(text) && username === "" && password === "";
 }

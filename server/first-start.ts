@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { CustomerStore } from "./storage/customer-store.ts";
 import { MEMORY } from "./storage/sqlite-database.ts";
-import type { TokenStore } from "./storage/token-store.ts";
+import { drawToken, type TokenStore } from "./storage/token-store.ts";
 
 const TENANT = "default";
 
@@ -34,35 +34,35 @@ export async function firstStart(
   nowMs: number,
 ): Promise<FirstStart | null> {
   if (tokens.list().length > 0) return null;
-  let sampleId: string | null = null;
   const filter = { tenant: TENANT, after: null, limit: 1, status: null, email: null };
   const isEmpty = (await store.page(filter, [])).items.length === 0;
-  if (hasSamples && isEmpty) {
-    for (const sample of SAMPLES) {
-      const created = await store.create(TENANT, sample, nowMs, null);
-      if (created.kind === "created") sampleId ??= created.id;
-    }
-  }
-  // The token last: whoever stops the process before it is back at the beginning, not locked out.
-  const token = await tokens.create({ client: "admin", role: "admin", tenant: TENANT }, nowMs, null);
+  const samples = hasSamples && isEmpty ? SAMPLES : [];
   const tokenFile = tokenFileOf(databasePath);
+  const token = drawToken();
+  // The file first: a token that counts and is nowhere to be read would lock its owner out.
   writeSecret(tokenFile, token);
+  // Asked for in one turn and so committed as one: a first start that is cut off is whole or never was.
+  const [, first] = await Promise.all([
+    tokens.create({ client: "admin", role: "admin", tenant: TENANT }, nowMs, null, token),
+    ...samples.map((sample) => store.create(TENANT, sample, nowMs, null)),
+  ]);
+  const sampleId = first?.kind === "created" ? first.id : null;
   return { tokenFile, sampleId };
 }
 
-/** Beside the database; for one in memory in a directory of its own, which goes when the process ends. */
+/** Beside the database, absolute, so that a line that reads it can be pasted anywhere; for one in memory in a directory of its own, which goes when the process ends. */
 function tokenFileOf(databasePath: string): string {
-  if (databasePath !== MEMORY) return join(dirname(databasePath), "admin.token");
+  if (databasePath !== MEMORY) return join(dirname(resolve(databasePath)), "admin.token");
   const directory = mkdtempSync(join(tmpdir(), "customers-"));
   process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
   return join(directory, "admin.token");
 }
 
 function writeSecret(file: string, secret: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  rmSync(`${file}.partial`, { force: true });
-  writeFileSync(`${file}.partial`, `${secret}\n`, { mode: 0o600, flag: "wx" });
-  renameSync(`${file}.partial`, file);
+  const partial = `${file}.partial`;
+  rmSync(partial, { force: true });
+  writeFileSync(partial, `${secret}\n`, { mode: 0o600, flag: "wx", flush: true });
+  renameSync(partial, file);
 }
 
 /** Two lines to paste: a read, and a write under the version that a read gave. */

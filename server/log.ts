@@ -1,4 +1,5 @@
 import pino, { type Logger } from "pino";
+import { SonicBoom } from "sonic-boom";
 import type { LogFormat } from "./config.ts";
 
 /** One request as it was answered; every text in it is of a kind that needs no escaping in JSON. */
@@ -44,32 +45,63 @@ export function createLog(level: string, write: (line: string) => void): Log {
 
 /** Lines are gathered for so long: one write for many requests, and none that a request waits for. */
 const GATHER_MS = 10;
+/** So much may wait for a slow reader of stderr; lines past it are dropped and counted. */
+const WAITING_BYTES_MAX = 8 * 1024 * 1024;
+const CLOSE_MS = 2_000;
 
 /**
  * The log of a process, on stderr: stdout is for what a caller may want to read.
  *
- * @returns the log, and what writes out all that is gathered; call it last
+ * @returns the log, and what writes out all that was logged, as far as whoever reads stderr takes it in time; nothing can
+ *   be logged afterwards
  */
-export function openLog(level: string, format: LogFormat): Log & { readonly flush: () => void } {
-  const destination = pino.destination({ fd: 2, sync: false, contentMode: "buffer" });
+export function openLog(level: string, format: LogFormat): Log & { readonly close: () => Promise<void> } {
+  const stderr = openStderr((dropped) =>
+    log.logger.warn({ dropped }, "log lines were dropped: stderr was not read or could not be written"),
+  );
   let gathered = "";
   let timer: NodeJS.Timeout | null = null;
   const pass = (): void => {
     timer = null;
-    // As bytes: the destination would measure and cut a text character by character.
-    if (gathered !== "") destination.write(Buffer.from(gathered) as unknown as string);
+    stderr.write(gathered);
     gathered = "";
   };
   const log = createLog(level, (line) => {
     gathered += format === "json" ? line : textLine(line);
     timer ??= setTimeout(pass, GATHER_MS);
   });
-  const flush = (): void => {
+  const close = async (): Promise<void> => {
     if (timer !== null) clearTimeout(timer);
     pass();
-    destination.flushSync();
+    const written = new Promise<void>((done) => {
+      stderr.once("close", done);
+      stderr.once("error", () => done());
+    });
+    stderr.end();
+    await Promise.race([written, Bun.sleep(CLOSE_MS)]);
   };
-  return { ...log, flush };
+  return { ...log, close };
+}
+
+/**
+ * Not pino.destination, which at exit waits without end for a reader that has stalled, and ends the process when
+ * a write fails.
+ *
+ * @param onDropped told how many lines were lost, once there is room again
+ */
+function openStderr(onDropped: (lines: number) => void): SonicBoom {
+  const stderr = new SonicBoom({ fd: 2, sync: false, maxLength: WAITING_BYTES_MAX });
+  let dropped = 0;
+  stderr.on("drop", (text) => {
+    dropped += text.split("\n").length - 1;
+  });
+  stderr.on("drain", () => {
+    if (dropped > 0) onDropped(dropped);
+    dropped = 0;
+  });
+  // A full disk, or a reader that is gone: the lines wait, and the next write tries again.
+  stderr.on("error", () => {});
+  return stderr;
 }
 
 let stampedMs = 0;

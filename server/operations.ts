@@ -150,10 +150,13 @@ export async function search(store: CustomerStore, call: Call): Promise<Result<L
   if (!permitted.ok) return permitted;
   const query = readQuery(call.search, ["fields"]);
   if (!query.ok) return query;
+  const inQuery = query.value.getAll("fields");
+  // The query is judged before the body, though the body may name the fields too.
+  const queried = requireProjection(call, inQuery);
+  if (!queried.ok) return queried;
   const body = flatMap(await call.readJson(JSON_TYPES), (json) => searchBody.read(json));
   if (!body.ok) return body;
   const { fields, limit, status, email, cursor } = body.value;
-  const inQuery = query.value.getAll("fields");
   if (inQuery.length > 0 && fields !== undefined) {
     return invalidParameter("fields", "is given in the query and in the body; give it once");
   }

@@ -1,6 +1,7 @@
 import { NAME_PATTERN, type Policy } from "./domain/policy.ts";
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
-import { type TokenRecord, TokenStore } from "./storage/token-store.ts";
+import type { TokenRecord } from "./storage/token-rows.ts";
+import { TokenStore } from "./storage/token-store.ts";
 
 type Outcome = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly fault: string };
 

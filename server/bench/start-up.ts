@@ -8,8 +8,8 @@ export async function coldStarts(times: number): Promise<Measure[]> {
   const directory = mkdtempSync(join(tmpdir(), "customers-start-"));
   try {
     const main = join(import.meta.dir, "../main.ts");
-    const compiled = join(directory, "customers-server");
-    await Bun.$`${process.execPath} build --compile --bytecode --format=esm --outfile ${compiled} ${main}`.quiet();
+    const compiled = join(import.meta.dir, "../../dist/customers-server");
+    await Bun.$`${process.execPath} run build:server`.cwd(join(import.meta.dir, "../..")).quiet();
     const source: number[] = [];
     const binary: number[] = [];
     for (let round = 0; round < times; round += 1) {

@@ -5,8 +5,9 @@ import { FORMAT_FAULTS } from "./field-registry.ts";
 import { nearest } from "./nearest.ts";
 import { type MemberFault, ok, type Result, refuse } from "./problem.ts";
 
-/** The most faults that one answer lists. */
+/** The most faults that one answer lists, and how much of a member's name each shows: no answer is an echo. */
 const FAULTS_MAX = 20;
+const POINTER_CHARACTERS_MAX = 128;
 
 /**
  * Checks parsed JSON against a schema. Nothing is coerced and nothing is stripped: a body either is what the
@@ -32,18 +33,24 @@ export class BodySchema<Schema extends TObject> {
     const faults = new Map<string, MemberFault>();
     for (const error of this.#check.Errors(body)) {
       if (faults.has(error.path)) continue;
-      faults.set(error.path, { pointer: error.path, detail: explain(error, members) });
+      faults.set(error.path, { pointer: shortened(error.path), detail: explain(error, members) });
       if (faults.size === FAULTS_MAX) break;
     }
     return [...faults.values()];
   }
 }
 
+function shortened(pointer: string): string {
+  if (pointer.length <= POINTER_CHARACTERS_MAX) return pointer;
+  return `${pointer.slice(0, POINTER_CHARACTERS_MAX).toWellFormed()}…`;
+}
+
 export function refuseMembers(errors: readonly MemberFault[]): Result<never> {
   const [first] = errors;
   const where = first === undefined || first.pointer === "" ? "The body" : `\`${first.pointer.slice(1)}\``;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more: see \`errors\`)` : "";
-  return refuse("invalid-body", `${where} ${first?.detail ?? "is not what the operation takes"}${more}.`, {
+  const sentence = `${where} ${first?.detail ?? "is not what the operation takes"}${more}.`;
+  return refuse("invalid-body", sentence.replace(/\?\.$/, "?"), {
     extensions: { errors },
   });
 }
@@ -54,7 +61,7 @@ function explain(error: ValueError, members: readonly string[]): string {
   // `Never` is how TypeBox reports a member that the schema does not have.
   if (schema[Kind] === "Never" || isUnknownMember(path, members)) return explainUnknown(path, members);
   if (path === "") return `must be a JSON object; it is ${typeName(value)}`;
-  if (value === null) return "must not be null: leave it out to keep it as it is";
+  if (value === null) return "must not be null; leave it out instead";
   return expectation(schema, value);
 }
 
@@ -79,7 +86,7 @@ function isUnknownMember(path: string, members: readonly string[]): boolean {
 
 function explainUnknown(path: string, members: readonly string[]): string {
   const near = nearest(memberName(path), members);
-  return `is not a member that can be set here; ${near === null ? `choose from ${members.join(", ")}` : `did you mean \`${near}\`?`}`;
+  return `is not a member that this takes; ${near === null ? `choose from ${members.join(", ")}` : `did you mean \`${near}\`?`}`;
 }
 
 function memberName(path: string): string {

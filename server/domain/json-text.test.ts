@@ -35,10 +35,11 @@ test("a text nested as deep as a body can be is parsed or refused, never a crash
   }
 });
 
-test("any value that JSON can write comes back as it was", () => {
+test("any value that JSON can write comes back as it was, but for -0, which JSON.stringify writes as 0", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
-      expect(parse(JSON.stringify(value))).toEqual({ ok: true, value });
+      const text = JSON.stringify(value);
+      expect(parse(text)).toEqual({ ok: true, value: JSON.parse(text) });
     }),
   );
 });

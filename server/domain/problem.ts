@@ -45,6 +45,12 @@ export const PROBLEMS = {
     meaning: "`fields` is empty or has an empty element, as in `name,,email`.",
     action: "Leave `fields` out for the default set, or name at least one field.",
   },
+  "incomplete-body": {
+    status: 400,
+    title: "Incomplete body",
+    meaning: "The connection ended before the body was whole. Nothing was changed.",
+    action: "Send the request again, with the same `If-Match` or `Idempotency-Key`.",
+  },
   "malformed-json": {
     status: 400,
     title: "Malformed JSON",

@@ -18,7 +18,8 @@ export type BoundaryParts = {
   readonly now: () => number;
 };
 
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+/** Nothing with a token in it: request ids are logged. */
+const REQUEST_ID = /^(?!.*cst_[A-Za-z0-9]{40})[A-Za-z0-9._-]{1,64}$/;
 const RETRY_AFTER_SECONDS = "1";
 
 /**
@@ -63,8 +64,10 @@ export class Boundary {
     return result.ok ? result.value : this.#problem(exchange, result.problem);
   }
 
-  #problem({ requestId }: Exchange, problem: Problem): Answer {
-    return problemResponse(problem, requestId, this.#parts.publicUrl);
+  /** The instance is the request id where that is ours; a caller may send the same one twice. */
+  #problem({ request, requestId }: Exchange, problem: Problem): Answer {
+    const isCallers = request.headers.get("x-request-id") === requestId;
+    return problemResponse(problem, isCallers ? crypto.randomUUID() : requestId, this.#parts.publicUrl);
   }
 
   /** What no client can cause: logged here, answered without a word of it. */
@@ -75,9 +78,13 @@ export class Boundary {
       const headers = { "retry-after": RETRY_AFTER_SECONDS };
       return this.#problem(
         exchange,
-        refuse("store-unavailable", "The database can't answer now; no change was made. Try again.", {
-          headers,
-        }).problem,
+        refuse(
+          "store-unavailable",
+          "The database can't answer now. Try again; after a write read the customer first, since it was not acknowledged.",
+          {
+            headers,
+          },
+        ).problem,
       );
     }
     this.#parts.log.logger.error({ requestId, err: error }, "internal error");

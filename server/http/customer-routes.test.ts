@@ -323,6 +323,14 @@ describe("lists", () => {
     expect((await service.send("GET", `/customers?cursor=${flipped}`, { caller })).status).toBe(400);
   });
 
+  test.each([
+    ["fields=nmae", "unknown-field"],
+    ["fields=", "empty-fields"],
+  ])("a search by ?%s is refused for its query (%s), whatever its body is", async (query, code) => {
+    const reply = await service.send("POST", `/customers/search?${query}`, { body: "{" });
+    expect([reply.status, reply.json.code]).toEqual([400, code]);
+  });
+
   test("a search takes its filter from the body, pages by cursor, and puts no personal data into an address", async () => {
     const twins = { tenant: "twins" };
     for (let index = 0; index < 3; index += 1) await service.customer({ email: "twin@example.com" }, twins);
@@ -505,7 +513,7 @@ describe("bodies", () => {
     const [, , reply] = await send("PUT", '{"nmae":"x","email":"no"}');
     expect(reply.json.errors).toEqual([
       { pointer: "/name", detail: "is required" },
-      { pointer: "/nmae", detail: "is not a member that can be set here; did you mean `name`?" },
+      { pointer: "/nmae", detail: "is not a member that this takes; did you mean `name`?" },
       { pointer: "/email", detail: "must have 3 to 254 characters; it has 2" },
     ]);
   });

@@ -1,5 +1,6 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
+import type { MetricsSnapshot } from "../pooled-metrics.ts";
 import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
 
 const CUSTOMER_ROUTE: RouteTemplate = "/customers/{id}";
@@ -9,7 +10,8 @@ export const CLIENT_VERSIONS_MAX = 20;
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-type Labels = Record<string, string>;
+/** The series of one caller's writes by one method. */
+type WriteSeries = Readonly<Record<"attempts" | "required" | "failed" | "missingAllowed", Counter.Internal>>;
 type RequestSeries = { readonly requests: Counter.Internal; readonly duration: Histogram.Internal<string> };
 
 /**
@@ -27,6 +29,7 @@ export class Metrics {
   readonly #requests: Counter;
   readonly #duration: Histogram;
   readonly #series = new Map<string, RequestSeries>();
+  readonly #writeSeries = new Map<string, WriteSeries>();
 
   /** @param hasCallerLabels false where anyone may read the metrics: then no client or tenant is named in them */
   constructor(hasCallerLabels: boolean) {
@@ -60,6 +63,7 @@ export class Metrics {
       buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
       registers: [this.#registry],
     });
+    for (const method of WRITE_METHODS) this.#writeSeriesOf(method, "", "", "");
   }
 
   record(exchange: Exchange, answer: Answer, seconds: number): void {
@@ -70,17 +74,22 @@ export class Metrics {
     series.duration.observe(seconds);
     const isWrite = route === CUSTOMER_ROUTE && (WRITE_METHODS as readonly string[]).includes(method);
     if (!isWrite || caller === null) return;
-    const userAgent = request.headers.get("user-agent");
-    const write = this.#writeLabels(method, caller.client, userAgent, caller.tenant ?? "");
-    this.#attempts.inc(write);
-    if (answer.status === 428) this.#required.inc(write);
-    if (answer.status === 412) this.#failed.inc(write);
-    if (answer.allowedWithoutIfMatch === true) this.#missingAllowed.inc(write);
+    const version = this.#clientVersion(caller.client, request.headers.get("user-agent"));
+    const write = this.#writeSeriesOf(method, caller.client, version, caller.tenant ?? "");
+    write.attempts.inc();
+    if (answer.status === 428) write.required.inc();
+    if (answer.status === 412) write.failed.inc();
+    if (answer.allowedWithoutIfMatch === true) write.missingAllowed.inc();
   }
 
   /** The exposition, in Prometheus' text format 0.0.4. */
   text(): Promise<string> {
     return this.#registry.metrics();
+  }
+
+  /** The same as data, for another process to sum. */
+  snapshot(): Promise<MetricsSnapshot> {
+    return this.#registry.getMetricsAsJSON();
   }
 
   get contentType(): string {
@@ -101,16 +110,29 @@ export class Metrics {
 
   #writeCounter(name: string, help: string): Counter {
     const labelNames = ["method", "route", ...(this.#hasCallerLabels ? CALLER_LABELS : [])];
-    const counter = new Counter({ name, help, labelNames, registers: [this.#registry] });
-    // A series that begins at its first event loses that event to every rate().
-    for (const method of WRITE_METHODS) counter.inc(this.#writeLabels(method, "", null, ""), 0);
-    return counter;
+    return new Counter({ name, help, labelNames, registers: [this.#registry] });
   }
 
-  #writeLabels(method: string, client: string, userAgent: string | null, tenant: string): Labels {
-    const labels = { method, route: CUSTOMER_ROUTE };
-    if (!this.#hasCallerLabels) return labels;
-    return { ...labels, client, client_version: this.#clientVersion(client, userAgent), tenant };
+  /** All four begin at 0 together: a series that begins at its first event loses that event to every rate(). */
+  #writeSeriesOf(method: string, client: string, version: string, tenant: string): WriteSeries {
+    const key = this.#hasCallerLabels ? `${method} ${client} ${version} ${tenant}` : method;
+    let series = this.#writeSeries.get(key);
+    if (series === undefined) {
+      const caller = this.#hasCallerLabels ? { client, client_version: version, tenant } : {};
+      const begin = (counter: Counter): Counter.Internal => {
+        const begun = counter.labels({ method, route: CUSTOMER_ROUTE, ...caller });
+        begun.inc(0);
+        return begun;
+      };
+      series = {
+        attempts: begin(this.#attempts),
+        required: begin(this.#required),
+        failed: begin(this.#failed),
+        missingAllowed: begin(this.#missingAllowed),
+      };
+      this.#writeSeries.set(key, series);
+    }
+    return series;
   }
 
   #clientVersion(client: string, userAgent: string | null): string {
@@ -127,7 +149,12 @@ export class Metrics {
   }
 }
 
-/** @returns the version of a User-Agent such as `billing-sync/1.2.3 (linux)`: at most 32 characters; "" without one */
+/**
+ * @returns the version of a User-Agent such as `billing-sync/1.2.3 (linux)`; "" without one. Numbers, dots and a
+ *   short suffix (`2.0.0-rc.1`) only: no label may hold an id that a client puts there.
+ */
 export function clientVersion(userAgent: string | null): string {
-  return /^[A-Za-z0-9._-]+\/(\d[A-Za-z0-9.+-]{0,31})(?:\s|$)/.exec(userAgent ?? "")?.[1] ?? "";
+  return USER_AGENT.exec(userAgent ?? "")?.[1] ?? "";
 }
+
+const USER_AGENT = /^[A-Za-z0-9._-]+\/(\d{1,6}(?:\.\d{1,6}){0,3}(?:[-+][A-Za-z0-9.+-]{1,16})?)(?:\s|$)/;

@@ -1,15 +1,13 @@
 import { PROBLEMS, type Problem } from "../domain/problem.ts";
 import type { Answer } from "./exchange.ts";
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
 /**
  * The only maker of an error body (RFC 9457). A problem document is never stored: RFC 6585, section 3 forbids it
  * for 428, and the others are about one request.
  *
- * @param requestId where it is a UUID, as those that the service makes are, it is the `instance` too
+ * @param instance a UUID, new for each problem
  */
-export function problemResponse(problem: Problem, requestId: string, publicUrl: string): Answer {
+export function problemResponse(problem: Problem, instance: string, publicUrl: string): Answer {
   const { code, detail, extensions, headers } = problem;
   const { status, title } = PROBLEMS[code];
   return {
@@ -20,7 +18,7 @@ export function problemResponse(problem: Problem, requestId: string, publicUrl: 
       title,
       status,
       detail,
-      instance: `urn:uuid:${UUID.test(requestId) ? requestId : crypto.randomUUID()}`,
+      instance: `urn:uuid:${instance}`,
       code,
       ...extensions,
     }),

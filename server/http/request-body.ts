@@ -1,5 +1,5 @@
 import { parseJsonText } from "../domain/json-text.ts";
-import { type Result, refuse } from "../domain/problem.ts";
+import { ok, type Result, refuse } from "../domain/problem.ts";
 
 export const BODY_BYTES_MAX = 65_536;
 
@@ -15,8 +15,8 @@ export async function readJsonBody(
 ): Promise<Result<unknown>> {
   const { headers } = request;
   if (Number(headers.get("content-length") ?? 0) > BODY_BYTES_MAX) return tooLarge();
-  const bytes = await readBytes(request);
-  if (bytes === null) return tooLarge();
+  const body = await readBytes(request);
+  if (!body.ok) return body;
   const contentType = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (contentType === undefined || !mediaTypes.includes(contentType)) {
     const is = contentType === undefined || contentType === "" ? "has no Content-Type" : "is of another type";
@@ -25,22 +25,28 @@ export async function readJsonBody(
   const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (coding !== "identity")
     return unsupported(request, mediaTypes, "The body is compressed; send it as it is.");
-  return parseJsonText(bytes);
+  return parseJsonText(body.value);
 }
 
-/** @returns the body, or null as soon as it is longer than it may be */
-async function readBytes(request: Request): Promise<Uint8Array | null> {
-  if (request.body === null) return new Uint8Array();
-  // A declared length was checked, and the server holds a body to it.
-  if (request.headers.has("content-length")) return await request.bytes();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of request.body) {
-    length += chunk.byteLength;
-    if (length > BODY_BYTES_MAX) return null;
-    chunks.push(chunk);
+/** @returns the body, or a refusal as soon as it is longer than it may be */
+async function readBytes(request: Request): Promise<Result<Uint8Array>> {
+  if (request.body === null) return ok(new Uint8Array());
+  try {
+    // A declared length was checked, and the server holds a body to it.
+    if (request.headers.has("content-length")) return ok(await request.bytes());
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of request.body) {
+      length += chunk.byteLength;
+      if (length > BODY_BYTES_MAX) return tooLarge();
+      chunks.push(chunk);
+    }
+    return ok(Buffer.concat(chunks));
+  } catch (error) {
+    // The client left, broke its framing or was too slow. Nobody reads this answer, but the log must not blame the service.
+    if (!(error instanceof DOMException && error.name === "AbortError")) throw error;
+    return refuse("incomplete-body", "The connection ended before the body was whole.");
   }
-  return Buffer.concat(chunks);
 }
 
 function tooLarge(): Result<never> {

@@ -105,6 +105,14 @@ describe("headers of every answer", () => {
     }
   });
 
+  test("each problem has an instance of its own, also where a caller repeats a request id that is a UUID", async () => {
+    const headers = { "x-request-id": "0b8f7c1e-7a55-4c0f-9a0e-5d6f1c2b3a49" };
+    const first = await service.send("GET", "/nope", { headers });
+    const second = await service.send("GET", "/nope", { headers });
+    expect(first.headers.get("x-request-id")).toBe(headers["x-request-id"]);
+    expect(first.json.instance).not.toBe(second.json.instance);
+  });
+
   test("customer answers may be cached by nobody else and changed by no proxy; problems are never stored", async () => {
     const { path, etag } = await service.customer();
     const customers = [

@@ -12,6 +12,8 @@ export type ServiceRoutesParts = {
   readonly tokens: TokenLookup;
   readonly policy: () => Policy;
   readonly metrics: Metrics;
+  /** The text of /metrics: of this process, or of all that serve with it. */
+  readonly exposition: () => Promise<string>;
   /** Whether anyone may read the metrics (then they name no caller). */
   readonly arePublic: boolean;
   readonly publicUrl: string;
@@ -19,7 +21,7 @@ export type ServiceRoutesParts = {
 
 /** Metrics, health and the pages behind problem types. */
 export function serviceRoutes(parts: ServiceRoutesParts): Route[] {
-  const { store, tokens, policy, metrics, arePublic, publicUrl } = parts;
+  const { store, tokens, policy, metrics, exposition, arePublic, publicUrl } = parts;
   const open = (): null => null;
 
   const admitMetrics = (exchange: Exchange): Result<null> => {
@@ -42,7 +44,7 @@ export function serviceRoutes(parts: ServiceRoutesParts): Route[] {
           const admitted = admitMetrics(exchange);
           if (!admitted.ok) return admitted;
           const headers = { "content-type": metrics.contentType, "cache-control": "no-store" };
-          return ok({ status: 200, headers, body: await metrics.text() });
+          return ok({ status: 200, headers, body: await exposition() });
         },
       },
     },

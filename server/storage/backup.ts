@@ -1,15 +1,15 @@
-import { Database } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
 import {
   closeSync,
-  copyFileSync,
   existsSync,
   fsyncSync,
+  linkSync,
+  mkdirSync,
   openSync,
   readdirSync,
-  readlinkSync,
-  realpathSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseRefused, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
@@ -23,8 +23,14 @@ export type CheckReport = {
 };
 
 const FAULTS_MAX = 20;
+const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_ERROR"];
 
-/** Looks at every page and every constraint. @throws DatabaseRefused when it can't be opened as one of ours */
+/**
+ * Looks at every page and every constraint.
+ *
+ * @throws DatabaseRefused when it can't be opened as one of ours, or can't be looked at now (another process
+ *   holds its lock): that says nothing of its soundness
+ */
 export function checkDatabase(path: string): CheckReport {
   const db = openExistingDatabase(path);
   try {
@@ -42,8 +48,13 @@ export function checkDatabase(path: string): CheckReport {
       schemaVersion: schemaVersion(db),
     };
   } catch (error) {
-    // A page too damaged to be checked ends the check, and is its finding.
-    return { faults: [(error as Error).message], customers: 0, tokens: 0, schemaVersion: 0 };
+    if (!(error instanceof SQLiteError)) throw error;
+    const code = error.code ?? "";
+    if (!DAMAGE.some((prefix) => code.startsWith(prefix))) {
+      throw new DatabaseRefused(`${path} can't be checked now: ${error.message}.`, { cause: error });
+    }
+    // A page too damaged to be read ends the check, and is its finding.
+    return { faults: [error.message], customers: 0, tokens: 0, schemaVersion: 0 };
   } finally {
     db.close();
   }
@@ -55,22 +66,20 @@ export function checkDatabase(path: string): CheckReport {
  * @throws DatabaseRefused when `to` exists, or `from` is not a database of ours
  */
 export function backupDatabase(from: string, to: string): void {
-  if (existsSync(to))
-    throw new DatabaseRefused(`${to} exists already; a backup never overwrites. Name another file.`);
-  const db = openExistingDatabase(from);
-  const partial = `${to}.partial`;
+  if (existsSync(to)) throw existsAlready(to);
+  // Of this process alone: two backups at once must not write into one file.
+  const partial = `${to}.${process.pid}.partial`;
   try {
-    rmSync(partial, { force: true });
-    db.query("VACUUM INTO ?").run(partial);
+    // Of a process that was killed and had this number: in a container the numbers are always the same.
+    removeDatabase(partial);
+    copyDatabase(from, partial);
+    giveName(partial, to);
+    syncFile(dirname(to));
   } catch (error) {
-    rmSync(partial, { force: true });
-    throw new DatabaseRefused(`${to} can't be written: ${(error as Error).message}.`, { cause: error });
+    throw cantBeWritten(to, error);
   } finally {
-    db.close();
+    removeDatabase(partial);
   }
-  syncFile(partial);
-  renameSync(partial, to);
-  syncFile(dirname(to));
 }
 
 /**
@@ -93,18 +102,56 @@ export function restoreDatabase(backup: string, database: string, isForced: bool
   }
   if (existsSync(database) && isOpenInAnyProcess(database)) throw inUse(database);
   const incoming = `${database}.restoring`;
-  removeDatabase(incoming);
-  copyFileSync(backup, incoming);
-  syncFile(incoming);
-  const release = existsSync(database) ? holdAlone(database) : () => {};
   try {
-    for (const suffix of ["-wal", "-shm"]) rmSync(`${database}${suffix}`, { force: true });
-    renameSync(incoming, database);
-    syncFile(dirname(database));
+    mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
+    removeDatabase(incoming);
+    // Not a copy of the file, which would leave out what a backup still has in a -wal of its own.
+    copyDatabase(backup, incoming);
+    const release = existsSync(database) ? holdAlone(database) : () => {};
+    try {
+      // What is left of the old one would be played into the new one.
+      for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(`${database}${suffix}`, { force: true });
+      renameSync(incoming, database);
+      syncFile(dirname(database));
+    } finally {
+      release();
+    }
+  } catch (error) {
+    throw cantBeWritten(database, error);
   } finally {
-    release();
     removeDatabase(incoming);
   }
+}
+
+/** Copies a database, with what is in its -wal, to a file that does not exist, and onto the disk. */
+function copyDatabase(from: string, to: string): void {
+  const db = openExistingDatabase(from);
+  try {
+    db.run("VACUUM INTO ?", [to]);
+  } finally {
+    db.close();
+  }
+  syncFile(to);
+}
+
+/** Not by a rename alone, which would replace a file made since. */
+function giveName(partial: string, name: string): void {
+  try {
+    linkSync(partial, name);
+  } catch {
+    // The name is taken; or the file system has no hard links (FAT, some network ones).
+    if (existsSync(name)) throw existsAlready(name);
+    renameSync(partial, name);
+  }
+}
+
+function existsAlready(file: string): DatabaseRefused {
+  return new DatabaseRefused(`${file} exists already; a backup never overwrites. Name another file.`);
+}
+
+function cantBeWritten(file: string, error: unknown): unknown {
+  if (error instanceof DatabaseRefused || !(error instanceof Error) || !("code" in error)) return error;
+  return new DatabaseRefused(`${file} can't be written: ${error.message}.`, { cause: error });
 }
 
 /**
@@ -138,19 +185,23 @@ function inUse(database: string): DatabaseRefused {
 /** Asks Linux's /proc, which also answers for a file too damaged for SQLite's locks; elsewhere it answers no. */
 function isOpenInAnyProcess(file: string): boolean {
   if (!existsSync("/proc/self/fd")) return false;
-  const real = realpathSync(file);
-  const names = new Set([real, `${real}-wal`, `${real}-shm`]);
-  for (const pid of readdirSync("/proc").filter(
-    (name) => /^\d+$/.test(name) && Number(name) !== process.pid,
-  )) {
-    try {
-      const directory = `/proc/${pid}/fd`;
-      if (readdirSync(directory).some((fd) => names.has(readlinkSync(`${directory}/${fd}`)))) return true;
-    } catch {
-      // Another user's process, or one that has just ended.
-    }
+  const { dev, ino } = statSync(file);
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap(
+      (pid) => unlessGone(() => readdirSync(`/proc/${pid}/fd`).map((fd) => `/proc/${pid}/fd/${fd}`)) ?? [],
+    )
+    .map((fd) => unlessGone(() => statSync(fd)))
+    .some((opened) => opened?.dev === dev && opened.ino === ino);
+}
+
+/** What /proc says, or null of a process or an open file that has just gone or is not ours to see. */
+function unlessGone<T>(look: () => T): T | null {
+  try {
+    return look();
+  } catch {
+    return null;
   }
-  return false;
 }
 
 function removeDatabase(path: string): void {

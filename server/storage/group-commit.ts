@@ -1,6 +1,6 @@
 import { type Database, SQLiteError, type Statement } from "bun:sqlite";
 import { StoreUnavailable } from "./customer-store.ts";
-import { asStoreError } from "./sqlite-database.ts";
+import { asStoreError, forgetPages, placeGuard } from "./sqlite-database.ts";
 
 /** Statements of one write, on the writer's connection. It may run more than once; only its last run counts. */
 type Job<T> = () => T;
@@ -29,6 +29,7 @@ export class GroupCommit {
   readonly #beforeAnswers: () => void;
   readonly #begin: Statement;
   readonly #commit: Statement;
+  readonly #requirePlace: () => void;
   #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
 
@@ -39,6 +40,7 @@ export class GroupCommit {
     this.#beforeAnswers = beforeAnswers;
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
+    this.#requirePlace = placeGuard(db);
   }
 
   /** @returns the job's value once it is durable; fails with StoreUnavailable, or with the job's own error */
@@ -65,13 +67,13 @@ export class GroupCommit {
       const failure = await this.#takeLock();
       const batch = this.#pending;
       this.#pending = [];
-      const settled =
-        failure === null ? this.#writeAll(batch) : batch.map((): Settled => ({ ok: false, error: failure }));
+      const settled = failure === null ? await this.#writeAll(batch) : refused(batch, failure);
+      if (settled.some(isUnavailable)) forgetPages(this.#db);
       this.#beforeAnswers();
       batch.forEach(({ resolve, reject }, index) => {
         const result = settled[index];
         if (result?.ok) resolve(result.value);
-        else reject(asStoreError(result?.error));
+        else reject(result?.error);
       });
       // Whoever was answered may have sent the next write: let this turn's requests arrive before the next batch.
       await new Promise((next) => setImmediate(next));
@@ -84,6 +86,9 @@ export class GroupCommit {
     const giveUpAt = performance.now() + this.#limits.lockWaitMs;
     for (;;) {
       try {
+        // One that could not be rolled back when its time came (a failing disk) would refuse every later one.
+        if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+        this.#requirePlace();
         this.#begin.run();
         return null;
       } catch (error) {
@@ -95,37 +100,54 @@ export class GroupCommit {
   }
 
   /** Runs a batch inside the transaction that was begun. */
-  #writeAll(batch: readonly Pending[]): Settled[] {
+  async #writeAll(batch: readonly Pending[]): Promise<Settled[]> {
+    const settled = this.#commitAll(batch);
+    if (batch.length === 1 || settled.kind !== "job-failed") return settled.results;
+    const results: Settled[] = [];
+    for (const [index, pending] of batch.entries()) {
+      const failure = await this.#takeLock();
+      // The lock was waited for as long as a batch may wait: the others would find it no different.
+      if (failure !== null) return [...results, ...refused(batch.slice(index), failure)];
+      results.push(...this.#commitAll([pending]).results);
+    }
+    return results;
+  }
+
+  #commitAll(batch: readonly Pending[]): {
+    kind: "committed" | "job-failed" | "commit-failed";
+    results: Settled[];
+  } {
     const values: unknown[] = [];
     try {
       for (const { job } of batch) values.push(job());
     } catch (error) {
       this.#rollback();
-      return batch.length === 1 ? [{ ok: false, error }] : batch.map(({ job }) => this.#writeAlone(job));
+      return { kind: "job-failed", results: refused(batch, error) };
     }
     try {
       this.#commit.run();
     } catch (error) {
       this.#rollback();
-      return batch.map(() => ({ ok: false, error }));
+      return { kind: "commit-failed", results: refused(batch, error) };
     }
-    return values.map((value) => ({ ok: true, value }));
-  }
-
-  #writeAlone(job: Job<unknown>): Settled {
-    try {
-      this.#begin.run();
-      const value = job();
-      this.#commit.run();
-      return { ok: true, value };
-    } catch (error) {
-      this.#rollback();
-      return { ok: false, error };
-    }
+    return { kind: "committed", results: values.map((value) => ({ ok: true, value })) };
   }
 
   #rollback(): void {
-    // SQLite ends the transaction by itself after some errors (disk full) and leaves it open after others.
-    if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+    try {
+      // SQLite ends the transaction by itself after some errors (disk full) and leaves it open after others.
+      if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+    } catch {
+      // The writes are refused with the error that led here; #takeLock tries again before the next ones.
+    }
   }
+}
+
+function refused(batch: readonly Pending[], error: unknown): Settled[] {
+  const refusal: Settled = { ok: false, error: asStoreError(error) };
+  return batch.map(() => refusal);
+}
+
+function isUnavailable(settled: Settled): boolean {
+  return !settled.ok && settled.error instanceof StoreUnavailable;
 }

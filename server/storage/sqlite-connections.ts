@@ -1,8 +1,12 @@
 import type { Database } from "bun:sqlite";
+import { AdaptiveWriter } from "./adaptive-writer.ts";
 import { GROUP_COMMIT_LIMITS, GroupCommit, type GroupCommitLimits } from "./group-commit.ts";
+import { ImmediateCommit } from "./immediate-commit.ts";
 import { SharedRead } from "./shared-read.ts";
 import { connect, MEMORY, openDatabase } from "./sqlite-database.ts";
 import { StatementCache } from "./statement-cache.ts";
+import { LocalWriter, type Writer } from "./writer.ts";
+import { WriterThread } from "./writer-thread.ts";
 
 /**
  * The two connections of a running service: one reads, one writes, so that reads see the last commit while a
@@ -10,26 +14,69 @@ import { StatementCache } from "./statement-cache.ts";
  */
 export class SqliteConnections {
   readonly reader: StatementCache;
-  readonly writer: StatementCache;
   readonly read: SharedRead;
-  readonly write: GroupCommit;
-  readonly #databases: ReadonlySet<Database>;
+  readonly write: Writer;
+  readonly #databases: readonly Database[];
 
-  /** Takes opened databases, so that a test can watch what reaches them. */
-  constructor(reader: Database, writer: Database, limits: GroupCommitLimits = GROUP_COMMIT_LIMITS) {
-    this.#databases = new Set([reader, writer]);
-    this.reader = new StatementCache(reader);
-    this.writer = new StatementCache(writer);
-    // A locked file is waited for without stopping the event loop (GroupCommit), so not inside SQLite.
-    writer.run("PRAGMA busy_timeout = 0");
-    this.read = new SharedRead(reader, reader !== writer);
-    this.write = new GroupCommit(writer, () => this.read.end(), limits);
+  private constructor(
+    databases: readonly Database[],
+    reader: StatementCache,
+    read: SharedRead,
+    write: Writer,
+  ) {
+    this.#databases = databases;
+    this.reader = reader;
+    this.read = read;
+    this.write = write;
   }
 
-  /** @throws DatabaseRefused as openDatabase does */
+  /** On opened databases, which may be one and the same, so that a test can watch what reaches them. */
+  static over(
+    reader: Database,
+    writer: Database,
+    limits: GroupCommitLimits = GROUP_COMMIT_LIMITS,
+  ): SqliteConnections {
+    // A locked file is waited for without stopping the event loop (GroupCommit), so not inside SQLite.
+    writer.run("PRAGMA busy_timeout = 0");
+    const read = new SharedRead(reader, reader !== writer);
+    const groupCommit = new GroupCommit(writer, () => read.end(), limits);
+    const write = new LocalWriter(new StatementCache(writer), groupCommit);
+    return new SqliteConnections([...new Set([reader, writer])], new StatementCache(reader), read, write);
+  }
+
+  /** Reads and writes in this thread: for commands, and for tests. @throws DatabaseRefused as openDatabase does */
   static open(path: string): SqliteConnections {
+    if (path === MEMORY) return SqliteConnections.openAdaptive(path, () => {});
     const writer = openDatabase(path);
-    return new SqliteConnections(path === MEMORY ? writer : connect(path), writer);
+    return SqliteConnections.over(connect(path), writer);
+  }
+
+  /**
+   * For a service: writes at once while little is going on, else in a thread of their own.
+   *
+   * @param onWriterDeath told when that thread died; the next write starts another
+   * @param isBusy whether a commit in this thread would hold others up
+   * @throws DatabaseRefused as openDatabase does
+   */
+  static openAdaptive(
+    path: string,
+    onWriterDeath: (reason: string) => void,
+    isBusy = (reads: SharedRead): boolean => reads.isBusy,
+  ): SqliteConnections {
+    const writer = openDatabase(path);
+    writer.run("PRAGMA busy_timeout = 0");
+    const reader = path === MEMORY ? writer : connect(path);
+    const read = new SharedRead(reader, reader !== writer);
+    const beforeAnswers = (): void => read.end();
+    const write = new AdaptiveWriter({
+      statements: new StatementCache(writer),
+      immediate: new ImmediateCommit(writer),
+      thread:
+        path === MEMORY ? null : new WriterThread(path, GROUP_COMMIT_LIMITS, beforeAnswers, onWriterDeath),
+      isBusy: () => isBusy(read),
+      beforeAnswers,
+    });
+    return new SqliteConnections([...new Set([reader, writer])], new StatementCache(reader), read, write);
   }
 
   /** Finishes the writes that were taken, then closes both; -wal and -shm go with the last process. */
@@ -37,7 +84,6 @@ export class SqliteConnections {
     await this.write.close();
     this.read.close();
     this.reader.close();
-    this.writer.close();
     for (const database of this.#databases) database.close();
   }
 }

@@ -1,22 +1,12 @@
 import type { SqliteConnections } from "./sqlite-connections.ts";
-
-/** Who calls: what a token carries. A token without a tenant is for metrics alone. */
-export type Caller = { readonly client: string; readonly role: string; readonly tenant: string | null };
-
-/** A token as it is listed: never the token itself, of which only a digest is kept. Times in ms since 1970. */
-export type TokenRecord = Caller & {
-  readonly prefix: string;
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number | null;
-  /** To the hour. */
-  readonly lastUsedAtMs: number | null;
-  readonly revokedAtMs: number | null;
-};
-
-export type RevokeOutcome =
-  | { readonly kind: "revoked"; readonly token: TokenRecord }
-  | { readonly kind: "missing" }
-  | { readonly kind: "ambiguous"; readonly tokens: readonly TokenRecord[] };
+import {
+  type Caller,
+  type RevokeOutcome,
+  TOKEN_COLUMNS,
+  type TokenRecord,
+  type TokenRow,
+  tokenRecord,
+} from "./token-rows.ts";
 
 const TOKEN = /^cst_[A-Za-z0-9]{40}$/;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -24,18 +14,6 @@ const RANDOM_CHARACTERS = 40;
 /** So much of a token is shown in lists: enough to tell tokens apart, far too little to guess one. */
 const PREFIX_CHARACTERS = 12;
 const HOUR_MS = 3_600_000;
-
-const COLUMNS = "prefix, client, role, tenant, created_at, expires_at, last_used_at, revoked_at FROM tokens";
-type Row = {
-  prefix: string;
-  client: string;
-  role: string;
-  tenant: string | null;
-  created_at: number;
-  expires_at: number | null;
-  last_used_at: number | null;
-  revoked_at: number | null;
-};
 
 type FoundToken = {
   readonly caller: Caller;
@@ -74,35 +52,39 @@ export class TokenStore {
     return found.caller;
   }
 
-  /** @returns the token, which can't be had again */
-  async create(caller: Caller, nowMs: number, expiresAtMs: number | null): Promise<string> {
-    const token = `cst_${randomText(RANDOM_CHARACTERS)}`;
-    await this.#connections.write.run(() => this.#insert(token, caller, nowMs, expiresAtMs));
+  /**
+   * @param token a fresh one, of {@link drawToken}
+   * @returns the token, which can't be had again
+   */
+  async create(
+    caller: Caller,
+    nowMs: number,
+    expiresAtMs: number | null,
+    token = drawToken(),
+  ): Promise<string> {
+    const prefix = token.slice(0, PREFIX_CHARACTERS);
+    await this.#connections.write.run("insertToken", {
+      digest: digestOf(token),
+      prefix,
+      caller,
+      nowMs,
+      expiresAtMs,
+    });
     return token;
   }
 
   list(): TokenRecord[] {
     return this.#connections.read
-      .run(() => this.#connections.reader.all<Row>(`SELECT ${COLUMNS} ORDER BY created_at, prefix`))
-      .map(record);
+      .run(() =>
+        this.#connections.reader.all<TokenRow>(`SELECT ${TOKEN_COLUMNS} ORDER BY created_at, prefix`),
+      )
+      .map(tokenRecord);
   }
 
-  /** @param prefix the first characters of a token, as listed, or more of them */
-  revoke(prefix: string, nowMs: number): Promise<RevokeOutcome> {
-    const { writer, write } = this.#connections;
-    const shown = prefix.slice(0, PREFIX_CHARACTERS);
-    return write.run((): RevokeOutcome => {
-      const rows = writer.all<Row & { digest: Uint8Array }>(
-        `SELECT digest, ${COLUMNS} WHERE substr(prefix, 1, ?) = ? AND revoked_at IS NULL`,
-        shown.length,
-        shown,
-      );
-      const [row, ...others] = rows;
-      if (row === undefined) return { kind: "missing" };
-      if (others.length > 0) return { kind: "ambiguous", tokens: rows.map(record) };
-      writer.run("UPDATE tokens SET revoked_at = ? WHERE digest = ?", nowMs, row.digest);
-      return { kind: "revoked", token: record({ ...row, revoked_at: nowMs }) };
-    });
+  /** @param text the first characters of a token, as listed, or the whole token */
+  revoke(text: string, nowMs: number): Promise<RevokeOutcome> {
+    const which = TOKEN.test(text) ? { digest: digestOf(text) } : { prefix: text };
+    return this.#connections.write.run("revokeToken", { which, nowMs });
   }
 
   #look(token: string): FoundToken | null {
@@ -112,7 +94,7 @@ export class TokenStore {
     const known = this.#found.get(token);
     if (known !== undefined) return known;
     const digest = digestOf(token);
-    const row = this.#connections.reader.get<Row>(`SELECT ${COLUMNS} WHERE digest = ?`, digest);
+    const row = this.#connections.reader.get<TokenRow>(`SELECT ${TOKEN_COLUMNS} WHERE digest = ?`, digest);
     if (row === null || row.revoked_at !== null) return null;
     const { client, role, tenant, expires_at, last_used_at } = row;
     const found = {
@@ -126,37 +108,20 @@ export class TokenStore {
     return found;
   }
 
-  #insert(token: string, { client, role, tenant }: Caller, nowMs: number, expiresAtMs: number | null): void {
-    this.#connections.writer.run(
-      "INSERT INTO tokens (digest, prefix, client, role, tenant, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      ...[digestOf(token), token.slice(0, PREFIX_CHARACTERS), client, role, tenant, nowMs, expiresAtMs],
-    );
-  }
-
   #noteUse({ digest, prefix, lastUsedAtMs }: FoundToken, nowMs: number): void {
     const hour = nowMs - (nowMs % HOUR_MS);
     if (lastUsedAtMs >= hour || this.#notedHours.get(prefix) === hour) return;
     this.#notedHours.set(prefix, hour);
     this.#connections.write
-      .run(() =>
-        this.#connections.writer.run("UPDATE tokens SET last_used_at = ? WHERE digest = ?", hour, digest),
-      )
+      .run("noteTokenUse", { digest, hourMs: hour })
       // Only a hint for operators: a locked or full disk must not fail the request. The next use tries again.
       .catch(() => this.#notedHours.delete(prefix));
   }
 }
 
-function record(row: Row): TokenRecord {
-  return {
-    prefix: row.prefix,
-    client: row.client,
-    role: row.role,
-    tenant: row.tenant,
-    createdAtMs: row.created_at,
-    expiresAtMs: row.expires_at,
-    lastUsedAtMs: row.last_used_at,
-    revokedAtMs: row.revoked_at,
-  };
+/** A new token: `cst_` and 40 characters drawn at random (238 bits). */
+export function drawToken(): string {
+  return `cst_${randomText(RANDOM_CHARACTERS)}`;
 }
 
 function digestOf(token: string): Uint8Array {

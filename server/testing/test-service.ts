@@ -6,7 +6,8 @@ import { BUILT_IN_POLICY, readPolicyText } from "../policy-file.ts";
 import { SqliteConnections } from "../storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "../storage/sqlite-customer-store.ts";
 import { MEMORY } from "../storage/sqlite-database.ts";
-import { type Caller, TokenStore } from "../storage/token-store.ts";
+import type { Caller } from "../storage/token-rows.ts";
+import { TokenStore } from "../storage/token-store.ts";
 
 export type TestServiceOptions = {
   readonly policy?: string;
@@ -50,11 +51,13 @@ export class TestService {
     this.tokens = new TokenStore(connections);
     const arePublic = options.metricsArePublic ?? false;
     const log = createLog("info", (line) => this.logLines.push(JSON.parse(line) as Record<string, unknown>));
+    const metrics = new Metrics(!arePublic);
     this.#app = createApp({
       store: this.store,
       tokens: this.tokens,
       policy: () => policy.policy,
-      metrics: new Metrics(!arePublic),
+      metrics,
+      exposition: () => metrics.text(),
       arePublic,
       cors: new Cors(options.corsOrigins ?? []),
       publicUrl: options.publicUrl ?? "",
