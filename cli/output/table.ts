@@ -1,5 +1,5 @@
 /** Tables for people: aligned by display width, nothing in a cell can steer the terminal. */
-import { isJsonObject, type Json, type JsonObject } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
 import { plainText } from "../representation.ts";
 import { displayWidth, padEnd, truncate } from "./display-width.ts";
 import { visibleControls } from "./visible-controls.ts";
@@ -26,6 +26,7 @@ export function formatTable(records: readonly JsonObject[], style: TableStyle): 
   const headings = names.map((name) => cellText(name));
   const widths = fitted(
     names.map((_, at) => Math.max(...[headings, ...rows].map((row) => displayWidth(row[at] ?? "")))),
+    names.map((name) => !/^(?:id|etag)$/i.test(name)),
     style.columns,
   );
   const line = (cells: readonly string[]) =>
@@ -46,23 +47,27 @@ function cellText(value: Json | undefined): string {
   return visibleControls(plainText(value).replaceAll("\n", "\\n").replaceAll("\t", "\\t"));
 }
 
-/** Takes columns from the widest until the line fits; below COLUMN_MIN it rather overflows. */
-function fitted(widths: readonly number[], columns: number | undefined): number[] {
+/**
+ * Takes columns from the widest that may be cut until the line fits; below COLUMN_MIN it rather overflows.
+ * An id or a tag is copied into the next command, so it is never cut.
+ */
+function fitted(
+  widths: readonly number[],
+  cuttable: readonly boolean[],
+  columns: number | undefined,
+): number[] {
   const result = [...widths];
   if (columns === undefined) return result;
   const total = () => result.reduce((sum, width) => sum + width, 0) + GAP.length * (result.length - 1);
   while (total() > columns) {
-    const widest = result.indexOf(Math.max(...result));
-    if ((result[widest] ?? 0) <= COLUMN_MIN) break;
-    result[widest] = (result[widest] ?? 0) - 1;
+    const widest = Math.max(...result.filter((_, at) => cuttable[at]));
+    if (widest <= COLUMN_MIN) break;
+    const at = result.findIndex((width, index) => cuttable[index] && width === widest);
+    result[at] = widest - 1;
   }
   return result;
 }
 
 function bold(text: string, style: TableStyle): string {
   return style.color ? `\u001b[1m${text}\u001b[0m` : text;
-}
-
-export function flatRecord(value: Json): JsonObject {
-  return isJsonObject(value) ? value : new Map([["value", value]]);
 }
