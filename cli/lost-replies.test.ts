@@ -93,6 +93,47 @@ describe.concurrent("replies that do not come", () => {
   });
 });
 
+describe.each(["reapply", "merge", "fail"])("many writers on a bad network, %s", (mode) => {
+  test("what each says of its write is what the server did", async () => {
+    const { server, state, customer, update } = await deployment(badNetwork());
+    const names = Array.from({ length: 10 }, (_, at) => `Writer ${at}`);
+    const runs = await Promise.all(names.map((name) => update("--name", name, "--on-conflict", mode)));
+    for (const [at, { exitCode, stderr }] of runs.entries()) {
+      const accepted = server.writes.filter(
+        ({ body }) => (body as { name: string }).name === names[at],
+      ).length;
+      const reported = new RegExp(`^customer ${customer.id} updated`, "m").test(stderr);
+      const told = { exitCode, reported, accepted, stderr };
+      if (exitCode === 0) expect(told).toMatchObject({ reported: true, accepted: expect.any(Number) });
+      if (exitCode === 0) expect(accepted).toBeGreaterThanOrEqual(1);
+      // Only "unknown" leaves it open; every other ending says that nothing was written, and nothing was.
+      else if (exitCode !== 8) expect(told).toMatchObject({ reported: false, accepted: 0 });
+      if (mode !== "reapply") expect(accepted).toBeLessThanOrEqual(1);
+      expect([0, 5, 7, 8]).toContain(exitCode);
+    }
+    const last = server.writes.at(-1)?.body as { name: string } | undefined;
+    expect(state()?.name).toBe(last?.name ?? "Ada");
+  });
+});
+
+/** Each exchange goes wrong in one of eight ways, or passes: about every second one. */
+function badNetwork(): Fault {
+  const ways: Fault[] = [
+    faults.dropReplies(ALWAYS),
+    faults.dropRequests(ALWAYS, "all"),
+    faults.answerAfterWrites(500, ALWAYS),
+    faults.answerAfterWrites(504, ALWAYS),
+    faults.answerInstead(502, { times: ALWAYS }),
+    faults.answerInstead(503, { times: ALWAYS, retryAfter: 0 }),
+    faults.answerInstead(429, { times: ALWAYS }),
+    faults.resetMidBody(ALWAYS),
+  ];
+  const pass = faults.slow(0);
+  return (exchange) => (ways[Math.floor(Math.random() * 2 * ways.length)] ?? pass)(exchange);
+}
+
+const ALWAYS = Number.POSITIVE_INFINITY;
+
 /** Sends a write twice, as a proxy does that retries, and hands on the second answer. */
 function retrying(): Fault {
   return async (exchange) => {
