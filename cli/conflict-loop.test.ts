@@ -120,7 +120,7 @@ describe("tags", () => {
 describe.concurrent("(f) 412 for ever", () => {
   test.each([
     ["gives up at its attempts", ["--max-attempts", "3"], 3],
-    ["gives up at its time-out", ["--timeout", "2500ms"], undefined],
+    ["gives up at its time-out", ["--timeout", "4"], undefined],
   ])("%s: exit 5, and says so", async (_, args, attempts) => {
     const { server, proxy, update } = await deployment(faults.staleForEver());
     const { exitCode, stderr } = await update("--name", "Eve", ...args);

@@ -62,12 +62,14 @@ export type WriteOutcome = (
   requestId: string | undefined;
 };
 
+/** Time that a second or later write must find, at the least; four times the slowest answered one before it, if that is more. */
+const WRITE_MS_MIN = 2000;
+
 export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob): Promise<WriteOutcome> {
   const { id, intent, onConflict, expect, ifMatch: pin } = job;
   const about = { id, done: intent.done, url: api.url };
-  const startMs = deadline.remainingMs();
-  // A write that starts in the last moments would end in an unknown outcome for want of time to read.
-  const writeMsMin = Math.min(500, startMs / 10);
+  // A write that starts in the last moments would end in an unknown outcome, for want of time to hear of it.
+  let writeMsMin = Math.min(WRITE_MS_MIN, deadline.remainingMs() / 4);
   let history: History = NO_HISTORY;
   let before: string | undefined;
   let sentTag: string | undefined;
@@ -160,7 +162,9 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       }
       sentTag = tag;
       // Half of the time at most: the other half is for finding out what became of the write.
+      const startMs = performance.now();
       const reply: Reply = await api.send(request, deadline, deadline.remainingMs() / 2);
+      if (reply.kind === "complete") writeMsMin = Math.max(writeMsMin, 4 * (performance.now() - startMs));
       history = recorded(history, judgeWrite(reply));
       lastReply = reply;
       requestId = requestIdOf(reply) ?? requestId;

@@ -97,10 +97,10 @@ describe.each([
 
   test("--timeout ends a request that is never answered: exit 7", async () => {
     const silent = await startFaultyProxy(server.url, faults.hang());
-    const { exitCode, stderr } = await get(silent.url, ["--timeout", "300ms"]);
+    const { exitCode, stderr } = await get(silent.url, ["--timeout", "1500ms"]);
     await silent.stop();
     expect(exitCode).toBe(7);
-    expect(stderr).toMatch(/within 0\.\d s/);
+    expect(stderr).toMatch(/within [\d.]+ s/);
   });
 });
 

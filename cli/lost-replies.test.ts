@@ -10,27 +10,38 @@ beforeAll(async () => void (await compiledClient()), 120_000);
 afterAll(stopDeployments);
 
 describe.concurrent("replies that do not come", () => {
-  const lost: [string, Fault, Partial<{ dialect: typeof OURS }>?][] = [
+  const lost: [string, Fault, Partial<{ dialect: typeof OURS; timeout: string }>?][] = [
     ["(c) the write is applied and the reply dropped", faults.dropReplies()],
     ["the same on a deployment unlike ours", faults.dropReplies(), { dialect: UNLIKE_OURS }],
     ["the write is applied and the gateway answers 502", faults.answerAfterWrites(502)],
     ["the write is applied and the gateway answers 504", faults.answerAfterWrites(504)],
     ["the write is applied and the server answers 500", faults.answerAfterWrites(500)],
-    ["the write is applied and nothing is ever answered", faults.hangAfterWrites()],
+    ["the write is applied and nothing is ever answered", faults.hangAfterWrites(), { timeout: "10" }],
+    ["the write never arrives and nothing is ever answered", faults.hang(1, "writes"), { timeout: "10" }],
     ["a retrying proxy repeats the write and answers 412 to its own success", retrying()],
     ["(d) the request is dropped", faults.dropRequests()],
     ["the request is dropped three times", faults.dropRequests(3)],
     ["the reply to a read breaks off", faults.resetMidBody(1, "reads")],
   ];
-  test.each(lost)("%s: exit 0, one write, no false conflict", async (_, fault, { dialect = OURS } = {}) => {
-    const { server, state, update } = await deployment(fault, dialect);
-    const { exitCode, stderr } = await update("--name", "Eve", "--on-conflict", "fail", "--timeout", "4");
-    expect({ exitCode, writes: server.writes.length, name: state()?.name, stderr }).toMatchObject({
-      exitCode: 0,
-      writes: 1,
-      name: "Eve",
-    });
-  });
+  test.each(lost)(
+    "%s: exit 0, one write, no false conflict",
+    async (_, fault, { dialect = OURS, timeout = "60" } = {}) => {
+      const { server, state, update } = await deployment(fault, dialect);
+      const { exitCode, stderr } = await update(
+        "--name",
+        "Eve",
+        "--on-conflict",
+        "fail",
+        "--timeout",
+        timeout,
+      );
+      expect({ exitCode, writes: server.writes.length, name: state()?.name, stderr }).toMatchObject({
+        exitCode: 0,
+        writes: 1,
+        name: "Eve",
+      });
+    },
+  );
 
   test("404 to a write, though the customer is there: not taken for a deletion", async () => {
     const { update } = await deployment(faults.answerInstead(404, { which: "writes" }));
@@ -86,7 +97,7 @@ describe.concurrent("replies that do not come", () => {
       if (gone) exchange.cut();
       else exchange.answer(await exchange.forward());
     });
-    const { exitCode, stderr } = await update("--name", "Eve", "--timeout", "3");
+    const { exitCode, stderr } = await update("--name", "Eve", "--timeout", "6");
     expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 1 });
     expect(stderr).toContain("unknown outcome");
     expect(stderr).toContain("Running it again is safe");
