@@ -29,6 +29,8 @@ describe("a usage error is exit 2, sends nothing, and suggests", () => {
     ["a command", ["gte", "1"], "Did you mean get?"],
     ["a subcommand", ["profile", "lst"], "Did you mean list?"],
     ["an option", ["update", "1", "--nmae", "x"], "Did you mean --name?"],
+    ["the command's own help", ["update", "1", "--nmae", "x"], "See: customers update --help"],
+    ["a subcommand's own help", ["profile", "set", "x", "--prot"], "See: customers profile set --help"],
     ["a global option", ["get", "1", "--verbos"], "Did you mean --verbose?"],
     ["a choice", ["update", "1", "--name", "x", "--on-conflict", "merg"], "reapply, merge, fail"],
     ["no subcommand", ["profile"], "a subcommand is missing"],

@@ -103,7 +103,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     }
     await program.parseAsync([...argv], { from: "user" });
   } catch (error) {
-    ending = endingOf(error);
+    ending = endingOf(error, commandLine(program, argv));
   }
   for (const text of help) await out.write(text);
   ending ??= lostOutput(out.failure());
@@ -120,13 +120,26 @@ export function addCommands(program: Command, run: Run): void {
   for (const register of COMMANDS) register(program, run);
 }
 
-function endingOf(error: unknown): Ending {
+function endingOf(error: unknown, command: string): Ending {
   if (error instanceof UsageError) return { ...failure("usage", error.message, error.hint) };
   if (!(error instanceof CommanderError)) return fault(error);
   if (error.exitCode === 0) return undefined; // help or version was printed
   if (error.code === "commander.help")
     return failure("usage", "a subcommand is missing", "Its help is above.");
-  return failure("usage", error.message.replace(/^error: /, ""), "See: customers --help");
+  return failure("usage", error.message.replace(/^error: /, ""), `See: ${command} --help`);
+}
+
+/** The command that was meant, as far as it was understood: `customers profile set`. */
+function commandLine(program: Command, argv: readonly string[]): string {
+  let command = program;
+  const names = [program.name()];
+  for (const word of argv) {
+    const child = command.commands.find((candidate) => candidate.name() === word);
+    if (child === undefined) continue;
+    command = child;
+    names.push(word);
+  }
+  return names.join(" ");
 }
 
 /** Only a bug throws. It is told once, through the stream that masks secrets. */
