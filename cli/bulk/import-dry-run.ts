@@ -4,9 +4,8 @@ import type { Failure } from "../failure.ts";
 import type { Invocation } from "../invocation.ts";
 import { formatJson, type JsonObject } from "../json.ts";
 import { visibleControls } from "../output/visible-controls.ts";
-import { readCurrent } from "../read-customer.ts";
 import { type Customer, memberNamed } from "../representation.ts";
-import { changeOf, stopsAll } from "./import-row.ts";
+import { changeOf, readForRow, stopsAll } from "./import-row.ts";
 import { place } from "./import-run.ts";
 import { forEachConcurrently } from "./pool.ts";
 import { showProgress } from "./progress.ts";
@@ -50,19 +49,19 @@ export async function forecastImport(
       forecast.created += 1;
       return await show(row, [`create ${formatJson(row.values)}`]);
     }
-    const current = await readCurrent({ api, deadline: invocation.deadline() }, id, undefined);
+    const current = await readForRow({ api, deadline: invocation.deadline() }, id, row);
     if ("exit" in current) {
       if (stopsAll(current)) stop ??= current;
       else fail(row, current.message);
       return;
     }
-    if (etag !== undefined && etag !== current.etag) {
-      return fail(row, `customer ${id} is no longer the version ${etag} that the row's etag names`);
-    }
     const change = changeOf(row, current.value);
     if (change.size === 0) {
       forecast.unchanged += 1;
       return;
+    }
+    if (etag !== undefined && etag !== current.etag) {
+      return fail(row, `customer ${id} is no longer the version ${etag} that the row's etag names`);
     }
     if (parseEntityTag(current.etag).kind !== "strong") {
       return fail(row, `customer ${id} came without a strong entity-tag (customers doctor tells why)`);

@@ -3,15 +3,23 @@
 import type { OnConflict } from "../commands/options.ts";
 import { type WriteOutcome, writeUntilDecided } from "../conflict-loop.ts";
 import { sendCreation } from "../creation.ts";
-import type { CustomersApi } from "../customers-api.ts";
+import type { CustomersApi, Reply } from "../customers-api.ts";
 import type { Deadline } from "../deadline.ts";
-import type { Failure } from "../failure.ts";
+import { type Failure, failure } from "../failure.ts";
 import { type Json, type JsonObject, jsonEquals } from "../json.ts";
-import { readCurrent } from "../read-customer.ts";
+import { type Ports, readCurrent } from "../read-customer.ts";
 import { writeFailure } from "../reply-failure.ts";
-import { memberName, memberNamed, parseJsonOrUndefined, plainText } from "../representation.ts";
+import {
+  type Customer,
+  memberName,
+  memberNamed,
+  parseJsonOrUndefined,
+  plainText,
+} from "../representation.ts";
 import { createCustomer } from "../requests.ts";
+import { looksWritten } from "../three-way-merge.ts";
 import { judgeWrite } from "../update-step.ts";
+import { readWhole } from "../whole-customer.ts";
 import { changeIntent } from "../write-intent.ts";
 import type { Row } from "./rows.ts";
 
@@ -50,14 +58,18 @@ export async function createRow(
     const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
     return { kind: "created", replayed, doubtful: sentBefore && !replayed, conflicts: 0 };
   }
-  const subject = { what: "the customer", url: api.url };
-  const failure = writeFailure(reply, "created", subject);
-  return verdict === "unknown" ? { kind: "unknown", failure, conflicts: 0 } : refusedRow(failure);
+  if (verdict === "unknown") return { kind: "unknown", failure: unknownCreation(reply), conflicts: 0 };
+  return refusedRow(writeFailure(reply, "created", { what: "the customer", url: api.url }));
+}
+
+function unknownCreation(reply: Reply): Failure {
+  const why = reply.kind === "complete" ? `the server answered ${reply.status}` : reply.detail;
+  return failure("unknown-outcome", `unknown outcome: whether it was created can't be told: ${why}`);
 }
 
 export async function updateRow(context: RowContext, id: string, row: Row): Promise<RowOutcome> {
   const { casing, onConflict, maxAttempts } = context;
-  const base = isSelfExplaining(row) ? undefined : await readCurrent(context, id, undefined);
+  const base = isSelfExplaining(row) ? undefined : await readForRow(context, id, row);
   if (base !== undefined && "exit" in base) return refusedRow(base);
   const change = base === undefined ? row.values : changeOf(row, base.value);
   if (change.size === 0) return { kind: "unchanged", conflicts: 0 };
@@ -66,15 +78,22 @@ export async function updateRow(context: RowContext, id: string, row: Row): Prom
   return rowOutcome(await writeUntilDecided(context, job), row);
 }
 
+/** What the row's columns are compared with. */
+export function readForRow(ports: Ports, id: string, { values }: Row): Promise<Customer | Failure> {
+  const columns = [...values.keys()];
+  return columns.every(isTextField) ? readCurrent(ports, id, columns) : readWhole(ports, id);
+}
+
 /** Members that are strings wherever the specification shows them. */
 const TEXT_FIELDS = ["name", "email", "status"];
 
+function isTextField(column: string): boolean {
+  return TEXT_FIELDS.includes(column.toLowerCase());
+}
+
 /** True where the row alone says what is to be written: CSV knows text only, and so can't where a member may be a number. */
 function isSelfExplaining({ source, values }: Row): boolean {
-  return (
-    source.format === "ndjson" ||
-    [...values.keys()].every((column) => TEXT_FIELDS.includes(column.toLowerCase()))
-  );
+  return source.format === "ndjson" || [...values.keys()].every(isTextField);
 }
 
 /**
@@ -110,6 +129,9 @@ function rowOutcome(outcome: WriteOutcome, row: Row): RowOutcome {
     case "as-wanted":
       return { kind: "unchanged", conflicts };
     case "conflict":
+      // A resumed import may meet its own write again, whose reply was lost: what is there is what the row wants.
+      if (row.etag !== undefined && looksWritten(outcome.theirs.value, row.values))
+        return { kind: "unchanged", conflicts };
       return {
         kind: "failed",
         failure: row.etag === undefined ? outcome.failure : pinned(outcome.failure, row),

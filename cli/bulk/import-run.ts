@@ -19,6 +19,8 @@ export type ImportPlan = {
   maxAttempts: number | undefined;
 };
 
+const INTERRUPTED: Failure = { exit: "interrupted", code: "interrupted", message: "interrupted" };
+
 export type Tally = Record<FinalState | "unknown", number> & {
   conflicts: number;
   /** Created in this run, with a sending before whose reply nobody saw, by a server that names no key. */
@@ -34,7 +36,7 @@ export async function runImport(
   invocation: Invocation,
   plan: ImportPlan,
 ): Promise<{ tally: Tally; stop: Failure | undefined }> {
-  const { settings, messages, api } = invocation;
+  const { settings, messages, api, interrupted } = invocation;
   const { journal } = plan;
   const { importId } = journal.record;
   const { sent: _, ...final } = journal.counts();
@@ -74,12 +76,13 @@ export async function runImport(
     tally.conflicts += outcome.conflicts;
     switch (outcome.kind) {
       case "stop":
-        stop ??= outcome.failure;
+        stop ??= interrupted.aborted ? INTERRUPTED : outcome.failure;
         return;
       case "unknown":
         tally.unknown += 1;
         if (row.id !== undefined) undecided.add(row.id);
-        if (tally.unknown <= SHOWN_MAX) progress.say(`${place(row)}: ${outcome.failure.message}`);
+        if (tally.unknown <= SHOWN_MAX && !interrupted.aborted)
+          progress.say(`${place(row)}: ${outcome.failure.message}`);
         return;
       case "failed": {
         const reason = maskSecrets(reasonOf(outcome.failure), settings.secrets);
@@ -100,14 +103,13 @@ export async function runImport(
     await forEachConcurrently(unfinished(plan.rows, journal), {
       concurrency: plan.concurrency,
       keyOf: (row) => row.id?.toLowerCase(),
-      stopped: () => stop !== undefined || invocation.interrupted.aborted,
+      stopped: () => stop !== undefined || interrupted.aborted,
       work,
     });
   } finally {
     progress.stop();
   }
-  if (invocation.interrupted.aborted)
-    stop ??= { exit: "interrupted", code: "interrupted", message: "interrupted" };
+  if (interrupted.aborted) stop = INTERRUPTED;
   if (tally.failed - final.failed > SHOWN_MAX)
     messages.note(`… and ${tally.failed - final.failed - SHOWN_MAX} more`);
   return { tally: { ...tally, doubtful: keysAreKnown ? [] : tally.doubtful }, stop };

@@ -12,9 +12,9 @@ import { type EditedFile, openEditor } from "../edit/editor.ts";
 import type { Failure } from "../failure.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import type { RegisterCommand } from "../program.ts";
-import { readCurrent } from "../read-customer.ts";
 import type { Customer } from "../representation.ts";
 import type { Change } from "../three-way-merge.ts";
+import { readWhole } from "../whole-customer.ts";
 import { changeIntent } from "../write-intent.ts";
 import { summaryLine } from "../write-summary.ts";
 import { confirmWrite } from "./confirm-write.ts";
@@ -31,7 +31,7 @@ export const registerEdit: RegisterCommand = (program, run) => {
   addWriteOptions(command).action(
     run<WriteOptions>(async (invocation, [argument], options) => {
       const id = requiredId(argument);
-      const base = await readCurrent({ api: invocation.api, deadline: invocation.deadline() }, id, undefined);
+      const base = await readWhole({ api: invocation.api, deadline: invocation.deadline() }, id);
       if ("exit" in base) return base;
       const file = openEditor(invocation, `customer-${id}`);
       if ("exit" in file) return file;
@@ -104,7 +104,7 @@ async function send(invocation: Invocation, editing: Editing, text: string, chan
   }
   const { failure } = outcome;
   if (outcome.kind === "conflict" && outcome.fields.length > 0 && editing.options.ifMatch === undefined) {
-    const theirs = await readCurrent(ports(), id, undefined);
+    const theirs = await readWhole(ports(), id);
     if ("exit" in theirs) return { kind: "end", ending: failure, keep: true };
     const comments = conflictComments(id, outcome.fields);
     return {

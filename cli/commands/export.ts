@@ -7,8 +7,10 @@ import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
 import { eachPage } from "../pages.ts";
 import type { RegisterCommand } from "../program.ts";
+import type { Ports } from "../read-customer.ts";
 import type { ListQuery } from "../requests.ts";
 import type { OutputFormat } from "../settings.ts";
+import { wholeFields } from "../whole-customer.ts";
 import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
 
 type Options = {
@@ -88,8 +90,16 @@ async function exportTo(
   format: ExportFormat,
   options: Options,
 ): Promise<Ending> {
-  const { messages, settings, terminal } = invocation;
-  const { status, email, fields, pageSize, withEtag = false } = options;
+  const { messages, settings, terminal, api, deadline } = invocation;
+  const { status, email, pageSize, withEtag = false } = options;
+  const ports = () => ({ api, deadline: deadline() });
+  const whole = options.fields === undefined ? await wholeFields(ports, { status, email }) : undefined;
+  const fields = options.fields ?? whole?.fields;
+  if (whole !== undefined && whole.leftOut.length > 0) {
+    messages.warn(
+      `warning: the server does not show ${whole.leftOut.join(", ")} unless asked, and then nothing that it was not asked for; to export it: --fields id,name,email,status`,
+    );
+  }
   const printer = openListPrinter(
     { ...invocation, out, settings: { ...settings, output: format } },
     { fields, withEtag },
@@ -107,7 +117,7 @@ async function exportTo(
         failed: 0,
       }));
   try {
-    for await (const page of pages(invocation, { status, email, fields }, pageSize)) {
+    for await (const page of pages(ports, { status, email, fields }, pageSize)) {
       if (page.kind === "failed") return incomplete(page.failure, written);
       if (!(await printer.write(page.customers))) return printer.end();
       written += page.customers.length;
@@ -124,11 +134,10 @@ async function exportTo(
 
 /** Where a server refuses the size of a page, it is asked for pages of its own size. */
 async function* pages(
-  { api, deadline }: Invocation,
+  ports: () => Ports,
   query: Omit<ListQuery, "limit" | "cursor">,
   pageSize: number,
 ): ReturnType<typeof eachPage> {
-  const ports = () => ({ api, deadline: deadline() });
   let begun = false;
   for await (const page of eachPage(ports, { ...query, limit: pageSize })) {
     if (!begun && page.kind === "failed" && page.failure.exit === "invalid")

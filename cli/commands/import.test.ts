@@ -82,6 +82,16 @@ describe("what becomes of rows", () => {
     expect(readFileSync(join(directory, "in.failed.csv"), "utf8")).toContain("is no longer the version");
   });
 
+  test("a pinned row that is there already is unchanged: a second run, or a resumed one, meets its own writes", async () => {
+    const { server, file, env } = place();
+    const { id, tag } = server.add({ name: "Old" });
+    const path = file("in.csv", csv(["id,name,etag", `${id},New,"${tag.replaceAll('"', '""')}"`]));
+    expect((await runClient(["import", path], { env })).stderr).toContain("1 updated");
+    const again = await runClient(["import", path], { env });
+    expect([again.exitCode, server.writes.length]).toEqual([0, 1]);
+    expect(again.stderr).toContain("1 unchanged");
+  });
+
   test("rows for one customer are applied in the order of the file, however many are in work", async () => {
     const { server, file, env } = place();
     const { id } = server.add({});

@@ -48,7 +48,7 @@ export function startCustomerServer(dialect: Dialect = OURS): CustomerServer {
   const { names } = dialect;
 
   function represent(customer: Customer, fields: string[] | null): string {
-    const wanted = fields ?? ["id", "name", "email", "status"];
+    const wanted = fields ?? dialect.defaultFields;
     const members = wanted.map((field) => {
       const key = field as keyof typeof names;
       return `${JSON.stringify(names[key])}:${JSON.stringify(customer[key])}`;

@@ -18,6 +18,8 @@ export type Dialect = {
   collection: boolean;
   idempotencyKeys: boolean;
   problemDetails: boolean;
+  /** What a reading shows where no `fields` are named (4.1, rule 3), besides extraMembers. */
+  defaultFields: ("id" | "name" | "email" | "status")[];
   /** Members that every full representation carries besides the four, as JSON text; "" for none. */
   extraMembers: string;
 };
@@ -34,6 +36,7 @@ export const OURS: Dialect = {
   collection: true,
   idempotencyKeys: true,
   problemDetails: true,
+  defaultFields: ["id", "name", "email"],
   extraMembers: "",
 };
 
@@ -48,5 +51,6 @@ export const UNLIKE_OURS: Dialect = {
   collection: true,
   idempotencyKeys: false,
   problemDetails: false,
+  defaultFields: ["id", "name", "email", "status"],
   extraMembers: '"Balance":9007199254740993,"Rate":1.10,"10":"ten","2":[1E5,-0,{"__proto__":null}]',
 };
