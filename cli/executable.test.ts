@@ -53,7 +53,7 @@ describe.each([
 
   test("does not trust it otherwise: exit 7, no request, and the way out is told", async () => {
     const before = server.requests.length;
-    const { exitCode, stderr } = await get(secure.url);
+    const { exitCode, stderr } = await get(secure.url, [], { env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } });
     expect({ exitCode, requests: server.requests.length }).toEqual({ exitCode: 7, requests: before });
     expect(stderr).toContain("--cacert");
   });
@@ -106,9 +106,11 @@ describe.each([
 
 describe("a hostile current directory", () => {
   test.each([
-    ["the executable", () => [compiled]],
-    ["main.ts by its first line", () => [installed()]],
-  ])("%s reads nothing from it", async (_, command) => {
+    ["the executable reads nothing from it", () => [compiled], true],
+    ["main.ts by its first line reads nothing from it", () => [installed()], true],
+    // Bun itself runs the preload of a bunfig.toml before the program can do anything about it.
+    ["bun main.ts takes no setting from it", () => CLIENT_COMMAND, false],
+  ])("%s", async (_, command, untouched) => {
     using hostile = temporaryDirectory();
     const trap = join(hostile.path, "trapped");
     const write = (name: string, text: string) => writeFileSync(join(hostile.path, name), text);
@@ -123,7 +125,7 @@ describe("a hostile current directory", () => {
     const run = await runClient(["get", id, "-o", "json"], { command: command(), cwd: hostile.path });
     expect(run).toMatchObject({ exitCode: 2, stdout: "" });
     expect(run.stderr).toContain("no server is set");
-    expect(await Bun.file(trap).exists()).toBe(false);
+    expect(await Bun.file(trap).exists()).toBe(!untouched);
   });
 });
 

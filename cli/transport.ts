@@ -28,7 +28,8 @@ export function openTransport(settings: Settings, origin: string): Transport {
 function openDispatcher(settings: Settings, origin: string): Dispatcher {
   const tls = {
     ...(settings.cacert === undefined ? {} : { ca: settings.cacert }),
-    ...(settings.insecure ? { rejectUnauthorized: false } : {}),
+    // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED=0 somewhere in an environment can't switch it off.
+    rejectUnauthorized: !settings.insecure,
   };
   // The limits in time are those of exchange(); undici's own would cut a longer --timeout short.
   const limits = { headersTimeout: 0, bodyTimeout: 0, maxResponseSize: BODY_BYTES_MAX };
