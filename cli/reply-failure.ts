@@ -92,6 +92,7 @@ function refused(reply: CompleteReply, what: string, exit: Failure["exit"], subj
     message: `${what}: ${sentence(reply, said)}`,
     hint: hintFor(reply, problem, subject),
     details: errorLines(problem),
+    status: reply.status,
   };
   const requestId = requestIdOf(reply);
   if (requestId !== undefined) failure.requestId = requestId;

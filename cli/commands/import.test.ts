@@ -191,6 +191,39 @@ describe("rows that fail", () => {
     expect(readFileSync(join(directory, "in.failed.csv"), "utf8").split("\n")).toHaveLength(14);
   });
 
+  test("are those that concern one row: 403, 500 to a reading, 500 twice to a creation", async () => {
+    const { server, directory, file, through } = place();
+    const [refused, broken] = [server.add({}), server.add({})];
+    const { env } = await through(async (exchange) => {
+      const status = exchange.path.includes(refused.id)
+        ? 403
+        : exchange.path.includes(broken.id)
+          ? 500
+          : undefined;
+      const creation = exchange.method === "POST" ? 500 : undefined;
+      const wrong = status ?? creation;
+      exchange.answer(
+        wrong === undefined
+          ? await exchange.forward()
+          : { status: wrong, headers: {}, body: new Uint8Array() },
+      );
+    });
+    const good = server.add({});
+    const rows = [`${refused.id},X,`, `${broken.id},X,`, `${good.id},X,`, ",New,new@example.com"];
+    const path = file("in.csv", csv(["id,name,email", ...rows]));
+    const first = await runClient(["import", path], { env });
+    expect([first.exitCode, server.read(good.id)?.name]).toEqual([9, "X"]);
+    expect(first.stderr).toContain("unknown outcome of 1 row");
+    const second = await runClient(["import", path, "--resume", "--output", "json"], { env });
+    expect([second.exitCode, JSON.parse(second.stdout)]).toEqual([
+      9,
+      { rows: 4, created: 0, updated: 1, unchanged: 0, failed: 3, left: 0, conflicts: 0 },
+    ]);
+    expect(readFileSync(join(directory, "in.failed.csv"), "utf8")).toContain(
+      ",New,new@example.com,unknown outcome",
+    );
+  });
+
   test("never overwrite rows that failed before", async () => {
     const { directory, file, env } = place();
     const path = file("in.csv", csv(["id,name", "none,X"]));
@@ -203,11 +236,12 @@ describe("rows that fail", () => {
 
 describe("nothing is sent", () => {
   test.each([
-    ["a broken file", 'id,name\n1,a\n2,"b\n', 2, "Quote Not Closed"],
-    ["a file that is not there", undefined, 2, "can't be read (ENOENT)"],
-  ])("for %s", async (_, content, exitCode, message) => {
+    ["a broken file", "in.csv", 'id,name\n1,a\n2,"b\n', 2, "Quote Not Closed"],
+    ["a file that is not there", "in.csv", undefined, 2, "can't be read (ENOENT)"],
+    ["a JSON array", "in.json", '[{"name":"A"}]', 2, "jq -c"],
+  ])("for %s", async (_, name, content, exitCode, message) => {
     const { server, directory, file, env } = place();
-    const path = content === undefined ? join(directory, "none.csv") : file("in.csv", content);
+    const path = content === undefined ? join(directory, name) : file(name, content);
     const run = await runClient(["import", path], { env });
     expect([run.exitCode, server.requests.length]).toEqual([exitCode, 0]);
     expect(run.stderr).toContain(message);
