@@ -28,6 +28,7 @@ import {
   NO_HISTORY,
   recorded,
 } from "./update-step.ts";
+import { readWhole } from "./whole-customer.ts";
 import type { WriteIntent } from "./write-intent.ts";
 
 export type WriteJob = {
@@ -89,7 +90,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   const stopped = (failure: Failure): WriteOutcome =>
     failed(history.unknowns > 0 ? unknownFailure(about, history, failure) : failure);
 
-  const first = job.base ?? (await readCurrent({ api, deadline }, id, intent.fields));
+  const first = job.base ?? (await readState({ api, deadline }, job));
   if ("exit" in first) return failed(first);
   const base = first;
   before = base.etag;
@@ -143,7 +144,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
 
     const written = await send(parsed.tag, request);
     if (written !== "read-again") return written;
-    const again = await readCurrent({ api, deadline }, id, intent.fields, true);
+    const again = await readState({ api, deadline }, job, true);
     if (!("exit" in again)) current = again;
     else if (again.exit === "not-found") current = "gone";
     else {
@@ -223,6 +224,15 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     });
     return { kind: "conflict", failure, fields, base, theirs, ...facts() };
   }
+}
+
+/** What the write needs to be read. @param persistent see readWithRetry. */
+export function readState(
+  ports: Ports,
+  { id, intent: { fields } }: Pick<WriteJob, "id" | "intent">,
+  persistent = false,
+): Promise<Customer | Failure> {
+  return fields === "whole" ? readWhole(ports, id, persistent) : readCurrent(ports, id, fields, persistent);
 }
 
 function interruptedFailure(history: History): Failure {

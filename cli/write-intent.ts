@@ -15,8 +15,11 @@ import {
 export type WriteIntent = {
   /** "updated", "deleted": as in "customer X was not updated". */
   done: string;
-  /** Fields that the reads ask for; undefined for the server's default set. */
-  fields: readonly string[] | undefined;
+  /**
+   * Fields that the reads ask for; "whole" where one is concerned that can't be asked for by name, undefined
+   * where the server's default set will do.
+   */
+  fields: readonly string[] | "whole" | undefined;
   /** The write for this state, with this tag as its condition. */
   request(current: Customer, tag: string): ApiRequest | Failure;
   /** True where the request says all by itself, so that a state which is not the tag's can't leak into it. */
@@ -51,7 +54,7 @@ export function changeIntent(
   ];
   return {
     done: "updated",
-    fields: needed.every((field) => REGISTRY.includes(field)) ? needed : undefined,
+    fields: needed.every((field) => REGISTRY.includes(field)) ? needed : "whole",
     selfContained: !replaces || REPLACED.every((field) => named.includes(field)),
     request(current, tag) {
       const changed = [...change].map(([field, value]): [string, Json] => [
@@ -77,7 +80,7 @@ export function deletionIntent(id: string, alsoRead: readonly string[]): WriteIn
   const inRegistry = alsoRead.every((field) => REGISTRY.includes(field.toLowerCase()));
   return {
     done: "deleted",
-    fields: alsoRead.length > 0 && inRegistry ? alsoRead : undefined,
+    fields: alsoRead.length === 0 ? undefined : inRegistry ? alsoRead : "whole",
     selfContained: true,
     request: (_, tag) => deleteCustomer(id, tag),
     isUnchanged: () => false,
