@@ -139,10 +139,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     const tag = pin ?? current.etag;
     const parsed = parseEntityTag(tag);
     if (parsed.kind !== "strong") return stopped(tagFailure(about, parsed));
-    const request = intent.request(current, parsed.tag);
-    if ("exit" in request) return stopped(request);
-
-    const written = await send(parsed.tag, request);
+    const written = await send(parsed.tag, intent.request(current, parsed.tag));
     if (written !== "read-again") return written;
     const again = await readState({ api, deadline }, job, true);
     if (!("exit" in again)) current = again;
@@ -226,13 +223,17 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   }
 }
 
-/** What the write needs to be read. @param persistent see readWithRetry. */
-export function readState(
+/** What the write needs to be read; where not all of it may be, what will do. @param persistent see readWithRetry. */
+export async function readState(
   ports: Ports,
-  { id, intent: { fields } }: Pick<WriteJob, "id" | "intent">,
+  { id, intent: { fields, fieldsAtLeast } }: Pick<WriteJob, "id" | "intent">,
   persistent = false,
 ): Promise<Customer | Failure> {
-  return fields === "whole" ? readWhole(ports, id, persistent) : readCurrent(ports, id, fields, persistent);
+  if (fields === "whole") return readWhole(ports, id, persistent);
+  const state = await readCurrent(ports, id, fields, persistent);
+  if (!("exit" in state) || state.exit !== "not-allowed" || fieldsAtLeast === undefined) return state;
+  const least = await readCurrent(ports, id, fieldsAtLeast, persistent);
+  return "exit" in least ? state : least;
 }
 
 function interruptedFailure(history: History): Failure {

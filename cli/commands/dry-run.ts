@@ -34,9 +34,7 @@ export async function dryRun(invocation: Invocation, job: WriteJob): Promise<End
   }
   const tag = parseEntityTag(pin ?? current.etag);
   if (tag.kind !== "strong") return tagFailure(about, tag);
-  const request = intent.request(current, tag.tag);
-  if ("exit" in request) return request;
-  await printRequest(invocation, request, current);
+  await printRequest(invocation, intent.request(current, tag.tag), current);
   messages.note(`dry run: customer ${id} was not ${intent.done}; nothing was sent`);
   return undefined;
 }
