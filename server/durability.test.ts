@@ -181,6 +181,29 @@ test(`kill -9 amid a stream of writes, ${ROUNDS} times: every acknowledged write
   expect(await place.run(["check"])).toMatchObject({ code: 0, stderr: "" });
 }, 120_000);
 
+test("told to stop amid a stream of writes, every write that is applied is answered, and the exit code is 0", async () => {
+  const random = new Random();
+  console.log(`SIGTERM amid writes: seed ${random.seed}`);
+  const writers = Array.from({ length: WRITERS }, (_, n) => new Writer(random, `w${n}`));
+  for (let round = 0; round <= 4; round += 1) {
+    const service = await place.start({ args: ["--no-samples"] });
+    const stored = await all(service);
+    for (const writer of writers) expect(reconcile(writer, stored).applied).toBe(0);
+    expect([...stored]).toEqual([]);
+    if (round === 4) break;
+    let left = random.integer(ACKNOWLEDGED_MIN, ACKNOWLEDGED_MAX);
+    const token = place.adminToken;
+    const streams = writers.map((writer) =>
+      writer.write(service, token, () => {
+        left -= 1;
+        if (left === 0) service.signal("SIGTERM");
+      }),
+    );
+    await Promise.all(streams);
+    expect(await service.exited).toBe(0);
+  }
+}, 120_000);
+
 test("keys repeated, raced and cut off by kill -9: never two customers for one key, nor one for another body", async () => {
   const random = new Random();
   console.log(`idempotency keys under kill -9: seed ${random.seed}`);

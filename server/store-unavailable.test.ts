@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
 import { connect, openDatabase } from "./storage/sqlite-database.ts";
@@ -126,17 +126,62 @@ describe("a lock that another process holds", () => {
     expect((await service.send("PUT", customer.path, { body: change, headers })).status).toBe(204);
   });
 
-  test("at the start is waited for, then refused in a sentence, where the start has something to write", async () => {
-    const db = openDatabase(place.database);
-    db.run("PRAGMA user_version = 0");
-    db.run("PRAGMA locking_mode = EXCLUSIVE");
-    db.run("BEGIN EXCLUSIVE");
-    const outcome = await place.run([], { PORT: "0" });
-    db.close();
-    expect(outcome).toMatchObject({ code: 1, stdout: "" });
-    expect(outcome.stderr).toContain("another process holds its lock");
-    expect(outcome.stderr).not.toContain("    at ");
+  test("is waited for by a start and by every command, then refused in a sentence that does not call it damage", async () => {
+    const holder = openDatabase(place.database);
+    holder.run("PRAGMA locking_mode = EXCLUSIVE");
+    holder.run("BEGIN EXCLUSIVE");
+    const commands = [
+      ["serve"],
+      ["check"],
+      ["backup", "b.db"],
+      ["token", "list"],
+      ["token", "create", "--role", "viewer", "--client", "c", "--tenant", "t"],
+    ];
+    const outcomes = await Promise.all(commands.map((args) => place.run(args, { PORT: "0" })));
+    holder.close();
+    for (const { code, stdout, stderr } of outcomes) {
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+      expect(stderr).toContain("another process holds its lock");
+      expect(stderr).not.toMatch(/damaged|^ +at /m);
+    }
   }, 60_000);
+
+  test("for writing alone stops no start that has nothing to write, and refuses a command that has", async () => {
+    await (await place.start()).end();
+    const lock = await holdLock();
+    const service = await place.start();
+    expect((await service.send(place.adminToken, "GET", "/customers")).status).toBe(200);
+    const created = await place.run([
+      ...["token", "create", "--role", "viewer", "--client", "c", "--tenant", "t"],
+    ]);
+    await lock.release();
+    expect(created).toMatchObject({ code: 1, stdout: "" });
+    expect(created.stderr).toContain("can't answer now (SQLITE_BUSY); nothing was changed");
+  }, 60_000);
+});
+
+test("two processes on one database: of writes with one entity-tag, sent to both, one is applied and the rest are 412", async () => {
+  const services = [await place.start(), await place.start()] as const;
+  const token = place.adminToken;
+  const created = await services[0].send(token, "POST", "/customers", { body: change });
+  const path = `/customers/${created.json.id}`;
+  let etag = created.etag;
+  for (let round = 0; round < 5; round += 1) {
+    const headers = { "if-match": etag };
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        (services[n % 2] ?? services[0]).send(token, "PUT", path, {
+          body: { name: `r${round} n${n}`, email: "x@example.com" },
+          headers,
+        }),
+      ),
+    );
+    const applied = replies.filter((reply) => reply.status === 204);
+    expect(replies.map((reply) => reply.status).sort()).toEqual([204, ...Array(19).fill(412)]);
+    etag = applied[0]?.etag ?? "";
+    expect(new Set(replies.map((reply) => reply.etag))).toEqual(new Set([etag]));
+    for (const service of services) expect((await service.send(token, "GET", path)).etag).toBe(etag);
+  }
 });
 
 describe("a database file that goes bad while the service runs", () => {
@@ -182,6 +227,42 @@ describe("a database file that goes bad while the service runs", () => {
         expect((await service.send(token, "GET", `/customers/${id}`)).json.id).toBe(id);
       }
       expect(await service.end()).toBe(0);
+    },
+  );
+});
+
+describe("a database file that is moved, removed or replaced while the service runs", () => {
+  const away = () => `${place.path}/away.db`;
+  test.each([
+    ["moved", () => renameSync(place.database, away())],
+    [
+      "replaced",
+      () => {
+        renameSync(place.database, away());
+        copyFileSync(away(), place.database);
+      },
+    ],
+  ])(
+    "%s: no write is acknowledged that the next start would not have; put back, it is over",
+    async (_, disturb) => {
+      const service = await place.start();
+      const token = place.adminToken;
+      const created = await service.send(token, "POST", "/customers", { body: change });
+      const path = `/customers/${created.json.id}`;
+      const headers = { "if-match": created.etag };
+      disturb();
+      expectUnavailable(await service.send(token, "PUT", path, { body: change, headers }));
+      expectUnavailable(await service.send(token, "POST", "/customers", { body: change }));
+      expectUnavailable(await service.send(null, "GET", "/readyz"));
+      expect((await service.send(token, "GET", path)).etag).toBe(created.etag);
+      await service.stderr.line((line) => line.includes("is not the file that was opened"));
+
+      renameSync(away(), place.database);
+      expect((await service.send(null, "GET", "/readyz")).status).toBe(200);
+      expect((await service.send(token, "PUT", path, { body: change, headers })).status).toBe(204);
+      expect(await service.end()).toBe(0);
+      const later = await place.start();
+      expect((await later.send(token, "GET", path)).etag).not.toBe(created.etag);
     },
   );
 });

@@ -48,6 +48,13 @@ describe("If-None-Match of a read", () => {
     [OTHER, false],
     [OPAQUE, false],
     [`"x${OPAQUE}"`, false],
+    [`w/${TAG}`, false],
+    [`x${TAG}`, false],
+    [`${TAG} ${TAG}`, false],
+    [`${TAG}, x`, false],
+    [`, ,${TAG},`, true],
+    [`"${TAG}`, false],
+    [",", false],
     [`"${OPAQUE.toLowerCase()}"`, OPAQUE === OPAQUE.toLowerCase()],
   ])("%p: matches %p", (header, matches) => {
     expect(matchesIfNoneMatch(header, CURRENT)).toBe(matches);

@@ -30,16 +30,26 @@ export function matchesExpected(expected: Expected, current: RowVersion): boolea
   return expected !== "unmatchable" && sameRowVersion(expected, current);
 }
 
+// One member of a list of entity-tags (RFC 9110, sections 5.6.1 and 8.8.3); empty members are allowed.
+const LISTED_TAG = /[ \t]*(?:(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*"))?[ \t]*(?:,|$)/y;
+
 /**
- * If-None-Match of a read (RFC 9110, section 13.1.2): a list or `*`, compared weakly; a blank one is absent.
- * The list is scanned, not split: an opaque tag may hold a comma.
+ * If-None-Match of a read (RFC 9110, section 13.1.2): a list or `*`, compared weakly; a blank one is absent, and so is
+ * what is neither. The list is scanned, not split: an opaque tag may hold a comma.
  */
 export function matchesIfNoneMatch(header: string | null, current: RowVersion): boolean {
-  const value = header === null ? "" : trimBlanks(header);
-  if (value === "") return false;
+  if (header === null) return false;
+  const value = trimBlanks(header);
   if (value === "*") return true;
   const tag = formatEntityTag(current);
-  return [...value.matchAll(/(?:W\/)?("[^"]*")/g)].some(([, opaque]) => opaque === tag);
+  let isFound = false;
+  LISTED_TAG.lastIndex = 0;
+  while (LISTED_TAG.lastIndex < value.length) {
+    const member = LISTED_TAG.exec(value);
+    if (member === null) return false;
+    isFound ||= member[1] === tag;
+  }
+  return isFound;
 }
 
 /** How an If-Match that failed differs from the current entity-tag; what a client developer looks for. */

@@ -1,5 +1,6 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
+import type { MetricsSnapshot } from "../pooled-metrics.ts";
 import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
 
 const CUSTOMER_ROUTE: RouteTemplate = "/customers/{id}";
@@ -84,6 +85,11 @@ export class Metrics {
   /** The exposition, in Prometheus' text format 0.0.4. */
   text(): Promise<string> {
     return this.#registry.metrics();
+  }
+
+  /** The same as data, for another process to sum. */
+  snapshot(): Promise<MetricsSnapshot> {
+    return this.#registry.getMetricsAsJSON();
   }
 
   get contentType(): string {

@@ -319,18 +319,6 @@ describe("check", () => {
     expect(outcome.stderr).toContain(says);
     expect(outcome.stderr).not.toContain("    at ");
   });
-
-  test("does not call a database damaged that it can't look at now", async () => {
-    await databaseWith("Ada");
-    const holder = new Database(place.database);
-    holder.run("PRAGMA locking_mode = EXCLUSIVE");
-    holder.run("BEGIN EXCLUSIVE");
-    const outcome = await place.run(["check"]);
-    holder.close();
-    expect(outcome).toMatchObject({ code: 1, stdout: "" });
-    expect(outcome.stderr).not.toContain("damaged");
-    expect(outcome.stderr).toContain("another process holds its lock");
-  }, 60_000);
 });
 
 /** A row that no statement of the service could write. */

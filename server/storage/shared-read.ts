@@ -1,6 +1,10 @@
 import type { Database, Statement } from "bun:sqlite";
 import { StoreUnavailable } from "./customer-store.ts";
-import { asStoreError, forgetPages } from "./sqlite-database.ts";
+import { asStoreError, forgetPages, placeGuard } from "./sqlite-database.ts";
+
+const BUSY_READS_PER_MS = 8;
+/** Over how long the reads are counted. */
+const COUNTED_MS = 5;
 
 /**
  * One read transaction for all reads of an event-loop turn: most of a SELECT's cost is taking and giving back
@@ -11,14 +15,20 @@ export class SharedRead {
   readonly #begin: Statement | null;
   readonly #commit: Statement | null;
   readonly #dataVersion: Statement<{ data_version: number }, []> | null;
+  /** Fails with StoreUnavailable while the file is not the one that was opened. */
+  readonly requirePlace: () => void;
   readonly #db: Database;
   #open = false;
+  #reads = 0;
+  #countedFrom = 0;
+  #lastRate = 0;
   #seenVersion = 0;
   #epoch = 0;
 
   /** @param isShared false for a database in memory: its one connection writes too, and has no locks to spare */
   constructor(db: Database, isShared: boolean) {
     this.#db = db;
+    this.requirePlace = placeGuard(db);
     this.#begin = isShared ? db.prepare("BEGIN") : null;
     this.#commit = isShared ? db.prepare("COMMIT") : null;
     this.#dataVersion = isShared ? db.prepare("PRAGMA data_version") : null;
@@ -34,11 +44,18 @@ export class SharedRead {
     return this.#epoch;
   }
 
+  /** Whether reads come so fast that one which has to wait for something would keep others waiting. */
+  get isBusy(): boolean {
+    return this.#lastRate > BUSY_READS_PER_MS || this.#reads > BUSY_READS_PER_MS * COUNTED_MS;
+  }
+
   run<T>(read: () => T): T {
+    this.#reads += 1;
     try {
       if (!this.#open && this.#begin !== null) {
         this.#begin.run();
         this.#open = true;
+        this.#count();
         setImmediate(() => this.end());
         const version = this.#dataVersion?.get()?.data_version ?? 0;
         if (version !== this.#seenVersion) this.#epoch += 1;
@@ -51,6 +68,14 @@ export class SharedRead {
       if (failure instanceof StoreUnavailable) forgetPages(this.#db);
       throw failure;
     }
+  }
+
+  #count(): void {
+    const elapsedMs = performance.now() - this.#countedFrom;
+    if (elapsedMs < COUNTED_MS) return;
+    this.#lastRate = this.#reads / elapsedMs;
+    this.#reads = 0;
+    this.#countedFrom += elapsedMs;
   }
 
   /** Ends the transaction, if one is open; the next read sees everything committed by then. */

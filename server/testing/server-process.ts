@@ -52,9 +52,14 @@ export class Workplace {
     return readFileSync(join(dirname(this.database), "admin.token"), "utf8").trim();
   }
 
+  /** Ends what still runs. */
+  async endAll(): Promise<void> {
+    for (const service of this.#services.splice(0)) await service.end("SIGKILL");
+  }
+
   /** Ends what still runs and removes everything. */
   async clear(): Promise<void> {
-    for (const service of this.#services) await service.end("SIGKILL");
+    await this.endAll();
     this.#remove();
   }
 }
