@@ -10,7 +10,7 @@ function configOf(environment: Record<string, string>) {
 describe("a setting", () => {
   test("that is absent or empty has its default", () => {
     const empty = Object.fromEntries(SETTINGS.map(({ name }) => [name, ""]));
-    const { policy: _, ...config } = configOf(empty);
+    const { policy: _, texts: __, ...config } = configOf(empty);
     expect(config).toEqual({
       host: "127.0.0.1",
       port: 8080,
@@ -22,6 +22,7 @@ describe("a setting", () => {
       tls: null,
       corsOrigins: [],
       publicUrl: "",
+      processes: 1,
     });
     expect(configOf({})).toEqual(configOf(empty));
   });

@@ -26,7 +26,11 @@ const ENGINES = [
   },
   {
     title: "writes in a thread of their own",
-    engine: SqliteConnections.openThreaded(join(directory, "threaded.db"), (reason) => deaths.push(reason)),
+    engine: SqliteConnections.openAdaptive(
+      join(directory, "threaded.db"),
+      (reason) => deaths.push(reason),
+      () => true,
+    ),
     // Another thread's statements can't be watched.
     commits: () => 1,
   },

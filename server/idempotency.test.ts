@@ -16,7 +16,11 @@ const deaths: string[] = [];
 let nowMs = Date.UTC(2027, 0, 1);
 const open = (): TestService =>
   new TestService({
-    connections: SqliteConnections.openThreaded(join(directory, "keys.db"), (reason) => deaths.push(reason)),
+    connections: SqliteConnections.openAdaptive(
+      join(directory, "keys.db"),
+      (reason) => deaths.push(reason),
+      () => true,
+    ),
     now: () => nowMs,
   });
 let service = open();

@@ -27,7 +27,11 @@ test.each([
     const service = new TestService({
       policy: POLICY,
       now: () => clock.nowMs,
-      connections: SqliteConnections.openThreaded(path, (reason) => deaths.push(reason)),
+      connections: SqliteConnections.openAdaptive(
+        path,
+        (reason) => deaths.push(reason),
+        () => true,
+      ),
     });
     const connection = await RawConnection.open(service.port);
     let runs = 0;

@@ -71,6 +71,8 @@ export type Call = {
   readonly search: string;
   /** Reads the body as JSON of one of these media types; may be called once. */
   readonly readJson: (mediaTypes: readonly string[]) => Promise<Result<unknown>>;
+  /** What the caller may do now, or why it is nobody any more. */
+  readonly currentRights: () => Result<Rights>;
 };
 
 export type Read =
@@ -155,6 +157,8 @@ export async function search(store: CustomerStore, call: Call): Promise<Result<L
   const queried = requireProjection(call, inQuery);
   if (!queried.ok) return queried;
   const body = flatMap(await call.readJson(JSON_TYPES), (json) => searchBody.read(json));
+  const allowed = stillAllowed(call, "list", queried.value);
+  if (!allowed.ok) return allowed;
   if (!body.ok) return body;
   const { fields, limit, status, email, cursor } = body.value;
   if (inQuery.length > 0 && fields !== undefined) {
@@ -202,13 +206,13 @@ function page(store: CustomerStore, call: Call, wanted: PageRequest): MaybePromi
 export async function create(store: CustomerStore, call: Call): Promise<Result<Created>> {
   const permitted = requireOperation(call, "create");
   if (!permitted.ok) return permitted;
-  const query = readQuery(call.search, ["fields"]);
-  if (!query.ok) return query;
+  const projection = projectionOfQuery(call);
+  if (!projection.ok) return projection;
   const key = readIdempotencyKey(call.headers.get("idempotency-key"));
   if (!key.ok) return key;
-  const projection = requireProjection(call, query.value.getAll("fields"));
-  if (!projection.ok) return projection;
   const body = flatMap(await call.readJson(JSON_TYPES), (json) => creationBody.read(json));
+  const allowed = stillAllowed(call, "create", projection.value);
+  if (!allowed.ok) return allowed;
   if (!body.ok) return body;
   const { email, status = "active" } = body.value;
   const customer = { name: storedName(body.value.name), email, status };
@@ -298,6 +302,8 @@ async function write<Change>(
   // An If-Match that no version can equal needs no body: it is 404 or 412 whatever the body is.
   if (expected === "unmatchable") return unapplied(null);
   const change = await readChange(storedId);
+  const allowed = stillAllowed(call, operation, projection.value);
+  if (!allowed.ok) return allowed;
   if (!change.ok) return unapplied(change);
   const returned = prefersRepresentation(call.headers.get("prefer")) ? projection.value : NO_FIELDS;
   const outcome = await apply({ tenant: call.tenant, id: storedId, expected }, change.value, returned);
@@ -318,6 +324,17 @@ const NO_FIELDS: Projection = [];
 function requireOperation(call: Call, operation: Operation): Result<null> {
   if (call.rights.operations.has(operation)) return ok(null);
   return refuse("forbidden-operation", `The role of this token may not ${operation} customers.`);
+}
+
+/**
+ * Checks 2, 3 and 6 again, once the body is there: it may take long to come, and the token may have been revoked or
+ * the policy changed meanwhile.
+ */
+function stillAllowed(call: Call, operation: Operation, projection: Projection): Result<null> {
+  const rights = call.currentRights();
+  if (!rights.ok) return rights;
+  const now = { ...call, rights: rights.value };
+  return flatMap(requireOperation(now, operation), () => requireReadable(now, projection));
 }
 
 /** @returns the trimmed If-Match; null where it is absent or blank and a rollout still allows that */

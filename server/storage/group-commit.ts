@@ -54,6 +54,22 @@ export class GroupCommit {
     });
   }
 
+  /**
+   * The same for one write at once, in this very turn.
+   *
+   * @returns its outcome; null, with nothing done, while others are waiting or another connection holds the lock
+   */
+  tryNow<T>(job: Job<T>): Promise<T> | null {
+    if (this.#flushing !== null) return null;
+    const begun = this.#tryLock();
+    if (begun === "locked") return null;
+    const pending = { job, resolve: () => {}, reject: () => {} };
+    const [settled] = begun === null ? this.#commitAll([pending]).results : refused([pending], begun);
+    if (settled === undefined || isUnavailable(settled)) forgetPages(this.#db);
+    this.#beforeAnswers();
+    return settled?.ok ? Promise.resolve(settled.value as T) : Promise.reject(settled?.error);
+  }
+
   /** Waits for the writes taken so far, then gives back its statements. */
   async close(): Promise<void> {
     while (this.#flushing !== null) await this.#flushing;
@@ -85,17 +101,24 @@ export class GroupCommit {
   async #takeLock(): Promise<unknown> {
     const giveUpAt = performance.now() + this.#limits.lockWaitMs;
     for (;;) {
-      try {
-        // One that could not be rolled back when its time came (a failing disk) would refuse every later one.
-        if (this.#db.inTransaction) this.#db.run("ROLLBACK");
-        this.#requirePlace();
-        this.#begin.run();
-        return null;
-      } catch (error) {
-        const isLocked = error instanceof SQLiteError && (error.code ?? "").startsWith("SQLITE_BUSY");
-        if (!isLocked || performance.now() >= giveUpAt) return error;
-      }
+      const begun = this.#tryLock();
+      if (begun !== "locked") return begun;
+      if (performance.now() >= giveUpAt) return new StoreUnavailable("another process holds the lock");
       await Bun.sleep(LOCK_RETRY_MS);
+    }
+  }
+
+  /** @returns null when the transaction has begun, "locked" while another connection holds the lock, else the error */
+  #tryLock(): unknown {
+    try {
+      // One that could not be rolled back when its time came (a failing disk) would refuse every later one.
+      if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+      this.#requirePlace();
+      this.#begin.run();
+      return null;
+    } catch (error) {
+      const isLocked = error instanceof SQLiteError && (error.code ?? "").startsWith("SQLITE_BUSY");
+      return isLocked ? "locked" : error;
     }
   }
 
@@ -138,7 +161,7 @@ export class GroupCommit {
       // SQLite ends the transaction by itself after some errors (disk full) and leaves it open after others.
       if (this.#db.inTransaction) this.#db.run("ROLLBACK");
     } catch {
-      // The writes are refused with the error that led here; #takeLock tries again before the next ones.
+      // The writes are refused with the error that led here; #tryLock tries again before the next ones.
     }
   }
 }

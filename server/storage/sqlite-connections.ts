@@ -1,7 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { AdaptiveWriter } from "./adaptive-writer.ts";
 import { GROUP_COMMIT_LIMITS, GroupCommit, type GroupCommitLimits } from "./group-commit.ts";
-import { ImmediateCommit } from "./immediate-commit.ts";
 import { SharedRead } from "./shared-read.ts";
 import { connect, MEMORY, openDatabase } from "./sqlite-database.ts";
 import { StatementCache } from "./statement-cache.ts";
@@ -36,19 +35,15 @@ export class SqliteConnections {
     writer: Database,
     limits: GroupCommitLimits = GROUP_COMMIT_LIMITS,
   ): SqliteConnections {
-    // A locked file is waited for without stopping the event loop (GroupCommit), so not inside SQLite.
-    writer.run("PRAGMA busy_timeout = 0");
-    const read = new SharedRead(reader, reader !== writer);
-    const groupCommit = new GroupCommit(writer, () => read.end(), limits);
-    const write = new LocalWriter(new StatementCache(writer), groupCommit);
+    const { read, groupCommit } = joined(reader, writer, limits);
+    const write = new LocalWriter(new StatementCache(writer), groupCommit, writer.filename === MEMORY);
     return new SqliteConnections([...new Set([reader, writer])], new StatementCache(reader), read, write);
   }
 
   /** Reads and writes in this thread: for commands, and for tests. @throws DatabaseRefused as openDatabase does */
   static open(path: string): SqliteConnections {
-    if (path === MEMORY) return SqliteConnections.openAdaptive(path, () => {});
     const writer = openDatabase(path);
-    return SqliteConnections.over(connect(path), writer);
+    return SqliteConnections.over(path === MEMORY ? writer : connect(path), writer);
   }
 
   /**
@@ -63,20 +58,14 @@ export class SqliteConnections {
     onWriterDeath: (reason: string) => void,
     isBusy = (reads: SharedRead): boolean => reads.isBusy,
   ): SqliteConnections {
+    if (path === MEMORY) return SqliteConnections.open(path); // which no other thread can open
     const writer = openDatabase(path);
-    writer.run("PRAGMA busy_timeout = 0");
-    const reader = path === MEMORY ? writer : connect(path);
-    const read = new SharedRead(reader, reader !== writer);
-    const beforeAnswers = (): void => read.end();
-    const write = new AdaptiveWriter({
-      statements: new StatementCache(writer),
-      immediate: new ImmediateCommit(writer),
-      thread:
-        path === MEMORY ? null : new WriterThread(path, GROUP_COMMIT_LIMITS, beforeAnswers, onWriterDeath),
-      isBusy: () => isBusy(read),
-      beforeAnswers,
-    });
-    return new SqliteConnections([...new Set([reader, writer])], new StatementCache(reader), read, write);
+    const reader = connect(path);
+    const { read, groupCommit } = joined(reader, writer, GROUP_COMMIT_LIMITS);
+    const thread = new WriterThread(path, GROUP_COMMIT_LIMITS, () => read.end(), onWriterDeath);
+    const statements = new StatementCache(writer);
+    const write = new AdaptiveWriter(statements, groupCommit, thread, () => isBusy(read));
+    return new SqliteConnections([reader, writer], new StatementCache(reader), read, write);
   }
 
   /** Finishes the writes that were taken, then closes both; -wal and -shm go with the last process. */
@@ -86,4 +75,16 @@ export class SqliteConnections {
     this.reader.close();
     for (const database of this.#databases) database.close();
   }
+}
+
+function joined(
+  reader: Database,
+  writer: Database,
+  limits: GroupCommitLimits,
+): { read: SharedRead; groupCommit: GroupCommit } {
+  // A locked file is waited for without stopping the event loop (GroupCommit), so not inside SQLite.
+  writer.run("PRAGMA busy_timeout = 0");
+  const read = new SharedRead(reader, reader !== writer);
+  // Reads under way end before anyone learns of a write: whoever does reads what it made.
+  return { read, groupCommit: new GroupCommit(writer, () => read.end(), limits) };
 }
