@@ -275,11 +275,18 @@ test("a terminal shows a bar, which is gone at the end; a pipe shows none", asyn
   expect(piped.stderr).not.toContain("\u001b");
 });
 
-test("no file that an import leaves behind holds the token", async () => {
-  const { directory, file, env, customers } = await bulkPlace();
-  const path = file("in.csv", csv(["id,name", "none,X"]));
-  await customers(["import", path, "--verbose"], { env });
-  const files = readdirSync(directory);
-  expect(files).toContain("in.csv.journal");
+test("no file that an import leaves behind holds the token, not even where the server echoes it", async () => {
+  const { server, directory, file, customers, through } = await bulkPlace();
+  const { id } = server.add({});
+  const { env } = await through((exchange) => {
+    const detail = `who is ${exchange.headers.authorization}?`;
+    const headers = { "content-type": "application/problem+json" };
+    exchange.answer({ status: 403, headers, body: Buffer.from(JSON.stringify({ status: 403, detail })) });
+  });
+  const path = file("in.csv", csv(["id,name", `${id},X`]));
+  const { exitCode, stderr } = await customers(["import", path, "--verbose"], { env });
+  expect([exitCode, stderr.includes("***?"), stderr.includes(TOKEN)]).toEqual([9, true, false]);
+  const files = readdirSync(directory).toSorted();
+  expect(files).toEqual(["in.csv", "in.csv.journal", "in.failed.csv"]);
   for (const name of files) expect(readFileSync(join(directory, name)).includes(TOKEN)).toBe(false);
 });
