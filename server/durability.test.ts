@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { checkDatabase } from "./storage/backup.ts";
+import { checkDatabase } from "./storage/database-check.ts";
 import { Random } from "./testing/random.ts";
 import { type ServerProcess, Workplace } from "./testing/server-process.ts";
 import type { Reply } from "./testing/test-service.ts";
