@@ -59,8 +59,9 @@ export async function createRow(
     return { kind: "created", replayed, doubtful: sentBefore && !replayed, conflicts: 0 };
   }
   if (verdict === "unknown") {
-    // An answer that says nothing for the second time will not say more the third: the row is the operator's.
-    const kind = sentBefore && reply.kind === "complete" ? "failed" : "unknown";
+    // A server that stumbles over the row twice will do so a third time: the row is the operator's to look at.
+    const stumbles = reply.kind === "complete" && !OF_EVERY_ROW.includes(reply.status);
+    const kind = sentBefore && stumbles ? "failed" : "unknown";
     return { kind, failure: unknownCreation(reply), conflicts: 0 };
   }
   return refusedRow(writeFailure(reply, "created", { what: "the customer", url: api.url }));

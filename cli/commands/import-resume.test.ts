@@ -152,3 +152,45 @@ describe("an import that stops", () => {
     expect([second.exitCode, second.stderr.includes("by another process")]).toEqual([2, true]);
   });
 });
+
+test("whatever the network does, and however often it is killed: resumed until done, every row is there once", async () => {
+  const { server, file, through, customers, start } = await bulkPlace();
+  const updated = Array.from({ length: 60 }, (_, at) => server.add({ name: `Old ${at}` }));
+  const rows = [
+    ...updated.map(({ id }, at) => `${id},New ${at},`),
+    ...Array.from({ length: 120 }, (_, at) => `,Created ${at},c${at}@example.com`),
+  ];
+  const path = file("in.csv", csv(["id,name,email", ...rows]));
+  const bare = (status: number) => ({ status, headers: { "retry-after": "0" }, body: new Uint8Array() });
+  let exchanges = 0;
+  let child: ReturnType<typeof start> | undefined;
+  // Every kind of fault at its own prime rhythm, so that they meet each other and every kind of request.
+  const { env } = await through(async (exchange) => {
+    exchanges += 1;
+    if (exchanges % 97 === 0) child?.kill("SIGKILL");
+    if (exchanges % 13 === 0) return exchange.cut();
+    if (exchanges % 11 === 0) return exchange.answer(bare(503));
+    const reply = await exchange.forward();
+    if (exchanges % 17 === 0) return exchange.cut();
+    if (exchanges % 19 === 0) return exchange.answer(bare(502));
+    if (exchanges % 23 === 0) return exchange.answerHalf(reply);
+    exchange.answer(reply);
+  });
+  const runs: string[] = [];
+  let exitCode: number | undefined;
+  while (exitCode !== 0 && runs.length < 30) {
+    child = start(["import", path, "--resume", "--concurrency", "8"], { env });
+    [exitCode] = await Promise.all([child.exited, child.stderr.text().then((stderr) => runs.push(stderr))]);
+  }
+  child = undefined;
+  expect([exitCode, runs.at(-1)]).toEqual([0, expect.stringContaining("0 failed")]);
+  expect(runs.length).toBeGreaterThan(1);
+  expect(namesOf(server.all()).toSorted()).toEqual(
+    [
+      ...updated.map((_, at) => `New ${at}`),
+      ...Array.from({ length: 120 }, (_, at) => `Created ${at}`),
+    ].toSorted(),
+  );
+  expect((await customers(["import", path, "--resume"], { env })).exitCode).toBe(0);
+  expect(server.size).toBe(180);
+});
