@@ -96,6 +96,8 @@ function unfinished({ tally, stop, name, journalPath }: Ended, left: number): Fa
       message: `${stop.message}; ${rest}`,
       hint: stop.hint === undefined ? hint : `${stop.hint}\n${hint}`,
     };
+  if (tally.unknown === 0)
+    return failure("failure", `${name} became shorter while it was imported: ${rest}`, hint);
   return failure(
     tally.failed > 0 ? "rows-failed" : "unknown-outcome",
     `unknown outcome of ${amount(tally.unknown, "row")}: no complete reply came; ${rest}`,

@@ -52,7 +52,11 @@ export function readRows(
 export async function detectFormat(path: string, name: string): Promise<Format> {
   if (/\.csv$/i.test(name)) return "csv";
   if (/\.(ndjson|jsonl)$/i.test(name)) return "ndjson";
-  const start = await Bun.file(path).slice(0, 4096).text();
+  // What can't be read is told when it is read.
+  const start = await Bun.file(path)
+    .slice(0, 4096)
+    .text()
+    .catch(() => "");
   return /^\uFEFF?\s*[{[]/.test(start) ? "ndjson" : "csv";
 }
 

@@ -127,6 +127,22 @@ describe("an import that stops", () => {
     expect([server.size, new Set(namesOf(server.all())).size]).toEqual([200, 200]);
   });
 
+  test("because the journal's disk is full says so, and goes on where there is room", async () => {
+    const { server, file, env, customers, command } = await bulkPlace();
+    const rows = Array.from({ length: 500 }, (_, at) => `N${at},n@example.com`);
+    const path = file("in.csv", csv(["name,email", ...rows]));
+    // No file may grow past 40 KB; without the trap the system would end the process.
+    const limited = `trap '' XFSZ; ulimit -f 40; exec "$@"`;
+    const child = Bun.spawn(["bash", "-c", limited, "bash", ...command, "import", path], {
+      env: { PATH: process.env["PATH"] ?? "", ...env },
+      stderr: "pipe",
+    });
+    expect([await child.exited, await child.stderr.text()]).toEqual([1, expect.stringContaining("--resume")]);
+    expect(server.size).toBeLessThan(500);
+    expect((await customers(["import", path, "--resume"])).exitCode).toBe(0);
+    expect([server.size, new Set(namesOf(server.all())).size]).toEqual([500, 500]);
+  });
+
   test("does not go on with a file that has changed", async () => {
     const { server, file, env, customers } = await bulkPlace();
     const path = file("in.csv", csv(["name,email", "A,a@example.com", "B,b@example.com"]));
