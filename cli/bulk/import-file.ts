@@ -1,21 +1,19 @@
 /** The input of an import as files on disk: stdin kept in one, all of it checked, and where its companions lie. */
-import { createWriteStream, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { createWriteStream, existsSync, rmSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Failure, failure } from "../failure.ts";
+import { makePrivateDirectory } from "../private-directory.ts";
 import { place } from "./import-run.ts";
 import type { Journal } from "./journal.ts";
 import { type Format, type Header, InputError, type Row, readRows } from "./rows.ts";
 
-/**
- * stdin as a file: an import is read twice, first to check it. It holds personal data, so the directory is
- * the operator's alone.
- */
+/** stdin as a file: an import is read twice, first to check it. */
 export async function spool(
   stdin: NodeJS.ReadableStream,
 ): Promise<{ path: string; remove(): void } | Failure> {
-  const directory = mkdtempSync(join(tmpdir(), "customers-import-"));
+  const directory = makePrivateDirectory("import");
+  if (typeof directory !== "string") return directory;
   const path = join(directory, "stdin");
   const remove = () => rmSync(directory, { recursive: true, force: true });
   try {
@@ -40,7 +38,7 @@ export type Survey = { rows: number; creates: number; header: Header };
  * a resumed import must be of the same rows.
  */
 export async function survey(
-  path: string,
+  { path, name }: { path: string; name: string },
   format: Format,
   journal: Journal | undefined,
 ): Promise<Survey | Failure> {
@@ -52,33 +50,37 @@ export async function survey(
       header = columns;
     })) {
       const known = journal?.row(row.number);
-      if (known !== undefined && known.fingerprint !== row.fingerprint) return changed(path, place(row));
+      if (known !== undefined && known.fingerprint !== row.fingerprint) return changed(name, place(row));
       rows += 1;
       if (row.id === undefined) creates += 1;
     }
   } catch (error) {
-    return unreadable(path, error);
+    return unreadable(name, error);
   }
-  if (journal !== undefined && journal.lastRow() > rows) return changed(path, `row ${rows + 1} is missing`);
+  if (journal !== undefined && journal.lastRow() > rows) return changed(name, `row ${rows + 1} is missing`);
   return { rows, creates, header };
 }
 
-function changed(path: string, where: string): Failure {
+function changed(input: string, where: string): Failure {
   return failure(
     "usage",
-    `${path} is not the file that was imported before: ${where} differs; nothing was sent`,
+    `${input} is not the file that was imported before: ${where} differs; nothing was sent`,
     "Restore it and use --resume, or begin anew with --restart: rows that were imported are then sent again.",
   );
 }
 
 /** What an error in reading means before anything was sent. */
-function unreadable(path: string, error: unknown): Failure {
+function unreadable(input: string, error: unknown): Failure {
   if (error instanceof InputError) {
-    return failure("usage", `${path}: ${error.message}`, "Nothing was sent. Mend the file and run it again.");
+    return failure(
+      "usage",
+      `${input}: ${error.message}`,
+      "Nothing was sent. Mend the file and run it again.",
+    );
   }
   const code = (error as NodeJS.ErrnoException).code;
   if (code === undefined) throw error;
-  return failure("usage", `${path} can't be read (${code})`, "Nothing was sent. Check the path.");
+  return failure("usage", `${input} can't be read (${code})`, "Nothing was sent. Check the path.");
 }
 
 /** `customers.csv` → `customers.failed.csv`, and with a number where that exists. */

@@ -214,6 +214,8 @@ test("an editor that fails sends nothing: exit 1, and what it wrote is kept", as
   expect([run.exitCode, server.writes.length]).toEqual([1, 0]);
   expect(run.stderr).toContain("exit code 3");
   expect(keptText(run)).toContain('"Half"');
+  const removed = await edit(server, id, { ...scripted([]), editor: "rm" });
+  expect([removed.exitCode, keptText(removed).includes('"Ada"')]).toEqual([1, true]);
   const missing = await edit(server, id, { ...scripted([]), editor: "/nonexistent/editor" });
   expect([missing.exitCode, missing.stderr.includes("exit code 127")]).toEqual([1, true]);
 });
@@ -280,6 +282,14 @@ test("without a terminal and without an editor it is a usage error", async () =>
   const { id } = server.add({});
   const run = await runClient(["edit", id], { env: { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN } });
   expect([run.exitCode, run.stderr.includes("EDITOR")]).toEqual([2, true]);
+});
+
+test("where no file can be made for the text, the editor is not started", async () => {
+  const server = serve();
+  const { id } = server.add({});
+  const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN, EDITOR: "false", TMPDIR: "/dev/null" };
+  const run = await runClient(["edit", id], { env });
+  expect([run.exitCode, run.stderr.includes("no directory can be made in /dev/null")]).toEqual([1, true]);
 });
 
 test("VISUAL goes before EDITOR, may have arguments, and its output stays out of stdout", async () => {

@@ -193,6 +193,18 @@ test("a page that breaks off or is refused with 503 is asked for again", async (
   }
 });
 
+test("a path that can't be written is told before anything is asked for", async () => {
+  const { server, directory, env } = place(1);
+  for (const path of [directory, join(directory, "no-such", "all.csv")]) {
+    const run = await runClient(["export", path], { env });
+    expect([run.exitCode, run.stderr.includes("can't be written"), server.requests.length]).toEqual([
+      2,
+      true,
+      0,
+    ]);
+  }
+});
+
 test("formats that are no export are refused before anything is asked", async () => {
   const { server, directory, env } = place(1);
   const run = await runClient(["export", join(directory, "x"), "--output", "table"], { env });

@@ -1,4 +1,4 @@
-import { createWriteStream, existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { createWriteStream, existsSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { Option } from "commander";
 import { amount, showProgress } from "../bulk/progress.ts";
 import { type Failure, failure } from "../failure.ts";
@@ -71,17 +71,29 @@ async function exportToFile(
   // A pipe or a device is written to as it is: a rename would put a file in its place.
   const replaced = !existsSync(target) || statSync(target).isFile();
   const written = replaced ? `${target}.part` : target;
-  // It holds personal data: for the operator alone, who can widen it.
-  const stream = createWriteStream(written, { mode: 0o600 });
+  const opened = openForWriting(written);
+  if (typeof opened !== "number") return opened;
+  const stream = createWriteStream(written, { fd: opened });
   const out = openDataStream(stream);
   let ending = await exportTo(invocation, out, format, options);
-  await new Promise<void>((resolve) => stream.once("close", resolve).end());
+  await new Promise<void>((resolve) => stream.once("close", resolve).once("error", resolve).end());
   const lost = out.failure();
   if (lost !== undefined) ending ??= failure("failure", `${file} can't be written: ${lost}`);
   if (!replaced) return ending;
   if (ending === undefined) renameSync(written, target);
   else rmSync(written, { force: true });
   return ending;
+}
+
+/** It holds personal data: for the operator alone, who can widen it. */
+function openForWriting(path: string): number | Failure {
+  try {
+    return openSync(path, "w", 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return failure("usage", `${path} can't be written (${code}); nothing was asked for`, "Check the path.");
+  }
 }
 
 async function exportTo(

@@ -37,7 +37,10 @@ export const registerImport: RegisterCommand = (program, run) => {
     .option("--resume", "go on with an import that did not come to its end")
     .option("--restart", "forget an import that did not come to its end, and begin anew")
     .option("--journal <path>", "what became of each row (default: the input's path and .journal)")
-    .option("--failed <path>", "where rows that failed go, with reasons (default: beside the input)")
+    .option(
+      "--failed <path>",
+      "where rows that failed go, with reasons (default: beside the input; of stdin, here)",
+    )
     .option("--dry-run", "read, show counts and some of the changes, write nothing")
     .option("-y, --yes", "do not ask");
   addLoopOptions(command).action(
@@ -83,7 +86,11 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
   let journal: Journal | undefined = earlier.kind === "none" ? undefined : earlier.journal;
   try {
     const format = options.format ?? (await detectFormat(path, name));
-    const surveyed = await survey(path, format, earlier.kind === "resume" ? journal : undefined);
+    const surveyed = await survey(
+      { path, name: name === "-" ? "stdin" : name },
+      format,
+      earlier.kind === "resume" ? journal : undefined,
+    );
     if ("exit" in surveyed) return surveyed;
     const rows = () => readRows(path, format);
     if (options.dryRun) return await dryRun(invocation, { rows: rows(), total: surveyed.rows, ...options });

@@ -1,9 +1,9 @@
 /** The operator's editor on one file, which stays until it is removed on purpose. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Failure, failure } from "../failure.ts";
 import type { Invocation } from "../invocation.ts";
+import { makePrivateDirectory } from "../private-directory.ts";
 
 export type EditedFile = {
   path: string;
@@ -22,13 +22,13 @@ export function openEditor({ env, terminal }: Invocation, name: string): EditedF
       "Set VISUAL or EDITOR, or use: customers update",
     );
   }
-  // It holds personal data; the directory is the operator's alone.
-  const directory = mkdtempSync(join(tmpdir(), "customers-edit-"));
+  const directory = makePrivateDirectory("edit");
+  if (typeof directory !== "string") return directory;
   const path = join(directory, `${name.replaceAll(/[^A-Za-z0-9_-]/g, "_")}.jsonc`);
   return {
     path,
     async edit(text) {
-      writeFileSync(path, text, { mode: 0o600 });
+      writeFileSync(path, text);
       const exitCode = await undisturbed(() => {
         const child = Bun.spawn(["/bin/sh", "-c", `${editor} "$1"`, "customers-edit", path], {
           env: { ...env },
@@ -38,12 +38,15 @@ export function openEditor({ env, terminal }: Invocation, name: string): EditedF
         });
         return child.exited;
       });
-      if (exitCode !== 0)
+      if (exitCode !== 0) {
         return failure(
           "failure",
           `the editor (${editor}) ended with exit code ${exitCode}; nothing was sent`,
         );
-      return readFileSync(path, "utf8");
+      }
+      if (existsSync(path)) return readFileSync(path, "utf8");
+      writeFileSync(path, text);
+      return failure("failure", `the editor (${editor}) removed the file; nothing was sent`);
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),
   };
