@@ -18,7 +18,11 @@ export function compiledClient(): Promise<string> {
 async function build(): Promise<string> {
   mkdirSync(DIST, { recursive: true });
   const draft = `${DIST}customers-${process.pid}`;
-  const child = Bun.spawn([process.execPath, BUILD, draft], { stdout: "ignore", stderr: "pipe" });
+  const child = Bun.spawn([process.execPath, BUILD, draft], {
+    cwd: DIST, // Bun's own draft lies in the current directory, and stays there when a test run is killed
+    stdout: "ignore",
+    stderr: "pipe",
+  });
   const [complaints, exitCode] = await Promise.all([child.stderr.text(), child.exited]);
   if (exitCode !== 0) throw new Error(`the build failed (exit ${exitCode}): ${complaints}`);
   // Renamed into place: another run of the tests may be using the one before.
