@@ -41,6 +41,7 @@ describe("a setting", () => {
     ["DATABASE_URL", "sqlite:c.db", { databasePath: "c.db" }],
     ["DATABASE_URL", "sqlite::memory:", { databasePath: ":memory:" }],
     ["METRICS_ACCESS", "public", { metricsArePublic: true }],
+    ["PROCESSES", "64", { processes: 64 }],
     ["LOG_FORMAT", "text", { logFormat: "text" }],
     ["CORS_ORIGINS", "*", { corsOrigins: ["*"] }],
     [
@@ -59,6 +60,7 @@ describe("a setting", () => {
       "DATABASE_URL",
       ["c.db", "sqlite:", "sqlite://", "postgres://h/d", "sqlite:dir/", "sqlite::x:", "sqlite:c.db?mode=ro"],
     ],
+    ["PROCESSES", ["0", "65", "-1", "two", "1.5"]],
     ["METRICS_ACCESS", ["Public", "yes"]],
     ["LOG_LEVEL", ["INFO", "verbose"]],
     ["LOG_FORMAT", ["pretty"]],

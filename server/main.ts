@@ -9,8 +9,10 @@ import { readPolicyFile } from "./policy-file.ts";
 import { ProcessChannel } from "./process-channel.ts";
 import { startProcesses } from "./processes.ts";
 import { StartRefused, startService } from "./service.ts";
-import { backupDatabase, checkDatabase, restoreDatabase } from "./storage/backup.ts";
+import { backupDatabase } from "./storage/backup.ts";
 import { StoreUnavailable } from "./storage/customer-store.ts";
+import { checkDatabase } from "./storage/database-check.ts";
+import { restoreDatabase } from "./storage/restore.ts";
 import { DatabaseRefused, MEMORY } from "./storage/sqlite-database.ts";
 import { createToken, listTokens, revokeToken } from "./token-commands.ts";
 

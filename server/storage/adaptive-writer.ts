@@ -2,9 +2,15 @@ import type { GroupCommit } from "./group-commit.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import { applyWrite, type WriteInput, type WriteName, type WriteResult, type Writer } from "./writer.ts";
 
+/** More than anyone pipelines, and at a millisecond each no wait that would be noticed. */
+const TURN_WRITES_MAX = 8;
+
 /**
  * While little is going on a write is committed at once, in the turn that brought it; otherwise, and while another
  * process holds the lock, it goes to the writer's thread, where writes share commits.
+ *
+ * A few writes a turn, no more: Bun accepts connections for as long as new ones come, all in one turn, and clients
+ * that are answered within it come again. Signals, timers and the end of shared reads would wait for ever.
  *
  * At once is not only the fastest for a lone write. Bun drops an answer that is still to come when the client half-closes
  * its connection or pipelines a further request: the write would be applied and nobody told. Under load that
@@ -15,6 +21,7 @@ export class AdaptiveWriter implements Writer {
   readonly #groupCommit: GroupCommit;
   readonly #others: Writer & { readonly isIdle: boolean };
   readonly #isBusy: () => boolean;
+  #writesInTurn = 0;
 
   /**
    * @param others takes what can't be written at once
@@ -34,10 +41,17 @@ export class AdaptiveWriter implements Writer {
 
   run<Name extends WriteName>(name: Name, input: WriteInput<Name>): Promise<WriteResult<Name>> {
     const atOnce =
-      this.#others.isIdle && !this.#isBusy()
+      this.#others.isIdle && this.#writesInTurn < TURN_WRITES_MAX && !this.#isBusy()
         ? this.#groupCommit.tryNow(() => applyWrite(this.#statements, name, input))
         : null;
-    return atOnce ?? this.#others.run(name, input);
+    if (atOnce === null) return this.#others.run(name, input);
+    if (this.#writesInTurn === 0) setImmediate(() => this.#endTurn());
+    this.#writesInTurn += 1;
+    return atOnce;
+  }
+
+  #endTurn(): void {
+    this.#writesInTurn = 0;
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { temporaryDirectory } from "../testing/server-process.ts";
 import { StoreUnavailable } from "./customer-store.ts";
-import { SharedRead } from "./shared-read.ts";
+import { SHARED_READS_MAX, SharedRead } from "./shared-read.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;
@@ -59,6 +59,16 @@ describe("reads of one turn", () => {
     write(2);
     read.end();
     expect(number()).toBe(2);
+  });
+
+  test("see what others committed after so many reads, however long the turn lasts", () => {
+    const { number } = sharedRead();
+    for (let n = 2; n < 6; n += 1) {
+      write(n);
+      let reads = 1;
+      while (number() !== n) reads += 1;
+      expect(reads).toBeLessThanOrEqual(SHARED_READS_MAX + 1);
+    }
   });
 
   test("hold nothing when the turn is over: the log can be folded in and cut to nothing", async () => {

@@ -2,6 +2,11 @@ import type { Database, Statement } from "bun:sqlite";
 import { StoreUnavailable } from "./customer-store.ts";
 import { asStoreError, forgetPages, placeGuard } from "./sqlite-database.ts";
 
+/**
+ * A turn can last: Bun accepts connections for as long as new ones come, and answers each before it looks for anything
+ * else. After so many reads the next one sees what was committed since, whether the turn is over or not.
+ */
+export const SHARED_READS_MAX = 64;
 const BUSY_READS_PER_MS = 8;
 /** Over how long the reads are counted. */
 const COUNTED_MS = 5;
@@ -19,6 +24,8 @@ export class SharedRead {
   readonly requirePlace: () => void;
   readonly #db: Database;
   #open = false;
+  /** In the open transaction. */
+  #shared = 0;
   #reads = 0;
   #countedFrom = 0;
   #lastRate = 0;
@@ -51,10 +58,13 @@ export class SharedRead {
 
   run<T>(read: () => T): T {
     this.#reads += 1;
+    this.#shared += 1;
+    if (this.#shared > SHARED_READS_MAX) this.end();
     try {
       if (!this.#open && this.#begin !== null) {
         this.#begin.run();
         this.#open = true;
+        this.#shared = 1;
         this.#count();
         setImmediate(() => this.end());
         const version = this.#dataVersion?.get()?.data_version ?? 0;

@@ -158,6 +158,19 @@ export class ServerProcess {
     this.#child.kill(name);
   }
 
+  /** The processes that it started (`--processes`); Linux tells them. */
+  get children(): number[] {
+    const { pid } = this.#child;
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+  }
+
+  /** kill -9, at once, of it and of all that it started. */
+  killAll(): void {
+    const pids = this.children;
+    this.signal("SIGKILL");
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+  }
+
   /** Ends it and reads what it had written. @returns the exit code; 137 after SIGKILL */
   async end(name: NodeJS.Signals = "SIGTERM"): Promise<number> {
     this.signal(name);

@@ -1,0 +1,128 @@
+import { counted } from "../conflict-failure.ts";
+import { sendCreation } from "../creation.ts";
+import type { Reply } from "../customers-api.ts";
+import { type Failure, failure } from "../failure.ts";
+import type { Ending, Invocation } from "../invocation.ts";
+import type { Json } from "../json.ts";
+import { printCustomer } from "../output/print-customers.ts";
+import type { RegisterCommand } from "../program.ts";
+import { readCurrent } from "../read-customer.ts";
+import { requestIdOf, writeFailure } from "../reply-failure.ts";
+import { type Customer, memberName, memberNamed, parseCustomer, plainText } from "../representation.ts";
+import { type ApiRequest, createCustomer } from "../requests.ts";
+import { confirmWrite } from "./confirm-write.ts";
+import { printRequest } from "./dry-run.ts";
+import { addFieldsOption, addWithEtagOption, idempotencyKey } from "./options.ts";
+
+type Options = {
+  name: string;
+  email: string;
+  status?: string;
+  idempotencyKey?: string;
+  dryRun?: boolean;
+  yes?: boolean;
+  fields?: readonly string[];
+  withEtag?: boolean;
+};
+
+export const registerCreate: RegisterCommand = (program, run) => {
+  const command = program
+    .command("create")
+    .description("create one customer and print it")
+    .requiredOption("--name <name>", "the name")
+    .requiredOption("--email <email>", "the e-mail address")
+    .option("--status <status>", "the status (default: the server's)")
+    .option(
+      "--idempotency-key <key>",
+      "names this creation, so that repeating it creates once (default: a new one)",
+      idempotencyKey,
+    )
+    .option("--dry-run", "print the request, write nothing")
+    .option("-y, --yes", "do not ask");
+  addWithEtagOption(addFieldsOption(command)).action(
+    run<Options>(async (invocation, _, options) => {
+      const key = options.idempotencyKey ?? crypto.randomUUID();
+      const request = createCustomer(bodyOf(options, invocation.settings.casing), key, options.fields);
+      if (options.dryRun) {
+        await printRequest(invocation, request, undefined);
+        invocation.messages.note("dry run: no customer was created; nothing was sent");
+        return undefined;
+      }
+      const refused = await confirmWrite(invocation, "create a customer", options.yes ?? false);
+      return refused ?? create(invocation, request, key, options);
+    }),
+  );
+};
+
+function bodyOf({ name, email, status }: Options, casing: "lower" | "pascal"): Map<string, Json> {
+  const none = new Map<string, Json>();
+  const body = new Map<string, Json>([
+    [memberName(none, "name", casing), name],
+    [memberName(none, "email", casing), email],
+  ]);
+  if (status !== undefined) body.set(memberName(none, "status", casing), status);
+  return body;
+}
+
+async function create(
+  invocation: Invocation,
+  request: ApiRequest,
+  key: string,
+  options: Options,
+): Promise<Ending> {
+  const { api, messages } = invocation;
+  const deadline = invocation.deadline();
+  const { reply, attempts } = await sendCreation({ api, deadline }, request);
+  const subject = { what: `the customer ${options.email}`, url: api.url, fields: options.fields };
+  if (reply.kind === "no-complete-reply" && !reply.sent) return writeFailure(reply, "created", subject);
+  const open =
+    reply.kind === "no-complete-reply" || (reply.status >= 500 && ![501, 503, 505].includes(reply.status));
+  if (open) return unknownCreation(reply, key, options.email, deadline.interrupted.aborted);
+  if (reply.status < 200 || reply.status > 299) return writeFailure(reply, "created", subject);
+  const replayed = reply.fields.get("idempotency-replayed") === "true";
+  const location = reply.fields.get("location");
+  const created =
+    parseCustomer(reply.text, reply.fields.get("etag")) ??
+    (await readCreated(invocation, location, options.fields));
+  const id = created === undefined ? undefined : memberNamed(created.value, "id")?.value;
+  const shownId = id === undefined ? (location ?? options.email) : plainText(id);
+  const facts = [counted(attempts, "attempt")];
+  if (created?.etag !== undefined) facts.push(`tag ${created.etag}`);
+  const requestId = requestIdOf(reply);
+  if (requestId !== undefined) facts.push(`request id ${requestId}`);
+  messages.note(
+    `customer ${shownId} ${replayed ? "was created earlier with this idempotency key" : "created"}: ${facts.join("; ")}`,
+  );
+  if (created === undefined) {
+    return failure(
+      "failure",
+      `the customer ${options.email} was created, but the server did not show it`,
+      location === undefined ? "Find it with: customers list --email" : `It is at ${location}.`,
+    );
+  }
+  return printCustomer(invocation, created, { fields: options.fields, withEtag: options.withEtag ?? false });
+}
+
+function unknownCreation(reply: Reply, key: string, email: string, interrupted: boolean): Failure {
+  const why = reply.kind === "complete" ? `the server answered ${reply.status}` : reply.detail;
+  const requestId = requestIdOf(reply);
+  return {
+    exit: interrupted ? "interrupted" : "unknown-outcome",
+    code: "unknown-outcome",
+    message: `unknown outcome: whether the customer ${email} was created can't be told: ${why}`,
+    hint: `Run it again with --idempotency-key ${key}: a server that knows Idempotency-Key then creates it once, and answers with the one that it has.`,
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+}
+
+/** Where the reply to the creation had no body, its Location names the customer. */
+async function readCreated(
+  invocation: Invocation,
+  location: string | undefined,
+  fields: readonly string[] | undefined,
+): Promise<Customer | undefined> {
+  const id = location?.split(/[?#]/)[0]?.split("/").pop();
+  if (id === undefined || !/^[\w.~-]+$/.test(id)) return undefined; // nothing that would have to be decoded
+  const customer = await readCurrent({ api: invocation.api, deadline: invocation.deadline() }, id, fields);
+  return "exit" in customer ? undefined : customer;
+}

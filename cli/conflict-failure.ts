@@ -1,0 +1,166 @@
+/** The bad endings of a conditional write, in words: what happened, to which customer, and what to do next. */
+import type { OnConflict } from "./commands/options.ts";
+import type { Reply } from "./customers-api.ts";
+import type { EntityTag } from "./entity-tag.ts";
+import type { Failure } from "./failure.ts";
+import { formatJson, type Json } from "./json.ts";
+import { nearestOf } from "./nearest.ts";
+import { NOT_OFFERED, writeFailure } from "./reply-failure.ts";
+import type { Customer } from "./representation.ts";
+import type { FieldConflict } from "./three-way-merge.ts";
+import type { History } from "./update-step.ts";
+
+/** `done`: "updated" or "deleted". */
+export type About = { id: string; done: string; url: string };
+
+export function goneFailure({ id, done, url }: About, why: string): Failure {
+  return {
+    exit: "not-found",
+    code: "customer-not-found",
+    message: `customer ${id} was not ${done}: ${why}`,
+    hint: `Check the id, and that ${url} and the credentials belong to the right tenant.`,
+  };
+}
+
+export function notOfferedFailure({ id, done, url }: About): Failure {
+  return {
+    exit: "failure",
+    code: "not-offered",
+    message: `customer ${id} was not ${done}: ${url} answers 404 to this kind of write, though the customer exists`,
+    hint: NOT_OFFERED,
+  };
+}
+
+export function expectationFailure(
+  { id, done }: About,
+  { field, wanted, found }: { field: string; wanted: string; found: string | undefined },
+  current: Customer | undefined,
+): Failure {
+  if (found === undefined) {
+    const names = [...(current?.value.keys() ?? [])];
+    const near = nearestOf(field, names);
+    return {
+      exit: "conflict",
+      code: "expectation-failed",
+      message: `customer ${id} was not ${done}: --expect ${field}=…, but the server shows no member "${field}"`,
+      hint: near === undefined ? `It shows: ${names.join(", ")}.` : `Did you mean "${near}"?`,
+    };
+  }
+  return {
+    exit: "conflict",
+    code: "expectation-failed",
+    message: `customer ${id} was not ${done}: ${field} was expected to be ${JSON.stringify(wanted)} and is ${JSON.stringify(found)}`,
+    hint: "Look at the customer as it is now, and decide anew.",
+  };
+}
+
+export function tagFailure({ id, done }: About, { kind, tag = "" }: EntityTag & { tag?: string }): Failure {
+  const seen = {
+    weak: `its entity-tag came weak (${tag}), and a weak tag can't be the condition of a write`,
+    missing: "it came without an entity-tag, so a write could not be made conditional",
+    malformed: `its ETag header is no entity-tag (${tag})`,
+    strong: "",
+  }[kind];
+  return {
+    exit: "failure",
+    code: `etag-${kind}`,
+    message: `customer ${id} was not ${done}: ${seen}; nothing was sent`,
+    hint:
+      kind === "missing"
+        ? "A proxy or cache on the way strips ETag, or this is not the base URL of a customer service; customers doctor compares the ways."
+        : "A proxy that compresses or rewrites replies does this (nginx: gzip on; Apache: mod_deflate; Cloudflare and other CDNs: compression, minification). Switch it off for these paths (nginx: gzip off; a Cache-Control: no-transform reply header), or go round the proxy with --url. customers doctor shows which way weakens it.",
+  };
+}
+
+export type ConflictFacts = {
+  history: History;
+  pin: string | undefined;
+  onConflict: OnConflict;
+  fields: readonly FieldConflict[];
+  /** The tag of now, where it is known. */
+  current: string | undefined;
+  /** Why it was given up, where that was not a matter of --on-conflict. */
+  reason?: string;
+  sentTag?: string | undefined;
+  reply?: Reply;
+};
+
+export function conflictFailure(about: About, facts: ConflictFacts): Failure {
+  const { history, pin, onConflict, fields, current, reason, sentTag, reply } = facts;
+  const { id, done } = about;
+  const shown =
+    reply === undefined ? undefined : writeFailure(reply, done, { what: `customer ${id}`, url: about.url });
+  const failure: Failure = {
+    exit: "conflict",
+    code: shown?.code.startsWith("http-") === false ? shown.code : "conflict",
+    message: `customer ${id} was not ${done}: ${whatHappened()}`,
+    hint: hint(),
+    details: [...fieldLines(fields), ...(shown?.details ?? [])],
+  };
+  if (shown?.problem !== undefined) failure.problem = shown.problem;
+  if (shown?.requestId !== undefined) failure.requestId = shown.requestId;
+  return failure;
+
+  function whatHappened(): string {
+    if (pin !== undefined) {
+      const now = current === undefined ? "" : `; its tag is now ${current}`;
+      return `it is no longer the version ${pin} that --if-match names${now}`;
+    }
+    if (reason !== undefined) {
+      return `${history.conflicts} of ${counted(history.attempts, "attempt")} was refused (412), and ${reason}`;
+    }
+    const whose =
+      fields.length === 0
+        ? "someone else changed it"
+        : `someone else changed ${fields.map(({ field }) => field).join(", ")}`;
+    return `${whose} meanwhile (--on-conflict ${onConflict})`;
+  }
+
+  function hint(): string {
+    if (pin !== undefined) return "Read it again, decide anew, and give the new tag.";
+    if (reason !== undefined && current !== undefined && current === sentTag) {
+      return `The server refuses ${current}, the very tag that it still shows: a proxy changes If-Match on the way, or a cache answers the reads. customers doctor looks for both.`;
+    }
+    if (reason !== undefined)
+      return "Others write to it all the time: give it more time with --timeout, or more --max-attempts.";
+    return "Decide which value is right: run it again to look anew, or with --on-conflict reapply to set yours.";
+  }
+}
+
+/**
+ * A write was sent, and whether it was applied can't be told: the reading failed, or shows a state that
+ * both outcomes could have led to.
+ */
+export function unknownFailure(
+  { id, done }: About,
+  history: History,
+  obstacle?: Failure,
+  fields: readonly FieldConflict[] = [],
+): Failure {
+  const after = obstacle === undefined ? "" : `; then: ${obstacle.message}`;
+  const failure: Failure = {
+    exit: obstacle?.exit === "interrupted" ? "interrupted" : "unknown-outcome",
+    code: "unknown-outcome",
+    message: `unknown outcome: whether customer ${id} was ${done} can't be told: ${counted(history.unknowns, "write")} of ${history.attempts} had no complete or no clear reply${after}`,
+    hint: "Running it again is safe: it reads first, and the write is conditional.",
+    details: fieldLines(fields),
+  };
+  if (obstacle?.requestId !== undefined) failure.requestId = obstacle.requestId;
+  if (obstacle?.problem !== undefined) failure.problem = obstacle.problem;
+  return failure;
+}
+
+/** base / theirs / mine, a line each. */
+export function fieldLines(fields: readonly FieldConflict[]): string[] {
+  const text = (value: Json | undefined) => (value === undefined ? "(absent)" : formatJson(value));
+  return fields.flatMap(({ field, base, theirs, mine }) => [
+    `  ${field}`,
+    `    base:   ${text(base)}`,
+    `    theirs: ${text(theirs)}`,
+    ...(mine === undefined ? [] : [`    mine:   ${text(mine)}`]),
+  ]);
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

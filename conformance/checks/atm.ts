@@ -1,0 +1,223 @@
+import { CouldNotRun } from "../outcome-signal.ts";
+import type { atm as rules } from "../rules/atm.ts";
+import { accepted, difference, type Snapshot, stateOf, type Trial } from "../trial.ts";
+import type { Values } from "../values.ts";
+import { atmDeletes } from "./atm-deletes.ts";
+import { readsAmongWrites } from "./atm-reads.ts";
+import type { Check } from "./check.ts";
+import { enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
+import { describe } from "./refusal.ts";
+
+function putLanes(t: Trial): Lane[] {
+  return Array.from({ length: t.kit.options.connections }, (_, lane) => ({
+    who: `writer ${lane + 1}`,
+    method: "PUT",
+    values: t.kit.values.next(),
+  }));
+}
+
+/** A round of any lanes with its evidence; the twin is the write that made the tag current. */
+async function round(t: Trial, number: number, lanes: readonly Lane[], allowed: string) {
+  const before = await t.state(t.kit.main, "read before");
+  const evidence = t.probe(`round ${number}: ${lanes.length} writes with ${before.tag} at once`, allowed);
+  const contenders = await raceRound(t, number, t.kit.main, before, lanes);
+  const after = await t.state(t.kit.main);
+  Object.assign(evidence, {
+    came: `accepted: ${
+      won(contenders)
+        .map(({ who, seen }) => `${who} (${seen?.status}, ETag ${seen?.tag ?? "none"})`)
+        .join(", ") || "none"
+    }; then read: ${JSON.stringify(after.fields.name)}, ETag ${after.tag}`,
+    sent: (won(contenders)[1] ?? won(contenders)[0])?.n ?? null,
+    before: stateOf(before.seen),
+    after: stateOf(after.seen),
+  });
+  return { before, contenders, after, evidence };
+}
+
+function heldBy(state: Snapshot, values: Partial<Values> | undefined): boolean {
+  return Object.entries(values ?? {}).every(
+    ([field, value]) => state.fields[field as keyof Values] === value,
+  );
+}
+
+async function putRace(
+  t: Trial,
+  count: number,
+  look: (number: number, result: Awaited<ReturnType<typeof round>>) => void,
+): Promise<void> {
+  await enforced(t, "PUT");
+  const account = new RaceAccount(t);
+  const fired = new Set<number>();
+  for (let number = 1; number <= count; number += 1) {
+    const result = await round(
+      t,
+      number,
+      putLanes(t),
+      "exactly one accepted, and the final state is its own",
+    );
+    account.add(result.contenders);
+    look(number, result);
+    if (result.evidence.fired.length > 0) fired.add(number);
+  }
+  account.close(fired);
+}
+
+export const atm = {
+  "ATM-01": async (t) => {
+    t.needsStableTag();
+    const tags = new Set<string>();
+    await putRace(t, rounds(t, 1), (_, { before, contenders, after }) => {
+      const winners = won(contenders);
+      const open = unknown(contenders);
+      t.check(
+        "no-fork",
+        winners.length <= 1,
+        `${winners.length} writes with the tag ${before.tag} were accepted: ${winners.map(({ who }) => who).join(", ")}`,
+      );
+      t.check(
+        "a-winner",
+        winners.length > 0 || open.length > 0,
+        `of ${contenders.length} writes with the current tag none was accepted`,
+      );
+      const [winner] = winners;
+      if (winners.length === 1 && winner !== undefined) {
+        t.check(
+          "winner-stays",
+          heldBy(after, winner.values),
+          `${winner.who} was accepted with ${JSON.stringify(winner.values)}; the final state is ${JSON.stringify(after.fields)}`,
+        );
+        const { tag } = winner.seen ?? {};
+        if (tag !== undefined && heldBy(after, winner.values))
+          t.check(
+            "final-tag",
+            tag === after.tag,
+            `the accepted write was answered ${tag}; the final tag is ${after.tag}`,
+          );
+      }
+      if (winners.length === 0) {
+        const source = contenders.find(({ values }) => heldBy(after, values));
+        t.check(
+          "no-lost-write",
+          t.same(before, after) || source?.outcome === "unknown",
+          () => `no write was accepted, and yet: ${difference(before, after)}`,
+        );
+      }
+      if (winners.length > 0) {
+        t.check(
+          "no-tag-twice",
+          !tags.has(after.tag),
+          `the tag ${after.tag} was current before in this chain`,
+        );
+        tags.add(after.tag);
+      }
+    });
+  },
+  "ATM-02": (t) =>
+    putRace(t, rounds(t, 0.25), (_, { before, contenders, after }) => {
+      const [winner] = won(contenders);
+      // Without a winner, or with several, it is ATM-01's to blame.
+      if (won(contenders).length !== 1 || winner === undefined) return;
+      for (const { who, seen, outcome } of contenders) {
+        // 500 may be any failure of a race, yet it is neither of the two outcomes that there are (7 rule 1).
+        if (seen === undefined || outcome === "won" || (outcome === "unknown" && seen.status !== 500))
+          continue;
+        const expected = t.kit.blamed.get("PUT stale") ?? 412;
+        t.check(
+          "status",
+          seen.status === expected || seen.status === 412,
+          `${who} lost and was answered ${seen.status}, not 412`,
+        );
+        if (seen.status === 412 && seen.tag !== undefined && after.tag !== before.tag)
+          t.check(
+            "not-own-tag",
+            seen.tag !== before.tag,
+            `${who} lost, and its 412 carries the very tag that it sent, ${seen.tag}`,
+          );
+      }
+    }),
+  "ATM-03": async (t) => {
+    await enforced(t, "PATCH");
+    const account = new RaceAccount(t);
+    const fired = new Set<number>();
+    for (let number = 1; number <= rounds(t, 0.5); number += 1) {
+      const lanes: Lane[] = Array.from({ length: t.kit.options.connections }, (_, lane) => {
+        const { name, email } = t.kit.values.next();
+        return { who: `patcher ${lane + 1}`, method: "PATCH", values: lane % 2 === 0 ? { name } : { email } };
+      });
+      const { before, contenders, after, evidence } = await round(
+        t,
+        number,
+        lanes,
+        "exactly one accepted, and only its field changed",
+      );
+      account.add(contenders);
+      const winners = won(contenders);
+      t.check(
+        "no-fork",
+        winners.length <= 1,
+        `${winners.length} PATCHes with the tag ${before.tag} were accepted: ${winners.map(({ who }) => who).join(", ")}`,
+      );
+      const [winner] = winners;
+      if (winners.length === 1 && winner?.values !== undefined) {
+        const expected = { name: before.fields.name, email: before.fields.email, ...winner.values };
+        t.check(
+          "only-winner",
+          heldBy(after, expected as Values),
+          () =>
+            `${winner.who} alone was accepted with ${JSON.stringify(winner.values)}; ${difference(before, after)}`,
+        );
+      }
+      if (evidence.fired.length > 0) fired.add(number);
+    }
+    account.close(fired);
+  },
+  "ATM-05": async (t) => {
+    await enforced(t, "PUT");
+    for (let number = 1; number <= (t.quick ? 1 : 3); number += 1) {
+      const { tag, twin } = await t.twin("PUT", t.kit.main);
+      const evidence = t.probe(
+        "PUT whose last body byte comes after another accepted PUT",
+        "412, and the other's values stay",
+      );
+      const slow = await t.kit.wire.hold({
+        rule: t.rule.id,
+        ...t.writeAsk("PUT", t.kit.main, { ifMatch: tag, purpose: "probe: slow body" }),
+      });
+      const quick = await t.write("PUT", t.kit.main, { ifMatch: tag, purpose: "PUT in between" });
+      const between = await t.state(t.kit.main, "read in between");
+      if (accepted(quick.status) && between.tag === tag)
+        throw new CouldNotRun(
+          "the tag does not change on an accepted write, so the slow one is not stale; see ETG-08",
+        );
+      const { exchange, seen } = await slow.release();
+      t.keep(exchange);
+      const after = await t.state(t.kit.main);
+      Object.assign(evidence, {
+        came: seen === undefined ? `no complete reply: ${exchange.failure}` : describe(seen),
+        sent: exchange.n,
+        before: stateOf(between.seen),
+        after: stateOf(after.seen),
+        unchanged: t.same(between, after),
+        twin: { differs: "nobody else writes meanwhile", n: twin.exchange.n, status: twin.status, ok: true },
+      });
+      if (
+        !t.check(
+          "not-locked",
+          accepted(quick.status),
+          `while a slow PUT was open, another with the current tag was answered ${quick.status}`,
+        )
+      )
+        continue;
+      if (seen !== undefined)
+        t.check(
+          "refused",
+          !accepted(seen.status),
+          `the slow PUT with the tag ${tag}, stale by then, was answered ${seen.status}`,
+        );
+      t.check("unchanged", t.same(between, after), () => `the slow PUT: ${difference(between, after)}`);
+    }
+  },
+  "ATM-06": readsAmongWrites,
+  ...atmDeletes,
+} satisfies Record<(typeof rules)[number]["id"], Check>;

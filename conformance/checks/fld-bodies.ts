@@ -1,0 +1,141 @@
+/** Fields of request bodies. */
+import { opaque } from "../tag-forms.ts";
+import { accepted, difference, type Snapshot, stateOf, type Trial } from "../trial.ts";
+import type { Seen } from "../wire.ts";
+import type { Check } from "./check.ts";
+import { describe } from "./refusal.ts";
+
+/** A PUT with the current tag and a body of its own, and the state on both sides. */
+async function put(
+  t: Trial,
+  what: string,
+  body: Record<string, unknown>,
+  allowed: string,
+): Promise<{ seen: Seen; before: Snapshot; after: Snapshot }> {
+  const before = await t.state(t.kit.main, "read before");
+  const evidence = t.probe(`PUT with ${what}`, allowed);
+  const seen = await t.write("PUT", t.kit.main, {
+    ifMatch: before.tag,
+    body: JSON.stringify(body),
+    purpose: "probe",
+  });
+  const after = await t.state(t.kit.main);
+  Object.assign(evidence, {
+    came: describe(seen),
+    sent: seen.exchange.n,
+    before: stateOf(before.seen),
+    after: stateOf(after.seen),
+    unchanged: t.same(before, after),
+  });
+  return { seen, before, after };
+}
+
+/** A body as the deployment takes it, as an object that a probe can change. */
+function goodBody(t: Trial): Record<string, unknown> {
+  return JSON.parse(t.kit.deployment.putBody(t.kit.values.next()));
+}
+
+async function requires(t: Trial, field: "name" | "email"): Promise<void> {
+  await t.twin("PUT", t.kit.main);
+  const member = t.kit.deployment.bodyNames[field];
+  const without = goodBody(t);
+  delete without[member];
+  for (const [what, body] of [
+    [`no ${member}`, without],
+    [`${member} null`, { ...goodBody(t), [member]: null }],
+  ] as const) {
+    const { seen, before, after } = await put(t, what, body, "some 4xx, nothing changed");
+    t.check(
+      "refused",
+      seen.status >= 400 && seen.status < 500,
+      `PUT with ${what} was answered ${seen.status}, not by a 4xx`,
+    );
+    t.check("unchanged", t.same(before, after), () => `PUT with ${what}: ${difference(before, after)}`);
+  }
+}
+
+export const fldBodies = {
+  "FLD-15": async (t) => {
+    await t.twin("PUT", t.kit.main);
+    const other = t.kit.ground.missing();
+    const { seen, before, after } = await put(
+      t,
+      "another id in the body",
+      { ...goodBody(t), [t.kit.deployment.bodyNames.id]: other.id },
+      "a 4xx, or the id ignored",
+    );
+    if (before.fields.id !== undefined)
+      t.check(
+        "id-kept",
+        Bun.deepEquals(after.fields.id, before.fields.id),
+        `the id ${JSON.stringify(before.fields.id)} became ${JSON.stringify(after.fields.id)}`,
+      );
+    t.check(
+      "answer",
+      (seen.status >= 400 && seen.status < 500) || accepted(seen.status),
+      `PUT with another id in the body was answered ${seen.status}`,
+    );
+    const moved = await t.get(other, { purpose: "read the other id" });
+    // Where a GET of any id is 200, that is PRB-01's to blame.
+    const everywhere =
+      moved.status === 200 &&
+      (await t.get(t.kit.ground.missing(), { purpose: "twin: another id" })).status === 200;
+    t.check(
+      "not-moved",
+      moved.status !== 200 || everywhere,
+      `a customer now answers at the id in the body, ${other.id}`,
+    );
+  },
+  "FLD-16": (t) => requires(t, "name"),
+  "FLD-17": (t) => requires(t, "email"),
+  "FLD-18": async (t) => {
+    await t.twin("PUT", t.kit.main);
+    for (const field of ["name", "email"] as const) {
+      const member = t.kit.deployment.bodyNames[field];
+      for (const value of [42, true, ["a"], { a: "b" }]) {
+        const what = `${member} ${JSON.stringify(value)}`;
+        const { seen, after } = await put(
+          t,
+          what,
+          { ...goodBody(t), [member]: value },
+          "some 4xx, or read back as a string",
+        );
+        t.check("no-5xx", seen.status < 500, `PUT with ${what} was answered ${seen.status}`, "SHOULD");
+        t.check(
+          "string",
+          typeof after.fields[field] === "string",
+          `after PUT with ${what} the ${field} reads ${JSON.stringify(after.fields[field])}, no string`,
+        );
+      }
+    }
+  },
+  "FLD-19": async (t) => {
+    const twin = await t.twin("PUT", t.kit.main);
+    const forged = '"kit-forged"';
+    for (const member of ["RowVersion", "rowVersion", "etag", "version"]) {
+      const what = `${member} in the body`;
+      const { after } = await put(
+        t,
+        what,
+        { ...goodBody(t), [member]: opaque(forged) },
+        "a 4xx, or it is ignored",
+      );
+      t.check(
+        "not-set",
+        !after.tag.includes(opaque(forged)),
+        `after PUT with ${what} the tag is ${after.tag}`,
+      );
+      const back = await put(
+        t,
+        `${member}, a former one, in the body`,
+        { ...goodBody(t), [member]: opaque(twin.former) },
+        "a 4xx, or it is ignored",
+      );
+      t.check(
+        "not-reset",
+        twin.former === twin.tag || back.after.tag !== twin.former,
+        `after PUT with ${what} the former tag ${twin.former} is back`,
+      );
+    }
+  },
+} satisfies Record<`FLD-1${number}`, Check>;

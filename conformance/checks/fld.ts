@@ -1,0 +1,289 @@
+import { plain, registryFields } from "../names.ts";
+import { CouldNotRun } from "../outcome-signal.ts";
+import { FIELDS, type Field } from "../profile-file.ts";
+import type { fld as rules } from "../rules/fld.ts";
+import type { Trial } from "../trial.ts";
+import type { Seen } from "../wire.ts";
+import type { Check } from "./check.ts";
+import { fldBodies } from "./fld-bodies.ts";
+
+const COMBINATIONS: readonly (readonly Field[])[] = [
+  ["id", "name"],
+  ["name", "email"],
+  ["email", "status"],
+  ["status", "id"],
+  ["name", "status"],
+  ["id", "email"],
+  ["id", "name", "email"],
+  ["status", "email", "name"],
+  ["name", "status", "id"],
+  ["email", "id", "status"],
+  ["id", "name", "email", "status"],
+  ["status", "name", "id", "email"],
+];
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** A probe `GET ?fields=…` with its evidence. */
+async function ask(t: Trial, query: string, allowed: string): Promise<Seen> {
+  const evidence = t.probe(`GET ${query}`, allowed);
+  const seen = await t.get(t.kit.main, { query, purpose: "probe" });
+  Object.assign(evidence, { came: `${seen.status} ${seen.text.slice(0, 160)}`, sent: seen.exchange.n });
+  return seen;
+}
+
+/** Looks at an answer that should hold exactly these fields. A null in place of an absent member is FLD-09's. */
+async function selects(t: Trial, query: string, fields: readonly Field[], remark = ""): Promise<void> {
+  const seen = await ask(t, query, `200 with exactly ${fields.join(", ")}`);
+  if (!t.check("status", seen.status === 200, `GET ${query} was answered ${seen.status}${remark}`)) return;
+  const members = Object.entries(seen.object ?? {});
+  const names = members
+    .filter(([name, value]) => value !== null || isOneOf(name, fields))
+    .map(([name]) => plain(name));
+  const missing = fields.filter((field) => !names.includes(field));
+  const extra = names.filter((name) => !fields.includes(name as Field));
+  t.check(
+    "complete",
+    missing.length === 0,
+    seen.object === undefined
+      ? `GET ${query}: the body is no JSON object`
+      : `GET ${query}: ${missing.join(", ")} did not come; other than asked for, it shows ${names.join(", ") || "nothing"}`,
+  );
+  t.check("no-other", extra.length === 0, `GET ${query}: ${extra.join(", ")} came as well, not requested`);
+}
+
+function isOneOf(name: string, fields: readonly Field[]): boolean {
+  return (fields as readonly string[]).includes(plain(name));
+}
+
+/** Each name must be unknown. The twin: a known name is answered 200. */
+async function unknown(t: Trial, names: readonly string[]): Promise<void> {
+  await knownFieldsWork(t);
+  for (const name of names) {
+    for (const query of [`?fields=${encodeURIComponent(name)}`, `?fields=name,${encodeURIComponent(name)}`]) {
+      const seen = await ask(t, query, "400");
+      t.check("status", seen.status === 400, `GET ${query} was answered ${seen.status}, not 400`);
+    }
+  }
+}
+
+async function knownFieldsWork(t: Trial): Promise<Seen> {
+  const twin = await t.get(t.kit.main, { query: "?fields=name", purpose: "twin" });
+  if (twin.status !== 200)
+    throw new CouldNotRun(
+      `GET ?fields=name was answered ${twin.status}, so a refusal would prove nothing; see FLD-01`,
+    );
+  return twin;
+}
+
+export const fld = {
+  "FLD-01": async (t) => {
+    for (const field of FIELDS) await selects(t, `?fields=${field}`, [field]);
+  },
+  "FLD-02": async (t) => {
+    for (const fields of t.quick ? COMBINATIONS.filter((_, index) => index % 3 === 1) : COMBINATIONS)
+      await selects(t, `?fields=${fields.join(",")}`, fields);
+    // A comma may travel percent-encoded (RFC 3986 2.1).
+    await selects(t, "?fields=id%2Cemail", ["id", "email"]);
+  },
+  "FLD-03": (t) => unknown(t, ["kitunknown", "phone"]),
+  "FLD-04": async (t) => {
+    const full = await t.state(t.kit.main, "read the values");
+    for (const query of ["?fields=kitunknown", "?fields=email,kitunknown", "?fields=kitunknown,name"]) {
+      const seen = await ask(t, query, "400, and no value of the customer");
+      if (seen.status === 200) continue;
+      const come = (["name", "email"] as const).filter((field) => holds(seen, full.fields[field]));
+      t.check(
+        "no-values",
+        come.length === 0,
+        `the answer ${seen.status} to GET ${query} holds the ${come.join(" and ")}`,
+      );
+    }
+    if (t.assertions.size === 0) throw new CouldNotRun("unknown fields are answered 200; see FLD-03");
+  },
+  "FLD-05": async (t) => {
+    await knownFieldsWork(t);
+    for (const [query, fields] of [
+      ["?fields=NAME", ["name"]],
+      ["?fields=Email", ["email"]],
+      ["?fields=iD", ["id"]],
+      ["?fields=sTaTuS", ["status"]],
+      ["?fields=Id,NAME,eMail", ["id", "name", "email"]],
+    ] as const)
+      await selects(t, query, fields, ": names are matched without regard to case");
+  },
+  "FLD-06": (t) => unknown(t, ["createdAt", "createdat", "CreatedAt", "created_at"]),
+  "FLD-07": (t) => unknown(t, ["rowVersion", "rowversion", "RowVersion", "row_version", "etag", "version"]),
+  "FLD-08": (t) =>
+    unknown(t, [
+      "nam",
+      "names",
+      "name.first",
+      "customer.name",
+      "*",
+      "__proto__",
+      "constructor",
+      "toString",
+      "1",
+      "name;email",
+      "name|email",
+      "$name",
+      "id'--",
+    ]),
+  "FLD-09": async (t) => {
+    for (const fields of [["name"], ["id"], ["id", "status"], ["name", "email"]] as const) {
+      const query = `?fields=${fields.join(",")}`;
+      const seen = await ask(t, query, "members that were not requested are absent");
+      if (seen.status !== 200 || seen.object === undefined) continue;
+      const nulls = Object.entries(seen.object).filter(
+        ([name, value]) => value === null && !isOneOf(name, fields),
+      );
+      t.check(
+        "absent",
+        nulls.length === 0,
+        `GET ${query}: ${nulls.map(([name]) => name).join(", ")} came as null`,
+      );
+    }
+    if (t.assertions.size === 0) throw new CouldNotRun("no projected read was answered 200; see FLD-01");
+  },
+  "FLD-10": async (t) => {
+    // A value written just now: a projection from an old copy shows.
+    const full =
+      t.kit.options.mode === "read-only" ? await t.state(t.kit.main) : await t.twin("PUT", t.kit.main);
+    for (const query of [
+      "?fields=id",
+      "?fields=name",
+      "?fields=email",
+      "?fields=name,email",
+      "?fields=id,name,email,status",
+    ]) {
+      const seen = await ask(t, query, "the values of the full read");
+      if (seen.status !== 200) continue;
+      const shown = registryFields(seen.object ?? {}, t.kit.deployment.names);
+      for (const field of ["id", "name", "email"] as const) {
+        if (!query.includes(field) || shown[field] === undefined || full.fields[field] === undefined)
+          continue;
+        t.check(
+          "value",
+          Bun.deepEquals(shown[field], full.fields[field]),
+          `GET ${query} shows another value of ${field}, ${JSON.stringify(shown[field])}, than the full read, ${JSON.stringify(full.fields[field])}`,
+        );
+      }
+    }
+    if (t.assertions.size === 0) throw new CouldNotRun("no projected read showed its field; see FLD-01");
+  },
+  "FLD-11": async (t) => {
+    const first = await t.get(t.kit.main, { purpose: "read without fields" });
+    if (first.status !== 200 || first.object === undefined)
+      throw new CouldNotRun("a read without fields shows no object; see ETG-01");
+    const members = (seen: Seen) =>
+      Object.keys(seen.object ?? {})
+        .sort()
+        .join(", ");
+    t.check(
+      "not-empty",
+      members(first) !== "",
+      "a read without fields shows an empty object, no field at all",
+    );
+    for (let read = 0; read < 3; read += 1) {
+      const seen = await ask(t, "", `the members ${members(first)}`);
+      t.check(
+        "same",
+        members(seen) === members(first),
+        `one read without fields shows ${members(first)}, another ${members(seen)}`,
+      );
+    }
+  },
+  "FLD-12": async (t) => {
+    for (const query of ["", "?fields=id,name,email,status"]) {
+      const seen = await ask(t, query, "Id a UUID and the one asked for; Name, Email, Status strings");
+      if (seen.status !== 200 || seen.object === undefined) continue;
+      const shown = registryFields(seen.object, t.kit.deployment.names);
+      for (const field of ["name", "email", "status"] as const) {
+        if (field in shown)
+          t.check(
+            `${field}-string`,
+            typeof shown[field] === "string",
+            `${field} is ${JSON.stringify(shown[field])}, no string`,
+          );
+      }
+      if (!("id" in shown)) continue;
+      t.check(
+        "id-uuid",
+        typeof shown.id === "string" && UUID.test(shown.id),
+        `id is ${JSON.stringify(shown.id)}, no UUID string`,
+      );
+      t.check(
+        "id-own",
+        String(shown.id).toLowerCase() === t.kit.main.id.toLowerCase(),
+        `id is ${JSON.stringify(shown.id)} at the path of ${t.kit.main.id}`,
+      );
+    }
+    if (t.assertions.size === 0)
+      throw new CouldNotRun("no read showed a registry field; see ETG-01 and FLD-01");
+  },
+  "FLD-13": async (t) => {
+    for (const [query, allowed] of [
+      ["?fields=name,name", ["name"]],
+      ["?fields=name,NAME,id", ["name", "id"]],
+      ["?fields=id&fields=name", ["id", "name"]],
+      ["?fields=name,,id", ["name", "id"]],
+      ["?fields=%20name%20,%20id", ["name", "id"]],
+    ] as const) {
+      const seen = await ask(t, query, "200 with no member beyond those named, or a 4xx");
+      t.check("no-5xx", seen.status < 500, `GET ${query} was answered ${seen.status}`);
+      if (seen.status !== 200) continue;
+      const extra = Object.keys(seen.object ?? {}).filter((name) => !isOneOf(name, allowed));
+      t.check(
+        "no-other",
+        extra.length === 0,
+        `GET ${query}: ${extra.join(", ")} came as well, beyond those named`,
+        "MUST",
+      );
+    }
+    for (const query of ["?fields=", "?fields=,", "?fields=%20"]) {
+      const seen = await ask(t, query, "open, but no 5xx");
+      t.check("no-5xx", seen.status < 500, `GET ${query} was answered ${seen.status}`);
+    }
+  },
+  "FLD-14": async (t) => {
+    const long = (names: readonly string[], count: number) =>
+      `?fields=${Array.from({ length: count }, (_, index) => names[index % names.length]).join(",")}`;
+    for (const [query, allowed] of [
+      [long(["name"], 1000), ["name"]],
+      [long(["id", "name"], 400), ["id", "name"]],
+    ] as const) {
+      const evidence = t.probe(
+        `GET with ${query.split(",").length} names in fields`,
+        "200 with those fields, or a 4xx",
+      );
+      const seen = await t.get(t.kit.main, { query, purpose: "probe" });
+      Object.assign(evidence, { came: String(seen.status), sent: seen.exchange.n });
+      t.check(
+        "no-5xx",
+        seen.status < 500,
+        `${query.split(",").length} names in fields were answered ${seen.status}`,
+      );
+      if (seen.status !== 200) continue;
+      const extra = Object.keys(seen.object ?? {}).filter((name) => !isOneOf(name, allowed));
+      t.check(
+        "no-other",
+        extra.length === 0,
+        `a long list of names: ${extra.join(", ")} came as well, beyond those named`,
+        "MUST",
+      );
+    }
+  },
+  ...fldBodies,
+} satisfies Record<(typeof rules)[number]["id"], Check>;
+
+/** Shorter values turn up by chance. */
+const CHARACTERS_MIN = 4;
+
+/** Whether an answer holds a value anywhere, body or headers, as it is or as JSON writes it. */
+export function holds(seen: Seen, value: unknown): boolean {
+  if (typeof value !== "string" || value.length < CHARACTERS_MIN) return false;
+  const hay = [seen.text, ...seen.headers.map(([, header]) => header)].join("\n").toLowerCase();
+  return [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)].some((form) =>
+    hay.includes(form.toLowerCase()),
+  );
+}

@@ -1,0 +1,69 @@
+/** `doctor`: is the kit itself fit to judge, and can it reach what it is pointed at. */
+import { accessSync, constants, mkdirSync } from "node:fs";
+import { journalFolder, journalsIn } from "../journal.ts";
+import { defaultOptions } from "../options.ts";
+import { NoReply } from "../outcome-signal.ts";
+import { catalogue } from "../rules/catalogue.ts";
+import { checkTransport } from "../transport-check.ts";
+import { Wire } from "../wire.ts";
+import { profileOf, type TargetFlags } from "./target-options.ts";
+
+/** @returns 0, 4 where the deployment can't be reached, 5 where the kit is at fault. */
+export async function doctor(flags: TargetFlags): Promise<number> {
+  let code = 0;
+  const say = (ok: boolean, text: string, bad: number) => {
+    console.log(`${ok ? "ok  " : "FAIL"} ${text}`);
+    if (!ok) code = Math.max(code, bad);
+  };
+  say(true, `Bun ${Bun.version}, ${catalogue.length} rules`, 5);
+  try {
+    await checkTransport();
+    say(true, "awkward headers leave this machine byte for byte, by undici and by raw socket", 5);
+  } catch (error) {
+    say(false, error instanceof Error ? error.message : String(error), 5);
+  }
+  const folder = journalFolder(process.env);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK);
+    const open = journalsIn(folder).length;
+    say(
+      true,
+      `journals are kept in ${folder}${open > 0 ? `; ${open} of earlier runs are open: see \`conformance cleanup\`` : ""}`,
+      5,
+    );
+  } catch (error) {
+    say(
+      false,
+      `journals can't be kept in ${folder}: ${error instanceof Error ? error.message : String(error)}`,
+      5,
+    );
+  }
+  if (flags.baseUrl === undefined && flags.profile === undefined) {
+    console.log("     no --base-url: nothing was sent to any deployment");
+    return code;
+  }
+  const profile = profileOf(flags, process.env);
+  const wire = new Wire(profile, defaultOptions);
+  try {
+    const seen = await wire.send({
+      rule: "set-up",
+      purpose: "doctor",
+      caller: "main",
+      method: "GET",
+      url: `${profile.baseUrl}/customers/${crypto.randomUUID()}`,
+      headers: [],
+    });
+    say(
+      seen.status !== 401 && seen.status !== 407,
+      `${profile.baseUrl} answers ${seen.status} for a customer that nobody has (404 is right)`,
+      4,
+    );
+  } catch (error) {
+    if (!(error instanceof NoReply)) throw error;
+    say(false, `${profile.baseUrl} does not answer: ${error.exchange.failure}`, 4);
+  } finally {
+    await wire.close();
+  }
+  return code;
+}

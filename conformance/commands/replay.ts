@@ -1,0 +1,52 @@
+/** `replay`: one rule again, with every request and reply in full. */
+
+import { curlLine } from "../curl.ts";
+import type { Exchange } from "../report.ts";
+import { readReport } from "../report-file.ts";
+import { visible } from "../reports/visible.ts";
+import { recordedFlags } from "./recorded-flags.ts";
+import { printReport, run } from "./run.ts";
+import type { RunFlags } from "./run-flags.ts";
+
+/** @param from a report.json whose flags are used where this call gives none */
+export async function replay(id: string, from: string, flags: RunFlags): Promise<number> {
+  const recorded =
+    flags.baseUrl === undefined && flags.profile === undefined
+      ? recordedFlags(readReport(from).options.arguments ?? [])
+      : {};
+  const merged: RunFlags = { ...recorded, ...flags, only: id };
+  const { report, exitCode } = await run(merged, [...wordsOf(merged)], ({ trial }) => {
+    for (const exchange of trial?.exchanges.values() ?? []) print(exchange);
+  });
+  printReport(report);
+  return exitCode;
+}
+
+function print({ n, purpose, caller, via, request, reply, failure, durationMs }: Exchange): void {
+  const lines = [
+    `── ${n}  ${purpose}  (${caller}, ${via}, ${durationMs.toFixed(1)} ms)`,
+    `> ${request.method} ${request.url}`,
+    ...request.headers.map(([name, value]) => `> ${name}: ${value}`),
+    ...(request.body === null ? [] : [`> ${request.body}`]),
+    ...(reply === null
+      ? [`< ${failure ?? "no reply"}`]
+      : [
+          `< ${reply.status}`,
+          ...reply.headers.map(([name, value]) => `< ${name}: ${value}`),
+          ...(reply.body === "" ? [] : [`< ${reply.body}`]),
+        ]),
+    `  ${curlLine({ n, purpose, caller, via, request, reply, failure, durationMs, startedMs: 0 })}`,
+    "",
+  ];
+  process.stdout.write(`${lines.map(visible).join("\n")}\n`);
+}
+
+/** Flags as words again, for the command line of the report. */
+function wordsOf(flags: RunFlags): string[] {
+  return Object.entries(flags).flatMap(([key, value]) => {
+    const flag = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    if (value === true) return [flag];
+    if (value === undefined || value === false) return [];
+    return (Array.isArray(value) ? value : [value]).flatMap((each) => [flag, String(each)]);
+  });
+}

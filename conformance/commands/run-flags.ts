@@ -1,0 +1,64 @@
+/** The flags of `run`, and the options of a run that follow from them. */
+
+import { commandLine } from "../command-line.ts";
+import { readExpected } from "../expected.ts";
+import { masking } from "../mask.ts";
+import { defaultOptions, QUICK_ROUNDS, type RunOptions } from "../options.ts";
+import { type Profile, ProfileFault } from "../profile.ts";
+import { FAMILIES } from "../report.ts";
+import { catalogue } from "../rules/catalogue.ts";
+import { trustSentences } from "../trust.ts";
+import { readTextFile, type TargetFlags } from "./target-options.ts";
+
+export type RunFlags = TargetFlags & {
+  only?: string;
+  skip?: string;
+  allowIncomplete?: boolean;
+  exclusive?: boolean;
+  out?: string;
+  quick?: boolean;
+  readOnly?: boolean;
+  rounds?: number;
+  connections?: number;
+  rate?: number;
+  budget?: number;
+  seed?: number;
+  expected?: string;
+};
+
+/** @param words the command line after `run`. @throws ProfileFault on wrong usage. */
+export function runOptions(flags: RunFlags, profile: Profile, words: readonly string[]): RunOptions {
+  if (flags.quick && flags.readOnly) throw new ProfileFault(["--quick and --read-only exclude each other"]);
+  const mode = flags.readOnly ? "read-only" : flags.quick ? "quick" : "full";
+  return {
+    ...defaultOptions,
+    mode,
+    only: ids("--only", flags.only),
+    skip: ids("--skip", flags.skip),
+    rounds: flags.rounds ?? (mode === "quick" ? QUICK_ROUNDS : defaultOptions.rounds),
+    connections: flags.connections ?? defaultOptions.connections,
+    exclusive: flags.exclusive ?? false,
+    allowIncomplete: flags.allowIncomplete ?? false,
+    rate: flags.rate,
+    budget: flags.budget ?? profile.budget ?? defaultOptions.budget,
+    seed: flags.seed ?? defaultOptions.seed,
+    arguments: words,
+    command: commandLine(words.map(masking(profile.secrets))),
+    expected: flags.expected === undefined ? [] : readExpected(readTextFile(flags.expected)),
+    trust: trustSentences(),
+  };
+}
+
+function ids(flag: string, text: string | undefined): string[] {
+  const names = (text ?? "")
+    .split(",")
+    .map((name) => name.trim().toUpperCase())
+    .filter((name) => name !== "");
+  const known = new Set<string>([...catalogue.map(({ id }) => id), ...FAMILIES]);
+  const unknown = names.filter((name) => !known.has(name));
+  if (unknown.length > 0)
+    throw new ProfileFault(
+      unknown.map((name) => `${flag}: there is no rule or family ${name}; see \`conformance rules\``),
+    );
+  return names;
+}

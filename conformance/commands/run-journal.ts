@@ -1,0 +1,19 @@
+import { Journal, journalFolder } from "../journal.ts";
+import { masking } from "../mask.ts";
+import type { RunOptions } from "../options.ts";
+import type { Profile } from "../profile.ts";
+
+/** A journal for a run that writes; a read-only one leaves nothing behind. */
+export function beginJournal(
+  profile: Profile,
+  options: RunOptions,
+  env: Readonly<Record<string, string | undefined>>,
+): Journal | undefined {
+  if (options.mode === "read-only") return undefined;
+  return Journal.begin(journalFolder(env), {
+    pid: process.pid,
+    baseUrl: profile.baseUrl,
+    startedAt: new Date().toISOString(),
+    arguments: options.arguments.map(masking(profile.secrets)),
+  });
+}

@@ -1,0 +1,19 @@
+import type { Command } from "commander";
+import { addTargetOptions, numberFlag } from "./target-options.ts";
+
+export function addRunOptions(command: Command): Command {
+  return addTargetOptions(command)
+    .option("--only <ids>", "rules or families, comma-separated: IFM,FLD-03")
+    .option("--skip <ids>", "rules or families to leave out")
+    .option("--quick", "fewer rounds and combinations")
+    .option("--read-only", "write nothing; needs --customer-id")
+    .option("--exclusive", "nobody else uses the service meanwhile: counters are compared exactly")
+    .option("--allow-incomplete", "exit 0 although something could not be tested")
+    .option("--expected <file>", "TOML list of known violations with reason, owner and end date")
+    .option("--out <dir>", "where the reports go", "conformance-report")
+    .option("--rounds <n>", "rounds of each race", numberFlag("--rounds", 1))
+    .option("--connections <n>", "contenders in each round", numberFlag("--connections", 2))
+    .option("--rate <n>", "requests a second at most", numberFlag("--rate", 0.01))
+    .option("--budget <n>", "requests in all", numberFlag("--budget", 1))
+    .option("--seed <n>", "order of what is tried in any order", numberFlag("--seed", 0));
+}

@@ -1,0 +1,78 @@
+/** The flags that say which deployment is meant and with which credentials; shared by several commands. */
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { type Profile, ProfileFault, type ProfileFlags, readProfile } from "../profile.ts";
+
+export type TargetFlags = {
+  baseUrl?: string;
+  profile?: string;
+  header?: string[];
+  headerEnv?: string[];
+  limitedHeader?: string[];
+  limitedHeaderEnv?: string[];
+  limitedDenied?: string;
+  otherTenantHeader?: string[];
+  otherTenantHeaderEnv?: string[];
+  customerId?: string[];
+  metricsUrl?: string[];
+  metricsHeader?: string[];
+  metricsHeaderEnv?: string[];
+  timeout?: number;
+};
+
+const repeated = (value: string, former: string[] | undefined): string[] => [...(former ?? []), value];
+
+/** A number of a flag, within bounds. @throws ProfileFault */
+export function numberFlag(name: string, min: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === "" || !Number.isFinite(value) || value < min)
+      throw new ProfileFault([`${name}: ${text} is no number from ${min} on`]);
+    return value;
+  };
+}
+
+export function addTargetOptions(command: Command): Command {
+  return command
+    .option("--base-url <url>", "what stands before /customers, any path prefix included")
+    .option("--profile <file>", "TOML file that describes the deployment; flags win over it")
+    .option("--header <line>", "'Name: value' of the main caller; repeatable", repeated)
+    .option("--header-env <line>", "'Name: $VAR', the value from the environment; repeatable", repeated)
+    .option("--limited-header <line>", "credentials of a caller who may not read some field", repeated)
+    .option("--limited-header-env <line>", "the same from the environment", repeated)
+    .option(
+      "--limited-denied <field>",
+      "the field that the limited caller may not read: id, name, email or status",
+    )
+    .option("--other-tenant-header <line>", "credentials of a caller of another tenant", repeated)
+    .option("--other-tenant-header-env <line>", "the same from the environment", repeated)
+    .option(
+      "--customer-id <id>",
+      "a customer that may be written; repeatable; without any, customers are made by POST",
+      repeated,
+    )
+    .option("--metrics-url <url>", "where the counters are exposed; repeatable, summed", repeated)
+    .option("--metrics-header <line>", "credentials for the metrics", repeated)
+    .option("--metrics-header-env <line>", "the same from the environment", repeated)
+    .option("--timeout <ms>", "milliseconds to wait for a reply", numberFlag("--timeout", 50));
+}
+
+/** @throws ProfileFault */
+export function profileOf(flags: TargetFlags, env: Readonly<Record<string, string | undefined>>): Profile {
+  return readProfile(profileFlags(flags), env);
+}
+
+function profileFlags({ profile, ...flags }: TargetFlags): ProfileFlags {
+  return profile === undefined ? flags : { ...flags, profileText: readTextFile(profile) };
+}
+
+/** @throws ProfileFault where the file can't be read. */
+export function readTextFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new ProfileFault([
+      `${path} can't be read: ${error instanceof Error ? error.message : String(error)}`,
+    ]);
+  }
+}

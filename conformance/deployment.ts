@@ -1,0 +1,290 @@
+/**
+ * What the kit found out about the deployment at hand: choices that the specification leaves open. Each is
+ * inferred from an exchange, which stands beside it as evidence, or is told by the profile.
+ */
+
+import type { Customer, Ground } from "./ground.ts";
+import { headerValue } from "./http-reply.ts";
+import { type Names, namesIn } from "./names.ts";
+import { CouldNotRun } from "./outcome-signal.ts";
+import type { Profile } from "./profile.ts";
+import { FIELDS } from "./profile-file.ts";
+import type { Report } from "./report.ts";
+import { type FreshValues, fillTemplate, type Values } from "./values.ts";
+import type { Seen, Wire } from "./wire.ts";
+
+/** Whether a method is there at all. `unknown`: it refuses what the kit can think of, so its rules can't run. */
+export type Offer =
+  | { readonly kind: "offered" }
+  | { readonly kind: "absent"; readonly why: string }
+  | { readonly kind: "unknown"; readonly why: string };
+
+const OFFERED: Offer = { kind: "offered" };
+/** Answers of a server that does not know the method here. */
+const NOT_KNOWN = [404, 405, 501];
+const BAD_BODY = [400, 415, 422];
+const good = (status: number) => status >= 200 && status < 300;
+
+type PatchForm = { readonly mediaType: string; body(values: Partial<Values>): string };
+
+export class Deployment {
+  readonly inferred: Report["inferred"] = [];
+  /** Member names of representations, and of request bodies. */
+  names: Names;
+  bodyNames: Names;
+  /** The query under which a read shows name and email; empty where the default set does. */
+  stateQuery = "";
+  readonly #wire: Wire;
+  readonly #profile: Profile;
+  readonly #values: FreshValues;
+  #patch: PatchForm | undefined;
+  #patchOffer: Offer | undefined;
+  #deleteOffer: Offer | undefined;
+
+  constructor(wire: Wire, profile: Profile, values: FreshValues) {
+    this.#wire = wire;
+    this.#profile = profile;
+    this.#values = values;
+    this.names = this.bodyNames = namesIn({}, profile.json);
+  }
+
+  /** How much of the deletion is known; undefined: nobody has tried. */
+  get deleteOffered(): boolean | undefined {
+    return this.#deleteOffer === undefined
+      ? this.#profile.delete.offered
+      : this.#deleteOffer.kind !== "absent";
+  }
+
+  note(point: string, value: string, seen: Seen | undefined): void {
+    const exchange = seen?.exchange;
+    const evidence =
+      exchange === undefined
+        ? "told by the profile"
+        : `${exchange.request.method} answered ${seen?.status} (exchange ${exchange.n})`;
+    this.inferred.push({ point, value, evidence });
+  }
+
+  /** From the first read of a customer. */
+  async learnReads(customer: Customer, first: Seen): Promise<void> {
+    const object = first.object ?? {};
+    this.names = this.bodyNames = namesIn(object, this.#profile.json);
+    const shown = FIELDS.filter((field) => Object.hasOwn(object, this.names[field]));
+    this.note("default field set", Object.keys(object).join(", ") || "empty", first);
+    this.note("JSON names", FIELDS.map((field) => this.names[field]).join(", "), first);
+    if (shown.includes("name") && shown.includes("email")) return;
+    // The default set is open; name and email must be seen to tell whether a write had an effect.
+    const query = "?fields=id,name,email";
+    const asked = await this.#wire.send({
+      rule: "set-up",
+      purpose: "find name and email",
+      caller: "main",
+      method: "GET",
+      url: customer.url + query,
+      headers: [],
+    });
+    if (asked.status !== 200 || asked.object === undefined)
+      throw new CouldNotRun(
+        `the default field set shows no name and email, and ?fields= answered ${asked.status}`,
+      );
+    this.names = this.bodyNames = namesIn({ ...object, ...asked.object }, this.#profile.json);
+    this.stateQuery = query;
+    this.note("name and email are read with", query, asked);
+  }
+
+  /** Tries the first PUT, and other casings of its body where the service dislikes the first. */
+  async learnPut(customer: Customer, tag: string): Promise<void> {
+    const candidates = [this.names, lower(this.names), pascal(this.names), upper(this.names)];
+    for (const names of candidates) {
+      this.bodyNames = names;
+      const seen = await this.#wire.send({
+        rule: "set-up",
+        purpose: "first PUT",
+        caller: "main",
+        method: "PUT",
+        url: customer.url,
+        headers: [
+          ["Content-Type", "application/json"],
+          ["If-Match", tag],
+        ],
+        body: this.putBody(this.#values.next()),
+      });
+      if (BAD_BODY.includes(seen.status) && this.#profile.putBody === undefined) continue;
+      this.note(
+        "PUT answers",
+        `${seen.status}${seen.text === "" ? " without a body" : " with a body"}`,
+        seen,
+      );
+      this.note("names in bodies", `${names.name}, ${names.email}`, seen);
+      return;
+    }
+    this.bodyNames = this.names;
+  }
+
+  putBody({ name, email }: Values): string {
+    if (this.#profile.putBody !== undefined) return fillTemplate(this.#profile.putBody, { name, email });
+    return JSON.stringify({ [this.bodyNames.name]: name, [this.bodyNames.email]: email });
+  }
+
+  /** @param values one field or both. */
+  patchBody(values: Partial<Values>): { mediaType: string; body: string } {
+    const form = this.#patch ?? this.#patchForms(undefined)[0];
+    if (form === undefined) throw new CouldNotRun("no form of a PATCH body is known");
+    return { mediaType: form.mediaType, body: form.body(values) };
+  }
+
+  #patchForms(accepted: string | undefined): PatchForm[] {
+    const { mediaType, body } = this.#profile.patch;
+    const merge = (values: Partial<Values>) =>
+      JSON.stringify(
+        Object.fromEntries(
+          Object.entries(values).map(([field, value]) => [this.bodyNames[field as keyof Values], value]),
+        ),
+      );
+    const operations = (values: Partial<Values>) =>
+      JSON.stringify(
+        Object.entries(values).map(([field, value]) => ({
+          op: "replace",
+          path: `/${this.bodyNames[field as keyof Values]}`,
+          value,
+        })),
+      );
+    const form = (type: string): PatchForm => ({
+      mediaType: type,
+      body:
+        body !== undefined
+          ? (v) => fillTemplate(body, v as Record<string, string>)
+          : /json-patch/.test(type)
+            ? operations
+            : merge,
+    });
+    if (mediaType !== undefined) return [form(mediaType)];
+    const named = accepted?.split(",").map((type) => type.trim().split(";")[0] ?? "") ?? [];
+    const types = ["application/merge-patch+json", "application/json", "application/json-patch+json"];
+    return [...new Set([...named.filter((type) => type.includes("json")), ...types])].map(form);
+  }
+
+  /** Whether PATCH is there, and in which form; tried once on a customer that may be written. */
+  async patchOffer(customer: Customer, tag: () => Promise<string>): Promise<Offer> {
+    if (this.#profile.patch.offered === false)
+      this.#patchOffer ??= { kind: "absent", why: "the profile says that PATCH is not offered" };
+    this.#patchOffer ??= await this.#tryPatch(customer, tag);
+    return this.#patchOffer;
+  }
+
+  async #tryPatch(customer: Customer, tag: () => Promise<string>): Promise<Offer> {
+    let forms = this.#patchForms(undefined);
+    let asked = false;
+    let last = 0;
+    for (let form = forms.shift(); form !== undefined; form = forms.shift()) {
+      const seen = await this.#wire.send({
+        rule: "set-up",
+        purpose: "first PATCH",
+        caller: "main",
+        method: "PATCH",
+        url: customer.url,
+        headers: [
+          ["Content-Type", form.mediaType],
+          ["If-Match", await tag()],
+        ],
+        body: form.body({ name: this.#values.next().name }),
+      });
+      last = seen.status;
+      if (BAD_BODY.includes(seen.status)) {
+        const accepted = headerValue(seen.headers, "accept-patch");
+        if (accepted !== undefined && !asked) {
+          asked = true;
+          forms = this.#patchForms(accepted).filter(({ mediaType }) => mediaType !== form?.mediaType);
+        }
+        continue;
+      }
+      const offer = this.#offer("PATCH", seen);
+      if (offer.kind === "offered") this.#patch = form;
+      this.note(
+        "PATCH",
+        offer.kind === "offered" ? `${form.mediaType}, answers ${seen.status}` : offer.why,
+        seen,
+      );
+      return offer;
+    }
+    const why = `PATCH answered ${last} to every form of body tried; give patch.media-type and patch.body in a profile`;
+    this.inferred.push({ point: "PATCH", value: "unknown", evidence: why });
+    return { kind: "unknown", why };
+  }
+
+  /** Whether DELETE is there; tried once, on a customer made for it. */
+  async deleteOffer(ground: Ground, tagOf: (customer: Customer) => Promise<string>): Promise<Offer> {
+    if (this.#profile.delete.offered === false)
+      this.#deleteOffer ??= { kind: "absent", why: "the profile says that DELETE is not offered" };
+    if (this.#deleteOffer === undefined) {
+      const customer = await ground.make();
+      const seen = await this.#wire.send({
+        rule: "set-up",
+        purpose: "first DELETE",
+        caller: "main",
+        method: "DELETE",
+        url: customer.url,
+        headers: [["If-Match", await tagOf(customer)]],
+      });
+      this.#deleteOffer = this.#offer("DELETE", seen);
+      this.note(
+        "DELETE",
+        this.#deleteOffer.kind === "offered" ? `answers ${seen.status}` : this.#deleteOffer.why,
+        seen,
+      );
+    }
+    return this.#deleteOffer;
+  }
+
+  /** The same where no customer can be made and given ones are never deleted: asked of one that nobody has. */
+  async deleteOfferOnMissing(ground: Ground): Promise<Offer> {
+    if (this.#deleteOffer === undefined) {
+      const seen = await this.#wire.send({
+        rule: "set-up",
+        purpose: "is DELETE known",
+        caller: "main",
+        method: "DELETE",
+        url: ground.missing().url,
+        headers: [],
+      });
+      this.#deleteOffer =
+        seen.status === 404
+          ? {
+              kind: "unknown",
+              why: "DELETE of a missing customer without If-Match answered 404: whether DELETE is offered can't be seen without a customer to delete",
+            }
+          : this.#offer("DELETE", seen);
+    }
+    return this.#deleteOffer;
+  }
+
+  #offer(method: string, seen: Seen): Offer {
+    if (good(seen.status)) return OFFERED;
+    if (NOT_KNOWN.includes(seen.status))
+      return { kind: "absent", why: `${method} answered ${seen.status}: not offered here` };
+    if (seen.status === 403)
+      return { kind: "unknown", why: `${method} answered 403: the main caller may not use it` };
+    // Offered and broken: the rules of the method say how.
+    return OFFERED;
+  }
+}
+
+function lower(names: Names): Names {
+  return mapped(names, (name) => name.charAt(0).toLowerCase() + name.slice(1));
+}
+
+function pascal(names: Names): Names {
+  return mapped(names, (name) => name.charAt(0).toUpperCase() + name.slice(1));
+}
+
+function upper(names: Names): Names {
+  return mapped(names, (name) => name.toUpperCase());
+}
+
+function mapped(names: Names, change: (name: string) => string): Names {
+  return {
+    id: change(names.id),
+    name: change(names.name),
+    email: change(names.email),
+    status: change(names.status),
+  };
+}

@@ -1,0 +1,237 @@
+/** Runs the rules against one deployment and makes the report. Library: no argv, no output, no exit. */
+import { checks } from "./checks/checks.ts";
+import { Deployment } from "./deployment.ts";
+import { Ground, Unreachable } from "./ground.ts";
+import type { RunOptions } from "./options.ts";
+import {
+  CouldNotRun,
+  Inconclusive,
+  Interrupted,
+  KitFault,
+  NoReply,
+  NotApplicable,
+} from "./outcome-signal.ts";
+import type { Profile } from "./profile.ts";
+import type { Report } from "./report.ts";
+import { type Finding, makeReport, type RunFacts } from "./report-maker.ts";
+import { catalogue } from "./rules/catalogue.ts";
+import type { RuleText } from "./rules/rule.ts";
+import { prepare } from "./set-up.ts";
+import { checkTransport } from "./transport-check.ts";
+import { type Kit, Trial } from "./trial.ts";
+import { FreshValues } from "./values.ts";
+import { Wire } from "./wire.ts";
+
+export { defaultOptions, type RunOptions } from "./options.ts";
+
+/** Told while the run goes on. */
+export type Progress = { rule(finding: Finding): void };
+
+/** @returns the report, whatever the target does. */
+export async function runKit(profile: Profile, options: RunOptions, progress?: Progress): Promise<Report> {
+  const startedAt = new Date();
+  const selected = catalogue.filter((rule) => isSelected(rule, options));
+  const wire = new Wire(profile, options);
+  const values = new FreshValues();
+  const ground = new Ground(wire, profile, values, options.journal);
+  const deployment = new Deployment(wire, profile, values);
+  const facts: RunFacts = {
+    profile,
+    options,
+    wire,
+    ground,
+    deployment,
+    startedAt,
+    races: [],
+    findings: [],
+    notSelected: catalogue.filter((rule) => !selected.includes(rule)).map(({ id }) => id),
+    unreachable: undefined,
+    interrupted: false,
+    kitFault: undefined,
+  };
+  const report = (finding: Finding) => {
+    facts.findings.push(finding);
+    progress?.rule(finding);
+  };
+  try {
+    await checkTransport();
+    const kit = await prepare({ profile, options, wire, ground, deployment, values, races: facts.races });
+    for (const rule of selected) report(await tryRule(kit, rule));
+  } catch (error) {
+    explain(error, facts);
+    const done = new Set(facts.findings.map(({ rule }) => rule.id));
+    const reason = error instanceof Error ? error.message : String(error);
+    for (const rule of selected.filter(({ id }) => !done.has(id)))
+      report(blank(rule, facts.kitFault === undefined ? "could-not-run" : "kit-error", wire.mask(reason)));
+  } finally {
+    wire.cleaning = true;
+    await ground.cleanUp(deployment.deleteOffered, async (customer, tag, fields) => {
+      const seen = await wire.send({
+        rule: "clean-up",
+        purpose: "give back name and email",
+        caller: "main",
+        method: "PUT",
+        url: customer.url,
+        headers: [
+          ["Content-Type", "application/json"],
+          ["If-Match", tag],
+        ],
+        body: deployment.putBody({ name: String(fields["name"]), email: String(fields["email"]) }),
+      });
+      return seen.status;
+    });
+    await wire.close();
+  }
+  return makeReport(facts);
+}
+
+function isSelected({ id }: RuleText, { only, skip }: RunOptions): boolean {
+  const named = (list: readonly string[]) => list.some((name) => id === name || id.startsWith(`${name}-`));
+  return (only.length === 0 || named(only)) && !named(skip);
+}
+
+function explain(error: unknown, facts: RunFacts): void {
+  if (error instanceof Interrupted) facts.interrupted = true;
+  else if (error instanceof Unreachable || error instanceof NoReply) facts.unreachable = error.message;
+  else if (!(error instanceof CouldNotRun))
+    facts.kitFault = error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function blank(rule: RuleText, outcome: Finding["outcome"], reason: string): Finding {
+  return { rule, outcome, reason, trial: undefined, durationMs: 0, requests: 0 };
+}
+
+async function tryRule(kit: Kit, rule: RuleText): Promise<Finding> {
+  const from = kit.wire.requests;
+  const at = performance.now();
+  const done = (trial: Trial | undefined, outcome: Finding["outcome"], reason: string): Finding => ({
+    rule,
+    outcome,
+    reason: kit.wire.mask(reason),
+    trial,
+    durationMs: performance.now() - at,
+    requests: kit.wire.requests - from,
+  });
+  let firstFailure: NoReply | undefined;
+  for (;;) {
+    const trial = new Trial(kit, rule);
+    try {
+      await meetNeeds(kit, rule);
+      const check = checks[rule.id];
+      if (check === undefined) throw new KitFault(`${rule.id} has no check`);
+      await check(trial);
+      return judged(trial, done);
+    } catch (error) {
+      if (error instanceof Interrupted) throw error;
+      if (error instanceof NoReply) {
+        trial.keep(error.exchange);
+        // Once may be the network; twice, while others are answered, is the service.
+        if (firstFailure === undefined) {
+          firstFailure = error;
+          continue;
+        }
+        if (await answers(kit)) {
+          trial.probe(error.exchange.purpose, "a complete reply").sent = error.exchange.n;
+          trial.check(
+            "answered",
+            false,
+            `no complete reply, twice, while others are answered: ${error.message}`,
+          );
+          return judged(trial, done);
+        }
+        throw new Unreachable(`the service stopped answering: ${error.message}`);
+      }
+      if ([...trial.assertions.values()].some(({ fired }) => fired > 0)) return judged(trial, done);
+      if (error instanceof NotApplicable) return done(trial, "not-applicable", error.message);
+      if (error instanceof CouldNotRun) return done(trial, "could-not-run", error.message);
+      if (error instanceof Inconclusive) return done(trial, "inconclusive", error.message);
+      return done(
+        trial,
+        "kit-error",
+        error instanceof Error ? (error.stack ?? error.message) : String(error),
+      );
+    }
+  }
+}
+
+function judged(
+  trial: Trial,
+  done: (trial: Trial, outcome: Finding["outcome"], reason: string) => Finding,
+): Finding {
+  const fired = [...trial.assertions.values()].filter((assertion) => assertion.fired > 0);
+  const worst = fired.find(({ level }) => level === "MUST") ?? fired[0];
+  if (worst !== undefined) {
+    const more = fired.length > 1 ? ` (and ${fired.length - 1} more of its assertions)` : "";
+    return done(
+      trial,
+      worst.level === "MUST" ? "violation" : "warning",
+      `${worst.detail ?? worst.id}${more}`,
+    );
+  }
+  const looked = [...trial.assertions.values()].reduce((sum, assertion) => sum + assertion.looked, 0);
+  // A rule that asserted nothing has tested nothing.
+  if (looked === 0) return done(trial, "could-not-run", "nothing could be asserted");
+  return done(trial, "pass", `${looked} ${looked === 1 ? "assertion" : "assertions"} held${trial.note}`);
+}
+
+async function answers(kit: Kit): Promise<boolean> {
+  try {
+    await kit.wire.send({
+      rule: "set-up",
+      purpose: "is it still there",
+      caller: "main",
+      method: "GET",
+      url: kit.main.url,
+      headers: [],
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof NoReply) return false;
+    throw error;
+  }
+}
+
+/** @throws NotApplicable or CouldNotRun, with the reason, when the rule can't be tried here. */
+async function meetNeeds(kit: Kit, { needs }: RuleText): Promise<void> {
+  const { profile, options, ground, deployment } = kit;
+  const tagOf = (url: string) => async () => {
+    const seen = await kit.wire.send({
+      rule: "set-up",
+      purpose: "read a tag",
+      caller: "main",
+      method: "GET",
+      url,
+      headers: [],
+    });
+    return seen.tag ?? "";
+  };
+  for (const need of needs) {
+    if (need === "write" && options.mode === "read-only")
+      throw new CouldNotRun("it writes, and this run is --read-only");
+    if (need === "limited" && profile.limited === undefined)
+      throw new CouldNotRun("it needs a caller who may not read some field (--limited-header)");
+    if (need === "other-tenant" && profile.otherTenant === undefined)
+      throw new CouldNotRun("it needs a caller of another tenant (--other-tenant-header)");
+    if (need === "metrics" && profile.metrics.none)
+      throw new NotApplicable("the profile says that no metrics can be reached");
+    if (need === "metrics" && profile.metrics.urls.length === 0)
+      throw new CouldNotRun("it needs the metrics of the service (--metrics-url)");
+    if (need === "credentials" && profile.main.length === 0)
+      throw new NotApplicable("no credentials are configured, so callers cannot be told apart");
+    if (need === "create" && ground.cannotMake !== undefined)
+      throw new CouldNotRun(`it needs a customer made for it: ${ground.cannotMake}`);
+    if (need === "patch") {
+      const offer = await deployment.patchOffer(kit.main, tagOf(kit.main.url));
+      if (offer.kind === "absent") throw new NotApplicable(offer.why);
+      if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
+    }
+    if (need === "delete") {
+      const offer =
+        ground.cannotMake === undefined
+          ? await deployment.deleteOffer(ground, (customer) => tagOf(customer.url)())
+          : await deployment.deleteOfferOnMissing(ground);
+      if (offer.kind === "absent") throw new NotApplicable(offer.why);
+      if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
+    }
+  }
+}

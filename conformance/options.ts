@@ -1,0 +1,57 @@
+import type { Journal } from "./journal.ts";
+
+/** A violation that is known: it does not fail the run until `until` has passed. */
+export type Expectation = {
+  readonly rule: string;
+  readonly reason: string;
+  readonly owner: string;
+  /** YYYY-MM-DD, the last day on which it is expected. */
+  readonly until: string;
+};
+
+export type RunOptions = {
+  readonly mode: "full" | "quick" | "read-only";
+  /** Rule ids or families; empty: all. */
+  readonly only: readonly string[];
+  readonly skip: readonly string[];
+  /** Rounds of each race, and connections in each round. */
+  readonly rounds: number;
+  readonly connections: number;
+  /** Nobody else writes or is counted meanwhile, so metrics are compared exactly. */
+  readonly exclusive: boolean;
+  readonly allowIncomplete: boolean;
+  /** Requests a second; undefined: as fast as it answers. */
+  readonly rate: number | undefined;
+  /** Requests in all; what clean-up needs is kept back. */
+  readonly budget: number;
+  readonly seed: number;
+  /** The command line, for the report; and its words after `run`, for `replay`. */
+  readonly command: string;
+  readonly arguments: readonly string[];
+  readonly expected: readonly Expectation[];
+  readonly signal: AbortSignal | undefined;
+  readonly journal: Journal | undefined;
+  /** Sentences for the report on how far the kit can be trusted. */
+  readonly trust: readonly string[];
+};
+
+export const QUICK_ROUNDS = 4;
+
+export const defaultOptions: RunOptions = {
+  mode: "full",
+  only: [],
+  skip: [],
+  rounds: 20,
+  connections: 8,
+  exclusive: false,
+  allowIncomplete: false,
+  rate: undefined,
+  budget: 20_000,
+  seed: 1,
+  command: "conformance run",
+  arguments: [],
+  expected: [],
+  signal: undefined,
+  journal: undefined,
+  trust: [],
+};

@@ -1,0 +1,190 @@
+/**
+ * The profile: what the kit must know of a deployment and cannot find out by itself. A TOML file, flags, or
+ * both; a flag wins. Everything is read once and every fault is reported at once.
+ */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { parse } from "smol-toml";
+import {
+  type CallerHeader,
+  type Environment,
+  HeaderReader,
+  type HeaderTable,
+  readTextFile,
+} from "./caller-header.ts";
+import type { Secret } from "./mask.ts";
+import { FIELDS, type Field, ProfileFile } from "./profile-file.ts";
+
+export type Profile = {
+  /** Absolute, without a slash at the end; `/customers/{id}` follows it. */
+  readonly baseUrl: string;
+  readonly timeoutMs: number;
+  readonly main: readonly CallerHeader[];
+  readonly limited:
+    | { readonly headers: readonly CallerHeader[]; readonly denied: Field | undefined }
+    | undefined;
+  readonly otherTenant: readonly CallerHeader[] | undefined;
+  readonly ids: readonly string[];
+  readonly create: {
+    readonly path: string;
+    readonly body: string | undefined;
+    readonly headers: readonly CallerHeader[];
+    readonly command: string | undefined;
+  };
+  readonly json: Partial<Record<Field, string>>;
+  readonly putBody: string | undefined;
+  readonly patch: {
+    readonly offered: boolean | undefined;
+    readonly mediaType: string | undefined;
+    readonly body: string | undefined;
+    readonly statuses: readonly number[] | undefined;
+  };
+  readonly delete: {
+    readonly offered: boolean | undefined;
+    readonly statuses: readonly number[] | undefined;
+  };
+  readonly metrics: {
+    readonly urls: readonly string[];
+    readonly headers: readonly CallerHeader[];
+    readonly none: boolean;
+  };
+  readonly tls: { readonly ca: string | undefined; readonly insecure: boolean };
+  readonly proxy: string | undefined;
+  readonly rate: number | undefined;
+  readonly budget: number | undefined;
+  readonly secrets: readonly Secret[];
+};
+
+/** Values of flags, as they were given. Lists are repeated flags. */
+export type ProfileFlags = {
+  baseUrl?: string | undefined;
+  /** The text of a TOML file. */
+  profileText?: string | undefined;
+  header?: readonly string[] | undefined;
+  headerEnv?: readonly string[] | undefined;
+  limitedHeader?: readonly string[] | undefined;
+  limitedHeaderEnv?: readonly string[] | undefined;
+  limitedDenied?: string | undefined;
+  otherTenantHeader?: readonly string[] | undefined;
+  otherTenantHeaderEnv?: readonly string[] | undefined;
+  customerId?: readonly string[] | undefined;
+  metricsUrl?: readonly string[] | undefined;
+  metricsHeader?: readonly string[] | undefined;
+  metricsHeaderEnv?: readonly string[] | undefined;
+  timeout?: number | undefined;
+};
+
+/** The profile can't be used; `faults` names everything that is wrong with it. */
+export class ProfileFault extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(faults.join("\n"));
+    this.faults = faults;
+  }
+}
+
+const TIMEOUT_MS = 10_000;
+const compiled = TypeCompiler.Compile(ProfileFile);
+
+/** @throws ProfileFault with all faults of file, flags and environment. */
+export function readProfile(flags: ProfileFlags, env: Environment): Profile {
+  const reader = new HeaderReader(env);
+  const { faults } = reader;
+  const file = readFile(flags.profileText, faults);
+  const baseUrl = readBaseUrl(flags.baseUrl ?? file["base-url"], faults);
+  const headers = (
+    literal: readonly string[] | undefined,
+    fromEnv: readonly string[] | undefined,
+    table: HeaderTable | undefined,
+    prefix: string,
+  ) =>
+    literal === undefined && fromEnv === undefined
+      ? reader.table(table ?? {}, prefix)
+      : [...reader.lines(literal ?? [], prefix), ...reader.expanded(fromEnv ?? [])];
+  const denied = flags.limitedDenied?.toLowerCase() ?? file.limited?.denied;
+  if (denied !== undefined && !FIELDS.includes(denied as Field))
+    faults.push(`limited-denied: ${denied} is none of ${FIELDS.join(", ")}`);
+  const limited = headers(flags.limitedHeader, flags.limitedHeaderEnv, file.limited?.headers, "LIMITED_");
+  const other = headers(
+    flags.otherTenantHeader,
+    flags.otherTenantHeaderEnv,
+    file["other-tenant"]?.headers,
+    "OTHER_TENANT_",
+  );
+  const profile: Profile = {
+    baseUrl,
+    timeoutMs: flags.timeout ?? file["timeout-ms"] ?? TIMEOUT_MS,
+    main: headers(flags.header, flags.headerEnv, file.headers, ""),
+    limited: limited.length > 0 ? { headers: limited, denied: denied as Field | undefined } : undefined,
+    otherTenant: other.length > 0 ? other : undefined,
+    ids: flags.customerId ?? file.customers?.ids ?? [],
+    create: {
+      path: file.customers?.path ?? "/customers",
+      body: file.customers?.body,
+      headers: reader.table(file.customers?.headers ?? {}, "CREATE_"),
+      command: file.customers?.command,
+    },
+    json: file.json ?? {},
+    putBody: file.put?.body,
+    patch: {
+      offered: file.patch?.offered,
+      mediaType: file.patch?.["media-type"],
+      body: file.patch?.body,
+      statuses: file.patch?.statuses,
+    },
+    delete: { offered: file.delete?.offered, statuses: file.delete?.statuses },
+    metrics: {
+      urls: (flags.metricsUrl ?? file.metrics?.urls ?? []).map((url) => readUrl(url, "metrics-url", faults)),
+      headers: headers(flags.metricsHeader, flags.metricsHeaderEnv, file.metrics?.headers, "METRICS_"),
+      none: flags.metricsUrl === undefined && (file.metrics?.none ?? false),
+    },
+    tls: { ca: readCa(file.tls?.["ca-file"], faults), insecure: file.tls?.insecure ?? false },
+    proxy: file.proxy === undefined ? undefined : readUrl(file.proxy, "proxy", faults),
+    rate: file.pace?.rate,
+    budget: file.pace?.budget,
+    secrets: reader.secrets,
+  };
+  if (limited.length === 0 && denied !== undefined)
+    faults.push("limited-denied is given without credentials of the limited caller (--limited-header)");
+  if (faults.length > 0) throw new ProfileFault(faults);
+  return profile;
+}
+
+function readFile(text: string | undefined, faults: string[]): ProfileFile {
+  if (text === undefined) return {};
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (error) {
+    faults.push(`profile: ${error instanceof Error ? error.message.trim() : String(error)}`);
+    return {};
+  }
+  if (compiled.Check(value)) return value;
+  for (const fault of compiled.Errors(value))
+    faults.push(`profile: ${fault.path.slice(1).replaceAll("/", ".") || "the file"}: ${fault.message}`);
+  return {};
+}
+
+function readBaseUrl(text: string | undefined, faults: string[]): string {
+  if (text === undefined) {
+    faults.push("no base URL: give --base-url URL, or base-url in a profile");
+    return "";
+  }
+  const url = readUrl(text, "base-url", faults);
+  if (/[?#]/.test(text)) faults.push(`base-url: ${text} has a query or fragment; paths are put behind it`);
+  return url.replace(/\/+$/, "");
+}
+
+function readUrl(text: string, name: string, faults: string[]): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    faults.push(`${name}: ${text} is no http or https URL`);
+  else if (url.username !== "" || url.password !== "")
+    faults.push(`${name}: credentials in a URL end up in logs; give them as a header`);
+  return text;
+}
+
+function readCa(path: string | undefined, faults: string[]): string | undefined {
+  if (path === undefined) return undefined;
+  return readTextFile(path, "tls.ca-file", faults);
+}

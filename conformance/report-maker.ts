@@ -1,0 +1,229 @@
+/** From what a run found to report.json: counts, verdict and exit code. */
+import { commandLineFor } from "./command-line.ts";
+import { curlLine } from "./curl.ts";
+import type { Deployment } from "./deployment.ts";
+import type { Ground } from "./ground.ts";
+import { headerValue } from "./http-reply.ts";
+import { layerOf } from "./layer.ts";
+import type { Expectation, RunOptions } from "./options.ts";
+import type { Profile } from "./profile.ts";
+import {
+  type Exchange,
+  type Family,
+  OUTCOMES,
+  type Outcome,
+  type Report,
+  type RuleResult,
+} from "./report.ts";
+import type { RuleText } from "./rules/rule.ts";
+import type { Trial } from "./trial.ts";
+import type { Wire } from "./wire.ts";
+
+export type Finding = {
+  readonly rule: RuleText;
+  readonly outcome: Outcome;
+  readonly reason: string;
+  readonly trial: Trial | undefined;
+  readonly durationMs: number;
+  readonly requests: number;
+};
+
+export type RunFacts = {
+  readonly profile: Profile;
+  readonly options: RunOptions;
+  readonly wire: Wire;
+  readonly ground: Ground;
+  readonly deployment: Deployment;
+  readonly startedAt: Date;
+  readonly races: Report["races"];
+  readonly findings: Finding[];
+  readonly notSelected: readonly string[];
+  unreachable: string | undefined;
+  interrupted: boolean;
+  kitFault: string | undefined;
+};
+
+const EVIDENCE_MAX = 6;
+const MOMENTS_MAX = 60;
+
+export function makeReport(facts: RunFacts): Report {
+  const { profile, options, wire, ground, deployment } = facts;
+  const today = new Date().toISOString().slice(0, 10);
+  const rules = facts.findings.map((finding) => ruleResult(finding, facts, today));
+  const counts = Object.fromEntries(
+    OUTCOMES.map((outcome) => [outcome, rules.filter((rule) => rule.outcome === outcome).length]),
+  ) as Report["counts"];
+  const { verdict, exitCode, headline } = judge(facts, rules, counts);
+  return {
+    schema: "customers-conformance/1",
+    verdict,
+    exitCode,
+    headline: wire.mask(headline),
+    counts,
+    rules,
+    notSelected: [...facts.notSelected],
+    target: {
+      baseUrl: wire.mask(profile.baseUrl),
+      callers: [
+        "main",
+        ...(profile.limited === undefined ? [] : ["limited"]),
+        ...(profile.otherTenant === undefined ? [] : ["other-tenant"]),
+      ],
+      metricsUrls: profile.metrics.urls.map(wire.mask),
+      via: [...intermediaries(facts)],
+    },
+    inferred: deployment.inferred.map(({ point, value, evidence }) => ({
+      point,
+      value: wire.mask(value),
+      evidence,
+    })),
+    options: {
+      mode: options.mode,
+      rounds: options.rounds,
+      connections: options.connections,
+      ratePerSecond: options.rate ?? profile.rate ?? null,
+      budget: options.budget,
+      seed: options.seed,
+      exclusive: options.exclusive,
+      allowIncomplete: options.allowIncomplete,
+      command: wire.mask(options.command),
+      arguments: options.arguments.map(wire.mask),
+    },
+    races: facts.races,
+    fixtures: ground.fixtures,
+    ledger: wire.ledger,
+    trust: [...options.trust],
+    startedAt: facts.startedAt.toISOString(),
+    durationMs: performance.now() - wire.startedAt,
+    requests: wire.requests,
+  };
+}
+
+function ruleResult(
+  { rule, outcome, reason, trial, durationMs, requests }: Finding,
+  facts: RunFacts,
+  today: string,
+): RuleResult {
+  const failed = outcome === "violation" || outcome === "warning";
+  const evidence = failed
+    ? (trial?.evidence ?? []).filter(({ fired }) => fired.length > 0).slice(0, EVIDENCE_MAX)
+    : [];
+  const exchanges = failed ? shownExchanges(trial, evidence) : [];
+  const main = exchanges.find(({ n }) => n === evidence[0]?.sent);
+  const expectation = facts.options.expected.find((entry) => entry.rule === rule.id);
+  return {
+    id: rule.id,
+    family: rule.id.slice(0, 3) as Family,
+    level: rule.level,
+    title: rule.title,
+    section: rule.section,
+    rule: rule.rule,
+    impact: rule.impact,
+    outcome,
+    reason: reason || outcome,
+    assertions: [...(trial?.assertions.values() ?? [])],
+    evidence,
+    exchanges,
+    timeline: failed ? (trial?.timeline ?? []).slice(0, MOMENTS_MAX) : [],
+    layer: failed ? layerOf(rule.id, exchanges) : null,
+    curl: main === undefined ? null : curlLine(main),
+    again: commandLineFor(rule.id, facts.options.arguments.map(facts.wire.mask)),
+    expected:
+      outcome === "violation" && expectation !== undefined && expectation.until >= today
+        ? { reason: expectation.reason, owner: expectation.owner, until: expectation.until }
+        : null,
+    requests,
+    durationMs,
+  };
+}
+
+/** The exchanges that the evidence refers to, the reads just around them, and for diagnosis the odd ones out. */
+function shownExchanges(trial: Trial | undefined, evidence: Trial["evidence"]): Exchange[] {
+  if (trial === undefined) return [];
+  const wanted = new Set(evidence.flatMap(({ sent, twin }) => [sent, twin?.n]));
+  for (const { sent } of evidence)
+    if (sent !== null) for (const near of [sent - 1, sent + 1]) wanted.add(near);
+  return [...trial.exchanges.values()].filter(({ n }) => wanted.has(n));
+}
+
+type Judgement = Pick<Report, "verdict" | "exitCode" | "headline">;
+
+/** Where several hold: 130, then 5, 1, 4, 6, 3. */
+function judge(facts: RunFacts, rules: readonly RuleResult[], counts: Report["counts"]): Judgement {
+  const { options, ground } = facts;
+  const unexpected = rules.filter(({ outcome, expected }) => outcome === "violation" && expected === null);
+  const mended = options.expected.filter((entry) => isMended(entry, rules));
+  const untested = counts["could-not-run"] + counts.inconclusive;
+  const tested = counts.pass + counts.violation + counts.warning;
+  if (facts.interrupted)
+    return {
+      verdict: "interrupted",
+      exitCode: 130,
+      headline: "Interrupted; what was made has been cleaned up.",
+    };
+  if (facts.kitFault !== undefined || counts["kit-error"] > 0)
+    return {
+      verdict: "kit-fault",
+      exitCode: 5,
+      headline: `The kit itself failed: ${(facts.kitFault ?? rules.find((r) => r.outcome === "kit-error")?.reason ?? "").split("\n")[0]}`,
+    };
+  if (unexpected.length > 0)
+    return {
+      verdict: "violates",
+      exitCode: 1,
+      headline: `Does not conform: ${unexpected.map(({ id }) => id).join(", ")}.`,
+    };
+  if (mended.length > 0)
+    return {
+      verdict: "violates",
+      exitCode: 1,
+      headline: `Expected violations that no longer fail; take them out of the list: ${mended.map(({ rule }) => rule).join(", ")}.`,
+    };
+  if (facts.unreachable !== undefined)
+    return { verdict: "unreachable", exitCode: 4, headline: `Nothing to test: ${facts.unreachable}.` };
+  if (ground.fixtures.left.length > 0)
+    return {
+      verdict: "fixtures-left",
+      exitCode: 6,
+      headline: `${ground.fixtures.left.length} customers could not be put right.`,
+    };
+  if (tested === 0)
+    return {
+      verdict: "incomplete",
+      exitCode: 3,
+      headline: `Nothing was tested: ${rules[0]?.reason ?? "no rule was selected"}.`,
+    };
+  if (untested > 0 && !options.allowIncomplete)
+    return {
+      verdict: "incomplete",
+      exitCode: 3,
+      headline: `No violation, but ${untested} rules could not be tested to the end.`,
+    };
+  const known = counts.violation > 0 ? ` ${counts.violation} known violations are expected.` : "";
+  return {
+    verdict: "conforms",
+    exitCode: 0,
+    headline: `Conforms: ${counts.pass} rules passed${untested > 0 ? `, ${untested} could not be tested` : ""}.${known}`,
+  };
+}
+
+/** An expectation is wrong once its rule passes. */
+function isMended({ rule }: Expectation, rules: readonly RuleResult[]): boolean {
+  return rules.some(({ id, outcome }) => id === rule && (outcome === "pass" || outcome === "warning"));
+}
+
+/** What stands between, as far as replies tell. */
+function intermediaries({ findings }: RunFacts): Set<string> {
+  const found = new Set<string>();
+  for (const { trial } of findings) {
+    for (const { reply } of trial?.exchanges.values() ?? []) {
+      for (const name of ["via", "server", "x-cache", "x-varnish", "cf-ray", "x-served-by"]) {
+        const value = headerValue(reply?.headers ?? [], name);
+        if (value !== undefined)
+          found.add(name === "x-varnish" || name === "cf-ray" ? name : `${name}: ${value}`);
+      }
+    }
+    if (found.size > 8) break;
+  }
+  return found;
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { sampleReport, sampleRule } from "./sample-report.ts";
+import { sarif } from "./sarif.ts";
+
+type Log = {
+  version: string;
+  runs: [
+    {
+      tool: { driver: { rules: { id: string }[] } };
+      invocations: [
+        {
+          exitCode: number;
+          executionSuccessful: boolean;
+          toolExecutionNotifications: { associatedRule: { id: string } }[];
+        },
+      ];
+      results: {
+        ruleId: string;
+        ruleIndex: number;
+        level: string;
+        message: { text: string };
+        locations: { physicalLocation: { artifactLocation: { uri: string } } }[];
+        suppressions?: unknown[];
+        webResponse?: { statusCode: number };
+      }[];
+    },
+  ];
+};
+
+const parse = (text: string) => JSON.parse(text) as Log;
+
+test("violations are errors, warnings are warnings, and each points at its rule", () => {
+  const [run] = parse(sarif(sampleReport())).runs;
+  expect(run.results.map((each) => each.level)).toEqual(["error", "warning"]);
+  for (const result of run.results) {
+    expect(run.tool.driver.rules[result.ruleIndex]?.id).toBe(result.ruleId);
+    expect(result.locations[0]?.physicalLocation.artifactLocation.uri).toBe("conformance/RULES.md");
+    expect(result.webResponse?.statusCode).toBe(204);
+  }
+});
+
+test("what was not decided is told as a notification, never as a result", () => {
+  const [run] = parse(sarif(sampleReport())).runs;
+  expect(run.invocations[0].toolExecutionNotifications).toHaveLength(3);
+  expect(run.invocations[0].executionSuccessful).toBe(false);
+});
+
+test("an expected violation is suppressed, not left out", () => {
+  const rule = {
+    ...sampleRule("violation", 1),
+    expected: { reason: "ticket", owner: "team", until: "2027-01-01" },
+  };
+  expect(parse(sarif(sampleReport({ rules: [rule] }))).runs[0].results[0]?.suppressions).toHaveLength(1);
+});

@@ -1,0 +1,96 @@
+/**
+ * What the specification leaves to a deployment, as data. Every value that these types allow is conforming;
+ * the sound server follows them, and the conforming variants are rows of them.
+ */
+export const FIELDS = ["id", "name", "email", "status"] as const;
+export type Field = (typeof FIELDS)[number];
+
+export type Deployment = {
+  /** Path before `/customers`, without a final slash. */
+  basePath: string;
+  /** JSON member names (2.1: the casing is not shown). */
+  members: Record<Field | "createdAt", string>;
+  /** Which request header carries the credential, and what stands before it. */
+  credential: { header: string; scheme: string };
+  create: { status: 200 | 201; body: "customer" | "id" | "none"; etag: boolean } | "absent";
+  putAnswer: 200 | 204;
+  patchAnswer: 200 | 204;
+  deleteAnswer: { status: 200 | 202 | 204; etag: boolean };
+  afterDelete: 404 | 410 | "soft";
+  patch: { format: "merge" | "json-patch"; mediaTypes: string[] };
+  offersPatchAndDelete: boolean;
+  problems: "problem+json" | "json" | "none";
+  forbiddenStatus: 400 | 403 | 404 | 422;
+  invalidBodyStatus: 400 | 422;
+  /** Whether a body is judged before the precondition; 4.2 orders the precondition's own checks alone. */
+  bodyJudged: "first" | "last";
+  otherTenantStatus: 403 | 404;
+  limitedMayWrite: boolean;
+  defaultFields: Field[];
+  defaultShowsCreatedAt: boolean;
+  /** The entity-tag of the nth version, quotes included. */
+  tag: (version: number, id: string) => string;
+  fieldsEmpty: 200 | 400;
+  fieldsRepeated: 200 | 400;
+  /** What is done to a stored value: 2.1 fixes its type alone. */
+  normalize: "as-sent" | "trim-and-lower-case";
+  metrics:
+    | { labels: boolean; format: "prometheus" | "openmetrics"; replicas: 1 | 2; guarded: boolean }
+    | "absent";
+  head: boolean;
+  /** Blanks that are cut from around If-Match: SP and HTAB, or what String.trim takes. */
+  trim: "ows" | "unicode";
+  latencyMs: number;
+  framing: "length" | "chunked" | "close";
+  etagHeaderName: string;
+  gzip: boolean;
+  /** Customers that exist from the start and whose ids a profile may name. */
+  seeded: number;
+  /** Others' traffic: refusals counted beside every request that the kit sends. */
+  busyMetrics: boolean;
+};
+
+function base64(version: number): string {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(version) + 0xfbe0_0000n);
+  return bytes.toString("base64");
+}
+
+export const PASCAL = { id: "Id", name: "Name", email: "Email", status: "Status", createdAt: "CreatedAt" };
+export const CAMEL = { id: "id", name: "name", email: "email", status: "status", createdAt: "createdAt" };
+export const UPPER = { id: "ID", name: "NAME", email: "EMAIL", status: "STATUS", createdAt: "CREATED_AT" };
+
+/** The specification's own samples, wherever it shows one. */
+export const PLAIN: Deployment = {
+  basePath: "",
+  members: PASCAL,
+  credential: { header: "Authorization", scheme: "Bearer " },
+  create: { status: 201, body: "customer", etag: true },
+  putAnswer: 204,
+  patchAnswer: 204,
+  deleteAnswer: { status: 204, etag: false },
+  afterDelete: 404,
+  patch: { format: "merge", mediaTypes: ["application/merge-patch+json", "application/json"] },
+  offersPatchAndDelete: true,
+  problems: "problem+json",
+  forbiddenStatus: 403,
+  invalidBodyStatus: 400,
+  bodyJudged: "last",
+  otherTenantStatus: 404,
+  limitedMayWrite: true,
+  defaultFields: ["id", "name", "email"],
+  defaultShowsCreatedAt: false,
+  tag: (version) => `"${base64(version)}"`,
+  fieldsEmpty: 400,
+  fieldsRepeated: 200,
+  normalize: "as-sent",
+  metrics: { labels: false, format: "prometheus", replicas: 1, guarded: true },
+  head: true,
+  trim: "ows",
+  latencyMs: 0,
+  framing: "length",
+  etagHeaderName: "ETag",
+  gzip: false,
+  seeded: 0,
+  busyMetrics: false,
+};

@@ -1,0 +1,116 @@
+/**
+ * A fault: one thing that a real service gets wrong, planted into the sound one. It is data: which rule must
+ * catch it, in which words, and code that says when it ran, since a fault whose code never ran proves nothing.
+ */
+import type { Deployment } from "./deployment.ts";
+import type { Reply, Request } from "./http-socket.ts";
+import type { Customer, Seams } from "./seams.ts";
+import { soundSeams } from "./seams.ts";
+import type { Faulty, Service } from "./service.ts";
+
+export type Family = "ETG" | "IFM" | "ORD" | "ATM" | "FLD" | "AUT" | "PRB" | "MET" | "ENV";
+
+/** Told each time that the faulty code did something that the sound one would not have done. */
+export type Ran = () => void;
+
+export type Plant = (ran: Ran) => Faulty;
+
+export type Fault = {
+  /** Permanent, kebab-case. */
+  id: string;
+  /** The rule that must catch it; its family is the fault's. */
+  rule: string;
+  /** Filled from consequences.ts. */
+  also?: readonly string[];
+  /** What QA must read in the finding; or the one assertion that sees the fault, alone. */
+  cause: RegExp | string;
+  /** What the service does, in one line. */
+  does: string;
+  /** Where it shows only on another deployment than the plain one. */
+  deployment?: Partial<Deployment>;
+  plant: Plant;
+};
+
+export const familyOf = (fault: Fault): Family => fault.rule.slice(0, 3) as Family;
+
+/** Takes more If-Match values for current than the one that is. */
+export function accepting(
+  wrongly: (sent: string, customer: Customer, request: Request, service: Service) => boolean,
+): Plant {
+  return (ran) => (service) => ({
+    isCurrent(sent, customer, request) {
+      if (sent === customer.tag) return true;
+      const accepted = wrongly(sent, customer, request, service);
+      if (accepted) ran();
+      return accepted;
+    },
+  });
+}
+
+/** Changes some replies on their way out. */
+export function replying(
+  when: (reply: Reply, request: Request, service: Service) => boolean,
+  change: (reply: Reply, request: Request, service: Service) => Reply | Promise<Reply>,
+): Plant {
+  return (ran) => (service) => ({
+    async around(request, next) {
+      const reply = await next(request);
+      if (!when(reply, request, service)) return reply;
+      ran();
+      return await change(reply, request, service);
+    },
+  });
+}
+
+/** Changes some requests on their way in. */
+export function requesting(
+  when: (request: Request, service: Service) => boolean,
+  change: (request: Request, service: Service) => Request,
+): Plant {
+  return (ran) => (service) => ({
+    around(request, next) {
+      if (!when(request, service)) return next(request);
+      ran();
+      return next(change(request, service));
+    },
+  });
+}
+
+/** Replaces one decision; `sound` is what it would have been. */
+export function deciding<K extends keyof Seams>(
+  seam: K,
+  make: (sound: Seams[K], ran: Ran, service: Service) => Seams[K],
+): Plant {
+  return (ran) => (service) =>
+    ({ [seam]: make(soundSeams(service.deployment)[seam], ran, service) }) as Partial<Seams>;
+}
+
+export const isCustomer = (request: Request): boolean => /\/customers\/[^/]+$/.test(request.path);
+export const isRead = (request: Request): boolean =>
+  isCustomer(request) && /^(GET|HEAD)$/.test(request.method);
+
+export function customerOf(request: Request, service: Service): Customer | undefined {
+  return service.customers.get(request.path.slice(request.path.lastIndexOf("/") + 1).toLowerCase());
+}
+
+/** Rewrites the JSON object of a reply. */
+export function withBody(reply: Reply, change: (body: Record<string, unknown>) => unknown): Reply {
+  const body = JSON.parse(String(reply.body)) as Record<string, unknown>;
+  return { ...reply, body: JSON.stringify(change(body)) };
+}
+
+/** An If-Match header in place of those that were sent; undefined sends none. */
+export function withIfMatch(request: Request, value: string | undefined): Request {
+  const headers = request.headers.filter(([name]) => name.toLowerCase() !== "if-match");
+  return { ...request, headers: value === undefined ? headers : [...headers, ["If-Match", value]] };
+}
+
+/** The members of a JSON body; none where it is no JSON object. */
+export async function membersOf(request: Request): Promise<Record<string, unknown>> {
+  try {
+    const json: unknown = JSON.parse((await request.body()).toString("utf8"));
+    return typeof json === "object" && json !== null ? (json as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,316 @@
+/** ATM: check and update as two steps (4.2, last rule). Each opens a gap that only other writers can show. */
+import { customerOf, deciding, type Fault } from "../fault.ts";
+import { headerLines, setHeader } from "../http-socket.ts";
+import { type Attempt, turn } from "../seams.ts";
+
+/** Awaits between check and update, as any ORM's find-then-save does. */
+async function gap(turns: number): Promise<void> {
+  for (let n = 0; n < turns; n += 1) await turn();
+  await Bun.sleep(2);
+}
+
+/** Compares, lets others pass, writes. `ran` when the second look would have refused. */
+function findThenSave(applies: (method: string) => boolean, id: string, does: string, rule: string): Fault {
+  return {
+    id,
+    rule,
+    cause: /accepted|lost|fork|same tag|two|winner/i,
+    does,
+    plant: deciding("commit", (sound, ran) => async (attempt: Attempt) => {
+      if (!applies(attempt.request.method)) return await sound(attempt);
+      await attempt.bodyRead();
+      const refusal = attempt.decide();
+      if (refusal !== undefined) return refusal;
+      await gap(2);
+      if (attempt.decide() !== undefined) ran();
+      return attempt.apply();
+    }),
+  };
+}
+
+export const ATOMICITY_FAULTS: Fault[] = [
+  findThenSave(
+    (method) => method === "PUT",
+    "put-finds-then-saves",
+    "reads the row, compares, and saves it a moment later",
+    "ATM-01",
+  ),
+  findThenSave(
+    (method) => method === "PATCH",
+    "patch-finds-then-saves",
+    "merges a PATCH in memory and saves it a moment later",
+    "ATM-03",
+  ),
+  findThenSave(
+    (method) => method === "DELETE",
+    "delete-finds-then-deletes",
+    "compares, then deletes whatever version is there",
+    "ATM-04",
+  ),
+  findThenSave(() => true, "all-find-then-save", "separates check and update on every method", "ATM-01"),
+  {
+    id: "checks-before-body",
+    rule: "ATM-05",
+    cause: /slow|body/i,
+    does: "compares when the head of a request is here and applies when its body is",
+    plant: deciding("commit", (_sound, ran) => async (attempt) => {
+      const early = attempt.decide();
+      await attempt.bodyRead();
+      if (early !== undefined) return early;
+      const late = attempt.decide();
+      if (late !== undefined && late.status !== 412) return late;
+      if (late !== undefined) ran();
+      return attempt.apply();
+    }),
+  },
+  {
+    id: "two-winners-one-tag",
+    rule: "ATM-01",
+    cause: /same tag|twice|with the tag|fork/i,
+    does: "computes the next version from the one it read, so that two winners share a tag",
+    plant: (ran) => (service) => {
+      let read = 0;
+      return {
+        async commit(attempt) {
+          await attempt.bodyRead();
+          const refusal = attempt.decide();
+          if (refusal !== undefined) return refusal;
+          const version = customerOf(attempt.request, service)?.formerTags.length ?? 0;
+          await gap(2);
+          if (attempt.decide() !== undefined) ran();
+          read = version + 1;
+          return attempt.apply();
+        },
+        mint: (_version, before, after) => `"${after.id.slice(0, 8)}.${before === undefined ? 0 : read}"`,
+      };
+    },
+  },
+  {
+    id: "loser-applied",
+    rule: "ATM-01",
+    cause: /412|final|lost|state|winner/i,
+    does: "answers the losers of a race with 412 but lets their values through",
+    plant: (ran) => () => {
+      let busy = 0;
+      return {
+        async commit(attempt) {
+          busy += 1;
+          try {
+            await attempt.bodyRead();
+            await gap(2);
+            const refusal = attempt.decide();
+            if (refusal === undefined) return attempt.apply();
+            if (busy > 1 && refusal.status === 412) {
+              ran();
+              attempt.apply();
+            }
+            return refusal;
+          } finally {
+            busy -= 1;
+          }
+        },
+      };
+    },
+  },
+  {
+    id: "losers-answered-500",
+    rule: "ATM-02",
+    cause: /500/,
+    does: "lets the serialization failure of a lost race out as 500",
+    plant: (ran) => () => {
+      let busy = 0;
+      return {
+        async commit(attempt) {
+          busy += 1;
+          try {
+            await attempt.bodyRead();
+            await gap(2);
+            const refusal = attempt.decide();
+            if (refusal === undefined) return attempt.apply();
+            if (busy < 2 || refusal.status !== 412) return refusal;
+            ran();
+            return { status: 500, headers: [], body: "could not serialize access" };
+          } finally {
+            busy -= 1;
+          }
+        },
+      };
+    },
+  },
+  {
+    id: "losers-answered-409",
+    rule: "ATM-02",
+    cause: /409/,
+    does: "answers those who lose in the database, not in the check, with 409",
+    plant: deciding("commit", (_sound, ran) => async (attempt) => {
+      await attempt.bodyRead();
+      const early = attempt.decide();
+      if (early !== undefined) return early;
+      await gap(2);
+      const late = attempt.decide();
+      if (late === undefined) return attempt.apply();
+      if (late.status !== 412) return late;
+      ran();
+      return { ...late, status: 409 };
+    }),
+  },
+  {
+    id: "loser-of-race-gets-204",
+    rule: "ATM-01",
+    cause: /lost|winner|final|accepted/i,
+    does: "ignores that the UPDATE changed no row and answers 204 with the tag of the winner",
+    plant: (ran) => (service) => ({
+      async commit(attempt) {
+        await attempt.bodyRead();
+        const early = attempt.decide();
+        if (early !== undefined) return early;
+        await gap(2);
+        const late = attempt.decide();
+        if (late === undefined) return attempt.apply();
+        ran();
+        const tag = customerOf(attempt.request, service)?.tag;
+        return { status: 204, headers: tag === undefined ? [] : [["ETag", tag]] };
+      },
+    }),
+  },
+  {
+    id: "lock-per-method",
+    rule: "ATM-04",
+    cause: /PATCH|PUT|accepted|fork|two/,
+    does: "serializes PUT with PUT and PATCH with PATCH, but not one with the other",
+    plant: (ran) => () => {
+      const tails = new Map<string, Promise<unknown>>();
+      return {
+        async commit(attempt) {
+          await attempt.bodyRead();
+          const before = tails.get(attempt.request.method) ?? Promise.resolve();
+          const mine = before.then(async () => {
+            const refusal = attempt.decide();
+            if (refusal !== undefined) return refusal;
+            await gap(2);
+            if (attempt.decide() !== undefined) ran();
+            return attempt.apply();
+          });
+          tails.set(
+            attempt.request.method,
+            mine.catch(() => undefined),
+          );
+          return await mine;
+        },
+      };
+    },
+  },
+  {
+    id: "write-behind",
+    rule: "IFM-01",
+    cause: /read|late|not applied/i,
+    does: "answers before the new values are stored; a read that follows at once sees the old ones",
+    plant: deciding("store", (sound, ran) => (customer, change, request) => {
+      ran();
+      setTimeout(() => sound(customer, change, request), 120);
+    }),
+  },
+  {
+    id: "proxy-repeats-writes",
+    rule: "IFM-01",
+    cause: /412|applied/i,
+    does: "stands behind a proxy that sends each PUT twice and passes on the second answer",
+    plant: (ran) => () => ({
+      async around(request, next) {
+        const first = await next(request);
+        if (request.method !== "PUT" || first.status >= 300) return first;
+        ran();
+        return await next(request);
+      },
+    }),
+  },
+  {
+    id: "delete-resurrected-by-put",
+    rule: "ATM-04",
+    cause: /DELETE|both/i,
+    does: "saves a PUT over a customer that was deleted meanwhile",
+    plant: deciding("commit", (sound, ran) => async (attempt) => {
+      if (attempt.request.method === "DELETE") return await sound(attempt);
+      await attempt.bodyRead();
+      const refusal = attempt.decide();
+      if (refusal !== undefined) return refusal;
+      await gap(2);
+      const late = attempt.decide();
+      if (late === undefined || late.status === 412) return late ?? attempt.apply();
+      ran();
+      return attempt.apply();
+    }),
+  },
+  {
+    id: "reads-are-torn",
+    rule: "ATM-06",
+    cause: /belong|version|torn|fields/i,
+    does: "reads the tag, then the fields, in two queries",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        const before = customerOf(request, service)?.tag;
+        if (request.method !== "GET" || before === undefined) return await next(request);
+        await gap(2);
+        const reply = await next(request);
+        if (reply.status !== 200 || customerOf(request, service)?.tag === before) return reply;
+        ran();
+        return setHeader(reply, "ETag", before);
+      },
+    }),
+  },
+  {
+    id: "writes-in-two-steps",
+    rule: "ATM-06",
+    cause: /belong|version|torn|fields/i,
+    does: "bumps the version first and stores the fields in a second statement",
+    plant: (ran) => () => ({
+      async commit({ bodyRead, decide, apply }) {
+        await bodyRead();
+        return decide() ?? apply();
+      },
+      store(customer, change) {
+        ran();
+        setTimeout(() => Object.assign(customer, change), 3);
+      },
+      async around(request, next) {
+        const reply = await next(request);
+        if (/PUT|PATCH/.test(request.method) && reply.status < 300) await Bun.sleep(6);
+        return reply;
+      },
+    }),
+  },
+  {
+    id: "deletes-all-succeed",
+    rule: "ATM-07",
+    cause: /DELETE|204|two|more than one/i,
+    does: "answers DELETE with 204 also when somebody else has just deleted",
+    plant: deciding("commit", (sound, ran) => async (attempt) => {
+      if (attempt.request.method !== "DELETE") return await sound(attempt);
+      await attempt.bodyRead();
+      const early = attempt.decide();
+      if (early !== undefined) return early;
+      await gap(2);
+      const late = attempt.decide();
+      if (late === undefined) return attempt.apply();
+      if (late.status !== 404) return late;
+      ran();
+      return { status: 204, headers: [] };
+    }),
+  },
+  {
+    id: "losers-get-their-own-tag",
+    rule: "ATM-02",
+    cause: /own|sent|same/i,
+    does: "answers the losers of a race with the tag that they sent",
+    plant: deciding("commit", (_sound, ran) => async (attempt) => {
+      await attempt.bodyRead();
+      const early = attempt.decide();
+      if (early !== undefined) return early;
+      await gap(2);
+      const late = attempt.decide();
+      if (late?.status !== 412) return late ?? attempt.apply();
+      ran();
+      return setHeader(late, "ETag", headerLines(attempt.request, "if-match")[0]?.trim());
+    }),
+  },
+];

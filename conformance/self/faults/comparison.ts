@@ -1,0 +1,323 @@
+/** IFM: what is taken for the current tag (2.4.5, 4.2 rules, 5.6). */
+import { accepting, deciding, type Fault, requesting } from "../fault.ts";
+import { isWrite, trimBlanks } from "../seams.ts";
+
+const bare = (tag: string) => tag.replaceAll('"', "");
+const members = (sent: string) => sent.split(",").map(trimBlanks);
+
+/** Every spelling that a comparison may wrongly take for the current tag. */
+const TAKEN: [
+  id: string,
+  rule: string,
+  does: string,
+  cause: RegExp,
+  wrongly: Parameters<typeof accepting>[0],
+][] = [
+  [
+    "takes-star",
+    "IFM-12",
+    "honours If-Match: * as RFC 9110 does, where 4.2 wants equality",
+    /\*/,
+    (sent) => sent === "*",
+  ],
+  [
+    "takes-list",
+    "IFM-13",
+    "finds the tag anywhere in a list",
+    /list/i,
+    (sent, { tag }) => sent.includes(",") && members(sent).includes(tag),
+  ],
+  [
+    "takes-first-of-list",
+    "IFM-13",
+    "compares the first member of a list",
+    /list/i,
+    (sent, { tag }) => sent.includes(",") && members(sent)[0] === tag,
+  ],
+  [
+    "takes-last-of-list",
+    "IFM-13",
+    "compares the last member of a list",
+    /list/i,
+    (sent, { tag }) => sent.includes(",") && members(sent).at(-1) === tag,
+  ],
+  [
+    "takes-weak",
+    "IFM-09",
+    "compares weakly: W/ before the tag is ignored",
+    /weak|W\//i,
+    (sent, { tag }) => sent === `W/${tag}`,
+  ],
+  ["takes-unquoted", "IFM-10", "compares without quotes", /quot/i, (sent, { tag }) => sent === bare(tag)],
+  [
+    "takes-half-quoted",
+    "IFM-10",
+    "cuts a quote from either end, where there is one",
+    /quot/i,
+    (sent, { tag }) => sent !== bare(tag) && bare(sent) === bare(tag) && !sent.startsWith("W/"),
+  ],
+  [
+    "takes-single-quoted",
+    "IFM-10",
+    "takes single quotes for double ones",
+    /quot/i,
+    (sent, { tag }) => sent === `'${bare(tag)}'`,
+  ],
+  [
+    "takes-any-case",
+    "IFM-11",
+    "compares without regard to case",
+    /case/i,
+    (sent, { tag }) => sent.toLowerCase() === tag.toLowerCase(),
+  ],
+  [
+    "takes-prefix-of-header",
+    "IFM-15",
+    "asks whether the header begins with the tag",
+    /added|suffix|after|longer/i,
+    (sent, { tag }) => sent.startsWith(tag) && !sent.includes(","),
+  ],
+  [
+    "takes-longer-token",
+    "IFM-15",
+    "asks whether the sent token begins with the current one",
+    /added|suffix|longer|append/i,
+    (sent, { tag }) => /^"[^"]*"$/.test(sent) && sent.startsWith(tag.slice(0, -1)),
+  ],
+  [
+    "takes-gzip-suffix",
+    "IFM-15",
+    "tolerates -gzip within the quotes, as Apache writes it",
+    /gzip|suffix/i,
+    (sent, { tag }) => sent === tag.replace(/"$/, '-gzip"'),
+  ],
+  [
+    "takes-shorter-token",
+    "IFM-15",
+    "asks whether the current token begins with the sent one",
+    /short|prefix|truncat|cut/i,
+    (sent, { tag }) => /^"[^"]{2,}"$/.test(sent) && tag.startsWith(sent.slice(0, -1)),
+  ],
+  [
+    "compares-first-8-characters",
+    "IFM-03",
+    "keeps eight characters of a token in its column",
+    /previous|stale/i,
+    (sent, { tag }) => sent.slice(0, 9) === tag.slice(0, 9),
+  ],
+  [
+    "takes-inner-blanks",
+    "IFM-15",
+    "trims blanks inside the quotes too",
+    /blank|space/i,
+    (sent, { tag }) => sent.includes(" ") && sent.replaceAll(" ", "") === tag,
+  ],
+  [
+    "takes-percent-encoded",
+    "IFM-16",
+    "percent-decodes the header",
+    /encod|%/i,
+    (sent, { tag }) => sent !== tag && decodeURIComponentSafely(sent) === tag,
+  ],
+  [
+    "takes-other-base64",
+    "IFM-16",
+    "decodes the token and compares bytes, so that padding and spare bits do not count",
+    /base64|spelling|padding|decod/i,
+    (sent, { tag }) =>
+      /^"[^"]+"$/.test(sent) && Buffer.from(bare(sent), "base64").equals(Buffer.from(bare(tag), "base64")),
+  ],
+  [
+    "takes-like-patterns",
+    "IFM-20",
+    "compares with SQL LIKE, so that % equals everything",
+    /%|pattern|wildcard|LIKE/i,
+    (sent) => /^"%+"$/.test(sent),
+  ],
+  [
+    "takes-regular-expressions",
+    "IFM-20",
+    "compares with a regular expression made of the header",
+    /pattern|wildcard|\.\*/i,
+    (sent, { tag }) => matchesAsPattern(sent, tag),
+  ],
+  [
+    "takes-injected-sql",
+    "IFM-20",
+    "pastes the header into its WHERE clause",
+    /SQL|OR|hostile|'/i,
+    (sent) => /'\s*or\s/i.test(sent),
+  ],
+];
+
+function matchesAsPattern(pattern: string, text: string): boolean {
+  try {
+    return /[.*+?]/.test(pattern) && pattern.length < 200 && new RegExp(`^(?:${pattern})$`).test(text);
+  } catch {
+    return false;
+  }
+}
+
+function decodeURIComponentSafely(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export const COMPARISON_FAULTS: Fault[] = [
+  ...TAKEN.map(
+    ([id, rule, does, cause, wrongly]): Fault => ({ id, rule, cause, does, plant: accepting(wrongly) }),
+  ),
+  {
+    id: "tabs-are-not-blank",
+    rule: "IFM-06",
+    cause: /tab|\u2409|U\+0009/i,
+    does: "cuts spaces but not tabs, so that an If-Match of tabs counts as present",
+    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+      if (!/\t/.test(lines.join(""))) return sound(lines, request);
+      ran();
+      return lines.map((line) => line.replace(/^ +| +$/g, "")).join(", ");
+    }),
+  },
+  {
+    id: "does-not-trim",
+    rule: "IFM-08",
+    cause: /blank|space|trim|pad/i,
+    does: "compares the header with the blanks around it",
+    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+      const value = sound(lines, request);
+      if (lines.length !== 1 || value === "" || !/^ {2}|^ ?\t|[ \t]$/.test(lines[0] ?? "")) return value;
+      ran();
+      return lines[0];
+    }),
+  },
+  {
+    id: "takes-first-header-line",
+    rule: "IFM-14",
+    cause: /two|line/i,
+    does: "compares the first of two If-Match lines",
+    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+      if (lines.length > 1) ran();
+      return sound(lines.slice(0, 1), request);
+    }),
+  },
+  {
+    id: "takes-last-header-line",
+    rule: "IFM-14",
+    cause: /two|line/i,
+    does: "compares the last of two If-Match lines",
+    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+      if (lines.length > 1) ran();
+      return sound(lines.slice(-1), request);
+    }),
+  },
+  {
+    id: "header-name-case-sensitive",
+    rule: "IFM-01",
+    cause: /case|name|428/i,
+    does: "knows the header as If-Match alone, not as if-match",
+    plant: requesting(
+      (request) =>
+        isWrite(request) &&
+        request.headers.some(([name]) => name.toLowerCase() === "if-match" && name !== "If-Match"),
+      (request) => ({
+        ...request,
+        headers: request.headers.filter(([name]) => name === "If-Match" || name.toLowerCase() !== "if-match"),
+      }),
+    ),
+  },
+  {
+    id: "old-tags-honoured",
+    rule: "IFM-18",
+    cause: /writes ago|former/i,
+    does: "refuses the previous tag but honours older ones: only the last is kept for comparison",
+    plant: accepting((sent, customer) => customer.formerTags.slice(0, -1).includes(sent)),
+  },
+  {
+    id: "other-customers-tag-honoured",
+    rule: "IFM-19",
+    cause: /other|another/i,
+    does: "looks the tag up in the whole table and not in the customer's row",
+    plant: accepting((sent, customer, _request, service) =>
+      [...service.customers.values()].some((each) => each.id !== customer.id && each.tag === sent),
+    ),
+  },
+  {
+    id: "compares-numbers",
+    rule: "IFM-16",
+    cause: /zero|spelling|number/i,
+    does: "parses the token as a number before it compares",
+    deployment: { tag: (version) => `"${version}"` },
+    plant: accepting(
+      (sent, { tag }) => /^"\s*[+]?0*\d+"$/.test(sent) && Number(bare(sent)) === Number(bare(tag)),
+    ),
+  },
+  {
+    id: "takes-later-versions",
+    rule: "IFM-17",
+    cause: /next|not yet|beyond|later/i,
+    does: "refuses only what is older: sent >= current",
+    deployment: { tag: (version) => `"${version}"` },
+    plant: accepting((sent, { tag }) => /^"\d+"$/.test(sent) && Number(bare(sent)) > Number(bare(tag))),
+  },
+  ...(["PATCH", "DELETE"] as const).flatMap((method): Fault[] =>
+    (
+      [
+        ["star", (sent) => sent === "*"],
+        ["weak", (sent, { tag }) => sent === `W/${tag}`],
+        ["unquoted", (sent, { tag }) => sent === bare(tag)],
+        ["list", (sent, { tag }) => sent.includes(",") && members(sent).includes(tag)],
+        ["any-case", (sent, { tag }) => sent.toLowerCase() === tag.toLowerCase()],
+        [
+          "longer",
+          (sent, { tag }) =>
+            !sent.includes(",") && sent.length > tag.length && sent.startsWith(tag.slice(0, -1)),
+        ],
+      ] as [string, Parameters<typeof accepting>[0]][]
+    ).map(([what, wrongly]) => ({
+      id: `${method.toLowerCase()}-takes-${what}`,
+      rule: method === "PATCH" ? "IFM-35" : "IFM-45",
+      cause: /./,
+      does: `compares rightly on PUT, but on ${method} takes the current tag spelled otherwise (${what})`,
+      plant: accepting(
+        (sent, customer, request, service) =>
+          request.method === method && wrongly(sent, customer, request, service),
+      ),
+    })),
+  ),
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-does-not-trim`,
+      rule: method === "PATCH" ? "IFM-35" : "IFM-45",
+      cause: /blank|pad|trim/i,
+      does: `compares the header of ${method} with the blanks around it`,
+      plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+        const value = sound(lines, request);
+        if (
+          request.method !== method ||
+          lines.length !== 1 ||
+          value === "" ||
+          !/^ {2}|^ ?\t|[ \t]$/.test(lines[0] ?? "")
+        )
+          return value;
+        ran();
+        return lines[0];
+      }),
+    }),
+  ),
+  {
+    id: "long-tag-500",
+    rule: "IFM-20",
+    cause: /500|long/i,
+    does: "fails on an If-Match longer than its column",
+    plant: deciding("isMissing", (sound, ran) => (sent, request) => {
+      if ((sent?.length ?? 0) > 200) {
+        ran();
+        throw new Error("value too long for type character varying(200)");
+      }
+      return sound(sent, request);
+    }),
+  },
+];

@@ -1,0 +1,327 @@
+/** One path alone: what happens when writes meet, and what is counted. */
+import { customerOf, deciding, type Fault } from "../fault.ts";
+import { headerLines, type Reply, type Request } from "../http-socket.ts";
+import { planted } from "../narrow.ts";
+import type { Attempt, Counter, Customer } from "../seams.ts";
+import { turn } from "../seams.ts";
+import type { Service } from "../service.ts";
+
+/** Writes of one customer whose bodies are here at the same time. */
+type Meeting = { attempt: Attempt; customer: Customer | undefined; met: () => boolean };
+
+/** Only the customer of the whole run has a past; those of the races with DELETE are new. */
+const old = (customer: Customer | undefined): boolean => (customer?.formerTags.length ?? 0) > 3;
+
+/** Waits until all whose bodies came together are here, then lets `commit` decide, one after the other. */
+function meeting(commit: (meeting: Meeting, service: Service) => Reply | Promise<Reply>): Fault["plant"] {
+  return () => (service) => {
+    const here = new Map<string, { contended: boolean }[]>();
+    return {
+      async commit(attempt) {
+        await attempt.bodyRead();
+        const { path } = attempt.request;
+        const mine = { contended: false };
+        const all = here.get(path) ?? [];
+        here.set(path, [...all, mine]);
+        if (all.length > 0) for (const each of [...all, mine]) each.contended = true;
+        await turn();
+        await Bun.sleep(2);
+        try {
+          return await commit(
+            { attempt, customer: customerOf(attempt.request, service), met: () => mine.contended },
+            service,
+          );
+        } finally {
+          here.set(
+            path,
+            (here.get(path) ?? []).filter((each) => each !== mine),
+          );
+        }
+      },
+    };
+  };
+}
+
+/** A race of one method over the old customer; the rest is sound. */
+function inRace(
+  cause: string,
+  does: string,
+  method: string,
+  of: (customer: Customer | undefined) => boolean,
+  err: (meeting: Meeting, service: Service, ran: () => void) => Reply,
+): Fault {
+  return planted(cause, does, (ran) =>
+    meeting((met, service) => {
+      const { attempt, customer } = met;
+      const sound = () => attempt.decide() ?? attempt.apply();
+      return attempt.request.method === method && met.met() && of(customer)
+        ? err(met, service, ran)
+        : sound();
+    })(ran),
+  );
+}
+
+/** Carries a write out behind the service's back: the values of the loser, the tag as it was. */
+function slipIn(attempt: Attempt, customer: Customer | undefined): void {
+  const kept =
+    customer === undefined
+      ? undefined
+      : { tag: customer.tag, formerTags: [...customer.formerTags], version: customer.version };
+  attempt.apply();
+  if (customer !== undefined) Object.assign(customer, kept);
+}
+
+const counting = (
+  cause: string,
+  does: string,
+  wrong: (right: Counter[], status: number, request: Request) => Counter[],
+): Fault =>
+  planted(
+    cause,
+    does,
+    deciding("counted", (sound, ran) => (reply, request) => {
+      const right = sound(reply, request);
+      const moved = wrong(right, reply.status, request);
+      if (moved.join() !== right.join()) ran();
+      return moved;
+    }),
+  );
+
+const never = (right: Counter[], counter: Counter) => right.filter((each) => each !== counter);
+
+/**
+ * Leaves one family out of the exposition once: from the first refusal of this method after a scrape, until
+ * two scrapes follow each other at once, as they do when a reader has given up waiting.
+ */
+function hidden(cause: string, counter: Counter, status: number, method: string): Fault {
+  return planted(
+    cause,
+    `shows no counter of ${status} for a while after the first of ${method}`,
+    (ran) => () => {
+      let phase: "before" | "ready" | "hidden" | "over" = "before";
+      let hidings = 0;
+      let lastMs = 0;
+      return {
+        counted(reply, request) {
+          if (phase === "ready" && reply.status === status && request.method === method) phase = "hidden";
+          if (reply.status === 428) return ["required"];
+          return reply.status === 412 ? ["failed"] : [];
+        },
+        scrape(text) {
+          const gapMs = performance.now() - lastMs;
+          lastMs = performance.now();
+          if (phase === "before") phase = "ready";
+          if (phase !== "hidden") return text;
+          ran();
+          hidings += 1;
+          if (hidings > 2 && gapMs < GAP_MS) phase = "over";
+          return text
+            .split("\n")
+            .filter((line) => !line.includes(`http_precondition_${counter}`))
+            .join("\n");
+        },
+      };
+    },
+  );
+}
+
+/** Shorter than any pause between two looks at a counter that lags. */
+const GAP_MS = 40;
+
+export const NARROW_RACE_FAULTS: Fault[] = [
+  inRace("ATM-01.no-fork", "lets every PUT of a race through", "PUT", old, ({ attempt }, _service, ran) => {
+    if (attempt.decide() !== undefined) ran();
+    return attempt.apply();
+  }),
+  inRace("ATM-01.a-winner", "refuses every PUT of a race", "PUT", old, ({ customer }, service, ran) => {
+    ran();
+    return service.refuse(412, "precondition-failed", [["ETag", customer?.tag ?? ""]]);
+  }),
+  inRace(
+    "ATM-01.winner-stays",
+    "refuses the losers of a race and stores their values",
+    "PUT",
+    old,
+    ({ attempt, customer }, _service, ran) => {
+      const refusal = attempt.decide();
+      if (refusal === undefined) return attempt.apply();
+      ran();
+      slipIn(attempt, customer);
+      return refusal;
+    },
+  ),
+  inRace(
+    "ATM-01.final-tag",
+    "bumps the version with every refused PUT of a race",
+    "PUT",
+    old,
+    ({ attempt, customer }, service, ran) => {
+      const refusal = attempt.decide();
+      if (refusal === undefined) return attempt.apply();
+      ran();
+      if (customer !== undefined) customer.tag = service.deployment.tag(service.nextVersion(), customer.id);
+      return refusal;
+    },
+  ),
+  planted(
+    "ATM-01.no-lost-write",
+    "refuses a PUT of a race, carries it out, and is not available to the next",
+    (ran) => (service) => {
+      let place = 0;
+      return meeting(({ attempt, customer, met }) => {
+        if (attempt.request.method !== "PUT" || !met() || !old(customer))
+          return attempt.decide() ?? attempt.apply();
+        const current = attempt.decide() === undefined;
+        place = current ? 0 : place + 1;
+        if (place === 1) return service.refuse(503, "unavailable");
+        if (current) {
+          ran();
+          attempt.apply();
+        }
+        return service.refuse(412, "precondition-failed", [["ETag", customer?.tag ?? ""]]);
+      })(ran)(service);
+    },
+  ),
+  planted("ATM-01.no-tag-twice", "gives the winners of races two tags in turn", (ran) => (service) => {
+    let races = 0;
+    return meeting(({ attempt, customer, met }) => {
+      const refusal = attempt.decide();
+      if (refusal !== undefined) return refusal;
+      const reply = attempt.apply();
+      if (attempt.request.method !== "PUT" || !met() || !old(customer) || customer === undefined)
+        return reply;
+      races += 1;
+      if (races > 2) ran();
+      customer.tag = `"race-${races % 2}"`;
+      return { ...reply, headers: [["ETag", customer.tag]] };
+    })(ran)(service);
+  }),
+  inRace(
+    "ATM-03.only-winner",
+    "refuses the losers of a race of PATCHes and stores their field",
+    "PATCH",
+    old,
+    ({ attempt, customer }, _service, ran) => {
+      const refusal = attempt.decide();
+      if (refusal === undefined) return attempt.apply();
+      ran();
+      slipIn(attempt, customer);
+      return refusal;
+    },
+  ),
+  inRace(
+    "ATM-04.put-stays",
+    "refuses a DELETE that lost to a PUT and deletes all the same",
+    "DELETE",
+    (customer) => !old(customer),
+    ({ attempt, customer }, _service, ran) => {
+      const refusal = attempt.decide();
+      if (refusal?.status !== 412) return refusal ?? attempt.apply();
+      ran();
+      if (customer !== undefined) customer.removed = true;
+      return refusal;
+    },
+  ),
+  planted(
+    "ATM-05.not-locked",
+    "locks a customer from the head of a PUT to the end of its body",
+    (ran) => (service) => {
+      const open = new Map<string, number>();
+      return {
+        async commit(attempt) {
+          const { path } = attempt.request;
+          open.set(path, (open.get(path) ?? 0) + 1);
+          await attempt.bodyRead();
+          open.set(path, (open.get(path) ?? 1) - 1);
+          // Whoever came together has its body a moment later; a slow one has not.
+          if ((open.get(path) ?? 0) > 0) await Bun.sleep(30);
+          if ((open.get(path) ?? 0) > 0) {
+            ran();
+            return service.refuse(423, "locked");
+          }
+          return attempt.decide() ?? attempt.apply();
+        },
+      };
+    },
+  ),
+  ...(["refused", "unchanged"] as const).map((assertion) =>
+    planted(
+      `ATM-05.${assertion}`,
+      assertion === "refused"
+        ? "answers a PUT whose tag went stale while its body came with 204, and drops it"
+        : "refuses a PUT whose tag went stale while its body came, and carries it out",
+      (ran) => (service) => ({
+        async commit({ request, bodyRead, decide, apply }) {
+          const atHead = customerOf(request, service)?.tag;
+          await bodyRead();
+          const overtaken =
+            customerOf(request, service)?.tag !== atHead &&
+            headerLines(request, "if-match")[0]?.trim() === atHead;
+          await turn();
+          const refusal = decide();
+          if (refusal === undefined) return apply();
+          if (!overtaken || refusal.status !== 412 || request.method !== "PUT") return refusal;
+          ran();
+          if (assertion === "refused")
+            return { status: 204, headers: [["ETag", customerOf(request, service)?.tag ?? ""]] };
+          apply();
+          return refusal;
+        },
+      }),
+    ),
+  ),
+  counting("MET-02.counts", "does not count the 412 of PUT", (right, _status, { method }) =>
+    method === "PUT" ? never(right, "failed") : right,
+  ),
+  counting("MET-01.counts", "does not count the 428 of PUT", (right, _status, { method }) =>
+    method === "PUT" ? never(right, "required") : right,
+  ),
+  counting("MET-03.apart", "counts the 428 of PUT as both", (right, status, { method }) =>
+    method === "PUT" && status === 428 ? ["required", "failed"] : right,
+  ),
+  counting("MET-04.apart", "counts the 412 of PUT as both", (right, status, { method }) =>
+    method === "PUT" && status === 412 ? ["required", "failed"] : right,
+  ),
+  counting(
+    "MET-05.required-stays",
+    "counts reads of customers that are not there as 428",
+    (right, status, { method }) => (method === "GET" && status === 404 ? ["required"] : right),
+  ),
+  ...(["PATCH", "DELETE"] as const).flatMap((name): Fault[] => {
+    const rule = name === "PATCH" ? "MET-06" : "MET-07";
+    return [
+      counting(
+        `${rule}.required-counts`,
+        `does not count the 428 of ${name}`,
+        (right, _status, { method }) => (method === name ? never(right, "required") : right),
+      ),
+      counting(`${rule}.failed-counts`, `does not count the 412 of ${name}`, (right, _status, { method }) =>
+        method === name ? never(right, "failed") : right,
+      ),
+      hidden(`${rule}.required-exists`, "required", 428, name),
+      hidden(`${rule}.failed-exists`, "failed", 412, name),
+    ];
+  }),
+  planted("MET-08.never-falls", "starts both counters again after seven of each", (ran) => () => {
+    let since = { required: 0, failed: 0 };
+    let base: Record<string, number> = {};
+    return {
+      counted(reply, request) {
+        const moved: Counter[] = reply.status === 428 ? ["required"] : reply.status === 412 ? ["failed"] : [];
+        if (request.method === "PUT") for (const counter of moved) since[counter] += 1;
+        return moved;
+      },
+      scrape(text) {
+        const restart = since.required >= 7 && since.failed >= 7 && since.required < 12;
+        since = { required: 0, failed: 0 };
+        return text.replace(/^(http_\w+) (\d+)$/gm, (_line, name: string, value: string) => {
+          if (restart) base = { ...base, [name]: Number(value) };
+          if (base[name] !== undefined) ran();
+          return `${name} ${Number(value) - (base[name] ?? 0)}`;
+        });
+      },
+    };
+  }),
+  hidden("MET-01.exists", "required", 428, "PUT"),
+  hidden("MET-02.exists", "failed", 412, "PUT"),
+];

@@ -1,0 +1,338 @@
+/** IFM: 428 and 412, and what they leave behind (3, 4.2, 4.3, 7). */
+import {
+  accepting,
+  customerOf,
+  deciding,
+  type Fault,
+  membersOf,
+  replying,
+  requesting,
+  withIfMatch,
+} from "../fault.ts";
+import { headerLines, setHeader } from "../http-socket.ts";
+import { isWrite, trimBlanks } from "../seams.ts";
+
+const METHODS = ["PUT", "PATCH", "DELETE"] as const;
+
+/** The rule of each method for a stale tag, no tag, and the tag of a refusal. */
+const RULES = {
+  PUT: { stale: "IFM-03", missing: "IFM-04", tagOf412: "IFM-07" },
+  PATCH: { stale: "IFM-31", missing: "IFM-32", tagOf412: "IFM-34" },
+  DELETE: { stale: "IFM-41", missing: "IFM-42", tagOf412: "IFM-44" },
+} as const;
+
+const perMethod = METHODS.flatMap((method): Fault[] => [
+  {
+    id: `${method.toLowerCase()}-ignores-if-match`,
+    rule: RULES[method].stale,
+    cause: new RegExp(method),
+    does: `applies a stale ${method}: If-Match must be there, but is not compared`,
+    plant: accepting((_sent, _customer, request) => request.method === method),
+  },
+  {
+    id: `${method.toLowerCase()}-without-if-match-applied`,
+    rule: RULES[method].missing,
+    cause: new RegExp(method),
+    does: `applies a ${method} without If-Match`,
+    plant: requesting(
+      (request, service) =>
+        request.method === method &&
+        headerLines(request, "if-match").length === 0 &&
+        customerOf(request, service) !== undefined,
+      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+    ),
+  },
+  {
+    id: `${method.toLowerCase()}-412-without-etag`,
+    rule: RULES[method].tagOf412,
+    cause: /no ETag/,
+    does: `answers a stale ${method} with 412 but without the current tag`,
+    plant: replying(
+      (reply, request) => request.method === method && reply.status === 412,
+      (reply) => setHeader(reply, "ETag", undefined),
+    ),
+  },
+  {
+    id: `${method.toLowerCase()}-412-but-applied`,
+    rule: RULES[method].stale,
+    cause: /applied|became|404/i,
+    does: `answers a stale ${method} with 412 and applies it all the same`,
+    plant: deciding("commit", (_sound, ran) => async ({ request, bodyRead, decide, apply }) => {
+      await bodyRead();
+      const refusal = decide();
+      if (refusal === undefined) return apply();
+      if (request.method === method && refusal.status === 412) {
+        ran();
+        apply();
+      }
+      return refusal;
+    }),
+  },
+]);
+
+export const REFUSAL_FAULTS: Fault[] = [
+  ...perMethod,
+  {
+    id: "put-428-but-applied",
+    rule: "IFM-04",
+    cause: /applied|became|404/i,
+    does: "answers a PUT without If-Match with 428 and applies it all the same",
+    plant: deciding("commit", (_sound, ran) => async ({ request, bodyRead, decide, apply }) => {
+      await bodyRead();
+      const refusal = decide();
+      if (refusal === undefined) return apply();
+      if (request.method === "PUT" && refusal.status === 428) {
+        ran();
+        apply();
+      }
+      return refusal;
+    }),
+  },
+  {
+    id: "412-echoes-sent-tag",
+    rule: "IFM-07",
+    cause: /sent|stale|current/i,
+    does: "puts the tag that was sent, not the current one, on 412",
+    plant: replying(
+      (reply, request) => isWrite(request) && reply.status === 412,
+      (reply, request) => setHeader(reply, "ETag", trimBlanks(headerLines(request, "if-match")[0] ?? '""')),
+    ),
+  },
+  {
+    id: "412-weak-etag",
+    rule: "IFM-07",
+    cause: /weak|current/i,
+    does: "weakens the tag on 412",
+    plant: replying(
+      (reply, request) => isWrite(request) && reply.status === 412,
+      (reply, request, service) => setHeader(reply, "ETag", `W/${customerOf(request, service)?.tag}`),
+    ),
+  },
+  {
+    id: "stale-answered-204",
+    rule: "IFM-03",
+    cause: /204/,
+    does: "answers a stale PUT with 204 and drops it silently",
+    plant: replying(
+      (reply, request) => request.method === "PUT" && reply.status === 412,
+      (reply) => ({ status: 204, headers: reply.headers.filter(([name]) => !/^content/i.test(name)) }),
+    ),
+  },
+  ...([409, 400, 403, 500] as const).map(
+    (status): Fault => ({
+      id: `stale-answered-${status}`,
+      rule: "IFM-03",
+      cause: new RegExp(`${status}`),
+      does: `answers a stale write with ${status}`,
+      plant: replying(
+        (reply, request) => isWrite(request) && reply.status === 412,
+        (_reply, _request, service) => service.refuse(status, "refused"),
+      ),
+    }),
+  ),
+  ...([400, 403, 412] as const).map(
+    (status): Fault => ({
+      id: `missing-answered-${status}`,
+      rule: "IFM-04",
+      cause: new RegExp(`${status}`),
+      does: `answers a write without If-Match with ${status}`,
+      plant: replying(
+        (reply, request) => reply.status === 428 && headerLines(request, "if-match").length === 0,
+        (_reply, _request, service) => service.refuse(status, "refused"),
+      ),
+    }),
+  ),
+  {
+    id: "empty-if-match-applied",
+    rule: "IFM-05",
+    cause: /empty/i,
+    does: "takes an If-Match without text for consent: if (header === undefined) refuse",
+    plant: requesting(
+      (request, service) =>
+        headerLines(request, "if-match")[0]?.replaceAll(" ", "") === "" &&
+        customerOf(request, service) !== undefined,
+      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+    ),
+  },
+  {
+    id: "blank-if-match-applied",
+    rule: "IFM-06",
+    cause: /blank/i,
+    does: "takes an If-Match with a tab in it for consent: its trim knows spaces alone",
+    plant: requesting(
+      (request, service) =>
+        /^[ \t]*\t[ \t]*$/.test(headerLines(request, "if-match")[0] ?? "") &&
+        customerOf(request, service) !== undefined,
+      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+    ),
+  },
+  {
+    id: "blank-answered-412",
+    rule: "IFM-06",
+    cause: /412/,
+    does: "compares a blank If-Match instead of missing it",
+    plant: deciding("isMissing", (_sound, ran) => (sent) => {
+      if (sent === "") ran();
+      return sent === undefined;
+    }),
+  },
+  {
+    id: "previous-tag-honoured",
+    rule: "IFM-03",
+    cause: /previous|stale/i,
+    does: "honours the tag before the current one as well, as a grace",
+    plant: accepting((sent, customer) => customer.formerTags.at(-1) === sent),
+  },
+  {
+    id: "stale-disjoint-patch-merged",
+    rule: "IFM-31",
+    cause: /PATCH/,
+    does: "merges a stale PATCH when the fields it changes were not changed since",
+    plant: (ran) => () => {
+      const lastMethod = new Map<string, string>();
+      return {
+        isCurrent(sent, customer, request) {
+          if (sent === customer.tag) {
+            lastMethod.set(customer.id, request.method);
+            return true;
+          }
+          const merged = request.method === "PATCH" && customer.formerTags.includes(sent);
+          if (merged) ran();
+          return merged;
+        },
+      };
+    },
+  },
+  {
+    id: "stale-with-current-values-accepted",
+    rule: "IFM-03",
+    cause: /values that are stored/,
+    does: "answers a stale PUT with 204 when it would change nothing",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        const reply = await next(request);
+        const customer = customerOf(request, service);
+        if (request.method !== "PUT" || reply.status !== 412 || customer === undefined) return reply;
+        const body = await membersOf(request);
+        const { name, email } = service.deployment.members;
+        if (body[name] !== customer.name || body[email] !== customer.email) return reply;
+        ran();
+        return { status: 204, headers: [["ETag", customer.tag]] };
+      },
+    }),
+  },
+  ...(["If-Unmodified-Since", "X-If-Match", "ETag", "If-None-Match"] as const).map(
+    (name): Fault => ({
+      id: `${name.toLowerCase()}-stands-in`,
+      rule: "IFM-21",
+      cause: new RegExp(name, "i"),
+      does: `takes ${name} where If-Match is missing`,
+      plant: requesting(
+        (request, service) =>
+          isWrite(request) &&
+          headerLines(request, "if-match").length === 0 &&
+          headerLines(request, name.toLowerCase()).length > 0 &&
+          customerOf(request, service) !== undefined,
+        (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+      ),
+    }),
+  ),
+  {
+    id: "query-parameter-stands-in",
+    rule: "IFM-21",
+    cause: /parameter|query/i,
+    does: "takes the tag from the query where If-Match is missing",
+    plant: requesting(
+      (request, service) =>
+        isWrite(request) &&
+        headerLines(request, "if-match").length === 0 &&
+        /(^|&)(if-match|etag|version)=/i.test(request.query) &&
+        customerOf(request, service) !== undefined,
+      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+    ),
+  },
+  {
+    id: "conflict-locks-customer",
+    rule: "IFM-22",
+    cause: /retry|fresh|423/i,
+    does: "locks a customer for a while after a conflict",
+    plant: (ran) => (service) => {
+      const locked = new Map<string, number>();
+      return {
+        async around(request, next) {
+          const id = customerOf(request, service)?.id;
+          if (id === undefined || request.method !== "PUT") return await next(request);
+          if ((locked.get(id) ?? 0) > 0 && headerLines(request, "if-match").length > 0) {
+            locked.set(id, (locked.get(id) ?? 0) - 1);
+            const reply = await next(withIfMatch(request, '"never"'));
+            ran();
+            return reply.status === 412 ? { ...reply, status: 423 } : reply;
+          }
+          const reply = await next(request);
+          if (reply.status === 412) locked.set(id, 1);
+          return reply;
+        },
+      };
+    },
+  },
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-blank-if-match-applied`,
+      rule: method === "PATCH" ? "IFM-33" : "IFM-43",
+      cause: new RegExp(method),
+      does: `takes a blank If-Match on ${method} for consent`,
+      plant: requesting(
+        (request, service) =>
+          request.method === method &&
+          headerLines(request, "if-match").length > 0 &&
+          headerLines(request, "if-match").join("").trim() === "" &&
+          customerOf(request, service) !== undefined,
+        (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+      ),
+    }),
+  ),
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-stale-answered-409`,
+      rule: RULES[method].stale,
+      cause: /409/,
+      does: `answers a stale ${method} with 409`,
+      plant: replying(
+        (reply, request) => request.method === method && reply.status === 412,
+        (reply) => ({ ...reply, status: 409 }),
+      ),
+    }),
+  ),
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-missing-answered-400`,
+      rule: RULES[method].missing,
+      cause: /400/,
+      does: `answers a ${method} without If-Match with 400`,
+      plant: replying(
+        (reply, request) =>
+          request.method === method && reply.status === 428 && headerLines(request, "if-match").length === 0,
+        (reply) => ({ ...reply, status: 400 }),
+      ),
+    }),
+  ),
+  {
+    id: "refusals-alternate",
+    rule: "PRB-02",
+    cause: /412[\s\S]*409|409[\s\S]*412|same|each time/i,
+    does: "answers every third conflict with 409: two code paths, one of them old",
+    plant: (ran) => () => {
+      let conflicts = 0;
+      return {
+        async around(request, next) {
+          const reply = await next(request);
+          if (request.method !== "PUT" || reply.status !== 412) return reply;
+          conflicts += 1;
+          if (conflicts % 3 !== 0) return reply;
+          ran();
+          return { ...reply, status: 409 };
+        },
+      };
+    },
+  },
+];

@@ -1,0 +1,209 @@
+/** ETG: when the token changes, and which one a write answers (2.4.6, 3, 4.2). */
+import { createHash } from "node:crypto";
+import { deciding, type Fault, replying } from "../fault.ts";
+import { getHeader, setHeader } from "../http-socket.ts";
+import { isWrite } from "../seams.ts";
+
+const digest = (text: string, algorithm = "sha1") => createHash(algorithm).update(text).digest("hex");
+const etagOf = (reply: Parameters<typeof getHeader>[0]) => getHeader(reply, "etag") ?? "";
+const wrote = (method: string) => (reply: { status: number }, request: { method: string }) =>
+  request.method === method && reply.status < 300;
+
+export const VERSION_FAULTS: Fault[] = [
+  {
+    id: "etag-ignores-identical-put",
+    rule: "ETG-09",
+    cause: /stored values|same values/i,
+    does: "keeps the tag when a PUT writes the values that are there",
+    plant: deciding("mint", (sound, ran) => (version, before, after) => {
+      if (before === undefined || before.name !== after.name || before.email !== after.email)
+        return sound(version, before, after);
+      if (before.status !== after.status || before.removed !== after.removed)
+        return sound(version, before, after);
+      ran();
+      return before.tag;
+    }),
+  },
+  {
+    id: "etag-of-content",
+    rule: "ETG-10",
+    cause: /back|again/i,
+    does: "hashes name and email, so that old values bring the old tag back",
+    plant: deciding("mint", (_sound, ran) => (_version, before, after) => {
+      const tag = `"${digest(`${after.id} ${after.name} ${after.email} ${after.status} ${after.removed}`)}"`;
+      if (before !== undefined && (before.tag === tag || before.formerTags.includes(tag))) ran();
+      return tag;
+    }),
+  },
+  {
+    id: "etag-wraps-around",
+    rule: "ETG-15",
+    cause: /back|again/i,
+    does: "counts versions modulo 4, so that the tag of four writes ago is current again",
+    plant: deciding("mint", (_sound, ran) => (_version, before, after) => {
+      const writes = (before?.formerTags.length ?? -1) + 1;
+      if (writes >= 4) ran();
+      return `"${after.id.slice(0, 8)}-${writes % 4}"`;
+    }),
+  },
+  {
+    id: "etag-of-seconds",
+    rule: "ETG-08",
+    cause: /still shows|did not change/i,
+    does: "makes the tag from updated_at in whole seconds",
+    plant: deciding("mint", (_sound, ran) => (_version, before) => {
+      const tag = `"${Math.floor(Date.now() / 1000)}"`;
+      if (before?.tag === tag) ran();
+      return tag;
+    }),
+  },
+  {
+    id: "etag-constant",
+    rule: "ETG-08",
+    cause: /still shows|did not change/i,
+    does: "sends one tag for ever",
+    plant: deciding("mint", (_sound, ran) => (_version, before) => {
+      if (before !== undefined) ran();
+      return '"1"';
+    }),
+  },
+  {
+    id: "patch-keeps-etag",
+    rule: "ETG-11",
+    cause: /PATCH/,
+    does: "does not bump the version on PATCH",
+    plant: (ran) => (service) => {
+      let method = "";
+      return {
+        async commit({ request, bodyRead, decide, apply }) {
+          await bodyRead();
+          const refusal = decide();
+          method = request.method;
+          return refusal ?? apply();
+        },
+        mint(version, before, after) {
+          if (method !== "PATCH" || before === undefined) return service.deployment.tag(version, after.id);
+          ran();
+          return before.tag;
+        },
+      };
+    },
+  },
+  {
+    id: "etag-changed-by-reads",
+    rule: "ETG-04",
+    cause: /without any write|read/i,
+    does: "bumps the tag on every read, through a last-read column",
+    plant: (ran) => (service) => ({
+      shownTag(customer, _fields, _caller, request) {
+        if (request.method !== "GET") return customer.tag;
+        ran();
+        customer.formerTags.push(customer.tag);
+        customer.tag = service.deployment.tag(service.nextVersion(), customer.id);
+        return customer.tag;
+      },
+    }),
+  },
+  {
+    id: "refused-write-changes-etag",
+    rule: "IFM-03",
+    cause: /ETag|tag/,
+    does: "bumps the version on a refused write: the trigger runs before the check",
+    plant: replying(
+      (reply, request, service) => isWrite(request) && reply.status === 412 && service.customers.size > 0,
+      (reply, request, service) => {
+        const customer = service.customers.get(request.path.slice(-36).toLowerCase());
+        if (customer !== undefined) customer.tag = service.deployment.tag(service.nextVersion(), customer.id);
+        return reply;
+      },
+    ),
+  },
+  ...(["PUT", "PATCH"] as const).flatMap((method): Fault[] => [
+    {
+      id: `${method.toLowerCase()}-answers-without-etag`,
+      rule: method === "PUT" ? "ETG-07" : "ETG-11",
+      cause: new RegExp(method, "i"),
+      does: `answers an accepted ${method} without ETag`,
+      plant: replying(wrote(method), (reply) => setHeader(reply, "ETag", undefined)),
+    },
+    {
+      id: `${method.toLowerCase()}-answers-old-etag`,
+      rule: method === "PUT" ? "ETG-07" : "ETG-11",
+      cause: /next read shows|before/i,
+      does: `answers an accepted ${method} with the tag of before it`,
+      plant: replying(wrote(method), (reply, request, service) => {
+        const customer = service.customers.get(request.path.slice(-36).toLowerCase());
+        return setHeader(reply, "ETag", customer?.formerTags.at(-1));
+      }),
+    },
+  ]),
+  {
+    id: "put-answers-other-etag",
+    rule: "ETG-07",
+    cause: /differs|read/i,
+    does: "answers a PUT with the tag as it was before a trigger changed it again",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        const reply = await next(request);
+        const customer = service.customers.get(request.path.slice(-36).toLowerCase());
+        if (request.method !== "PUT" || reply.status >= 300 || customer === undefined) return reply;
+        ran();
+        customer.formerTags.push(customer.tag);
+        customer.tag = service.deployment.tag(service.nextVersion(), customer.id);
+        return reply;
+      },
+    }),
+  },
+  {
+    id: "put-answers-weak-etag",
+    rule: "ETG-07",
+    cause: /W\/|weak/,
+    does: "answers a PUT with a weak form of the tag",
+    plant: replying(wrote("PUT"), (reply) => setHeader(reply, "ETag", `W/${etagOf(reply)}`)),
+  },
+  {
+    id: "reads-lag-behind",
+    rule: "ENV-04",
+    cause: /read/i,
+    does: "reads from a replica that is one write behind for a moment",
+    plant: (ran) => (service) => {
+      const behind = new Map<string, { tag: string; until: number }>();
+      return {
+        store(customer, change) {
+          behind.set(customer.id, { tag: customer.tag, until: Date.now() + 150 });
+          Object.assign(customer, change);
+        },
+        shownTag(customer, _fields, _caller, request) {
+          const old = behind.get(customer.id);
+          if (!/^(GET|HEAD)$/.test(request.method) || old === undefined || old.until < Date.now())
+            return customer.tag;
+          ran();
+          return service.customers.has(customer.id) ? old.tag : customer.tag;
+        },
+      };
+    },
+  },
+  {
+    id: "etag-ignores-identical-patch",
+    rule: "ETG-12",
+    cause: /stored value|same value/i,
+    does: "keeps the tag when a PATCH writes the value that is there",
+    plant: (ran) => (service) => {
+      const before = new Map<string, string>();
+      return {
+        store(customer, change, request) {
+          const same = Object.entries(change).every(([field, value]) => customer[field as "name"] === value);
+          if (request.method === "PATCH" && same) before.set(customer.id, customer.tag);
+          Object.assign(customer, change);
+        },
+        mint(version, _before, after) {
+          const kept = before.get(after.id);
+          before.delete(after.id);
+          if (kept === undefined) return service.deployment.tag(version, after.id);
+          ran();
+          return kept;
+        },
+      };
+    },
+  },
+];

@@ -1,0 +1,225 @@
+/** Deployments that keep every rule and choose otherwise wherever the specification leaves a choice. */
+import { createHash } from "node:crypto";
+import { CAMEL, type Deployment, UPPER } from "./deployment.ts";
+
+export type Variant = {
+  id: string;
+  /** The choice, and where the specification leaves it. */
+  does: string;
+  deployment: Partial<Deployment>;
+  /** TOML that QA would write for such a deployment; most need none. */
+  profile?: string;
+  /** Callers and metrics that the run is not given. */
+  without?: ("limited" | "other" | "metrics")[];
+  /** Rules of level SHOULD that warn of the choice. */
+  warns?: string[];
+  /** Rules that cannot be decided there. */
+  undecided?: string[];
+  /** Customers are given by id. */
+  given?: boolean;
+};
+
+const opaque = (version: number, id: string): string =>
+  createHash("sha256").update(`${id}/${version}`).digest("base64url").slice(0, 16);
+
+export const VARIANTS: Variant[] = [
+  { id: "as-sampled", does: "the samples of the specification, to the letter", deployment: {} },
+  { id: "camel-case", does: "members in camelCase (2.1)", deployment: { members: CAMEL } },
+  {
+    id: "upper-case",
+    does: "members in capitals (2.1)",
+    deployment: { members: UPPER },
+    profile: '[json]\nid = "ID"\nname = "NAME"\nemail = "EMAIL"\nstatus = "STATUS"\n',
+  },
+  { id: "put-200", does: "PUT answers 200 with the customer (4.2)", deployment: { putAnswer: 200 } },
+  {
+    id: "all-200",
+    does: "PUT, PATCH and DELETE answer 200 with a body, DELETE with an ETag (4.2, 4.3)",
+    deployment: { putAnswer: 200, patchAnswer: 200, deleteAnswer: { status: 200, etag: true } },
+  },
+  {
+    id: "delete-202",
+    does: "DELETE answers 202 and reads answer 410 afterwards (4.3)",
+    deployment: { deleteAnswer: { status: 202, etag: false }, afterDelete: 410 },
+  },
+  {
+    id: "soft-delete",
+    does: "DELETE changes the status and the tag, and the customer stays readable (4.3)",
+    deployment: { afterDelete: "soft", deleteAnswer: { status: 204, etag: true } },
+  },
+  {
+    id: "no-patch-no-delete",
+    does: "offers neither PATCH nor DELETE to this caller (4.3 shows no payloads)",
+    deployment: { offersPatchAndDelete: false },
+  },
+  {
+    id: "json-patch",
+    does: "PATCH takes application/json-patch+json alone (4.3)",
+    deployment: { patch: { format: "json-patch", mediaTypes: ["application/json-patch+json"] } },
+  },
+  {
+    id: "patch-json-only",
+    does: "PATCH takes application/json alone (4.3)",
+    deployment: { patch: { format: "merge", mediaTypes: ["application/json"] } },
+  },
+  {
+    id: "patch-merge-only",
+    does: "PATCH takes application/merge-patch+json alone (4.3)",
+    deployment: { patch: { format: "merge", mediaTypes: ["application/merge-patch+json"] } },
+  },
+  {
+    id: "api-key",
+    does: "credentials in X-Api-Key, without a scheme (5.1)",
+    deployment: { credential: { header: "X-Api-Key", scheme: "" } },
+  },
+  {
+    id: "tag-with-commas",
+    does: "tokens with commas and spaces' neighbours inside the quotes (2.4.1)",
+    deployment: { tag: (version, id) => `"v,${version},${id.slice(0, 4)}"` },
+  },
+  {
+    id: "tag-looks-weak",
+    does: "tokens with W/ inside the quotes (2.4.1)",
+    deployment: { tag: (version) => `"W/${version}"` },
+  },
+  {
+    id: "tag-like-a-list",
+    does: "tokens with slashes, stars and a backslash inside the quotes (2.4.1)",
+    deployment: { tag: (version) => `"*/a\\b,*,${version}"` },
+  },
+  {
+    id: "tag-counter",
+    does: "tokens that count up (2.4.3)",
+    deployment: { tag: (version) => `"${version}"` },
+  },
+  {
+    id: "tag-hex",
+    does: "tokens in hexadecimal digits of both cases (2.4.3)",
+    deployment: { tag: (version) => `"0x${version.toString(16)}AaBb"` },
+  },
+  {
+    id: "tag-random",
+    does: "tokens without any order (2.4.3)",
+    deployment: { tag: (version, id) => `"${opaque(version, id)}"` },
+  },
+  {
+    id: "tag-long",
+    does: "tokens of a thousand characters (2.4.1)",
+    deployment: { tag: (version, id) => `"${opaque(version, id).repeat(63)}"` },
+  },
+  {
+    id: "tag-not-ascii",
+    does: "tokens with bytes above 0x7F, as RFC 9110 allows (2.4.2)",
+    deployment: { tag: (version) => `"\u00e9\u00df${version}"` },
+  },
+  {
+    id: "tag-one-character",
+    does: "tokens of punctuation and a single changing character (2.4.1)",
+    deployment: { tag: (version) => `"!#$%&'()+-./:;<=>?@[]^_{|}~${version}"` },
+  },
+  {
+    id: "ids-given",
+    does: "no POST; customers are given by id (4.4)",
+    deployment: { create: "absent", seeded: 6 },
+    given: true,
+  },
+  {
+    id: "create-id-only",
+    does: "POST answers 200 with nothing but the id (4.4)",
+    deployment: { create: { status: 200, body: "id", etag: false } },
+  },
+  {
+    id: "create-location-only",
+    does: "POST answers 201 with Location alone (4.4)",
+    deployment: { create: { status: 201, body: "none", etag: false } },
+  },
+  {
+    id: "metrics-nowhere",
+    does: "no metrics that the kit may see (7.4)",
+    deployment: { metrics: "absent" },
+    without: ["metrics"],
+  },
+  {
+    id: "metrics-labelled",
+    does: "counters split by labels with escapes in them, on two replicas, as OpenMetrics (7.4)",
+    deployment: { metrics: { labels: true, format: "openmetrics", replicas: 2, guarded: true } },
+  },
+  {
+    id: "metrics-open",
+    does: "labelled counters, served to anyone (7.4)",
+    deployment: { metrics: { labels: true, format: "prometheus", replicas: 1, guarded: false } },
+  },
+  {
+    id: "busy",
+    does: "others' refusals are counted meanwhile (7.4)",
+    deployment: { busyMetrics: true },
+    undecided: ["MET-03", "MET-04", "MET-05"],
+  },
+  { id: "no-documents", does: "refusals have no body (7)", deployment: { problems: "none" } },
+  {
+    id: "own-documents",
+    does: "refusals have a JSON body of their own kind (7.5)",
+    deployment: { problems: "json" },
+  },
+  { id: "forbidden-400", does: "a forbidden field is 400 (7.6)", deployment: { forbiddenStatus: 400 } },
+  { id: "forbidden-404", does: "a forbidden field is 404 (7.6)", deployment: { forbiddenStatus: 404 } },
+  { id: "forbidden-422", does: "a forbidden field is 422 (7.6)", deployment: { forbiddenStatus: 422 } },
+  { id: "invalid-body-422", does: "a bad body is 422 (7)", deployment: { invalidBodyStatus: 422 } },
+  {
+    id: "body-judged-first",
+    does: "a bad body is refused before the precondition is looked at (4.2 orders its own checks alone)",
+    deployment: { bodyJudged: "first" },
+    warns: ["ORD-10", "ORD-11"],
+  },
+  {
+    id: "other-tenant-403",
+    does: "another tenant's customer is 403 (5.2)",
+    deployment: { otherTenantStatus: 403 },
+  },
+  {
+    id: "limited-reads-only",
+    does: "the limited caller may not write (5)",
+    deployment: { limitedMayWrite: false },
+  },
+  {
+    id: "limited-default-id",
+    does: "the default set is the id alone (4.1.3)",
+    deployment: { defaultFields: ["id"] },
+  },
+  {
+    id: "default-everything",
+    does: "the default set holds the status and CreatedAt too (4.1.3)",
+    deployment: { defaultFields: ["id", "name", "email", "status"], defaultShowsCreatedAt: true },
+  },
+  {
+    id: "default-without-id",
+    does: "the default set leaves the id out (4.1.3)",
+    deployment: { defaultFields: ["name", "status"] },
+  },
+  {
+    id: "empty-fields-default",
+    does: "an empty fields means the default set, a repeated name is refused (7.7)",
+    deployment: { fieldsEmpty: 200, fieldsRepeated: 400 },
+  },
+  {
+    id: "normalizes",
+    does: "stored values are trimmed, emails in lower case (2.1)",
+    deployment: { normalize: "trim-and-lower-case" },
+  },
+  {
+    id: "trims-unicode",
+    does: "String.trim around If-Match, no-break space included (4.2)",
+    deployment: { trim: "unicode" },
+  },
+  { id: "slow", does: "every answer takes its time", deployment: { latencyMs: 8 } },
+  { id: "gzip-strong", does: "compresses reads and keeps the tag as it is", deployment: { gzip: true } },
+  { id: "base-path", does: "stands under a path", deployment: { basePath: "/api/v2/crm" } },
+  {
+    id: "chunked",
+    does: "chunked replies, header names in lower case",
+    deployment: { framing: "chunked", etagHeaderName: "etag" },
+  },
+  { id: "closing", does: "closes the connection after each reply", deployment: { framing: "close" } },
+  { id: "no-head", does: "knows no HEAD (4)", deployment: { head: false } },
+  { id: "one-caller", does: "only one caller is given", deployment: {}, without: ["limited", "other"] },
+];

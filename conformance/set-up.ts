@@ -1,0 +1,74 @@
+/** From a base URL to a customer that can be tested: is anybody there, are we let in, what does it look like. */
+
+import { Unreachable } from "./ground.ts";
+import { headerValue } from "./http-reply.ts";
+import { CouldNotRun, NoReply } from "./outcome-signal.ts";
+import type { Kit } from "./trial.ts";
+import type { Seen } from "./wire.ts";
+
+export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts">): Promise<Kit> {
+  const { ground, deployment, options } = parts;
+  await knock(parts);
+  const [given] = ground.given();
+  if (given === undefined && options.mode === "read-only")
+    throw new CouldNotRun("--read-only makes no customer: give one by --customer-id");
+  const main = given ?? (await firstMade(parts));
+  const first = await ground.firstRead(main);
+  if (first.status === 401) throw refused(first);
+  if (first.status === 403) throw refused(first);
+  if (given !== undefined && first.status === 404)
+    throw new Unreachable(`the given customer ${given.id} is not there: GET answered 404`);
+  const kit: Kit = { ...parts, main, blamed: new Map(), doubts: new Set() };
+  // A read without object or tag is ETG-01's to blame; nothing can be learned from it.
+  if (first.status !== 200 || first.object === undefined) return kit;
+  await deployment.learnReads(main, first);
+  if (options.mode !== "read-only" && first.tag !== undefined) {
+    ground.borrow(main, first.object, deployment.names);
+    await deployment.learnPut(main, first.tag);
+  }
+  return kit;
+}
+
+/** The first contact: an id that nobody has. */
+async function knock({ wire, ground, profile }: Omit<Kit, "main" | "blamed" | "doubts">): Promise<void> {
+  let seen: Seen;
+  try {
+    seen = await wire.send({
+      rule: "set-up",
+      purpose: "is anybody there",
+      caller: "main",
+      method: "GET",
+      url: ground.missing().url,
+      headers: [],
+    });
+  } catch (error) {
+    if (error instanceof NoReply)
+      throw new Unreachable(`${profile.baseUrl} does not answer: ${error.exchange.failure}`);
+    throw error;
+  }
+  if (seen.status === 401 || seen.status === 407) throw refused(seen);
+  if (seen.status >= 300 && seen.status < 400)
+    throw new Unreachable(
+      `${profile.baseUrl} redirects to ${headerValue(seen.headers, "location") ?? "nowhere"} (${seen.status})`,
+    );
+}
+
+function refused(seen: Seen): Unreachable {
+  const none = seen.exchange.request.headers.length <= 2 ? "; no credentials are configured (--header)" : "";
+  return new Unreachable(
+    `the service refuses our credentials: ${seen.exchange.request.method} answered ${seen.status}${none}`,
+  );
+}
+
+async function firstMade({ ground }: Omit<Kit, "main" | "blamed" | "doubts">) {
+  try {
+    return await ground.make();
+  } catch (error) {
+    if (!(error instanceof CouldNotRun)) throw error;
+    const { created } = ground;
+    if (created?.status === 401 || created?.status === 403) throw refused(created);
+    if (created !== undefined && /^\s*</.test(created.text))
+      throw new Unreachable(`something else than the service answers: ${error.message}, with HTML`);
+    throw error;
+  }
+}

@@ -1,0 +1,152 @@
+/** Forms of an entity-tag that look like it and are not equal to it. All are derived from a real current tag. */
+
+/** The opaque text between the quotes; the whole where there are none. */
+export function opaque(tag: string): string {
+  return /^(?:W\/)?"(.*)"$/s.exec(tag)?.[1] ?? tag;
+}
+
+export const quoted = (text: string): string => `"${text}"`;
+
+/** A tag in another form, and in words what was done to it. */
+export type Form = { readonly what: string; readonly value: string };
+
+/** One letter in the other case, then all; empty where the tag has no letters. */
+export function caseFlips(tag: string): Form[] {
+  const text = opaque(tag);
+  const letters = [...text.matchAll(/[A-Za-z]/g)].map(({ index }) => index);
+  const flip = (at: number) => {
+    const letter = text.charAt(at);
+    const other = letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase();
+    return quoted(text.slice(0, at) + other + text.slice(at + 1));
+  };
+  const [first] = letters;
+  const last = letters.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const folded = [text.toLowerCase(), text.toUpperCase()].find((other) => other !== text) ?? text;
+  return different(tag, [
+    { what: "the current tag with its first letter in the other case", value: flip(first) },
+    { what: "the current tag with its last letter in the other case", value: flip(last) },
+    { what: "the current tag in one letter case", value: quoted(folded) },
+  ]);
+}
+
+/** Something added before, behind, inside the quotes or after them, or cut off. */
+export function affixes(tag: string): Form[] {
+  const text = opaque(tag);
+  return different(tag, [
+    { what: "the current tag with the suffix -gzip before its closing quote", value: quoted(`${text}-gzip`) },
+    {
+      what: "the current tag one character longer (x appended before the closing quote)",
+      value: quoted(`${text}x`),
+    },
+    { what: "the current tag shorter by its last character", value: quoted(text.slice(0, -1)) },
+    { what: "the current tag with x before its first character", value: quoted(`x${text}`) },
+    { what: "the current tag without its first character", value: quoted(text.slice(1)) },
+    { what: "the current tag with trailing text after its closing quote", value: `${tag}x` },
+    { what: "the current tag with a parameter after its closing quote", value: `${tag};q=1` },
+    { what: "the current tag with a blank after its opening quote", value: quoted(` ${text}`) },
+    { what: "the current tag with a blank before its closing quote", value: quoted(`${text} `) },
+  ]);
+}
+
+/** The same bytes or the same number in another spelling. */
+export function spellings(tag: string): Form[] {
+  const text = opaque(tag);
+  const forms: [string, string][] = [];
+  const digits = /^(\D*?)(\d+)$/.exec(text);
+  if (digits !== null) forms.push(["with a leading zero", `${digits[1]}0${digits[2]}`]);
+  if (/^\d+$/.test(text))
+    forms.push(
+      ["with a plus sign", `+${text}`],
+      ["as a decimal fraction", `${text}.0`],
+      ["in hexadecimal", `0x${BigInt(text).toString(16)}`],
+    );
+  if (/^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$/.test(text))
+    forms.push(["without its dashes", text.replaceAll("-", "")], ["in braces", `{${text}}`]);
+  if (/^[A-Za-z0-9+/_-]+={0,2}$/.test(text) && text.length >= 4) forms.push(...base64Forms(text));
+  const first = text.charCodeAt(0);
+  if (first < 0x80)
+    forms.push(["percent-encoded", `%${first.toString(16).padStart(2, "0").toUpperCase()}${text.slice(1)}`]);
+  return different(
+    tag,
+    forms.map(([what, value]) => ({ what: `the current tag ${what}`, value: quoted(value) })),
+  );
+}
+
+function base64Forms(text: string): [string, string][] {
+  const forms: [string, string][] = [];
+  const body = text.replace(/=+$/, "");
+  if (body !== text) forms.push(["without its base64 padding", body]);
+  else if (text.length % 4 !== 0)
+    forms.push(["with base64 padding", text + "=".repeat(4 - (text.length % 4))]);
+  // The unused low bits of the last character: other text, the same bytes.
+  const alphabet = `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789${/[-_]/.test(text) ? "-_" : "+/"}`;
+  const other = alphabet[alphabet.indexOf(body.at(-1) ?? "") ^ 1];
+  if (body.length % 4 >= 2 && other !== undefined)
+    forms.push(["in other base64 of the same bytes", body.slice(0, -1) + other + text.slice(body.length)]);
+  if (/[+/]/.test(text)) forms.push(["in URL-safe base64", text.replaceAll("+", "-").replaceAll("/", "_")]);
+  if (/[-_]/.test(text)) forms.push(["in plain base64", text.replaceAll("-", "+").replaceAll("_", "/")]);
+  return forms;
+}
+
+/** Tokens beyond the current one, where it ends in a number, is hexadecimal, or is base64 of a number. */
+export function successors(tag: string): Form[] {
+  const text = opaque(tag);
+  const forms: string[] = [];
+  const digits = /^(.*?)(\d+)$/s.exec(text);
+  if (digits?.[2] !== undefined) {
+    for (const step of [1n, 1000n]) {
+      const next = (BigInt(digits[2]) + step).toString().padStart(digits[2].length, "0");
+      forms.push(`${digits[1]}${next}`);
+    }
+  }
+  if (/^[0-9a-f]{2,}$/i.test(text)) {
+    const next = (BigInt(`0x${text}`) + 1n).toString(16).padStart(text.length, "0");
+    forms.push(/[A-F]/.test(text) ? next.toUpperCase() : next);
+  }
+  if (/^[A-Za-z0-9+/]{4,}={0,2}$/.test(text)) forms.push(...nextBytes(text));
+  return different(
+    tag,
+    [...new Set(forms)].map((form) => ({
+      what: "a tag beyond the current one, not yet given",
+      value: quoted(form),
+    })),
+  );
+}
+
+function nextBytes(text: string): string[] {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text) return [];
+  const bumped = (order: readonly number[]) => {
+    const copy = Buffer.from(bytes);
+    for (const at of order) {
+      const value = ((copy[at] ?? 0) + 1) & 0xff;
+      copy[at] = value;
+      if (value !== 0) break;
+    }
+    return copy.toString("base64");
+  };
+  const places = [...bytes.keys()];
+  return [bumped([...places].reverse()), bumped(places)];
+}
+
+function different(tag: string, forms: readonly Form[]): Form[] {
+  return forms.filter(({ value }) => value !== tag);
+}
+
+/** RFC 9110 8.8.3: `[ W/ ] DQUOTE *( %x21 / %x23-7E / obs-text ) DQUOTE`. */
+export function isEntityTag(value: string): boolean {
+  return /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/.test(value);
+}
+
+/** Blanks and invisible characters made visible. */
+export function visible(text: string): string {
+  return [...text]
+    .map((character) => {
+      if (character === " ") return "␠";
+      if (character === "\t") return "⇥";
+      const code = character.charCodeAt(0);
+      return code < 0x20 || code >= 0x7f ? `\\x${code.toString(16).padStart(2, "0")}` : character;
+    })
+    .join("");
+}

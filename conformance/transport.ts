@@ -1,0 +1,256 @@
+/**
+ * Two ways onto the wire. `send` is the real undici: what an ordinary client does. `sendRaw` and `hold` write
+ * the bytes themselves, for header lines that no client library sends and for bodies that are held back.
+ * A failure to get a complete reply is a value, not an exception.
+ */
+import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { Agent, type Dispatcher, ProxyAgent } from "undici/index.js";
+import { parseReply, type Reply } from "./http-reply.ts";
+import type { Profile } from "./profile.ts";
+
+export type Outgoing = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string | undefined;
+};
+
+export type Result = {
+  readonly reply: Reply | null;
+  /** Why there is no complete reply. */
+  readonly failure: string | null;
+  /** `performance.now()` when the last byte of the request left, and when the reply was complete. */
+  readonly sentAt: number;
+  readonly answeredAt: number;
+};
+
+/** A request whose last body byte has not left yet. */
+export type Held = { release(): Promise<Result> };
+
+/** A reply larger than this is no customer. */
+const REPLY_BYTES_MAX = 8 * 1024 * 1024;
+
+export class Transport {
+  readonly #profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">;
+  readonly #tls: { ca?: string; rejectUnauthorized: boolean };
+  #dispatcher: Dispatcher;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">) {
+    this.#profile = profile;
+    this.#tls = {
+      rejectUnauthorized: !profile.tls.insecure,
+      ...(profile.tls.ca === undefined ? {} : { ca: profile.tls.ca }),
+    };
+    this.#dispatcher = this.#makeDispatcher(true);
+  }
+
+  #makeDispatcher(keepAlive: boolean): Dispatcher {
+    const { timeoutMs, proxy } = this.#profile;
+    const options = {
+      allowH2: false,
+      pipelining: keepAlive ? 1 : 0,
+      connect: { ...this.#tls, timeout: timeoutMs },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    };
+    return proxy === undefined
+      ? new Agent(options)
+      : new ProxyAgent({ ...options, uri: proxy, requestTls: { ...this.#tls } });
+  }
+
+  /** A server that closes without saying so would break a reused connection: use each for one request. */
+  async withoutKeepAlive(): Promise<void> {
+    const former = this.#dispatcher;
+    this.#dispatcher = this.#makeDispatcher(false);
+    await former.close();
+  }
+
+  /** Over undici. */
+  send({ method, url, headers, body }: Outgoing): Promise<Result> {
+    const { origin, pathname, search } = new URL(url);
+    const sentAt = performance.now();
+    return new Promise((resolve) => {
+      let status = 0;
+      let replyHeaders: [string, string][] = [];
+      const chunks: Buffer[] = [];
+      let length = 0;
+      const fail = (error: Error) =>
+        resolve({ reply: null, failure: describe(error), sentAt, answeredAt: performance.now() });
+      this.#dispatcher.dispatch(
+        {
+          origin,
+          path: pathname + search,
+          method: method as Dispatcher.HttpMethod,
+          headers: headers.flat(),
+          body: body ?? null,
+        },
+        {
+          onRequestStart() {},
+          onResponseStart(controller, code) {
+            status = code;
+            replyHeaders = pairs(controller.rawHeaders);
+          },
+          onResponseData(controller, chunk) {
+            chunks.push(chunk);
+            length += chunk.length;
+            if (length > REPLY_BYTES_MAX) controller.abort(new Error("the reply is larger than 8 MiB"));
+          },
+          onResponseEnd() {
+            resolve({
+              reply: { status, headers: replyHeaders, body: Buffer.concat(chunks) },
+              failure: null,
+              sentAt,
+              answeredAt: performance.now(),
+            });
+          },
+          onResponseError(_controller, error) {
+            fail(error);
+          },
+        },
+      );
+    });
+  }
+
+  /** Over a socket of its own; header lines leave exactly as given. */
+  async sendRaw(outgoing: Outgoing): Promise<Result> {
+    const held = await this.hold(outgoing, 0);
+    return held.release();
+  }
+
+  /**
+   * Opens a connection and sends all but the last `bytes` of the body; a request without a body holds back the
+   * end of its header section instead.
+   */
+  async hold(outgoing: Outgoing, bytes = 1): Promise<Held> {
+    const url = new URL(outgoing.url);
+    const openedAt = performance.now();
+    const failed = (error: unknown): Held => ({
+      release: async () => ({
+        reply: null,
+        failure: describe(error),
+        sentAt: openedAt,
+        answeredAt: performance.now(),
+      }),
+    });
+    let socket: Socket;
+    try {
+      socket = await this.#open(url);
+    } catch (error) {
+      return failed(error);
+    }
+    const message = this.#message(url, outgoing);
+    const cut = message.length - bytes;
+    const reply = this.#reply(socket, outgoing.method);
+    if (bytes > 0)
+      await new Promise<void>((resolve) => socket.write(message.subarray(0, cut), () => resolve()));
+    return {
+      release: async () => {
+        const sentAt = performance.now();
+        socket.write(bytes > 0 ? message.subarray(cut) : message);
+        const { result, answeredAt } = await reply;
+        return typeof result === "string"
+          ? { reply: null, failure: result, sentAt, answeredAt }
+          : { reply: result, failure: null, sentAt, answeredAt };
+      },
+    };
+  }
+
+  #message(url: URL, { method, headers, body }: Outgoing): Buffer {
+    const proxied = this.#profile.proxy !== undefined && url.protocol === "http:";
+    const target = proxied ? url.href : url.pathname + url.search;
+    const lines = [
+      `${method} ${target} HTTP/1.1`,
+      `Host: ${url.host}`,
+      ...headers.map(([name, value]) => `${name}: ${value}`),
+      "Connection: close",
+    ];
+    const content = Buffer.from(body ?? "", "utf8");
+    if (body !== undefined) lines.push(`Content-Length: ${content.length}`);
+    return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), content]);
+  }
+
+  async #open(url: URL): Promise<Socket> {
+    const { proxy } = this.#profile;
+    const secure = url.protocol === "https:";
+    const hop = proxy === undefined ? url : new URL(proxy);
+    const port = Number(hop.port || (hop.protocol === "https:" ? 443 : 80));
+    const host = hop.hostname.replace(/^\[|\]$/g, "");
+    const servername = url.hostname.replace(/^\[|\]$/g, "");
+    let socket: Socket;
+    if (proxy === undefined && secure) socket = connectTls({ host, port, servername, ...this.#tls });
+    else socket = connectTcp({ host, port });
+    await this.#ready(socket, proxy === undefined && secure ? "secureConnect" : "connect");
+    if (proxy !== undefined && secure) {
+      const authority = `${url.hostname}:${url.port || 443}`;
+      socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+      const { result } = await this.#reply(socket, "HEAD");
+      if (typeof result === "string" || result.status !== 200) throw new Error("the proxy refused CONNECT");
+      socket = connectTls({ socket, servername, ...this.#tls });
+      await this.#ready(socket, "secureConnect");
+    }
+    return socket;
+  }
+
+  #ready(socket: Socket, event: "connect" | "secureConnect"): Promise<void> {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    socket.setNoDelay(true);
+    socket.setTimeout(this.#profile.timeoutMs);
+    return new Promise((resolve, reject) => {
+      socket.once(event, () => resolve());
+      socket.once("error", reject);
+      socket.once("timeout", () => socket.destroy(new Error("no connection in time")));
+    });
+  }
+
+  #reply(socket: Socket, method: string): Promise<{ result: Reply | string; answeredAt: number }> {
+    return new Promise((resolve) => {
+      let bytes: Buffer = Buffer.alloc(0);
+      const finish = (result: Reply | string) => {
+        const answeredAt = performance.now();
+        clearTimeout(timer);
+        socket.removeAllListeners("data");
+        if (method !== "HEAD") socket.destroy();
+        resolve({ result, answeredAt });
+      };
+      const timer = setTimeout(
+        () => finish(`no complete reply within ${this.#profile.timeoutMs} ms`),
+        this.#profile.timeoutMs,
+      );
+      const look = (ended: boolean) => {
+        const parsed = parseReply(bytes, method, ended);
+        if (parsed.kind === "complete") finish(parsed.reply);
+        else if (parsed.kind === "malformed") finish(parsed.why);
+        else if (bytes.length > REPLY_BYTES_MAX) finish("the reply is larger than 8 MiB");
+      };
+      socket.on("data", (chunk: Buffer) => {
+        bytes = Buffer.concat([bytes, chunk]);
+        look(false);
+      });
+      socket.on("end", () => look(true));
+      socket.on("error", (error) => finish(describe(error)));
+      socket.on("close", () => finish("the connection closed without a complete reply"));
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await this.#dispatcher.destroy();
+  }
+}
+
+function pairs(raw: unknown): [string, string][] {
+  const list = Array.isArray(raw) ? raw : [];
+  const text = (value: unknown) => (Buffer.isBuffer(value) ? value.toString("latin1") : String(value));
+  return Array.from({ length: list.length / 2 }, (_, i) => [text(list[2 * i]), text(list[2 * i + 1])]);
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = (error as { code?: unknown }).code;
+  return typeof code === "string" && !error.message.includes(code)
+    ? `${error.message} (${code})`
+    : error.message;
+}

@@ -1,0 +1,258 @@
+/**
+ * One rule being tried. Every assertion speaks: `check` records and goes on, whatever it finds. What was sent
+ * and what came is kept as evidence of the probe at hand, and shown only where an assertion fired.
+ */
+import type { Deployment } from "./deployment.ts";
+import type { Customer, Ground } from "./ground.ts";
+import { registryFields } from "./names.ts";
+import type { RunOptions } from "./options.ts";
+import { CouldNotRun } from "./outcome-signal.ts";
+import type { Profile } from "./profile.ts";
+import { FIELDS, type Field } from "./profile-file.ts";
+import type { Assertion, Evidence, Exchange, Level, Moment, Report, State } from "./report.ts";
+import type { RuleText } from "./rules/rule.ts";
+import type { FreshValues, Values } from "./values.ts";
+import type { Ask, Caller, Seen, Wire } from "./wire.ts";
+
+/** What all rules of a run share. */
+export type Kit = {
+  readonly profile: Profile;
+  readonly options: RunOptions;
+  readonly wire: Wire;
+  readonly ground: Ground;
+  readonly deployment: Deployment;
+  readonly values: FreshValues;
+  /** The customer that most rules write. */
+  readonly main: Customer;
+  /**
+   * A wrong status that a base rule has blamed, by `PUT stale`, `PUT missing` …; rules on special forms of the same
+   * refusal do not blame it again.
+   */
+  readonly blamed: Map<string, number>;
+  readonly races: Report["races"];
+  /** What has been found not to be relied on, so that other rules do not blame it again. */
+  readonly doubts: Set<"tag changes by itself">;
+};
+
+export type Method = "PUT" | "PATCH" | "DELETE";
+
+/** A customer as a read shows it. */
+export type Snapshot = {
+  readonly seen: Seen;
+  readonly tag: string;
+  readonly fields: Partial<Record<Field, unknown>>;
+};
+
+export type WriteOptions = {
+  /** A tag for an ordinary If-Match; or header lines as they are to leave. */
+  readonly ifMatch?: string | readonly (readonly [string, string])[] | undefined;
+  readonly values?: Partial<Values> | undefined;
+  /** Replaces the body made of `values`. */
+  readonly body?: string | undefined;
+  readonly caller?: Caller;
+  readonly headers?: readonly (readonly [string, string])[];
+  readonly query?: string;
+  readonly purpose?: string;
+  readonly via?: "undici" | "socket";
+};
+
+export class Trial {
+  readonly kit: Kit;
+  readonly rule: RuleText;
+  readonly assertions = new Map<string, Assertion>();
+  readonly evidence: Evidence[] = [];
+  readonly exchanges = new Map<number, Exchange>();
+  readonly timeline: Moment[] = [];
+  /** Added to the reason of a pass. */
+  note = "";
+
+  constructor(kit: Kit, rule: RuleText) {
+    this.kit = kit;
+    this.rule = rule;
+  }
+
+  /** Begins the evidence of the next probe. */
+  probe(text: string, allowed: string, odd: string | null = null): Evidence {
+    const evidence: Evidence = {
+      probe: text,
+      odd,
+      allowed,
+      came: "",
+      sent: null,
+      before: null,
+      after: null,
+      unchanged: null,
+      twin: null,
+      fired: [],
+    };
+    this.evidence.push(evidence);
+    return evidence;
+  }
+
+  /** @param name the assertion's own part of its id: `unchanged` of `IFM-07.unchanged`. */
+  check(name: string, ok: boolean, detail: string | (() => string), level: Level = this.rule.level): boolean {
+    const id = `${this.rule.id}.${name}`;
+    let assertion = this.assertions.get(id);
+    if (assertion === undefined) {
+      assertion = { id, looked: 0, fired: 0, level, detail: null };
+      this.assertions.set(id, assertion);
+    }
+    assertion.looked += 1;
+    if (!ok) {
+      assertion.fired += 1;
+      assertion.detail ??= this.kit.wire.mask(typeof detail === "string" ? detail : detail());
+      this.evidence.at(-1)?.fired.push(id);
+    }
+    return ok;
+  }
+
+  /** @throws NoReply */
+  async send(ask: Omit<Ask, "rule">): Promise<Seen> {
+    const seen = await this.kit.wire.send({ rule: this.rule.id, ...ask });
+    this.keep(seen.exchange);
+    return seen;
+  }
+
+  keep(exchange: Exchange): void {
+    this.exchanges.set(exchange.n, exchange);
+  }
+
+  get(
+    customer: Customer,
+    {
+      query = "",
+      caller = "main",
+      headers = [],
+      purpose = "read",
+      via = "undici",
+    }: {
+      query?: string;
+      caller?: Caller;
+      headers?: readonly (readonly [string, string])[];
+      purpose?: string;
+      via?: "undici" | "socket";
+    } = {},
+  ): Promise<Seen> {
+    return this.send({ purpose, caller, method: "GET", url: customer.url + query, headers, via });
+  }
+
+  /** A read that must succeed. @throws CouldNotRun when it shows no customer or no tag: that is ETG-01's to blame. */
+  async state(customer: Customer, purpose = "read back"): Promise<Snapshot> {
+    const seen = await this.get(customer, { query: this.kit.deployment.stateQuery, purpose });
+    if (seen.status !== 200 || seen.object === undefined)
+      throw new CouldNotRun(
+        `a read of the customer answered ${seen.status}, not 200 with an object; see ETG-01`,
+      );
+    if (seen.tag === undefined) throw new CouldNotRun("a read of the customer carried no ETag; see ETG-01");
+    // Every write comes after such a read, so what a given customer is to get back is known before it is touched.
+    this.kit.ground.borrow(customer, seen.object, this.kit.deployment.names);
+    return { seen, tag: seen.tag, fields: registryFields(seen.object, this.kit.deployment.names) };
+  }
+
+  write(method: Method, customer: Customer, options: WriteOptions = {}): Promise<Seen> {
+    return this.send(this.writeAsk(method, customer, options));
+  }
+
+  writeAsk(method: Method, customer: Customer, options: WriteOptions): Omit<Ask, "rule"> {
+    const { deployment, values } = this.kit;
+    const { ifMatch } = options;
+    const lines: readonly (readonly [string, string])[] =
+      ifMatch === undefined ? [] : typeof ifMatch === "string" ? [["If-Match", ifMatch]] : ifMatch;
+    const content: { type: string; body: string } | undefined = (() => {
+      if (method === "DELETE") return undefined;
+      if (method === "PUT") {
+        const full = { ...values.next(), ...options.values };
+        return { type: "application/json", body: options.body ?? deployment.putBody(full) };
+      }
+      const form = deployment.patchBody(options.values ?? { name: values.next().name });
+      return { type: form.mediaType, body: options.body ?? form.body };
+    })();
+    return {
+      purpose: options.purpose ?? "write",
+      caller: options.caller ?? "main",
+      method,
+      url: customer.url + (options.query ?? ""),
+      headers: [
+        ...(content === undefined ? [] : ([["Content-Type", content.type]] as [string, string][])),
+        ...lines,
+        ...(options.headers ?? []),
+      ],
+      body: content?.body,
+      // Lines given one by one are meant to the byte.
+      via: options.via ?? (typeof ifMatch === "object" ? "socket" : "undici"),
+    };
+  }
+
+  /**
+   * The positive twin: a write with the current tag, which must succeed before a refusal proves anything.
+   * @returns the state after it, and the tag that it ended.
+   * @throws CouldNotRun when it is refused: IFM-01, IFM-30 or IFM-40 say why.
+   */
+  async twin(
+    method: "PUT" | "PATCH",
+    customer: Customer,
+  ): Promise<Snapshot & { former: string; twin: Seen }> {
+    const before = await this.state(customer, "read before");
+    const { name, email } = this.kit.values.next();
+    const values = method === "PUT" ? { name, email } : { name };
+    const twin = await this.write(method, customer, { ifMatch: before.tag, values, purpose: "twin" });
+    if (twin.status < 200 || twin.status > 299)
+      throw new CouldNotRun(
+        `the positive twin, ${method} with the current tag, was answered ${twin.status}, so a refusal would prove nothing; see ${method === "PUT" ? "IFM-01" : "IFM-30"}`,
+      );
+    const after = await this.state(customer);
+    if (!shows(after.fields.name, values.name))
+      throw new CouldNotRun(
+        `the positive twin, ${method} with the current tag, was accepted and had no effect; see ${method === "PUT" ? "IFM-01" : "IFM-30"}`,
+      );
+    return { ...after, former: before.tag, twin };
+  }
+
+  /** Whether nothing that an update may change has changed. A tag that changes by itself says nothing. */
+  same(a: Snapshot, b: Snapshot): boolean {
+    return sameFields(a, b) && (a.tag === b.tag || this.kit.doubts.has("tag changes by itself"));
+  }
+
+  /** @throws CouldNotRun where ETG-04 has found that reading alone changes the tag. */
+  needsStableTag(): void {
+    if (this.kit.doubts.has("tag changes by itself"))
+      throw new CouldNotRun("the tag changes without any write; see ETG-04");
+  }
+
+  /** Another customer that may be written: given, or made. */
+  second(): Promise<Customer> {
+    return this.kit.ground.second();
+  }
+
+  get quick(): boolean {
+    return this.kit.options.mode === "quick";
+  }
+}
+
+export function stateOf(seen: Seen): State {
+  return {
+    status: seen.status,
+    tag: seen.tag ?? null,
+    fields: seen.object === undefined ? null : { ...seen.object },
+  };
+}
+
+export function sameFields(a: Snapshot, b: Snapshot): boolean {
+  return FIELDS.every((field) => Bun.deepEquals(a.fields[field], b.fields[field]));
+}
+
+/** What differs between two reads, in words. */
+export function difference(a: Snapshot, b: Snapshot): string {
+  const parts = FIELDS.filter((field) => !Bun.deepEquals(a.fields[field], b.fields[field])).map(
+    (field) => `${field} ${JSON.stringify(a.fields[field])} became ${JSON.stringify(b.fields[field])}`,
+  );
+  if (a.tag !== b.tag) parts.push(`the ETag ${a.tag} became ${b.tag}`);
+  return parts.join("; ") || "nothing";
+}
+
+/** Whether a value reads back as written. Deployments may trim it or fold its case: the specification fixes the type alone. */
+export function shows(read: unknown, written: string): boolean {
+  return typeof read === "string" && read.trim().toLowerCase() === written.trim().toLowerCase();
+}
+
+export const accepted = (status: number): boolean => status >= 200 && status < 300;

@@ -1,0 +1,32 @@
+/** Values that no customer has ever had, so that a write that should not have happened shows. */
+export type Values = { readonly name: string; readonly email: string };
+
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+
+/** Letters alone, and short: deployments may validate names, limit them to few characters, or fold case. */
+function letters(count: number): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(count)), (byte) => LETTERS[byte % 26]).join("");
+}
+
+export class FreshValues {
+  readonly #run = letters(6);
+  #count = 0;
+
+  next(): Values {
+    this.#count += 1;
+    const word = [...this.#count.toString(26)].map((digit) => LETTERS[Number.parseInt(digit, 26)]).join("");
+    const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+    return {
+      name: `Kit ${capital(this.#run)} ${capital(word)}`,
+      email: `kit.${this.#run}.${this.#count}@example.com`,
+    };
+  }
+}
+
+/** Fills `{{name}}`, `{{email}}` and `{{id}}` of a JSON template; values are escaped for a JSON string. */
+export function fillTemplate(template: string, values: Record<string, string>): string {
+  return template.replace(/\{\{(\w+)\}\}/g, (whole, key: string) => {
+    const value = values[key];
+    return value === undefined ? whole : JSON.stringify(value).slice(1, -1);
+  });
+}
