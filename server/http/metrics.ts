@@ -1,7 +1,8 @@
-import { Counter, Histogram, Registry } from "prom-client";
+import { Counter, Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
 import type { MetricsSnapshot } from "../pooled-metrics.ts";
 import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
+import { RequestMetrics } from "./request-metrics.ts";
 
 const CUSTOMER_ROUTE: RouteTemplate = "/customers/{id}";
 const CALLER_LABELS = ["client", "client_version", "tenant"] as const;
@@ -12,7 +13,6 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIO
 
 /** The series of one caller's writes by one method. */
 type WriteSeries = Readonly<Record<"attempts" | "required" | "failed" | "missingAllowed", Counter.Internal>>;
-type RequestSeries = { readonly requests: Counter.Internal; readonly duration: Histogram.Internal<string> };
 
 /**
  * What is counted (Prometheus text format). One event moves one series, and there is never a total beside its
@@ -26,9 +26,7 @@ export class Metrics {
   readonly #required: Counter;
   readonly #failed: Counter;
   readonly #missingAllowed: Counter;
-  readonly #requests: Counter;
-  readonly #duration: Histogram;
-  readonly #series = new Map<string, RequestSeries>();
+  readonly #requests: RequestMetrics;
   readonly #writeSeries = new Map<string, WriteSeries>();
 
   /** @param hasCallerLabels false where anyone may read the metrics: then no client or tenant is named in them */
@@ -50,28 +48,14 @@ export class Metrics {
       "http_precondition_missing_allowed_total",
       "Writes without If-Match that were applied because the rollout still allows them.",
     );
-    this.#requests = new Counter({
-      name: "http_requests_total",
-      help: "Requests answered.",
-      labelNames: ["method", "route", "status"],
-      registers: [this.#registry],
-    });
-    this.#duration = new Histogram({
-      name: "http_request_duration_seconds",
-      help: "Time from the request's headers to its answer.",
-      labelNames: ["method", "route", "status"],
-      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-      registers: [this.#registry],
-    });
+    this.#requests = new RequestMetrics(this.#registry);
     for (const method of WRITE_METHODS) this.#writeSeriesOf(method, "", "", "");
   }
 
   record(exchange: Exchange, answer: Answer, seconds: number): void {
     const { request, route, caller } = exchange;
     const method = METHODS.has(request.method) ? request.method : "other";
-    const series = this.#seriesOf(method, route, answer.status);
-    series.requests.inc();
-    series.duration.observe(seconds);
+    this.#requests.observe(method, route, answer.status, seconds);
     const isWrite = route === CUSTOMER_ROUTE && (WRITE_METHODS as readonly string[]).includes(method);
     if (!isWrite || caller === null) return;
     const version = this.#clientVersion(caller.client, request.headers.get("user-agent"));
@@ -94,18 +78,6 @@ export class Metrics {
 
   get contentType(): string {
     return this.#registry.contentType;
-  }
-
-  /** Labels are looked up once for each series: most of the cost of counting is there. */
-  #seriesOf(method: string, route: RouteTemplate, status: number): RequestSeries {
-    const key = `${method} ${status} ${route}`;
-    let series = this.#series.get(key);
-    if (series === undefined) {
-      const labels = { method, route, status: String(status) };
-      series = { requests: this.#requests.labels(labels), duration: this.#duration.labels(labels) };
-      this.#series.set(key, series);
-    }
-    return series;
   }
 
   #writeCounter(name: string, help: string): Counter {
