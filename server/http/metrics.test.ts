@@ -1,10 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { WRITE_METHODS } from "../domain/policy.ts";
-import { SqliteConnections } from "../storage/sqlite-connections.ts";
-import { connect, openDatabase } from "../storage/sqlite-database.ts";
 import { movedIn, requestSeries, seriesOf, WRITE_COUNTERS, writeSeries } from "../testing/metric-series.ts";
 import { type Reply, TestService } from "../testing/test-service.ts";
 import { Metrics } from "./metrics.ts";
@@ -162,37 +157,6 @@ describe("one write moves the series of its caller, and of what came of it, by o
       });
     }
   });
-});
-
-test("a write that the store can't take is an attempt and a 503, and neither a 412 nor a 428", async () => {
-  const directory = mkdtempSync(join(tmpdir(), "customers-"));
-  const file = join(directory, "locked.db");
-  const limits = { lockWaitMs: 0, pendingMax: 10 };
-  const locked = new TestService({
-    connections: SqliteConnections.over(openDatabase(file), connect(file), limits),
-  });
-  const other = connect(file);
-  try {
-    const { path, etag } = await locked.customer({}, CALLERS);
-    await scrape(locked);
-    other.run("BEGIN IMMEDIATE");
-    const { reply, moved } = await movedIn(locked, () =>
-      locked.send("PUT", path, {
-        caller: CALLERS,
-        headers: { "if-match": etag, "user-agent": "shop" },
-        body: GOOD,
-      }),
-    );
-    expect(reply.status).toBe(503);
-    expect(moved).toEqual({
-      [writeSeries("http_write_attempts_total", "PUT")]: 1,
-      [requestSeries("PUT", 503)]: 1,
-    });
-  } finally {
-    other.close();
-    await locked.stop();
-    rmSync(directory, { recursive: true });
-  }
 });
 
 describe("what is no write attempt moves no write counter", () => {
