@@ -128,10 +128,9 @@ describe("a lock that another process holds", () => {
   });
 
   test("makes a write an attempt in the metrics, and neither a 412 nor a 428", async () => {
+    const writer = openDatabase(place.database);
     const limits = { lockWaitMs: 0, pendingMax: 10 };
-    const service = serviceOn(
-      SqliteConnections.over(connect(place.database), openDatabase(place.database), limits),
-    );
+    const service = serviceOn(SqliteConnections.over(connect(place.database), writer, limits));
     const { path, etag } = await service.customer({}, { client: "shop" });
     // While it can still be made: the token that reads the metrics.
     await scrape(service);
