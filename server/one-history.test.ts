@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { MEMORY } from "./storage/sqlite-database.ts";
 import { RawConnection, rawRequest } from "./testing/raw-connection.ts";
+import { Workplace } from "./testing/server-process.ts";
 import { TestService } from "./testing/test-service.ts";
 
 const CLIENTS = 12;
@@ -18,42 +19,21 @@ afterAll(() => rmSync(directory, { recursive: true }));
 type Version = { readonly tag: string; readonly name: string };
 /** What a client learned, in the order in which it did: a tag, and the name where a read told it. */
 type Sight = { readonly tag: string; readonly name: string | null };
-
-let turn = 0;
+/** A customer whose history begins, and how to reach it. */
+type Ground = {
+  readonly port: number;
+  readonly authorization: string;
+  readonly path: string;
+  /** Its first tag; its first name is "first". */
+  readonly first: string;
+};
 
 // Every acknowledged write is in the history, none is lost or written over, and nobody sees it run backwards: that is
 // what an entity-tag promises. Clients race, each a request at a time, with tags that are often stale.
-test.each([
-  { title: "in memory", file: MEMORY, isBusy: () => true },
-  {
-    title: "on disk, writes in a thread of their own",
-    file: join(directory, "thread.db"),
-    isBusy: () => true,
-  },
-  {
-    title: "on disk, writes here while there are few",
-    file: join(directory, "here.db"),
-    isBusy: () => false,
-  },
-  {
-    title: "on disk, writes here and in the thread by turns",
-    file: join(directory, "turns.db"),
-    isBusy: () => {
-      turn += 1;
-      return turn % 3 === 0;
-    },
-  },
-])("all clients of a customer see one history, $title", async ({ file, isBusy }) => {
-  const deaths: string[] = [];
+async function expectOneHistory({ port, authorization, path, first }: Ground): Promise<void> {
   const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
   console.log(`one history: SEED=${seed}`);
-  const service = new TestService({
-    connections: SqliteConnections.openAdaptive(file, (reason) => deaths.push(reason), isBusy),
-  });
-  const authorization = `Authorization: Bearer ${await service.token()}`;
-  const { path, etag: first } = await service.customer({ name: "first" });
   const next = new Map<string, Version>();
-
   const anyPlan = fc.array(fc.constantFrom("read", "write", "write", "write from memory"), {
     minLength: STEPS,
     maxLength: STEPS,
@@ -61,7 +41,7 @@ test.each([
   const plans = fc.sample(anyPlan, { seed, numRuns: CLIENTS });
   const sights = await Promise.all(
     plans.map(async (plan, client) => {
-      const connection = await RawConnection.open(service.port);
+      const connection = await RawConnection.open(port);
       const seen: Sight[] = [{ tag: first, name: null }];
       for (const [step, kind] of plan.entries()) {
         if (kind === "read") {
@@ -96,8 +76,10 @@ test.each([
     history.push(version);
   }
   expect(history).toHaveLength(next.size + 1);
-  const last = await service.send("GET", path);
-  expect({ tag: last.etag, name: last.json.name }).toEqual(history.at(-1) ?? { tag: "", name: "" });
+  const connection = await RawConnection.open(port);
+  const last = await connection.send(rawRequest("GET", `${path}?fields=name`, [authorization]));
+  connection.close();
+  expect({ tag: last?.headers.get("etag"), ...JSON.parse(last?.body ?? "") }).toEqual(history.at(-1));
   expect(history.length).toBeGreaterThan(CLIENTS);
 
   const place = new Map(history.map(({ tag }, index) => [tag, index]));
@@ -111,6 +93,55 @@ test.each([
       newest = at;
     }
   }
+}
+
+let turn = 0;
+test.each([
+  { title: "in memory", file: MEMORY, isBusy: () => true },
+  {
+    title: "on disk, writes in a thread of their own",
+    file: join(directory, "thread.db"),
+    isBusy: () => true,
+  },
+  {
+    title: "on disk, writes here while there are few",
+    file: join(directory, "here.db"),
+    isBusy: () => false,
+  },
+  {
+    title: "on disk, writes here and in the thread by turns",
+    file: join(directory, "turns.db"),
+    isBusy: () => {
+      turn += 1;
+      return turn % 3 === 0;
+    },
+  },
+])("all clients of a customer see one history, $title", async ({ file, isBusy }) => {
+  const deaths: string[] = [];
+  const service = new TestService({
+    connections: SqliteConnections.openAdaptive(file, (reason) => deaths.push(reason), isBusy),
+  });
+  const authorization = `Authorization: Bearer ${await service.token()}`;
+  const { path, etag: first } = await service.customer({ name: "first" });
+  await expectOneHistory({ port: service.port, authorization, path, first });
   expect(deaths).toEqual([]);
   await service.stop();
+});
+
+test("all clients of a customer see one history, on several processes that share port and database", async () => {
+  const place = new Workplace();
+  try {
+    const service = await place.start({ env: { PROCESSES: "3" } });
+    const reply = await service.send(place.adminToken, "POST", "/customers?fields=id", {
+      body: { name: "first", email: "first@example.com" },
+    });
+    await expectOneHistory({
+      port: Number(new URL(service.url).port),
+      authorization: `Authorization: Bearer ${place.adminToken}`,
+      path: `/customers/${reply.json.id}`,
+      first: reply.etag,
+    });
+  } finally {
+    await place.clear();
+  }
 });
