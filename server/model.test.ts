@@ -15,8 +15,8 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 // Two engines in one: in memory one connection reads and writes; on disk, as in production, writes have their own thread.
 test.each([
-  { where: "in memory", path: MEMORY, numRuns: 250 },
-  { where: "on disk", path: join(directory, "model.db"), numRuns: 60 },
+  { where: "in memory", path: MEMORY, numRuns: 150 },
+  { where: "on disk", path: join(directory, "model.db"), numRuns: 40 },
 ])(
   "every answer to random sequences of requests is the one that a model of the specification gives, $where",
   async ({ path, numRuns }) => {

@@ -4,6 +4,7 @@ import { copyFileSync, readFileSync, renameSync, statSync, truncateSync, writeFi
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
 import { connect, openDatabase } from "./storage/sqlite-database.ts";
+import { movedIn, requestSeries, scrape, writeSeries } from "./testing/metric-series.ts";
 import { Output, Workplace } from "./testing/server-process.ts";
 import { type Reply, TestService } from "./testing/test-service.ts";
 
@@ -124,6 +125,29 @@ describe("a lock that another process holds", () => {
     await lock.release();
     expect((await service.send("GET", "/customers")).json.items).toHaveLength(1);
     expect((await service.send("PUT", customer.path, { body: change, headers })).status).toBe(204);
+  });
+
+  test("makes a write an attempt in the metrics, and neither a 412 nor a 428", async () => {
+    const writer = openDatabase(place.database);
+    const limits = { lockWaitMs: 0, pendingMax: 10 };
+    const service = serviceOn(SqliteConnections.over(connect(place.database), writer, limits));
+    const { path, etag } = await service.customer({}, { client: "shop" });
+    // While it can still be made: the token that reads the metrics.
+    await scrape(service);
+    const lock = await holdLock();
+    const { reply, moved } = await movedIn(service, () =>
+      service.send("PUT", path, {
+        caller: { client: "shop" },
+        headers: { "if-match": etag, "user-agent": "shop" },
+        body: change,
+      }),
+    );
+    expectUnavailable(reply);
+    expect(moved).toEqual({
+      [writeSeries("http_write_attempts_total", "PUT")]: 1,
+      [requestSeries("PUT", 503)]: 1,
+    });
+    await lock.release();
   });
 
   test("is waited for by a start and by every command, then refused in a sentence that does not call it damage", async () => {
