@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { runClient, temporaryDirectory } from "./testing/client.ts";
 import { compiledClient } from "./testing/executable.ts";
+import { dropReplies } from "./testing/faults.ts";
+import { startFaultyProxy } from "./testing/faulty-proxy.ts";
 
 const SERVICE = new URL("../server/main.ts", import.meta.url).pathname;
 const directory = temporaryDirectory();
@@ -131,6 +133,25 @@ test("who may not read the address may still change the name, and leaves the add
     "Renamed\thidden@example.com\n",
   );
   expect(await as("clerk", "update", id, "--email", "new@example.com")).toMatchObject({ exitCode: 3 });
+});
+
+test("an import whose replies are lost is resumed by row, and what export writes imports as unchanged", async () => {
+  const proxy = await startFaultyProxy(url, dropReplies(3));
+  const env = { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: tokens["editor"] ?? "" };
+  const [input, all] = [join(directory.path, "in.csv"), join(directory.path, "all.csv")];
+  const rows = Array.from({ length: 20 }, (_, at) => `Bulk ${at},bulk@example.com,suspended\n`);
+  await Bun.write(input, `name,email,status\n${rows.join("")}`);
+  const lost = await runClient(["import", input], { command, env });
+  expect([lost.exitCode, lost.stderr]).toEqual([8, expect.stringContaining("unknown outcome of 3 rows")]);
+  const resumed = await runClient(["import", input, "--resume"], { command, env });
+  expect([resumed.exitCode, resumed.stderr]).toEqual([0, expect.stringContaining("20 created")]);
+  await as("editor", "export", all, "--email", "bulk@example.com", "--with-etag");
+  const exported = (await Bun.file(all).text()).trimEnd().split("\n");
+  expect(exported[0]).toBe("etag,id,name,email,status");
+  expect(exported).toHaveLength(21);
+  const again = await as("editor", "import", all);
+  expect([again.exitCode, again.stderr]).toEqual([0, expect.stringContaining("20 unchanged")]);
+  await proxy.stop();
 });
 
 describe("refusals say what to do", () => {
