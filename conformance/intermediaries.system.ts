@@ -9,6 +9,7 @@ import type { Report } from "./report.ts";
 import { profileFlags } from "./self/case.ts";
 import { PLAIN } from "./self/deployment.ts";
 import { apache, haproxy, nginx, type Recipe, startProxy, varnish } from "./self/intermediary.ts";
+import { CREDENTIALS } from "./self/service.ts";
 import { type SoundServer, startSoundServer } from "./self/sound-server.ts";
 
 let server: SoundServer;
@@ -76,6 +77,33 @@ test.each([
     for (const rule of named) {
       expect(rule.layer?.name).toMatch(layer);
       expect(rule.layer?.mending).toMatch(mending);
+    }
+  },
+);
+
+test.each([
+  ["nginx", nginx(GZIP), 'W/"'],
+  ["HAProxy", haproxy(COMPRESSION), '"'],
+  ["Varnish", varnish("set beresp.do_gzip = true;"), 'W/"'],
+  ["Apache mod_deflate", apache("SetOutputFilter DEFLATE"), '-gzip"'],
+] as [string, Recipe, string][])(
+  "whether %s honours Cache-Control: no-transform: HAProxy alone does",
+  async (name, recipe, sign) => {
+    const cacheControl = "private, no-cache, no-transform";
+    const careful = await startSoundServer({ ...PLAIN, cacheControl, seeded: 1 });
+    const proxy = await startProxy(recipe, Number(new URL(careful.url).port));
+    try {
+      const headers = { authorization: `Bearer ${CREDENTIALS.main}`, "accept-encoding": "gzip" };
+      const tag =
+        (await fetch(`${proxy.url}/customers/${careful.seeded[0]}`, { headers })).headers.get("etag") ?? "";
+      const bare = (await fetch(`${careful.url}/customers/${careful.seeded[0]}`, { headers })).headers.get(
+        "etag",
+      );
+      expect(tag.startsWith(sign) || tag.endsWith(sign)).toBe(true);
+      expect(tag === bare).toBe(name === "HAProxy");
+    } finally {
+      await proxy.stop();
+      await careful.close();
     }
   },
 );

@@ -6,7 +6,7 @@ import { CouldNotRun, NoReply } from "./outcome-signal.ts";
 import type { Kit } from "./trial.ts";
 import type { Ask, Seen } from "./wire.ts";
 
-export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts">): Promise<Kit> {
+export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts" | "limits">): Promise<Kit> {
   const { ground, deployment, options } = parts;
   await knock(parts);
   const [given] = ground.given();
@@ -18,7 +18,13 @@ export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts">): P
   if (first.status === 403) throw refused(first);
   if (given !== undefined && first.status === 404)
     throw new Unreachable(`the given customer ${given.id} is not there: GET answered 404`);
-  const kit: Kit = { ...parts, main, blamed: new Map(), doubts: new Set() };
+  const kit: Kit = {
+    ...parts,
+    main,
+    blamed: new Map(),
+    doubts: new Set(),
+    limits: { connections: Number.POSITIVE_INFINITY },
+  };
   // A read without object or tag is ETG-01's to blame; nothing can be learned from it.
   if (first.status !== 200 || first.object === undefined) return kit;
   await deployment.learnReads(main, first);
@@ -30,7 +36,11 @@ export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts">): P
 }
 
 /** The first contact: an id that nobody has. */
-async function knock({ wire, ground, profile }: Omit<Kit, "main" | "blamed" | "doubts">): Promise<void> {
+async function knock({
+  wire,
+  ground,
+  profile,
+}: Omit<Kit, "main" | "blamed" | "doubts" | "limits">): Promise<void> {
   let seen: Seen;
   const ask: Ask = {
     rule: "set-up",
@@ -63,7 +73,7 @@ function refused(seen: Seen): Unreachable {
   );
 }
 
-async function firstMade({ ground }: Omit<Kit, "main" | "blamed" | "doubts">) {
+async function firstMade({ ground }: Omit<Kit, "main" | "blamed" | "doubts" | "limits">) {
   try {
     return await ground.make();
   } catch (error) {

@@ -26,7 +26,11 @@ export type Result = {
 };
 
 /** A request whose last body byte has not left yet. */
-export type Held = { release(): Promise<Result> };
+export type Held = {
+  /** Whether a connection was had at all; where not, `release` says why. */
+  readonly opened: boolean;
+  release(): Promise<Result>;
+};
 
 /** A reply larger than this is no customer. */
 const REPLY_BYTES_MAX = 8 * 1024 * 1024;
@@ -126,10 +130,11 @@ export class Transport {
    * Opens a connection and sends all but the last `bytes` of the body; a request without a body holds back the
    * end of its header section instead.
    */
-  async hold(outgoing: Outgoing, bytes = 1): Promise<Held> {
+  async hold(outgoing: Outgoing, bytes = 1, openMs = this.#profile.timeoutMs): Promise<Held> {
     const url = new URL(outgoing.url);
     const openedAt = performance.now();
     const failed = (error: unknown): Held => ({
+      opened: false,
       release: async () => ({
         reply: null,
         failure: describe(error),
@@ -139,7 +144,7 @@ export class Transport {
     });
     let socket: Socket;
     try {
-      socket = await this.#open(url);
+      socket = await this.#open(url, openMs);
     } catch (error) {
       return failed(error);
     }
@@ -149,6 +154,7 @@ export class Transport {
     if (bytes > 0)
       await new Promise<void>((resolve) => socket.write(message.subarray(0, cut), () => resolve()));
     return {
+      opened: true,
       release: async () => {
         const sentAt = performance.now();
         socket.write(bytes > 0 ? message.subarray(cut) : message);
@@ -174,7 +180,7 @@ export class Transport {
     return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), content]);
   }
 
-  async #open(url: URL): Promise<Socket> {
+  async #open(url: URL, openMs = this.#profile.timeoutMs): Promise<Socket> {
     const { proxy } = this.#profile;
     const secure = url.protocol === "https:";
     const hop = proxy === undefined ? url : new URL(proxy);
@@ -184,25 +190,28 @@ export class Transport {
     let socket: Socket;
     if (proxy === undefined && secure) socket = connectTls({ host, port, servername, ...this.#tls });
     else socket = connectTcp({ host, port });
-    await this.#ready(socket, proxy === undefined && secure ? "secureConnect" : "connect");
+    await this.#ready(socket, proxy === undefined && secure ? "secureConnect" : "connect", openMs);
     if (proxy !== undefined && secure) {
       const authority = `${url.hostname}:${url.port || 443}`;
       socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
       const { result } = await this.#reply(socket, "HEAD");
       if (typeof result === "string" || result.status !== 200) throw new Error("the proxy refused CONNECT");
       socket = connectTls({ socket, servername, ...this.#tls });
-      await this.#ready(socket, "secureConnect");
+      await this.#ready(socket, "secureConnect", openMs);
     }
     return socket;
   }
 
-  #ready(socket: Socket, event: "connect" | "secureConnect"): Promise<void> {
+  #ready(socket: Socket, event: "connect" | "secureConnect", openMs: number): Promise<void> {
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
     socket.setNoDelay(true);
-    socket.setTimeout(this.#profile.timeoutMs);
+    socket.setTimeout(openMs);
     return new Promise((resolve, reject) => {
-      socket.once(event, () => resolve());
+      socket.once(event, () => {
+        socket.setTimeout(0);
+        resolve();
+      });
       socket.once("error", reject);
       socket.once("timeout", () => socket.destroy(new Error("no connection in time")));
     });

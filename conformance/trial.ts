@@ -32,6 +32,8 @@ export type Kit = {
   readonly races: Report["races"];
   /** What has been found not to be relied on, so that other rules do not blame it again. */
   readonly doubts: Set<"tag changes by itself">;
+  /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
+  readonly limits: { connections: number };
 };
 
 export type Method = "PUT" | "PATCH" | "DELETE";

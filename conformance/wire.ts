@@ -39,6 +39,8 @@ export type Seen = {
 const BODY_CHARACTERS_SHOWN = 4096;
 const WAITS_MAX = 6;
 const WAIT_MS_MAX = 30_000;
+/** A service that takes few connections at once leaves the others waiting; a race does not wait with them. */
+const OPEN_MS_MAX = 2000;
 const CLEAN_UP_RESERVE = 100;
 
 export class Wire {
@@ -83,11 +85,14 @@ export class Wire {
   }
 
   /** All but the last byte is sent; `release` lets it go. A failure stands in the exchange and is not thrown. */
-  async hold(ask: Ask): Promise<{ release(): Promise<{ exchange: Exchange; seen: Seen | undefined }> }> {
+  async hold(
+    ask: Ask,
+  ): Promise<{ opened: boolean; release(): Promise<{ exchange: Exchange; seen: Seen | undefined }> }> {
     await this.#permit();
     const outgoing = this.#outgoing(ask);
-    const held: Held = await this.transport.hold(outgoing);
+    const held: Held = await this.transport.hold(outgoing, 1, Math.min(OPEN_MS_MAX, this.#profile.timeoutMs));
     return {
+      opened: held.opened,
       release: async () => {
         const result = await held.release();
         const exchange = this.#record({ ...ask, via: "socket" }, outgoing, result);

@@ -2,7 +2,7 @@
 import { CouldNotRun } from "../outcome-signal.ts";
 import { accepted, stateOf, type Trial } from "../trial.ts";
 import type { Check } from "./check.ts";
-import { enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
+import { contendersOf, enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
 import { updatedCustomer } from "./refusal.ts";
 
 /** @throws CouldNotRun where a stale DELETE is accepted even without a race: that is IFM-41's to blame. */
@@ -27,7 +27,7 @@ export const atmDeletes = {
         `round ${number}: PUTs and DELETEs with ${before.tag} at once`,
         "at most one accepted, and the final state is the winner's",
       );
-      const lanes: Lane[] = Array.from({ length: Math.max(2, t.kit.options.connections) }, (_, lane) =>
+      const lanes: Lane[] = Array.from({ length: contendersOf(t) }, (_, lane) =>
         lane % 2 === 0
           ? { who: `writer ${lane + 1}`, method: "PUT", values: t.kit.values.next() }
           : { who: `deleter ${lane + 1}`, method: "DELETE" },
@@ -74,7 +74,7 @@ export const atmDeletes = {
       const customer = await t.kit.ground.make();
       const before = await t.state(customer, "read before");
       const evidence = t.probe(`round ${number}: DELETEs with ${before.tag} at once`, "exactly one accepted");
-      const lanes: Lane[] = Array.from({ length: t.kit.options.connections }, (_, lane) => ({
+      const lanes: Lane[] = Array.from({ length: contendersOf(t) }, (_, lane) => ({
         who: `deleter ${lane + 1}`,
         method: "DELETE",
       }));

@@ -5,10 +5,10 @@ import { atmDeletes } from "./atm-deletes.ts";
 import { readsAmongWrites } from "./atm-reads.ts";
 import { slowBody } from "./atm-slow-body.ts";
 import type { Check } from "./check.ts";
-import { enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
+import { contendersOf, enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
 
 function putLanes(t: Trial): Lane[] {
-  return Array.from({ length: t.kit.options.connections }, (_, lane) => ({
+  return Array.from({ length: contendersOf(t) }, (_, lane) => ({
     who: `writer ${lane + 1}`,
     method: "PUT",
     values: t.kit.values.next(),
@@ -35,8 +35,8 @@ async function round(t: Trial, number: number, lanes: readonly Lane[], allowed: 
 }
 
 function heldBy(state: Snapshot, values: Partial<Values> | undefined): boolean {
-  return Object.entries(values ?? {}).every(
-    ([field, value]) => state.fields[field as keyof Values] === value,
+  return Object.entries(values ?? {}).every(([field, value]) =>
+    shows(state.fields[field as keyof Values], value),
   );
 }
 
@@ -140,7 +140,7 @@ export const atm = {
     const account = new RaceAccount(t);
     const fired = new Set<number>();
     for (let number = 1; number <= rounds(t, 0.5); number += 1) {
-      const lanes: Lane[] = Array.from({ length: t.kit.options.connections }, (_, lane) => {
+      const lanes: Lane[] = Array.from({ length: contendersOf(t) }, (_, lane) => {
         const { name, email } = t.kit.values.next();
         // PUT and PATCH may check by different code: some rounds set one against the other.
         if (number % 3 === 0 && lane % 2 === 1)

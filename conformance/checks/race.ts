@@ -24,6 +24,11 @@ export type Contender = Lane & {
 export const won = (all: readonly Contender[]) => all.filter(({ outcome }) => outcome === "won");
 export const unknown = (all: readonly Contender[]) => all.filter(({ outcome }) => outcome === "unknown");
 
+/** How many take part: as many as asked for, or as many connections as the deployment takes at once. */
+export function contendersOf({ kit }: Trial): number {
+  return Math.max(2, Math.min(kit.options.connections, kit.limits.connections));
+}
+
 /** A share of the rounds that were asked for, at least two. */
 export function rounds(t: Trial, share: number): number {
   return Math.max(2, Math.ceil(t.kit.options.rounds * share));
@@ -62,6 +67,8 @@ export async function raceRound(
       }),
     ),
   );
+  const opened = held.filter(({ opened }) => opened).length;
+  if (opened >= 2 && opened < held.length) t.kit.limits.connections = opened;
   const answers = await Promise.all(held.map((one) => one.release()));
   // A service that limits the rate gets a rest before the next round.
   if (answers.some(({ seen }) => seen?.status === 429)) await t.kit.wire.rest(RATE_LIMIT_REST_MS);

@@ -1,7 +1,7 @@
 /** The style of the HTML page: no font, image or script from elsewhere; light and dark, wide and narrow, and paper. */
 export const STYLE = `
 :root{color-scheme:light dark;--bg:#f6f5f1;--card:#fffefb;--ink:#1d1f24;--soft:#5d6270;--line:#dfdcd3;--code:#f0eee7;
---good:#1d7a4c;--bad:#b3261e;--warn:#96620a;--mute:#667085;--kit:#7a3fb0;--accent:#2b5aa8;
+--good:#1d7a4c;--bad:#b3261e;--warn:#96620a;--mute:#545b69;--kit:#7a3fb0;--accent:#2b5aa8;
 --good-bg:#e3f2e9;--bad-bg:#fbe6e3;--warn-bg:#faeeD6;--mute-bg:#ecebe6;--kit-bg:#f0e6f8}
 @media (prefers-color-scheme:dark){:root{--bg:#14161b;--card:#1c1f26;--ink:#e8e6e0;--soft:#a3a8b4;--line:#323743;--code:#252932;
 --good:#6fcf9b;--bad:#ff8f85;--warn:#e8b55a;--mute:#a3a8b4;--kit:#cfa3f5;--accent:#8db4f4;

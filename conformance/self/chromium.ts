@@ -1,5 +1,5 @@
 /** Headless Chromium over its DevTools protocol: enough to look at a page as a reader would. For tests. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -10,14 +10,15 @@ export type Page = {
   look: (look: Look) => Promise<void>;
   /** Value of an expression in the page; it is put there by the debugger, so no script of the page runs. */
   evaluate: <T>(expression: string) => Promise<T>;
-  /** PNG of the whole page. */
+  /** PNG of the first pixels of the page, as many as a few screens hold. */
   screenshot: () => Promise<Buffer>;
   /** Addresses that the page asked for. */
   requests: string[];
   close: () => Promise<void>;
 };
 
-const START_MS = 30_000;
+const SHOT_HEIGHT = 3000;
+const START_MS = 60_000;
 
 type Message = {
   id?: number;
@@ -28,10 +29,10 @@ type Message = {
 };
 
 async function debuggerAddress(dir: string, child: Bun.Subprocess): Promise<string> {
-  const file = Bun.file(join(dir, "DevToolsActivePort"));
+  const file = join(dir, "DevToolsActivePort");
   const deadline = performance.now() + START_MS;
   while (performance.now() < deadline && child.exitCode === null) {
-    const [port, path] = (await file.exists()) ? (await file.text()).split("\n") : [];
+    const [port, path] = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
     if (port !== undefined && path !== undefined && path !== "") return `ws://127.0.0.1:${port}${path}`;
     await Bun.sleep(50); // between two looks for the file; nothing depends on its length
   }
@@ -77,6 +78,7 @@ export async function openPage(url: string): Promise<Page> {
     if (message.method === "Page.loadEventFired") loaded();
   };
   let sent = 0;
+  let shownWidth = 1280;
   let sessionId: unknown;
   const send = async (
     method: string,
@@ -102,6 +104,7 @@ export async function openPage(url: string): Promise<Page> {
   return {
     requests,
     async look({ width, scheme }) {
+      shownWidth = width;
       await send("Emulation.setEmulatedMedia", {
         features: [{ name: "prefers-color-scheme", value: scheme }],
       });
@@ -117,7 +120,11 @@ export async function openPage(url: string): Promise<Page> {
       return (result as { value: T }).value;
     },
     async screenshot() {
-      const { data } = await send("Page.captureScreenshot", { captureBeyondViewport: true, format: "png" });
+      const { data } = await send("Page.captureScreenshot", {
+        captureBeyondViewport: true,
+        format: "png",
+        clip: { x: 0, y: 0, width: shownWidth, height: SHOT_HEIGHT, scale: 1 },
+      });
       return Buffer.from(String(data), "base64");
     },
     async close() {

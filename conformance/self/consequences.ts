@@ -19,13 +19,24 @@ const COMPARES_PUT = [
 ];
 
 export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
+  "other-customers-tag-honoured": ["IFM-17"],
   "projected-read-without-etag": ["AUT-06"],
   "etag-of-body": ["AUT-06", "ETG-06", "ETG-09", "ETG-10", "ETG-12", "ETG-13"],
   "etag-varies-with-fields": ["AUT-06", "ETG-06"],
   "etag-leaks-email": ["AUT-04", "AUT-05", "AUT-07"],
   "etag-of-content": ["ETG-09", "ETG-12"],
   "etag-ignores-identical-put": ["ETG-12"],
-  "etag-of-seconds": ["ATM-01", "ATM-03", "ATM-04", "ETG-11", "ETG-15", "ATM-05"],
+  "etag-of-seconds": [
+    "ETG-09",
+    "ETG-10",
+    "ETG-12",
+    "ATM-01",
+    "ATM-03",
+    "ATM-04",
+    "ETG-11",
+    "ETG-15",
+    "ATM-05",
+  ],
   "etag-constant": ["ATM-01", "ATM-03", "ATM-04", "ETG-11", "ETG-15", "ATM-05"],
   "patch-keeps-etag": ["ATM-03"],
   "refused-write-changes-etag": [

@@ -44,6 +44,7 @@ export type Deployment = {
   framing: "length" | "chunked" | "close";
   etagHeaderName: string;
   gzip: boolean;
+  cacheControl: string;
   /** Customers that exist from the start and whose ids a profile may name. */
   seeded: number;
   /** Others' traffic: refusals counted beside every request that the kit sends. */
@@ -91,6 +92,7 @@ export const PLAIN: Deployment = {
   framing: "length",
   etagHeaderName: "ETag",
   gzip: false,
+  cacheControl: "private, no-cache",
   seeded: 0,
   busyMetrics: false,
 };

@@ -60,7 +60,7 @@ export function represent(
       ...etag(deployment, tag),
       ["Content-Type", "application/json; charset=utf-8"],
       // 4.1.8: whoever caches must key on the caller too. Nothing forbids a proxy to transform.
-      ["Cache-Control", "private, no-cache"],
+      ["Cache-Control", deployment.cacheControl],
       ["Vary", deployment.credential.header],
     ],
     body: JSON.stringify(seams.shape(customer, fields === "default" ? defaults : fields, caller, request)),

@@ -118,7 +118,8 @@ export class Service {
     };
   }
 
-  readonly refuse = (status: number, code: string, headers: [string, string][] = []): Reply => {
+  readonly refuse = (status: number, code: string, extra: [string, string][] = []): Reply => {
+    const headers: [string, string][] = [...extra, ["Cache-Control", this.deployment.cacheControl]];
     const { problems } = this.deployment;
     if (problems === "none") return { status, headers, body: "" };
     const type = problems === "json" ? "application/json" : "application/problem+json";
