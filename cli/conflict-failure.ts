@@ -107,7 +107,7 @@ export function conflictFailure(about: About, facts: ConflictFacts): Failure {
       return `it is no longer the version ${pin} that --if-match names${now}`;
     }
     if (reason !== undefined) {
-      return `${history.conflicts} of ${counted(history.attempts, "attempt")} was refused (412), and ${reason}`;
+      return `it was refused (412) in ${history.conflicts} of ${counted(history.attempts, "attempt")}, and ${reason}`;
     }
     const whose =
       fields.length === 0

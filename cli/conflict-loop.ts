@@ -28,6 +28,7 @@ import {
   NO_HISTORY,
   recorded,
 } from "./update-step.ts";
+import { readWhole } from "./whole-customer.ts";
 import type { WriteIntent } from "./write-intent.ts";
 
 export type WriteJob = {
@@ -89,7 +90,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   const stopped = (failure: Failure): WriteOutcome =>
     failed(history.unknowns > 0 ? unknownFailure(about, history, failure) : failure);
 
-  const first = job.base ?? (await readCurrent({ api, deadline }, id, intent.fields));
+  const first = job.base ?? (await readState({ api, deadline }, job));
   if ("exit" in first) return failed(first);
   const base = first;
   before = base.etag;
@@ -138,12 +139,9 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     const tag = pin ?? current.etag;
     const parsed = parseEntityTag(tag);
     if (parsed.kind !== "strong") return stopped(tagFailure(about, parsed));
-    const request = intent.request(current, parsed.tag);
-    if ("exit" in request) return stopped(request);
-
-    const written = await send(parsed.tag, request);
+    const written = await send(parsed.tag, intent.request(current, parsed.tag));
     if (written !== "read-again") return written;
-    const again = await readCurrent({ api, deadline }, id, intent.fields, true);
+    const again = await readState({ api, deadline }, job, true);
     if (!("exit" in again)) current = again;
     else if (again.exit === "not-found") current = "gone";
     else {
@@ -223,6 +221,19 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     });
     return { kind: "conflict", failure, fields, base, theirs, ...facts() };
   }
+}
+
+/** What the write needs to be read; where not all of it may be, what will do. @param persistent see readWithRetry. */
+export async function readState(
+  ports: Ports,
+  { id, intent: { fields, fieldsAtLeast } }: Pick<WriteJob, "id" | "intent">,
+  persistent = false,
+): Promise<Customer | Failure> {
+  if (fields === "whole") return readWhole(ports, id, persistent);
+  const state = await readCurrent(ports, id, fields, persistent);
+  if (!("exit" in state) || state.exit !== "not-allowed" || fieldsAtLeast === undefined) return state;
+  const least = await readCurrent(ports, id, fieldsAtLeast, persistent);
+  return "exit" in least ? state : least;
 }
 
 function interruptedFailure(history: History): Failure {

@@ -64,16 +64,17 @@ export function openCustomersApi(settings: Settings, messages: Messages): Custom
       opening ??= import("./transport.ts").then(({ openTransport }) => openTransport(settings, origin));
       const transport = await opening;
       exchanges += 1;
+      const number = exchanges; // bulk commands have several under way
       const headers = headersOf(settings, request);
       const path = pathname.replace(/\/$/, "") + request.path;
       for (const line of describeRequest(settings, request, origin + path, headers)) {
-        messages.verbose(`[${exchanges}] > ${line}`);
+        messages.verbose(`[${number}] > ${line}`);
       }
       const limitMs = Math.min(withinMs ?? Number.POSITIVE_INFINITY, deadline.remainingMs());
       const options: Dispatcher.RequestOptions = { origin, path, method: request.method, headers };
       if (request.body !== undefined) options.body = request.body;
       const reply = await transport.exchange(options, limitMs, deadline.interrupted);
-      for (const line of describeReply(reply)) messages.verbose(`[${exchanges}] < ${line}`);
+      for (const line of describeReply(reply)) messages.verbose(`[${number}] < ${line}`);
       return reply;
     },
     close: async () => (await opening)?.close(),

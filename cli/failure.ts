@@ -13,6 +13,8 @@ export type Failure = {
   hint?: string;
   /** Lines under the message, such as the values of a conflict. */
   details?: readonly string[];
+  /** Of the reply that refused; absent where none came. */
+  status?: number;
   requestId?: string;
   /** The server's problem document, as it came. */
   problem?: Json;

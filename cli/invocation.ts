@@ -24,7 +24,7 @@ export type Invocation = {
 
 /** The operator's side, for what asks or draws. */
 export type Terminal = {
-  /** True where a person can be asked: stdin and stderr are terminals and TERM is not "dumb". */
+  /** True where a person can be asked: stdin and stderr are terminals. */
   interactive: boolean;
   /** True where stdout is a terminal. */
   stdoutIsTerminal: boolean;

@@ -11,6 +11,7 @@ const environment = {
   DATABASE_URL: `sqlite:${join(directory.path, "customers.db")}`,
   PORT: "0",
   LOG_LEVEL: "silent",
+  POLICY_FILE: join(directory.path, "policy.toml"),
 };
 let service: Bun.Subprocess<"ignore", "pipe", "inherit">;
 let command: string[];
@@ -19,6 +20,7 @@ const tokens: Record<string, string> = {};
 
 beforeAll(async () => {
   command = [await compiledClient()];
+  await Bun.write(environment.POLICY_FILE, POLICY);
   service = Bun.spawn([process.execPath, SERVICE, "serve", "--print-url", "--no-samples"], {
     cwd: directory.path,
     env: environment,
@@ -30,7 +32,7 @@ beforeAll(async () => {
     url = JSON.parse(Buffer.from(chunk).toString()).url;
     break;
   }
-  for (const role of ["editor", "viewer", "support"]) {
+  for (const role of ["editor", "viewer", "support", "clerk"]) {
     const create = ["token", "create", "--tenant", "acme", "--role", role, "--client", role];
     const child = Bun.spawn([process.execPath, SERVICE, ...create], {
       cwd: directory.path,
@@ -45,6 +47,23 @@ afterAll(async () => {
   await service.exited;
   directory[Symbol.dispose]();
 });
+
+const POLICY = `
+[roles.editor]
+read = ["id", "name", "email", "status"]
+operations = ["get", "list", "create", "replace", "patch", "delete"]
+[roles.viewer]
+read = ["id", "name", "email", "status"]
+operations = ["get", "list"]
+[roles.support]
+read = ["id", "name", "status"]
+operations = ["get", "list"]
+[roles.clerk]
+read = ["id", "name"]
+operations = ["get", "replace", "patch"]
+[enforcement]
+mode = "strict"
+`;
 
 const as = (role: string, ...args: string[]) =>
   runClient(args, { command, env: { CUSTOMERS_URL: url, CUSTOMERS_TOKEN: tokens[role] ?? "" } });
@@ -103,6 +122,15 @@ test("text that the service trims is known again, and a creation repeated with i
   const second = await as("editor", ...twice);
   expect(second.stdout).toBe(first.stdout);
   expect(second.stderr).toContain("created earlier");
+});
+
+test("who may not read the address may still change the name, and leaves the address alone", async () => {
+  const id = await created("Hidden");
+  expect(await as("clerk", "update", id, "--name", "Renamed")).toMatchObject({ exitCode: 0 });
+  expect((await as("editor", "get", id, "-o", "value", "--fields", "name,email")).stdout).toBe(
+    "Renamed\thidden@example.com\n",
+  );
+  expect(await as("clerk", "update", id, "--email", "new@example.com")).toMatchObject({ exitCode: 3 });
 });
 
 describe("refusals say what to do", () => {

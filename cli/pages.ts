@@ -1,6 +1,6 @@
 /** Lists of any deployment, page by page: the specification shows none, so the shape is found, not assumed. */
 
-import { type Failure, failure } from "./failure.ts";
+import { type Failure, failure, isFailure } from "./failure.ts";
 import { formatJson, isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
 import type { Ports } from "./read-customer.ts";
 import { readWithRetry } from "./read-retry.ts";
@@ -39,6 +39,7 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
     yield { kind: "page", customers };
     const next = nextPage(reply.fields.get("link"), body, request, query, api.url);
     if (next === undefined) return;
+    if (isFailure(next)) return yield { kind: "failed", failure: next };
     const key = `${next.path} ${next.body ?? ""}`;
     if (seen.has(key)) {
       return yield {
@@ -83,7 +84,7 @@ function nextPage(
   request: ApiRequest,
   query: ListQuery,
   base: string,
-): ApiRequest | undefined {
+): ApiRequest | Failure | undefined {
   const cursor = isJsonObject(body) ? memberNamed(body, "next")?.value : undefined;
   // A search is a POST: its next page is the same search with the cursor, whatever a link says.
   if (request.method === "POST" || link === undefined) {
@@ -94,11 +95,16 @@ function nextPage(
   const url = new URL(target, base + request.path);
   const { origin, pathname } = new URL(base);
   const prefix = pathname.replace(/\/$/, "");
-  // Only below the base URL: credentials go nowhere else, whatever a server writes into a link.
   if (url.origin === origin && url.pathname.startsWith(`${prefix}/`)) {
     return readPage(url.pathname.slice(prefix.length) + url.search);
   }
-  return typeof cursor === "string" && cursor !== "" ? listCustomers({ ...query, cursor }) : undefined;
+  if (typeof cursor === "string" && cursor !== "") return listCustomers({ ...query, cursor });
+  // Credentials go nowhere else, whatever a server writes into a link; and a part must not pass for the whole.
+  return failure(
+    "failure",
+    `the list of customers is not complete: its next page is said to be at ${url.origin}${url.pathname}, outside of ${base}`,
+    "If that is right, give it as --url; if not, the server does not know the address under which it is reached.",
+  );
 }
 
 function nextTarget(link: string): string | undefined {

@@ -41,6 +41,12 @@ describe("a usage error is exit 2, sends nothing, and suggests", () => {
     ["no time", ["get", "1", "--timeout", "soon"], "Give seconds"],
     ["no number", ["list", "--limit", "0"], "a whole number from 1 on"],
     ["no expectation", ["update", "1", "--name", "x", "--expect", "name"], "FIELD=VALUE"],
+    ["a tag without its quotes", ["get", "1", "--if-none-match", "abc"], "double quotes"],
+    [
+      "a tag that no header can carry",
+      ["update", "1", "--name", "x", "--if-match", '"漢"'],
+      "no entity-tag has",
+    ],
     ["no key", ["create", "--name", "x", "--email", "y", "--idempotency-key", "a b"], "visible ASCII"],
   ])("%s", async (_, args, words) => {
     const before = server.requests.length;

@@ -92,6 +92,7 @@ function refused(reply: CompleteReply, what: string, exit: Failure["exit"], subj
     message: `${what}: ${sentence(reply, said)}`,
     hint: hintFor(reply, problem, subject),
     details: errorLines(problem),
+    status: reply.status,
   };
   const requestId = requestIdOf(reply);
   if (requestId !== undefined) failure.requestId = requestId;
@@ -143,7 +144,11 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
     return `Check the id, and that ${subject.url} and the credentials belong to the right tenant.`;
   if (status === 428)
     return "The client always sends If-Match: a proxy on the way drops it, and must be told not to.";
-  if (status === 429 || status === 503) return "Try again later, or give it more time with --timeout.";
+  if (status === 429 || status === 503) {
+    const asked = reply.fields.get("retry-after");
+    const when = asked === undefined ? "later" : `when the server says (Retry-After: ${asked})`;
+    return `Try again ${when}, or give it more time with --timeout.`;
+  }
   if (status === 405 || status === 501) return NOT_OFFERED;
   if (status >= 500) return "Try again later; if it lasts, give the request id to those who run the server.";
   if (status >= 200 && status < 300)

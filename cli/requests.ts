@@ -57,14 +57,10 @@ export function deleteCustomer(id: string, tag: string): ApiRequest {
 }
 
 /** @param key 1 to 255 visible ASCII characters; the same for every repetition of the same creation. */
-export function createCustomer(
-  body: JsonObject,
-  key: string,
-  fields?: readonly string[] | undefined,
-): ApiRequest {
+export function createCustomer(body: JsonObject, key: string): ApiRequest {
   return {
     method: "POST",
-    path: `/customers${fieldsQuery(fields)}`,
+    path: "/customers",
     headers: { ...WRITE_HEADERS, "content-type": "application/json", "idempotency-key": key },
     body: formatJson(body),
   };

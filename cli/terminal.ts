@@ -16,7 +16,7 @@ export function openTerminal(
   const dumb = env["TERM"] === "dumb";
   const forced = env["FORCE_COLOR"];
   const wanted = forced !== undefined ? forced !== "0" && forced !== "" : stdout.isTTY === true && !dumb;
-  const interactive = stdin.isTTY === true && stderr.isTTY === true && !dumb;
+  const interactive = stdin.isTTY === true && stderr.isTTY === true;
   return {
     interactive,
     stdoutIsTerminal: stdout.isTTY === true,

@@ -32,8 +32,10 @@ function openDispatcher(settings: Settings, origin: string): Dispatcher {
     rejectUnauthorized: !settings.insecure,
   };
   // The limits in time are those of exchange(); undici's own would cut a longer --timeout short.
-  const limits = { headersTimeout: 0, bodyTimeout: 0, maxResponseSize: BODY_BYTES_MAX };
-  const connect = { ...tls, timeout: 0 };
+  const limits = { headersTimeout: 0, bodyTimeout: 0, maxResponseSize: BODY_BYTES_MAX, allowH2: false };
+  // HTTP/1.1 alone: undici would take HTTP/2 from a server that offers it, over Bun's node:http2, which none of
+  // the proofs here cover.
+  const connect = { ...tls, timeout: 0, allowH2: false };
   const { proxy } = settings;
   if (proxy.kind === "explicit") {
     return new ProxyAgent({ ...limits, uri: proxy.url, requestTls: connect, proxyTls: connect });

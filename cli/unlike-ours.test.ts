@@ -65,6 +65,21 @@ test("a tag is pinned with --if-match just as it was printed", async () => {
   expect(server.read(id)?.name).toBe("Eve");
 });
 
+test("--expect looks at members that only this deployment has, with all the others", async () => {
+  const { id } = server.add({ name: "Ada", status: "active" });
+  const expecting = (...expected: string[]) =>
+    customers("update", id, "--name", "Eve", ...expected.flatMap((pair) => ["--expect", pair]));
+  expect(await expecting("balance=9007199254740992")).toMatchObject({ exitCode: 5 });
+  expect(await expecting("balance=9007199254740993", "rate=1.10", "status=closed")).toMatchObject({
+    exitCode: 5,
+  });
+  expect(server.read(id)?.name).toBe("Ada");
+  expect(await expecting("balance=9007199254740993", "rate=1.10", "status=active")).toMatchObject({
+    exitCode: 0,
+  });
+  expect(server.read(id)?.name).toBe("Eve");
+});
+
 test("status needs PATCH, which is not there: said so, nothing written", async () => {
   const { id } = server.add({ name: "Ada", status: "active" });
   const writes = server.writes.length;

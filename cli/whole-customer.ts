@@ -17,14 +17,14 @@ const REGISTRY = ["id", "name", "email", "status"];
 /** Both readings must be of one version; under constant writes the last reading of the default set is given. */
 const READINGS_MAX = 5;
 
-/** The default set, with what is missing of the registry after it. */
-export async function readWhole(ports: Ports, id: string): Promise<Customer | Failure> {
+/** The default set, with what is missing of the registry after it. @param persistent see readWithRetry. */
+export async function readWhole(ports: Ports, id: string, persistent = false): Promise<Customer | Failure> {
   for (let reading = 1; ; reading += 1) {
-    const customer = await readCurrent(ports, id, undefined);
+    const customer = await readCurrent(ports, id, undefined, persistent);
     if ("exit" in customer) return customer;
     const more: Customer[] = [];
     await accepted(missingFields(customer.value), async (names) => {
-      const read = await readCurrent(ports, id, names);
+      const read = await readCurrent(ports, id, names, persistent);
       if ("exit" in read) return false;
       more.push(read);
       return true;

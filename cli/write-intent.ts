@@ -1,5 +1,4 @@
 /** What a conditional write is for: the request for a state, and when a state is as wanted. Pure. */
-import { type Failure, failure } from "./failure.ts";
 import type { Json } from "./json.ts";
 import { type Customer, memberName, memberNamed } from "./representation.ts";
 import { type ApiRequest, deleteCustomer, patchCustomer, replaceCustomer } from "./requests.ts";
@@ -15,10 +14,15 @@ import {
 export type WriteIntent = {
   /** "updated", "deleted": as in "customer X was not updated". */
   done: string;
-  /** Fields that the reads ask for; undefined for the server's default set. */
-  fields: readonly string[] | undefined;
+  /**
+   * Fields that the reads ask for; "whole" where one is concerned that can't be asked for by name, undefined
+   * where the server's default set will do.
+   */
+  fields: readonly string[] | "whole" | undefined;
+  /** What will do where these credentials may not read all of `fields`. */
+  fieldsAtLeast: readonly string[] | undefined;
   /** The write for this state, with this tag as its condition. */
-  request(current: Customer, tag: string): ApiRequest | Failure;
+  request(current: Customer, tag: string): ApiRequest;
   /** True where the request says all by itself, so that a state which is not the tag's can't leak into it. */
   selfContained: boolean;
   /** Nothing would have to be sent. */
@@ -35,7 +39,7 @@ const REGISTRY = ["id", "name", "email", "status"];
 const REPLACED = ["name", "email"];
 
 /**
- * @param change at least one field. PUT where only name and email are in it, else PATCH.
+ * @param change at least one field. PUT where only name and email are in it and both are known, else PATCH.
  * @param alsoRead fields that --expect looks at.
  */
 export function changeIntent(
@@ -51,21 +55,23 @@ export function changeIntent(
   ];
   return {
     done: "updated",
-    fields: needed.every((field) => REGISTRY.includes(field)) ? needed : undefined,
+    fields: needed.every((field) => REGISTRY.includes(field)) ? needed : "whole",
     selfContained: !replaces || REPLACED.every((field) => named.includes(field)),
+    fieldsAtLeast: replaces && named.length < REPLACED.length ? [...named, ...alsoRead] : undefined,
     request(current, tag) {
       const changed = [...change].map(([field, value]): [string, Json] => [
         memberName(current.value, field, casing),
         value,
       ]);
-      if (!replaces) return patchCustomer(id, tag, new Map(changed));
-      const kept: [string, Json][] = [];
-      for (const field of REPLACED.filter((name) => !named.includes(name))) {
-        const member = memberNamed(current.value, field);
-        if (member === undefined) return unreadable(id, field);
-        kept.push([member.name, member.value]);
-      }
-      return replaceCustomer(id, tag, new Map([...kept, ...changed]));
+      const kept = REPLACED.filter((field) => !named.includes(field)).map((field) =>
+        memberNamed(current.value, field),
+      );
+      // A replacement needs both; one that could not be read would be overwritten with a guess.
+      if (!replaces || kept.includes(undefined)) return patchCustomer(id, tag, new Map(changed));
+      const unchanged = kept.flatMap((member): [string, Json][] =>
+        member ? [[member.name, member.value]] : [],
+      );
+      return replaceCustomer(id, tag, new Map([...unchanged, ...changed]));
     },
     isUnchanged: (current) => hasValues(current.value, change),
     isAsWanted: (state) => state !== "gone" && looksWritten(state.value, change),
@@ -77,20 +83,12 @@ export function deletionIntent(id: string, alsoRead: readonly string[]): WriteIn
   const inRegistry = alsoRead.every((field) => REGISTRY.includes(field.toLowerCase()));
   return {
     done: "deleted",
-    fields: alsoRead.length > 0 && inRegistry ? alsoRead : undefined,
+    fields: alsoRead.length === 0 ? undefined : inRegistry ? alsoRead : "whole",
+    fieldsAtLeast: undefined,
     selfContained: true,
     request: (_, tag) => deleteCustomer(id, tag),
     isUnchanged: () => false,
     isAsWanted: (state) => state === "gone",
     conflicts: (base, theirs) => differingFields(base.value, theirs.value),
   };
-}
-
-/** PUT needs both fields, and sending one that we did not read would overwrite it with a guess. */
-function unreadable(id: string, field: string): Failure {
-  return failure(
-    "not-allowed",
-    `customer ${id} was not updated: a replacement needs its ${field}, and the server does not show it to these credentials`,
-    `Give --${field} too, or use credentials that may read it.`,
-  );
 }

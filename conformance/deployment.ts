@@ -38,7 +38,8 @@ export class Deployment {
   readonly #profile: Profile;
   readonly #values: FreshValues;
   #patch: PatchForm | undefined;
-  #patchOffer: Offer | undefined;
+  #patchOffer: Promise<Offer> | undefined;
+  #deletion: Promise<Offer> | undefined;
   #deleteOffer: Offer | undefined;
 
   constructor(wire: Wire, profile: Profile, values: FreshValues) {
@@ -166,9 +167,10 @@ export class Deployment {
   /** Whether PATCH is there, and in which form; tried once on a customer that may be written. */
   async patchOffer(customer: Customer, tag: () => Promise<string>): Promise<Offer> {
     if (this.#profile.patch.offered === false)
-      this.#patchOffer ??= { kind: "absent", why: "the profile says that PATCH is not offered" };
-    this.#patchOffer ??= await this.#tryPatch(customer, tag);
-    return this.#patchOffer;
+      return { kind: "absent", why: "the profile says that PATCH is not offered" };
+    // Kept as a promise, so that rules that ask at once ask the deployment once.
+    this.#patchOffer ??= this.#tryPatch(customer, tag);
+    return await this.#patchOffer;
   }
 
   async #tryPatch(customer: Customer, tag: () => Promise<string>): Promise<Offer> {
@@ -213,48 +215,36 @@ export class Deployment {
 
   /** Whether DELETE is there; tried once, on a customer made for it. */
   async deleteOffer(ground: Ground, tagOf: (customer: Customer) => Promise<string>): Promise<Offer> {
-    if (this.#profile.delete.offered === false)
-      this.#deleteOffer ??= { kind: "absent", why: "the profile says that DELETE is not offered" };
-    if (this.#deleteOffer === undefined) {
+    return await this.#askDelete(async () => {
       const customer = await ground.make();
-      const seen = await this.#wire.send({
-        rule: "set-up",
-        purpose: "first DELETE",
-        caller: "main",
-        method: "DELETE",
-        url: customer.url,
-        headers: [["If-Match", await tagOf(customer)]],
-      });
-      this.#deleteOffer = this.#offer("DELETE", seen);
-      this.note(
-        "DELETE",
-        this.#deleteOffer.kind === "offered" ? `answers ${seen.status}` : this.#deleteOffer.why,
-        seen,
-      );
-    }
-    return this.#deleteOffer;
+      return this.#delete(customer, "first DELETE", [["If-Match", await tagOf(customer)]]);
+    });
   }
 
   /** The same where no customer can be made and given ones are never deleted: asked of one that nobody has. */
   async deleteOfferOnMissing(ground: Ground): Promise<Offer> {
-    if (this.#deleteOffer === undefined) {
-      const seen = await this.#wire.send({
-        rule: "set-up",
-        purpose: "is DELETE known",
-        caller: "main",
-        method: "DELETE",
-        url: ground.missing().url,
-        headers: [],
-      });
-      this.#deleteOffer =
-        seen.status === 404
-          ? {
-              kind: "unknown",
-              why: "DELETE of a missing customer without If-Match answered 404: whether DELETE is offered can't be seen without a customer to delete",
-            }
-          : this.#offer("DELETE", seen);
-    }
-    return this.#deleteOffer;
+    const offer = await this.#askDelete(() => this.#delete(ground.missing(), "is DELETE known", []));
+    if (offer.kind !== "absent" || !/ 404/.test(offer.why)) return offer;
+    return {
+      kind: "unknown",
+      why: "DELETE of a missing customer answered 404: whether it is offered at all can't be seen without a customer to delete",
+    };
+  }
+
+  async #askDelete(ask: () => Promise<Seen>): Promise<Offer> {
+    if (this.#profile.delete.offered === false)
+      return { kind: "absent", why: "the profile says that DELETE is not offered" };
+    this.#deletion ??= ask().then((seen) => {
+      const offer = this.#offer("DELETE", seen);
+      this.note("DELETE", offer.kind === "offered" ? `answers ${seen.status}` : offer.why, seen);
+      this.#deleteOffer = offer;
+      return offer;
+    });
+    return await this.#deletion;
+  }
+
+  #delete({ url }: Customer, purpose: string, headers: [string, string][]): Promise<Seen> {
+    return this.#wire.send({ rule: "set-up", purpose, caller: "main", method: "DELETE", url, headers });
   }
 
   #offer(method: string, seen: Seen): Offer {

@@ -16,6 +16,7 @@ import type { Report } from "./report.ts";
 import { type Finding, makeReport, type RunFacts } from "./report-maker.ts";
 import { catalogue } from "./rules/catalogue.ts";
 import type { RuleText } from "./rules/rule.ts";
+import { runAll } from "./schedule.ts";
 import { prepare } from "./set-up.ts";
 import { checkTransport } from "./transport-check.ts";
 import { type Kit, Trial } from "./trial.ts";
@@ -56,7 +57,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
   try {
     await checkTransport();
     const kit = await prepare({ profile, options, wire, ground, deployment, values, races: facts.races });
-    for (const rule of selected) report(await tryRule(kit, rule));
+    await runAll(kit, selected, async (lane, rule) => report(await tryRule(lane, rule)));
   } catch (error) {
     explain(error, facts);
     const done = new Set(facts.findings.map(({ rule }) => rule.id));
@@ -82,6 +83,8 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
     });
     await wire.close();
   }
+  // Lanes finish in any order; a report is read in one.
+  facts.findings.sort((a, b) => catalogue.indexOf(a.rule) - catalogue.indexOf(b.rule));
   return makeReport(facts);
 }
 

@@ -57,6 +57,7 @@ export const ProfileFile = Type.Object(
           urls: Type.Optional(Type.Array(Type.String())),
           headers: Type.Optional(HeaderTable),
           none: Type.Optional(Type.Boolean()),
+          "lag-ms": Type.Optional(Type.Integer({ minimum: 0, maximum: 120_000 })),
         },
         closed,
       ),

@@ -46,6 +46,8 @@ export type Profile = {
     readonly urls: readonly string[];
     readonly headers: readonly CallerHeader[];
     readonly none: boolean;
+    /** How long counters may lag behind the responses that they count; undefined: the kit's own patience. */
+    readonly lagMs: number | undefined;
   };
   readonly tls: { readonly ca: string | undefined; readonly insecure: boolean };
   readonly proxy: string | undefined;
@@ -137,6 +139,7 @@ export function readProfile(flags: ProfileFlags, env: Environment): Profile {
       urls: (flags.metricsUrl ?? file.metrics?.urls ?? []).map((url) => readUrl(url, "metrics-url", faults)),
       headers: headers(flags.metricsHeader, flags.metricsHeaderEnv, file.metrics?.headers, "METRICS_"),
       none: flags.metricsUrl === undefined && (file.metrics?.none ?? false),
+      lagMs: file.metrics?.["lag-ms"],
     },
     tls: { ca: readCa(file.tls?.["ca-file"], faults), insecure: file.tls?.insecure ?? false },
     proxy: file.proxy === undefined ? undefined : readUrl(file.proxy, "proxy", faults),

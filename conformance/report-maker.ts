@@ -5,7 +5,7 @@ import type { Deployment } from "./deployment.ts";
 import type { Ground } from "./ground.ts";
 import { headerValue } from "./http-reply.ts";
 import { layerOf } from "./layer.ts";
-import type { Expectation, RunOptions } from "./options.ts";
+import type { RunOptions } from "./options.ts";
 import type { Profile } from "./profile.ts";
 import {
   type Exchange,
@@ -17,6 +17,7 @@ import {
 } from "./report.ts";
 import type { RuleText } from "./rules/rule.ts";
 import type { Trial } from "./trial.ts";
+import { judge } from "./verdict.ts";
 import type { Wire } from "./wire.ts";
 
 export type Finding = {
@@ -53,7 +54,15 @@ export function makeReport(facts: RunFacts): Report {
   const counts = Object.fromEntries(
     OUTCOMES.map((outcome) => [outcome, rules.filter((rule) => rule.outcome === outcome).length]),
   ) as Report["counts"];
-  const { verdict, exitCode, headline } = judge(facts, rules, counts);
+  const { verdict, exitCode, headline } = judge({
+    rules,
+    expected: options.expected,
+    allowIncomplete: options.allowIncomplete,
+    left: ground.fixtures.left.length,
+    interrupted: facts.interrupted,
+    kitFault: facts.kitFault,
+    unreachable: facts.unreachable,
+  });
   return {
     schema: "customers-conformance/1",
     verdict,
@@ -144,72 +153,6 @@ function shownExchanges(trial: Trial | undefined, evidence: Trial["evidence"]): 
   for (const { sent } of evidence)
     if (sent !== null) for (const near of [sent - 1, sent + 1]) wanted.add(near);
   return [...trial.exchanges.values()].filter(({ n }) => wanted.has(n));
-}
-
-type Judgement = Pick<Report, "verdict" | "exitCode" | "headline">;
-
-/** Where several hold: 130, then 5, 1, 4, 6, 3. */
-function judge(facts: RunFacts, rules: readonly RuleResult[], counts: Report["counts"]): Judgement {
-  const { options, ground } = facts;
-  const unexpected = rules.filter(({ outcome, expected }) => outcome === "violation" && expected === null);
-  const mended = options.expected.filter((entry) => isMended(entry, rules));
-  const untested = counts["could-not-run"] + counts.inconclusive;
-  const tested = counts.pass + counts.violation + counts.warning;
-  if (facts.interrupted)
-    return {
-      verdict: "interrupted",
-      exitCode: 130,
-      headline: "Interrupted; what was made has been cleaned up.",
-    };
-  if (facts.kitFault !== undefined || counts["kit-error"] > 0)
-    return {
-      verdict: "kit-fault",
-      exitCode: 5,
-      headline: `The kit itself failed: ${(facts.kitFault ?? rules.find((r) => r.outcome === "kit-error")?.reason ?? "").split("\n")[0]}`,
-    };
-  if (unexpected.length > 0)
-    return {
-      verdict: "violates",
-      exitCode: 1,
-      headline: `Does not conform: ${unexpected.map(({ id }) => id).join(", ")}.`,
-    };
-  if (mended.length > 0)
-    return {
-      verdict: "violates",
-      exitCode: 1,
-      headline: `Expected violations that no longer fail; take them out of the list: ${mended.map(({ rule }) => rule).join(", ")}.`,
-    };
-  if (facts.unreachable !== undefined)
-    return { verdict: "unreachable", exitCode: 4, headline: `Nothing to test: ${facts.unreachable}.` };
-  if (ground.fixtures.left.length > 0)
-    return {
-      verdict: "fixtures-left",
-      exitCode: 6,
-      headline: `${ground.fixtures.left.length} customers could not be put right.`,
-    };
-  if (tested === 0)
-    return {
-      verdict: "incomplete",
-      exitCode: 3,
-      headline: `Nothing was tested: ${rules[0]?.reason ?? "no rule was selected"}.`,
-    };
-  if (untested > 0 && !options.allowIncomplete)
-    return {
-      verdict: "incomplete",
-      exitCode: 3,
-      headline: `No violation, but ${untested} rules could not be tested to the end.`,
-    };
-  const known = counts.violation > 0 ? ` ${counts.violation} known violations are expected.` : "";
-  return {
-    verdict: "conforms",
-    exitCode: 0,
-    headline: `Conforms: ${counts.pass} rules passed${untested > 0 ? `, ${untested} could not be tested` : ""}.${known}`,
-  };
-}
-
-/** An expectation is wrong once its rule passes. */
-function isMended({ rule }: Expectation, rules: readonly RuleResult[]): boolean {
-  return rules.some(({ id, outcome }) => id === rule && (outcome === "pass" || outcome === "warning"));
 }
 
 /** What stands between, as far as replies tell. */

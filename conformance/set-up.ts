@@ -4,7 +4,7 @@ import { Unreachable } from "./ground.ts";
 import { headerValue } from "./http-reply.ts";
 import { CouldNotRun, NoReply } from "./outcome-signal.ts";
 import type { Kit } from "./trial.ts";
-import type { Seen } from "./wire.ts";
+import type { Ask, Seen } from "./wire.ts";
 
 export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts">): Promise<Kit> {
   const { ground, deployment, options } = parts;
@@ -32,20 +32,23 @@ export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts">): P
 /** The first contact: an id that nobody has. */
 async function knock({ wire, ground, profile }: Omit<Kit, "main" | "blamed" | "doubts">): Promise<void> {
   let seen: Seen;
+  const ask: Ask = {
+    rule: "set-up",
+    purpose: "is anybody there",
+    caller: "main",
+    method: "GET",
+    url: ground.missing().url,
+    headers: [],
+  };
   try {
-    seen = await wire.send({
-      rule: "set-up",
-      purpose: "is anybody there",
-      caller: "main",
-      method: "GET",
-      url: ground.missing().url,
-      headers: [],
-    });
+    // Over a connection of its own: whether one may be used twice is not known yet.
+    seen = await wire.send({ ...ask, via: "socket" });
   } catch (error) {
     if (error instanceof NoReply)
       throw new Unreachable(`${profile.baseUrl} does not answer: ${error.exchange.failure}`);
     throw error;
   }
+  await wire.adaptToClosing(ask);
   if (seen.status === 401 || seen.status === 407) throw refused(seen);
   if (seen.status >= 300 && seen.status < 400)
     throw new Unreachable(

@@ -89,7 +89,7 @@ function base64Forms(text: string): [string, string][] {
   return forms;
 }
 
-/** Tokens beyond the current one, where it ends in a number, is hexadecimal, or is base64 of a number. */
+/** Tokens beyond the current one: the next number, hexadecimal, base64 of a number, or the next in the alphabet. */
 export function successors(tag: string): Form[] {
   const text = opaque(tag);
   const forms: string[] = [];
@@ -105,6 +105,12 @@ export function successors(tag: string): Form[] {
     forms.push(/[A-F]/.test(text) ? next.toUpperCase() : next);
   }
   if (/^[A-Za-z0-9+/]{4,}={0,2}$/.test(text)) forms.push(...nextBytes(text));
+  // Of any other token the neighbour in the order of characters; never a quote.
+  const last = text.charCodeAt(text.length - 1);
+  if (forms.length === 0 && text !== "")
+    forms.push(
+      text.slice(0, -1) + String.fromCharCode(last === 0x21 ? 0x23 : last >= 0x7e ? 0x7d : last + 1),
+    );
   return different(
     tag,
     [...new Set(forms)].map((form) => ({

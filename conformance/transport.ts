@@ -6,7 +6,7 @@
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent } from "undici/index.js";
-import { parseReply, type Reply } from "./http-reply.ts";
+import { headerValue, parseReply, type Reply } from "./http-reply.ts";
 import type { Profile } from "./profile.ts";
 
 export type Outgoing = {
@@ -30,6 +30,9 @@ export type Held = { release(): Promise<Result> };
 
 /** A reply larger than this is no customer. */
 const REPLY_BYTES_MAX = 8 * 1024 * 1024;
+
+/** A server that closes a connection does so at once. */
+const CLOSE_PATIENCE_MS = 30;
 
 export class Transport {
   readonly #profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">;
@@ -232,6 +235,35 @@ export class Transport {
       socket.on("end", () => look(true));
       socket.on("error", (error) => finish(describe(error)));
       socket.on("close", () => finish("the connection closed without a complete reply"));
+    });
+  }
+
+  /** Whether the server closes after a reply without having said so (RFC 9112 9.6), which breaks a reused connection. */
+  async closesUnannounced({ method, url, headers }: Outgoing): Promise<boolean> {
+    const target = new URL(url);
+    const socket = await this.#open(target).catch(() => undefined);
+    if (socket === undefined) return false;
+    const message = this.#message(target, { method, url, headers, body: undefined });
+    socket.write(message.toString("latin1").replace("\r\nConnection: close\r\n", "\r\n"), "latin1");
+    return await new Promise<boolean>((resolve) => {
+      let bytes: Buffer = Buffer.alloc(0);
+      const finish = (closes: boolean) => {
+        clearTimeout(patience);
+        socket.destroy();
+        resolve(closes);
+      };
+      let patience = setTimeout(() => finish(false), this.#profile.timeoutMs);
+      let announced = false;
+      socket.on("data", (chunk: Buffer) => {
+        bytes = Buffer.concat([bytes, chunk]);
+        const parsed = parseReply(bytes, method, false);
+        if (parsed.kind !== "complete") return;
+        announced = /\bclose\b/i.test(headerValue(parsed.reply.headers, "connection") ?? "");
+        clearTimeout(patience);
+        patience = setTimeout(() => finish(false), CLOSE_PATIENCE_MS);
+      });
+      socket.on("end", () => finish(!announced));
+      socket.on("error", () => finish(!announced));
     });
   }
 

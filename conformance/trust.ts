@@ -8,6 +8,6 @@ export function trustSentences(): string[] {
     "What cannot be seen from outside (what is fetched from storage, how telemetry is broken down) is not tested; README.md lists it sentence by sentence.",
   ];
   if (!existsSync(path)) return sentences;
-  const counted = /^.*\bfault(?:s|y servers)\b.*$/m.exec(readFileSync(path, "utf8"))?.[0];
-  return counted === undefined ? sentences : [counted.replace(/[*#`]/g, "").trim(), ...sentences];
+  const claim = /^> (The kit was run against .*)$/m.exec(readFileSync(path, "utf8"))?.[1];
+  return claim === undefined ? sentences : [claim, ...sentences];
 }

@@ -96,6 +96,11 @@ export class Wire {
     };
   }
 
+  /** From here on each connection serves one request, if the server closes them without saying so. */
+  async adaptToClosing(ask: Ask): Promise<void> {
+    if (await this.transport.closesUnannounced(this.#outgoing(ask))) await this.transport.withoutKeepAlive();
+  }
+
   callerHeaders(caller: Caller): readonly CallerHeader[] {
     if (caller === "main") return this.#profile.main;
     if (caller === "limited") return this.#profile.limited?.headers ?? [];
@@ -116,6 +121,11 @@ export class Wire {
     const slot = Math.max(now, this.#nextSlot);
     this.#nextSlot = slot + 1000 / rate;
     if (slot > now) await this.#pause(slot - now);
+  }
+
+  /** Waits, unless the run is interrupted. */
+  rest(ms: number): Promise<void> {
+    return this.#pause(ms);
   }
 
   async #pause(ms: number): Promise<void> {

@@ -41,17 +41,24 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
 
 /** Opens the journal, or makes it. */
 export function useJournal({ journalPath, url, input }: Beginning): Journal | Failure {
-  const opened = openJournal(journalPath, url);
-  if (opened.ok) return opened.journal;
-  return opened.why === "locked"
-    ? failure(
-        "usage",
-        `${input} is being imported by another process (it has ${journalPath} open)`,
-        "Wait for it to end.",
-      )
-    : failure(
-        "usage",
-        `${journalPath} is no journal of an import`,
-        "Move it away, or name another file with --journal PATH.",
-      );
+  const elsewhere = "Name another file with --journal PATH.";
+  try {
+    const opened = openJournal(journalPath, url);
+    if (opened.ok) return opened.journal;
+    return opened.why === "locked"
+      ? failure(
+          "usage",
+          `${input} is being imported by another process (it has ${journalPath} open)`,
+          "Wait for it to end.",
+        )
+      : failure("usage", `${journalPath} is no journal of an import`, `Move it away. ${elsewhere}`);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === undefined) throw error;
+    return failure(
+      "usage",
+      `the journal ${journalPath} can't be written (${code}); nothing was sent`,
+      elsewhere,
+    );
+  }
 }

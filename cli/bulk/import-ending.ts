@@ -27,8 +27,9 @@ export async function importEnding(invocation: Invocation, ended: Ended): Promis
   const { messages } = invocation;
   const { tally, stop, total, journal } = ended;
   messages.note(summary(ended));
-  for (const line of doubtLines(tally.doubtful)) messages.warn(line);
   const left = total - (tally.created + tally.updated + tally.unchanged + tally.failed);
+  await printCounts(invocation, tally, { total, left });
+  for (const line of doubtLines(tally.doubtful)) messages.warn(line);
   if (left > 0) return unfinished(ended, left);
   if (stop !== undefined && stop.exit !== "interrupted") return stop;
   if (tally.failed === 0) {
@@ -45,6 +46,18 @@ export async function importEnding(invocation: Invocation, ended: Ended): Promis
     "rows-failed",
     message,
     `They are in ${written.path} with reasons: mend them and import that file.`,
+  );
+}
+
+/** For a script that asks for it: what the summary says, as one line of JSON on stdout. */
+async function printCounts(
+  { out, settings }: Invocation,
+  { created, updated, unchanged, failed, conflicts }: Tally,
+  { total, left }: { total: number; left: number },
+): Promise<void> {
+  if (settings.output !== "json" && settings.output !== "ndjson") return;
+  await out.write(
+    `${JSON.stringify({ rows: total, created, updated, unchanged, failed, left, conflicts })}\n`,
   );
 }
 
@@ -83,6 +96,8 @@ function unfinished({ tally, stop, name, journalPath }: Ended, left: number): Fa
       message: `${stop.message}; ${rest}`,
       hint: stop.hint === undefined ? hint : `${stop.hint}\n${hint}`,
     };
+  if (tally.unknown === 0)
+    return failure("failure", `${name} became shorter while it was imported: ${rest}`, hint);
   return failure(
     tally.failed > 0 ? "rows-failed" : "unknown-outcome",
     `unknown outcome of ${amount(tally.unknown, "row")}: no complete reply came; ${rest}`,

@@ -12,7 +12,9 @@ import { type Format, type Header, InputError, type Row, readRows } from "./rows
  * stdin as a file: an import is read twice, first to check it. It holds personal data, so the directory is
  * the operator's alone.
  */
-export async function spool(stdin: NodeJS.ReadableStream): Promise<{ path: string; remove(): void }> {
+export async function spool(
+  stdin: NodeJS.ReadableStream,
+): Promise<{ path: string; remove(): void } | Failure> {
   const directory = mkdtempSync(join(tmpdir(), "customers-import-"));
   const path = join(directory, "stdin");
   const remove = () => rmSync(directory, { recursive: true, force: true });
@@ -21,7 +23,13 @@ export async function spool(stdin: NodeJS.ReadableStream): Promise<{ path: strin
     return { path, remove };
   } catch (error) {
     remove();
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return failure(
+      "failure",
+      `stdin could not be kept in ${directory} (${code}); nothing was sent`,
+      "Make room there, or set TMPDIR.",
+    );
   }
 }
 
@@ -63,6 +71,7 @@ function changed(path: string, where: string): Failure {
   );
 }
 
+/** What an error in reading means before anything was sent. */
 function unreadable(path: string, error: unknown): Failure {
   if (error instanceof InputError) {
     return failure("usage", `${path}: ${error.message}`, "Nothing was sent. Mend the file and run it again.");

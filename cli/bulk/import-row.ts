@@ -58,7 +58,12 @@ export async function createRow(
     const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
     return { kind: "created", replayed, doubtful: sentBefore && !replayed, conflicts: 0 };
   }
-  if (verdict === "unknown") return { kind: "unknown", failure: unknownCreation(reply), conflicts: 0 };
+  if (verdict === "unknown") {
+    // A server that stumbles over the row twice will do so a third time: the row is the operator's to look at.
+    const stumbles = reply.kind === "complete" && !OF_EVERY_ROW.includes(reply.status);
+    const kind = sentBefore && stumbles ? "failed" : "unknown";
+    return { kind, failure: unknownCreation(reply), conflicts: 0 };
+  }
   return refusedRow(writeFailure(reply, "created", { what: "the customer", url: api.url }));
 }
 
@@ -150,16 +155,14 @@ function pinned(failure: Failure, { id, etag }: Row): Failure {
   return { ...failure, message: `customer ${id} is no longer the version ${etag} that the row's etag names` };
 }
 
+/** Replies that concern every row: no credentials, and not now. */
+const OF_EVERY_ROW = [401, 407, 429, 502, 503, 504];
+
 /**
- * True for what would befall every other row: no server, no credentials, an interruption. A 403 may concern
- * this row alone, such as a field that these credentials may not write.
+ * True for what would befall every other row too: no server, no credentials, an interruption. A 403 may
+ * concern a field that these credentials may not write, a 500 a customer that the server stumbles over.
  */
-export function stopsAll(failure: Failure): boolean {
-  return (
-    failure.exit === "unreachable" ||
-    failure.exit === "interrupted" ||
-    failure.exit === "usage" ||
-    failure.code === "unauthenticated" ||
-    failure.code === "http-401"
-  );
+export function stopsAll({ exit, status }: Failure): boolean {
+  if (status !== undefined) return OF_EVERY_ROW.includes(status);
+  return exit === "unreachable" || exit === "interrupted" || exit === "usage";
 }

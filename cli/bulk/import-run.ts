@@ -71,7 +71,8 @@ export async function runImport(
 
   async function work(row: Row): Promise<void> {
     // A row that comes after one of unknown outcome must not be overtaken by it on --resume.
-    if (row.id !== undefined && undecided.has(row.id)) return;
+    const key = keyOf(row);
+    if (key !== undefined && undecided.has(key)) return;
     const outcome = await send(row);
     tally.conflicts += outcome.conflicts;
     switch (outcome.kind) {
@@ -80,7 +81,7 @@ export async function runImport(
         return;
       case "unknown":
         tally.unknown += 1;
-        if (row.id !== undefined) undecided.add(row.id);
+        if (key !== undefined) undecided.add(key);
         if (tally.unknown <= SHOWN_MAX && !interrupted.aborted)
           progress.say(`${place(row)}: ${outcome.failure.message}`);
         return;
@@ -100,9 +101,9 @@ export async function runImport(
   }
 
   try {
-    await forEachConcurrently(unfinished(plan.rows, journal), {
+    await forEachConcurrently(unfinished(plan), {
       concurrency: plan.concurrency,
-      keyOf: (row) => row.id?.toLowerCase(),
+      keyOf,
       stopped: () => stop !== undefined || interrupted.aborted,
       work,
     });
@@ -132,8 +133,15 @@ async function persistently(context: RowContext, attempt: () => Promise<RowOutco
   }
 }
 
-async function* unfinished(rows: AsyncIterable<Row>, journal: Journal): AsyncGenerator<Row> {
+/** Ids are matched without regard to case. */
+function keyOf(row: Row): string | undefined {
+  return row.id?.toLowerCase();
+}
+
+/** No further than what was checked, should the file have grown since. */
+async function* unfinished({ rows, total, journal }: ImportPlan): AsyncGenerator<Row> {
   for await (const row of rows) {
+    if (row.number > total) return;
     const state = journal.row(row.number)?.state;
     if (state === undefined || state === "sent") yield row;
   }

@@ -68,3 +68,22 @@ test("a bug in the work reaches the caller, after the rest has ended", async () 
   await expect(run).rejects.toThrow("bug");
   expect(ended).toEqual([1]);
 });
+
+test("a stream that breaks off reaches the caller, after what is in work has ended", async () => {
+  const ended: number[] = [];
+  async function* breaking() {
+    yield 1;
+    throw new Error("broken off");
+  }
+  const run = forEachConcurrently(breaking(), {
+    concurrency: 3,
+    keyOf: () => undefined,
+    stopped: () => false,
+    async work(item) {
+      for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+      ended.push(item);
+    },
+  });
+  await expect(run).rejects.toThrow("broken off");
+  expect(ended).toEqual([1]);
+});

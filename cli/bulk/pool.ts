@@ -38,18 +38,22 @@ export async function forEachConcurrently<Item>(
     wake();
   };
 
-  for await (const item of items) {
-    if (stopped() || broken !== undefined) break;
-    const key = keyOf(item);
-    inWork += 1;
-    const task = begin(item, key === undefined ? undefined : lastOf.get(key));
-    if (key !== undefined) {
-      lastOf.set(key, task);
-      task.then(() => {
-        if (lastOf.get(key) === task) lastOf.delete(key);
-      });
+  try {
+    for await (const item of items) {
+      if (stopped() || broken !== undefined) break;
+      const key = keyOf(item);
+      inWork += 1;
+      const task = begin(item, key === undefined ? undefined : lastOf.get(key));
+      if (key !== undefined) {
+        lastOf.set(key, task);
+        task.then(() => {
+          if (lastOf.get(key) === task) lastOf.delete(key);
+        });
+      }
+      while (inWork >= concurrency) await untilWoken();
     }
-    while (inWork >= concurrency) await untilWoken();
+  } catch (error) {
+    broken ??= { error }; // of the stream itself: what is in work is still waited for
   }
   while (inWork > 0) await untilWoken();
   if (broken !== undefined) throw broken.error;

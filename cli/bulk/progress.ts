@@ -49,16 +49,9 @@ export function showProgress(
 
 /** At most `columns` - 1 wide, so that no terminal wraps it. */
 export function progressBar(progress: Progress, elapsedMs: number, columns: number): string {
-  const { done, total, conflicts, failed } = progress;
-  const text = [
-    total === undefined ? count(done) : `${count(done)} of ${count(total)}`,
-    `${count(ratePerS(progress, elapsedMs))}/s`,
-    remaining(progress, elapsedMs),
-    conflicts > 0 ? amount(conflicts, "conflict") : "",
-    failed > 0 ? `${count(failed)} failed` : "",
-  ]
-    .filter((part) => part !== "")
-    .join(" · ");
+  const { done, total } = progress;
+  const far = total === undefined ? count(done) : `${count(done)} of ${count(total)}`;
+  const text = [far, ...facts(progress, elapsedMs)].join(" · ");
   const width = Math.min(BAR_WIDTH_MAX, columns - text.length - 4);
   if (total === undefined || width < 5) return text.slice(0, columns - 1);
   const filled = total === 0 ? width : Math.floor((width * done) / total);
@@ -66,16 +59,19 @@ export function progressBar(progress: Progress, elapsedMs: number, columns: numb
 }
 
 export function progressLine(noun: string, progress: Progress, elapsedMs: number): string {
-  const { done, total, conflicts, failed } = progress;
-  const of = total === undefined ? "" : ` of ${count(total)}`;
-  const rate = `${count(ratePerS(progress, elapsedMs))}/s`;
-  const rest = [
-    rate,
+  const { done, total } = progress;
+  const far = total === undefined ? `${count(done)} ${noun}` : `${count(done)} of ${count(total)} ${noun}`;
+  return [far, ...facts(progress, elapsedMs)].join(", ");
+}
+
+function facts(progress: Progress, elapsedMs: number): string[] {
+  const { conflicts, failed } = progress;
+  return [
+    `${count(ratePerS(progress, elapsedMs))}/s`,
     remaining(progress, elapsedMs),
-    amount(conflicts, "conflict"),
-    `${count(failed)} failed`,
-  ];
-  return `${count(done)}${of} ${noun}, ${rest.filter((part) => part !== "").join(", ")}`;
+    conflicts > 0 ? amount(conflicts, "conflict") : "",
+    failed > 0 ? `${count(failed)} failed` : "",
+  ].filter((fact) => fact !== "");
 }
 
 function ratePerS({ done, before }: Progress, elapsedMs: number): number {

@@ -66,6 +66,7 @@ test.each([
   ["a file that is not UTF-8", Uint8Array.from([...Buffer.from("name\n"), 0xe9, 0x0a]), "csv", /not UTF-8/],
   ["UTF-16", Buffer.from("\uFEFFname\nAda\n", "utf16le"), "csv", /not UTF-8/],
   ["an open quote", 'name\n"Ada\n', "csv", /Quote Not Closed/],
+  ["a quote in the middle of a cell", 'name\nA"da"\n', "csv", /not CSV: .*line 2/],
   ["text after a quote", 'name\n"Ada"x\n', "csv", /line 2/],
   ["a row with more cells", "name\nAda,x\n", "csv", /line 2: 2 cells where the header has 1/],
   ["a column twice", "name,Name\n", "csv", /line 1: the column Name appears twice/],

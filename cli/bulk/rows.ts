@@ -4,7 +4,7 @@
  */
 import { createReadStream } from "node:fs";
 import { pipeline, Readable } from "node:stream";
-import { parse as csvParser } from "csv-parse";
+import { CsvError, parse as csvParser } from "csv-parse";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../json.ts";
 import { readCell } from "./csv-cell.ts";
 
@@ -48,12 +48,16 @@ export function readRows(
   return format === "csv" ? readCsv(path, onHeader) : readNdjson(path);
 }
 
-/** By the file's name, else by its first character: an object is NDJSON. */
+/** By the file's name, else by its first character: NDJSON begins with an object (an array is told apart later). */
 export async function detectFormat(path: string, name: string): Promise<Format> {
   if (/\.csv$/i.test(name)) return "csv";
   if (/\.(ndjson|jsonl)$/i.test(name)) return "ndjson";
-  const start = await Bun.file(path).slice(0, 4096).text();
-  return /^\uFEFF?\s*\{/.test(start) ? "ndjson" : "csv";
+  // What can't be read is told when it is read.
+  const start = await Bun.file(path)
+    .slice(0, 4096)
+    .text()
+    .catch(() => "");
+  return /^\uFEFF?\s*[{[]/.test(start) ? "ndjson" : "csv";
 }
 
 async function* readCsv(path: string, onHeader: (header: Header) => void): AsyncGenerator<Row> {
@@ -117,8 +121,7 @@ function lineBreaks(cells: readonly string[]): number {
 }
 
 function csvError(error: unknown): unknown {
-  if (!(error instanceof Error) || !("code" in error) || !String(error.code).startsWith("CSV_")) return error;
-  return new InputError(`not CSV: ${error.message}`);
+  return error instanceof CsvError ? new InputError(`not CSV: ${error.message}`) : error;
 }
 
 async function* readNdjson(path: string): AsyncGenerator<Row> {
@@ -139,7 +142,8 @@ function ndjsonRow(text: string, number: number, line: number): Row {
   } catch (error) {
     throw new InputError(`line ${line}: not JSON: ${(error as Error).message}`);
   }
-  if (!isJsonObject(value)) throw new InputError(`line ${line}: a JSON object is expected, one a line`);
+  if (!isJsonObject(value))
+    throw new InputError(`line ${line}: a JSON object is expected, one a line (of an array: jq -c '.[]')`);
   return makeRow(unwrapped(value), { format: "ndjson", object: value }, text, number, line);
 }
 

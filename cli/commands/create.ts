@@ -3,7 +3,7 @@ import { sendCreation } from "../creation.ts";
 import type { Reply } from "../customers-api.ts";
 import { type Failure, failure } from "../failure.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import type { Json } from "../json.ts";
+import { formatJson, type Json } from "../json.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "../program.ts";
 import { readCurrent } from "../read-customer.ts";
@@ -42,7 +42,7 @@ export const registerCreate: RegisterCommand = (program, run) => {
   addWithEtagOption(addFieldsOption(command)).action(
     run<Options>(async (invocation, _, options) => {
       const key = options.idempotencyKey ?? crypto.randomUUID();
-      const request = createCustomer(bodyOf(options, invocation.settings.casing), key, options.fields);
+      const request = createCustomer(bodyOf(options, invocation.settings.casing), key);
       if (options.dryRun) {
         await printRequest(invocation, request, undefined);
         invocation.messages.note("dry run: no customer was created; nothing was sent");
@@ -79,26 +79,30 @@ async function create(
     reply.kind === "no-complete-reply" || (reply.status >= 500 && ![501, 503, 505].includes(reply.status));
   if (open) return unknownCreation(reply, key, options.email, deadline.interrupted.aborted);
   if (reply.status < 200 || reply.status > 299) return writeFailure(reply, "created", subject);
-  const replayed = reply.fields.get("idempotency-replayed") === "true";
   const location = reply.fields.get("location");
-  const created =
-    parseCustomer(reply.text, reply.fields.get("etag")) ??
-    (await readCreated(invocation, location, options.fields));
-  const id = created === undefined ? undefined : memberNamed(created.value, "id")?.value;
-  const shownId = id === undefined ? (location ?? options.email) : plainText(id);
+  const shown = parseCustomer(reply.text, reply.fields.get("etag"));
+  const id = shown === undefined ? idIn(location) : memberNamed(shown.value, "id")?.value;
+  const created = await withFields(
+    invocation,
+    shown,
+    id === undefined ? undefined : plainText(id),
+    options.fields,
+  );
   const facts = [counted(attempts, "attempt")];
-  if (created?.etag !== undefined) facts.push(`tag ${created.etag}`);
+  const tag = reply.fields.get("etag");
+  if (tag !== undefined) facts.push(`tag ${tag}`);
   const requestId = requestIdOf(reply);
   if (requestId !== undefined) facts.push(`request id ${requestId}`);
-  messages.note(
-    `customer ${shownId} ${replayed ? "was created earlier with this idempotency key" : "created"}: ${facts.join("; ")}`,
-  );
-  if (created === undefined) {
-    return failure(
-      "failure",
-      `the customer ${options.email} was created, but the server did not show it`,
-      location === undefined ? "Find it with: customers list --email" : `It is at ${location}.`,
-    );
+  const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
+  const how = replayed ? "was created earlier with this idempotency key" : "created";
+  messages.note(`customer ${id === undefined ? options.email : plainText(id)} ${how}: ${facts.join("; ")}`);
+  if ("exit" in created) {
+    // Not its own exit: that would say that nothing was written.
+    return {
+      ...created,
+      exit: "failure",
+      message: `the customer ${options.email} was created, but ${created.message}`,
+    };
   }
   return printCustomer(invocation, created, { fields: options.fields, withEtag: options.withEtag ?? false });
 }
@@ -115,14 +119,29 @@ function unknownCreation(reply: Reply, key: string, email: string, interrupted: 
   };
 }
 
-/** Where the reply to the creation had no body, its Location names the customer. */
-async function readCreated(
+/** Where the reply to the creation had no body, its Location names the customer; nothing that would have to be decoded. */
+function idIn(location: string | undefined): string | undefined {
+  const id = location?.split(/[?#]/)[0]?.split("/").pop() ?? "";
+  return /^[\w.~-]+$/.test(id) ? id : undefined;
+}
+
+/**
+ * The customer with the fields that were asked for. They are not asked for in the creation itself: a deployment
+ * need not know `fields` there, and a creation that is refused for it would be a pity.
+ */
+async function withFields(
   invocation: Invocation,
-  location: string | undefined,
+  shown: Customer | undefined,
+  id: string | undefined,
   fields: readonly string[] | undefined,
-): Promise<Customer | undefined> {
-  const id = location?.split(/[?#]/)[0]?.split("/").pop();
-  if (id === undefined || !/^[\w.~-]+$/.test(id)) return undefined; // nothing that would have to be decoded
-  const customer = await readCurrent({ api: invocation.api, deadline: invocation.deadline() }, id, fields);
-  return "exit" in customer ? undefined : customer;
+): Promise<Customer | Failure> {
+  if (shown !== undefined && fields === undefined) return shown;
+  const picked = (fields ?? []).map((field) => shown && memberNamed(shown.value, field));
+  if (shown !== undefined && picked.every((member) => member !== undefined)) {
+    const value = new Map(picked.map(({ name, value }) => [name, value]));
+    return { ...shown, value, text: formatJson(value) };
+  }
+  if (id !== undefined)
+    return readCurrent({ api: invocation.api, deadline: invocation.deadline() }, id, fields);
+  return failure("failure", "the server did not say its id", "Find it with: customers list --email EMAIL");
 }

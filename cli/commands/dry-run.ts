@@ -1,12 +1,11 @@
 /** --dry-run: the request that would be sent, and the change field by field. */
 import { conflictFailure, expectationFailure, tagFailure } from "../conflict-failure.ts";
-import type { WriteJob } from "../conflict-loop.ts";
+import { readState, type WriteJob } from "../conflict-loop.ts";
 import { parseEntityTag } from "../entity-tag.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { formatJson, isJsonObject, type Json, jsonEquals } from "../json.ts";
 import { outputFormat } from "../output/print-customers.ts";
 import { visibleControls } from "../output/visible-controls.ts";
-import { readCurrent } from "../read-customer.ts";
 import { type Customer, memberNamed, parseJsonOrUndefined } from "../representation.ts";
 import type { ApiRequest } from "../requests.ts";
 import { afterReading, NO_HISTORY } from "../update-step.ts";
@@ -16,7 +15,7 @@ export async function dryRun(invocation: Invocation, job: WriteJob): Promise<End
   const { api, messages } = invocation;
   const { id, intent, onConflict, expect, ifMatch: pin } = job;
   const about = { id, done: intent.done, url: api.url };
-  const current = await readCurrent({ api, deadline: invocation.deadline() }, id, intent.fields);
+  const current = await readState({ api, deadline: invocation.deadline() }, job);
   if ("exit" in current) return current;
   const step = afterReading({ intent, onConflict, expect, pin }, NO_HISTORY, current, current, undefined);
   if (step.kind === "expectation") return expectationFailure(about, step, current);
@@ -35,9 +34,7 @@ export async function dryRun(invocation: Invocation, job: WriteJob): Promise<End
   }
   const tag = parseEntityTag(pin ?? current.etag);
   if (tag.kind !== "strong") return tagFailure(about, tag);
-  const request = intent.request(current, tag.tag);
-  if ("exit" in request) return request;
-  await printRequest(invocation, request, current);
+  await printRequest(invocation, intent.request(current, tag.tag), current);
   messages.note(`dry run: customer ${id} was not ${intent.done}; nothing was sent`);
   return undefined;
 }

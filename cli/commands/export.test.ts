@@ -70,6 +70,23 @@ test("fields that the server does not show by itself are exported too, where the
   expect(run.stderr).toContain("does not show status unless asked");
 });
 
+test("of the fields that are missing, those are exported that a role may read", async () => {
+  const { server, env } = place(2, { ...OURS, defaultFields: ["id", "name"] });
+  const proxy = await startFaultyProxy(server.url, async (exchange) => {
+    const forbidden = exchange.path.includes("email");
+    exchange.answer(
+      forbidden ? { status: 403, headers: {}, body: new Uint8Array() } : await exchange.forward(),
+    );
+  });
+  stops.push(proxy.stop);
+  const run = await runClient(["export", "--format", "csv"], { env: { ...env, CUSTOMERS_URL: proxy.url } });
+  expect([run.exitCode, run.stdout.split("\n")[0], run.stderr]).toEqual([
+    0,
+    "id,name,status",
+    "2 customers exported\n",
+  ]);
+});
+
 test("10 MB arrive whole through a pipe", async () => {
   const { env } = place(1000, { ...OURS, extraMembers: `"note":"${"x".repeat(10_400)}"` });
   const { stdout, exitCode } = await pipeline("set -o pipefail; customers export | cat | wc -lc", env);

@@ -4,7 +4,7 @@ import { readWithRetry } from "../read-retry.ts";
 import { readFailure } from "../reply-failure.ts";
 import { parseCustomer } from "../representation.ts";
 import { readCustomer } from "../requests.ts";
-import { addFieldsOption, addWithEtagOption, requiredId } from "./options.ts";
+import { addFieldsOption, addWithEtagOption, entityTags, requiredId } from "./options.ts";
 
 type Options = { fields?: readonly string[]; ifNoneMatch?: string; withEtag?: boolean };
 
@@ -12,7 +12,7 @@ export const registerGet: RegisterCommand = (program, run) => {
   const command = program
     .command("get <id>")
     .description("print one customer")
-    .option("--if-none-match <tag>", "print nothing where the tag is still the current one");
+    .option("--if-none-match <tag>", "print nothing where the tag is still the current one", entityTags);
   addWithEtagOption(addFieldsOption(command)).action(
     run<Options>(async (invocation, [id], { fields, ifNoneMatch, withEtag = false }) => {
       const request = readCustomer(requiredId(id), fields, ifNoneMatch);

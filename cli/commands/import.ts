@@ -3,7 +3,7 @@ import type { ImportPlan } from "../bulk/import-run.ts";
 import type { Journal } from "../bulk/journal.ts";
 import { amount } from "../bulk/progress.ts";
 import type { Format } from "../bulk/rows.ts";
-import { failure } from "../failure.ts";
+import { type Failure, failure } from "../failure.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import type { RegisterCommand } from "../program.ts";
 import { confirmWrite } from "./confirm-write.ts";
@@ -47,6 +47,7 @@ export const registerImport: RegisterCommand = (program, run) => {
       if (file !== "-") return await importFile(invocation, { path: file, name: file, options });
       const { spool } = await import("../bulk/import-file.ts");
       const spooled = await spool(process.stdin);
+      if ("exit" in spooled) return spooled;
       try {
         return await importFile(invocation, { path: spooled.path, name: "-", options });
       } finally {
@@ -108,9 +109,8 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
     const { runImport } = await import("../bulk/import-run.ts");
     const { importEnding } = await import("../bulk/import-ending.ts");
     const alreadyComplete = journal.record.complete;
-    const result = await runImport(invocation, plan);
     return await importEnding(invocation, {
-      ...result,
+      ...(await runImport(invocation, plan)),
       total: surveyed.rows,
       name,
       journalPath,
@@ -119,9 +119,25 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
       failedPath: options.failed,
       failedRows: { format, header: surveyed.header, rows },
     });
+  } catch (error) {
+    return brokenOff(error, name);
   } finally {
     journal?.close();
   }
+}
+
+/** The input or the journal failed under the running import: what was replied is recorded, the rest is not done. */
+async function brokenOff(error: unknown, name: string): Promise<Failure> {
+  const { InputError } = await import("../bulk/rows.ts");
+  const { code } = error as NodeJS.ErrnoException;
+  const isSystemError = typeof code === "string" && /^(?:E[A-Z]+|SQLITE_.*)$/.test(code);
+  if (!(error instanceof InputError) && !isSystemError) throw error;
+  const { message } = error as Error;
+  return failure(
+    "failure",
+    `the import broke off: ${message}`,
+    `When that is mended: customers import ${name} --resume`,
+  );
 }
 
 async function dryRun(

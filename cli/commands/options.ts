@@ -1,6 +1,7 @@
 /** Options that several commands share. */
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
+import { parseEntityTag } from "../entity-tag.ts";
 import { UsageError } from "../failure.ts";
 
 export type Expectation = { field: string; value: string };
@@ -57,14 +58,28 @@ export function requiredId(id: string | undefined): string {
 /** A tag is used byte for byte; what can't be one would be a sure 412. */
 export function entityTag(text: string): string {
   const tag = text.trim();
-  if (/^"[^"]*"$/.test(tag)) return tag;
+  if (parseEntityTag(tag).kind === "strong") return tag;
   const advice =
     tag === ""
       ? "it is empty; was the variable set that should hold it?"
       : tag.startsWith("W/")
         ? "a weak tag (W/) is of no use for a write; a proxy weakened it"
-        : `it must have its double quotes, kept from the shell like this: '"${tag.replaceAll('"', "")}"'`;
+        : /^".*"$/s.test(tag)
+          ? "it has a character inside its quotes that no entity-tag has."
+          : `it must have its double quotes, kept from the shell like this: '"${tag.replaceAll('"', "")}"'`;
   throw new InvalidArgumentError(advice);
+}
+
+/** What If-None-Match takes: a list of tags, weak ones too, or `*`. */
+export function entityTags(text: string): string {
+  const list = text.trim();
+  if (
+    /^(?:\*|(?:W\/)?"[\x20\x21\x23-\x7e\x80-\xff]*"(?:[ \t]*,[ \t]*(?:W\/)?"[\x20\x21\x23-\x7e\x80-\xff]*")*)$/.test(
+      list,
+    )
+  )
+    return list;
+  throw new InvalidArgumentError(`give it with its double quotes, kept from the shell like this: '"abc"'`);
 }
 
 export function atLeastOne(text: string): number {

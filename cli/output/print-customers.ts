@@ -24,8 +24,10 @@ export async function printCustomer(
   options: PrintOptions,
 ): Promise<Failure | undefined> {
   const format = outputFormat(invocation);
-  if (format === "value") return printValues(invocation, [customer], options);
-  await invocation.out.write(oneCustomer(invocation, format, customer, options));
+  const text =
+    format === "value" ? valueLines([customer], options) : oneCustomer(invocation, format, customer, options);
+  if (typeof text !== "string") return text;
+  await invocation.out.write(text);
   return undefined;
 }
 
@@ -53,15 +55,16 @@ export type ListPrinter = {
 
 export function openListPrinter(invocation: Invocation, options: PrintOptions): ListPrinter {
   const format = outputFormat(invocation);
-  const { out, terminal, messages } = invocation;
+  const { out, terminal } = invocation;
   let printed = 0;
   let columns: readonly string[] | undefined;
   let refused: Failure | undefined;
-  const told = new Set<string>();
   const page = async (customers: readonly Customer[]): Promise<boolean> => {
     if (format === "value") {
-      refused = await printValues(invocation, customers, options);
-      return refused === undefined;
+      const lines = valueLines(customers, options);
+      if (typeof lines === "string") return out.write(lines);
+      refused = lines;
+      return false;
     }
     if (format === "json") {
       const items = customers.map((customer) => formatJson(shown(customer, options)));
@@ -74,13 +77,6 @@ export function openListPrinter(invocation: Invocation, options: PrintOptions): 
     if (format === "table") return out.write(formatTable(records, terminal));
     const first = columns === undefined;
     columns ??= columnNames(records);
-    const late = columnNames(records).filter((name) => !columns?.includes(name) && !told.has(name));
-    for (const name of late) {
-      told.add(name);
-      messages.warn(
-        `warning: the member "${name}" appears on a later page, and the CSV has no column for it`,
-      );
-    }
     refused = withoutColumn(records, columns);
     return refused === undefined && (await out.write(csvRows(records, first, columns)));
   };
@@ -99,11 +95,7 @@ export function openListPrinter(invocation: Invocation, options: PrintOptions): 
 }
 
 /** `--output value`: the bare values of the named fields, tab-separated, a customer a line. */
-async function printValues(
-  { out }: Invocation,
-  customers: readonly Customer[],
-  { fields }: PrintOptions,
-): Promise<Failure | undefined> {
+function valueLines(customers: readonly Customer[], { fields }: PrintOptions): string | Failure {
   const lines: string[] = [];
   for (const { value } of customers) {
     const cells: string[] = [];
@@ -114,8 +106,7 @@ async function printValues(
     }
     lines.push(`${cells.join("\t")}\n`);
   }
-  await out.write(lines.join(""));
-  return undefined;
+  return lines.join("");
 }
 
 function absent(field: string, value: JsonObject): Failure {

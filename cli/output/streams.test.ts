@@ -54,6 +54,10 @@ describe("stdout", () => {
   test.each([
     ["get", "customers get 1 | head -c 9", '{"id":"1"'],
     ["an endless list", "customers list --all -o ndjson | head -c 9", '{"id":"0"'],
+    ["an endless list of values", "customers list --all -o value | head -c 5", "0\tAda"],
+    ["an endless CSV", "customers list --all -o csv | head -c 7", "id,name"],
+    ["an endless table", "customers list --all -o table | head -c 2", "id"],
+    ["an endless array", "customers list --all | head -c 10", '[{"id":"0"'],
   ])("a reader that leaves ends it quietly with exit 0: %s", async (_, script, start) => {
     const run = await shell(`${script}; echo " \${PIPESTATUS[0]}"`);
     expect(run).toEqual({ stdout: `${start} 0`, stderr: "", exitCode: 0 });

@@ -15,7 +15,9 @@ export async function startTlsFront(upstream: string): Promise<TlsFront> {
   const { ca, certificate, key } = makeCertificates();
   const { hostname, port, pathname } = new URL(upstream);
   const open = new Set<tls.TLSSocket>();
-  const server = tls.createServer({ cert: certificate, key }, (socket) => {
+  // As most servers on the internet do, it would rather speak HTTP/2; the upstream does not.
+  const ALPNProtocols = ["h2", "http/1.1"];
+  const server = tls.createServer({ cert: certificate, key, ALPNProtocols }, (socket) => {
     open.add(socket);
     const onward = net.connect(Number(port), hostname);
     socket.on("close", () => {

@@ -97,5 +97,5 @@ export const atmDeletes = {
 } satisfies Record<`ATM-${"04" | "07"}`, Check>;
 
 function holdsName(text: string, name: string | undefined): boolean {
-  return name !== undefined && text.includes(name);
+  return name !== undefined && text.toLowerCase().includes(name.toLowerCase());
 }

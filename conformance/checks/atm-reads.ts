@@ -1,7 +1,7 @@
 /** ATM-06: readers among a chain of writes. */
 import { registryFields } from "../names.ts";
 import { CouldNotRun } from "../outcome-signal.ts";
-import { accepted, type Trial } from "../trial.ts";
+import { accepted, shows, type Trial } from "../trial.ts";
 
 const READERS = 4;
 const READS_MAX = 400;
@@ -55,7 +55,7 @@ export async function readsAmongWrites(t: Trial): Promise<void> {
     evidence.sent = n;
     t.check(
       "together",
-      name === version.name && email === version.email,
+      shows(name, String(version.name)) && shows(email, String(version.email)),
       `a read showed the tag ${tag} with ${JSON.stringify({ name, email })}; that version is ${JSON.stringify(version)}`,
     );
   }

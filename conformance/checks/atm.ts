@@ -1,12 +1,11 @@
-import { CouldNotRun } from "../outcome-signal.ts";
 import type { atm as rules } from "../rules/atm.ts";
-import { accepted, difference, type Snapshot, stateOf, type Trial } from "../trial.ts";
+import { difference, type Snapshot, shows, stateOf, type Trial } from "../trial.ts";
 import type { Values } from "../values.ts";
 import { atmDeletes } from "./atm-deletes.ts";
 import { readsAmongWrites } from "./atm-reads.ts";
+import { slowBody } from "./atm-slow-body.ts";
 import type { Check } from "./check.ts";
 import { enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
-import { describe } from "./refusal.ts";
 
 function putLanes(t: Trial): Lane[] {
   return Array.from({ length: t.kit.options.connections }, (_, lane) => ({
@@ -143,6 +142,9 @@ export const atm = {
     for (let number = 1; number <= rounds(t, 0.5); number += 1) {
       const lanes: Lane[] = Array.from({ length: t.kit.options.connections }, (_, lane) => {
         const { name, email } = t.kit.values.next();
+        // PUT and PATCH may check by different code: some rounds set one against the other.
+        if (number % 3 === 0 && lane % 2 === 1)
+          return { who: `writer ${lane + 1}`, method: "PUT", values: { name, email } };
         return { who: `patcher ${lane + 1}`, method: "PATCH", values: lane % 2 === 0 ? { name } : { email } };
       });
       const { before, contenders, after, evidence } = await round(
@@ -156,7 +158,7 @@ export const atm = {
       t.check(
         "no-fork",
         winners.length <= 1,
-        `${winners.length} PATCHes with the tag ${before.tag} were accepted: ${winners.map(({ who }) => who).join(", ")}`,
+        `${winners.length} writes with the tag ${before.tag} were accepted: ${winners.map(({ who }) => who).join(", ")}`,
       );
       const [winner] = winners;
       if (winners.length === 1 && winner?.values !== undefined) {
@@ -172,52 +174,7 @@ export const atm = {
     }
     account.close(fired);
   },
-  "ATM-05": async (t) => {
-    await enforced(t, "PUT");
-    for (let number = 1; number <= (t.quick ? 1 : 3); number += 1) {
-      const { tag, twin } = await t.twin("PUT", t.kit.main);
-      const evidence = t.probe(
-        "PUT whose last body byte comes after another accepted PUT",
-        "412, and the other's values stay",
-      );
-      const slow = await t.kit.wire.hold({
-        rule: t.rule.id,
-        ...t.writeAsk("PUT", t.kit.main, { ifMatch: tag, purpose: "probe: slow body" }),
-      });
-      const quick = await t.write("PUT", t.kit.main, { ifMatch: tag, purpose: "PUT in between" });
-      const between = await t.state(t.kit.main, "read in between");
-      if (accepted(quick.status) && between.tag === tag)
-        throw new CouldNotRun(
-          "the tag does not change on an accepted write, so the slow one is not stale; see ETG-08",
-        );
-      const { exchange, seen } = await slow.release();
-      t.keep(exchange);
-      const after = await t.state(t.kit.main);
-      Object.assign(evidence, {
-        came: seen === undefined ? `no complete reply: ${exchange.failure}` : describe(seen),
-        sent: exchange.n,
-        before: stateOf(between.seen),
-        after: stateOf(after.seen),
-        unchanged: t.same(between, after),
-        twin: { differs: "nobody else writes meanwhile", n: twin.exchange.n, status: twin.status, ok: true },
-      });
-      if (
-        !t.check(
-          "not-locked",
-          accepted(quick.status),
-          `while a slow PUT was open, another with the current tag was answered ${quick.status}`,
-        )
-      )
-        continue;
-      if (seen !== undefined)
-        t.check(
-          "refused",
-          !accepted(seen.status),
-          `the slow PUT with the tag ${tag}, stale by then, was answered ${seen.status}`,
-        );
-      t.check("unchanged", t.same(between, after), () => `the slow PUT: ${difference(between, after)}`);
-    }
-  },
+  "ATM-05": slowBody,
   "ATM-06": readsAmongWrites,
   ...atmDeletes,
 } satisfies Record<(typeof rules)[number]["id"], Check>;

@@ -59,7 +59,11 @@ function isOneOf(name: string, fields: readonly Field[]): boolean {
 async function unknown(t: Trial, names: readonly string[]): Promise<void> {
   await knownFieldsWork(t);
   for (const name of names) {
-    for (const query of [`?fields=${encodeURIComponent(name)}`, `?fields=name,${encodeURIComponent(name)}`]) {
+    for (const query of [
+      `?fields=${encodeURIComponent(name)}`,
+      `?fields=name,${encodeURIComponent(name)}`,
+      `?fields=${encodeURIComponent(name)},id`,
+    ]) {
       const seen = await ask(t, query, "400");
       t.check("status", seen.status === 400, `GET ${query} was answered ${seen.status}, not 400`);
     }

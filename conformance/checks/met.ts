@@ -65,7 +65,7 @@ async function watch(t: Trial, act: () => Promise<void>, moving: keyof Counts | 
     [REQUIRED]: replies.filter(({ status }) => status === 428).length,
     [FAILED]: replies.filter(({ status }) => status === 412).length,
   };
-  const deadline = performance.now() + (t.quick ? LAG_QUICK_MS : LAG_MS);
+  const deadline = performance.now() + (t.kit.profile.metrics.lagMs ?? (t.quick ? LAG_QUICK_MS : LAG_MS));
   let after = await counts(t);
   while (
     moving !== undefined &&

@@ -100,7 +100,7 @@ export const prb = {
     const { object, text } = stale.seen;
     t.check(
       "no-internals",
-      !/\bat \S+ ?\(?\S+:\d+(:\d+)?\)?|Traceback \(most recent|\bSQLSTATE\b|\bSELECT\b.+\bFROM\b|\.(java|cs|py|go|ts|js|rb|php):\d+|stack ?trace/i.test(
+      !/\bat \S+ ?\(?\S+:\d+(:\d+)?\)?|Traceback \(most recent|\bSQLSTATE\b|\bSELECT\b.+\bFROM\b|\.(java|cs|py|go|ts|js|rb|php):(line )?\d+|stack ?trace/i.test(
         text,
       ),
       `the document carries a stack trace or the like: ${text.slice(0, 160)}`,

@@ -9,6 +9,8 @@ import { accepted, type Method, type Snapshot, type Trial } from "../trial.ts";
 import type { Values } from "../values.ts";
 import type { Seen } from "../wire.ts";
 
+const RATE_LIMIT_REST_MS = 1000;
+
 export type Lane = { readonly who: string; readonly method: Method; readonly values?: Partial<Values> };
 
 export type Contender = Lane & {
@@ -61,6 +63,8 @@ export async function raceRound(
     ),
   );
   const answers = await Promise.all(held.map((one) => one.release()));
+  // A service that limits the rate gets a rest before the next round.
+  if (answers.some(({ seen }) => seen?.status === 429)) await t.kit.wire.rest(RATE_LIMIT_REST_MS);
   return answers.map(({ exchange, seen }, index) => {
     t.keep(exchange);
     const lane = lanes[index] as Lane;

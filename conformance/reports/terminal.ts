@@ -24,7 +24,20 @@ function paints({ color }: TerminalStyle): Record<"bold" | "red" | "yellow" | "g
   };
 }
 
-export function terminal(report: Report, style: TerminalStyle): string {
+/** Everything that a stranger's service can have a hand in, without control sequences. */
+function readable<T>(value: T): T {
+  if (typeof value === "string") return visible(value) as T;
+  if (Array.isArray(value)) return value.map(readable) as T;
+  if (typeof value === "object" && value !== null)
+    // The curl line is to be pasted as it is; curl.ts has quoted what is invisible in it.
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => [key, key === "curl" ? each : readable(each)]),
+    ) as T;
+  return value;
+}
+
+export function terminal(raw: Report, style: TerminalStyle): string {
+  const report = readable(raw);
   const paint = paints(style);
   const failures = report.rules.filter(({ outcome }) => outcome === "violation" || outcome === "warning");
   const lines = failures.flatMap((rule) => [...failureBlock(rule, style), ""]);
@@ -86,7 +99,8 @@ function byReason(rules: readonly RuleResult[], all: readonly RuleResult[]): Map
 }
 
 /** At most 24 lines. The curl line is never wrapped, so that it can be pasted. */
-export function failureBlock(rule: RuleResult, style: TerminalStyle): string[] {
+export function failureBlock(raw: RuleResult, style: TerminalStyle): string[] {
+  const rule = readable(raw);
   const paint = paints(style);
   const [evidence] = rule.evidence;
   const mark = rule.outcome === "violation" ? paint.red("✗") : paint.yellow("!");
@@ -165,10 +179,10 @@ function timeline(moments: readonly Moment[], paint: ReturnType<typeof paints>):
     .sort((a, b) => Number(b.won) - Number(a.won) || a.sentMs - b.sentMs)
     .slice(0, TIMELINE_LINES_MAX - 1);
   return [
-    `  ${paint.dim(`round ${first.round}`.padEnd(LABEL_COLUMNS))}all with If-Match: ${visible(first.from ?? "none")}`,
+    `  ${paint.dim(`round ${first.round}`.padEnd(LABEL_COLUMNS))}all with If-Match: ${first.from ?? "none"}`,
     ...shown.map(({ lane, what, sentMs, answeredMs, status, to, won }) => {
       const end = answeredMs === null ? "no reply" : `${(answeredMs - start).toFixed(1)} ms`;
-      const text = `${(sentMs - start).toFixed(1)}–${end}  ${lane.padEnd(11)} ${status ?? "—"}${to === null ? "" : ` → ${visible(to)}`}  ${what}`;
+      const text = `${(sentMs - start).toFixed(1)}–${end}  ${lane.padEnd(11)} ${status ?? "—"}${to === null ? "" : ` → ${to}`}  ${what}`;
       return `  ${" ".repeat(LABEL_COLUMNS)}${won ? paint.bold(text) : text}`;
     }),
   ];
@@ -179,7 +193,7 @@ function wrap(text: string, width: number, indent: string, linesMax: number): st
   const room = Math.max(40, width - indent.length);
   const lines: string[] = [];
   let line = "";
-  for (const word of visible(text.replace(/\s*\n\s*/g, " ")).split(" ")) {
+  for (const word of text.replace(/\s*\n\s*/g, " ").split(" ")) {
     const longer = line === "" ? word : `${line} ${word}`;
     if (longer.length > room && line !== "") {
       lines.push(line);

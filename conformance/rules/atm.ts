@@ -22,10 +22,10 @@ export const atm = [
   },
   {
     id: "ATM-03",
-    title: "Of concurrent PATCHes of different fields exactly one is accepted",
+    title: "Of concurrent PATCHes of different fields, and of PATCH and PUT, exactly one is accepted",
     level: "MUST",
     section: "4.2, 4.3",
-    rule: "PATCH is not exempt because it is partial: with one tag, one winner, and only the winner's field is changed.",
+    rule: "PATCH is not exempt because it is partial: with one tag, one winner, and only what the winner named is changed.",
     impact: "Two partial updates merge into a customer that nobody has seen or approved.",
     needs: ["write", "patch"],
   },

@@ -13,7 +13,9 @@ import type { Answer } from "./worker.ts";
 const AT_ONCE = 3;
 /** Complaints shown of one line; a run of that line alone shows them all. */
 const COMPLAINTS_MAX = 40;
+/** Of a machine with two cores and nothing else to do; so processor time is judged, which load does not stretch. */
 const BUDGET_MS = 180_000;
+const CORES = 2;
 
 function share(lines: readonly Line[], done: (answer: Answer) => void): Promise<void> {
   const queue = [...lines];
@@ -81,10 +83,12 @@ function print({ kind, id, ran, fired, exitCode, durationMs, complaints }: Verdi
 }
 
 const tookMs = performance.now() - started;
+const { user, system } = process.cpuUsage();
+const processorMs = (user + system) / 1000;
 const bad = verdicts.filter(({ complaints }) => complaints.length > 0).length;
 for (const crash of crashes) console.log(`CRASH ${crash}`);
 console.log(
-  `${verdicts.length} of ${lines.length} lines run in ${(tookMs / 1000).toFixed(0)} s, ${bad} not as they should be`,
+  `${verdicts.length} of ${lines.length} lines run in ${(tookMs / 1000).toFixed(0)} s (${(processorMs / 1000).toFixed(0)} s of processors), ${bad} not as they should be`,
 );
 if (json !== undefined) await Bun.write(json, JSON.stringify(verdicts));
 let faulty = bad + crashes.length > 0 || verdicts.length < lines.length;
@@ -95,8 +99,9 @@ if (whole) {
     console.log(
       `${idle.length} of ${sole.size} assertions catch no fault alone, so they are decoration: ${idle.join(" ")}`,
     );
-  if (tookMs > BUDGET_MS) console.log(`took more than ${BUDGET_MS / 1000} s`);
-  faulty ||= idle.length > 0 || tookMs > BUDGET_MS;
+  const slow = processorMs / CORES > BUDGET_MS;
+  if (slow) console.log(`needs more than ${BUDGET_MS / 1000} s on ${CORES} cores`);
+  faulty ||= idle.length > 0 || slow;
   if (!faulty) await Bun.write(new URL("../MUTANTS.md", import.meta.url), mutants(sole));
 }
 process.exit(faulty ? 1 : 0);

@@ -45,7 +45,10 @@ export function soleCatches(verdicts: readonly Verdict[]): Map<string, string[]>
   for (const { kind, looked } of verdicts) {
     if (kind !== "target") for (const id of looked) if (!sole.has(id)) sole.set(id, []);
   }
-  for (const { kind, id, fired } of verdicts) {
+  const order = new Map(LINES.map(({ id }, n) => [id, n]));
+  for (const { kind, id, fired } of [...verdicts].sort(
+    (a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0),
+  )) {
     const [only] = fired;
     if (kind === "fault" && only !== undefined && fired.length === 1) sole.get(only)?.push(id);
   }

@@ -54,7 +54,10 @@ export class Service {
     const tenant = this.caller(request) === "other" ? "b" : "a";
     for (const counter of this.seams.counted(reply, request)) replica.add(counter, request.method, tenant);
     if (!this.deployment.busyMetrics) return;
-    for (const counter of ["required", "failed"] as const) replica.add(counter, "PUT", "c");
+    // Others are refused now and then, at no pace of ours.
+    const others = Bun.hash.crc32(`others ${this.#counted}`) % 5;
+    for (let n = 0; n < others; n += 1)
+      for (const counter of ["required", "failed"] as const) replica.add(counter, "PUT", "c");
   }
 
   #framed(reply: Reply, request: Request): Reply {

@@ -153,7 +153,7 @@ export const VARIANTS: Variant[] = [
     id: "busy",
     does: "others' refusals are counted meanwhile (7.4)",
     deployment: { busyMetrics: true },
-    undecided: ["MET-03", "MET-04", "MET-05"],
+    undecided: ["MET-03", "MET-04", "MET-05", "MET-06", "MET-07"],
   },
   { id: "no-documents", does: "refusals have no body (7)", deployment: { problems: "none" } },
   {

@@ -13,7 +13,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { damage, namesIn, writeDatabase } from "../testing/database-files.ts";
-import { type ServerProcess, Workplace } from "../testing/server-process.ts";
+import { Random } from "../testing/random.ts";
+import { launch, type ServerProcess, Workplace } from "../testing/server-process.ts";
 import { backupDatabase } from "./backup.ts";
 import { checkDatabase } from "./database-check.ts";
 import { restoreDatabase } from "./restore.ts";
@@ -187,4 +188,46 @@ describe("restore", () => {
     expect(mode(place.database)).toBe("600");
     expect(await namesIn(place.database)).toEqual(["Kept"]);
   });
+
+  test("that is killed at any moment leaves the old database whole or the new one, never a part of each", async () => {
+    await writeDatabase(`${place.path}/new.db`, "New 1", "New 2");
+    backupDatabase(`${place.path}/new.db`, backupFile());
+    // An old one whose last write is in its -wal alone, as a service that was killed leaves it.
+    const service = await place.start({ args: ["--no-samples"] });
+    for (const name of ["Old 1", "Old 2"]) expect(await add(service, name)).toBe(201);
+    await service.end("SIGKILL");
+    const parts = ["", "-wal"].map((suffix) => [suffix, readFileSync(`${place.database}${suffix}`)] as const);
+    const random = new Random();
+    const seen = { old: 0, new: 0 };
+    for (let round = 0; round < 6; round += 1) {
+      for (const name of files()) if (name !== "admin.token") rmSync(`${place.path}/data/${name}`);
+      for (const [suffix, bytes] of parts) writeFileSync(`${place.database}${suffix}`, bytes);
+      const restore = launch(["restore", backupFile(), "--force"], {
+        env: { DATABASE_URL: `sqlite:${place.database}` },
+      });
+      // Near each of its steps in turn: the copy is begun, the old -wal is folded in or removed, the new one is in place.
+      const steps = [
+        () => files().includes("customers.db.restoring"),
+        () => !files().includes("customers.db-wal"),
+        () => statSync(place.database).ino !== ino,
+      ];
+      const { ino } = statSync(place.database);
+      const isEnded = restore.exited.then(() => true);
+      while (
+        steps[round % 3]?.() === false &&
+        !(await Promise.race([isEnded, Bun.sleep(1).then(() => false)]))
+      );
+      await Bun.sleep(random.next() * 3);
+      restore.kill("SIGKILL");
+      await restore.exited;
+      expect(checkDatabase(place.database).faults).toEqual([]);
+      const names = await namesIn(place.database);
+      const which = names[0] === "Old 1" ? "old" : "new";
+      expect(names).toEqual(which === "old" ? ["Old 1", "Old 2"] : ["New 1", "New 2"]);
+      seen[which] += 1;
+    }
+    console.log(
+      `restore killed, seed ${random.seed}: ${seen.old} times the old one is left, ${seen.new} the new`,
+    );
+  }, 60_000);
 });

@@ -225,7 +225,8 @@ function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
 
 type Child = ReturnType<typeof launch>;
 
-function launch(args: readonly string[], { env = {}, cwd }: LaunchOptions) {
+/** Starts server/main.ts without waiting for anything. */
+export function launch(args: readonly string[], { env = {}, cwd }: LaunchOptions) {
   const { PATH = "", HOME = "" } = process.env;
   return Bun.spawn([process.execPath, MAIN, ...args], {
     // Nothing of the surroundings but what finds programs: a PORT set outside must not change a test.

@@ -1,7 +1,7 @@
 /** ATM: check and update as two steps (4.2, last rule). Each opens a gap that only other writers can show. */
 import { customerOf, deciding, type Fault } from "../fault.ts";
 import { headerLines, setHeader } from "../http-socket.ts";
-import { type Attempt, turn } from "../seams.ts";
+import { type Attempt, type Change, turn } from "../seams.ts";
 
 /** Awaits between check and update, as any ORM's find-then-save does. */
 async function gap(turns: number): Promise<void> {
@@ -203,12 +203,29 @@ export const ATOMICITY_FAULTS: Fault[] = [
   {
     id: "write-behind",
     rule: "IFM-01",
-    cause: /read|late|not applied/i,
-    does: "answers before the new values are stored; a read that follows at once sees the old ones",
-    plant: deciding("store", (sound, ran) => (customer, change, request) => {
-      ran();
-      setTimeout(() => sound(customer, change, request), 120);
-    }),
+    cause: /read back/i,
+    does: "answers before the new values are stored; the first read that follows sees the old ones",
+    plant: (ran) => (service) => {
+      const late = new Map<string, { before: Change; now: Change }>();
+      return {
+        store(customer, change) {
+          late.set(customer.id, { before: { name: customer.name, email: customer.email }, now: change });
+          Object.assign(customer, change);
+        },
+        async around(request, next) {
+          const customer = customerOf(request, service);
+          const step = late.get(customer?.id ?? "");
+          if (request.method !== "GET" || customer === undefined || step === undefined)
+            return await next(request);
+          late.delete(customer.id);
+          ran();
+          Object.assign(customer, step.before);
+          const reply = await next(request);
+          Object.assign(customer, step.now);
+          return reply;
+        },
+      };
+    },
   },
   {
     id: "proxy-repeats-writes",

@@ -143,7 +143,7 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "last-field-dropped",
     rule: "FLD-02",
-    cause: /is missing/i,
+    cause: /is missing|did not come/i,
     does: "forgets the last of three or more names",
     plant: deciding("fieldNames", (sound, ran) => (query) => {
       const names = sound(query);
@@ -233,14 +233,14 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "fields-as-array",
     rule: "FLD-01",
-    cause: /array|object|is missing/i,
+    cause: /array|object|is missing|did not come/i,
     does: "returns projected bodies as an array of one",
     plant: replying(projected, (reply) => withBody(reply, (body) => [body])),
   },
   {
     id: "projected-values-swapped",
     rule: "FLD-10",
-    cause: /shows the name/,
+    cause: /name/,
     does: "reads columns by position, so that name and email change places when both are selected alone",
     plant: deciding("shape", (sound, ran) => (customer, shown, caller, request) => {
       if (shown.length !== 2 || !shown.includes("name") || !shown.includes("email"))
@@ -252,7 +252,7 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "fields-cached-by-path",
     rule: "FLD-01",
-    cause: /is missing|came as well/i,
+    cause: /did not come|is missing|came as well/i,
     does: "caches representations by id, and answers the next selection from there",
     plant: (ran) => () => {
       const shelf = new Map<string, { tag: string; body: string; query: string }>();

@@ -102,7 +102,7 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "proxy-cache-forgets-query",
     rule: "FLD-01",
-    cause: /is missing|came as well/i,
+    cause: /did not come|is missing|came as well/i,
     does: "stands behind a cache whose key leaves the query out",
     plant: (ran) => (service) => {
       const shelf = new Map<string, { reply: Reply; query: string; tag: string | undefined }>();

@@ -48,7 +48,7 @@ function inRace(
   does: string,
   method: string,
   of: (customer: Customer | undefined) => boolean,
-  err: (meeting: Meeting, service: Service, ran: () => void) => Reply,
+  err: (meeting: Meeting, service: Service, ran: () => void) => Reply | Promise<Reply>,
 ): Fault {
   return planted(cause, does, (ran) =>
     meeting((met, service) => {
@@ -222,6 +222,21 @@ export const NARROW_RACE_FAULTS: Fault[] = [
       return refusal;
     },
   ),
+  inRace(
+    "ATM-04.delete-stays",
+    "refuses a PUT that lost to a DELETE and brings the customer back with its values",
+    "PUT",
+    (customer) => !old(customer),
+    async ({ attempt, customer }, _service, ran) => {
+      await Bun.sleep(4); // after the DELETEs of the race
+      const refusal = attempt.decide();
+      if (refusal?.status !== 404 || customer === undefined) return refusal ?? attempt.apply();
+      ran();
+      slipIn(attempt, customer);
+      customer.removed = false;
+      return refusal;
+    },
+  ),
   planted(
     "ATM-05.not-locked",
     "locks a customer from the head of a PUT to the end of its body",
@@ -302,7 +317,7 @@ export const NARROW_RACE_FAULTS: Fault[] = [
       hidden(`${rule}.failed-exists`, "failed", 412, name),
     ];
   }),
-  planted("MET-08.never-falls", "starts both counters again after seven of each", (ran) => () => {
+  planted("MET-08.never-falls", "starts both counters again after some of each", (ran) => () => {
     let since = { required: 0, failed: 0 };
     let base: Record<string, number> = {};
     return {
@@ -312,7 +327,7 @@ export const NARROW_RACE_FAULTS: Fault[] = [
         return moved;
       },
       scrape(text) {
-        const restart = since.required >= 7 && since.failed >= 7 && since.required < 12;
+        const restart = since.required >= 2 && since.failed >= 2;
         since = { required: 0, failed: 0 };
         return text.replace(/^(http_\w+) (\d+)$/gm, (_line, name: string, value: string) => {
           if (restart) base = { ...base, [name]: Number(value) };

@@ -101,7 +101,7 @@ export const NARROW_READ_FAULTS: Fault[] = [
   ...(
     [
       ["FLD-01", "fields=status"],
-      ["FLD-02", "fields=name,status,id"],
+      ["FLD-02", "fields=status,email,name"],
       ["FLD-05", "fields=NAME"],
     ] as const
   ).flatMap(([rule, query]): Fault[] => [
@@ -121,7 +121,7 @@ export const NARROW_READ_FAULTS: Fault[] = [
       cause: `${rule}.no-other`,
       does: `answers ?${query} with more than was asked for`,
       when: asked(query),
-      act: showing((body) => ({ ...body, Email: "more@example.org" })),
+      act: showing((body) => ({ ...body, Id: "5d3f1c0e-6a5b-4f5e-9c1d-000000000001" })),
     }),
   ]),
   onPath({

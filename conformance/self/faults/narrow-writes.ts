@@ -188,7 +188,7 @@ function unstored(field: "name" | "email"): Fault["plant"] {
         if (request.method === "GET") reads.set(customer.id, read + 1);
         if (request.method !== "PUT" || reply.status !== 204) return reply;
         reads.set(customer.id, 0);
-        if (mine.contended || read === 0 || read > 3 || customer.formerTags.length < 2) return reply;
+        if (mine.contended || read === 0 || read > 3 || customer.formerTags.length > 50) return reply;
         ran();
         customer[field] = before;
         return reply;
@@ -401,13 +401,13 @@ export const NARROW_WRITE_FAULTS: Fault[] = [
       return { ...reply, body: JSON.stringify({ ...JSON.parse(String(reply.body)), detail: before?.name }) };
     },
   }),
-  planted("PRB-02.same", "answers the sixth bad write in a row otherwise", (ran) => (service) => {
+  planted("PRB-02.same", "answers the fourth bad write in a row otherwise", (ran) => (service) => {
     let row = 0;
     return {
       async around(request, next) {
         const reply = await next(request);
         row = request.method === "PUT" && reply.status === 428 ? row + 1 : 0;
-        if (row < 6) return reply;
+        if (row < 4) return reply;
         ran();
         return service.refuse(400, "if-match-required");
       },

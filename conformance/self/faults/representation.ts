@@ -128,7 +128,7 @@ export const REPRESENTATION_FAULTS: Fault[] = [
   {
     id: "empty-fields-shows-everything",
     rule: "FLD-13",
-    cause: /more members/,
+    cause: /more members|came as well/,
     does: "takes an empty element of the list for every field",
     plant: replying(
       (reply, request) =>
@@ -158,7 +158,7 @@ export const REPRESENTATION_FAULTS: Fault[] = [
   {
     id: "repeated-parameter-shows-default",
     rule: "FLD-13",
-    cause: /more members/,
+    cause: /more members|came as well/,
     does: "gives up on a repeated fields parameter and shows the default set",
     plant: deciding("fieldNames", (sound, ran) => (query) => {
       if (fieldsParameter(query).length < 2) return sound(query);

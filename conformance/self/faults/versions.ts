@@ -162,28 +162,6 @@ export const VERSION_FAULTS: Fault[] = [
     plant: replying(wrote("PUT"), (reply) => setHeader(reply, "ETag", `W/${etagOf(reply)}`)),
   },
   {
-    id: "reads-lag-behind",
-    rule: "ENV-04",
-    cause: /read/i,
-    does: "reads from a replica that is one write behind for a moment",
-    plant: (ran) => (service) => {
-      const behind = new Map<string, { tag: string; until: number }>();
-      return {
-        store(customer, change) {
-          behind.set(customer.id, { tag: customer.tag, until: Date.now() + 150 });
-          Object.assign(customer, change);
-        },
-        shownTag(customer, _fields, _caller, request) {
-          const old = behind.get(customer.id);
-          if (!/^(GET|HEAD)$/.test(request.method) || old === undefined || old.until < Date.now())
-            return customer.tag;
-          ran();
-          return service.customers.has(customer.id) ? old.tag : customer.tag;
-        },
-      };
-    },
-  },
-  {
     id: "etag-ignores-identical-patch",
     rule: "ETG-12",
     cause: /stored value|same value/i,

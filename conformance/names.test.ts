@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { idBeside, idInAnswer, namesIn } from "./names.ts";
+
+const id = "0b0f4d0c-8d4c-4f0e-9a43-0d5f4b7a1c22";
+
+test.each([
+  [{ id, name: "a", email: "b" }, "id,name,email,status"],
+  [{ Id: id, Name: "a", Email: "b" }, "Id,Name,Email,Status"],
+  [{ ID: id, NAME: "a", EMAIL: "b" }, "ID,NAME,EMAIL,STATUS"],
+  [{ Name: "a" }, "Id,Name,Email,Status"],
+  [{}, "id,name,email,status"],
+])("of %j the member names are %s", (object, expected) => {
+  const { id, name, email, status } = namesIn(object, {});
+  expect([id, name, email, status].join()).toBe(expected);
+});
+
+test("the profile's names win", () => {
+  expect(namesIn({ name: "a" }, { email: "Mail" })).toMatchObject({ name: "name", email: "Mail" });
+});
+
+test.each([
+  ["in the body", { Id: id }, "", undefined],
+  ["in the body, one level down", { data: { customerId: id } }, "", undefined],
+  ["at the end of Location", undefined, "", `/api/customers/${id}`],
+  ["at the end of an absolute Location with a query", undefined, "", `https://x/customers/${id}/?v=1`],
+  ["as the whole body", undefined, `"${id}"\n`, undefined],
+])("the id of a new customer is found %s", (_, object, text, location) => {
+  expect(idInAnswer(object, text, location)).toBe(id);
+});
+
+test("an answer without an id has none", () => {
+  expect(idInAnswer({ ok: true }, '{"ok":true}', undefined)).toBeUndefined();
+});
+
+test("the customer of an email is found in whatever list holds it", () => {
+  const text = JSON.stringify({
+    items: [
+      { etag: "x", customer: { id: "other", email: "a@example.com" } },
+      { customer: { id, email: "b@example.com" } },
+    ],
+  });
+  expect(idBeside(text, "b@example.com")).toBe(id);
+  expect(idBeside(text, "c@example.com")).toBeUndefined();
+  expect(idBeside("<html>", "b@example.com")).toBeUndefined();
+});

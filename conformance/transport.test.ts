@@ -1,0 +1,133 @@
+import { afterEach, expect, test } from "bun:test";
+import { createServer, type Server, type Socket } from "node:net";
+import { Transport } from "./transport.ts";
+import { checkTransport } from "./transport-check.ts";
+
+const settings = { timeoutMs: 300, tls: { ca: undefined, insecure: false }, proxy: undefined };
+const open: { server: Server; sockets: Set<Socket> }[] = [];
+afterEach(() => {
+  for (const { server, sockets } of open.splice(0)) {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
+});
+
+/** A loopback server that hands each request's bytes, so far, to `act`. */
+async function listen(act: (socket: Socket, bytes: string) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    let bytes = "";
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (chunk: Buffer) => {
+      bytes += chunk.toString("latin1");
+      act(socket, bytes);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  open.push({ server, sockets });
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+}
+
+const put = (url: string) => ({
+  method: "PUT",
+  url: `${url}/customers/a`,
+  headers: [["If-Match", '"a"']] as const,
+  body: "{}",
+});
+const OK = 'HTTP/1.1 204 No Content\r\nETag: "b"\r\n\r\n';
+
+test("the start-up check holds on this machine", async () => {
+  await checkTransport();
+});
+
+test("a held request leaves all but its last byte, and the rest when it is released", async () => {
+  let held = "";
+  let whole = "";
+  const url = await listen((socket, bytes) => {
+    if (bytes.endsWith("{}")) {
+      whole = bytes;
+      socket.end(OK);
+    } else held = bytes;
+  });
+  const transport = new Transport(settings);
+  const request = await transport.hold(put(url));
+  while (!held.endsWith("{")) await Bun.sleep(1);
+  const { reply } = await request.release();
+  expect(reply?.status).toBe(204);
+  expect(whole).toBe(`${held}}`);
+  await transport.close();
+});
+
+test("a held request without a body keeps the end of its header section", async () => {
+  let ended = false;
+  const url = await listen((socket, bytes) => {
+    if (!bytes.endsWith("\r\n\r\n")) return;
+    ended = true;
+    socket.end(OK);
+  });
+  const transport = new Transport(settings);
+  const request = await transport.hold({ ...put(url), method: "DELETE", body: undefined });
+  expect(ended).toBe(false);
+  expect((await request.release()).reply?.status).toBe(204);
+  await transport.close();
+});
+
+test.each(["send", "sendRaw"] as const)("%s: no complete reply is a value that says why", async (way) => {
+  const cases: [string, (socket: Socket) => void][] = [
+    ["silence", () => {}],
+    ["close", (socket) => socket.destroy()],
+    ["half", (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}")],
+    ["nonsense", (socket) => socket.end("SSH-2.0-OpenSSH\r\n\r\n")],
+  ];
+  for (const [, act] of cases) {
+    const url = await listen((socket, bytes) => {
+      if (bytes.endsWith("{}")) act(socket);
+    });
+    const transport = new Transport(settings);
+    const { reply, failure } = await transport[way](put(url));
+    expect(reply).toBeNull();
+    expect(failure?.length ?? 0).toBeGreaterThan(5);
+    await transport.close();
+  }
+  const nobody = new Transport(settings);
+  expect((await nobody[way](put("http://127.0.0.1:1"))).failure).toContain("ECONNREFUSED");
+  await nobody.close();
+});
+
+test.each([
+  ["closes without saying so", "", true],
+  ["says that it closes", "Connection: close\r\n", false],
+])("a server that %s", async (_, header, expected) => {
+  const url = await listen((socket) =>
+    socket.end(`HTTP/1.1 404 Not Found\r\n${header}Content-Length: 0\r\n\r\n`),
+  );
+  const transport = new Transport(settings);
+  expect(await transport.closesUnannounced({ ...put(url), method: "GET", body: undefined })).toBe(expected);
+  await transport.close();
+});
+
+test("a server that keeps the connection is seen to", async () => {
+  const url = await listen(
+    (socket) => void socket.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+  );
+  const transport = new Transport(settings);
+  expect(await transport.closesUnannounced({ ...put(url), method: "GET", body: undefined })).toBe(false);
+  await transport.close();
+});
+
+test("a proxy is used, by both ways, with the absolute target", async () => {
+  const targets: string[] = [];
+  const proxy = await listen((socket, bytes) => {
+    if (!bytes.endsWith("{}")) return;
+    targets.push(bytes.split(" ")[1] ?? "");
+    socket.end("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+  });
+  const transport = new Transport({ ...settings, proxy });
+  const url = "http://customers.invalid:8080/customers/a";
+  expect((await transport.send({ ...put(""), url })).reply?.status).toBe(204);
+  expect((await transport.sendRaw({ ...put(""), url })).reply?.status).toBe(204);
+  expect(targets).toEqual([url, url]);
+  await transport.close();
+});
