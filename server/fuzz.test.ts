@@ -1,7 +1,11 @@
 import { heapStats } from "bun:jsc";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { isProblemCode, PROBLEMS } from "./domain/problem.ts";
+import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { anyDamage } from "./testing/arbitrary-damage.ts";
 import { anyTraffic, type Traffic, trafficBytes, UNKNOWN_METHODS } from "./testing/arbitrary-traffic.ts";
 import { RawConnection, rawRequest } from "./testing/raw-connection.ts";
@@ -28,7 +32,12 @@ const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
 console.log(`fuzz: SEED=${seed}`);
 
 const SECRET = "kept-from-acme@example.com";
-const service = new TestService();
+/** On disk, as in production: writes at once, and under load in a thread of their own, which must live through it all. */
+const directory = mkdtempSync(join(tmpdir(), "customers-"));
+const deaths: string[] = [];
+const service = new TestService({
+  connections: SqliteConnections.openAdaptive(join(directory, "fuzz.db"), (reason) => deaths.push(reason)),
+});
 let token = "";
 let foreign = { path: "", etag: "" };
 /** The customer that requests are about; a new one for each batch, since they delete it. */
@@ -38,7 +47,10 @@ beforeAll(async () => {
   token = await service.token();
   foreign = await service.customer({ name: "Kept", email: SECRET }, { tenant: "globex" });
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  await service.stop();
+  rmSync(directory, { recursive: true });
+});
 
 const fill = (text: string): string =>
   text.replaceAll("{id}", customer.id).replaceAll("{tag}", customer.etag).replaceAll("{token}", token);
@@ -241,6 +253,7 @@ test("after it all the other tenant's customer is as it was, and the metrics nam
   // 8 methods (`other` among them), 8 routes, and few statuses for each.
   expect(requests.length).toBeLessThan(8 * 8 * 12);
   expect(metrics.text.length).toBeLessThan(1_000_000);
+  expect(deaths).toEqual([]);
 });
 
 test("memory is flat: after thousands of requests as many objects of an exchange live as before", async () => {

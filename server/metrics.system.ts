@@ -1,4 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { TestService } from "./testing/test-service.ts";
 
 const RULES = new URL("prometheus/customers.rules.yml", import.meta.url).pathname;
@@ -73,6 +76,23 @@ describe.each([
 test("promtool is content with the recording and alerting rules", async () => {
   const { code, said } = await promtool(["check", "rules", RULES]);
   expect({ code, said: said.includes("SUCCESS: 14 rules found") }).toEqual({ code: 0, said: true });
+});
+
+test("promtool is content with the prometheus.yml of the README, beside the rules and a token", async () => {
+  const readme = await Bun.file(new URL("README.md", import.meta.url)).text();
+  const config = /```yaml\n(# prometheus\.yml\n[\s\S]*?)```/.exec(readme)?.[1] ?? "";
+  expect(config).toContain("scrape_configs");
+  const directory = mkdtempSync(join(tmpdir(), "customers-"));
+  try {
+    copyFileSync(RULES, join(directory, "customers.rules.yml"));
+    writeFileSync(join(directory, "prometheus.token"), `cst_${"x".repeat(40)}\n`);
+    writeFileSync(join(directory, "prometheus.yml"), config);
+    const { code, said } = await promtool(["check", "config", join(directory, "prometheus.yml")]);
+    expect({ code, said: code === 0 ? "" : said }).toEqual({ code: 0, said: "" });
+    expect(said).toContain("14 rules found");
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test("each alert fires and ends when it should", async () => {
