@@ -4,6 +4,9 @@ import { applyWrite, type WriteInput, type WriteName, type WriteResult, type Wri
 
 /** More than anyone pipelines, and at a millisecond each no wait that would be noticed. */
 const TURN_WRITES_MAX = 8;
+/** So many writes in one turn are a crowd, which gains by sharing commits; it is taken to last for a while. */
+const CROWD_WRITES = 3;
+const CROWD_MS = 10;
 
 /**
  * While little is going on a write is committed at once, in the turn that brought it; otherwise, and while another
@@ -22,6 +25,10 @@ export class AdaptiveWriter implements Writer {
   readonly #others: Writer & { readonly isIdle: boolean };
   readonly #isBusy: () => boolean;
   #writesInTurn = 0;
+  /** Under way in the thread, or waiting for it. */
+  #shared = 0;
+  #isCrowd = false;
+  #crowdedAt = Number.NEGATIVE_INFINITY;
 
   /**
    * @param others takes what can't be written at once
@@ -40,17 +47,38 @@ export class AdaptiveWriter implements Writer {
   }
 
   run<Name extends WriteName>(name: Name, input: WriteInput<Name>): Promise<WriteResult<Name>> {
-    const atOnce =
-      this.#others.isIdle && this.#writesInTurn < TURN_WRITES_MAX && !this.#isBusy()
-        ? this.#groupCommit.tryNow(() => applyWrite(this.#statements, name, input))
-        : null;
-    if (atOnce === null) return this.#others.run(name, input);
+    const isLone = this.#isLone();
+    this.#countInTurn();
+    const atOnce = isLone ? this.#groupCommit.tryNow(() => applyWrite(this.#statements, name, input)) : null;
+    return atOnce ?? this.#share(name, input);
+  }
+
+  #share<Name extends WriteName>(name: Name, input: WriteInput<Name>): Promise<WriteResult<Name>> {
+    this.#shared += 1;
+    if (this.#shared >= CROWD_WRITES) this.#isCrowd = true;
+    const settle = (): void => {
+      this.#shared -= 1;
+      // Those who are answered come again: a crowd lasts from its last answer on.
+      if (this.#isCrowd) this.#crowdedAt = performance.now();
+      if (this.#shared === 0) this.#isCrowd = false;
+    };
+    const answer = this.#others.run(name, input);
+    answer.then(settle, settle);
+    return answer;
+  }
+
+  #isLone(): boolean {
+    if (!this.#others.isIdle || this.#writesInTurn >= TURN_WRITES_MAX || this.#isBusy()) return false;
+    return performance.now() - this.#crowdedAt > CROWD_MS;
+  }
+
+  #countInTurn(): void {
     if (this.#writesInTurn === 0) setImmediate(() => this.#endTurn());
     this.#writesInTurn += 1;
-    return atOnce;
   }
 
   #endTurn(): void {
+    if (this.#writesInTurn >= CROWD_WRITES) this.#crowdedAt = performance.now();
     this.#writesInTurn = 0;
   }
 
