@@ -1,6 +1,6 @@
+import type { Call } from "../checks.ts";
 import { type Policy, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
-import type { Call } from "../operations.ts";
 import * as operations from "../operations.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
 import { authenticate, type TokenLookup } from "./authentication.ts";
