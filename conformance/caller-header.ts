@@ -20,6 +20,11 @@ export type CallerHeader = { readonly name: string; readonly value: string; read
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The variable that stands for a credential: `$LIMITED_AUTHORIZATION`. */
+export function variableOf(name: string, prefix: string): string {
+  return `$${prefix}${name.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
+}
+
 /** Headers whose values are common words: masking them would deface every report. */
 const NO_SECRETS = new Set(["accept", "accept-language", "content-type", "prefer", "user-agent"]);
 
@@ -76,7 +81,7 @@ export class HeaderReader {
   }
 
   #hidden(name: string, value: string, prefix: string): CallerHeader {
-    const shown = `$${prefix}${name.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
+    const shown = variableOf(name, prefix);
     if (NO_SECRETS.has(name.toLowerCase())) return { name, value, shown: value };
     this.secrets.push({ value, shown });
     // A service may echo the token without its scheme.

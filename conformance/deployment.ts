@@ -74,7 +74,7 @@ export class Deployment {
     this.note("JSON names", FIELDS.map((field) => this.names[field]).join(", "), first);
     if (shown.includes("name") && shown.includes("email")) return;
     // The default set is open; name and email must be seen to tell whether a write had an effect.
-    const query = "?fields=id,name,email";
+    const query = "?fields=name,email";
     const asked = await this.#wire.send({
       rule: "set-up",
       purpose: "find name and email",

@@ -136,6 +136,7 @@ export class Ground {
       if (last.status >= 200 && last.status < 300) {
         const id = idInAnswer(last.object, last.text, headerValue(last.headers, "location"));
         if (id === undefined) {
+          this.created = last;
           this.cannotMake = `POST ${create.path} answered ${last.status}, with no id in body or Location`;
           throw new CouldNotRun(this.cannotMake);
         }

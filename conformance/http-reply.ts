@@ -18,6 +18,9 @@ const malformed = (why: string): Parsed => ({ kind: "malformed", why });
 
 /** @param ended whether the peer has closed its side; it delimits a body without a length. */
 export function parseReply(bytes: Buffer, method: string, ended: boolean): Parsed {
+  const beginning = bytes.subarray(0, 5).toString("latin1");
+  if (!"HTTP/".startsWith(beginning))
+    return malformed(`no HTTP answers, but ${JSON.stringify(bytes.subarray(0, 60).toString("latin1"))}`);
   const headEnd = bytes.indexOf("\r\n\r\n");
   if (headEnd === -1)
     return ended ? malformed("the connection closed before the header section ended") : INCOMPLETE;

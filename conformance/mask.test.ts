@@ -4,7 +4,7 @@ import { masking } from "./mask.ts";
 
 const secret = fc
   .string({ minLength: 6, maxLength: 30, unit: fc.constantFrom(...'abcXYZ019-_./+="\\& ') })
-  .filter((text) => text.trim() === text);
+  .filter((text) => text.trim() === text && (text.length >= 8 || /[^A-Za-z]/.test(text)));
 
 test("law: no text keeps a secret, plain, percent-encoded, in JSON or in base64", () => {
   fc.assert(
@@ -31,5 +31,6 @@ test("a whole header value goes before the token inside it", () => {
 });
 
 test("too short a secret is left, since it would turn up by chance", () => {
-  expect(masking([{ value: "ab", shown: "$S" }])("cab")).toBe("cab");
+  for (const value of ["ab", "main", "limited"])
+    expect(masking([{ value, shown: "$S" }])(`--${value}-header`)).toBe(`--${value}-header`);
 });

@@ -4,14 +4,22 @@
  */
 export type Secret = { readonly value: string; readonly shown: string };
 
-/** Shorter texts are not masked: they would turn up by chance and make a report unreadable. */
-const SECRET_CHARACTERS_MIN = 4;
+/**
+ * Short texts, and short plain words, turn up by chance: masking them everywhere would make reports unreadable and
+ * their commands wrong. As a header that is sent they are shown as `$NAME` all the same.
+ */
+const SECRET_CHARACTERS_MIN = 5;
+const WORD_CHARACTERS_MIN = 8;
+
+function isDistinct(value: string): boolean {
+  return value.length >= (/^[A-Za-z]+$/.test(value) ? WORD_CHARACTERS_MIN : SECRET_CHARACTERS_MIN);
+}
 
 /** @returns a function that puts `shown` in the place of every secret, also percent-encoded or in base64. */
 export function masking(secrets: readonly Secret[]): (text: string) => string {
   const pairs = new Map<string, string>();
   for (const { value, shown } of secrets) {
-    if (value.length < SECRET_CHARACTERS_MIN) continue;
+    if (!isDistinct(value)) continue;
     for (const form of [
       value,
       encodeURIComponent(value),

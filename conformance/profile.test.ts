@@ -91,6 +91,8 @@ test.each([
   ["a query in the base URL", { baseUrl: "http://x/?a=b" }],
   ["a denied field without a limited caller", { baseUrl, limitedDenied: "email" }],
   ["TOML that does not parse", { baseUrl, profileText: "[" }],
+  ["a limited caller who is the main one", { baseUrl, header: ["A: same"], limitedHeader: ["a: same"] }],
+  ["another tenant who is the main caller", { baseUrl, header: ["A: same"], otherTenantHeader: ["a: same"] }],
 ])("%s is refused", (_, flags) => {
   expect(faultsOf(() => readProfile(flags, {})).length).toBeGreaterThan(0);
 });

@@ -147,10 +147,26 @@ export function readProfile(flags: ProfileFlags, env: Environment): Profile {
     budget: file.pace?.budget,
     secrets: reader.secrets,
   };
+  for (const [flag, headers] of [
+    ["--limited-header", limited],
+    ["--other-tenant-header", other],
+  ] as const) {
+    if (headers.length > 0 && isSame(headers, profile.main))
+      faults.push(`${flag}: these are the main caller's own credentials, so nothing could be told apart`);
+  }
   if (limited.length === 0 && denied !== undefined)
     faults.push("limited-denied is given without credentials of the limited caller (--limited-header)");
   if (faults.length > 0) throw new ProfileFault(faults);
   return profile;
+}
+
+function isSame(some: readonly CallerHeader[], others: readonly CallerHeader[]): boolean {
+  const lines = (headers: readonly CallerHeader[]) =>
+    headers
+      .map(({ name, value }) => `${name.toLowerCase()}:${value}`)
+      .sort()
+      .join("\n");
+  return lines(some) === lines(others);
 }
 
 function readFile(text: string | undefined, faults: string[]): ProfileFile {

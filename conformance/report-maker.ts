@@ -95,8 +95,8 @@ export function makeReport(facts: RunFacts): Report {
       seed: options.seed,
       exclusive: options.exclusive,
       allowIncomplete: options.allowIncomplete,
-      command: wire.mask(options.command),
-      arguments: options.arguments.map(wire.mask),
+      command: options.command,
+      arguments: [...options.arguments],
     },
     races: facts.races,
     fixtures: ground.fixtures,
@@ -123,7 +123,8 @@ function ruleResult(
   return {
     id: rule.id,
     family: rule.id.slice(0, 3) as Family,
-    level: rule.level,
+    // A warning of a MUST rule comes from an assertion that is a SHOULD.
+    level: outcome === "warning" ? "SHOULD" : rule.level,
     title: rule.title,
     section: rule.section,
     rule: rule.rule,
@@ -136,7 +137,7 @@ function ruleResult(
     timeline: failed ? (trial?.timeline ?? []).slice(0, MOMENTS_MAX) : [],
     layer: failed ? layerOf(rule.id, exchanges) : null,
     curl: main === undefined ? null : curlLine(main),
-    again: commandLineFor(rule.id, facts.options.arguments.map(facts.wire.mask)),
+    again: commandLineFor(rule.id, facts.options.arguments),
     expected:
       outcome === "violation" && expectation !== undefined && expectation.until >= today
         ? { reason: expectation.reason, owner: expectation.owner, until: expectation.until }

@@ -81,7 +81,9 @@ async function firstMade({ ground }: Omit<Kit, "main" | "blamed" | "doubts" | "l
     const { created } = ground;
     if (created?.status === 401 || created?.status === 403) throw refused(created);
     if (created !== undefined && /^\s*</.test(created.text))
-      throw new Unreachable(`something else than the service answers: ${error.message}, with HTML`);
+      throw new Unreachable(
+        `something else than the service answers (HTML; a wrong base URL?): ${error.message}`,
+      );
     throw error;
   }
 }

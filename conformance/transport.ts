@@ -42,6 +42,7 @@ export class Transport {
   readonly #profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">;
   readonly #tls: { ca?: string; rejectUnauthorized: boolean };
   #dispatcher: Dispatcher;
+  #keepAlive = true;
   readonly #sockets = new Set<Socket>();
 
   constructor(profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">) {
@@ -69,6 +70,8 @@ export class Transport {
 
   /** A server that closes without saying so would break a reused connection: use each for one request. */
   async withoutKeepAlive(): Promise<void> {
+    if (!this.#keepAlive) return;
+    this.#keepAlive = false;
     const former = this.#dispatcher;
     this.#dispatcher = this.#makeDispatcher(false);
     await former.close();

@@ -12,6 +12,11 @@ export class FreshValues {
   readonly #run = letters(6);
   #count = 0;
 
+  /** Whether a value is one that this run has made. */
+  made(value: unknown): boolean {
+    return typeof value === "string" && value.toLowerCase().includes(this.#run);
+  }
+
   next(): Values {
     this.#count += 1;
     const word = [...this.#count.toString(26)].map((digit) => LETTERS[Number.parseInt(digit, 26)]).join("");

@@ -3,6 +3,7 @@
 import type { CallerHeader } from "./caller-header.ts";
 import { bodyText, headerValue, headerValues, type Reply } from "./http-reply.ts";
 import { masking } from "./mask.ts";
+import { Onlooker } from "./onlooker.ts";
 import type { RunOptions } from "./options.ts";
 import { CouldNotRun, Interrupted, NoReply } from "./outcome-signal.ts";
 import type { Profile } from "./profile.ts";
@@ -47,6 +48,7 @@ export class Wire {
   readonly mask: (text: string) => string;
   readonly ledger: Report["ledger"] = [];
   readonly transport: Transport;
+  readonly onlooker = new Onlooker();
   readonly startedAt = performance.now();
   readonly #profile: Profile;
   readonly #options: RunOptions;
@@ -70,8 +72,10 @@ export class Wire {
     for (let wait = 0; ; wait += 1) {
       await this.#permit();
       const outgoing = this.#outgoing(ask);
+      const ended = this.#watch(ask);
       const result =
         ask.via === "socket" ? await this.transport.sendRaw(outgoing) : await this.transport.send(outgoing);
+      ended(result);
       const exchange = this.#record(ask, outgoing, result);
       if (result.reply === null) throw new NoReply(exchange);
       const pauseMs = pauseAsked(result.reply);
@@ -90,15 +94,22 @@ export class Wire {
   ): Promise<{ opened: boolean; release(): Promise<{ exchange: Exchange; seen: Seen | undefined }> }> {
     await this.#permit();
     const outgoing = this.#outgoing(ask);
+    const ended = this.#watch(ask);
     const held: Held = await this.transport.hold(outgoing, 1, Math.min(OPEN_MS_MAX, this.#profile.timeoutMs));
     return {
       opened: held.opened,
       release: async () => {
         const result = await held.release();
+        ended(result);
         const exchange = this.#record({ ...ask, via: "socket" }, outgoing, result);
         return { exchange, seen: result.reply === null ? undefined : seen(exchange, result.reply) };
       },
     };
+  }
+
+  /** From here on each connection serves one request. */
+  async freshConnections(): Promise<void> {
+    await this.transport.withoutKeepAlive();
   }
 
   /** From here on each connection serves one request, if the server closes them without saying so. */
@@ -144,6 +155,22 @@ export class Wire {
       }
       signal?.addEventListener("abort", done);
     });
+  }
+
+  /** Tells the onlooker of an exchange with a customer; returns what to call when it has ended. */
+  #watch({ method, url, caller, headers }: Ask): (result: Result) => void {
+    const { pathname } = new URL(url);
+    const tagOf = ({ reply }: Result) => headerValue(reply?.headers ?? [], "etag");
+    if (method !== "GET" && method !== "HEAD") {
+      this.onlooker.writeBegins(pathname);
+      return (result) => this.onlooker.writeEnds(pathname, tagOf(result));
+    }
+    // Another caller, or a compressing proxy, may be shown another tag of the same state.
+    const plain = caller === "main" && !headers.some(([name]) => name.toLowerCase() === "accept-encoding");
+    return (result) => {
+      const tag = tagOf(result);
+      if (plain && tag !== undefined && result.reply?.status === 200) this.onlooker.read(pathname, tag);
+    };
   }
 
   #outgoing(ask: Ask): Outgoing {

@@ -70,11 +70,19 @@ export const autTenants = {
   "AUT-08": async (t) => {
     const main = await t.state(t.kit.main, "twin: the main caller");
     for (const query of ["", "?fields=name", "?fields=id,name,email,status"]) {
+      const before = await t.get(t.kit.main, { query, purpose: "the owner reads before the stranger" });
       const seen = await asOther(t, query);
       t.check(
         "refused",
         !accepted(seen.status) && seen.status >= 400 && seen.status < 500,
         `another tenant's GET ${query} was answered ${seen.status}`,
+      );
+      // A cache that keys on the URL alone now hands the stranger's refusal to the owner.
+      const own = await t.get(t.kit.main, { query, purpose: "the owner reads after the stranger" });
+      t.check(
+        "owner-unaffected",
+        own.status === before.status,
+        `after another tenant's GET ${query} was answered ${seen.status}, the owner's, ${before.status} before, is answered ${own.status}`,
       );
       const values = valuesIn(seen, main);
       t.check(

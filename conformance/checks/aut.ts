@@ -152,6 +152,8 @@ export const aut = {
     const query = `?fields=${others.join(",")}`;
     const seen = await asLimited(t, query, `200 with ${others.join(", ")}, ETag ${main.tag}`);
     const readable = seen.status === 200 ? seen : await oneByOne(t, others);
+    if (readable === undefined && (await asLimited(t, "", "200, if anything may be read")).status !== 200)
+      throw new CouldNotRun("the limited caller may read no field at all, which a policy may say");
     if (
       !t.check(
         "readable",
@@ -194,6 +196,7 @@ export const aut = {
         purpose: "probe",
       });
       Object.assign(evidence, { came: `${seen.status} ${seen.text.slice(0, 160)}`, sent: seen.exchange.n });
+      if (seen.status === 401) throw new CouldNotRun("the limited caller's credentials are refused with 401");
       const stored = now.fields[field] ?? (await readAsMain(t, field));
       t.check(
         "no-value",

@@ -12,6 +12,12 @@ export async function currentTagIn412(t: Trial, method: "PUT" | "PATCH"): Promis
     throw new CouldNotRun(
       `a stale ${method} was answered ${seen.status}, not 412; see ${method === "PUT" ? "IFM-03" : "IFM-31"}`,
     );
+  if (
+    seen.tag !== undefined &&
+    seen.tag !== tag &&
+    (await t.state(t.kit.main, "read again")).tag === seen.tag
+  )
+    throw new CouldNotRun("the read before showed an older tag than the 412; see ENV-04");
   if (t.check("etag", seen.tag !== undefined, `the 412 of ${method} carries no ETag`))
     t.check(
       "etag-current",

@@ -51,6 +51,12 @@ export const ifmDelete = {
     Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
     if (seen.status !== 412)
       throw new CouldNotRun(`a stale DELETE was answered ${seen.status}, not 412; see IFM-41`);
+    if (
+      seen.tag !== undefined &&
+      seen.tag !== now.tag &&
+      (await t.state(customer, "read again")).tag === seen.tag
+    )
+      throw new CouldNotRun("the read before showed an older tag than the 412; see ENV-04");
     if (t.check("etag", seen.tag !== undefined, "the 412 of DELETE carries no ETag"))
       t.check(
         "etag-current",

@@ -7,7 +7,8 @@ import { describe, header, refusedWrites } from "./refusal.ts";
 
 export const ifmPatch = {
   "IFM-30": async (t) => {
-    const before = await t.state(t.kit.main, "read before");
+    // By PUT, so that both values are known and not empty: a PATCH that wipes the rest has something to wipe.
+    const before = await t.twin("PUT", t.kit.main);
     const { name } = t.kit.values.next();
     const evidence = t.probe(
       "PATCH of the name with the current tag",

@@ -32,6 +32,7 @@ import {
   type Lines,
   type Probe,
   refusedWrites,
+  updatedCustomer,
 } from "./refusal.ts";
 
 const HOSTILE: readonly Bad[] = [
@@ -69,6 +70,8 @@ export const ifm = {
       before: stateOf(before.seen),
       after: stateOf(after.seen),
     });
+    if (seen.status === 412 && seen.tag !== undefined && seen.tag !== before.tag && after.tag === seen.tag)
+      throw new CouldNotRun("the read before showed an older tag than the 412; see ENV-04");
     const ok = t.check(
       "accepted",
       accepted(seen.status),
@@ -208,12 +211,19 @@ export const ifm = {
     ]);
   },
   "IFM-22": async (t) => {
-    const { former } = await t.twin("PUT", t.kit.main);
-    const refused = await t.write("PUT", t.kit.main, { ifMatch: former, purpose: "conflict" });
+    // On a customer of its own where one can be made: earlier conflicts may have locked the main one.
+    const made = t.kit.ground.cannotMake === undefined;
+    const { customer, former } = made
+      ? await updatedCustomer(t)
+      : { customer: t.kit.main, former: (await t.twin("PUT", t.kit.main)).former };
+    const refused = await t.write("PUT", customer, { ifMatch: former, purpose: "conflict" });
     if (accepted(refused.status)) throw new CouldNotRun("a stale PUT was accepted; see IFM-03");
-    const fresh = await t.state(t.kit.main, "read again");
-    const evidence = t.probe("PUT after 412, with the tag just read", "accepted");
-    const seen = await t.write("PUT", t.kit.main, { ifMatch: fresh.tag, purpose: "probe" });
+    const fresh = await t.state(customer, "read again");
+    const evidence = t.probe(
+      "PUT after a conflict, with the tag just read",
+      "accepted: nothing stays locked",
+    );
+    const seen = await t.write("PUT", customer, { ifMatch: fresh.tag, purpose: "probe" });
     Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
     t.check(
       "accepted",

@@ -12,6 +12,7 @@ type Counts = { readonly [REQUIRED]: number; readonly [FAILED]: number };
 /** Numbers that other traffic would hardly hit by chance. */
 const EVENTS = 7;
 const EVENTS_QUICK = 3;
+const BURST = 32;
 const eventsOf = (t: Trial) => (t.quick ? EVENTS_QUICK : EVENTS);
 /** How long counters may lag behind the responses that they count. */
 const LAG_MS = 2000;
@@ -122,6 +123,26 @@ async function counted(t: Trial, method: Method, status: 428 | 412, name: string
   );
 }
 
+/** Many refusals at once: a counter that is read, raised and written back loses some. */
+async function burst(t: Trial, status: 428 | 412): Promise<void> {
+  const counter = status === 428 ? REQUIRED : FAILED;
+  const evidence = t.probe(`${BURST} PUTs at once, answered ${status}`, `${counter} rises by as many`);
+  const { former } = await t.twin("PUT", t.kit.main);
+  const ifMatch = status === 412 ? former : undefined;
+  const act = async () => {
+    await Promise.all(
+      Array.from({ length: BURST }, () => t.write("PUT", t.kit.main, { ifMatch, purpose: "to be counted" })),
+    );
+  };
+  const { answered, rose } = await watch(t, act, counter);
+  evidence.came = `${answered[counter]} answers of ${status}; ${counter} rose by ${rose[counter]}`;
+  t.check(
+    "counts-at-once",
+    t.kit.options.exclusive ? rose[counter] === answered[counter] : rose[counter] >= answered[counter],
+    `${answered[counter]} PUTs at once were answered ${status}, and ${counter} rose by ${rose[counter]}`,
+  );
+}
+
 function absence(pages: readonly Exposition[], counter: string, after: string): string {
   const malformed = pages.find((page) => page.malformed !== undefined)?.malformed;
   const why =
@@ -182,8 +203,14 @@ async function harmless(t: Trial): Promise<void> {
 }
 
 export const met = {
-  "MET-01": (t) => counted(t, "PUT", 428, ""),
-  "MET-02": (t) => counted(t, "PUT", 412, ""),
+  "MET-01": async (t) => {
+    await counted(t, "PUT", 428, "");
+    await burst(t, 428);
+  },
+  "MET-02": async (t) => {
+    await counted(t, "PUT", 412, "");
+    await burst(t, 412);
+  },
   "MET-03": (t) => apart(t, 428),
   "MET-04": (t) => apart(t, 412),
   "MET-05": async (t) => {

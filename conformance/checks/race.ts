@@ -154,7 +154,7 @@ export class RaceAccount {
       note:
         gapMs === null
           ? "no two requests had a definite outcome"
-          : `the last bytes left within ${gapMs.toFixed(2)} ms (median): a gap between check and write much longer than that would have been hit`,
+          : `the last bytes left within ${gapMs.toFixed(2)} ms (median): a longer gap between check and write is likely to be hit in so many rounds, a shorter one may not be`,
     });
     if (this.#overlapped === 0)
       throw new Inconclusive(

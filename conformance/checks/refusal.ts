@@ -5,7 +5,7 @@
 import type { Customer } from "../ground.ts";
 import { CouldNotRun, Inconclusive, NotApplicable } from "../outcome-signal.ts";
 import { type Form, visible } from "../tag-forms.ts";
-import { accepted, difference, type Method, type Snapshot, stateOf, type Trial } from "../trial.ts";
+import { accepted, difference, type Method, type Snapshot, shows, stateOf, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 
 export type Lines = readonly (readonly [string, string])[];
@@ -81,8 +81,7 @@ export async function refusedWrites(
     now = await t.state(customer);
     judge(t, method, kind, probe, seen, options);
     const still = t.same(before, now);
-    if (!still && !customer.made && foreign(now, before, values))
-      throw new Inconclusive("somebody else wrote this customer meanwhile");
+    whoseChange(t, before, now, values);
     t.check(
       "unchanged",
       still,
@@ -125,6 +124,7 @@ export async function refusedDeletes(
     judge(t, "DELETE", kind, probe, seen, options);
     const there = after.status === 200 && after.tag !== undefined;
     if (there) now = await t.state(customer);
+    if (there) whoseChange(t, before, now, {});
     const still = there && t.same(before, now);
     t.check("unchanged", still, () =>
       there
@@ -162,7 +162,10 @@ export async function updatedCustomer(
   const put = await t.write("PUT", customer, { ifMatch: first.tag, purpose: "make the tag stale" });
   if (!accepted(put.status))
     throw new CouldNotRun(`PUT with the current tag was answered ${put.status}; see IFM-01`);
-  return { customer, former: first.tag, now: await t.state(customer) };
+  const now = await t.state(customer);
+  if (put.tag !== undefined && now.tag === first.tag && put.tag !== first.tag)
+    throw new CouldNotRun("a read shows the state before an accepted PUT; see ENV-04");
+  return { customer, former: first.tag, now };
 }
 
 function nothingTried(tried: number, tag: string, former: string): void {
@@ -222,7 +225,22 @@ export function describe(seen: Seen): string {
   return `${seen.status}${seen.tag === undefined ? ", no ETag" : `, ETag ${seen.tag}`}`;
 }
 
-function foreign(now: Snapshot, before: Snapshot, sent: Partial<Record<string, unknown>>): boolean {
+/**
+ * A change that this probe did not bring about: an earlier write of ours that reads show late, or somebody else's.
+ * @throws CouldNotRun or Inconclusive then.
+ */
+function whoseChange(
+  t: Trial,
+  before: Snapshot,
+  now: Snapshot,
+  sent: Partial<Record<string, unknown>>,
+): void {
   const changed = (["name", "email"] as const).filter((field) => now.fields[field] !== before.fields[field]);
-  return changed.length > 0 && changed.every((field) => now.fields[field] !== sent[field]);
+  if (changed.length === 0 || changed.some((field) => shows(now.fields[field], String(sent[field])))) return;
+  if (changed.every((field) => t.kit.values.made(now.fields[field])))
+    throw new CouldNotRun(
+      "reads show earlier accepted writes late, so what a refusal changed is not to be told; see ENV-04",
+    );
+  if (changed.every((field) => typeof now.fields[field] === "string" && now.fields[field] !== ""))
+    throw new Inconclusive("somebody else wrote this customer meanwhile");
 }

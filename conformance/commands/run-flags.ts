@@ -1,8 +1,7 @@
 /** The flags of `run`, and the options of a run that follow from them. */
 
-import { commandLine } from "../command-line.ts";
+import { commandLine, withoutCredentials } from "../command-line.ts";
 import { readExpected } from "../expected.ts";
-import { masking } from "../mask.ts";
 import { defaultOptions, QUICK_ROUNDS, type RunOptions } from "../options.ts";
 import { type Profile, ProfileFault } from "../profile.ts";
 import { FAMILIES } from "../report.ts";
@@ -42,8 +41,8 @@ export function runOptions(flags: RunFlags, profile: Profile, words: readonly st
     rate: flags.rate,
     budget: flags.budget ?? profile.budget ?? defaultOptions.budget,
     seed: flags.seed ?? defaultOptions.seed,
-    arguments: words,
-    command: commandLine(words.map(masking(profile.secrets))),
+    arguments: withoutCredentials(words),
+    command: commandLine(withoutCredentials(words)),
     expected: flags.expected === undefined ? [] : readExpected(readTextFile(flags.expected)),
     trust: trustSentences(),
   };

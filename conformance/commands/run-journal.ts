@@ -1,5 +1,4 @@
 import { Journal, journalFolder } from "../journal.ts";
-import { masking } from "../mask.ts";
 import type { RunOptions } from "../options.ts";
 import type { Profile } from "../profile.ts";
 
@@ -14,6 +13,6 @@ export function beginJournal(
     pid: process.pid,
     baseUrl: profile.baseUrl,
     startedAt: new Date().toISOString(),
-    arguments: options.arguments.map(masking(profile.secrets)),
+    arguments: options.arguments,
   });
 }

@@ -3,6 +3,9 @@ import type { Evidence, Exchange, Outcome, RuleResult, State } from "../report.t
 import { raceHtml } from "./html-race.ts";
 import { escapeMarkup as esc, visibleValue } from "./visible.ts";
 
+/** Probes shown at once; the rest folds up. */
+const PROBES_MAX = 2;
+
 export type Tone = "good" | "bad" | "warn" | "mute" | "kit";
 
 export const TONES = {
@@ -78,6 +81,12 @@ function probe(rule: RuleResult, evidence: Evidence): string {
 /** @param open the first findings stand open; a page of fifty would not be read. */
 export function findingHtml(rule: RuleResult, open: boolean): string {
   const { layer, expected } = rule;
+  const probes = rule.evidence.map((each) => probe(rule, each));
+  const rest = probes.slice(PROBES_MAX);
+  const folded =
+    rest.length === 0
+      ? ""
+      : `<details class="more"><summary>${rest.length} more probes of this rule fired</summary>${rest.join("")}</details>`;
   const known =
     expected === null
       ? ""
@@ -90,7 +99,7 @@ export function findingHtml(rule: RuleResult, open: boolean): string {
     row("Known", known),
   ].join(
     "",
-  )}</dl>${rule.evidence.map((each) => probe(rule, each)).join("")}${raceHtml(rule.timeline)}<dl class="say">${[
+  )}</dl>${probes.slice(0, PROBES_MAX).join("")}${raceHtml(rule.timeline)}${folded}<dl class="say">${[
     row("By hand", rule.curl === null ? "" : `<pre><code>${esc(rule.curl)}</code></pre>`),
     row("Again", `<code>${esc(rule.again)}</code>`),
   ].join("")}</dl></div></details>`;

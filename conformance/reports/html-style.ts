@@ -22,6 +22,8 @@ h1{font-size:clamp(1.6rem,4.5vw,2.6rem);line-height:1.15;margin:.35rem 0 .5rem;c
 .headline,.reason,.title{overflow-wrap:anywhere}.headline{font-size:1.12rem;margin:0 0 1rem;max-width:60ch}
 .facts{display:flex;flex-wrap:wrap;gap:.35rem 1.6rem;margin:1rem 0 0;padding:0;list-style:none;color:var(--soft);font-size:.9rem}
 .facts b{color:var(--ink);font-weight:600}
+.trust{color:var(--soft);font-size:.86rem;max-width:90ch;margin:1rem 0 0}
+.more{margin-top:.9rem}.more>summary{cursor:pointer;color:var(--accent)}
 .bar{display:flex;height:.8rem;border-radius:.4rem;overflow:hidden;gap:2px;background:var(--line);margin:.2rem 0 .7rem}
 .bar i{display:block;min-width:3px}
 .keys{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;font-size:.9rem;margin:0;padding:0;list-style:none}

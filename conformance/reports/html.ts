@@ -51,6 +51,8 @@ const list = (sentences: readonly string[]): string =>
 function cover(report: Report): string {
   const { word, tone } = VERDICTS[report.verdict];
   const shown = OUTCOMES.filter((outcome) => report.counts[outcome] > 0);
+  // The first sentence is what the kit has been shown to catch.
+  const [trust] = report.trust;
   const bar = shown
     .map((outcome) => `<i class="t-${TONES[outcome]}" style="flex:${report.counts[outcome]}"></i>`)
     .join("");
@@ -74,7 +76,7 @@ function cover(report: Report): string {
     ["exit code", String(report.exitCode)],
   ];
   if (report.target.via.length > 0) facts.push(["seen on the way", report.target.via.join(", ")]);
-  return `<header class="cover ${tone}"><div><p class="eyebrow">Customer resource: conformance</p><h1>${word}</h1><p class="headline">${esc(report.headline)}</p><div class="bar" role="img" aria-label="${shown.map((outcome) => `${report.counts[outcome]} ${outcome}`).join(", ")}">${bar}</div><ul class="keys">${keys.join("")}</ul><ul class="facts">${facts.map(([name, value]) => `<li>${name} <b>${esc(value)}</b></li>`).join("")}</ul></div></header>`;
+  return `<header class="cover ${tone}"><div><p class="eyebrow">Customer resource: conformance</p><h1>${word}</h1><p class="headline">${esc(report.headline)}</p><div class="bar" role="img" aria-label="${shown.map((outcome) => `${report.counts[outcome]} ${outcome}`).join(", ")}">${bar}</div><ul class="keys">${keys.join("")}</ul><ul class="facts">${facts.map(([name, value]) => `<li>${name} <b>${esc(value)}</b></li>`).join("")}</ul>${trust === undefined ? "" : `<p class="trust">${esc(trust)}</p>`}</div></header>`;
 }
 
 function findings(id: string, title: string, rules: RuleResult[], open: number): Section[] {

@@ -7,6 +7,8 @@ export type TerminalStyle = { readonly color: boolean /** In columns. */; readon
 const LABEL_COLUMNS = 10;
 const TIMELINE_LINES_MAX = 8;
 export const BLOCK_LINES_MAX = 24;
+const QUERY_CHARACTERS_MAX = 60;
+const CURL_CHARACTERS_MAX = 1500;
 
 type Paint = (text: string) => string;
 
@@ -143,7 +145,11 @@ export function failureBlock(raw: RuleResult, style: TerminalStyle): string[] {
     ),
   ];
   const closing = [
-    ...(rule.curl === null ? [] : [`  ${paint.dim("curl".padEnd(LABEL_COLUMNS))}${rule.curl}`]),
+    ...(rule.curl === null
+      ? []
+      : [
+          `  ${paint.dim("curl".padEnd(LABEL_COLUMNS))}${rule.curl.length > CURL_CHARACTERS_MAX ? "too long for a terminal: it stands in report.html and report.json" : rule.curl}`,
+        ]),
     `  ${paint.dim("again".padEnd(LABEL_COLUMNS))}${rule.again}`,
   ];
   return [...lines.slice(0, BLOCK_LINES_MAX - closing.length), ...closing];
@@ -155,7 +161,8 @@ function route({ exchanges, evidence }: RuleResult): string {
   if (request === undefined) return "";
   const { pathname, search } = new URL(request.url);
   const path = /\/customers\/[^/]+$/.test(pathname) ? "/customers/{id}" : pathname;
-  return `${request.method} ${path}${search}`;
+  const query = search.length > QUERY_CHARACTERS_MAX ? `${search.slice(0, QUERY_CHARACTERS_MAX)}…` : search;
+  return `${request.method} ${path}${query}`;
 }
 
 function stateAfter(evidence: Evidence | undefined): string | null {

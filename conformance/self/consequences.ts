@@ -188,7 +188,6 @@ export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
     "ATM-05",
     "ATM-06",
     "ATM-07",
-    "IFM-03",
     "IFM-31",
     "IFM-35",
     "IFM-41",

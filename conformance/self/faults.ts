@@ -7,36 +7,52 @@ import { COMPARISON_FAULTS } from "./faults/comparison.ts";
 import { ENTITY_TAG_FAULTS } from "./faults/entity-tag.ts";
 import { ERROR_FAULTS } from "./faults/errors.ts";
 import { FIELD_FAULTS } from "./faults/fields.ts";
+import { HEADER_READING_FAULTS } from "./faults/header-reading.ts";
 import { LAYER_FAULTS } from "./faults/layers.ts";
 import { METRICS_FAULTS } from "./faults/metrics.ts";
+import { NARROW_BODY_FAULTS } from "./faults/narrow-bodies.ts";
+import { NARROW_CALLER_FAULTS } from "./faults/narrow-callers.ts";
+import { NARROW_METRICS_FAULTS } from "./faults/narrow-metrics.ts";
 import { NARROW_PRECONDITION_FAULTS } from "./faults/narrow-preconditions.ts";
 import { NARROW_RACE_FAULTS } from "./faults/narrow-races.ts";
 import { NARROW_READ_FAULTS } from "./faults/narrow-reads.ts";
+import { NARROW_VERSION_FAULTS } from "./faults/narrow-versions.ts";
 import { NARROW_WRITE_FAULTS } from "./faults/narrow-writes.ts";
 import { ORDER_FAULTS } from "./faults/order.ts";
 import { REFUSAL_FAULTS } from "./faults/refusals.ts";
 import { REPRESENTATION_FAULTS } from "./faults/representation.ts";
+import { STAND_IN_FAULTS } from "./faults/stand-ins.ts";
+import { TENANT_FAULTS } from "./faults/tenants.ts";
 import { VERSION_FAULTS } from "./faults/versions.ts";
+import { VISIBILITY_FAULTS } from "./faults/visibility.ts";
 import { WRITE_FAULTS } from "./faults/writes.ts";
 
 const PLANTED: Fault[] = [
   ...ENTITY_TAG_FAULTS,
   ...VERSION_FAULTS,
   ...COMPARISON_FAULTS,
+  ...HEADER_READING_FAULTS,
   ...REFUSAL_FAULTS,
+  ...STAND_IN_FAULTS,
   ...WRITE_FAULTS,
   ...ORDER_FAULTS,
   ...ATOMICITY_FAULTS,
+  ...VISIBILITY_FAULTS,
   ...FIELD_FAULTS,
   ...REPRESENTATION_FAULTS,
   ...AUTHORIZATION_FAULTS,
+  ...TENANT_FAULTS,
   ...ERROR_FAULTS,
   ...METRICS_FAULTS,
   ...LAYER_FAULTS,
   ...NARROW_PRECONDITION_FAULTS,
   ...NARROW_WRITE_FAULTS,
+  ...NARROW_BODY_FAULTS,
+  ...NARROW_VERSION_FAULTS,
   ...NARROW_RACE_FAULTS,
+  ...NARROW_METRICS_FAULTS,
   ...NARROW_READ_FAULTS,
+  ...NARROW_CALLER_FAULTS,
 ];
 
 export const FAULTS: readonly Fault[] = PLANTED.map((fault) => ({

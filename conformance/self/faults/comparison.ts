@@ -1,9 +1,9 @@
 /** IFM: what is taken for the current tag (2.4.5, 4.2 rules, 5.6). */
-import { accepting, deciding, type Fault, requesting } from "../fault.ts";
-import { isWrite, trimBlanks } from "../seams.ts";
+import { accepting, deciding, type Fault } from "../fault.ts";
+import { trimBlanks } from "../seams.ts";
 
-const bare = (tag: string) => tag.replaceAll('"', "");
-const members = (sent: string) => sent.split(",").map(trimBlanks);
+export const bare = (tag: string) => tag.replaceAll('"', "");
+export const members = (sent: string) => sent.split(",").map(trimBlanks);
 
 /** Every spelling that a comparison may wrongly take for the current tag. */
 const TAKEN: [
@@ -171,64 +171,6 @@ export const COMPARISON_FAULTS: Fault[] = [
     ([id, rule, does, cause, wrongly]): Fault => ({ id, rule, cause, does, plant: accepting(wrongly) }),
   ),
   {
-    id: "tabs-are-not-blank",
-    rule: "IFM-06",
-    cause: /tab|\u2409|U\+0009/i,
-    does: "cuts spaces but not tabs, so that an If-Match of tabs counts as present",
-    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-      if (!/\t/.test(lines.join(""))) return sound(lines, request);
-      ran();
-      return lines.map((line) => line.replace(/^ +| +$/g, "")).join(", ");
-    }),
-  },
-  {
-    id: "does-not-trim",
-    rule: "IFM-08",
-    cause: /blank|space|trim|pad/i,
-    does: "compares the header with the blanks around it",
-    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-      const value = sound(lines, request);
-      if (lines.length !== 1 || value === "" || !/^ {2}|^ ?\t|[ \t]$/.test(lines[0] ?? "")) return value;
-      ran();
-      return lines[0];
-    }),
-  },
-  {
-    id: "takes-first-header-line",
-    rule: "IFM-14",
-    cause: /two|line/i,
-    does: "compares the first of two If-Match lines",
-    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-      if (lines.length > 1) ran();
-      return sound(lines.slice(0, 1), request);
-    }),
-  },
-  {
-    id: "takes-last-header-line",
-    rule: "IFM-14",
-    cause: /two|line/i,
-    does: "compares the last of two If-Match lines",
-    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-      if (lines.length > 1) ran();
-      return sound(lines.slice(-1), request);
-    }),
-  },
-  {
-    id: "header-name-case-sensitive",
-    rule: "IFM-01",
-    cause: /case|name|428/i,
-    does: "knows the header as If-Match alone, not as if-match",
-    plant: requesting(
-      (request) =>
-        isWrite(request) &&
-        request.headers.some(([name]) => name.toLowerCase() === "if-match" && name !== "If-Match"),
-      (request) => ({
-        ...request,
-        headers: request.headers.filter(([name]) => name === "If-Match" || name.toLowerCase() !== "if-match"),
-      }),
-    ),
-  },
-  {
     id: "old-tags-honoured",
     rule: "IFM-18",
     cause: /writes ago|former/i,
@@ -262,51 +204,6 @@ export const COMPARISON_FAULTS: Fault[] = [
     deployment: { tag: (version) => `"${version}"` },
     plant: accepting((sent, { tag }) => /^"\d+"$/.test(sent) && Number(bare(sent)) > Number(bare(tag))),
   },
-  ...(["PATCH", "DELETE"] as const).flatMap((method): Fault[] =>
-    (
-      [
-        ["star", (sent) => sent === "*"],
-        ["weak", (sent, { tag }) => sent === `W/${tag}`],
-        ["unquoted", (sent, { tag }) => sent === bare(tag)],
-        ["list", (sent, { tag }) => sent.includes(",") && members(sent).includes(tag)],
-        ["any-case", (sent, { tag }) => sent.toLowerCase() === tag.toLowerCase()],
-        [
-          "longer",
-          (sent, { tag }) =>
-            !sent.includes(",") && sent.length > tag.length && sent.startsWith(tag.slice(0, -1)),
-        ],
-      ] as [string, Parameters<typeof accepting>[0]][]
-    ).map(([what, wrongly]) => ({
-      id: `${method.toLowerCase()}-takes-${what}`,
-      rule: method === "PATCH" ? "IFM-35" : "IFM-45",
-      cause: /./,
-      does: `compares rightly on PUT, but on ${method} takes the current tag spelled otherwise (${what})`,
-      plant: accepting(
-        (sent, customer, request, service) =>
-          request.method === method && wrongly(sent, customer, request, service),
-      ),
-    })),
-  ),
-  ...(["PATCH", "DELETE"] as const).map(
-    (method): Fault => ({
-      id: `${method.toLowerCase()}-does-not-trim`,
-      rule: method === "PATCH" ? "IFM-35" : "IFM-45",
-      cause: /blank|pad|trim/i,
-      does: `compares the header of ${method} with the blanks around it`,
-      plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-        const value = sound(lines, request);
-        if (
-          request.method !== method ||
-          lines.length !== 1 ||
-          value === "" ||
-          !/^ {2}|^ ?\t|[ \t]$/.test(lines[0] ?? "")
-        )
-          return value;
-        ran();
-        return lines[0];
-      }),
-    }),
-  ),
   {
     id: "long-tag-500",
     rule: "IFM-20",

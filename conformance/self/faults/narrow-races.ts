@@ -71,7 +71,7 @@ function slipIn(attempt: Attempt, customer: Customer | undefined): void {
   if (customer !== undefined) Object.assign(customer, kept);
 }
 
-const counting = (
+export const counting = (
   cause: string,
   does: string,
   wrong: (right: Counter[], status: number, request: Request) => Counter[],
@@ -87,13 +87,13 @@ const counting = (
     }),
   );
 
-const never = (right: Counter[], counter: Counter) => right.filter((each) => each !== counter);
+export const never = (right: Counter[], counter: Counter) => right.filter((each) => each !== counter);
 
 /**
  * Leaves one family out of the exposition once: from the first refusal of this method after a scrape, until
  * two scrapes follow each other at once, as they do when a reader has given up waiting.
  */
-function hidden(cause: string, counter: Counter, status: number, method: string): Fault {
+export function hidden(cause: string, counter: Counter, status: number, method: string): Fault {
   return planted(
     cause,
     `shows no counter of ${status} for a while after the first of ${method}`,
@@ -285,58 +285,4 @@ export const NARROW_RACE_FAULTS: Fault[] = [
       }),
     ),
   ),
-  counting("MET-02.counts", "does not count the 412 of PUT", (right, _status, { method }) =>
-    method === "PUT" ? never(right, "failed") : right,
-  ),
-  counting("MET-01.counts", "does not count the 428 of PUT", (right, _status, { method }) =>
-    method === "PUT" ? never(right, "required") : right,
-  ),
-  counting("MET-03.apart", "counts the 428 of PUT as both", (right, status, { method }) =>
-    method === "PUT" && status === 428 ? ["required", "failed"] : right,
-  ),
-  counting("MET-04.apart", "counts the 412 of PUT as both", (right, status, { method }) =>
-    method === "PUT" && status === 412 ? ["required", "failed"] : right,
-  ),
-  counting(
-    "MET-05.required-stays",
-    "counts reads of customers that are not there as 428",
-    (right, status, { method }) => (method === "GET" && status === 404 ? ["required"] : right),
-  ),
-  ...(["PATCH", "DELETE"] as const).flatMap((name): Fault[] => {
-    const rule = name === "PATCH" ? "MET-06" : "MET-07";
-    return [
-      counting(
-        `${rule}.required-counts`,
-        `does not count the 428 of ${name}`,
-        (right, _status, { method }) => (method === name ? never(right, "required") : right),
-      ),
-      counting(`${rule}.failed-counts`, `does not count the 412 of ${name}`, (right, _status, { method }) =>
-        method === name ? never(right, "failed") : right,
-      ),
-      hidden(`${rule}.required-exists`, "required", 428, name),
-      hidden(`${rule}.failed-exists`, "failed", 412, name),
-    ];
-  }),
-  planted("MET-08.never-falls", "starts both counters again after some of each", (ran) => () => {
-    let since = { required: 0, failed: 0 };
-    let base: Record<string, number> = {};
-    return {
-      counted(reply, request) {
-        const moved: Counter[] = reply.status === 428 ? ["required"] : reply.status === 412 ? ["failed"] : [];
-        if (request.method === "PUT") for (const counter of moved) since[counter] += 1;
-        return moved;
-      },
-      scrape(text) {
-        const restart = since.required >= 2 && since.failed >= 2;
-        since = { required: 0, failed: 0 };
-        return text.replace(/^(http_\w+) (\d+)$/gm, (_line, name: string, value: string) => {
-          if (restart) base = { ...base, [name]: Number(value) };
-          if (base[name] !== undefined) ran();
-          return `${name} ${Number(value) - (base[name] ?? 0)}`;
-        });
-      },
-    };
-  }),
-  hidden("MET-01.exists", "required", 428, "PUT"),
-  hidden("MET-02.exists", "failed", 412, "PUT"),
 ];

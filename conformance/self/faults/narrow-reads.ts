@@ -6,7 +6,7 @@ import { onPath, planted, type Turn } from "../narrow.ts";
 import type { Caller } from "../seams.ts";
 
 /** A GET by this caller with exactly this query, answered with this status. */
-const asked =
+export const asked =
   (query: string, caller: Caller = "main", status = 200) =>
   (turn: Turn): boolean =>
     turn.request.method === "GET" &&
@@ -15,13 +15,13 @@ const asked =
     turn.service.caller(turn.request) === caller &&
     turn.reply.status === status;
 
-const showing =
+export const showing =
   (change: (body: Record<string, unknown>, turn: Turn) => unknown) =>
   (turn: Turn): Reply =>
     withBody(turn.reply, (body) => change(body, turn));
 
 /** Adds a member that shows the value of another. */
-const revealing = (member: string, field: "name" | "email") =>
+export const revealing = (member: string, field: "name" | "email") =>
   showing((body, { before }) => ({ ...body, [member]: before?.[field] }));
 const empty = showing(() => ({}));
 
@@ -200,68 +200,6 @@ export const NARROW_READ_FAULTS: Fault[] = [
     does: "shows everything for a thousand names",
     when: ({ request, reply }) => isRead(request) && reply.status === 200 && request.query.length > 3000,
     act: showing((body) => ({ ...body, Status: "Active" })),
-  }),
-  onPath({
-    cause: "AUT-01.refused",
-    does: "answers a limited caller that asks for the email alone with an empty object",
-    when: asked("fields=email", "limited", 403),
-    act: ({ before }) => ({
-      status: 200,
-      headers: [
-        ["ETag", before?.tag ?? ""],
-        ["Content-Type", "application/json"],
-      ],
-      body: "{}",
-    }),
-  }),
-  onPath({
-    cause: "AUT-02.no-value",
-    does: "names the email in the refusal of the email alone",
-    when: asked("fields=email", "limited", 403),
-    act: revealing("detail", "email"),
-  }),
-  onPath({
-    cause: "AUT-03.refused",
-    does: "leaves the email out when id and email are asked for by a limited caller",
-    when: asked("fields=id,email", "limited", 403),
-    act: ({ before }) => ({
-      status: 200,
-      headers: [
-        ["ETag", before?.tag ?? ""],
-        ["Content-Type", "application/json"],
-      ],
-      body: JSON.stringify({ Id: before?.id }),
-    }),
-  }),
-  onPath({
-    cause: "AUT-03.no-value",
-    does: "names the email in the refusal of id and email",
-    when: asked("fields=id,email", "limited", 403),
-    act: revealing("detail", "email"),
-  }),
-  onPath({
-    cause: "AUT-05.no-member",
-    does: "shows a masked email in the default set of a limited caller",
-    when: asked("", "limited"),
-    act: showing((body) => ({ ...body, Email: "a***@example.org" })),
-  }),
-  onPath({
-    cause: "AUT-05.no-value",
-    does: "shows the email as login in the default set of a limited caller",
-    when: asked("", "limited"),
-    act: revealing("Login", "email"),
-  }),
-  onPath({
-    cause: "AUT-08.refused",
-    does: "answers another tenant's full read with an empty object",
-    when: asked("", "other", 404),
-    act: () => ({ status: 200, headers: [["Content-Type", "application/json"]], body: "{}" }),
-  }),
-  onPath({
-    cause: "AUT-08.no-values",
-    does: "names the customer in the 404 to another tenant that asks for the name",
-    when: asked("fields=name", "other", 404),
-    act: revealing("detail", "name"),
   }),
   onPath({
     cause: "ENV-01.same",

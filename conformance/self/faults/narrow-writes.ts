@@ -1,12 +1,12 @@
 /** One path alone: writes and their bodies, missing customers, other tenants. */
 import { customerOf, type Fault } from "../fault.ts";
-import { headerLines, type Reply, setHeader } from "../http-socket.ts";
+import { headerLines, type Reply } from "../http-socket.ts";
 import { answered, appliedToo, Crowd, onPath, planted, quietWrite, type Turn } from "../narrow.ts";
 import type { Customer } from "../seams.ts";
 import { CREDENTIALS } from "../service.ts";
 
-const NAME = "Name";
-const EMAIL = "Email";
+export const NAME = "Name";
+export const EMAIL = "Email";
 
 /** A customer comes into being under the address of the request. */
 function created({ request, reply, service }: Turn): Reply {
@@ -19,7 +19,7 @@ function created({ request, reply, service }: Turn): Reply {
 }
 
 /** Stores values behind the service's back, under a new tag. */
-function overwritten(
+export function overwritten(
   customer: Customer | undefined,
   service: Turn["service"],
   values: Partial<Customer>,
@@ -116,7 +116,7 @@ const MISSING: [cause: string, does: string, when: (turn: Turn) => boolean, act:
 ];
 
 /** PUTs whose body lacks a member: judged by these two alone. */
-const REQUIRED = (
+export const REQUIRED = (
   [
     ["FLD-16", NAME],
     ["FLD-17", EMAIL],
@@ -139,18 +139,18 @@ const REQUIRED = (
   }),
 ]);
 
-const badBody =
+export const badBody =
   (relation: Turn["relation"]) =>
   ({ request, before, goodBody, ...turn }: Turn): boolean =>
     request.method === "PUT" && before?.removed === false && !goodBody && turn.relation === relation;
 
-function emptied({ request, reply, service }: Turn): Reply {
+export function emptied({ request, reply, service }: Turn): Reply {
   overwritten(customerOf(request, service), service, { name: "" });
   return reply;
 }
 
 /** Judges a body after the precondition held, and errs where the body is a JSON list. */
-function onListBody(
+export function onListBody(
   cause: string,
   does: string,
   act: (turn: { reply: Reply; customer: Customer; service: Turn["service"] }) => Reply,
@@ -169,10 +169,10 @@ function onListBody(
 }
 
 /** Writes that succeed and are not what they say: by what changed between the two reads around them. */
-const quietPut = (turn: Turn): boolean => quietWrite(turn, "PUT") && turn.reply.status === 204;
+export const quietPut = (turn: Turn): boolean => quietWrite(turn, "PUT") && turn.reply.status === 204;
 
 /** Only after few reads, and when nothing else was under way: the first plain write of a run. */
-function unstored(field: "name" | "email"): Fault["plant"] {
+export function unstored(field: "name" | "email"): Fault["plant"] {
   return (ran) => (service) => {
     const reads = new Map<string, number>();
     const crowd = new Crowd();
@@ -199,175 +199,6 @@ function unstored(field: "name" | "email"): Fault["plant"] {
 
 export const NARROW_WRITE_FAULTS: Fault[] = [
   ...MISSING.map(([cause, does, when, act]) => onPath({ cause, does, when, act })),
-  onPath({
-    cause: "ORD-10.status",
-    does: "judges the body before it misses If-Match",
-    when: badBody("none"),
-    act: answered(400),
-  }),
-  onPath({
-    cause: "ORD-10.unchanged",
-    does: "misses If-Match of a bad PUT and empties the name",
-    when: badBody("none"),
-    act: emptied,
-  }),
-  onPath({
-    cause: "ORD-11.status",
-    does: "judges the body before it compares a stale tag",
-    when: badBody("previous"),
-    act: answered(400),
-  }),
-  onPath({
-    cause: "ORD-11.unchanged",
-    does: "refuses a bad, stale PUT and empties the name",
-    when: badBody("previous"),
-    act: emptied,
-  }),
-  onListBody(
-    "ORD-13.refused",
-    "answers a PUT of a JSON list with 204 and stores nothing",
-    ({ customer }) => ({
-      status: 204,
-      headers: [["ETag", customer.tag]],
-    }),
-  ),
-  onListBody(
-    "ORD-13.unchanged",
-    "refuses a PUT of a JSON list and empties the name",
-    ({ reply, customer, service }) => {
-      overwritten(customer, service, { name: "" });
-      return reply;
-    },
-  ),
-  ...REQUIRED,
-  onPath({
-    cause: "FLD-15.answer",
-    does: "redirects a PUT that names another id to that id",
-    when: ({ request, body, before }) =>
-      request.method === "PUT" && typeof body["Id"] === "string" && body["Id"] !== before?.id,
-    act: ({ body }) => ({ status: 303, headers: [["Location", `/customers/${body["Id"]}`]], body: "" }),
-  }),
-  onPath({
-    cause: "FLD-15.not-moved",
-    does: "copies the customer to the id that a PUT names",
-    when: ({ request, body, before }) =>
-      request.method === "PUT" && typeof body["Id"] === "string" && body["Id"] !== before?.id,
-    act: ({ request, reply, body, service }) => {
-      const customer = customerOf(request, service);
-      if (customer !== undefined)
-        service.customers.set(String(body["Id"]), { ...customer, id: String(body["Id"]) });
-      return reply;
-    },
-  }),
-  onPath({
-    cause: "FLD-18.no-5xx",
-    does: "is not available when the name is a number",
-    when: ({ request, body }) => request.method === "PUT" && typeof body[NAME] === "number",
-    act: answered(503),
-  }),
-  ...(["not-set", "not-reset"] as const).map((assertion) =>
-    onPath({
-      cause: `FLD-19.${assertion}`,
-      does:
-        assertion === "not-set"
-          ? "takes RowVersion of a body for the new token"
-          : "takes a RowVersion that it once gave for the new token",
-      when: ({ request, body, reply, before }) => {
-        const sent = body["RowVersion"];
-        if (request.method !== "PUT" || reply.status !== 204 || typeof sent !== "string") return false;
-        const former = before?.formerTags.includes(`"${sent}"`) === true;
-        return assertion === "not-reset" ? former : !former;
-      },
-      act: ({ request, reply, body, service }) => {
-        const customer = customerOf(request, service);
-        if (customer !== undefined) customer.tag = `"${String(body["RowVersion"])}"`;
-        return setHeader(reply, "ETag", customer?.tag);
-      },
-    }),
-  ),
-  planted("IFM-01.applied-name", "forgets the name of a quiet PUT", unstored("name")),
-  planted("IFM-01.applied-email", "forgets the email of a quiet PUT", unstored("email")),
-  onPath({
-    cause: "IFM-30.applied",
-    does: "forgets the name of a quiet PATCH",
-    when: (turn) => quietWrite(turn, "PATCH") && turn.reply.status === 204,
-    act: ({ request, reply, before, service }) => {
-      const customer = customerOf(request, service);
-      if (customer !== undefined && before !== undefined) customer.name = before.name;
-      return reply;
-    },
-  }),
-  onPath({
-    cause: "IFM-02.body",
-    does: "answers a PUT with 200 and nothing",
-    when: ({ request, reply }) => request.method === "PUT" && reply.status === 204,
-    act: ({ reply }) => ({ ...reply, status: 200, body: "" }),
-  }),
-  planted("IFM-40.effect", "answers a quiet DELETE with 204 and leaves the customer", (ran) => (service) => {
-    let open = 0;
-    return {
-      async commit({ request, bodyRead, decide, apply }) {
-        open += 1;
-        try {
-          await bodyRead();
-          for (let n = 0; n < 3; n += 1) await new Promise((resolve) => setImmediate(resolve));
-          const refusal = decide();
-          if (refusal !== undefined || request.method !== "DELETE" || open > 1) return refusal ?? apply();
-          if (customerOf(request, service)?.formerTags.length !== 0) return apply();
-          ran();
-          return { status: 204, headers: [] };
-        } finally {
-          open -= 1;
-        }
-      },
-    };
-  }),
-  onPath({
-    cause: "ETG-07.etag-current",
-    does: "answers a quiet PUT with the tag of before it",
-    when: quietPut,
-    act: ({ reply, before }) => setHeader(reply, "ETag", before?.tag),
-  }),
-  ...(["PUT", "PATCH"] as const).map((method) =>
-    onPath({
-      cause: method === "PUT" ? "ETG-08.changes" : "ETG-11.changes",
-      does: `keeps the tag on a quiet ${method}`,
-      when: (turn) => quietWrite(turn, method) && turn.reply.status === 204,
-      act: ({ request, reply, before, service }) => {
-        const customer = customerOf(request, service);
-        if (customer !== undefined && before !== undefined) {
-          customer.tag = before.tag;
-          customer.formerTags.pop();
-        }
-        return setHeader(reply, "ETag", before?.tag);
-      },
-    }),
-  ),
-  onPath({
-    cause: "ETG-09.changes",
-    does: "keeps the tag when a PUT writes what is stored",
-    when: (turn) =>
-      quietPut(turn) && turn.body[NAME] === turn.before?.name && turn.body[EMAIL] === turn.before?.email,
-    act: ({ request, reply, before, service }) => {
-      const customer = customerOf(request, service);
-      if (customer !== undefined && before !== undefined) customer.tag = before.tag;
-      return setHeader(reply, "ETag", before?.tag);
-    },
-  }),
-  planted("ETG-10.new", "brings the tag back with the values of two writes ago", (ran) => (service) => {
-    const tags = new Map<string, string>();
-    return {
-      mint(version, before, after) {
-        const content = `${after.id} ${after.name} ${after.email} ${after.removed}`;
-        const same = before?.name === after.name && before.email === after.email;
-        const kept = same ? undefined : tags.get(content);
-        const tag = kept ?? service.deployment.tag(version, after.id);
-        if (kept !== undefined) ran();
-        if (!same) tags.set(content, tag);
-        return tag;
-      },
-    };
-  }),
   onPath({
     cause: "AUT-09.refused",
     does: "answers another tenant's PUT with 204 and does nothing",

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { Onlooker } from "./onlooker.ts";
+
+type Step = readonly ["read", string] | readonly ["begin"] | readonly ["end", string?];
+
+const own: readonly Step[] = [["read", "1"], ["begin"], ["end", "2"]];
+
+test.each([
+  [
+    "reads alone of one tag",
+    [
+      ["read", "1"],
+      ["read", "1"],
+    ],
+    0,
+  ],
+  [
+    "a tag that nobody of us made",
+    [
+      ["read", "1"],
+      ["read", "9"],
+    ],
+    1,
+  ],
+  ["a tag after our own write", [...own, ["read", "2"]], 0],
+  [
+    "a tag after our own write whose answer carried none",
+    [["read", "1"], ["begin"], ["end"], ["read", "7"]],
+    0,
+  ],
+  ["a copy that lags behind and catches up", [...own, ["read", "2"], ["read", "1"], ["read", "2"]], 0],
+  [
+    "a tag read while our own write is under way",
+    [["read", "1"], ["begin"], ["read", "2"], ["end", "2"], ["read", "2"]],
+    0,
+  ],
+  ["others between two reads after our own write", [...own, ["read", "2"], ["read", "3"], ["read", "4"]], 2],
+] as const satisfies readonly (readonly [string, readonly Step[], number])[])("%s", (_, steps, moved) => {
+  const onlooker = new Onlooker();
+  for (const step of steps as readonly Step[]) {
+    if (step[0] === "read") onlooker.read("/customers/a", step[1]);
+    else if (step[0] === "begin") onlooker.writeBegins("/customers/a");
+    else onlooker.writeEnds("/customers/a", step[1]);
+  }
+  expect(onlooker.moved).toBe(moved);
+});

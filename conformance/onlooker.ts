@@ -1,0 +1,47 @@
+/**
+ * Watches whether others write the customers of this run: a read shows a tag that was never seen, and nothing was
+ * written by the kit since the read before. A tag seen earlier is a lagging copy and no sign of others.
+ */
+type Track = { readonly known: Set<string>; last: string | undefined; dirty: boolean; open: number };
+
+export class Onlooker {
+  readonly #tracks = new Map<string, Track>();
+  /** How often somebody else was seen to have written. */
+  moved = 0;
+
+  #track(path: string): Track {
+    let track = this.#tracks.get(path);
+    if (track === undefined) {
+      track = { known: new Set(), last: undefined, dirty: true, open: 0 };
+      this.#tracks.set(path, track);
+    }
+    return track;
+  }
+
+  /** Tags of a customer that reads, or answers to writes, have shown so far. */
+  knownTags(path: string): ReadonlySet<string> {
+    return new Set(this.#track(path).known);
+  }
+
+  writeBegins(path: string): void {
+    const track = this.#track(path);
+    track.open += 1;
+    track.dirty = true;
+  }
+
+  /** @param tag of the answer, where it carries one */
+  writeEnds(path: string, tag: string | undefined): void {
+    const track = this.#track(path);
+    track.open -= 1;
+    track.dirty = true;
+    if (tag !== undefined) track.known.add(tag);
+  }
+
+  read(path: string, tag: string): void {
+    const track = this.#track(path);
+    if (!track.dirty && track.last !== tag && !track.known.has(tag)) this.moved += 1;
+    track.known.add(tag);
+    track.last = tag;
+    track.dirty = track.open > 0;
+  }
+}

@@ -1,0 +1,110 @@
+/** IFM: how the header is read before anything is compared, and methods that compare otherwise than PUT (4.2 rules, 4.3). */
+import { accepting, deciding, type Fault, requesting } from "../fault.ts";
+import { isWrite } from "../seams.ts";
+import { bare, members } from "./comparison.ts";
+
+export const HEADER_READING_FAULTS: Fault[] = [
+  {
+    id: "tabs-are-not-blank",
+    rule: "IFM-06",
+    cause: /tab|\u2409|U\+0009/i,
+    does: "cuts spaces but not tabs, so that an If-Match of tabs counts as present",
+    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+      if (!/\t/.test(lines.join(""))) return sound(lines, request);
+      ran();
+      return lines.map((line) => line.replace(/^ +| +$/g, "")).join(", ");
+    }),
+  },
+  {
+    id: "does-not-trim",
+    rule: "IFM-08",
+    cause: /blank|space|trim|pad/i,
+    does: "compares the header with the blanks around it",
+    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+      const value = sound(lines, request);
+      if (lines.length !== 1 || value === "" || !/^ {2}|^ ?\t|[ \t]$/.test(lines[0] ?? "")) return value;
+      ran();
+      return lines[0];
+    }),
+  },
+  {
+    id: "takes-first-header-line",
+    rule: "IFM-14",
+    cause: /two|line/i,
+    does: "compares the first of two If-Match lines",
+    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+      if (lines.length > 1) ran();
+      return sound(lines.slice(0, 1), request);
+    }),
+  },
+  {
+    id: "takes-last-header-line",
+    rule: "IFM-14",
+    cause: /two|line/i,
+    does: "compares the last of two If-Match lines",
+    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+      if (lines.length > 1) ran();
+      return sound(lines.slice(-1), request);
+    }),
+  },
+  {
+    id: "header-name-case-sensitive",
+    rule: "IFM-01",
+    cause: /case|name|428/i,
+    does: "knows the header as If-Match alone, not as if-match",
+    plant: requesting(
+      (request) =>
+        isWrite(request) &&
+        request.headers.some(([name]) => name.toLowerCase() === "if-match" && name !== "If-Match"),
+      (request) => ({
+        ...request,
+        headers: request.headers.filter(([name]) => name === "If-Match" || name.toLowerCase() !== "if-match"),
+      }),
+    ),
+  },
+  ...(["PATCH", "DELETE"] as const).flatMap((method): Fault[] =>
+    (
+      [
+        ["star", (sent) => sent === "*"],
+        ["weak", (sent, { tag }) => sent === `W/${tag}`],
+        ["unquoted", (sent, { tag }) => sent === bare(tag)],
+        ["list", (sent, { tag }) => sent.includes(",") && members(sent).includes(tag)],
+        ["any-case", (sent, { tag }) => sent.toLowerCase() === tag.toLowerCase()],
+        [
+          "longer",
+          (sent, { tag }) =>
+            !sent.includes(",") && sent.length > tag.length && sent.startsWith(tag.slice(0, -1)),
+        ],
+      ] as [string, Parameters<typeof accepting>[0]][]
+    ).map(([what, wrongly]) => ({
+      id: `${method.toLowerCase()}-takes-${what}`,
+      rule: method === "PATCH" ? "IFM-35" : "IFM-45",
+      cause: /./,
+      does: `compares rightly on PUT, but on ${method} takes the current tag spelled otherwise (${what})`,
+      plant: accepting(
+        (sent, customer, request, service) =>
+          request.method === method && wrongly(sent, customer, request, service),
+      ),
+    })),
+  ),
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-does-not-trim`,
+      rule: method === "PATCH" ? "IFM-35" : "IFM-45",
+      cause: /blank|pad|trim/i,
+      does: `compares the header of ${method} with the blanks around it`,
+      plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
+        const value = sound(lines, request);
+        if (
+          request.method !== method ||
+          lines.length !== 1 ||
+          value === "" ||
+          !/^ {2}|^ ?\t|[ \t]$/.test(lines[0] ?? "")
+        )
+          return value;
+        ran();
+        return lines[0];
+      }),
+    }),
+  ),
+];

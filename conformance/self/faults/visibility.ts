@@ -1,0 +1,121 @@
+/** ATM and its neighbours: what others see of a write while it happens (2.4.1, 3, 4.2). */
+import { customerOf, deciding, type Fault } from "../fault.ts";
+import { headerLines, setHeader } from "../http-socket.ts";
+import type { Change } from "../seams.ts";
+import { gap } from "./atomicity.ts";
+
+export const VISIBILITY_FAULTS: Fault[] = [
+  {
+    id: "write-behind",
+    rule: "IFM-01",
+    cause: /read back/i,
+    does: "answers before the new values are stored; the first read that follows sees the old ones",
+    plant: (ran) => (service) => {
+      const late = new Map<string, { before: Change; now: Change }>();
+      return {
+        store(customer, change) {
+          late.set(customer.id, { before: { name: customer.name, email: customer.email }, now: change });
+          Object.assign(customer, change);
+        },
+        async around(request, next) {
+          const customer = customerOf(request, service);
+          const step = late.get(customer?.id ?? "");
+          if (request.method !== "GET" || customer === undefined || step === undefined)
+            return await next(request);
+          late.delete(customer.id);
+          ran();
+          Object.assign(customer, step.before);
+          const reply = await next(request);
+          Object.assign(customer, step.now);
+          return reply;
+        },
+      };
+    },
+  },
+  {
+    id: "proxy-repeats-writes",
+    rule: "IFM-01",
+    cause: /412|applied/i,
+    does: "stands behind a proxy that sends each PUT twice and passes on the second answer",
+    plant: (ran) => () => ({
+      async around(request, next) {
+        const first = await next(request);
+        if (request.method !== "PUT" || first.status >= 300) return first;
+        ran();
+        return await next(request);
+      },
+    }),
+  },
+  {
+    id: "reads-are-torn",
+    rule: "ATM-06",
+    cause: /belong|version|torn|fields/i,
+    does: "reads the tag, then the fields, in two queries",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        const before = customerOf(request, service)?.tag;
+        if (request.method !== "GET" || before === undefined) return await next(request);
+        await gap(2);
+        const reply = await next(request);
+        if (reply.status !== 200 || customerOf(request, service)?.tag === before) return reply;
+        ran();
+        return setHeader(reply, "ETag", before);
+      },
+    }),
+  },
+  {
+    id: "writes-in-two-steps",
+    rule: "ATM-06",
+    cause: /belong|version|torn|fields/i,
+    does: "bumps the version first and stores the fields in a second statement",
+    plant: (ran) => () => ({
+      async commit({ bodyRead, decide, apply }) {
+        await bodyRead();
+        return decide() ?? apply();
+      },
+      store(customer, change) {
+        ran();
+        setTimeout(() => Object.assign(customer, change), 3);
+      },
+      async around(request, next) {
+        const reply = await next(request);
+        if (/PUT|PATCH/.test(request.method) && reply.status < 300) await Bun.sleep(6);
+        return reply;
+      },
+    }),
+  },
+  {
+    id: "deletes-all-succeed",
+    rule: "ATM-07",
+    cause: /DELETE|204|two|more than one/i,
+    does: "answers DELETE with 204 also when somebody else has just deleted",
+    plant: deciding("commit", (sound, ran) => async (attempt) => {
+      if (attempt.request.method !== "DELETE") return await sound(attempt);
+      await attempt.bodyRead();
+      const early = attempt.decide();
+      if (early !== undefined) return early;
+      await gap(2);
+      const late = attempt.decide();
+      if (late === undefined) return attempt.apply();
+      if (late.status !== 404) return late;
+      ran();
+      return { status: 204, headers: [] };
+    }),
+  },
+  {
+    id: "losers-get-their-own-tag",
+    rule: "ATM-02",
+    cause: /own|sent|same/i,
+    does: "answers the losers of a race with the tag that they sent",
+    plant: deciding("commit", (_sound, ran) => async (attempt) => {
+      await attempt.bodyRead();
+      const early = attempt.decide();
+      if (early !== undefined) return early;
+      await gap(2);
+      const late = attempt.decide();
+      if (late?.status !== 412) return late ?? attempt.apply();
+      ran();
+      return setHeader(late, "ETag", headerLines(attempt.request, "if-match")[0]?.trim());
+    }),
+  },
+];
