@@ -1,5 +1,5 @@
 import type { Fault } from "../fault.ts";
-import { onPath } from "../narrow.ts";
+import { onPath, planted, type Turn } from "../narrow.ts";
 import { asked, revealing, showing } from "./narrow-reads.ts";
 
 export const NARROW_CALLER_FAULTS: Fault[] = [
@@ -65,4 +65,24 @@ export const NARROW_CALLER_FAULTS: Fault[] = [
     when: asked("fields=name", "other", 404),
     act: revealing("detail", "name"),
   }),
+  planted(
+    "AUT-08.owner-unaffected",
+    "caches the 404 to another tenant and hands it to the owner",
+    (ran) => (service) => {
+      const refused = new Set<string>();
+      return {
+        async around(request, next) {
+          const caller = service.caller(request);
+          const key = `${request.path}?${request.query}`;
+          if (request.method === "GET" && caller === "main" && refused.delete(key)) {
+            ran();
+            return service.refuse(404, "not-found");
+          }
+          const reply = await next(request);
+          if (asked("fields=name", "other", 404)({ request, reply, service } as Turn)) refused.add(key);
+          return reply;
+        },
+      };
+    },
+  ),
 ];

@@ -5,12 +5,23 @@ import type { Counter } from "../seams.ts";
 import { counting, hidden, never } from "./narrow-races.ts";
 
 export const NARROW_METRICS_FAULTS: Fault[] = [
-  counting("MET-02.counts", "does not count the 412 of PUT", (right, _status, { method }) =>
-    method === "PUT" ? never(right, "failed") : right,
-  ),
-  counting("MET-01.counts", "does not count the 428 of PUT", (right, _status, { method }) =>
-    method === "PUT" ? never(right, "required") : right,
-  ),
+  ...(
+    [
+      ["MET-01", "required", 428],
+      ["MET-02", "failed", 412],
+    ] as const
+  ).flatMap(([rule, counter, status]): Fault[] => [
+    counting(
+      `${rule}.counts`,
+      `does not count a quiet ${status} of PUT`,
+      (right, _status, { method }, crowded) => (method === "PUT" && !crowded ? never(right, counter) : right),
+    ),
+    counting(
+      `${rule}.counts-at-once`,
+      `loses ${status}s of PUT that are counted at once: reads, adds, writes back`,
+      (right, _status, { method }, crowded) => (method === "PUT" && crowded ? never(right, counter) : right),
+    ),
+  ]),
   counting("MET-03.apart", "counts the 428 of PUT as both", (right, status, { method }) =>
     method === "PUT" && status === 428 ? ["required", "failed"] : right,
   ),

@@ -1,9 +1,9 @@
 /** One path alone: what happens when writes meet, and what is counted. */
-import { customerOf, deciding, type Fault } from "../fault.ts";
+import { customerOf, type Fault } from "../fault.ts";
 import { headerLines, type Reply, type Request } from "../http-socket.ts";
-import { planted } from "../narrow.ts";
+import { Crowd, planted } from "../narrow.ts";
 import type { Attempt, Counter, Customer } from "../seams.ts";
-import { turn } from "../seams.ts";
+import { soundSeams, turn } from "../seams.ts";
 import type { Service } from "../service.ts";
 
 /** Writes of one customer whose bodies are here at the same time. */
@@ -71,50 +71,53 @@ function slipIn(attempt: Attempt, customer: Customer | undefined): void {
   if (customer !== undefined) Object.assign(customer, kept);
 }
 
+/** Counts otherwise; `crowded` tells that other requests for the same customer were under way meanwhile. */
 export const counting = (
   cause: string,
   does: string,
-  wrong: (right: Counter[], status: number, request: Request) => Counter[],
+  wrong: (right: Counter[], status: number, request: Request, crowded: boolean) => Counter[],
 ): Fault =>
-  planted(
-    cause,
-    does,
-    deciding("counted", (sound, ran) => (reply, request) => {
-      const right = sound(reply, request);
-      const moved = wrong(right, reply.status, request);
-      if (moved.join() !== right.join()) ran();
-      return moved;
-    }),
-  );
+  planted(cause, does, (ran) => (service) => {
+    const sound = soundSeams(service.deployment);
+    const crowd = new Crowd();
+    const crowded = new WeakSet<Request>();
+    return {
+      async around(request, next) {
+        const mine = crowd.enter(request.path);
+        const reply = await next(request);
+        mine.leave();
+        if (mine.contended) crowded.add(request);
+        return reply;
+      },
+      counted(reply, request) {
+        const right = sound.counted(reply, request);
+        const moved = wrong(right, reply.status, request, crowded.has(request));
+        if (moved.join() !== right.join()) ran();
+        return moved;
+      },
+    };
+  });
 
 export const never = (right: Counter[], counter: Counter) => right.filter((each) => each !== counter);
 
-/**
- * Leaves one family out of the exposition once: from the first refusal of this method after a scrape, until
- * two scrapes follow each other at once, as they do when a reader has given up waiting.
- */
+/** Leaves one family out of the exposition once: from the first refusal of this method after a scrape to the next accepted write. */
 export function hidden(cause: string, counter: Counter, status: number, method: string): Fault {
   return planted(
     cause,
     `shows no counter of ${status} for a while after the first of ${method}`,
     (ran) => () => {
       let phase: "before" | "ready" | "hidden" | "over" = "before";
-      let hidings = 0;
-      let lastMs = 0;
       return {
         counted(reply, request) {
           if (phase === "ready" && reply.status === status && request.method === method) phase = "hidden";
+          if (phase === "hidden" && request.method === "PUT" && reply.status < 300) phase = "over";
           if (reply.status === 428) return ["required"];
           return reply.status === 412 ? ["failed"] : [];
         },
         scrape(text) {
-          const gapMs = performance.now() - lastMs;
-          lastMs = performance.now();
           if (phase === "before") phase = "ready";
           if (phase !== "hidden") return text;
           ran();
-          hidings += 1;
-          if (hidings > 2 && gapMs < GAP_MS) phase = "over";
           return text
             .split("\n")
             .filter((line) => !line.includes(`http_precondition_${counter}`))
@@ -124,9 +127,6 @@ export function hidden(cause: string, counter: Counter, status: number, method: 
     },
   );
 }
-
-/** Shorter than any pause between two looks at a counter that lags. */
-const GAP_MS = 40;
 
 export const NARROW_RACE_FAULTS: Fault[] = [
   inRace("ATM-01.no-fork", "lets every PUT of a race through", "PUT", old, ({ attempt }, _service, ran) => {

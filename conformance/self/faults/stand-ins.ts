@@ -139,7 +139,7 @@ export const STAND_IN_FAULTS: Fault[] = [
     rule: "PRB-02",
     cause: /412[\s\S]*409|409[\s\S]*412|same|each time/i,
     does: "answers every third conflict with 409: two code paths, one of them old",
-    plant: (ran) => () => {
+    plant: (ran) => (service) => {
       let conflicts = 0;
       return {
         async around(request, next) {
@@ -148,7 +148,7 @@ export const STAND_IN_FAULTS: Fault[] = [
           conflicts += 1;
           if (conflicts % 3 !== 0) return reply;
           ran();
-          return { ...reply, status: 409 };
+          return service.refuse(409, "conflict", [["ETag", customerOf(request, service)?.tag ?? ""]]);
         },
       };
     },
