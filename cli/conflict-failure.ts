@@ -5,7 +5,7 @@ import type { EntityTag } from "./entity-tag.ts";
 import type { Failure } from "./failure.ts";
 import { formatJson, type Json } from "./json.ts";
 import { nearestOf } from "./nearest.ts";
-import { NOT_OFFERED, writeFailure } from "./reply-failure.ts";
+import { notOfferedHint, writeFailure } from "./reply-failure.ts";
 import type { Customer } from "./representation.ts";
 import type { FieldConflict } from "./three-way-merge.ts";
 import type { History } from "./update-step.ts";
@@ -13,48 +13,69 @@ import type { History } from "./update-step.ts";
 /** `done`: "updated" or "deleted". */
 export type About = { id: string; done: string; url: string };
 
-export function goneFailure({ id, done, url }: About, why: string): Failure {
+function notDone({ id, done }: About): string {
+  return `customer ${id} was not ${done}`;
+}
+
+export function goneFailure(about: About, why: string): Failure {
   return {
     exit: "not-found",
     code: "customer-not-found",
-    message: `customer ${id} was not ${done}: ${why}`,
-    hint: `Check the id, and that ${url} and the credentials belong to the right tenant.`,
+    message: `${notDone(about)}: ${why}`,
+    hint: `Check the id, and that ${about.url} and the credentials belong to the right tenant.`,
   };
 }
 
-export function notOfferedFailure({ id, done, url }: About): Failure {
+/** The write was answered as if there were no such customer, and yet a reading shows it. */
+export function notOfferedFailure(
+  about: About,
+  method: string | undefined,
+  reply: Reply | undefined,
+): Failure {
+  const status = reply?.kind === "complete" ? reply.status : 404;
   return {
     exit: "failure",
     code: "not-offered",
-    message: `customer ${id} was not ${done}: ${url} answers 404 to this kind of write, though the customer exists`,
-    hint: NOT_OFFERED,
+    message: `${notDone(about)}: ${about.url} answers ${status} to ${method ?? "this kind of write"}, though the customer exists`,
+    hint: notOfferedHint(method),
   };
 }
 
+export type UnmetExpectation = {
+  field: string;
+  wanted: string;
+  found: string | undefined;
+  /** The state is what the command wanted, and not by a write of it that is known to be accepted. */
+  asWanted?: boolean;
+  history?: History;
+};
+
 export function expectationFailure(
-  { id, done }: About,
-  { field, wanted, found }: { field: string; wanted: string; found: string | undefined },
+  about: About,
+  { field, wanted, found, asWanted = false, history }: UnmetExpectation,
   current: Customer | undefined,
 ): Failure {
+  const failure = { exit: "conflict", code: "expectation-failed" } as const;
   if (found === undefined) {
     const names = [...(current?.value.keys() ?? [])];
     const near = nearestOf(field, names);
     return {
-      exit: "conflict",
-      code: "expectation-failed",
-      message: `customer ${id} was not ${done}: --expect ${field}=…, but the server shows no member "${field}"`,
+      ...failure,
+      message: `${notDone(about)}: --expect ${field}=…, but the server shows no member "${field}"`,
       hint: near === undefined ? `It shows: ${names.join(", ")}.` : `Did you mean "${near}"?`,
     };
   }
+  const meanwhile = history !== undefined && history.conflicts > 0 ? " now" : "";
   return {
-    exit: "conflict",
-    code: "expectation-failed",
-    message: `customer ${id} was not ${done}: ${field} was expected to be ${JSON.stringify(wanted)} and is ${JSON.stringify(found)}`,
-    hint: "Look at the customer as it is now, and decide anew.",
+    ...failure,
+    message: `${notDone(about)}: ${field} was expected to be ${JSON.stringify(wanted)} and is${meanwhile} ${JSON.stringify(found)}`,
+    hint: asWanted
+      ? "It has the values that you asked for, set by someone else: --expect lets one writer alone succeed."
+      : "Look at the customer as it is now, and decide anew.",
   };
 }
 
-export function tagFailure({ id, done }: About, { kind, tag = "" }: EntityTag & { tag?: string }): Failure {
+export function tagFailure(about: About, { kind, tag = "" }: EntityTag & { tag?: string }): Failure {
   const seen = {
     weak: `its entity-tag came weak (${tag}), and a weak tag can't be the condition of a write`,
     missing: "it came without an entity-tag, so a write could not be made conditional",
@@ -64,7 +85,7 @@ export function tagFailure({ id, done }: About, { kind, tag = "" }: EntityTag & 
   return {
     exit: "failure",
     code: `etag-${kind}`,
-    message: `customer ${id} was not ${done}: ${seen}; nothing was sent`,
+    message: `${notDone(about)}: ${seen}; nothing was sent`,
     hint:
       kind === "missing"
         ? "A proxy or cache on the way strips ETag, or this is not the base URL of a customer service; customers doctor compares the ways."
@@ -93,7 +114,7 @@ export function conflictFailure(about: About, facts: ConflictFacts): Failure {
   const failure: Failure = {
     exit: "conflict",
     code: shown?.code.startsWith("http-") === false ? shown.code : "conflict",
-    message: `customer ${id} was not ${done}: ${whatHappened()}`,
+    message: `${notDone(about)}: ${whatHappened()}`,
     hint: hint(),
     details: [...fieldLines(fields), ...(shown?.details ?? [])],
   };
@@ -127,27 +148,43 @@ export function conflictFailure(about: About, facts: ConflictFacts): Failure {
   }
 }
 
+export type UnknownFacts = {
+  history: History;
+  /** What was unclear about the latest reply that told no outcome. */
+  unclear: string;
+  /** What stood in the way of finding out, where it was not the state itself. */
+  obstacle?: Failure | undefined;
+  fields?: readonly FieldConflict[];
+  /** --expect or --if-match: running it again does not mean the same. */
+  claims: boolean;
+};
+
 /**
  * A write was sent, and whether it was applied can't be told: the reading failed, or shows a state that
  * both outcomes could have led to.
  */
-export function unknownFailure(
-  { id, done }: About,
-  history: History,
-  obstacle?: Failure,
-  fields: readonly FieldConflict[] = [],
-): Failure {
-  const after = obstacle === undefined ? "" : `; then: ${obstacle.message}`;
+export function unknownFailure(about: About, facts: UnknownFacts): Failure {
+  const { history, unclear, obstacle, fields = [], claims } = facts;
+  const { id, done } = about;
+  const then = obstacle === undefined ? "" : `; then: ${whyNot(about, obstacle)}`;
   const failure: Failure = {
     exit: obstacle?.exit === "interrupted" ? "interrupted" : "unknown-outcome",
     code: "unknown-outcome",
-    message: `unknown outcome: whether customer ${id} was ${done} can't be told: ${counted(history.unknowns, "write")} of ${history.attempts} had no complete or no clear reply${after}`,
-    hint: "Running it again is safe: it reads first, and the write is conditional.",
-    details: fieldLines(fields),
+    message: `unknown outcome: whether customer ${id} was ${done} can't be told: ${counted(history.unknowns, "write")} of ${history.attempts} had no complete or no clear reply (${unclear})${then}`,
+    hint: claims
+      ? "Look at the customer, and decide. Running it again is safe, but once the write is there the condition (--expect, --if-match) no longer holds: exit 5 then does not tell whose write it is."
+      : "Running it again is safe: it reads first, and the write is conditional.",
+    details: [...fieldLines(fields), ...(obstacle?.details ?? [])],
   };
   if (obstacle?.requestId !== undefined) failure.requestId = obstacle.requestId;
   if (obstacle?.problem !== undefined) failure.problem = obstacle.problem;
   return failure;
+}
+
+/** Without the claim that nothing was written, which does not hold any more. */
+function whyNot(about: About, { message }: Failure): string {
+  const claim = `${notDone(about)}: `;
+  return message.startsWith(claim) ? message.slice(claim.length) : message;
 }
 
 /** base / theirs / mine, a line each. */

@@ -102,6 +102,17 @@ describe("tags", () => {
     expect(stderr).toMatch(/proxy/i);
   });
 
+  test("changed by a proxy on every reply: stops after a few refusals that contradict themselves", async () => {
+    const { server, proxy, update } = await deployment(faults.suffixTags());
+    const { exitCode, stderr } = await update("--name", "Eve");
+    expect({ exitCode, writes: server.writes.length, sent: proxy?.writesSeen }).toEqual({
+      exitCode: 5,
+      writes: 0,
+      sent: 3,
+    });
+    expect(stderr).toContain("the very tag that it still shows");
+  });
+
   test("a proxy that compresses for whoever accepts it leaves the tag of this client strong", async () => {
     const { update } = await deployment(faults.weakenTagsOfCompressed());
     expect((await update("--name", "Eve")).exitCode).toBe(0);
@@ -218,6 +229,41 @@ describe("what the operator pins", () => {
     expect(runs.map(({ exitCode }) => exitCode).sort()).toEqual([0, 5, 5, 5, 5]);
     expect(server.writes).toHaveLength(1);
   });
+
+  test.each(["reapply", "merge", "fail"])(
+    "--expect is a claim, %s: of many who want the same value, one alone exits 0",
+    async (mode) => {
+      const { server, update } = await deployment();
+      const claim = ["--status", "closed", "--expect", "status=active", "--on-conflict", mode];
+      const runs = await Promise.all(Array.from({ length: 12 }, () => update(...claim)));
+      const exits = runs.map(({ exitCode }) => exitCode).sort((a, b) => a - b);
+      expect(exits).toEqual([0, ...new Array(11).fill(5)]);
+      expect(server.writes).toHaveLength(1);
+    },
+  );
+
+  test.each(["reapply", "merge", "fail"])(
+    "--expect, %s: refused, and the value set by someone else meanwhile is exit 5",
+    async (mode) => {
+      const { server, customer, proxy, update } = await deployment(
+        faults.interfere(() => server.change(customer.id, { name: "Eve" })),
+      );
+      const { exitCode, stderr } = await update(
+        "--name",
+        "Eve",
+        "--expect",
+        "name=Ada",
+        "--on-conflict",
+        mode,
+      );
+      expect({ exitCode, writes: server.writes.length, sent: proxy?.writesSeen }).toEqual({
+        exitCode: 5,
+        writes: 0,
+        sent: 1,
+      });
+      expect(stderr).toContain('expected to be "Ada" and is now "Eve"');
+    },
+  );
 
   test("nothing to change: nothing is sent, and it says so", async () => {
     const { server, proxy, update } = await deployment(faults.slow(0));

@@ -24,12 +24,12 @@ import {
   afterReading,
   afterWrite,
   type History,
-  judgeWrite,
   NO_HISTORY,
   recorded,
 } from "./update-step.ts";
 import { readWhole } from "./whole-customer.ts";
 import type { WriteIntent } from "./write-intent.ts";
+import { judgeWrite, unclearReply } from "./write-verdict.ts";
 
 export type WriteJob = {
   id: string;
@@ -44,24 +44,34 @@ export type WriteJob = {
   base?: Customer | undefined;
 };
 
-export type WriteOutcome = (
-  | { kind: "written"; confirmedByReading: boolean }
-  /** Nothing was sent. */
-  | { kind: "unchanged" }
-  /** A 412, and yet the state is as wanted: no write of ours is known to have been accepted. */
-  | { kind: "as-wanted" }
-  | { kind: "conflict"; failure: Failure; fields: readonly FieldConflict[]; base: Customer; theirs: Customer }
-  | { kind: "failed"; failure: Failure }
-) & {
-  attempts: number;
-  conflicts: number;
-  /** Writes whose reply was lost, and which may have been applied besides. */
-  unknowns: number;
-  /** The tag that was read first, and the one after the write where a reply told it. */
-  before: string | undefined;
-  after: string | undefined;
-  requestId: string | undefined;
-};
+export type WriteOutcome =
+  /** A reply said so. */
+  (
+    | { kind: "written" }
+    /** Nothing was sent. */
+    | { kind: "unchanged" }
+    /** The state is as wanted, and no reply says that this is our doing: a 412, or (`unknowns`) a lost reply. */
+    | { kind: "as-wanted" }
+    /** Nothing of ours was accepted. */
+    | {
+        kind: "conflict";
+        failure: Failure;
+        fields: readonly FieldConflict[];
+        base: Customer;
+        theirs: Customer;
+      }
+    /** With `unknowns`, a write of ours may have been accepted; `asWanted`: the state last read says nothing against it. */
+    | { kind: "failed"; failure: Failure; asWanted: boolean }
+  ) & {
+    attempts: number;
+    conflicts: number;
+    /** Writes whose reply was lost, and which may have been applied besides. */
+    unknowns: number;
+    /** The tag that was read first, and the one after the write where a reply told it. */
+    before: string | undefined;
+    after: string | undefined;
+    requestId: string | undefined;
+  };
 
 /** Time that a second or later write must find, at the least; four times the slowest answered one before it, if that is more. */
 const WRITE_MS_MIN = 2000;
@@ -76,6 +86,9 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   let sentTag: string | undefined;
   let requestId: string | undefined;
   let lastReply: Reply | undefined;
+  let lastRequest: ApiRequest | undefined;
+  /** What was unclear about the latest reply that told no outcome. */
+  let unclear = "";
 
   const facts = (after?: string) => ({
     attempts: history.attempts,
@@ -85,13 +98,28 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     after,
     requestId,
   });
-  const failed = (failure: Failure): WriteOutcome => ({ kind: "failed", failure, ...facts() });
   /** What can't be found out after a write of unknown outcome is exit 8, whatever stood in the way. */
-  const stopped = (failure: Failure): WriteOutcome =>
-    failed(history.unknowns > 0 ? unknownFailure(about, history, failure) : failure);
+  const stopped = (
+    failure: Failure | undefined,
+    { asWanted = false, fields = [] as readonly FieldConflict[] } = {},
+  ): WriteOutcome => {
+    const unknown = {
+      history,
+      unclear,
+      obstacle: failure,
+      fields,
+      claims: pin !== undefined || expect.length > 0,
+    };
+    return {
+      kind: "failed",
+      failure: failure === undefined || history.unknowns > 0 ? unknownFailure(about, unknown) : failure,
+      asWanted,
+      ...facts(),
+    };
+  };
 
   const first = job.base ?? (await readState({ api, deadline }, job));
-  if ("exit" in first) return failed(first);
+  if ("exit" in first) return stopped(first);
   const base = first;
   before = base.etag;
   let current: Customer | "gone" = base;
@@ -108,30 +136,24 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       case "unchanged":
       case "as-wanted":
         return { kind: step.kind, ...facts(current === "gone" ? undefined : current.etag) };
-      case "written":
-        return {
-          kind: "written",
-          confirmedByReading: true,
-          ...facts(current === "gone" ? undefined : current.etag),
-        };
       case "gone":
-        return stopped(goneFailure(about, "it was deleted meanwhile"));
+        return stopped(goneFailure(about, "it was deleted meanwhile"), {
+          asWanted: intent.isAsWanted("gone"),
+        });
       case "not-offered":
-        return stopped(notOfferedFailure(about));
-      case "expectation":
-        return stopped(expectationFailure(about, step, current === "gone" ? undefined : current));
+        return stopped(notOfferedFailure(about, lastRequest?.method, lastReply));
+      case "expectation": {
+        const asWanted = intent.isAsWanted(current);
+        const shown = current === "gone" ? undefined : current;
+        return stopped(expectationFailure(about, { ...step, asWanted, history }, shown), { asWanted });
+      }
       case "undecidable":
-        return failed(unknownFailure(about, history, undefined, step.fields));
+        return stopped(undefined, { asWanted: intent.isAsWanted(current) });
       case "conflict": {
         const theirs = current === "gone" ? base : current;
-        const failure = conflictFailure(about, {
-          history,
-          pin,
-          onConflict,
-          fields: step.fields,
-          current: theirs.etag,
-        });
-        return { kind: "conflict", failure, fields: step.fields, base, theirs, ...facts() };
+        const { fields } = step;
+        const failure = conflictFailure(about, { history, pin, onConflict, fields, current: theirs.etag });
+        return inConflict(failure, fields, theirs);
       }
     }
     if (current === "gone") throw new Error("a step after 404 must end the loop");
@@ -163,8 +185,11 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       const startMs = performance.now();
       const reply: Reply = await api.send(request, deadline, deadline.remainingMs() / 2);
       if (reply.kind === "complete") writeMsMin = Math.max(writeMsMin, 4 * (performance.now() - startMs));
-      history = recorded(history, judgeWrite(reply));
+      const named = reply.kind === "complete" ? reply.fields.get("etag") : undefined;
+      history = recorded(history, judgeWrite(reply, intent.confirms), named === tag);
+      if (history.last === "unknown") unclear = unclearReply(reply);
       lastReply = reply;
+      lastRequest = request;
       requestId = requestIdOf(reply) ?? requestId;
       if (deadline.interrupted.aborted && history.last !== "accepted")
         return stopped(interruptedFailure(history));
@@ -175,12 +200,12 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       }
       const next = afterWrite(reply, history, pin !== undefined);
       switch (next.kind) {
-        case "written": {
-          const after = reply.kind === "complete" ? reply.fields.get("etag") : undefined;
-          return { kind: "written", confirmedByReading: false, ...facts(after) };
-        }
+        case "written":
+          return { kind: "written", ...facts(named) };
         case "stop":
           return refusal(reply);
+        case "give-up":
+          return gaveUp(next.reason);
         case "read-again":
           // Looking once more always pays: a shorter wait rather than none of it.
           await deadline.wait(Math.min(next.waitMs, deadline.remainingMs() / 4));
@@ -194,19 +219,25 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   }
 
   function subject() {
-    return { what: `customer ${id}`, url: api.url };
+    return { what: `customer ${id}`, url: api.url, method: lastRequest?.method };
+  }
+
+  function inConflict(failure: Failure, fields: readonly FieldConflict[], theirs: Customer): WriteOutcome {
+    return history.unknowns > 0
+      ? stopped(undefined, { fields })
+      : { kind: "conflict", failure, fields, base, theirs, ...facts() };
   }
 
   function refusal(reply: Reply): WriteOutcome {
     if (history.last !== "stale") return stopped(writeFailure(reply, intent.done, subject()));
     const current = reply.kind === "complete" ? reply.fields.get("etag") : undefined;
     const failure = conflictFailure(about, { history, pin, onConflict, fields: [], current, reply });
-    return { kind: "conflict", failure, fields: [], base, theirs: base, ...facts() };
+    return inConflict(failure, [], base);
   }
 
   /** No time or no attempts left: what the last write came to decides the exit code. */
   function gaveUp(reason: string): WriteOutcome {
-    if (history.unknowns > 0) return failed(unknownFailure(about, history));
+    if (history.unknowns > 0) return stopped(undefined);
     if (history.last !== "stale" && lastReply !== undefined) return refusal(lastReply);
     const theirs = current === "gone" ? base : current;
     const fields = intent.conflicts(base, theirs);
@@ -219,7 +250,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       reason,
       sentTag,
     });
-    return { kind: "conflict", failure, fields, base, theirs, ...facts() };
+    return inConflict(failure, fields, theirs);
   }
 }
 

@@ -26,7 +26,8 @@ const CONFLICTS = `How update, edit, delete and import write under concurrent wr
 6. 429 and 503 are waited for as Retry-After says.
 
 --if-match TAG pins a version: no second reading, no retry.
---expect FIELD=VALUE stops where the field has another value when it is read.
+--expect FIELD=VALUE stops (exit 5) where any reading shows another value. Of
+many who claim with it, one alone ends with exit 0.
 `;
 
 const OUTPUT = `stdout is data; summaries, progress and errors are on stderr. --quiet removes

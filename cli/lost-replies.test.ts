@@ -72,7 +72,99 @@ describe.concurrent("replies that do not come", () => {
       writes: 1,
       state: undefined,
     });
-    expect(stderr).toContain("the reply was lost; confirmed by reading");
+    expect(stderr).toContain("is as wanted: a write of this command had no clear reply");
+  });
+
+  describe("what can't be known is not claimed: the state is as wanted, and", () => {
+    // Another has the same wish: our request is lost, or our reply; a reading looks the same.
+    const lostRequest = (change: () => void) =>
+      once((exchange) => {
+        change();
+        exchange.cut();
+      });
+    const lostReply = () => faults.dropReplies();
+    const cases: [string, (change: () => void) => Fault, string[], number][] = [
+      ["the request was lost", lostRequest, [], 0],
+      ["the request was lost, --on-conflict fail", lostRequest, ["--on-conflict", "fail"], 0],
+      ["the reply was lost", lostReply, [], 0],
+      ["the request was lost, --expect", lostRequest, ["--expect", "name=Ada"], 8],
+      [
+        "the request was lost, --expect with merge",
+        lostRequest,
+        ["--expect", "name=Ada", "--on-conflict", "merge"],
+        8,
+      ],
+      ["the reply was lost, --expect", lostReply, ["--expect", "name=Ada"], 8],
+      ["the reply was lost, --expect of another field", lostReply, ["--expect", "status=active"], 0],
+    ];
+    test.each(cases)("%s", async (_, fault, args, code) => {
+      const { server, customer, state, update } = await deployment((exchange) => wrong(exchange));
+      const wrong = fault(() => server.change(customer.id, { name: "Mine" }));
+      const { exitCode, stderr } = await update("--name", "Mine", ...args);
+      expect({ exitCode, name: state()?.name, stderr }).toMatchObject({ exitCode: code, name: "Mine" });
+      expect(stderr).not.toMatch(/^customer \S+ (?:not )?updated\b/m);
+      expect(stderr).not.toContain("was not updated");
+      expect(stderr).toContain(code === 0 ? "can't be told" : "unknown outcome");
+    });
+
+    test.each([
+      ["the reply was lost", false],
+      ["the request was lost", true],
+    ])("%s, --if-match: exit 8", async (_, before) => {
+      const { server, customer, update } = await deployment((exchange) => wrong(exchange));
+      const wrong = before
+        ? lostRequest(() => server.change(customer.id, { name: "Mine" }))
+        : faults.dropReplies();
+      expect((await update("--name", "Mine", "--if-match", customer.tag)).exitCode).toBe(8);
+    });
+
+    test("a deletion under a condition: exit 8 where a reply was lost, exit 4 where another was first", async () => {
+      for (const condition of [["--expect", "name=Ada"], undefined]) {
+        const lost = await deployment(faults.dropReplies());
+        const args = condition ?? ["--if-match", lost.customer.tag];
+        expect((await lost.remove(...args)).exitCode).toBe(8);
+        const late = await deployment((exchange) => overtaken(exchange));
+        const overtaken = faults.interfere(() => late.server.change(late.customer.id, "delete"));
+        expect((await late.remove(...(condition ?? ["--if-match", late.customer.tag]))).exitCode).toBe(4);
+      }
+    });
+  });
+
+  test("applied, its reply lost, and then unreadable or gone: no line says that nothing was written", async () => {
+    const deleted = await deployment((exchange) => wrong(exchange));
+    const wrong = afterLostReply(() => deleted.server.change(deleted.customer.id, "delete"));
+    const { exitCode, stderr } = await deleted.update("--name", "Eve");
+    expect(exitCode).toBe(8);
+    expect(stderr).toContain("it was deleted meanwhile");
+    expect(stderr).toContain("whether it was updated is unknown");
+    expect(stderr).not.toMatch(/not updated/);
+  });
+
+  const page = {
+    status: 200,
+    headers: { "content-type": "text/html" },
+    body: new TextEncoder().encode("<!doctype html><title>Sign on</title>"),
+  };
+
+  test("a page with 200 in place of the service's answer: not believed, read, and sent again", async () => {
+    const { server, update, remove } = await deployment(once((exchange) => exchange.answer(page)));
+    const { exitCode, stderr } = await update("--name", "Eve");
+    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 1 });
+    expect(stderr).toContain("2 attempts, 0 conflicts; 1 without a clear reply");
+    expect((await remove()).exitCode).toBe(0);
+    expect(server.writes).toHaveLength(2);
+  });
+
+  test("a page with 200 to every write: exit 8, and says what came", async () => {
+    const { server, update, run } = await deployment((exchange) =>
+      exchange.isWrite ? exchange.answer(page) : faults.slow(0)(exchange),
+    );
+    const { exitCode, stderr } = await update("--name", "Eve", "--timeout", "3");
+    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 0 });
+    expect(stderr).toContain("200 with text/html");
+    const created = await run("create", "--name", "Eve", "--email", "eve@example.com");
+    expect(created.exitCode).toBe(8);
+    expect(created.stderr).toContain("--idempotency-key");
   });
 
   test("applied, lost, and changed again by someone else: exit 8 with merge, and the last word with reapply", async () => {
@@ -113,7 +205,7 @@ describe.each(["reapply", "merge", "fail"])("many writers on a bad network, %s",
       const accepted = server.writes.filter(
         ({ body }) => (body as { name: string }).name === names[at],
       ).length;
-      const reported = new RegExp(`^customer ${customer.id} updated`, "m").test(stderr);
+      const reported = new RegExp(`^customer ${customer.id} (?:updated|is as wanted)`, "m").test(stderr);
       const told = { exitCode, reported, accepted, stderr };
       if (exitCode === 0) expect(told).toMatchObject({ reported: true, accepted: expect.any(Number) });
       if (exitCode === 0) expect(accepted).toBeGreaterThanOrEqual(1);
@@ -150,6 +242,16 @@ function retrying(): Fault {
   return async (exchange) => {
     if (exchange.isWrite) await exchange.forward();
     exchange.answer(await exchange.forward());
+  };
+}
+
+/** The first write goes wrong; everything else passes. */
+function once(wrong: Fault): Fault {
+  let left = 1;
+  return async (exchange) => {
+    if (!exchange.isWrite || left === 0) return exchange.answer(await exchange.forward());
+    left -= 1;
+    await wrong(exchange);
   };
 }
 

@@ -20,7 +20,14 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
   for (;;) {
     const { api, deadline } = ports();
     const reply = await readWithRetry(api, request, deadline);
-    const subject = { what: "the list of customers", url: api.url, fields: query.fields };
+    const { method } = request;
+    const subject = {
+      what: "the list of customers",
+      url: api.url,
+      fields: query.fields,
+      method,
+      collection: true,
+    };
     if (reply.kind !== "complete" || reply.status !== 200) {
       return yield { kind: "failed", failure: readFailure(reply, subject) };
     }

@@ -13,13 +13,27 @@ export type Subject = {
   url: string;
   /** The --fields that were asked for: a suggestion is made from them where the server makes none. */
   fields?: readonly string[] | undefined;
+  /** Of the request, where it was not a plain reading of one customer. */
+  method?: string | undefined;
+  /** The request went to /customers or below it: 404 then says nothing of a customer. */
+  collection?: boolean;
 };
 
 /** The fields of the specification (2.2); a server may have more and says so itself. */
 const REGISTRY = ["id", "name", "email", "status"];
 
-export const NOT_OFFERED =
-  "This deployment does not offer it. Name and email alone are changed with PUT, which every deployment has; anything else needs PATCH.";
+/** What to do where a deployment answers as if it did not know an operation. */
+export function notOfferedHint(method: string | undefined): string {
+  const hints: Record<string, string> = {
+    PUT: "Every deployment of the specification takes this PUT: check the base URL, and that no proxy on the way forbids the method.",
+    PATCH:
+      "This deployment does not offer PATCH. Name and email alone are changed with PUT, which every deployment has.",
+    DELETE: "This deployment does not offer deletions, or a proxy on the way forbids them.",
+    POST: "This deployment does not offer it, or a proxy on the way forbids POST; or the base URL is wrong.",
+    GET: "This deployment does not offer it, or the base URL is wrong: customers doctor ID looks at the way.",
+  };
+  return hints[method ?? "GET"] ?? "This deployment does not offer it.";
+}
 
 /** A read, or anything else that can't have changed anything. */
 export function readFailure(reply: Reply, subject: Subject): Failure {
@@ -32,7 +46,10 @@ export function readFailure(reply: Reply, subject: Subject): Failure {
         }
       : unreached(reply, `${subject.what} could not be read from ${subject.url}`);
   }
-  const exit = reply.status >= 500 || reply.status === 429 ? "unreachable" : statusExit(reply.status);
+  const exit =
+    (reply.status >= 500 && !isNotOffered(reply, subject)) || reply.status === 429
+      ? "unreachable"
+      : statusExit(reply, subject);
   return refused(reply, `${subject.what} could not be read`, exit, subject);
 }
 
@@ -41,11 +58,17 @@ export function writeFailure(reply: Reply, doing: string, subject: Subject): Fai
   if (reply.kind === "no-complete-reply") {
     return unreached(reply, `${subject.what} was not ${doing}: ${subject.url} could not be reached`);
   }
-  return refused(reply, `${subject.what} was not ${doing}`, statusExit(reply.status), subject);
+  return refused(reply, `${subject.what} was not ${doing}`, statusExit(reply, subject), subject);
+}
+
+/** Lists and creations are no part of what every deployment has (specification 4.4). */
+function isNotOffered({ status }: CompleteReply, { collection = false }: Subject): boolean {
+  return collection && (status === 404 || status === 405 || status === 410 || status === 501);
 }
 
 /** 503 and 429 are "not now": nothing was written, as with a server that can't be reached. */
-export function statusExit(status: number): Failure["exit"] {
+function statusExit(reply: CompleteReply, subject: Subject): Failure["exit"] {
+  if (isNotOffered(reply, subject)) return "failure";
   const exits: Record<number, Exclude<Exit, "done">> = {
     400: "invalid",
     401: "not-allowed",
@@ -58,7 +81,7 @@ export function statusExit(status: number): Failure["exit"] {
     429: "unreachable",
     503: "unreachable",
   };
-  return exits[status] ?? "failure";
+  return exits[reply.status] ?? "failure";
 }
 
 export function requestIdOf(reply: Reply): string | undefined {
@@ -89,7 +112,7 @@ function refused(reply: CompleteReply, what: string, exit: Failure["exit"], subj
   const failure: Failure = {
     exit,
     code,
-    message: `${what}: ${sentence(reply, said)}`,
+    message: `${what}: ${sentence(reply, said, subject)}`,
     hint: hintFor(reply, problem, subject),
     details: errorLines(problem),
     status: reply.status,
@@ -107,13 +130,14 @@ function problemOf(reply: CompleteReply): JsonObject | undefined {
   return isJsonObject(body) ? body : undefined;
 }
 
-function sentence(reply: CompleteReply, said: string | undefined): string {
+function sentence(reply: CompleteReply, said: string | undefined, subject: Subject): string {
   const reasons: Record<number, string> = {
     400: "the server does not accept the request",
     401: "the server does not know the credentials",
     403: "the credentials do not allow it",
     404: "it does not exist",
     405: "the server does not know this operation",
+    501: "the server does not know this operation",
     410: "it does not exist any more",
     412: "someone else changed it",
     415: "the server does not take this kind of body",
@@ -122,7 +146,9 @@ function sentence(reply: CompleteReply, said: string | undefined): string {
     429: "the server asks for fewer requests",
     503: "the server does not serve now",
   };
-  const reason = reasons[reply.status] ?? "the server answered with an unexpected status";
+  const reason = isNotOffered(reply, subject)
+    ? "the server does not know this operation"
+    : (reasons[reply.status] ?? "the server answered with an unexpected status");
   const empty = reply.status >= 200 && reply.status < 300 ? "the reply is no JSON object" : reason;
   return `${empty} (${reply.status})${said === undefined ? "" : `: ${said}`}`;
 }
@@ -140,6 +166,7 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
   if (status === 404 && subject.url.endsWith("/customers")) {
     return "The base URL should end before /customers, which the client adds itself.";
   }
+  if (isNotOffered(reply, subject) || status === 405 || status === 501) return notOfferedHint(subject.method);
   if (status === 404)
     return `Check the id, and that ${subject.url} and the credentials belong to the right tenant.`;
   if (status === 428)
@@ -149,7 +176,6 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
     const when = asked === undefined ? "later" : `when the server says (Retry-After: ${asked})`;
     return `Try again ${when}, or give it more time with --timeout.`;
   }
-  if (status === 405 || status === 501) return NOT_OFFERED;
   if (status >= 500) return "Try again later; if it lasts, give the request id to those who run the server.";
   if (status >= 200 && status < 300)
     return `Check that ${subject.url} is the base URL of a customer service.`;

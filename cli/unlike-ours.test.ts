@@ -85,7 +85,7 @@ test("status needs PATCH, which is not there: said so, nothing written", async (
   const writes = server.writes.length;
   const { exitCode, stderr } = await customers("update", id, "--status", "closed");
   expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 1, writes });
-  expect(stderr).toContain("does not offer it");
+  expect(stderr).toContain("does not offer PATCH");
 });
 
 test("create speaks the profile's casing, list follows the pages, delete is conditional", async () => {

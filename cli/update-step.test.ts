@@ -3,17 +3,9 @@ import fc from "fast-check";
 import type { Reply } from "./customers-api.ts";
 import type { Json } from "./json.ts";
 import type { Customer } from "./representation.ts";
-import {
-  afterReading,
-  afterWrite,
-  type History,
-  type Job,
-  judgeWrite,
-  NO_HISTORY,
-  recorded,
-  type WriteVerdict,
-} from "./update-step.ts";
+import { afterReading, afterWrite, type History, type Job, NO_HISTORY, recorded } from "./update-step.ts";
 import { changeIntent, deletionIntent } from "./write-intent.ts";
+import type { WriteVerdict } from "./write-verdict.ts";
 
 const reply = (status: number, fields: Record<string, string> = {}): Reply => ({
   kind: "complete",
@@ -34,36 +26,14 @@ const job = (options: Partial<Job> = {}): Job => ({
   pin: undefined,
   ...options,
 });
-const history = (...verdicts: WriteVerdict[]): History => verdicts.reduce(recorded, NO_HISTORY);
+const history = (...verdicts: WriteVerdict[]): History =>
+  verdicts.reduce<History>((before, verdict) => recorded(before, verdict), NO_HISTORY);
+const FAIL = { onConflict: "fail" } as const;
+const NAMED_ADA = { expect: [{ field: "name", value: "Ada" }] };
 const base = customer('"1"', { name: "Ada", email: "a@b" });
 const theirs = (members: Record<string, Json>) => customer('"2"', { name: "Ada", email: "a@b", ...members });
 
 describe("a reply to a write", () => {
-  test.each<[Reply, WriteVerdict]>([
-    [reply(200), "accepted"],
-    [reply(204), "accepted"],
-    [reply(412), "stale"],
-    [reply(404), "gone"],
-    [reply(410), "gone"],
-    [reply(429), "busy"],
-    [reply(503), "busy"],
-    [reply(408), "unknown"],
-    [reply(500), "unknown"],
-    [reply(502), "unknown"],
-    [reply(504), "unknown"],
-    [reply(520), "unknown"],
-    [none(true), "unknown"],
-    [none(false), "not-sent"],
-    [reply(501), "refused"],
-    [reply(505), "refused"],
-    [reply(301), "refused"],
-    [reply(400), "refused"],
-    [reply(403), "refused"],
-    [reply(428), "refused"],
-  ])("%j is judged %s", (value, verdict) => {
-    expect(judgeWrite(value)).toBe(verdict);
-  });
-
   test("of unknown outcome is never followed by another write, whatever happened before", () => {
     const verdict = fc.constantFrom<WriteVerdict>("stale", "unknown", "busy", "not-sent");
     fc.assert(
@@ -76,6 +46,14 @@ describe("a reply to a write", () => {
   test("of 412 ends a pinned write and is looked at otherwise", () => {
     expect(afterWrite(reply(412), history("stale"), true).kind).toBe("stop");
     expect(afterWrite(reply(412), history("stale"), false).kind).toBe("read-again");
+  });
+
+  test("of 412 that names the refused tag as the current one is not met for ever", () => {
+    const contradicted = (times: number) =>
+      Array.from({ length: times }).reduce<History>((before) => recorded(before, "stale", true), NO_HISTORY);
+    expect(afterWrite(reply(412), contradicted(1), false).kind).toBe("read-again");
+    expect(afterWrite(reply(412), contradicted(3), false).kind).toBe("give-up");
+    expect(afterWrite(reply(412), recorded(contradicted(9), "stale"), false).kind).toBe("read-again");
   });
 
   test("of 503 is followed by the same write, not before Retry-After", () => {
@@ -101,20 +79,66 @@ describe("a reading", () => {
       "expectation",
     ],
     ["after 412, as wanted", { onConflict: "fail" }, history("stale"), theirs({ name: "Mine" }), "as-wanted"],
+    ["after a lost reply, as wanted", FAIL, history("unknown"), theirs({ name: "Mine" }), "as-wanted"],
     [
-      "after a lost reply, as wanted",
-      { onConflict: "fail" },
+      "after a lost reply, as wanted but for blanks, tag unmoved: not there",
+      { intent: changeIntent("1", new Map([["name", "Ada "]]), [], "lower") },
       history("unknown"),
-      theirs({ name: "Mine" }),
-      "written",
+      base,
+      "send",
     ],
     [
       "after a lost reply and a 412, as wanted",
       {},
       history("unknown", "stale"),
       theirs({ name: "Mine" }),
-      "written",
+      "as-wanted",
     ],
+    ["after 412, as wanted, expected", NAMED_ADA, history("stale"), theirs({ name: "Mine" }), "expectation"],
+    [
+      "after 412, as wanted, expected, fail",
+      { ...NAMED_ADA, ...FAIL },
+      history("stale"),
+      theirs({ name: "Mine" }),
+      "expectation",
+    ],
+    [
+      "after 412, as wanted, expected, merge",
+      { ...NAMED_ADA, onConflict: "merge" },
+      history("stale"),
+      theirs({ name: "Mine" }),
+      "expectation",
+    ],
+    [
+      "after a lost reply, as wanted, expected",
+      NAMED_ADA,
+      history("unknown"),
+      theirs({ name: "Mine" }),
+      "expectation",
+    ],
+    [
+      "after 412, as wanted, another field expected",
+      { expect: [{ field: "email", value: "a@b" }] },
+      history("stale"),
+      theirs({ name: "Mine" }),
+      "as-wanted",
+    ],
+    [
+      "after a lost reply, pinned, as wanted",
+      { pin: '"1"' },
+      history("unknown"),
+      theirs({ name: "Mine" }),
+      "undecidable",
+    ],
+    ["after a lost reply, pinned, gone", { pin: '"1"' }, history("unknown"), "gone", "undecidable"],
+    [
+      "after 404, pinned, as wanted",
+      { pin: '"1"' },
+      history("gone"),
+      theirs({ name: "Mine" }),
+      "not-offered",
+    ],
+    ["after 404, there", {}, history("gone"), base, "not-offered"],
     ["after a lost reply, tag unmoved", { onConflict: "fail" }, history("unknown"), base, "send"],
     [
       "after a lost reply, another field moved",
@@ -128,7 +152,7 @@ describe("a reading", () => {
       { onConflict: "merge" },
       history("unknown"),
       theirs({ name: "Theirs" }),
-      "undecidable",
+      "conflict",
     ],
     [
       "after a lost reply, the same field moved, reapply",
@@ -162,9 +186,12 @@ describe("a reading", () => {
 
   test("of a deletion: gone is as wanted", () => {
     const deletion = { intent: deletionIntent("1", []) };
-    expect(read(deletion, history("unknown"), "gone")).toBe("written");
+    expect(read(deletion, history("unknown"), "gone")).toBe("as-wanted");
     expect(read(deletion, history("stale"), "gone")).toBe("as-wanted");
     expect(read(deletion, NO_HISTORY, base)).toBe("send");
+    // Of two who claim the deletion, the second finds nothing to delete.
+    expect(read({ ...deletion, ...NAMED_ADA }, history("gone"), "gone")).toBe("gone");
+    expect(read({ ...deletion, pin: '"1"' }, history("gone"), "gone")).toBe("gone");
   });
 });
 

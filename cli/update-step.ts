@@ -6,28 +6,7 @@ import { type Customer, memberNamed, plainText } from "./representation.ts";
 import { backOffMs } from "./retry-timing.ts";
 import type { FieldConflict } from "./three-way-merge.ts";
 import type { WriteIntent } from "./write-intent.ts";
-
-/** What a reply says of the write that it answers. */
-export type WriteVerdict =
-  | "accepted"
-  | "stale" // 412
-  | "gone" // 404, 410
-  | "unknown" // no complete reply, or one that leaves open whether the write was applied
-  | "busy" // 429, 503: not applied, and wanted later
-  | "not-sent"
-  | "refused";
-
-export function judgeWrite(reply: Reply): WriteVerdict {
-  if (reply.kind === "no-complete-reply") return reply.sent ? "unknown" : "not-sent";
-  const { status } = reply;
-  if (status >= 200 && status < 300) return "accepted";
-  if (status === 412) return "stale";
-  if (status === 404 || status === 410) return "gone";
-  if (status === 429 || status === 503) return "busy";
-  // A gateway's 502, 504 or a failing server's 500 may come after the write was applied; 501 and 505 can't.
-  if (status === 408 || (status >= 500 && status !== 501 && status !== 505)) return "unknown";
-  return "refused";
-}
+import type { WriteVerdict } from "./write-verdict.ts";
 
 export type History = {
   /** Writes that were sent. */
@@ -38,30 +17,44 @@ export type History = {
   unknowns: number;
   /** Sendings in a row that never left. */
   notSent: number;
+  /** 412s in a row that name, as the current tag, the very one that they refuse. */
+  contradictions: number;
   last: WriteVerdict | undefined;
 };
 
-export const NO_HISTORY: History = { attempts: 0, conflicts: 0, unknowns: 0, notSent: 0, last: undefined };
+export const NO_HISTORY: History = {
+  attempts: 0,
+  conflicts: 0,
+  unknowns: 0,
+  notSent: 0,
+  contradictions: 0,
+  last: undefined,
+};
 
-export function recorded(history: History, verdict: WriteVerdict): History {
+/** @param contradicts the reply names, as the current tag, the very one that was sent. */
+export function recorded(history: History, verdict: WriteVerdict, contradicts = false): History {
   return {
     attempts: history.attempts + (verdict === "not-sent" ? 0 : 1),
     conflicts: history.conflicts + (verdict === "stale" ? 1 : 0),
     unknowns: history.unknowns + (verdict === "unknown" ? 1 : 0),
     notSent: verdict === "not-sent" ? history.notSent + 1 : 0,
+    contradictions: verdict === "stale" && contradicts ? history.contradictions + 1 : 0,
     last: verdict,
   };
 }
 
 /** Writes in a row that found no connection: after a successful read that is soon hopeless. */
 const NOT_SENT_MAX = 3;
+/** Contradictions in a row: no other writer explains one, and no waiting mends what changes tags on the way. */
+const CONTRADICTIONS_MAX = 3;
 
 export type AfterWrite =
   | { kind: "written" }
   /** Not again blindly: the state decides. */
   | { kind: "read-again"; waitMs: number }
   | { kind: "send-again"; waitMs: number }
-  | { kind: "stop" };
+  | { kind: "stop" }
+  | { kind: "give-up"; reason: string };
 
 /** @param history with this reply already in it. @param pinned --if-match: a 412 is the answer. */
 export function afterWrite(reply: Reply, history: History, pinned: boolean): AfterWrite {
@@ -69,7 +62,10 @@ export function afterWrite(reply: Reply, history: History, pinned: boolean): Aft
     case "accepted":
       return { kind: "written" };
     case "stale":
-      return pinned ? { kind: "stop" } : { kind: "read-again", waitMs: backOffMs(history.conflicts) };
+      if (pinned) return { kind: "stop" };
+      return history.contradictions < CONTRADICTIONS_MAX
+        ? { kind: "read-again", waitMs: backOffMs(history.conflicts) }
+        : { kind: "give-up", reason: "each time the server named the refused tag as the current one" };
     case "unknown":
       return { kind: "read-again", waitMs: history.unknowns === 1 ? 0 : backOffMs(history.unknowns) };
     case "busy": {
@@ -91,14 +87,15 @@ export type AfterReading =
   | { kind: "send" }
   /** Before anything was sent: the state is as wanted. */
   | { kind: "unchanged" }
-  /** A write whose reply was lost is there. */
-  | { kind: "written" }
-  /** After a 412: the state is as wanted, by whomever. */
+  /**
+   * After a write: the state is as wanted, by whomever. A reading can't tell, not even after a lost reply: the
+   * tag that our own write would have made is unknown, and someone else may have wanted the same.
+   */
   | { kind: "as-wanted" }
   | { kind: "expectation"; field: string; wanted: string; found: string | undefined }
   | { kind: "conflict"; fields: FieldConflict[] }
-  /** A write may have been applied and changed again since: no reading can tell. */
-  | { kind: "undecidable"; fields: FieldConflict[] }
+  /** --if-match, and a write of unknown outcome: what is there now may be ours or another's. */
+  | { kind: "undecidable" }
   | { kind: "gone" }
   /** The write was answered with 404, and yet the customer is there. */
   | { kind: "not-offered" };
@@ -112,6 +109,8 @@ export type Job = {
 };
 
 /**
+ * What to do about a state that was read. Where a write of unknown outcome went before, whoever acts on this
+ * must not say that nothing was written.
  * @param base what the first reading showed. @param current the latest one; "gone" after a 404.
  * @param sentTag the tag of the last write; undefined before the first.
  */
@@ -122,28 +121,35 @@ export function afterReading(
   current: Customer | "gone",
   sentTag: string | undefined,
 ): AfterReading {
-  const { intent } = job;
-  if (history.attempts > 0 && intent.isAsWanted(current)) {
-    return { kind: history.unknowns > 0 ? "written" : "as-wanted" };
+  const { intent, onConflict, expect, pin } = job;
+  // A version that is named, or a value that is expected, is a claim: of two who make it, one alone may succeed.
+  const claims = pin !== undefined || expect.length > 0;
+  if (current === "gone") {
+    if (pin !== undefined && history.unknowns > 0) return { kind: "undecidable" };
+    return { kind: history.attempts > 0 && !claims && intent.isAsWanted("gone") ? "as-wanted" : "gone" };
   }
-  if (current === "gone") return { kind: "gone" };
-  if (history.last === "gone") return { kind: "not-offered" };
-  if (history.attempts > 0) {
-    const unmoved = current.etag === sentTag;
-    if (job.pin !== undefined) return { kind: "undecidable", fields: [] };
-    if (!unmoved) {
-      const fields = intent.conflicts(base, current);
-      const stops = job.onConflict === "fail" || (job.onConflict === "merge" && fields.length > 0);
-      if (stops)
-        return { kind: history.unknowns > 0 && fields.length > 0 ? "undecidable" : "conflict", fields };
-    } else if (history.last === "stale" && job.onConflict === "fail") {
-      return { kind: "conflict", fields: [] };
-    }
-  }
-  const unmet = unmetExpectation(job.expect, current);
+  const unmet = unmetExpectation(expect, current);
   if (unmet !== undefined) return { kind: "expectation", ...unmet };
-  const pinnedElsewhere = job.pin !== undefined && job.pin !== current.etag;
-  if (history.attempts === 0 && intent.isUnchanged(current) && !pinnedElsewhere) return { kind: "unchanged" };
+  if (history.attempts === 0) return atFirst(job, current);
+  if (history.last === "gone" && (pin !== undefined || !intent.isAsWanted(current)))
+    return { kind: "not-offered" };
+  if (pin !== undefined) return { kind: "undecidable" };
+  const unmoved = current.etag === sentTag;
+  // Every accepted write makes a new tag (specification 2.4): under the old one, the lost write is not there.
+  if (intent.isAsWanted(current) && !(unmoved && history.last === "unknown")) return { kind: "as-wanted" };
+  if (unmoved) {
+    return history.last === "stale" && onConflict === "fail"
+      ? { kind: "conflict", fields: [] }
+      : { kind: "send" };
+  }
+  const fields = intent.conflicts(base, current);
+  const stops = onConflict === "fail" || (onConflict === "merge" && fields.length > 0);
+  return stops ? { kind: "conflict", fields } : { kind: "send" };
+}
+
+function atFirst({ intent, pin }: Job, current: Customer): AfterReading {
+  const pinnedElsewhere = pin !== undefined && pin !== current.etag;
+  if (intent.isUnchanged(current) && !pinnedElsewhere) return { kind: "unchanged" };
   // A body that was completed from another version than the pinned one would carry that version's values.
   if (pinnedElsewhere && !intent.selfContained) return { kind: "conflict", fields: [] };
   return { kind: "send" };

@@ -10,6 +10,7 @@ import {
   hasValues,
   looksWritten,
 } from "./three-way-merge.ts";
+import { type Confirms, confirmsChange, confirmsDeletion } from "./write-verdict.ts";
 
 export type WriteIntent = {
   /** "updated", "deleted": as in "customer X was not updated". */
@@ -29,6 +30,8 @@ export type WriteIntent = {
   isUnchanged(current: Customer): boolean;
   /** The state that our own write leaves behind; "gone" after a 404. */
   isAsWanted(state: Customer | "gone"): boolean;
+  /** True where a reply with a status of success is a service's reply to this write. */
+  confirms: Confirms;
   /** What someone else changed that we are about to write over. */
   conflicts(base: Customer, theirs: Customer): FieldConflict[];
 };
@@ -75,6 +78,7 @@ export function changeIntent(
     },
     isUnchanged: (current) => hasValues(current.value, change),
     isAsWanted: (state) => state !== "gone" && looksWritten(state.value, change),
+    confirms: confirmsChange(change),
     conflicts: (base, theirs) => conflictingFields(base.value, theirs.value, change),
   };
 }
@@ -89,6 +93,7 @@ export function deletionIntent(id: string, alsoRead: readonly string[]): WriteIn
     request: (_, tag) => deleteCustomer(id, tag),
     isUnchanged: () => false,
     isAsWanted: (state) => state === "gone",
+    confirms: confirmsDeletion,
     conflicts: (base, theirs) => differingFields(base.value, theirs.value),
   };
 }

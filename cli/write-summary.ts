@@ -18,12 +18,19 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
   if (outcome.unknowns > 0) parts.splice(1, 0, `${outcome.unknowns} without a clear reply`);
   if (told && requestId !== undefined) parts.push(`request id ${requestId}`);
   const facts = parts.join("; ");
-  if (kind === "as-wanted") {
-    return `customer ${id} unchanged by this command: it was refused, and finds it as wanted already, by someone else or by a copy of its request; ${facts}`;
+  switch (kind) {
+    case "written":
+      return `customer ${id} ${done}: ${facts}`;
+    case "as-wanted":
+      return outcome.unknowns > 0
+        ? `customer ${id} is as wanted: a write of this command had no clear reply, and whether that write or someone else's made it so can't be told; ${facts}`
+        : `customer ${id} unchanged by this command: it was refused, and finds it as wanted already, by someone else or by a copy of its request; ${facts}`;
+    case "conflict":
+    case "failed":
+      return outcome.unknowns > 0
+        ? `customer ${id}: whether it was ${done} is unknown; ${facts}`
+        : `customer ${id} not ${done}: ${facts}`;
   }
-  if (kind !== "written") return `customer ${id} not ${done}: ${facts}`;
-  const how = outcome.confirmedByReading ? " (the reply was lost; confirmed by reading)" : "";
-  return `customer ${id} ${done}${how}: ${facts}`;
 }
 
 /** The failure with the summary under it, where anything was sent and --quiet does not forbid. */

@@ -62,10 +62,12 @@ async function printCounts(
 }
 
 function summary({ tally, name, total }: Ended): string {
-  const { created, updated, unchanged, failed, conflicts } = tally;
+  const { created, updated, unclear, unchanged, failed, conflicts } = tally;
+  const found =
+    unclear === 0 ? "" : ` (${count(unclear)} found so after a lost reply, perhaps by someone else)`;
   const parts = [
     `${count(created)} created`,
-    `${count(updated)} updated`,
+    `${count(updated)} updated${found}`,
     `${count(unchanged)} unchanged`,
     `${count(failed)} failed`,
   ];

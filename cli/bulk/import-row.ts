@@ -18,14 +18,16 @@ import {
 } from "../representation.ts";
 import { createCustomer } from "../requests.ts";
 import { looksWritten } from "../three-way-merge.ts";
-import { judgeWrite } from "../update-step.ts";
 import { readWhole } from "../whole-customer.ts";
 import { changeIntent } from "../write-intent.ts";
+import { confirmsCreation, judgeWrite, unclearReply } from "../write-verdict.ts";
 import type { Row } from "./rows.ts";
 
 export type RowOutcome = (
   | { kind: "created"; doubtful: boolean; replayed: boolean }
-  | { kind: "updated" | "unchanged" }
+  /** `unclear`: a reply was lost, and the customer is found as the row wants it, perhaps by someone else. */
+  | { kind: "updated"; unclear: boolean }
+  | { kind: "unchanged" }
   /** This row's own fault; final. */
   | { kind: "failed"; failure: Failure }
   /** A write was sent and nobody knows what came of it. */
@@ -53,7 +55,7 @@ export async function createRow(
     value,
   ]);
   const { reply } = await sendCreation({ api, deadline }, createCustomer(new Map(named), key));
-  const verdict = judgeWrite(reply);
+  const verdict = judgeWrite(reply, confirmsCreation);
   if (verdict === "accepted" && reply.kind === "complete") {
     const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
     return { kind: "created", replayed, doubtful: sentBefore && !replayed, conflicts: 0 };
@@ -64,12 +66,15 @@ export async function createRow(
     const kind = sentBefore && stumbles ? "failed" : "unknown";
     return { kind, failure: unknownCreation(reply), conflicts: 0 };
   }
-  return refusedRow(writeFailure(reply, "created", { what: "the customer", url: api.url }));
+  const subject = { what: "the customer", url: api.url, method: "POST", collection: true };
+  return refusedRow(writeFailure(reply, "created", subject));
 }
 
 function unknownCreation(reply: Reply): Failure {
-  const why = reply.kind === "complete" ? `the server answered ${reply.status}` : reply.detail;
-  return failure("unknown-outcome", `unknown outcome: whether it was created can't be told: ${why}`);
+  return failure(
+    "unknown-outcome",
+    `unknown outcome: whether it was created can't be told: ${unclearReply(reply)}`,
+  );
 }
 
 export async function updateRow(context: RowContext, id: string, row: Row): Promise<RowOutcome> {
@@ -129,10 +134,13 @@ function rowOutcome(outcome: WriteOutcome, row: Row): RowOutcome {
   const { conflicts } = outcome;
   switch (outcome.kind) {
     case "written":
-      return { kind: "updated", conflicts };
+      return { kind: "updated", unclear: false, conflicts };
     case "unchanged":
-    case "as-wanted":
       return { kind: "unchanged", conflicts };
+    case "as-wanted":
+      return outcome.unknowns > 0
+        ? { kind: "updated", unclear: true, conflicts }
+        : { kind: "unchanged", conflicts };
     case "conflict":
       // A resumed import may meet its own write again, whose reply was lost: what is there is what the row wants.
       if (row.etag !== undefined && looksWritten(outcome.theirs.value, row.values))
@@ -144,8 +152,10 @@ function rowOutcome(outcome: WriteOutcome, row: Row): RowOutcome {
       };
     case "failed": {
       const { failure } = outcome;
-      if (failure.exit === "unknown-outcome") return { kind: "unknown", failure, conflicts };
-      return refusedRow(failure, conflicts);
+      if (failure.exit !== "unknown-outcome") return refusedRow(failure, conflicts);
+      // A row wants a state, whoever makes it so: its etag is no claim against others who want the same.
+      if (outcome.asWanted) return { kind: "updated", unclear: true, conflicts };
+      return { kind: "unknown", failure, conflicts };
     }
   }
 }

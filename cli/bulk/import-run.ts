@@ -23,6 +23,8 @@ const INTERRUPTED: Failure = { exit: "interrupted", code: "interrupted", message
 
 export type Tally = Record<FinalState | "unknown", number> & {
   conflicts: number;
+  /** Of those updated in this run: a reply was lost, and they were found as wanted. */
+  unclear: number;
   /** Created in this run, with a sending before whose reply nobody saw, by a server that names no key. */
   doubtful: readonly Row[];
 };
@@ -40,7 +42,7 @@ export async function runImport(
   const { journal } = plan;
   const { importId } = journal.record;
   const { sent: _, ...final } = journal.counts();
-  const tally = { ...final, unknown: 0, conflicts: 0, doubtful: [] as Row[] };
+  const tally = { ...final, unknown: 0, conflicts: 0, unclear: 0, doubtful: [] as Row[] };
   const before = tally.created + tally.updated + tally.unchanged + tally.failed;
   const undecided = new Set<string>();
   let keysAreKnown = false;
@@ -92,6 +94,9 @@ export async function runImport(
         if (tally.failed - final.failed <= SHOWN_MAX) progress.say(`${place(row)}: ${reason}`);
         return;
       }
+      case "updated":
+        if (outcome.unclear) tally.unclear += 1;
+        break;
       case "created":
         keysAreKnown ||= outcome.replayed;
         if (outcome.doubtful && tally.doubtful.length < DOUBTFUL_KEPT_MAX) tally.doubtful.push(row);

@@ -10,6 +10,7 @@ import { readCurrent } from "../read-customer.ts";
 import { requestIdOf, writeFailure } from "../reply-failure.ts";
 import { type Customer, memberName, memberNamed, parseCustomer, plainText } from "../representation.ts";
 import { type ApiRequest, createCustomer } from "../requests.ts";
+import { confirmsCreation, judgeWrite, unclearReply } from "../write-verdict.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { printRequest } from "./dry-run.ts";
 import { addFieldsOption, addWithEtagOption, idempotencyKey } from "./options.ts";
@@ -73,12 +74,16 @@ async function create(
   const { api, messages } = invocation;
   const deadline = invocation.deadline();
   const { reply, attempts } = await sendCreation({ api, deadline }, request);
-  const subject = { what: `the customer ${options.email}`, url: api.url, fields: options.fields };
-  if (reply.kind === "no-complete-reply" && !reply.sent) return writeFailure(reply, "created", subject);
-  const open =
-    reply.kind === "no-complete-reply" || (reply.status >= 500 && ![501, 503, 505].includes(reply.status));
-  if (open) return unknownCreation(reply, key, options.email, deadline.interrupted.aborted);
-  if (reply.status < 200 || reply.status > 299) return writeFailure(reply, "created", subject);
+  const subject = {
+    what: `the customer ${options.email}`,
+    url: api.url,
+    fields: options.fields,
+    method: request.method,
+    collection: true,
+  };
+  const verdict = judgeWrite(reply, confirmsCreation);
+  if (verdict === "unknown") return unknownCreation(reply, key, options.email, deadline.interrupted.aborted);
+  if (verdict !== "accepted" || reply.kind !== "complete") return writeFailure(reply, "created", subject);
   const location = reply.fields.get("location");
   const shown = parseCustomer(reply.text, reply.fields.get("etag"));
   const id = shown === undefined ? idIn(location) : memberNamed(shown.value, "id")?.value;
@@ -108,12 +113,11 @@ async function create(
 }
 
 function unknownCreation(reply: Reply, key: string, email: string, interrupted: boolean): Failure {
-  const why = reply.kind === "complete" ? `the server answered ${reply.status}` : reply.detail;
   const requestId = requestIdOf(reply);
   return {
     exit: interrupted ? "interrupted" : "unknown-outcome",
     code: "unknown-outcome",
-    message: `unknown outcome: whether the customer ${email} was created can't be told: ${why}`,
+    message: `unknown outcome: whether the customer ${email} was created can't be told: ${unclearReply(reply)}`,
     hint: `Run it again with --idempotency-key ${key}: a server that knows Idempotency-Key then creates it once, and answers with the one that it has.`,
     ...(requestId === undefined ? {} : { requestId }),
   };

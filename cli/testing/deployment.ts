@@ -22,6 +22,7 @@ export async function startDeployment(fault?: Fault, dialect: Dialect = OURS) {
     server,
     proxy,
     customer,
+    run,
     update: (...args: string[]) => run("update", customer.id, ...args),
     remove: (...args: string[]) => run("delete", customer.id, "--yes", ...args),
     state: () => server.read(customer.id),
