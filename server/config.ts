@@ -23,7 +23,13 @@ export type Config = {
   readonly corsOrigins: readonly string[];
   /** Without a slash at its end; "" for paths instead of absolute addresses. */
   readonly publicUrl: string;
+  /** How many processes share the port; 1 to {@link PROCESSES_MAX}. */
+  readonly processes: number;
+  /** All of these as text, for a process that is to have the same. */
+  readonly texts: Readonly<Record<SettingName, string>>;
 };
+
+export const PROCESSES_MAX = 64;
 
 export type SettingName =
   | "HOST"
@@ -36,7 +42,8 @@ export type SettingName =
   | "TLS_CERT_FILE"
   | "TLS_KEY_FILE"
   | "CORS_ORIGINS"
-  | "PUBLIC_URL";
+  | "PUBLIC_URL"
+  | "PROCESSES";
 
 export type Setting = {
   readonly name: SettingName;
@@ -95,6 +102,12 @@ export const SETTINGS: readonly Setting[] = [
     fallback: "",
     meaning:
       "Address under which clients reach the service, for Location, Link and problem types. Empty: paths.",
+  },
+  {
+    name: "PROCESSES",
+    flag: "--processes",
+    fallback: "1",
+    meaning: "How many processes share the port and the database, for machines with more cores.",
   },
 ];
 
@@ -165,6 +178,13 @@ export function readConfig(
     fault("PUBLIC_URL", "give an http or https address without query, such as https://api.example.com/crm.");
   }
 
+  const processes = /^\d{1,2}$/.test(text("PROCESSES")) ? Number(text("PROCESSES")) : 0;
+  if (processes < 1 || processes > PROCESSES_MAX)
+    fault("PROCESSES", `give a number from 1 to ${PROCESSES_MAX}.`);
+  if (processes > 1 && databasePath === MEMORY) {
+    fault("PROCESSES", "sqlite::memory: belongs to one process; name a file in DATABASE_URL.");
+  }
+
   if (faults.length > 0 || databasePath === null || !policy.ok || !tls.ok) return { ok: false, faults };
   return {
     ok: true,
@@ -180,6 +200,11 @@ export function readConfig(
       tls: tls.files,
       corsOrigins,
       publicUrl,
+      processes,
+      texts: Object.fromEntries(SETTINGS.map(({ name }) => [name, text(name)])) as Record<
+        SettingName,
+        string
+      >,
     },
   };
 }

@@ -30,6 +30,13 @@ describe("server/README.md is complete", () => {
     for (const name of names) expect(missing(`| \`${name}\` |`)).toEqual([]);
   });
 
+  test("each alert has its row: name, severity", async () => {
+    const rules = await Bun.file(new URL("prometheus/customers.rules.yml", import.meta.url)).text();
+    const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?severity: (\w+)/g)];
+    expect(alerts.length).toBeGreaterThan(0);
+    expect(missing(...alerts.map(([, name, severity]) => `| \`${name}\` | ${severity} |`))).toEqual([]);
+  });
+
   test("the built-in policy stands there as it is", () => {
     expect(missing(`\`\`\`toml\n${BUILT_IN_POLICY}\`\`\``)).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { runCommand, Workplace } from "./testing/server-process.ts";
 
 let place: Workplace;
@@ -153,5 +153,39 @@ describe("a database in memory", () => {
       expect(outcome.code).toBe(1);
       expect(outcome.stderr).toContain("lives inside a running service");
     }
+  });
+});
+
+describe("policy check", () => {
+  const ROLE = '[roles.clerk]\nread = ["id"]\noperations = ["get"]\n';
+  const check = (text: string) => {
+    writeFileSync(`${place.path}/policy.toml`, text);
+    return place.run(["policy", "check", "policy.toml"]);
+  };
+
+  test("says what a valid policy holds, and when its allowance ends", async () => {
+    const observe = (date: string) => `${ROLE}[enforcement]\nmode = "observe"\nuntil = ${date}\n`;
+    const said = (what: string) => ({
+      code: 0,
+      stderr: "",
+      stdout: `policy.toml: valid (roles clerk; ${what})\n`,
+    });
+    expect(await check(ROLE)).toEqual(said("enforcement strict"));
+    expect(await check(observe("2999-01-31"))).toEqual(said("enforcement observe until 2999-01-31"));
+    expect(await check(observe("2001-01-31"))).toEqual(
+      said("enforcement observe until 2001-01-31, which is over"),
+    );
+  });
+
+  test("exits with 1 and names every fault of one that is refused, without any setting or database", async () => {
+    const refused = await check(`${ROLE}[roles.x]\nread = ["nmae"]\noperations = ["gte"]\n[enforcment]\n`);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    for (const words of ["nmae", "gte", "enforcment", "did you mean"])
+      expect(refused.stderr).toContain(words);
+    expect((await check("[roles")).stderr).toContain("it is not TOML");
+    const missing = await place.run(["policy", "check", "missing.toml"], { PORT: "many" });
+    expect(missing).toMatchObject({ code: 1, stdout: "" });
+    expect(missing.stderr).toContain("it can't be read");
+    expect(readdirSync(place.path)).toEqual(["policy.toml"]);
   });
 });

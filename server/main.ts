@@ -1,14 +1,18 @@
 #!/usr/bin/env -S bun --no-env-file
 import { existsSync } from "node:fs";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import packageJson from "../package.json";
 import { type Config, readConfig, SETTINGS, type SettingName } from "./config.ts";
 import { nearest } from "./domain/nearest.ts";
 import { curlLines } from "./first-start.ts";
 import { readPolicyFile } from "./policy-file.ts";
+import { ProcessChannel } from "./process-channel.ts";
+import { startProcesses } from "./processes.ts";
 import { StartRefused, startService } from "./service.ts";
-import { backupDatabase, checkDatabase, restoreDatabase } from "./storage/backup.ts";
+import { backupDatabase } from "./storage/backup.ts";
 import { StoreUnavailable } from "./storage/customer-store.ts";
+import { checkDatabase } from "./storage/database-check.ts";
+import { restoreDatabase } from "./storage/restore.ts";
 import { DatabaseRefused, MEMORY } from "./storage/sqlite-database.ts";
 import { createToken, listTokens, revokeToken } from "./token-commands.ts";
 
@@ -37,6 +41,7 @@ withSettings(program.command("serve", { isDefault: true }), SERVE)
   .description("Start the service.")
   .option("--print-url", 'print one line, {"url":"…"}, on stdout and nothing else')
   .option("--no-samples", "leave out the sample customers of the first start")
+  .addOption(new Option("--child", "one of the processes of `--processes`").hideHelp())
   // As the default command it is handed every word that is no command.
   .allowExcessArguments()
   .action(async (flags: Flags, { args: [word] }: Command) => {
@@ -112,12 +117,23 @@ program
     const result = readPolicyFile(file);
     if (!result.ok) throw new CommandRefused([`${file}: refused`, ...result.faults].join("\n  "));
     const { roles, enforcement } = result.policy;
-    console.log(`${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode})`);
+    const end =
+      enforcement.mode === "observe" ? new Date(enforcement.untilMs).toISOString().slice(0, 10) : null;
+    const until =
+      end === null ? "" : ` until ${end}${Date.parse(end) <= Date.now() ? ", which is over" : ""}`;
+    console.log(
+      `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until})`,
+    );
   });
 
 async function serve(flags: Flags): Promise<void> {
   const config = configOf(flags, SERVE);
-  const service = await startService(config, flags["samples"] !== false);
+  const hasSamples = flags["samples"] !== false;
+  const isChild = flags["child"] === true;
+  const service =
+    config.processes > 1 && !isChild
+      ? await startProcesses(config, hasSamples)
+      : await startService(config, hasSamples, isChild ? new ProcessChannel() : null);
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
@@ -129,6 +145,9 @@ async function serve(flags: Flags): Promise<void> {
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
   process.on("SIGHUP", service.reloadPolicy);
+  // One of several whose starter is gone has nobody who would stop it.
+  if (isChild) process.on("disconnect", stop);
+  if (isChild) return;
   if (flags["printUrl"] === true) return console.log(JSON.stringify({ url: service.url }));
   console.log(`Listening on ${service.url}`);
   if (service.first === null) return;

@@ -13,20 +13,25 @@ import { TestService } from "./testing/test-service.ts";
 const directory = mkdtempSync(join(tmpdir(), "customers-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-// Two engines in one: in memory one connection reads and writes, on disk each has its own.
+// Two engines in one: in memory one connection reads and writes; on disk, as in production, writes have their own thread.
 test.each([
-  { where: "in memory", path: MEMORY, numRuns: 250 },
-  { where: "on disk", path: join(directory, "model.db"), numRuns: 60 },
+  { where: "in memory", path: MEMORY, numRuns: 150 },
+  { where: "on disk", path: join(directory, "model.db"), numRuns: 40 },
 ])(
   "every answer to random sequences of requests is the one that a model of the specification gives, $where",
   async ({ path, numRuns }) => {
     const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
     console.log(`model: SEED=${seed}`);
+    const deaths: string[] = [];
     const clock = { nowMs: Date.UTC(2027, 0, 1) };
     const service = new TestService({
       policy: POLICY,
       now: () => clock.nowMs,
-      connections: SqliteConnections.open(path),
+      connections: SqliteConnections.openAdaptive(
+        path,
+        (reason) => deaths.push(reason),
+        () => true,
+      ),
     });
     const connection = await RawConnection.open(service.port);
     let runs = 0;
@@ -42,6 +47,7 @@ test.each([
       const log = JSON.stringify(service.logLines);
       expect(log).not.toContain("@example.com");
       expect(log).not.toContain("cst_");
+      expect(deaths).toEqual([]);
     } finally {
       connection.close();
       await service.stop();

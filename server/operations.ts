@@ -1,3 +1,15 @@
+import {
+  type Call,
+  customerNotFound,
+  preconditionFailed,
+  projectionOfQuery,
+  readIdempotencyKey,
+  requireIfMatch,
+  requireOperation,
+  requireProjection,
+  requireReadable,
+  stillAllowed,
+} from "./checks.ts";
 import { BodySchema, refuseMembers } from "./domain/body-schema.ts";
 import {
   CREATION_BODY,
@@ -10,25 +22,16 @@ import {
   storedName,
 } from "./domain/customer.ts";
 import type { RowVersion } from "./domain/entity-tag.ts";
-import { formatEntityTag } from "./domain/entity-tag.ts";
 import type { CustomerStatus, FieldName } from "./domain/field-registry.ts";
+import type { Operation, WriteMethod } from "./domain/policy.ts";
 import {
-  type Enforcement,
-  isEnforced,
-  type Operation,
-  type Rights,
-  type WriteMethod,
-} from "./domain/policy.ts";
-import {
-  diagnose,
   type Expected,
   expectedVersion,
   matchesExpected,
   matchesIfNoneMatch,
-  readIfMatch,
 } from "./domain/precondition.ts";
-import { ok, type Refusal, type Result, refuse } from "./domain/problem.ts";
-import { defaultProjection, forbiddenFields, type Projection, parseFields } from "./domain/projection.ts";
+import { flatMap, ok, type Refusal, type Result, refuse } from "./domain/problem.ts";
+import type { Projection } from "./domain/projection.ts";
 import { invalidParameter, parseLimit, parseStatus, readQuery, singleValue } from "./domain/query.ts";
 import { openCursor, sealCursor } from "./page-cursor.ts";
 import type {
@@ -40,38 +43,6 @@ import type {
   WriteOutcome,
   WriteTarget,
 } from "./storage/customer-store.ts";
-
-/**
- * What a customer request may do, as the list of its checks. The order is the same everywhere, and a refusal
- * names the first check that fails:
- *
- *  1. route and method are known                          404, 405        http/customer-routes.ts
- *  2. the caller is authenticated                         401             http/authentication.ts
- *  3. the role may do this operation                      403             requireOperation
- *  4. PUT, PATCH, DELETE: If-Match is there, not blank    428             requireIfMatch
- *  5. every query parameter is known and in range,
- *     `fields` names registry fields, not too many        400             requireProjection and others
- *  6. the role may read every field that is named         403             requireReadable
- *  7. the customer exists in the caller's tenant          404             the store's outcome
- *  8. PUT, PATCH, DELETE: If-Match is the current tag     412             the store's outcome
- *  9. the body: size, media type, JSON, schema            413, 415, 400, 422
- * 10. apply
- *
- * Checks 1 to 6 touch no customer row. Checks 7, 8 and 10 are one atomic step in the store; where the body
- * fails check 9, a read of the row version alone answers 7 and 8 first.
- */
-export type Call = {
-  readonly tenant: string;
-  readonly client: string;
-  readonly rights: Rights;
-  readonly enforcement: Enforcement;
-  readonly nowMs: number;
-  readonly headers: Headers;
-  /** The query string, without its question mark. */
-  readonly search: string;
-  /** Reads the body as JSON of one of these media types; may be called once. */
-  readonly readJson: (mediaTypes: readonly string[]) => Promise<Result<unknown>>;
-};
 
 export type Read =
   | { readonly kind: "customer"; readonly customer: StoredCustomer }
@@ -155,6 +126,8 @@ export async function search(store: CustomerStore, call: Call): Promise<Result<L
   const queried = requireProjection(call, inQuery);
   if (!queried.ok) return queried;
   const body = flatMap(await call.readJson(JSON_TYPES), (json) => searchBody.read(json));
+  const allowed = stillAllowed(call, "list", queried.value);
+  if (!allowed.ok) return allowed;
   if (!body.ok) return body;
   const { fields, limit, status, email, cursor } = body.value;
   if (inQuery.length > 0 && fields !== undefined) {
@@ -202,13 +175,13 @@ function page(store: CustomerStore, call: Call, wanted: PageRequest): MaybePromi
 export async function create(store: CustomerStore, call: Call): Promise<Result<Created>> {
   const permitted = requireOperation(call, "create");
   if (!permitted.ok) return permitted;
-  const query = readQuery(call.search, ["fields"]);
-  if (!query.ok) return query;
+  const projection = projectionOfQuery(call);
+  if (!projection.ok) return projection;
   const key = readIdempotencyKey(call.headers.get("idempotency-key"));
   if (!key.ok) return key;
-  const projection = requireProjection(call, query.value.getAll("fields"));
-  if (!projection.ok) return projection;
   const body = flatMap(await call.readJson(JSON_TYPES), (json) => creationBody.read(json));
+  const allowed = stillAllowed(call, "create", projection.value);
+  if (!allowed.ok) return allowed;
   if (!body.ok) return body;
   const { email, status = "active" } = body.value;
   const customer = { name: storedName(body.value.name), email, status };
@@ -298,6 +271,8 @@ async function write<Change>(
   // An If-Match that no version can equal needs no body: it is 404 or 412 whatever the body is.
   if (expected === "unmatchable") return unapplied(null);
   const change = await readChange(storedId);
+  const allowed = stillAllowed(call, operation, projection.value);
+  if (!allowed.ok) return allowed;
   if (!change.ok) return unapplied(change);
   const returned = prefersRepresentation(call.headers.get("prefer")) ? projection.value : NO_FIELDS;
   const outcome = await apply({ tenant: call.tenant, id: storedId, expected }, change.value, returned);
@@ -315,74 +290,6 @@ async function write<Change>(
 /** What a write without a body in its answer reads back: nothing. Not a projection of a request, which is never empty. */
 const NO_FIELDS: Projection = [];
 
-function requireOperation(call: Call, operation: Operation): Result<null> {
-  if (call.rights.operations.has(operation)) return ok(null);
-  return refuse("forbidden-operation", `The role of this token may not ${operation} customers.`);
-}
-
-/** @returns the trimmed If-Match; null where it is absent or blank and a rollout still allows that */
-function requireIfMatch(call: Call, method: WriteMethod): Result<string | null> {
-  const ifMatch = readIfMatch(call.headers.get("if-match"));
-  if (ifMatch !== null || !isEnforced(call.enforcement, call.client, method, call.nowMs)) return ok(ifMatch);
-  return refuse(
-    "precondition-required",
-    `${method} needs If-Match with the customer's current entity-tag. Read the customer and send its ETag header back, quotes included.`,
-  );
-}
-
-function requireProjection(call: Call, lists: readonly string[]): Result<Projection> {
-  if (lists.length === 0) return ok(defaultProjection(call.rights.read));
-  const projection = parseFields(lists, call.rights.read);
-  if (!projection.ok) return projection;
-  return flatMap(requireReadable(call, projection.value), () => projection);
-}
-
-/** The most query strings whose projections are kept for one set of rights. */
-const KEPT_PROJECTIONS_MAX = 1_000;
-/** Clients send the same few query strings again and again. Rights are replaced with the policy, and these with them. */
-const keptProjections = new WeakMap<Rights, Map<string, Result<Projection>>>();
-
-/** Checks 5 and 6 for a query that may hold `fields` and nothing else. */
-function projectionOfQuery(call: Call): Result<Projection> {
-  let kept = keptProjections.get(call.rights);
-  if (kept === undefined) {
-    kept = new Map();
-    keptProjections.set(call.rights, kept);
-  }
-  const known = kept.get(call.search);
-  if (known !== undefined) return known;
-  const projection = flatMap(readQuery(call.search, ["fields"]), (query) =>
-    requireProjection(call, query.getAll("fields")),
-  );
-  if (kept.size >= KEPT_PROJECTIONS_MAX) kept.clear();
-  if (projection.ok) kept.set(call.search, projection);
-  return projection;
-}
-
-function requireReadable(call: Call, fields: readonly FieldName[]): Result<null> {
-  const forbidden = forbiddenFields(fields, call.rights.read);
-  if (forbidden.length === 0) return ok(null);
-  return refuse("forbidden-field", `The role of this token may not read ${forbidden.join(", ")}.`, {
-    extensions: { forbiddenFields: forbidden },
-  });
-}
-
-function customerNotFound(): Refusal {
-  return refuse("customer-not-found", "There is no customer with this id.");
-}
-
-const SHOWN_IF_MATCH_MAX = 256;
-
-function preconditionFailed(ifMatch: string | null, current: RowVersion): Refusal {
-  // Without If-Match any version matches, so a stale outcome always has one.
-  const received = ifMatch ?? "";
-  const { kind, explanation } = diagnose(received, current);
-  return refuse("precondition-failed", explanation, {
-    extensions: { receivedIfMatch: received.slice(0, SHOWN_IF_MATCH_MAX), diagnosis: kind },
-    headers: { etag: formatEntityTag(current) },
-  });
-}
-
 /** `id` in a body is tolerated when it is the path's: what was read can be sent back as it is. */
 function withoutId<Body extends { id?: string }>(body: Body, storedId: string): Result<Omit<Body, "id">> {
   const { id, ...rest } = body;
@@ -396,14 +303,6 @@ function prefersRepresentation(prefer: string | null): boolean {
   return preference?.toLowerCase() === "representation";
 }
 
-function readIdempotencyKey(header: string | null): Result<string | null> {
-  if (header === null || /^[\x21-\x7e]{1,255}$/.test(header)) return ok(header);
-  return refuse(
-    "invalid-idempotency-key",
-    "Idempotency-Key must be one value of 1 to 255 visible ASCII characters.",
-  );
-}
-
 function idempotencyKey(call: Call, key: string, body: readonly string[]): IdempotencyKey {
   const digest = new Uint8Array(Bun.SHA256.hash(JSON.stringify(body)) as Uint8Array);
   return { client: call.client, key, digest, nowMs: call.nowMs };
@@ -411,10 +310,6 @@ function idempotencyKey(call: Call, key: string, body: readonly string[]): Idemp
 
 function pick(customer: Required<CustomerFields>, projection: Projection): CustomerFields {
   return Object.fromEntries(projection.map((field) => [field, customer[field]]));
-}
-
-function flatMap<T, U>(result: Result<T>, next: (value: T) => Result<U>): Result<U> {
-  return result.ok ? next(result.value) : result;
 }
 
 function andThen<T, U>(value: MaybePromise<T>, next: (value: T) => U): MaybePromise<U> {

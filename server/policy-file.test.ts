@@ -49,6 +49,10 @@ describe("a policy that is not right is refused with every fault named", () => {
       ],
     ],
     [
+      `${ROLE}[enforcement]\nmode = "observe"\nuntil = 2027-02-30\n`,
+      ["enforcement.until is 2027-02-30, and there is no such day"],
+    ],
+    [
       `${ROLE}[enforcement]\nmode = "observe"\nuntil = 2027-03-31T12:00:00Z\n`,
       ["enforcement.until must be a date without a time, as in 2027-03-31"],
     ],

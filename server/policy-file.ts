@@ -37,9 +37,21 @@ export function readPolicyFile(path: string | null): PolicyResult {
 
 export function readPolicyText(text: string): PolicyResult {
   try {
-    return readPolicy(parse(text));
+    const faults = impossibleDates(text);
+    return faults.length > 0 ? { ok: false, faults } : readPolicy(parse(text));
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     return { ok: false, faults: [`it is not TOML: ${error.message.trim()}`] };
   }
+}
+
+/** The parser moves 2027-02-30 to the second of March, and would lengthen an allowance by that. */
+function impossibleDates(text: string): string[] {
+  return [...text.matchAll(/^[ \t]*until[ \t]*=[ \t]*(\d{4}-\d{2}-\d{2})/gm)]
+    .map(([, date = ""]) => date)
+    .filter((date) => {
+      const time = Date.parse(`${date}T00:00:00Z`);
+      return Number.isNaN(time) || new Date(time).toISOString().slice(0, 10) !== date;
+    })
+    .map((date) => `enforcement.until is ${date}, and there is no such day`);
 }

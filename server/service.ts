@@ -5,12 +5,13 @@ import { Cors } from "./http/cors.ts";
 import { Metrics } from "./http/metrics.ts";
 import { openLog } from "./log.ts";
 import { readPolicyFile } from "./policy-file.ts";
+import type { ProcessChannel } from "./process-channel.ts";
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
 import { TokenStore } from "./storage/token-store.ts";
 
 /** How long requests in flight may take to finish once the service is told to stop. */
-const DRAIN_MS = 10_000;
+export const DRAIN_MS = 10_000;
 
 /** A start that can't be. The message says why and what to do. */
 export class StartRefused extends Error {
@@ -30,27 +31,34 @@ export type RunningService = {
 /**
  * Opens the store, listens, and answers.
  *
+ * @param channel of a process that is one of several, which share the port; null for the only one
  * @throws StartRefused, DatabaseRefused
  */
-export async function startService(config: Config, hasSamples: boolean): Promise<RunningService> {
+export async function startService(
+  config: Config,
+  hasSamples: boolean,
+  channel: ProcessChannel | null = null,
+): Promise<RunningService> {
   // Before anything is made: a start that is refused leaves nothing behind.
-  refuseTakenPort(config);
+  if (channel === null) refuseTakenPort(config);
   let { policy } = config;
   const { tls } = config;
   const log = openLog(config.logLevel, config.logFormat);
   const { logger } = log;
-  const connections = SqliteConnections.openThreaded(config.databasePath, (reason) =>
+  const connections = SqliteConnections.openAdaptive(config.databasePath, (reason) =>
     logger.error({ reason }, "the writer's thread died; the next write starts another"),
   );
   const store = new SqliteCustomerStore(connections);
   const tokens = new TokenStore(connections);
   const now = Date.now;
   const first = await firstStart(store, tokens, config.databasePath, hasSamples, now());
+  const metrics = new Metrics(!config.metricsArePublic);
   const app = createApp({
     store,
     tokens,
     policy: () => policy,
-    metrics: new Metrics(!config.metricsArePublic),
+    metrics,
+    exposition: () => channel?.sum() ?? metrics.text(),
     arePublic: config.metricsArePublic,
     cors: new Cors(config.corsOrigins),
     publicUrl: config.publicUrl,
@@ -58,12 +66,19 @@ export async function startService(config: Config, hasSamples: boolean): Promise
     now,
   });
   try {
-    app.listen({ hostname: config.host, port: config.port, ...(tls === null ? {} : { tls }) });
+    app.listen({
+      hostname: config.host,
+      port: config.port,
+      reusePort: channel !== null,
+      ...(tls === null ? {} : { tls }),
+    });
   } catch (error) {
     await store.close();
     throw cantListen(config, error);
   }
-  const url = `${tls === null ? "http" : "https"}://${hostInUrl(config.host)}:${app.server?.port}`;
+  const port = app.server?.port ?? config.port;
+  const url = urlOf(config, port);
+  channel?.listening(port, metrics);
   logger.info({ url, database: config.databasePath, policy: config.policyFile ?? "built-in" }, "listening");
 
   return {
@@ -90,7 +105,7 @@ export async function startService(config: Config, hasSamples: boolean): Promise
   };
 }
 
-function refuseTakenPort(config: Config): void {
+export function refuseTakenPort(config: Config): void {
   try {
     Bun.listen({ hostname: config.host, port: config.port, socket: { data: () => {} } }).stop(true);
   } catch (error) {
@@ -102,6 +117,10 @@ function cantListen({ host, port }: Config, error: unknown): StartRefused {
   return new StartRefused(
     `${host}:${port} can't be listened on: ${(error as Error).message}. Set PORT to another one, or to 0 for a free one; HOST to an address of this machine.`,
   );
+}
+
+export function urlOf({ host, tls }: Config, port: number): string {
+  return `${tls === null ? "http" : "https"}://${hostInUrl(host)}:${port}`;
 }
 
 function hostInUrl(host: string): string {

@@ -185,13 +185,3 @@ describe("token list and token revoke", () => {
     }
   });
 });
-
-test("a database that another process holds locked is waited for, then refused in a sentence", async () => {
-  await (await place.start()).end();
-  const db = new Database(place.database);
-  db.run("BEGIN IMMEDIATE");
-  const outcome = await create("--role", "viewer", "--tenant", "acme");
-  expect(outcome).toMatchObject({ code: 1, stdout: "" });
-  expect(outcome.stderr).toContain("can't answer now (SQLITE_BUSY); nothing was changed");
-  db.close();
-}, 60_000);

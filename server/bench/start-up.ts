@@ -8,9 +8,8 @@ export async function coldStarts(times: number): Promise<Measure[]> {
   const directory = mkdtempSync(join(tmpdir(), "customers-start-"));
   try {
     const main = join(import.meta.dir, "../main.ts");
-    const thread = join(import.meta.dir, "../storage/writer-thread-worker.ts");
-    const compiled = join(directory, "customers-server");
-    await Bun.$`${process.execPath} build --compile --bytecode --format=esm --outfile ${compiled} ${main} ${thread}`.quiet();
+    const compiled = join(import.meta.dir, "../../dist/customers-server");
+    await Bun.$`${process.execPath} run build:server`.cwd(join(import.meta.dir, "../..")).quiet();
     const source: number[] = [];
     const binary: number[] = [];
     for (let round = 0; round < times; round += 1) {

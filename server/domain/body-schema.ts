@@ -61,7 +61,7 @@ function explain(error: ValueError, members: readonly string[]): string {
   // `Never` is how TypeBox reports a member that the schema does not have.
   if (schema[Kind] === "Never" || isUnknownMember(path, members)) return explainUnknown(path, members);
   if (path === "") return `must be a JSON object; it is ${typeName(value)}`;
-  if (value === null) return "must not be null: leave it out to keep it as it is";
+  if (value === null) return "must not be null; leave it out instead";
   return expectation(schema, value);
 }
 
@@ -86,7 +86,7 @@ function isUnknownMember(path: string, members: readonly string[]): boolean {
 
 function explainUnknown(path: string, members: readonly string[]): string {
   const near = nearest(memberName(path), members);
-  return `is not a member that can be set here; ${near === null ? `choose from ${members.join(", ")}` : `did you mean \`${near}\`?`}`;
+  return `is not a member that this takes; ${near === null ? `choose from ${members.join(", ")}` : `did you mean \`${near}\`?`}`;
 }
 
 function memberName(path: string): string {

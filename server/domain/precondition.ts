@@ -11,7 +11,16 @@ export type Expected = RowVersion | "any" | "unmatchable";
  * would take U+00A0 too and so accept a value that is not byte-equal.
  */
 export function trimBlanks(text: string): string {
-  return text.replace(/^[ \t]+|[ \t]+$/g, "");
+  let start = 0;
+  let end = text.length;
+  // Not /[ \t]+$/, which begins anew at every blank of a run: 64 KiB of them would hold the event loop for seconds.
+  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
+  while (start < end && isBlank(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+function isBlank(charCode: number): boolean {
+  return charCode === 0x20 || charCode === 0x09;
 }
 
 /** @returns the trimmed value, or null when the header is absent or blank. */
@@ -30,16 +39,27 @@ export function matchesExpected(expected: Expected, current: RowVersion): boolea
   return expected !== "unmatchable" && sameRowVersion(expected, current);
 }
 
+// One member of a list of entity-tags (RFC 9110, sections 5.6.1 and 8.8.3); empty members are allowed. Blanks before a
+// tag belong to the tag: two runs of them side by side would share n blanks in n ways.
+const LISTED_TAG = /(?:[ \t]*(?:W\/)?("[^"]*"))?[ \t]*(?:,|$)/y;
+
 /**
- * If-None-Match of a read (RFC 9110, section 13.1.2): a list or `*`, compared weakly; a blank one is absent.
- * The list is scanned, not split: an opaque tag may hold a comma.
+ * If-None-Match of a read (RFC 9110, section 13.1.2): a list or `*`, compared weakly; a blank one is absent, and so is
+ * what is neither. The list is scanned, not split: an opaque tag may hold a comma.
  */
 export function matchesIfNoneMatch(header: string | null, current: RowVersion): boolean {
-  const value = header === null ? "" : trimBlanks(header);
-  if (value === "") return false;
+  if (header === null) return false;
+  const value = trimBlanks(header);
   if (value === "*") return true;
   const tag = formatEntityTag(current);
-  return [...value.matchAll(/(?:W\/)?("[^"]*")/g)].some(([, opaque]) => opaque === tag);
+  let isFound = false;
+  LISTED_TAG.lastIndex = 0;
+  while (LISTED_TAG.lastIndex < value.length) {
+    const member = LISTED_TAG.exec(value);
+    if (member === null) return false;
+    isFound ||= member[1] === tag;
+  }
+  return isFound;
 }
 
 /** How an If-Match that failed differs from the current entity-tag; what a client developer looks for. */

@@ -177,6 +177,11 @@ export function refuse(
   return { ok: false, problem: { code, detail, ...more } };
 }
 
+/** Goes on with a value, or passes the refusal on. */
+export function flatMap<T, U>(result: Result<T>, next: (value: T) => Result<U>): Result<U> {
+  return result.ok ? next(result.value) : result;
+}
+
 export function isProblemCode(text: string): text is ProblemCode {
   return Object.hasOwn(PROBLEMS, text);
 }

@@ -12,11 +12,15 @@ export function readQuery(search: string, known: readonly string[]): Result<URLS
     const shown = name.slice(0, 64).toWellFormed();
     return refuse(
       "unknown-parameter",
-      `The query parameter \`${shown}\` is not known here. ${near === null ? `Choose from ${known.join(", ")}.` : `Did you mean \`${near}\`?`}`,
+      `The query parameter \`${shown}\` is not known here. ${near === null ? choice(known) : `Did you mean \`${near}\`?`}`,
       { extensions: { parameter: shown, ...(near === null ? {} : { didYouMean: [near] }) } },
     );
   }
   return ok(query);
+}
+
+function choice(known: readonly string[]): string {
+  return known.length === 0 ? "This route takes none." : `Choose from ${known.join(", ")}.`;
 }
 
 /** A parameter that may come once. @returns its value, or null when it is absent */

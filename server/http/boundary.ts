@@ -5,6 +5,7 @@ import type { Cors } from "./cors.ts";
 import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
 import type { Metrics } from "./metrics.ts";
 import { problemResponse } from "./problem-response.ts";
+import { Turn } from "./turn.ts";
 
 export type Handler = (exchange: Exchange) => MaybePromise<Result<Answer>>;
 
@@ -28,6 +29,7 @@ const RETRY_AFTER_SECONDS = "1";
  */
 export class Boundary {
   readonly #parts: BoundaryParts;
+  readonly #turn = new Turn();
 
   constructor(parts: BoundaryParts) {
     this.#parts = parts;
@@ -35,8 +37,14 @@ export class Boundary {
 
   answer(request: Request, route: RouteTemplate, handle: Handler): MaybePromise<Response> {
     const exchange = this.#begin(request, route);
+    if (!this.#turn.isOver(exchange.startedAt)) return this.#answer(exchange, handle);
+    // A client that waits sends nothing new, and that ends the turn.
+    return new Promise((next) => setImmediate(next)).then(() => this.#answer(exchange, handle));
+  }
+
+  #answer(exchange: Exchange, handle: Handler): MaybePromise<Response> {
     try {
-      const result = hasUsableHost(request) ? handle(exchange) : HOST_REFUSED;
+      const result = hasUsableHost(exchange.request) ? handle(exchange) : HOST_REFUSED;
       if (!(result instanceof Promise)) return this.#finish(exchange, this.#toAnswer(exchange, result));
       return result.then(
         (settled) => this.#finish(exchange, this.#toAnswer(exchange, settled)),

@@ -513,7 +513,7 @@ describe("bodies", () => {
     const [, , reply] = await send("PUT", '{"nmae":"x","email":"no"}');
     expect(reply.json.errors).toEqual([
       { pointer: "/name", detail: "is required" },
-      { pointer: "/nmae", detail: "is not a member that can be set here; did you mean `name`?" },
+      { pointer: "/nmae", detail: "is not a member that this takes; did you mean `name`?" },
       { pointer: "/email", detail: "must have 3 to 254 characters; it has 2" },
     ]);
   });

@@ -1,10 +1,10 @@
+import type { Call } from "../checks.ts";
 import { type Policy, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
-import type { Call } from "../operations.ts";
 import * as operations from "../operations.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
 import { authenticate, type TokenLookup } from "./authentication.ts";
-import type { Answer, Exchange } from "./exchange.ts";
+import { type Answer, type Exchange, searchOf } from "./exchange.ts";
 import { createdAnswer, pageAnswer, readAnswer, writtenAnswer } from "./representation.ts";
 import { readJsonBody } from "./request-body.ts";
 import type { Route } from "./routes.ts";
@@ -14,17 +14,20 @@ export type CustomerRoutesParts = {
   readonly tokens: TokenLookup;
   readonly policy: () => Policy;
   readonly publicUrl: string;
+  /** ms since 1970. */
+  readonly now: () => number;
 };
 
 /** The routes of the customer: method, path, operation. */
-export function customerRoutes({ store, tokens, policy, publicUrl }: CustomerRoutesParts): Route[] {
+export function customerRoutes(parts: CustomerRoutesParts): Route[] {
+  const { store, publicUrl } = parts;
   /** Check 2, then the operation, then its outcome as an answer. */
   function answer<Outcome>(
     exchange: Exchange,
     operate: (call: Call) => MaybePromise<Result<Outcome>>,
     represent: (outcome: Outcome) => Answer,
   ): MaybePromise<Result<Answer>> {
-    const call = callOf(exchange, tokens, policy());
+    const call = callOf(exchange, parts);
     if (!call.ok) return call;
     const result = operate(call.value);
     const toAnswer = (outcome: Result<Outcome>): Result<Answer> =>
@@ -40,7 +43,7 @@ export function customerRoutes({ store, tokens, policy, publicUrl }: CustomerRou
       return `${publicUrl}/customers?${query}`;
     };
   const admit: Route["admit"] = (exchange) => {
-    const call = callOf(exchange, tokens, policy());
+    const call = callOf(exchange, parts);
     return call.ok ? null : call;
   };
   const written = (outcome: operations.Written): Answer => writtenAnswer(outcome, publicUrl);
@@ -93,7 +96,7 @@ export function customerRoutes({ store, tokens, policy, publicUrl }: CustomerRou
   ];
 }
 
-function callOf(exchange: Exchange, tokens: TokenLookup, policy: Policy): Result<Call> {
+function callOf(exchange: Exchange, { tokens, policy, now }: CustomerRoutesParts): Result<Call> {
   const { request, nowMs } = exchange;
   const caller = authenticate(tokens, request.headers.get("authorization"), nowMs);
   if (!caller.ok) return caller;
@@ -105,16 +108,15 @@ function callOf(exchange: Exchange, tokens: TokenLookup, policy: Policy): Result
   return ok({
     tenant,
     client,
-    rights: rightsOf(policy, tenant, role),
-    enforcement: policy.enforcement,
+    rights: rightsOf(policy(), tenant, role),
+    enforcement: policy().enforcement,
     nowMs,
     headers: request.headers,
     search: searchOf(request),
     readJson: (mediaTypes: readonly string[]) => readJsonBody(request, mediaTypes),
+    currentRights: () => {
+      const again = authenticate(tokens, request.headers.get("authorization"), now());
+      return again.ok ? ok(rightsOf(policy(), again.value.tenant, again.value.role)) : again;
+    },
   });
-}
-
-function searchOf({ url }: Request): string {
-  const start = url.indexOf("?");
-  return start === -1 ? "" : url.slice(start + 1);
 }

@@ -35,3 +35,9 @@ export type Answer = {
   /** A write without If-Match that a rollout let pass. */
   readonly allowedWithoutIfMatch?: boolean;
 };
+
+/** The query string of a request, without its question mark. */
+export function searchOf({ url }: Request): string {
+  const start = url.indexOf("?");
+  return start === -1 ? "" : url.slice(start + 1);
+}

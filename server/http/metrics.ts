@@ -1,6 +1,8 @@
-import { Counter, Histogram, Registry } from "prom-client";
+import { Counter, Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
+import type { MetricsSnapshot } from "../pooled-metrics.ts";
 import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
+import { RequestMetrics } from "./request-metrics.ts";
 
 const CUSTOMER_ROUTE: RouteTemplate = "/customers/{id}";
 const CALLER_LABELS = ["client", "client_version", "tenant"] as const;
@@ -9,8 +11,8 @@ export const CLIENT_VERSIONS_MAX = 20;
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-type Labels = Record<string, string>;
-type RequestSeries = { readonly requests: Counter.Internal; readonly duration: Histogram.Internal<string> };
+/** The series of one caller's writes by one method. */
+type WriteSeries = Readonly<Record<"attempts" | "required" | "failed" | "missingAllowed", Counter.Internal>>;
 
 /**
  * What is counted (Prometheus text format). One event moves one series, and there is never a total beside its
@@ -24,9 +26,8 @@ export class Metrics {
   readonly #required: Counter;
   readonly #failed: Counter;
   readonly #missingAllowed: Counter;
-  readonly #requests: Counter;
-  readonly #duration: Histogram;
-  readonly #series = new Map<string, RequestSeries>();
+  readonly #requests: RequestMetrics;
+  readonly #writeSeries = new Map<string, WriteSeries>();
 
   /** @param hasCallerLabels false where anyone may read the metrics: then no client or tenant is named in them */
   constructor(hasCallerLabels: boolean) {
@@ -47,35 +48,22 @@ export class Metrics {
       "http_precondition_missing_allowed_total",
       "Writes without If-Match that were applied because the rollout still allows them.",
     );
-    this.#requests = new Counter({
-      name: "http_requests_total",
-      help: "Requests answered.",
-      labelNames: ["method", "route", "status"],
-      registers: [this.#registry],
-    });
-    this.#duration = new Histogram({
-      name: "http_request_duration_seconds",
-      help: "Time from the request's headers to its answer.",
-      labelNames: ["method", "route", "status"],
-      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-      registers: [this.#registry],
-    });
+    this.#requests = new RequestMetrics(this.#registry);
+    for (const method of WRITE_METHODS) this.#writeSeriesOf(method, "", "", "");
   }
 
   record(exchange: Exchange, answer: Answer, seconds: number): void {
     const { request, route, caller } = exchange;
     const method = METHODS.has(request.method) ? request.method : "other";
-    const series = this.#seriesOf(method, route, answer.status);
-    series.requests.inc();
-    series.duration.observe(seconds);
+    this.#requests.observe(method, route, answer.status, seconds);
     const isWrite = route === CUSTOMER_ROUTE && (WRITE_METHODS as readonly string[]).includes(method);
     if (!isWrite || caller === null) return;
-    const userAgent = request.headers.get("user-agent");
-    const write = this.#writeLabels(method, caller.client, userAgent, caller.tenant ?? "");
-    this.#attempts.inc(write);
-    if (answer.status === 428) this.#required.inc(write);
-    if (answer.status === 412) this.#failed.inc(write);
-    if (answer.allowedWithoutIfMatch === true) this.#missingAllowed.inc(write);
+    const version = this.#clientVersion(caller.client, request.headers.get("user-agent"));
+    const write = this.#writeSeriesOf(method, caller.client, version, caller.tenant ?? "");
+    write.attempts.inc();
+    if (answer.status === 428) write.required.inc();
+    if (answer.status === 412) write.failed.inc();
+    if (answer.allowedWithoutIfMatch === true) write.missingAllowed.inc();
   }
 
   /** The exposition, in Prometheus' text format 0.0.4. */
@@ -83,34 +71,40 @@ export class Metrics {
     return this.#registry.metrics();
   }
 
+  /** The same as data, for another process to sum. */
+  snapshot(): Promise<MetricsSnapshot> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
   get contentType(): string {
     return this.#registry.contentType;
   }
 
-  /** Labels are looked up once for each series: most of the cost of counting is there. */
-  #seriesOf(method: string, route: RouteTemplate, status: number): RequestSeries {
-    const key = `${method} ${status} ${route}`;
-    let series = this.#series.get(key);
-    if (series === undefined) {
-      const labels = { method, route, status: String(status) };
-      series = { requests: this.#requests.labels(labels), duration: this.#duration.labels(labels) };
-      this.#series.set(key, series);
-    }
-    return series;
-  }
-
   #writeCounter(name: string, help: string): Counter {
     const labelNames = ["method", "route", ...(this.#hasCallerLabels ? CALLER_LABELS : [])];
-    const counter = new Counter({ name, help, labelNames, registers: [this.#registry] });
-    // A series that begins at its first event loses that event to every rate().
-    for (const method of WRITE_METHODS) counter.inc(this.#writeLabels(method, "", null, ""), 0);
-    return counter;
+    return new Counter({ name, help, labelNames, registers: [this.#registry] });
   }
 
-  #writeLabels(method: string, client: string, userAgent: string | null, tenant: string): Labels {
-    const labels = { method, route: CUSTOMER_ROUTE };
-    if (!this.#hasCallerLabels) return labels;
-    return { ...labels, client, client_version: this.#clientVersion(client, userAgent), tenant };
+  /** All four begin at 0 together: a series that begins at its first event loses that event to every rate(). */
+  #writeSeriesOf(method: string, client: string, version: string, tenant: string): WriteSeries {
+    const key = this.#hasCallerLabels ? `${method} ${client} ${version} ${tenant}` : method;
+    let series = this.#writeSeries.get(key);
+    if (series === undefined) {
+      const caller = this.#hasCallerLabels ? { client, client_version: version, tenant } : {};
+      const begin = (counter: Counter): Counter.Internal => {
+        const begun = counter.labels({ method, route: CUSTOMER_ROUTE, ...caller });
+        begun.inc(0);
+        return begun;
+      };
+      series = {
+        attempts: begin(this.#attempts),
+        required: begin(this.#required),
+        failed: begin(this.#failed),
+        missingAllowed: begin(this.#missingAllowed),
+      };
+      this.#writeSeries.set(key, series);
+    }
+    return series;
   }
 
   #clientVersion(client: string, userAgent: string | null): string {
@@ -127,7 +121,12 @@ export class Metrics {
   }
 }
 
-/** @returns the version of a User-Agent such as `billing-sync/1.2.3 (linux)`: at most 32 characters; "" without one */
+/**
+ * @returns the version of a User-Agent such as `billing-sync/1.2.3 (linux)`; "" without one. Numbers, dots and a
+ *   short suffix (`2.0.0-rc.1`) only: no label may hold an id that a client puts there.
+ */
 export function clientVersion(userAgent: string | null): string {
-  return /^[A-Za-z0-9._-]+\/(\d[A-Za-z0-9.+-]{0,31})(?:\s|$)/.exec(userAgent ?? "")?.[1] ?? "";
+  return USER_AGENT.exec(userAgent ?? "")?.[1] ?? "";
 }
+
+const USER_AGENT = /^[A-Za-z0-9._-]+\/(\d{1,6}(?:\.\d{1,6}){0,3}(?:[-+][A-Za-z0-9.+-]{1,16})?)(?:\s|$)/;

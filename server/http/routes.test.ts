@@ -193,6 +193,14 @@ describe("health and problem pages", () => {
   );
 });
 
+test.each(["/healthz?x=1", "/readyz?x=1", "/problems/invalid-body?x=1", "/metrics?x=1"])(
+  "%s: a parameter that the route does not know is refused",
+  async (path) => {
+    const reply = await service.send("GET", path, { caller: { role: "monitor" } });
+    expect([reply.status, reply.json.code]).toEqual([400, "unknown-parameter"]);
+  },
+);
+
 describe("CORS", () => {
   const origin = "https://app.example.com";
   const open = new TestService({ corsOrigins: [origin] });

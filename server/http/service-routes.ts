@@ -1,8 +1,9 @@
 import { type Policy, rightsOf } from "../domain/policy.ts";
 import { isProblemCode, ok, type Result, refuse } from "../domain/problem.ts";
+import { readQuery } from "../domain/query.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
 import { authenticate, type TokenLookup } from "./authentication.ts";
-import type { Answer, Exchange } from "./exchange.ts";
+import { type Answer, type Exchange, searchOf } from "./exchange.ts";
 import type { Metrics } from "./metrics.ts";
 import { problemPage } from "./problem-pages.ts";
 import type { Route } from "./routes.ts";
@@ -12,6 +13,8 @@ export type ServiceRoutesParts = {
   readonly tokens: TokenLookup;
   readonly policy: () => Policy;
   readonly metrics: Metrics;
+  /** The text of /metrics: of this process, or of all that serve with it. */
+  readonly exposition: () => Promise<string>;
   /** Whether anyone may read the metrics (then they name no caller). */
   readonly arePublic: boolean;
   readonly publicUrl: string;
@@ -19,7 +22,7 @@ export type ServiceRoutesParts = {
 
 /** Metrics, health and the pages behind problem types. */
 export function serviceRoutes(parts: ServiceRoutesParts): Route[] {
-  const { store, tokens, policy, metrics, arePublic, publicUrl } = parts;
+  const { store, tokens, policy, metrics, exposition, arePublic, publicUrl } = parts;
   const open = (): null => null;
 
   const admitMetrics = (exchange: Exchange): Result<null> => {
@@ -41,8 +44,10 @@ export function serviceRoutes(parts: ServiceRoutesParts): Route[] {
         GET: async (exchange) => {
           const admitted = admitMetrics(exchange);
           if (!admitted.ok) return admitted;
+          const query = readQuery(searchOf(exchange.request), []);
+          if (!query.ok) return query;
           const headers = { "content-type": metrics.contentType, "cache-control": "no-store" };
-          return ok({ status: 200, headers, body: await metrics.text() });
+          return ok({ status: 200, headers, body: await exposition() });
         },
       },
     },
@@ -50,26 +55,37 @@ export function serviceRoutes(parts: ServiceRoutesParts): Route[] {
       path: "/healthz",
       template: "/healthz",
       admit: open,
-      handlers: { GET: () => ok(health("ok")) },
+      handlers: { GET: withoutParameters(() => ok(health("ok"))) },
     },
     {
       path: "/readyz",
       template: "/readyz",
       admit: open,
-      handlers: { GET: () => readiness(store) },
+      handlers: { GET: withoutParameters(() => readiness(store)) },
     },
     {
       path: "/problems/:code",
       template: "/problems/{code}",
       admit: open,
       handlers: {
-        GET: ({ request }, code) =>
+        GET: withoutParameters(({ request }, code) =>
           isProblemCode(code)
             ? ok(problemPage(code, request.headers.get("accept"), publicUrl))
             : refuse("route-not-found", "There is no problem type of this name."),
+        ),
       },
     },
   ];
+}
+
+type RouteHandler = NonNullable<Route["handlers"]["GET"]>;
+
+/** These routes know no parameter: one is a mistake, and is said to be, as on every route. */
+function withoutParameters(handle: RouteHandler): RouteHandler {
+  return (exchange, parameter) => {
+    const query = readQuery(searchOf(exchange.request), []);
+    return query.ok ? handle(exchange, parameter) : query;
+  };
 }
 
 function refusalOf(result: Result<null>): Result<never> | null {

@@ -1,6 +1,6 @@
 import { type Database, SQLiteError, type Statement } from "bun:sqlite";
 import { StoreUnavailable } from "./customer-store.ts";
-import { asStoreError } from "./sqlite-database.ts";
+import { asStoreError, forgetPages, placeGuard } from "./sqlite-database.ts";
 
 /** Statements of one write, on the writer's connection. It may run more than once; only its last run counts. */
 type Job<T> = () => T;
@@ -29,6 +29,7 @@ export class GroupCommit {
   readonly #beforeAnswers: () => void;
   readonly #begin: Statement;
   readonly #commit: Statement;
+  readonly #requirePlace: () => void;
   #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
 
@@ -39,6 +40,7 @@ export class GroupCommit {
     this.#beforeAnswers = beforeAnswers;
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
+    this.#requirePlace = placeGuard(db);
   }
 
   /** @returns the job's value once it is durable; fails with StoreUnavailable, or with the job's own error */
@@ -50,6 +52,22 @@ export class GroupCommit {
       this.#pending.push({ job, resolve: resolve as (value: unknown) => void, reject });
       this.#flushing ??= this.#flushSoon();
     });
+  }
+
+  /**
+   * The same for one write at once, in this very turn.
+   *
+   * @returns its outcome; null, with nothing done, while others are waiting or another connection holds the lock
+   */
+  tryNow<T>(job: Job<T>): Promise<T> | null {
+    if (this.#flushing !== null) return null;
+    const begun = this.#tryLock();
+    if (begun === "locked") return null;
+    const pending = { job, resolve: () => {}, reject: () => {} };
+    const [settled] = begun === null ? this.#commitAll([pending]).results : refused([pending], begun);
+    if (settled === undefined || isUnavailable(settled)) forgetPages(this.#db);
+    this.#beforeAnswers();
+    return settled?.ok ? Promise.resolve(settled.value as T) : Promise.reject(settled?.error);
   }
 
   /** Waits for the writes taken so far, then gives back its statements. */
@@ -66,11 +84,12 @@ export class GroupCommit {
       const batch = this.#pending;
       this.#pending = [];
       const settled = failure === null ? await this.#writeAll(batch) : refused(batch, failure);
+      if (settled.some(isUnavailable)) forgetPages(this.#db);
       this.#beforeAnswers();
       batch.forEach(({ resolve, reject }, index) => {
         const result = settled[index];
         if (result?.ok) resolve(result.value);
-        else reject(asStoreError(result?.error));
+        else reject(result?.error);
       });
       // Whoever was answered may have sent the next write: let this turn's requests arrive before the next batch.
       await new Promise((next) => setImmediate(next));
@@ -82,16 +101,24 @@ export class GroupCommit {
   async #takeLock(): Promise<unknown> {
     const giveUpAt = performance.now() + this.#limits.lockWaitMs;
     for (;;) {
-      try {
-        // One that could not be rolled back when its time came (a failing disk) would refuse every later one.
-        if (this.#db.inTransaction) this.#db.run("ROLLBACK");
-        this.#begin.run();
-        return null;
-      } catch (error) {
-        const isLocked = error instanceof SQLiteError && (error.code ?? "").startsWith("SQLITE_BUSY");
-        if (!isLocked || performance.now() >= giveUpAt) return error;
-      }
+      const begun = this.#tryLock();
+      if (begun !== "locked") return begun;
+      if (performance.now() >= giveUpAt) return new StoreUnavailable("another process holds the lock");
       await Bun.sleep(LOCK_RETRY_MS);
+    }
+  }
+
+  /** @returns null when the transaction has begun, "locked" while another connection holds the lock, else the error */
+  #tryLock(): unknown {
+    try {
+      // One that could not be rolled back when its time came (a failing disk) would refuse every later one.
+      if (this.#db.inTransaction) this.#db.run("ROLLBACK");
+      this.#requirePlace();
+      this.#begin.run();
+      return null;
+    } catch (error) {
+      const isLocked = error instanceof SQLiteError && (error.code ?? "").startsWith("SQLITE_BUSY");
+      return isLocked ? "locked" : error;
     }
   }
 
@@ -134,11 +161,16 @@ export class GroupCommit {
       // SQLite ends the transaction by itself after some errors (disk full) and leaves it open after others.
       if (this.#db.inTransaction) this.#db.run("ROLLBACK");
     } catch {
-      // The writes are refused with the error that led here; #takeLock tries again before the next ones.
+      // The writes are refused with the error that led here; #tryLock tries again before the next ones.
     }
   }
 }
 
 function refused(batch: readonly Pending[], error: unknown): Settled[] {
-  return batch.map(() => ({ ok: false, error }));
+  const refusal: Settled = { ok: false, error: asStoreError(error) };
+  return batch.map(() => refusal);
+}
+
+function isUnavailable(settled: Settled): boolean {
+  return !settled.ok && settled.error instanceof StoreUnavailable;
 }

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { AdaptiveWriter } from "./adaptive-writer.ts";
 import { GROUP_COMMIT_LIMITS, GroupCommit, type GroupCommitLimits } from "./group-commit.ts";
 import { SharedRead } from "./shared-read.ts";
 import { connect, MEMORY, openDatabase } from "./sqlite-database.ts";
@@ -34,32 +35,37 @@ export class SqliteConnections {
     writer: Database,
     limits: GroupCommitLimits = GROUP_COMMIT_LIMITS,
   ): SqliteConnections {
-    // A locked file is waited for without stopping the event loop (GroupCommit), so not inside SQLite.
-    writer.run("PRAGMA busy_timeout = 0");
-    const read = new SharedRead(reader, reader !== writer);
-    const groupCommit = new GroupCommit(writer, () => read.end(), limits);
-    const write = new LocalWriter(new StatementCache(writer), groupCommit);
+    const { read, groupCommit } = joined(reader, writer, limits);
+    const write = new LocalWriter(new StatementCache(writer), groupCommit, writer.filename === MEMORY);
     return new SqliteConnections([...new Set([reader, writer])], new StatementCache(reader), read, write);
   }
 
-  /** Reads and writes in this thread. @throws DatabaseRefused as openDatabase does */
+  /** Reads and writes in this thread: for commands, and for tests. @throws DatabaseRefused as openDatabase does */
   static open(path: string): SqliteConnections {
     const writer = openDatabase(path);
     return SqliteConnections.over(path === MEMORY ? writer : connect(path), writer);
   }
 
   /**
-   * Writes in a thread of their own; but for a database in memory, which no other thread can open.
+   * For a service: writes at once while little is going on, else in a thread of their own.
    *
    * @param onWriterDeath told when that thread died; the next write starts another
+   * @param isBusy whether a commit in this thread would hold others up
    * @throws DatabaseRefused as openDatabase does
    */
-  static openThreaded(path: string, onWriterDeath: (reason: string) => void): SqliteConnections {
-    if (path === MEMORY) return SqliteConnections.open(path);
-    const reader = openDatabase(path);
-    const read = new SharedRead(reader, true);
-    const write = new WriterThread(path, GROUP_COMMIT_LIMITS, () => read.end(), onWriterDeath);
-    return new SqliteConnections([reader], new StatementCache(reader), read, write);
+  static openAdaptive(
+    path: string,
+    onWriterDeath: (reason: string) => void,
+    isBusy = (reads: SharedRead): boolean => reads.isBusy,
+  ): SqliteConnections {
+    if (path === MEMORY) return SqliteConnections.open(path); // which no other thread can open
+    const writer = openDatabase(path);
+    const reader = connect(path);
+    const { read, groupCommit } = joined(reader, writer, GROUP_COMMIT_LIMITS);
+    const thread = new WriterThread(path, GROUP_COMMIT_LIMITS, () => read.end(), onWriterDeath);
+    const statements = new StatementCache(writer);
+    const write = new AdaptiveWriter(statements, groupCommit, thread, () => isBusy(read));
+    return new SqliteConnections([reader, writer], new StatementCache(reader), read, write);
   }
 
   /** Finishes the writes that were taken, then closes both; -wal and -shm go with the last process. */
@@ -69,4 +75,16 @@ export class SqliteConnections {
     this.reader.close();
     for (const database of this.#databases) database.close();
   }
+}
+
+function joined(
+  reader: Database,
+  writer: Database,
+  limits: GroupCommitLimits,
+): { read: SharedRead; groupCommit: GroupCommit } {
+  // A locked file is waited for without stopping the event loop (GroupCommit), so not inside SQLite.
+  writer.run("PRAGMA busy_timeout = 0");
+  const read = new SharedRead(reader, reader !== writer);
+  // Reads under way end before anyone learns of a write: whoever does reads what it made.
+  return { read, groupCommit: new GroupCommit(writer, () => read.end(), limits) };
 }

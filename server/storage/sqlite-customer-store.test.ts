@@ -16,10 +16,19 @@ customerStoreContract(
   () => new SqliteCustomerStore(SqliteConnections.open(join(directory, "customers.db"))),
 );
 
-customerStoreContract(
-  "SQLite with the writer in a thread of its own",
-  () => new SqliteCustomerStore(SqliteConnections.openThreaded(join(directory, "threaded.db"), () => {})),
-);
+const isBusy = { "while it is quiet": false, "while it is busy": true };
+for (const [when, busy] of Object.entries(isBusy)) {
+  customerStoreContract(`SQLite as the service opens it, ${when}`, () => {
+    const path = join(directory, `adaptive-${busy}.db`);
+    return new SqliteCustomerStore(
+      SqliteConnections.openAdaptive(
+        path,
+        () => {},
+        () => busy,
+      ),
+    );
+  });
+}
 
 test("a closed store leaves one file behind, and its customers and cursor key are there when it is opened again", async () => {
   const inner = mkdtempSync(join(directory, "again-"));

@@ -85,6 +85,7 @@ export class SqliteCustomerStore implements CustomerStore {
   }
 
   ping(): void {
+    this.#connections.read.requirePlace();
     this.#connections.read.run(() => this.#reader.get("SELECT 1 FROM customers LIMIT 1"));
   }
 

@@ -1,5 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "./customer-store.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -75,6 +75,8 @@ function configure(db: Database, path: string): void {
   // An acknowledged write survives a power cut; NORMAL would lose the last commits.
   db.run("PRAGMA synchronous = FULL");
   db.run("PRAGMA foreign_keys = ON");
+  // 64 MiB: the upper pages of a table of millions stay in memory.
+  db.run("PRAGMA cache_size = -65536");
   db.run("PRAGMA trusted_schema = OFF");
 }
 
@@ -140,8 +142,30 @@ function reason(error: SQLiteError): string {
     return "it is damaged. Restore a backup with `restore FILE --force`.";
   if (code.startsWith("SQLITE_BUSY")) return "another process holds its lock.";
   if (code.startsWith("SQLITE_FULL")) return "the disk is full.";
+  if (code.startsWith("SQLITE_IOERR")) return `the disk is full or fails (${code}).`;
   if (code.startsWith("SQLITE_READONLY")) return "it or its directory may not be written.";
   return `${error.message} (${code}).`;
+}
+
+/**
+ * Watches where a connection's file is. What is written to one that was moved, removed or replaced while it is open
+ * is gone at the next start.
+ *
+ * @returns fails with StoreUnavailable while it is not where it was opened
+ */
+export function placeGuard({ filename }: Database): () => void {
+  if (filename === MEMORY) return () => {};
+  const opened = statSync(filename);
+  return () => {
+    const found = statSync(filename, { throwIfNoEntry: false });
+    if (found?.ino === opened.ino && found.dev === opened.dev) return;
+    throw new StoreUnavailable(`${filename} is not the file that was opened: put it back, or restart`);
+  };
+}
+
+/** Gives up the pages in memory: those of a file that was bad for a while would go on being answered from there. */
+export function forgetPages(db: Database): void {
+  db.run("PRAGMA shrink_memory");
 }
 
 const UNAVAILABLE = [

@@ -9,7 +9,7 @@ type Pending = WriteRequest & { resolve: (value: never) => void; reject: (error:
  * Writes in a thread of their own, so that neither an fsync nor a locked file holds up reads. One batch is under way
  * there, the next one gathers here; a lone write waits for no company.
  *
- * A thread that dies takes its batch with it: those writes fail as StoreUnavailable (each is wholly there or wholly
+ * The thread is started by the first write. One that dies takes its batch with it: those writes fail as StoreUnavailable (each is wholly there or wholly
  * not), and the next batch gets a new thread.
  */
 export class WriterThread implements Writer {
@@ -38,7 +38,11 @@ export class WriterThread implements Writer {
     this.#limits = limits;
     this.#beforeAnswers = beforeAnswers;
     this.#onDeath = onDeath;
-    this.#worker = this.#start();
+  }
+
+  /** Whether nothing is under way or waiting. */
+  get isIdle(): boolean {
+    return !this.#isGathering && this.#underWay.length === 0 && this.#pending.length === 0;
   }
 
   run<Name extends WriteName>(name: Name, input: WriteInput<Name>): Promise<WriteResult<Name>> {
@@ -56,7 +60,7 @@ export class WriterThread implements Writer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#pending.length > 0 || this.#underWay.length > 0) {
+    if (!this.isIdle) {
       await new Promise<void>((idle) => {
         this.#whenIdle = idle;
       });
@@ -120,7 +124,7 @@ export class WriterThread implements Writer {
   }
 
   #wakeWhenIdle(): void {
-    if (this.#pending.length === 0 && this.#underWay.length === 0) this.#whenIdle?.();
+    if (this.isIdle) this.#whenIdle?.();
   }
 }
 

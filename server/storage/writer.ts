@@ -34,14 +34,18 @@ export function applyWrite<Name extends WriteName>(
 export class LocalWriter implements Writer {
   readonly #statements: StatementCache;
   readonly #groupCommit: GroupCommit;
+  readonly #isAtOnce: boolean;
 
-  constructor(statements: StatementCache, groupCommit: GroupCommit) {
+  /** @param isAtOnce for a database in memory, whose commits wait for no disk: nothing is gained by gathering them */
+  constructor(statements: StatementCache, groupCommit: GroupCommit, isAtOnce = false) {
     this.#statements = statements;
     this.#groupCommit = groupCommit;
+    this.#isAtOnce = isAtOnce;
   }
 
   run<Name extends WriteName>(name: Name, input: WriteInput<Name>): Promise<WriteResult<Name>> {
-    return this.#groupCommit.run(() => applyWrite(this.#statements, name, input));
+    const job = (): WriteResult<Name> => applyWrite(this.#statements, name, input);
+    return (this.#isAtOnce ? this.#groupCommit.tryNow(job) : null) ?? this.#groupCommit.run(job);
   }
 
   async close(): Promise<void> {

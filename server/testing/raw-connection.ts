@@ -62,6 +62,7 @@ export class RawConnection {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#socket.destroy();
   }
 

@@ -52,9 +52,14 @@ export class Workplace {
     return readFileSync(join(dirname(this.database), "admin.token"), "utf8").trim();
   }
 
+  /** Ends what still runs. */
+  async endAll(): Promise<void> {
+    for (const service of this.#services.splice(0)) await service.end("SIGKILL");
+  }
+
   /** Ends what still runs and removes everything. */
   async clear(): Promise<void> {
-    for (const service of this.#services) await service.end("SIGKILL");
+    await this.endAll();
     this.#remove();
   }
 }
@@ -153,6 +158,19 @@ export class ServerProcess {
     this.#child.kill(name);
   }
 
+  /** The processes that it started (`--processes`); Linux tells them. */
+  get children(): number[] {
+    const { pid } = this.#child;
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+  }
+
+  /** kill -9, at once, of it and of all that it started. */
+  killAll(): void {
+    const pids = this.children;
+    this.signal("SIGKILL");
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+  }
+
   /** Ends it and reads what it had written. @returns the exit code; 137 after SIGKILL */
   async end(name: NodeJS.Signals = "SIGTERM"): Promise<number> {
     this.signal(name);
@@ -207,7 +225,8 @@ function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
 
 type Child = ReturnType<typeof launch>;
 
-function launch(args: readonly string[], { env = {}, cwd }: LaunchOptions) {
+/** Starts server/main.ts without waiting for anything. */
+export function launch(args: readonly string[], { env = {}, cwd }: LaunchOptions) {
   const { PATH = "", HOME = "" } = process.env;
   return Bun.spawn([process.execPath, MAIN, ...args], {
     // Nothing of the surroundings but what finds programs: a PORT set outside must not change a test.

@@ -51,11 +51,13 @@ export class TestService {
     this.tokens = new TokenStore(connections);
     const arePublic = options.metricsArePublic ?? false;
     const log = createLog("info", (line) => this.logLines.push(JSON.parse(line) as Record<string, unknown>));
+    const metrics = new Metrics(!arePublic);
     this.#app = createApp({
       store: this.store,
       tokens: this.tokens,
       policy: () => policy.policy,
-      metrics: new Metrics(!arePublic),
+      metrics,
+      exposition: () => metrics.text(),
       arePublic,
       cors: new Cors(options.corsOrigins ?? []),
       publicUrl: options.publicUrl ?? "",

@@ -1,0 +1,17 @@
+/**
+ * `bun run build [PATH]`: the client as one executable file (default: dist/customers), with bytecode so that
+ * it starts fast. It reads no `.env` and no `bunfig.toml` from the directory in which it is run.
+ */
+const outfile = process.argv[2] ?? new URL("../dist/customers", import.meta.url).pathname;
+
+const result = await Bun.build({
+  entrypoints: [new URL("main.ts", import.meta.url).pathname],
+  target: "bun",
+  format: "esm", // bytecode with top-level await needs it
+  bytecode: true,
+  minify: true,
+  compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
+});
+for (const log of result.logs) console.error(log);
+if (!result.success) process.exit(1);
+console.log(outfile);

@@ -1,0 +1,105 @@
+/** The input of an import as files on disk: stdin kept in one, all of it checked, and where its companions lie. */
+import { createWriteStream, existsSync, rmSync } from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { type Failure, failure } from "../failure.ts";
+import { makePrivateDirectory } from "../private-directory.ts";
+import { place } from "./import-run.ts";
+import type { Journal } from "./journal.ts";
+import { type Format, type Header, InputError, type Row, readRows } from "./rows.ts";
+
+/** stdin as a file: an import is read twice, first to check it. */
+export async function spool(
+  stdin: NodeJS.ReadableStream,
+): Promise<{ path: string; remove(): void } | Failure> {
+  const directory = makePrivateDirectory("import");
+  if (typeof directory !== "string") return directory;
+  const path = join(directory, "stdin");
+  const remove = () => rmSync(directory, { recursive: true, force: true });
+  try {
+    await pipeline(stdin, createWriteStream(path, { mode: 0o600 }));
+    return { path, remove };
+  } catch (error) {
+    remove();
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return failure(
+      "failure",
+      `stdin could not be kept in ${directory} (${code}); nothing was sent`,
+      "Make room there, or set TMPDIR.",
+    );
+  }
+}
+
+export type Survey = { rows: number; creates: number; header: Header };
+
+/**
+ * Reads all rows before anything is sent: a file that breaks off in the middle is refused as a whole, and
+ * a resumed import must be of the same rows.
+ */
+export async function survey(
+  { path, name }: { path: string; name: string },
+  format: Format,
+  journal: Journal | undefined,
+): Promise<Survey | Failure> {
+  let header: Header = [];
+  let rows = 0;
+  let creates = 0;
+  try {
+    for await (const row of readRows(path, format, (columns) => {
+      header = columns;
+    })) {
+      const known = journal?.row(row.number);
+      if (known !== undefined && known.fingerprint !== row.fingerprint) return changed(name, place(row));
+      rows += 1;
+      if (row.id === undefined) creates += 1;
+    }
+  } catch (error) {
+    return unreadable(name, error);
+  }
+  if (journal !== undefined && journal.lastRow() > rows) return changed(name, `row ${rows + 1} is missing`);
+  return { rows, creates, header };
+}
+
+function changed(input: string, where: string): Failure {
+  return failure(
+    "usage",
+    `${input} is not the file that was imported before: ${where} differs; nothing was sent`,
+    "Restore it and use --resume, or begin anew with --restart: rows that were imported are then sent again.",
+  );
+}
+
+/** What an error in reading means before anything was sent. */
+function unreadable(input: string, error: unknown): Failure {
+  if (error instanceof InputError) {
+    return failure(
+      "usage",
+      `${input}: ${error.message}`,
+      "Nothing was sent. Mend the file and run it again.",
+    );
+  }
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === undefined) throw error;
+  return failure("usage", `${input} can't be read (${code})`, "Nothing was sent. Check the path.");
+}
+
+/** `customers.csv` → `customers.failed.csv`, and with a number where that exists. */
+export function failedRowsPath(input: string, format: Format): string {
+  const extension = extname(input) || `.${format}`;
+  const stem = join(dirname(input), basename(input, extname(input)));
+  for (let copy = 1; ; copy += 1) {
+    const path = `${stem}.failed${copy === 1 ? "" : `-${copy}`}${extension}`;
+    if (!existsSync(path)) return path;
+  }
+}
+
+/** The failed rows of a complete import, with their reasons, in the order of the input. */
+export async function* failedRows(
+  rows: AsyncIterable<Row>,
+  journal: Journal,
+): AsyncGenerator<{ row: Row; reason: string }> {
+  for await (const row of rows) {
+    const record = journal.row(row.number);
+    if (record?.state === "failed") yield { row, reason: record.reason ?? "" };
+  }
+}

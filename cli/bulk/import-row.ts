@@ -1,0 +1,178 @@
+/** One row of an import against the server: what came of it, and whether the import can go on. */
+
+import type { OnConflict } from "../commands/options.ts";
+import { type WriteOutcome, writeUntilDecided } from "../conflict-loop.ts";
+import { sendCreation } from "../creation.ts";
+import type { CustomersApi, Reply } from "../customers-api.ts";
+import type { Deadline } from "../deadline.ts";
+import { type Failure, failure } from "../failure.ts";
+import { type Json, type JsonObject, jsonEquals } from "../json.ts";
+import { type Ports, readCurrent } from "../read-customer.ts";
+import { writeFailure } from "../reply-failure.ts";
+import {
+  type Customer,
+  memberName,
+  memberNamed,
+  parseJsonOrUndefined,
+  plainText,
+} from "../representation.ts";
+import { createCustomer } from "../requests.ts";
+import { looksWritten } from "../three-way-merge.ts";
+import { readWhole } from "../whole-customer.ts";
+import { changeIntent } from "../write-intent.ts";
+import { confirmsCreation, judgeWrite, unclearReply } from "../write-verdict.ts";
+import type { Row } from "./rows.ts";
+
+export type RowOutcome = (
+  | { kind: "created"; doubtful: boolean; replayed: boolean }
+  /** `unclear`: a reply was lost, and the customer is found as the row wants it, perhaps by someone else. */
+  | { kind: "updated"; unclear: boolean }
+  | { kind: "unchanged" }
+  /** This row's own fault; final. */
+  | { kind: "failed"; failure: Failure }
+  /** A write was sent and nobody knows what came of it. */
+  | { kind: "unknown"; failure: Failure }
+  /** Nothing came of this row, and nothing would of the next. */
+  | { kind: "stop"; failure: Failure }
+) & { conflicts: number };
+
+export type RowContext = {
+  api: CustomersApi;
+  deadline: Deadline;
+  casing: "lower" | "pascal";
+  onConflict: OnConflict;
+  maxAttempts: number | undefined;
+};
+
+export async function createRow(
+  { api, deadline, casing }: RowContext,
+  row: Row,
+  key: string,
+  sentBefore: boolean,
+): Promise<RowOutcome> {
+  const named = [...row.values].map(([column, value]): [string, Json] => [
+    memberName(new Map(), column, casing),
+    value,
+  ]);
+  const { reply } = await sendCreation({ api, deadline }, createCustomer(new Map(named), key));
+  const verdict = judgeWrite(reply, confirmsCreation);
+  if (verdict === "accepted" && reply.kind === "complete") {
+    const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
+    return { kind: "created", replayed, doubtful: sentBefore && !replayed, conflicts: 0 };
+  }
+  if (verdict === "unknown") {
+    // A server that stumbles over the row twice will do so a third time: the row is the operator's to look at.
+    const stumbles = reply.kind === "complete" && !OF_EVERY_ROW.includes(reply.status);
+    const kind = sentBefore && stumbles ? "failed" : "unknown";
+    return { kind, failure: unknownCreation(reply), conflicts: 0 };
+  }
+  const subject = { what: "the customer", url: api.url, method: "POST", collection: true };
+  return refusedRow(writeFailure(reply, "created", subject));
+}
+
+function unknownCreation(reply: Reply): Failure {
+  return failure(
+    "unknown-outcome",
+    `unknown outcome: whether it was created can't be told: ${unclearReply(reply)}`,
+  );
+}
+
+export async function updateRow(context: RowContext, id: string, row: Row): Promise<RowOutcome> {
+  const { casing, onConflict, maxAttempts } = context;
+  const base = isSelfExplaining(row) ? undefined : await readForRow(context, id, row);
+  if (base !== undefined && "exit" in base) return refusedRow(base);
+  const change = base === undefined ? row.values : changeOf(row, base.value);
+  if (change.size === 0) return { kind: "unchanged", conflicts: 0 };
+  const intent = changeIntent(id, change, [], casing);
+  const job = { id, intent, onConflict, expect: [], ifMatch: row.etag, maxAttempts, base };
+  return rowOutcome(await writeUntilDecided(context, job), row);
+}
+
+/** What the row's columns are compared with. */
+export function readForRow(ports: Ports, id: string, { values }: Row): Promise<Customer | Failure> {
+  const columns = [...values.keys()];
+  return columns.every(isTextField) ? readCurrent(ports, id, columns) : readWhole(ports, id);
+}
+
+/** Members that are strings wherever the specification shows them. */
+const TEXT_FIELDS = ["name", "email", "status"];
+
+function isTextField(column: string): boolean {
+  return TEXT_FIELDS.includes(column.toLowerCase());
+}
+
+/** True where the row alone says what is to be written: CSV knows text only, and so can't where a member may be a number. */
+function isSelfExplaining({ source, values }: Row): boolean {
+  return source.format === "ndjson" || [...values.keys()].every(isTextField);
+}
+
+/**
+ * What a row would change of this customer. A cell that says what is there changes nothing; another is read
+ * as JSON where the member is there and is no string.
+ */
+export function changeOf({ source, values }: Row, base: JsonObject): JsonObject {
+  const change = new Map<string, Json>();
+  for (const [column, value] of values) {
+    const now = memberNamed(base, column)?.value;
+    const text = source.format === "csv" && typeof value === "string" ? value : undefined;
+    if (now !== undefined && text === plainText(now)) continue;
+    const typed =
+      text !== undefined && now !== undefined && typeof now !== "string"
+        ? parseJsonOrUndefined(text)
+        : undefined;
+    const wanted = typed ?? value;
+    if (!jsonEquals(wanted, now ?? null)) change.set(column, wanted);
+  }
+  return change;
+}
+
+function refusedRow(failure: Failure, conflicts = 0): RowOutcome {
+  return { kind: stopsAll(failure) ? "stop" : "failed", failure, conflicts };
+}
+
+function rowOutcome(outcome: WriteOutcome, row: Row): RowOutcome {
+  const { conflicts } = outcome;
+  switch (outcome.kind) {
+    case "written":
+      return { kind: "updated", unclear: false, conflicts };
+    case "unchanged":
+      return { kind: "unchanged", conflicts };
+    case "as-wanted":
+      return outcome.unknowns > 0
+        ? { kind: "updated", unclear: true, conflicts }
+        : { kind: "unchanged", conflicts };
+    case "conflict":
+      // A resumed import may meet its own write again, whose reply was lost: what is there is what the row wants.
+      if (row.etag !== undefined && looksWritten(outcome.theirs.value, row.values))
+        return { kind: "unchanged", conflicts };
+      return {
+        kind: "failed",
+        failure: row.etag === undefined ? outcome.failure : pinned(outcome.failure, row),
+        conflicts,
+      };
+    case "failed": {
+      const { failure } = outcome;
+      if (failure.exit !== "unknown-outcome") return refusedRow(failure, conflicts);
+      // A row wants a state, whoever makes it so: its etag is no claim against others who want the same.
+      if (outcome.asWanted) return { kind: "updated", unclear: true, conflicts };
+      return { kind: "unknown", failure, conflicts };
+    }
+  }
+}
+
+/** The reason is read in a file of rows, where nobody gave an --if-match. */
+function pinned(failure: Failure, { id, etag }: Row): Failure {
+  return { ...failure, message: `customer ${id} is no longer the version ${etag} that the row's etag names` };
+}
+
+/** Replies that concern every row: no credentials, and not now. */
+const OF_EVERY_ROW = [401, 407, 429, 502, 503, 504];
+
+/**
+ * True for what would befall every other row too: no server, no credentials, an interruption. A 403 may
+ * concern a field that these credentials may not write, a 500 a customer that the server stumbles over.
+ */
+export function stopsAll({ exit, status }: Failure): boolean {
+  if (status !== undefined) return OF_EVERY_ROW.includes(status);
+  return exit === "unreachable" || exit === "interrupted" || exit === "usage";
+}

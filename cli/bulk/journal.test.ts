@@ -1,0 +1,79 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { temporaryDirectory } from "../testing/client.ts";
+import { type Journal, openJournal } from "./journal.ts";
+
+const JOURNAL_MODULE = new URL("./journal.ts", import.meta.url).pathname;
+
+function open(path: string): Journal {
+  const opened = openJournal(path, "http://example.com");
+  if (!opened.ok) throw new Error(opened.why);
+  return opened.journal;
+}
+
+/** A process that records rows, then stops for ever without closing anything. */
+async function recordInChild(path: string, statements: string) {
+  const script = `
+    const { openJournal } = await import(${JSON.stringify(JOURNAL_MODULE)});
+    const { journal } = openJournal(${JSON.stringify(path)}, "http://example.com");
+    ${statements};
+    process.stdout.write("ready");
+    setInterval(() => {}, 1 << 30);`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });
+  await child.stdout.getReader().read();
+  return child;
+}
+
+test("what was recorded before kill -9 is there afterwards, and the import keeps its id", async () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  const child = await recordInChild(
+    path,
+    `for (let number = 1; number <= 1000; number += 1) journal.finished({ number, fingerprint: number }, "updated");
+     journal.sent({ number: 1001, fingerprint: 7 }); journal.failed({ number: 1002, fingerprint: 8 }, "no such customer")`,
+  );
+  child.kill("SIGKILL");
+  await child.exited;
+  const journal = open(path);
+  expect(journal.counts()).toEqual({ sent: 1, created: 0, updated: 1000, unchanged: 0, failed: 1 });
+  expect(journal.row(1001)).toEqual({ fingerprint: 7, state: "sent", reason: null });
+  expect(journal.row(1002)).toEqual({ fingerprint: 8, state: "failed", reason: "no such customer" });
+  expect(journal.lastRow()).toBe(1002);
+  expect(journal.row(1003)).toBeUndefined();
+  const { record } = journal;
+  expect(record).toMatchObject({
+    url: "http://example.com",
+    complete: false,
+  });
+  journal.finished({ number: 1001, fingerprint: 7 }, "created");
+  journal.complete();
+  journal.close();
+  const again = open(path);
+  expect(again.record).toEqual({ ...record, complete: true });
+  expect(again.row(1001)?.state).toBe("created");
+  again.restart();
+  expect([again.lastRow(), again.record.complete, again.record.importId === record.importId]).toEqual([
+    0,
+    false,
+    false,
+  ]);
+  again.close();
+});
+
+test("while one process has the journal, another is refused; the lock ends with the process", async () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  const child = await recordInChild(path, "");
+  expect(openJournal(path, "http://example.com")).toEqual({ ok: false, why: "locked" });
+  child.kill("SIGKILL");
+  await child.exited;
+  open(path).close();
+});
+
+test("a file that is no journal is refused and left as it is", async () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  await Bun.write(path, "these are somebody's notes, long enough to be no empty database".repeat(100));
+  expect(openJournal(path, "http://example.com")).toEqual({ ok: false, why: "not-a-journal" });
+  expect(await Bun.file(path).text()).toStartWith("these are somebody's notes");
+});

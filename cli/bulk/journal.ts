@@ -1,0 +1,117 @@
+/**
+ * What became of each row of one import, so that `--resume` goes on by row. A SQLite file beside the input:
+ * it survives `kill -9` at any moment, needs no memory for a million rows, and its exclusive lock, which ends
+ * with the process, keeps a second import of the same file out. It holds no field of a customer and no secret.
+ */
+import { Database, SQLiteError } from "bun:sqlite";
+import { closeSync, openSync } from "node:fs";
+
+/**
+ * `sent`: a request left, and no reply is recorded: the outcome is unknown until the row is sent again.
+ * The others are final.
+ */
+export type RowState = "sent" | "created" | "updated" | "unchanged" | "failed";
+export type FinalState = Exclude<RowState, "sent">;
+export type RowRecord = {
+  fingerprint: number;
+  state: RowState;
+  /** Why it failed, one line; null for the other states. */
+  reason: string | null;
+};
+
+export type ImportRecord = {
+  /** Drawn once; part of every Idempotency-Key of this import. */
+  importId: string;
+  /** Base URL of the deployment. */
+  url: string;
+  /** True once every row has a final state. */
+  complete: boolean;
+};
+
+type RowKey = { number: number; fingerprint: number };
+
+export type Journal = {
+  readonly record: ImportRecord;
+  row(number: number): RowRecord | undefined;
+  /** Written before a request that creates leaves. */
+  sent(row: RowKey): void;
+  finished(row: RowKey, state: Exclude<FinalState, "failed">): void;
+  failed(row: RowKey, reason: string): void;
+  counts(): Record<RowState, number>;
+  /** The highest number of a row that has a record; 0 where there is none. */
+  lastRow(): number;
+  complete(): void;
+  /** Forgets every row and draws a new import id. */
+  restart(): void;
+  close(): void;
+};
+
+export type JournalRefusal = "locked" | "not-a-journal";
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS import (import_id TEXT NOT NULL, url TEXT NOT NULL, complete INTEGER NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS row (number INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL, state TEXT NOT NULL,
+    reason TEXT) STRICT;
+`;
+
+/** Opens the journal, or begins one; `path` ":memory:" keeps none. Refused while another process has it open. */
+export function openJournal(
+  path: string,
+  url: string,
+): { ok: true; journal: Journal } | { ok: false; why: JournalRefusal } {
+  try {
+    // Reasons may quote what the server said of a row, so the file is the operator's alone.
+    if (path !== ":memory:") closeSync(openSync(path, "a", 0o600));
+    return { ok: true, journal: useJournal(new Database(path, { create: true, strict: true }), url) };
+  } catch (error) {
+    if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY"))
+      return { ok: false, why: "locked" };
+    if (error instanceof SQLiteError && error.code === "SQLITE_NOTADB")
+      return { ok: false, why: "not-a-journal" };
+    throw error;
+  }
+}
+
+function useJournal(database: Database, url: string): Journal {
+  // Killed processes lose nothing of what SQLite handed to the system; FULL would only add power failures.
+  database.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+  database.run("BEGIN EXCLUSIVE");
+  database.run(SCHEMA);
+  const begin = () => database.run("INSERT INTO import VALUES (?, ?, 0)", [crypto.randomUUID(), url]);
+  if (database.query("SELECT 1 FROM import").get() === null) begin();
+  database.run("COMMIT");
+
+  const readImport = database.query("SELECT import_id AS importId, url, complete FROM import");
+  const readRow = database.query<RowRecord, [number]>(
+    "SELECT fingerprint, state, reason FROM row WHERE number = ?",
+  );
+  const put = database.query("INSERT OR REPLACE INTO row VALUES (?, ?, ?, ?)");
+  const count = database.query<{ state: RowState; rows: number }, []>(
+    "SELECT state, count(*) AS rows FROM row GROUP BY state",
+  );
+  const last = database.query<{ number: number }, []>("SELECT coalesce(max(number), 0) AS number FROM row");
+  const restart = database.transaction(() => {
+    database.run("DELETE FROM row");
+    database.run("DELETE FROM import");
+    begin();
+  });
+
+  return {
+    get record() {
+      const record = readImport.get() as Omit<ImportRecord, "complete"> & { complete: number };
+      return { ...record, complete: record.complete === 1 };
+    },
+    row: (number) => readRow.get(number) ?? undefined,
+    sent: ({ number, fingerprint }) => void put.run(number, fingerprint, "sent", null),
+    finished: ({ number, fingerprint }, state) => void put.run(number, fingerprint, state, null),
+    failed: ({ number, fingerprint }, reason) => void put.run(number, fingerprint, "failed", reason),
+    counts() {
+      const none = { sent: 0, created: 0, updated: 0, unchanged: 0, failed: 0 };
+      return Object.assign(none, Object.fromEntries(count.all().map(({ state, rows }) => [state, rows])));
+    },
+    lastRow: () => last.get()?.number ?? 0,
+    complete: () => void database.run("UPDATE import SET complete = 1"),
+    restart,
+    close: () => database.close(),
+  };
+}

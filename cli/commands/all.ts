@@ -1,0 +1,31 @@
+/** Every command, in the order of `customers --help`. A new one is one line here. */
+import type { RegisterCommand } from "../program.ts";
+import { registerCompletion } from "./completion.ts";
+import { registerCreate } from "./create.ts";
+import { registerDelete } from "./delete.ts";
+import { registerDoctor } from "./doctor.ts";
+import { registerEdit } from "./edit.ts";
+import { registerExport } from "./export.ts";
+import { registerGet } from "./get.ts";
+import { registerHelp } from "./help.ts";
+import { registerImport } from "./import.ts";
+import { registerList } from "./list.ts";
+import { registerLogin } from "./login.ts";
+import { registerProfile } from "./profile.ts";
+import { registerUpdate } from "./update.ts";
+
+export const COMMANDS: readonly RegisterCommand[] = [
+  registerGet,
+  registerList,
+  registerCreate,
+  registerUpdate,
+  registerEdit,
+  registerDelete,
+  registerImport,
+  registerExport,
+  registerProfile,
+  registerLogin,
+  registerDoctor,
+  registerCompletion,
+  registerHelp,
+];

@@ -1,0 +1,41 @@
+import { Argument } from "commander";
+import { COMPLETION_SCRIPTS, type Shell } from "../completion-scripts.ts";
+import { HELP_TOPICS } from "../help-topics.ts";
+import type { RegisterCommand } from "../program.ts";
+
+/** The registry of the specification (2.2): names to begin with; other deployments may know more. */
+const FIELDS = ["id", "name", "email", "status"];
+
+export const registerCompletion: RegisterCommand = (program, run) => {
+  program
+    .command("completion")
+    .description("print a completion script for the shell")
+    .addArgument(new Argument("<shell>", "which shell").choices(Object.keys(COMPLETION_SCRIPTS)))
+    .action((shell: Shell) => {
+      program.configureOutput().writeOut?.(COMPLETION_SCRIPTS[shell]);
+    });
+
+  program.command("__complete [words...]", { hidden: true }).action(
+    run(async ({ env, out }, words) => {
+      const { complete } = await import("../completion.ts");
+      const { profilePath, readProfileFile } = await import("../profile-file.ts");
+      const profiles = [...(await readProfileFile(profilePath(env))).profiles.keys()];
+      // Variadic: commander gives the words as one array.
+      const typed = (words[0] ?? []) as readonly string[];
+      const completion = complete(program, typed, {
+        "--fields": () => FIELDS,
+        "--profile": () => profiles,
+        name: () => profiles,
+        topic: () => [...Object.keys(HELP_TOPICS), ...program.commands.map((command) => command.name())],
+      });
+      const lines =
+        completion.kind === "files"
+          ? [":files"]
+          : completion.candidates.map(({ value, description }) =>
+              description === "" ? value : `${value}\t${description}`,
+            );
+      await out.write(lines.map((line) => `${line}\n`).join(""));
+      return undefined;
+    }),
+  );
+};

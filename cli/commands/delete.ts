@@ -1,0 +1,71 @@
+import { writeUntilDecided } from "../conflict-loop.ts";
+import type { Ending, Invocation } from "../invocation.ts";
+import { formatRecord } from "../output/table.ts";
+import type { RegisterCommand } from "../program.ts";
+import { readCurrent } from "../read-customer.ts";
+import type { Customer } from "../representation.ts";
+import { deletionIntent } from "../write-intent.ts";
+import { summaryLine, withSummary } from "../write-summary.ts";
+import { ask, unasked } from "./confirm-write.ts";
+import { dryRun } from "./dry-run.ts";
+import {
+  addLoopOptions,
+  addWriteOptions,
+  type LoopOptions,
+  requiredId,
+  type WriteOptions,
+} from "./options.ts";
+
+type Options = WriteOptions & LoopOptions;
+
+export const registerDelete: RegisterCommand = (program, run) => {
+  const command = program
+    .command("delete <id>")
+    .description("delete one customer; it is shown and asked about first, or needs --yes");
+  addLoopOptions(addWriteOptions(command)).action(
+    run<Options>(async (invocation, [argument], options) => {
+      const id = requiredId(argument);
+      const { api, messages } = invocation;
+      const expect = options.expect ?? [];
+      const yes = options.yes ?? false;
+      const job = {
+        id,
+        intent: deletionIntent(
+          id,
+          expect.map(({ field }) => field),
+        ),
+        onConflict: options.onConflict ?? "reapply",
+        expect,
+        ifMatch: options.ifMatch,
+        maxAttempts: options.maxAttempts,
+      };
+      if (options.dryRun) return dryRun(invocation, job);
+      let shown: Customer | undefined;
+      if (!yes) {
+        const confirmed = await confirmShown(invocation, id);
+        if ("exit" in confirmed) return confirmed;
+        shown = confirmed;
+      }
+      const outcome = await writeUntilDecided(
+        { api, deadline: invocation.deadline() },
+        // What was confirmed is the version that was shown, and no other.
+        shown === undefined ? job : { ...job, onConflict: "fail", base: shown },
+      );
+      if (outcome.kind === "conflict" || outcome.kind === "failed") {
+        return withSummary(invocation, id, "deleted", outcome);
+      }
+      messages.note(summaryLine(id, "deleted", outcome));
+      return undefined;
+    }),
+  );
+};
+
+async function confirmShown(invocation: Invocation, id: string): Promise<Customer | NonNullable<Ending>> {
+  const { api, messages, terminal } = invocation;
+  const statement = `About to delete customer ${id} at ${api.url}.`;
+  if (!terminal.interactive) return unasked(statement);
+  const customer = await readCurrent({ api, deadline: invocation.deadline() }, id, undefined);
+  if ("exit" in customer) return customer;
+  messages.warn(formatRecord(customer.value, { color: false, columns: undefined }).trimEnd());
+  return (await ask(invocation, statement)) ?? customer;
+}

@@ -1,0 +1,144 @@
+import { writeUntilDecided } from "../conflict-loop.ts";
+import {
+  changedMembers,
+  conflictComments,
+  introduction,
+  mergedValue,
+  parseText,
+  renderText,
+  withComments,
+} from "../edit/edit-text.ts";
+import { type EditedFile, openEditor } from "../edit/editor.ts";
+import type { Failure } from "../failure.ts";
+import type { Ending, Invocation } from "../invocation.ts";
+import type { RegisterCommand } from "../program.ts";
+import type { Customer } from "../representation.ts";
+import type { Change } from "../three-way-merge.ts";
+import { readWhole } from "../whole-customer.ts";
+import { changeIntent } from "../write-intent.ts";
+import { summaryLine } from "../write-summary.ts";
+import { confirmWrite } from "./confirm-write.ts";
+import { dryRun } from "./dry-run.ts";
+import { addWriteOptions, requiredId, type WriteOptions } from "./options.ts";
+
+/** The editor opens again after a conflict or a mistake; an editor that is a script must not do so for ever. */
+const ROUNDS_MAX = 20;
+
+export const registerEdit: RegisterCommand = (program, run) => {
+  const command = program
+    .command("edit <id>")
+    .description("change one customer in $VISUAL or $EDITOR; what others change meanwhile is kept");
+  addWriteOptions(command).action(
+    run<WriteOptions>(async (invocation, [argument], options) => {
+      const id = requiredId(argument);
+      const base = await readWhole({ api: invocation.api, deadline: invocation.deadline() }, id);
+      if ("exit" in base) return base;
+      const file = openEditor(invocation, `customer-${id}`);
+      if ("exit" in file) return file;
+      return await editUntilDecided(invocation, { id, base, file, options });
+    }),
+  );
+};
+
+type Editing = { id: string; base: Customer; file: EditedFile; options: WriteOptions };
+
+/** `again`: the editor opens on this text; the failure is how it ends where the text comes back as it was. */
+type Round =
+  | { kind: "end"; ending: Ending; keep: boolean }
+  | { kind: "again"; text: string; base: Customer; reason: Failure };
+
+async function editUntilDecided(invocation: Invocation, editing: Editing): Promise<Ending> {
+  const { id, file } = editing;
+  let { base } = editing;
+  let shown = renderText(base.value, introduction(id));
+  let reason: Failure | undefined;
+  for (let round = 1; ; round += 1) {
+    const text = await file.edit(shown);
+    if (typeof text !== "string") return kept(file, text);
+    if (text === shown && reason !== undefined) return kept(file, reason);
+    const next = await decide(invocation, { ...editing, base }, text);
+    if (next.kind === "end") {
+      if (next.keep && next.ending !== undefined) return kept(file, next.ending);
+      if (next.keep) invocation.messages.note(`the text is kept in ${file.path}`);
+      else file.remove();
+      return next.ending;
+    }
+    if (round === ROUNDS_MAX) return kept(file, next.reason);
+    ({ text: shown, base, reason } = next);
+  }
+}
+
+async function decide(invocation: Invocation, editing: Editing, text: string): Promise<Round> {
+  const { id, base, options } = editing;
+  const parsed = parseText(text, base.value);
+  if (!parsed.ok) {
+    const reason: Failure = {
+      exit: "usage",
+      code: "invalid-text",
+      message: `customer ${id} was not updated: ${parsed.problem}; nothing was sent`,
+    };
+    const comments = [
+      `${parsed.problem}. Mend it, save and quit; if you leave the text as it is, nothing is sent.`,
+    ];
+    return { kind: "again", text: withComments(text, comments), base, reason };
+  }
+  const change = changedMembers(base.value, parsed.value);
+  if (change.size === 0) {
+    invocation.messages.note(`customer ${id} unchanged: the text says what is there; nothing was sent`);
+    return { kind: "end", ending: undefined, keep: false };
+  }
+  if (options.dryRun)
+    return { kind: "end", ending: await dryRun(invocation, jobOf(invocation, editing, change)), keep: true };
+  const refused = await confirmWrite(invocation, `update customer ${id}`, options.yes ?? false);
+  if (refused !== undefined) return { kind: "end", ending: refused, keep: true };
+  return await send(invocation, editing, text, change);
+}
+
+async function send(invocation: Invocation, editing: Editing, text: string, change: Change): Promise<Round> {
+  const { id, base } = editing;
+  const ports = () => ({ api: invocation.api, deadline: invocation.deadline() });
+  const outcome = await writeUntilDecided(ports(), { ...jobOf(invocation, editing, change), base });
+  if (outcome.kind !== "conflict" && outcome.kind !== "failed") {
+    invocation.messages.note(summaryLine(id, "updated", outcome));
+    return { kind: "end", ending: undefined, keep: false };
+  }
+  const { failure } = outcome;
+  if (outcome.kind === "conflict" && outcome.fields.length > 0 && editing.options.ifMatch === undefined) {
+    const theirs = await readWhole(ports(), id);
+    if ("exit" in theirs) return { kind: "end", ending: failure, keep: true };
+    const comments = conflictComments(id, outcome.fields);
+    return {
+      kind: "again",
+      text: renderText(mergedValue(theirs.value, change), comments),
+      base: theirs,
+      reason: failure,
+    };
+  }
+  if (failure.exit === "invalid") {
+    const comments = [
+      failure.message,
+      ...(failure.details ?? []),
+      "Mend it, save and quit; if you leave the text as it is, nothing is sent.",
+    ];
+    return { kind: "again", text: withComments(text, comments), base, reason: failure };
+  }
+  return { kind: "end", ending: failure, keep: true };
+}
+
+function jobOf({ settings }: Invocation, { id, options }: Editing, change: Change) {
+  const expect = options.expect ?? [];
+  const alsoRead = expect.map(({ field }) => field);
+  return {
+    id,
+    intent: changeIntent(id, change, alsoRead, settings.casing),
+    onConflict: "merge" as const,
+    expect,
+    ifMatch: options.ifMatch,
+  };
+}
+
+/** Whatever went wrong, what was written in the editor is not lost. */
+function kept(file: EditedFile, failure: Failure): Failure {
+  const line = `Your text is kept in ${file.path}`;
+  return { ...failure, hint: failure.hint === undefined ? line : `${failure.hint}\n${line}` };
+}

@@ -1,0 +1,167 @@
+import { createWriteStream, existsSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { Option } from "commander";
+import { amount, showProgress } from "../bulk/progress.ts";
+import { type Failure, failure } from "../failure.ts";
+import type { Ending, Invocation } from "../invocation.ts";
+import { type DataStream, openDataStream } from "../output/data-stream.ts";
+import { openListPrinter } from "../output/print-customers.ts";
+import { eachPage } from "../pages.ts";
+import type { RegisterCommand } from "../program.ts";
+import type { Ports } from "../read-customer.ts";
+import type { ListQuery } from "../requests.ts";
+import type { OutputFormat } from "../settings.ts";
+import { wholeFields } from "../whole-customer.ts";
+import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
+
+type Options = {
+  format?: ExportFormat;
+  status?: string;
+  email?: string;
+  fields?: readonly string[];
+  withEtag?: boolean;
+  pageSize: number;
+};
+type ExportFormat = Extract<OutputFormat, "csv" | "ndjson" | "json">;
+
+/** The most that our own service allows; one that allows fewer refuses, and is then asked for its default. */
+const PAGE_SIZE_DEFAULT = 500;
+
+export const registerExport: RegisterCommand = (program, run) => {
+  const command = program
+    .command("export [file]")
+    .description("write every customer as CSV or NDJSON, to a file or stdout")
+    .addOption(
+      new Option(
+        "--format <format>",
+        "csv, ndjson or json (default: by the file's name, else ndjson)",
+      ).choices(["csv", "ndjson", "json"]),
+    )
+    .option("--status <status>", "only customers with this status")
+    .option("--email <email>", "only customers with exactly this address")
+    .option("--page-size <n>", "customers a request", atLeastOne, PAGE_SIZE_DEFAULT);
+  addWithEtagOption(addFieldsOption(command)).action(
+    run<Options>(async (invocation, [file = "-"], options) => {
+      const format = options.format ?? invocation.settings.output ?? formatOf(file);
+      if (format === "table" || format === "value") {
+        return failure(
+          "usage",
+          `export writes csv, ndjson or json, not ${format}`,
+          "For a table: customers list --all",
+        );
+      }
+      if (file === "-") return await exportTo(invocation, invocation.out, format, options);
+      return await exportToFile(invocation, file, format, options);
+    }),
+  );
+};
+
+function formatOf(file: string): ExportFormat {
+  const extension = /\.(csv|json)$/i.exec(file)?.[1]?.toLowerCase();
+  return extension === "csv" || extension === "json" ? extension : "ndjson";
+}
+
+/** The file appears when it is whole; until then, and after a failure, an earlier one of its name stays. */
+async function exportToFile(
+  invocation: Invocation,
+  file: string,
+  format: ExportFormat,
+  options: Options,
+): Promise<Ending> {
+  const target = existsSync(file) ? realpathSync(file) : file;
+  // A pipe or a device is written to as it is: a rename would put a file in its place.
+  const replaced = !existsSync(target) || statSync(target).isFile();
+  const written = replaced ? `${target}.part` : target;
+  const opened = openForWriting(written);
+  if (typeof opened !== "number") return opened;
+  const stream = createWriteStream(written, { fd: opened });
+  const out = openDataStream(stream);
+  let ending = await exportTo(invocation, out, format, options);
+  await new Promise<void>((resolve) => stream.once("close", resolve).once("error", resolve).end());
+  const lost = out.failure();
+  if (lost !== undefined) ending ??= failure("failure", `${file} can't be written: ${lost}`);
+  if (!replaced) return ending;
+  if (ending === undefined) renameSync(written, target);
+  else rmSync(written, { force: true });
+  return ending;
+}
+
+/** It holds personal data: for the operator alone, who can widen it. */
+function openForWriting(path: string): number | Failure {
+  try {
+    return openSync(path, "w", 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return failure("usage", `${path} can't be written (${code}); nothing was asked for`, "Check the path.");
+  }
+}
+
+async function exportTo(
+  invocation: Invocation,
+  out: DataStream,
+  format: ExportFormat,
+  options: Options,
+): Promise<Ending> {
+  const { messages, settings, terminal, api, deadline } = invocation;
+  const { status, email, pageSize, withEtag = false } = options;
+  const ports = () => ({ api, deadline: deadline() });
+  const whole = options.fields === undefined ? await wholeFields(ports, { status, email }) : undefined;
+  const fields = options.fields ?? whole?.fields;
+  if (whole !== undefined && whole.leftOut.length > 0) {
+    messages.warn(
+      `warning: the server does not show ${whole.leftOut.join(", ")} unless asked, and then nothing that it was not asked for; to export it: --fields id,name,email,status`,
+    );
+  }
+  const printer = openListPrinter(
+    { ...invocation, out, settings: { ...settings, output: format } },
+    { fields, withEtag },
+  );
+  let written = 0;
+  // On one terminal, a bar would stand in the middle of the data.
+  const quiet = out === invocation.out && terminal.stdoutIsTerminal;
+  const progress = quiet
+    ? undefined
+    : showProgress(invocation, "customers", () => ({
+        done: written,
+        before: 0,
+        total: undefined,
+        conflicts: 0,
+        failed: 0,
+      }));
+  try {
+    for await (const page of pages(ports, { status, email, fields }, pageSize)) {
+      if (page.kind === "failed") return incomplete(page.failure, written);
+      if (!(await printer.write(page.customers))) return printer.end();
+      written += page.customers.length;
+      if (invocation.interrupted.aborted) {
+        return incomplete({ exit: "interrupted", code: "interrupted", message: "interrupted" }, written);
+      }
+    }
+  } finally {
+    progress?.stop();
+  }
+  messages.note(`${amount(written, "customer")} exported`);
+  return printer.end();
+}
+
+/** Where a server refuses the size of a page, it is asked for pages of its own size. */
+async function* pages(
+  ports: () => Ports,
+  query: Omit<ListQuery, "limit" | "cursor">,
+  pageSize: number,
+): ReturnType<typeof eachPage> {
+  let begun = false;
+  for await (const page of eachPage(ports, { ...query, limit: pageSize })) {
+    if (!begun && page.kind === "failed" && page.failure.exit === "invalid")
+      return yield* eachPage(ports, query);
+    begun = true;
+    yield page;
+  }
+}
+
+function incomplete(reason: Failure, written: number): Failure {
+  return {
+    ...reason,
+    message: `${reason.message}; the export is incomplete, ${amount(written, "customer")} written`,
+  };
+}

@@ -1,0 +1,68 @@
+import { counted } from "../conflict-failure.ts";
+import { failure } from "../failure.ts";
+import { openListPrinter } from "../output/print-customers.ts";
+import { eachPage } from "../pages.ts";
+import type { RegisterCommand } from "../program.ts";
+import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
+
+type Options = {
+  status?: string;
+  email?: string;
+  limit?: number;
+  all?: boolean;
+  fields?: readonly string[];
+  withEtag?: boolean;
+};
+
+const LIMIT_DEFAULT = 50;
+/** A page of `--all`; servers that allow fewer say so, and --limit then gives the size of the page too. */
+const PAGE_DEFAULT = 200;
+
+export const registerList: RegisterCommand = (program, run) => {
+  const command = program
+    .command("list")
+    .description("print customers")
+    .option("--status <status>", "only customers with this status")
+    .option("--email <email>", "only customers with exactly this address")
+    .option(
+      "--limit <n>",
+      `customers at most (default: ${LIMIT_DEFAULT}); with --all: the size of a page`,
+      atLeastOne,
+    )
+    .option("--all", "every customer, page by page");
+  addWithEtagOption(addFieldsOption(command)).action(
+    run<Options>(async (invocation, _, { status, email, limit, all = false, fields, withEtag = false }) => {
+      const { api, messages, interrupted } = invocation;
+      const wanted = all ? Number.POSITIVE_INFINITY : (limit ?? LIMIT_DEFAULT);
+      const size = all ? (limit ?? PAGE_DEFAULT) : Math.min(wanted, PAGE_DEFAULT);
+      const printer = openListPrinter(invocation, { fields, withEtag });
+      let printed = 0;
+      let more = false;
+      for await (const page of eachPage(() => ({ api, deadline: invocation.deadline() }), {
+        status,
+        email,
+        limit: size,
+        fields,
+      })) {
+        if (page.kind === "failed") {
+          // What was printed stays a part: the JSON array is left open rather than made to look whole.
+          return page.failure;
+        }
+        const customers = page.customers.slice(0, wanted - printed);
+        printed += customers.length;
+        more = customers.length < page.customers.length;
+        if (!(await printer.write(customers)) || interrupted.aborted) break;
+        if (printed >= wanted) {
+          more ||= page.customers.length === size;
+          break;
+        }
+      }
+      if (more)
+        messages.note(
+          `${counted(printed, "customer")} printed, and there may be more: --all prints every one`,
+        );
+      if (interrupted.aborted) return failure("interrupted", "interrupted; the list is not complete");
+      return printer.end();
+    }),
+  );
+};

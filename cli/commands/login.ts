@@ -1,0 +1,76 @@
+import { readFileSync } from "node:fs";
+import { openCustomersApi } from "../customers-api.ts";
+import { failure, UsageError } from "../failure.ts";
+import type { Ending, Invocation } from "../invocation.ts";
+import { type Profile, writeProfileFile } from "../profile-file.ts";
+import type { RegisterCommand } from "../program.ts";
+import { readWithRetry } from "../read-retry.ts";
+import { readFailure } from "../reply-failure.ts";
+import { readCustomer } from "../requests.ts";
+import { type Flags, readSettings } from "../settings.ts";
+import { checkedToken } from "../token.ts";
+import { load } from "./profile.ts";
+
+/** No service assigns it: a reading of it tells whether the credentials are known, and shows nobody's data. */
+const NO_CUSTOMER = "00000000-0000-0000-0000-000000000000";
+
+export const registerLogin: RegisterCommand = (program, run) => {
+  program
+    .command("login")
+    .description("read a token from a prompt or from stdin, check it, and store it in the profile")
+    .action(run((invocation, _, options) => login(invocation, options), "no-profile"));
+};
+
+async function login(invocation: Invocation, options: Flags): Promise<Ending> {
+  const { env, messages, terminal } = invocation;
+  const file = await load(invocation);
+  const name = options.profile ?? (env["CUSTOMERS_PROFILE"] || undefined) ?? file.current ?? "default";
+  const before = file.profiles.get(name) ?? {};
+  const url = invocation.settings.url ?? before.url;
+  if (url === undefined) {
+    return failure("usage", `profile "${name}" has no server yet`, "Give it once: customers login --url URL");
+  }
+  const token = await readToken(options, invocation, `Token for ${url}: `);
+  messages.hide([token]);
+  const profile: Profile = { ...before, url, token };
+  // Checked with the settings that later commands will have: the profile's proxy, certificates and headers.
+  const { tokenFile: _, tokenStdin: __, ...flags } = options;
+  const settings = await readSettings({
+    flags: { ...flags, url, profile: name },
+    env: { ...env, CUSTOMERS_TOKEN: undefined },
+    file: { ...file, profiles: new Map([[name, profile]]), warning: undefined },
+    readStdin: terminal.readStdin,
+  });
+  messages.hide(settings.secrets);
+  const api = openCustomersApi(settings, messages);
+  try {
+    const reply = await readWithRetry(api, readCustomer(NO_CUSTOMER, undefined), invocation.deadline());
+    const known = reply.kind === "complete" && (reply.status === 404 || reply.status === 200);
+    if (!known) {
+      const unchecked = readFailure(reply, { what: "the check of the token", url });
+      return { ...unchecked, message: `the token was not stored: ${unchecked.message}` };
+    }
+  } finally {
+    await api.close();
+  }
+  await writeProfileFile({
+    ...file,
+    current: file.current ?? name,
+    profiles: new Map([...file.profiles, [name, profile]]),
+  });
+  messages.note(`the token is accepted by ${url} and stored in profile "${name}" (${file.path})`);
+  return undefined;
+}
+
+async function readToken(options: Flags, { terminal }: Invocation, question: string): Promise<string> {
+  if (options.tokenFile !== undefined) {
+    try {
+      return checkedToken(readFileSync(options.tokenFile, "utf8"), "--token-file");
+    } catch (error) {
+      if (error instanceof UsageError) throw error;
+      throw new UsageError(`--token-file: ${options.tokenFile} can't be read`);
+    }
+  }
+  if (!terminal.interactive || options.tokenStdin) return checkedToken(await terminal.readStdin(), "stdin");
+  return checkedToken((await terminal.ask(question, { secret: true })) ?? "", "the answer");
+}

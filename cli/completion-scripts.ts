@@ -1,0 +1,53 @@
+/**
+ * What a shell sources. Each asks the program itself, `customers __complete -- WORDS`, and never evaluates
+ * what was typed. The answer is a line a candidate, a tab before its description; the one line `:files`
+ * means: complete a path.
+ */
+export const COMPLETION_SCRIPTS = {
+  bash: `# customers: completion for bash. In ~/.bashrc:  source <(customers completion bash)
+_customers() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    if [[ $line == :files ]]; then
+      compopt -o default
+      return
+    fi
+    COMPREPLY+=("\${line%%$'\\t'*}")
+  done < <("$1" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  compopt +o default
+}
+complete -F _customers customers
+`,
+  zsh: `#compdef customers
+# customers: completion for zsh. In ~/.zshrc, after compinit:  source <(customers completion zsh)
+_customers() {
+  local -a lines candidates
+  local line
+  lines=("\${(@f)$("\${words[1]}" __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ \${lines[1]} == :files ]]; then
+    _files
+    return
+  fi
+  for line in "\${lines[@]}"; do
+    [[ -n $line ]] && candidates+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
+  done
+  _describe customers candidates
+}
+compdef _customers customers
+`,
+  fish: `# customers: completion for fish. customers completion fish > ~/.config/fish/completions/customers.fish
+function __customers_complete
+    set -l words (commandline -opc)
+    set -l lines ($words[1] __complete -- $words[2..] (commandline -ct) 2>/dev/null)
+    if test "$lines[1]" = :files
+        __fish_complete_path (commandline -ct)
+    else
+        string collect -- $lines | string split \\n
+    end
+end
+complete -c customers -f -a '(__customers_complete)'
+`,
+} as const;
+
+export type Shell = keyof typeof COMPLETION_SCRIPTS;

@@ -1,0 +1,67 @@
+/** The operator's editor on one file, which stays until it is removed on purpose. */
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Failure, failure } from "../failure.ts";
+import type { Invocation } from "../invocation.ts";
+import { makePrivateDirectory } from "../private-directory.ts";
+
+export type EditedFile = {
+  path: string;
+  /** Shows the text in the editor, and gives what was saved. */
+  edit(text: string): Promise<string | Failure>;
+  remove(): void;
+};
+
+/** $VISUAL, else $EDITOR, else vi where a person sits; a shell reads it, so `code --wait` works. */
+export function openEditor({ env, terminal }: Invocation, name: string): EditedFile | Failure {
+  const editor = env["VISUAL"] || env["EDITOR"] || (terminal.interactive ? "vi" : "");
+  if (editor === "") {
+    return failure(
+      "usage",
+      "there is no terminal and no editor is set",
+      "Set VISUAL or EDITOR, or use: customers update",
+    );
+  }
+  const directory = makePrivateDirectory("edit");
+  if (typeof directory !== "string") return directory;
+  const path = join(directory, `${name.replaceAll(/[^A-Za-z0-9_-]/g, "_")}.jsonc`);
+  return {
+    path,
+    async edit(text) {
+      writeFileSync(path, text);
+      const exitCode = await undisturbed(() => {
+        const child = Bun.spawn(["/bin/sh", "-c", `${editor} "$1"`, "customers-edit", path], {
+          env: { ...env },
+          stdin: "inherit",
+          stdout: terminal.stdoutIsTerminal ? "inherit" : 2, // stdout is for data
+          stderr: "inherit",
+        });
+        return child.exited;
+      });
+      if (exitCode !== 0) {
+        return failure(
+          "failure",
+          `the editor (${editor}) ended with exit code ${exitCode}; nothing was sent`,
+        );
+      }
+      if (existsSync(path)) return readFileSync(path, "utf8");
+      writeFileSync(path, text);
+      return failure("failure", `the editor (${editor}) removed the file; nothing was sent`);
+    },
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+/** Ctrl-C in an editor is a key of the editor: it must not end the command that waits for it. */
+async function undisturbed<Value>(work: () => Promise<Value>): Promise<Value> {
+  const listeners = process.listeners("SIGINT");
+  const ignore = () => {};
+  process.removeAllListeners("SIGINT");
+  process.on("SIGINT", ignore);
+  try {
+    return await work();
+  } finally {
+    process.off("SIGINT", ignore);
+    for (const listener of listeners) process.on("SIGINT", listener);
+  }
+}

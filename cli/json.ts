@@ -1,0 +1,164 @@
+/**
+ * JSON whose values come out as they came in (RFC 8259).
+ *
+ * `JSON.parse` would round 9007199254740993, turn `1.10` into `1.1`, move members whose names look like
+ * integers to the front, and give `__proto__` a meaning. Here a number keeps its source text and an object
+ * is a Map, so order and every name survive. Of members with the same name the last one counts, as with
+ * `JSON.parse`; RFC 8259 §4 leaves that open.
+ */
+export type Json = null | boolean | string | JsonNumber | JsonArray | JsonObject;
+export type JsonArray = readonly Json[];
+export type JsonObject = ReadonlyMap<string, Json>;
+
+/** A number as it was written, such as `1.10` or `1e400`. Always valid JSON number syntax. */
+export class JsonNumber {
+  readonly source: string;
+
+  constructor(source: string) {
+    if (!NUMBER.test(source)) throw new SyntaxError(`not a JSON number: ${source}`);
+    this.source = source;
+  }
+}
+
+/** Arrays and objects within each other; more is refused, because printing them would exhaust the stack. */
+export const JSON_DEPTH_MAX = 500;
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const WORD_END = /[\s,\]}]/g;
+const BYTE_ORDER_MARK = "\uFEFF";
+
+type Open = { kind: "array"; items: Json[] } | { kind: "object"; members: Map<string, Json>; name?: string };
+
+/**
+ * Parses one JSON text. A byte order mark before it is tolerated (RFC 8259 §8.1 allows that).
+ * Throws a SyntaxError for what is not JSON and for more than JSON_DEPTH_MAX levels.
+ */
+export function parseJson(source: string): Json {
+  const text = source.startsWith(BYTE_ORDER_MARK) ? source.slice(1) : source;
+  JSON.parse(text); // the judge of the syntax; the loop below can then read tokens without checking them
+  const open: Open[] = [];
+  let result: Json = null;
+  const place = (value: Json): void => {
+    const parent = open.at(-1);
+    if (parent === undefined) result = value;
+    else if (parent.kind === "array") parent.items.push(value);
+    else if (parent.name !== undefined) {
+      parent.members.set(parent.name, value);
+      delete parent.name;
+    }
+  };
+  let at = 0;
+  while (at < text.length) {
+    const character = text[at] as string;
+    const start = at;
+    at += 1;
+    if (" \t\r\n,:".includes(character)) continue;
+    if (character === "{") open.push({ kind: "object", members: new Map() });
+    else if (character === "[") open.push({ kind: "array", items: [] });
+    else if (character === "}" || character === "]") {
+      const closed = open.pop();
+      if (closed !== undefined) place(closed.kind === "array" ? closed.items : closed.members);
+    } else if (character === '"') {
+      at = stringEnd(text, start);
+      const string = unescaped(text.slice(start, at));
+      const parent = open.at(-1);
+      if (parent?.kind === "object" && parent.name === undefined) parent.name = string;
+      else place(string);
+    } else {
+      at = wordEnd(text, start);
+      place(scalar(text.slice(start, at)));
+    }
+    if (open.length > JSON_DEPTH_MAX)
+      throw new SyntaxError(`JSON nested deeper than ${JSON_DEPTH_MAX} levels`);
+  }
+  return result;
+}
+
+/**
+ * The value as one line, or with `indent` spaces a level over several lines.
+ * Strings are escaped as JSON.stringify does (lone surrogates as `\udXXX`), numbers are copied.
+ */
+export function formatJson(value: Json, indent = 0): string {
+  return format(value, indent, "\n");
+}
+
+/** Equal as written: members in any order, numbers by their text (`1.10` is not `1.1`). */
+export function jsonEquals(a: Json, b: Json): boolean {
+  if (a instanceof JsonNumber) return b instanceof JsonNumber && a.source === b.source;
+  if (isJsonArray(a)) {
+    return isJsonArray(b) && a.length === b.length && a.every((item, i) => jsonEquals(item, b[i] as Json));
+  }
+  if (isJsonObject(a)) {
+    if (!isJsonObject(b) || a.size !== b.size) return false;
+    return [...a].every(([name, member]) => {
+      const other = b.get(name);
+      return other !== undefined && jsonEquals(member, other);
+    });
+  }
+  return a === b;
+}
+
+export function isJsonObject(value: Json | undefined): value is JsonObject {
+  return value instanceof Map;
+}
+
+export function isJsonArray(value: Json | undefined): value is JsonArray {
+  return Array.isArray(value);
+}
+
+/** Where the string that starts at `start` ends: after the first quote that an even count of backslashes precedes. */
+function stringEnd(text: string, start: number): number {
+  let quote = text.indexOf('"', start + 1);
+  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
+  return quote + 1;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let at = quote;
+  while (text[at - 1] === "\\") at -= 1;
+  return (quote - at) % 2 === 1;
+}
+
+function unescaped(token: string): string {
+  return token.includes("\\") ? (JSON.parse(token) as string) : token.slice(1, -1);
+}
+
+function wordEnd(text: string, start: number): number {
+  WORD_END.lastIndex = start;
+  return WORD_END.exec(text)?.index ?? text.length;
+}
+
+function scalar(token: string): Json {
+  if (token === "true") return true;
+  if (token === "false") return false;
+  return token === "null" ? null : new JsonNumber(token);
+}
+
+function format(value: Json, indent: number, newline: string): string {
+  if (value instanceof JsonNumber) return value.source;
+  const inner = newline + " ".repeat(indent);
+  if (isJsonArray(value)) {
+    return bracket(
+      "[",
+      "]",
+      value.map((item) => format(item, indent, inner)),
+      indent,
+      newline,
+    );
+  }
+  if (isJsonObject(value)) {
+    const colon = indent > 0 ? ": " : ":";
+    const members = [...value].map(
+      ([name, member]) => JSON.stringify(name) + colon + format(member, indent, inner),
+    );
+    return bracket("{", "}", members, indent, newline);
+  }
+  return JSON.stringify(value);
+}
+
+function bracket(left: string, right: string, parts: string[], indent: number, newline: string): string {
+  if (parts.length === 0) return left + right;
+  if (indent === 0) return left + parts.join(",") + right;
+  const inner = newline + " ".repeat(indent);
+  return left + inner + parts.join(`,${inner}`) + newline + right;
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env -S bun --no-env-file --config=/dev/null
+/**
+ * The process: argv and streams to an exit code, and the only place that ends it. Nothing is read from the
+ * current directory: the line above stops `.env` and `bunfig.toml`, `bun run build` does it for the executable.
+ */
+import { readFileSync } from "node:fs";
+import { runProgram } from "./program.ts";
+
+process.exit(
+  await runProgram(process.argv.slice(2), {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: originalEnvironment(),
+    onInterrupt(callback) {
+      process.once("SIGINT", callback);
+      process.once("SIGTERM", callback); // what `timeout`, cron and service managers send
+    },
+  }),
+);
+
+/**
+ * The environment as the process got it. Started as `bun main.ts`, Bun adds what a `.env` of the current
+ * directory says to process.env; the kernel's copy is from before that. Elsewhere than on Linux there is none.
+ */
+function originalEnvironment(): Record<string, string | undefined> {
+  try {
+    const entries = readFileSync("/proc/self/environ", "utf8").split("\0");
+    return Object.fromEntries(entries.filter((entry) => entry.includes("=")).map(splitEntry));
+  } catch {
+    return process.env;
+  }
+}
+
+function splitEntry(entry: string): [string, string] {
+  const at = entry.indexOf("=");
+  return [entry.slice(0, at), entry.slice(at + 1)];
+}

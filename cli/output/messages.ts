@@ -1,0 +1,85 @@
+/** stderr: messages for people, or for programs with `--output json`. Secrets are masked here, for all of it. */
+import type { Failure } from "../failure.ts";
+import { formatJson, type Json, JsonNumber } from "../json.ts";
+import { visibleControls } from "./visible-controls.ts";
+
+export type Messages = {
+  /** A line that `--quiet` removes: the summary of a write, a note. */
+  note(line: string): void;
+  /** A line that always appears. */
+  warn(line: string): void;
+  /** One line of the exchange; only with `--verbose`. */
+  verbose(line: string): void;
+  /** The reason of a bad ending: text, or one JSON object with `--output json`. */
+  fail(failure: Failure, exitCode: number): void;
+  /** Raw text such as a progress bar: nothing is added, and `--quiet` removes it. */
+  draw(text: string): void;
+  /** Masks these from now on. */
+  hide(secrets: readonly string[]): void;
+  flush(): Promise<void>;
+};
+
+export type MessageStyle = { quiet: boolean; verbose: boolean; json: boolean };
+
+export function openMessages(stream: NodeJS.WriteStream, style: () => MessageStyle): Messages {
+  let written: Promise<void> = Promise.resolve();
+  const secrets: string[] = [];
+  stream.on("error", () => {}); // stderr was closed: there is nobody left to tell
+  const put = (text: string) => {
+    const masked = maskSecrets(text, secrets);
+    written = Promise.all([
+      written,
+      new Promise<void>((resolve) => stream.write(masked, () => resolve())),
+    ]).then(() => {});
+  };
+  return {
+    note: (line) => {
+      if (!style().quiet) put(`${visibleControls(line)}\n`);
+    },
+    warn: (line) => put(`${visibleControls(line)}\n`),
+    verbose: (line) => {
+      if (style().verbose) put(`${visibleControls(line)}\n`);
+    },
+    draw: (text) => {
+      if (!style().quiet) put(text);
+    },
+    fail: (failure, exitCode) =>
+      put(style().json ? failureJson(failure, exitCode) : visibleControls(failureText(failure))),
+    hide: (more) => void secrets.push(...more.flatMap(spellings)),
+    flush: () => written,
+  };
+}
+
+/** As it is, as JSON writes it, and as a URL does. */
+function spellings(secret: string): string[] {
+  return [...new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])];
+}
+
+/** Shorter secrets are not looked for in running text: masking each "a" would destroy it. */
+const SECRET_LENGTH_MIN = 4;
+
+export function maskSecrets(text: string, secrets: readonly string[]): string {
+  return secrets
+    .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
+    .reduce((masked, secret) => masked.replaceAll(secret, "***"), text);
+}
+
+function failureText(failure: Failure): string {
+  const lines = [`customers: ${failure.message}`, ...(failure.details ?? [])];
+  if (failure.hint !== undefined) lines.push(failure.hint);
+  if (failure.requestId !== undefined) lines.push(`request id: ${failure.requestId}`);
+  return `${lines.join("\n")}\n`;
+}
+
+function failureJson(failure: Failure, exitCode: number): string {
+  const members: [string, Json][] = [
+    ["code", failure.code],
+    ["message", failure.message],
+    ["hint", failure.hint ?? null],
+    ["requestId", failure.requestId ?? null],
+    ["exitCode", new JsonNumber(String(exitCode))],
+    ["details", failure.details ?? []],
+    ["problem", failure.problem ?? null],
+  ];
+  return `${formatJson(new Map(members))}\n`;
+}

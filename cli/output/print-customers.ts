@@ -1,0 +1,164 @@
+/** Customers on stdout, in the format that was asked for. JSON is the server's own text, or its values unrounded. */
+import { valueCell } from "../bulk/csv-cell.ts";
+import { type Failure, failure } from "../failure.ts";
+import type { Invocation } from "../invocation.ts";
+import { formatJson, type Json, type JsonObject } from "../json.ts";
+import { nearestOf } from "../nearest.ts";
+import { type Customer, memberNamed, plainText } from "../representation.ts";
+import type { OutputFormat } from "../settings.ts";
+import { columnNames, formatRecord, formatTable } from "./table.ts";
+
+export type PrintOptions = { fields?: readonly string[] | undefined; withEtag: boolean };
+
+export function outputFormat({
+  settings,
+  terminal,
+}: Pick<Invocation, "settings" | "terminal">): OutputFormat {
+  return settings.output ?? (terminal.stdoutIsTerminal ? "table" : "json");
+}
+
+/** One customer. A failure only where `--output value` names a member that did not come. */
+export async function printCustomer(
+  invocation: Invocation,
+  customer: Customer,
+  options: PrintOptions,
+): Promise<Failure | undefined> {
+  const format = outputFormat(invocation);
+  const text =
+    format === "value" ? valueLines([customer], options) : oneCustomer(invocation, format, customer, options);
+  if (typeof text !== "string") return text;
+  await invocation.out.write(text);
+  return undefined;
+}
+
+function oneCustomer(
+  { terminal }: Invocation,
+  format: Exclude<OutputFormat, "value">,
+  customer: Customer,
+  options: PrintOptions,
+): string {
+  if (format === "table") return formatRecord(record(customer, options), terminal);
+  if (format === "csv") return csvRows([record(customer, options)], true);
+  if (format === "ndjson") return `${formatJson(shown(customer, options))}\n`;
+  // A bare customer is passed on as the server's own text.
+  return `${options.withEtag ? formatJson(shown(customer, options)) : customer.text.trim()}\n`;
+}
+
+/**
+ * Customers of a list, page by page. `write` returns false when the reader is gone; `end` completes the
+ * text. A table needs the widths of a whole page, so each page is aligned by itself.
+ */
+export type ListPrinter = {
+  write(page: readonly Customer[]): Promise<boolean>;
+  end(): Promise<Failure | undefined>;
+};
+
+export function openListPrinter(invocation: Invocation, options: PrintOptions): ListPrinter {
+  const format = outputFormat(invocation);
+  const { out, terminal } = invocation;
+  let printed = 0;
+  let columns: readonly string[] | undefined;
+  let refused: Failure | undefined;
+  const page = async (customers: readonly Customer[]): Promise<boolean> => {
+    if (format === "value") {
+      const lines = valueLines(customers, options);
+      if (typeof lines === "string") return out.write(lines);
+      refused = lines;
+      return false;
+    }
+    if (format === "json") {
+      const items = customers.map((customer) => formatJson(shown(customer, options)));
+      return out.write((printed === 0 ? "[" : ",\n") + items.join(",\n"));
+    }
+    if (format === "ndjson") {
+      return out.write(customers.map((customer) => `${formatJson(shown(customer, options))}\n`).join(""));
+    }
+    const records = customers.map((customer) => record(customer, options));
+    if (format === "table") return out.write(formatTable(records, terminal));
+    const first = columns === undefined;
+    columns ??= columnNames(records);
+    refused = withoutColumn(records, columns);
+    return refused === undefined && (await out.write(csvRows(records, first, columns)));
+  };
+  return {
+    async write(customers) {
+      if (customers.length === 0) return true;
+      const going = await page(customers);
+      printed += customers.length;
+      return going;
+    },
+    async end() {
+      if (format === "json") await out.write(printed === 0 ? "[]\n" : "]\n");
+      return refused;
+    },
+  };
+}
+
+/** `--output value`: the bare values of the named fields, tab-separated, a customer a line. */
+function valueLines(customers: readonly Customer[], { fields }: PrintOptions): string | Failure {
+  const lines: string[] = [];
+  for (const { value } of customers) {
+    const cells: string[] = [];
+    for (const field of fields ?? [...value.keys()]) {
+      const member = memberNamed(value, field);
+      if (member === undefined) return absent(field, value);
+      cells.push(plainText(member.value));
+    }
+    lines.push(`${cells.join("\t")}\n`);
+  }
+  return lines.join("");
+}
+
+function absent(field: string, value: JsonObject): Failure {
+  const names = [...value.keys()];
+  const near = nearestOf(field, names);
+  return failure(
+    "failure",
+    `the server sent no member "${field}"`,
+    near === undefined ? `It sent: ${names.join(", ")}.` : `Did you mean "${near}"?`,
+  );
+}
+
+function shown(customer: Customer, { withEtag }: PrintOptions): Json {
+  if (!withEtag) return customer.value;
+  return new Map<string, Json>([
+    ["etag", customer.etag ?? null],
+    ["customer", customer.value],
+  ]);
+}
+
+/** A row of a table or of CSV: the tag is one more column, as import reads it. */
+function record(customer: Customer, { withEtag }: PrintOptions): JsonObject {
+  return withEtag
+    ? new Map<string, Json>([["etag", customer.etag ?? null], ...customer.value])
+    : customer.value;
+}
+
+/** The heading is written once; a member that no column is for must not vanish from what looks whole. */
+function withoutColumn(records: readonly JsonObject[], columns: readonly string[]): Failure | undefined {
+  for (const row of records) {
+    const name = [...row.keys()].find((member) => !columns.includes(member));
+    if (name === undefined) continue;
+    return failure(
+      "failure",
+      `customer ${plainText(memberNamed(row, "id")?.value ?? "?")} has a member "${name}" that those before did not have, and CSV has no column for it`,
+      "Name the columns with --fields, or take --output ndjson.",
+    );
+  }
+  return undefined;
+}
+
+/** RFC 4180 with line feeds alone, which every reader takes. */
+function csvRows(
+  records: readonly JsonObject[],
+  withHeading: boolean,
+  columns: readonly string[] = columnNames(records),
+): string {
+  const line = (cells: readonly string[]) => `${cells.map(quoted).join(",")}\n`;
+  const rows = records.map((row) => line(columns.map((name) => valueCell(row.get(name)))));
+  return (withHeading ? line(columns) : "") + rows.join("");
+}
+
+function quoted(cell: string): string {
+  return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}

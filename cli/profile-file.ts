@@ -1,0 +1,128 @@
+/** `$XDG_CONFIG_HOME/customers/config.toml`: named profiles, mode 0600 because tokens may stand in it. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { UsageError } from "./failure.ts";
+
+export type Profile = {
+  url?: string;
+  token?: string;
+  headers?: Record<string, string>;
+  proxy?: string;
+  cacert?: string;
+  insecure?: boolean;
+  /** As on the command line: `30`, `30s`, `500ms`, `2m`. */
+  timeout?: string | number;
+  /** Writes ask, or need --yes. */
+  protected?: boolean;
+  /** Member names in bodies where no representation was read: `name` or `Name`. */
+  casing?: "lower" | "pascal";
+};
+
+export type ProfileFile = {
+  path: string;
+  /** The profile that `profile use` chose. */
+  current: string | undefined;
+  profiles: ReadonlyMap<string, Profile>;
+  /** Said once on stderr: the file can be read by others. */
+  warning: string | undefined;
+};
+
+const KINDS = {
+  url: "string",
+  token: "string",
+  headers: "table of strings",
+  proxy: "string",
+  cacert: "string",
+  insecure: "boolean",
+  timeout: "string or number",
+  protected: "boolean",
+  casing: "string",
+} as const satisfies Record<keyof Profile, string>;
+
+export const PROFILE_SETTINGS = Object.keys(KINDS) as (keyof Profile)[];
+
+export function profilePath(env: Readonly<Record<string, string | undefined>>): string {
+  // An XDG path that is not absolute must be ignored, says its specification.
+  const configured = env["XDG_CONFIG_HOME"];
+  const base = configured?.startsWith("/") ? configured : join(env["HOME"] || homedir(), ".config");
+  return join(base, "customers", "config.toml");
+}
+
+export function emptyProfileFile(path: string): ProfileFile {
+  return { path, current: undefined, profiles: new Map(), warning: undefined };
+}
+
+/** A missing file is an empty one; a malformed one is a UsageError that names the place. */
+export async function readProfileFile(path: string): Promise<ProfileFile> {
+  if (!existsSync(path)) return emptyProfileFile(path);
+  const { parse, TomlError } = await import("smol-toml");
+  let content: Record<string, unknown>;
+  try {
+    content = parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    // The message of TomlError quotes the line, which may hold a token: only the place is told.
+    const place = error instanceof TomlError ? ` at line ${error.line}, column ${error.column}` : "";
+    const reason =
+      error instanceof TomlError ? "is not valid TOML" : `can't be read (${(error as Error).message})`;
+    throw new UsageError(`the profile file ${path} ${reason}${place}`, "Mend the file, or move it away.");
+  }
+  const profiles = new Map<string, Profile>();
+  for (const [name, table] of Object.entries(asTable(content["profiles"]) ?? {})) {
+    profiles.set(name, checkedProfile(table, `profile "${name}" in ${path}`));
+  }
+  const current = content["current"];
+  const mode = statSync(path).mode & 0o777;
+  return {
+    path,
+    current: typeof current === "string" ? current : undefined,
+    profiles,
+    warning:
+      (mode & 0o077) === 0
+        ? undefined
+        : `warning: ${path} has mode ${mode.toString(8).padStart(4, "0")} and may hold a token; mend it with: chmod 600 ${path}`,
+  };
+}
+
+/** Written beside and renamed, so that an interruption leaves the old file or the new one. */
+export async function writeProfileFile(
+  file: Pick<ProfileFile, "path" | "current" | "profiles">,
+): Promise<void> {
+  const { stringify } = await import("smol-toml");
+  const text = stringify({
+    ...(file.current === undefined ? {} : { current: file.current }),
+    profiles: Object.fromEntries(file.profiles),
+  });
+  mkdirSync(dirname(file.path), { recursive: true, mode: 0o700 });
+  const draft = `${file.path}.${process.pid}`;
+  writeFileSync(draft, text, { mode: 0o600 });
+  chmodSync(draft, 0o600);
+  renameSync(draft, file.path);
+}
+
+function asTable(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
+
+function checkedProfile(value: unknown, where: string): Profile {
+  const table = asTable(value);
+  if (table === undefined) throw new UsageError(`${where} is not a table`);
+  for (const [setting, content] of Object.entries(table)) {
+    if (!(setting in KINDS)) {
+      throw new UsageError(
+        `${where}: unknown setting "${setting}"`,
+        `Known: ${PROFILE_SETTINGS.join(", ")}.`,
+      );
+    }
+    const kind = KINDS[setting as keyof Profile];
+    const headers = asTable(content);
+    const fits =
+      kind === "table of strings"
+        ? headers !== undefined && Object.values(headers).every((header) => typeof header === "string")
+        : kind.split(" or ").includes(typeof content);
+    if (!fits) throw new UsageError(`${where}: ${setting} must be a ${kind}`);
+  }
+  return table as Profile;
+}

@@ -1,0 +1,214 @@
+/** The tree of commands, and what surrounds each: settings, interruption, the message and code of the ending. */
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import packageJson from "../package.json" with { type: "json" };
+import { COMMANDS } from "./commands/all.ts";
+import { openCustomersApi } from "./customers-api.ts";
+import { startDeadline } from "./deadline.ts";
+import { EXIT_CODES } from "./exit-code.ts";
+import { type Failure, failure, UsageError } from "./failure.ts";
+import type { Ending, Invocation } from "./invocation.ts";
+import { openDataStream } from "./output/data-stream.ts";
+import { openMessages } from "./output/messages.ts";
+import { emptyProfileFile, profilePath, readProfileFile } from "./profile-file.ts";
+import type { Environment } from "./setting-source.ts";
+import { type Flags, OUTPUT_FORMATS, parseDurationMs, readSettings } from "./settings.ts";
+import { openTerminal, type Streams } from "./terminal.ts";
+
+/**
+ * Makes a commander action of a command's body. The body gets its positional arguments as written and its
+ * options as commander parsed them; what it returns is the ending.
+ */
+export type Run = <Options = Record<string, never>>(
+  body: (
+    invocation: Invocation,
+    args: readonly (string | undefined)[],
+    options: Options & Flags,
+  ) => Promise<Ending>,
+  /** "no-profile" for what must work whatever stands in the profile file: the settings then leave it out. */
+  needs?: "no-profile",
+) => (...all: unknown[]) => Promise<void>;
+
+/** A command adds itself to the program; heavy packages are imported inside its body, never at the top. */
+export type RegisterCommand = (program: Command, run: Run) => void;
+
+export type Host = Streams & {
+  env: Environment;
+  /** Calls back on the first Ctrl-C or SIGTERM; later ones end the process as the system does by itself. */
+  onInterrupt(callback: () => void): void;
+};
+
+/** Runs one command line to its end. @param argv without the program's own name. @returns the exit code. */
+export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
+  const program = new Command("customers");
+  const interruption = new AbortController();
+  host.onInterrupt(() => interruption.abort());
+  const out = openDataStream(host.stdout);
+  const messages = openMessages(host.stderr, () => {
+    const { quiet = false, verbose = false, output } = program.opts<Flags>();
+    return { quiet, verbose, json: output === "json" || output === "ndjson" };
+  });
+  const terminal = openTerminal(host, host.env, interruption.signal);
+  const help: string[] = [];
+  let ending: Ending;
+
+  const run: Run =
+    (body, needs) =>
+    async (...all) => {
+      // Commander passes the positional arguments, then the options, then the command itself.
+      const command = all.at(-1) as Command;
+      const flags = program.opts<Flags>();
+      const path = profilePath(host.env);
+      const { readStdin } = terminal;
+      const settings =
+        needs === "no-profile"
+          ? await readSettings({
+              flags: withoutProfile(flags),
+              env: { ...host.env, CUSTOMERS_PROFILE: undefined, CUSTOMERS_TOKEN: undefined },
+              file: emptyProfileFile(path),
+              readStdin,
+            })
+          : await readSettings({ flags, env: host.env, file: await readProfileFile(path), readStdin });
+      messages.hide(settings.secrets);
+      for (const warning of settings.warnings) messages.warn(warning);
+      const api = openCustomersApi(settings, messages);
+      const invocation: Invocation = {
+        settings,
+        api,
+        out,
+        messages,
+        terminal,
+        env: host.env,
+        deadline: () => startDeadline(settings.timeoutMs, interruption.signal),
+        interrupted: interruption.signal,
+      };
+      try {
+        ending = await body(invocation, command.processedArgs, command.optsWithGlobals());
+      } finally {
+        await api.close();
+      }
+    };
+
+  program.configureOutput({
+    writeOut: (text) => help.push(text),
+    writeErr: (text) => messages.warn(text.trimEnd()),
+    outputError: () => {}, // the error is thrown as well, and told below
+  });
+  program.exitOverride();
+  addCommands(program, run);
+  try {
+    if (argv.length === 0) {
+      messages.warn(program.helpInformation().trimEnd());
+      await messages.flush();
+      return EXIT_CODES.usage.code;
+    }
+    await program.parseAsync([...argv], { from: "user" });
+  } catch (error) {
+    ending = endingOf(error, commandLine(program, argv));
+  }
+  for (const text of help) await out.write(text);
+  ending ??= lostOutput(out.failure());
+  if (ending !== undefined && interruption.signal.aborted) ending = { ...ending, exit: "interrupted" };
+  const code = EXIT_CODES[ending?.exit ?? "done"].code;
+  if (ending !== undefined) messages.fail(ending, code);
+  await messages.flush();
+  return code;
+}
+
+/** Adds every option and command to the program. */
+export function addCommands(program: Command, run: Run): void {
+  addGlobalOptions(program);
+  for (const register of COMMANDS) register(program, run);
+}
+
+function endingOf(error: unknown, command: string): Ending {
+  if (error instanceof UsageError) return { ...failure("usage", error.message, error.hint) };
+  if (!(error instanceof CommanderError)) return fault(error);
+  if (error.exitCode === 0) return undefined; // help or version was printed
+  if (error.code === "commander.help")
+    return failure("usage", "a subcommand is missing", "Its help is above.");
+  return failure("usage", error.message.replace(/^error: /, ""), `See: ${command} --help`);
+}
+
+/** The command that was meant, as far as it was understood: `customers profile set`. */
+function commandLine(program: Command, argv: readonly string[]): string {
+  let command = program;
+  const names = [program.name()];
+  for (const word of argv) {
+    const child = command.commands.find((candidate) => candidate.name() === word);
+    if (child === undefined) continue;
+    command = child;
+    names.push(word);
+  }
+  return names.join(" ");
+}
+
+/** Only a bug throws. It is told once, through the stream that masks secrets. */
+function fault(error: unknown): Failure {
+  const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return {
+    ...failure("failure", "a fault of this program, not of yours", "Please report it with the lines above."),
+    code: "internal-error",
+    details: trace.split("\n"),
+  };
+}
+
+function lostOutput(reason: string | undefined): Failure | undefined {
+  return reason === undefined ? undefined : failure("failure", `the output could not be written: ${reason}`);
+}
+
+function addGlobalOptions(program: Command): void {
+  program
+    .description("Read and change customers, safely under concurrent writers.")
+    .version(packageJson.version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help for the command")
+    .helpCommand(false) // commands/help.ts knows topics too
+    .option("--url <url>", "base URL of the deployment (CUSTOMERS_URL)")
+    .option("--profile <name>", "profile of the configuration file (CUSTOMERS_PROFILE)")
+    .option("--token-file <path>", "read the bearer token from a file")
+    .option("--token-stdin", "read the bearer token from stdin")
+    .addOption(new Option("--token <token>").hideHelp().argParser(refuseToken))
+    .option("--header <header>", "add a header 'Name: value' to every request (repeatable)", collect)
+    .option(
+      "--header-env <header>",
+      "the same with $VARIABLE in the value, for secrets (repeatable)",
+      collect,
+    )
+    .option("--proxy <url>", "HTTP proxy for every request")
+    .option("--cacert <path>", "trust these certificates (PEM) instead of the system's")
+    .option("--insecure", "do not check the server's certificate")
+    .option("--timeout <time>", "limit in time of the whole command: 30, 500ms, 2m (default: 30)", duration)
+    .addOption(
+      new Option(
+        "-o, --output <format>",
+        "how stdout is written (default: table on a terminal, else json)",
+      ).choices(OUTPUT_FORMATS),
+    )
+    .option("-q, --quiet", "no summary and no notes on stderr")
+    .option("-v, --verbose", "print the exchange on stderr, secrets masked")
+    .showSuggestionAfterError()
+    .configureHelp({ showGlobalOptions: true });
+}
+
+function withoutProfile({ profile: _, tokenFile: __, tokenStdin: ___, ...flags }: Flags): Flags {
+  return flags;
+}
+
+function collect(value: string, earlier: readonly string[] | undefined): readonly string[] {
+  return [...(earlier ?? []), value];
+}
+
+function duration(text: string): number {
+  try {
+    return parseDurationMs(text);
+  } catch (error) {
+    if (error instanceof UsageError) throw new InvalidArgumentError(`${error.hint ?? error.message}`);
+    throw error;
+  }
+}
+
+function refuseToken(): never {
+  throw new UsageError(
+    "a token on the command line can be read by every user of the machine",
+    "Give it as CUSTOMERS_TOKEN, --token-file PATH, --token-stdin, or store it once with: customers login",
+  );
+}

@@ -1,0 +1,51 @@
+/** A customer as the server showed it, and how its members are found whatever their casing. */
+import { formatJson, isJsonObject, type Json, JsonNumber, type JsonObject, parseJson } from "./json.ts";
+
+export type Customer = {
+  /** The entity-tag as it came in ETag or in a list; undefined where none came. */
+  etag: string | undefined;
+  value: JsonObject;
+  /** The server's own text of it, where it came alone. */
+  text: string;
+};
+
+/** The body of a reply as a customer; undefined where it is not a JSON object. */
+export function parseCustomer(text: string, etag: string | undefined): Customer | undefined {
+  const value = parseJsonOrUndefined(text);
+  return isJsonObject(value) ? { etag, value, text } : undefined;
+}
+
+export function parseJsonOrUndefined(text: string): Json | undefined {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The member that a field name means: the same name, else the only one that differs by case (a deployment
+ * may write `Name`, and registry names match without regard to case).
+ */
+export function memberNamed(value: JsonObject, field: string): { name: string; value: Json } | undefined {
+  const exact = value.get(field);
+  if (exact !== undefined) return { name: field, value: exact };
+  const lower = field.toLowerCase();
+  for (const [name, member] of value) if (name.toLowerCase() === lower) return { name, value: member };
+  return undefined;
+}
+
+/** A value as a person or a shell sees it: a string bare, anything else as JSON. */
+export function plainText(value: Json): string {
+  if (typeof value === "string") return value;
+  return value instanceof JsonNumber ? value.source : formatJson(value);
+}
+
+/** How this server spells a field: as in its representation, else in the casing of the other members. */
+export function memberName(value: JsonObject, field: string, casing: "lower" | "pascal"): string {
+  const member = memberNamed(value, field);
+  if (member !== undefined) return member.name;
+  const names = [...value.keys()];
+  const pascal = names.length > 0 ? names.every((name) => /^[A-Z]/.test(name)) : casing === "pascal";
+  return pascal ? field.charAt(0).toUpperCase() + field.slice(1) : field;
+}

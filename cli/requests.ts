@@ -1,0 +1,125 @@
+/** The requests that the client makes, as values: sent by the API, printed by --dry-run. */
+import { formatJson, type JsonObject } from "./json.ts";
+
+export type ApiRequest = {
+  method: "GET" | "PUT" | "PATCH" | "DELETE" | "POST";
+  /** Below the base URL, beginning with a slash; a query included. */
+  path: string;
+  headers: Readonly<Record<string, string>>;
+  body?: string;
+};
+
+/**
+ * A GET that no cache may answer, and that no proxy may compress: a compressed reply has its entity-tag
+ * weakened (RFC 9110 §8.8.1), and a weak one is of no use in If-Match.
+ */
+const READ_HEADERS = {
+  accept: "application/json",
+  "accept-encoding": "identity",
+  "cache-control": "no-cache",
+} as const;
+const WRITE_HEADERS = { accept: "application/json", "accept-encoding": "identity" } as const;
+
+const MERGE_PATCH = "application/merge-patch+json";
+
+export function readCustomer(
+  id: string,
+  fields: readonly string[] | undefined,
+  ifNoneMatch?: string,
+): ApiRequest {
+  const headers =
+    ifNoneMatch === undefined ? READ_HEADERS : { ...READ_HEADERS, "if-none-match": ifNoneMatch };
+  return { method: "GET", path: customerPath(id) + fieldsQuery(fields), headers };
+}
+
+/** PUT of name and email, both required (specification 2.3). */
+export function replaceCustomer(id: string, tag: string, body: JsonObject): ApiRequest {
+  return conditional("PUT", id, tag, "application/json", formatJson(body));
+}
+
+/** JSON Merge Patch (RFC 7396): the members that change, null for those to be removed. */
+export function patchCustomer(id: string, tag: string, body: JsonObject): ApiRequest {
+  return conditional("PATCH", id, tag, MERGE_PATCH, formatJson(body));
+}
+
+/**
+ * The same patch as plain JSON, for a deployment that does not know the media type of JSON Merge Patch (415);
+ * undefined where that can't be the reason.
+ */
+export function asPlainJson(request: ApiRequest): ApiRequest | undefined {
+  const mediaType = request.headers["content-type"];
+  if (mediaType !== MERGE_PATCH) return undefined;
+  return { ...request, headers: { ...request.headers, "content-type": "application/json" } };
+}
+
+export function deleteCustomer(id: string, tag: string): ApiRequest {
+  return { method: "DELETE", path: customerPath(id), headers: { ...WRITE_HEADERS, "if-match": tag } };
+}
+
+/** @param key 1 to 255 visible ASCII characters; the same for every repetition of the same creation. */
+export function createCustomer(body: JsonObject, key: string): ApiRequest {
+  return {
+    method: "POST",
+    path: "/customers",
+    headers: { ...WRITE_HEADERS, "content-type": "application/json", "idempotency-key": key },
+    body: formatJson(body),
+  };
+}
+
+export type ListQuery = {
+  fields?: readonly string[] | undefined;
+  status?: string | undefined;
+  email?: string | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+};
+
+/** The first or a later page; a search by email is a POST, since personal data in a URL ends in access logs. */
+export function listCustomers(query: ListQuery): ApiRequest {
+  if (query.email !== undefined) {
+    return {
+      method: "POST",
+      path: "/customers/search",
+      headers: { ...READ_HEADERS, "content-type": "application/json" },
+      body: JSON.stringify({
+        email: query.email,
+        status: query.status,
+        fields: query.fields?.join(","),
+        limit: query.limit,
+        cursor: query.cursor,
+      }),
+    };
+  }
+  const parameters = [
+    query.fields === undefined ? undefined : `fields=${query.fields.map(encodeURIComponent).join(",")}`,
+    query.status === undefined ? undefined : `status=${encodeURIComponent(query.status)}`,
+    query.limit === undefined ? undefined : `limit=${query.limit}`,
+    query.cursor === undefined ? undefined : `cursor=${encodeURIComponent(query.cursor)}`,
+  ].filter((parameter) => parameter !== undefined);
+  const question = parameters.length === 0 ? "" : `?${parameters.join("&")}`;
+  return { method: "GET", path: `/customers${question}`, headers: READ_HEADERS };
+}
+
+/** A page that the server named itself (Link, rel="next"), as a path below the base URL. */
+export function readPage(path: string): ApiRequest {
+  return { method: "GET", path, headers: READ_HEADERS };
+}
+
+function conditional(
+  method: "PUT" | "PATCH",
+  id: string,
+  tag: string,
+  mediaType: string,
+  body: string,
+): ApiRequest {
+  const headers = { ...WRITE_HEADERS, "content-type": mediaType, "if-match": tag };
+  return { method, path: customerPath(id), headers, body };
+}
+
+function customerPath(id: string): string {
+  return `/customers/${encodeURIComponent(id)}`;
+}
+
+function fieldsQuery(fields: readonly string[] | undefined): string {
+  return fields === undefined ? "" : `?fields=${fields.map(encodeURIComponent).join(",")}`;
+}

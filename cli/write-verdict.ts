@@ -1,0 +1,71 @@
+/** What a reply says of the write that it answers. Pure. */
+import type { CompleteReply, Reply } from "./customers-api.ts";
+import { isJsonObject, type JsonObject } from "./json.ts";
+import { memberNamed, parseJsonOrUndefined } from "./representation.ts";
+import { type Change, looksWritten } from "./three-way-merge.ts";
+
+export type WriteVerdict =
+  | "accepted"
+  | "stale" // 412
+  | "gone" // 404, 410
+  | "unknown" // no complete reply, or one that leaves open whether the write was applied
+  | "busy" // 429, 503: not applied, and wanted later
+  | "not-sent"
+  | "refused";
+
+/** True where a reply with a status of success says what a service says after such a write. */
+export type Confirms = (reply: CompleteReply) => boolean;
+
+export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
+  if (reply.kind === "no-complete-reply") return reply.sent ? "unknown" : "not-sent";
+  const { status } = reply;
+  // A page with 200 is what a proxy shows in place of the service: a form to sign on, a maintenance notice.
+  if (status >= 200 && status < 300) return confirms(reply) ? "accepted" : "unknown";
+  if (status === 412) return "stale";
+  if (status === 404 || status === 410) return "gone";
+  if (status === 429 || status === 503) return "busy";
+  // A gateway's 502, 504 or a failing server's 500 may come after the write was applied; 501 and 505 can't.
+  if (status === 408 || (status >= 500 && status !== 501 && status !== 505)) return "unknown";
+  return "refused";
+}
+
+/** An accepted change has a new entity-tag (specification 3); without one, the body must show what was written. */
+export function confirmsChange(change: Change): Confirms {
+  return (reply) => {
+    if (hasNoContent(reply)) return true;
+    const tagged = reply.fields.has("etag");
+    if (reply.text === "") return tagged;
+    const body = objectIn(reply);
+    return body !== undefined && (tagged || looksWritten(body, change));
+  };
+}
+
+/** The specification shows no reply to a deletion (4.3). */
+export function confirmsDeletion(reply: CompleteReply): boolean {
+  return hasNoContent(reply) || reply.text === "" || objectIn(reply) !== undefined;
+}
+
+/** Nor one to a creation (4.4): it names or shows what it made. */
+export function confirmsCreation(reply: CompleteReply): boolean {
+  if (reply.status === 201 || hasNoContent(reply) || reply.fields.has("location")) return true;
+  const body = objectIn(reply);
+  return body !== undefined && (reply.fields.has("etag") || memberNamed(body, "id") !== undefined);
+}
+
+/** What was unclear about a reply, in words that continue "no clear reply: …". */
+export function unclearReply(reply: Reply): string {
+  if (reply.kind === "no-complete-reply") return reply.detail;
+  const { status, fields } = reply;
+  if (status < 200 || status > 299) return `the server answered ${status}`;
+  const type = fields.get("content-type")?.split(";")[0] ?? "no body";
+  return `${status} with ${type} and without what a customer service answers, perhaps a proxy's own page`;
+}
+
+function hasNoContent({ status }: CompleteReply): boolean {
+  return status === 204 || status === 205;
+}
+
+function objectIn({ text }: CompleteReply): JsonObject | undefined {
+  const body = parseJsonOrUndefined(text);
+  return isJsonObject(body) ? body : undefined;
+}

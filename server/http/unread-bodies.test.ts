@@ -1,0 +1,64 @@
+import { afterAll, expect, test } from "bun:test";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { parseRawReply } from "../testing/raw-exchange.ts";
+import { TestService } from "../testing/test-service.ts";
+
+const MIB = 1_048_576;
+const BODY_MIB = 256;
+/** Half of a body: who kept one whole would need twice as much. */
+const GROWTH_MIB_MAX = 128;
+
+const service = new TestService();
+afterAll(() => service.stop());
+
+/** Sends a body of 256 MiB, as fast as it is taken, and notes how much memory this process has meanwhile. */
+async function flood(
+  head: readonly string[],
+  isChunked: boolean,
+): Promise<{ status: number; grownMiB: number }> {
+  const block = Buffer.alloc(MIB, "a");
+  const before = process.memoryUsage.rss();
+  let most = before;
+  let received = "";
+  const socket = connect(service.port, "127.0.0.1");
+  socket.on("data", (chunk) => {
+    received += chunk.toString("latin1");
+  });
+  await once(socket, "connect");
+  const framing = isChunked ? "Transfer-Encoding: chunked" : `Content-Length: ${BODY_MIB * MIB}`;
+  socket.write([...head, "Host: localhost", framing, "", ""].join("\r\n"));
+  for (let sent = 0; sent < BODY_MIB; sent += 1) {
+    if (isChunked) socket.write(`${MIB.toString(16)}\r\n`);
+    const isTaken = socket.write(block);
+    if (isChunked) socket.write("\r\n");
+    if (!isTaken) await once(socket, "drain");
+    most = Math.max(most, process.memoryUsage.rss());
+  }
+  if (isChunked) socket.write("0\r\n\r\n");
+  while (parseRawReply(received) === null) await once(socket, "data");
+  socket.destroy();
+  return { status: parseRawReply(received)?.status ?? 0, grownMiB: (most - before) / MIB };
+}
+
+test.each(
+  [true, false].flatMap((isChunked) => [
+    { status: 428, method: "PUT", lines: [], isChunked },
+    { status: 412, method: "PUT", lines: ['If-Match: "AAAAAAAAAAAAAAAA"'], isChunked },
+    { status: 413, method: "PATCH", lines: ["If-Match: {tag}", "Content-Type: application/json"], isChunked },
+    { status: 200, method: "GET", lines: [], isChunked },
+    { status: 405, method: "POST", lines: [], isChunked },
+  ]),
+)(
+  "a huge body is answered with $status to $method without being kept (chunked: $isChunked)",
+  async ({ status, method, lines, isChunked }) => {
+    const { path, etag } = await service.customer();
+    const authorization = `Authorization: Bearer ${await service.token()}`;
+    const head = [`${method} ${path} HTTP/1.1`, authorization, ...lines].map((line) =>
+      line.replace("{tag}", etag),
+    );
+    const answer = await flood(head, isChunked);
+    expect(answer.status).toBe(status);
+    expect(answer.grownMiB).toBeLessThan(GROWTH_MIB_MAX);
+  },
+);

@@ -1,0 +1,48 @@
+import { SQLiteError } from "bun:sqlite";
+import { DatabaseRefused, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
+
+/** What a look at a database found. */
+export type CheckReport = {
+  readonly faults: readonly string[];
+  readonly customers: number;
+  readonly tokens: number;
+  readonly schemaVersion: number;
+};
+
+const FAULTS_MAX = 20;
+const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_ERROR"];
+
+/**
+ * Looks at every page and every constraint.
+ *
+ * @throws DatabaseRefused when it can't be opened as one of ours, or can't be looked at now (another process
+ *   holds its lock): that says nothing of its soundness
+ */
+export function checkDatabase(path: string): CheckReport {
+  const db = openExistingDatabase(path);
+  try {
+    const faults = db
+      .query<{ integrity_check: string }, []>(`PRAGMA integrity_check(${FAULTS_MAX})`)
+      .all()
+      .map((row) => row.integrity_check)
+      .filter((line) => line !== "ok");
+    const count = (table: string): number =>
+      db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()?.n ?? 0;
+    return {
+      faults,
+      customers: count("customers"),
+      tokens: count("tokens"),
+      schemaVersion: schemaVersion(db),
+    };
+  } catch (error) {
+    if (!(error instanceof SQLiteError)) throw error;
+    const code = error.code ?? "";
+    if (!DAMAGE.some((prefix) => code.startsWith(prefix))) {
+      throw new DatabaseRefused(`${path} can't be checked now: ${error.message}.`, { cause: error });
+    }
+    // A page too damaged to be read ends the check, and is its finding.
+    return { faults: [error.message], customers: 0, tokens: 0, schemaVersion: 0 };
+  } finally {
+    db.close();
+  }
+}
