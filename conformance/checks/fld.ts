@@ -132,6 +132,7 @@ export const fld = {
       ["?fields=NAME", ["name"]],
       ["?fields=Email", ["email"]],
       ["?fields=iD", ["id"]],
+      ["?fields=ID", ["id"]],
       // In a Turkish locale the small letter of I is no i.
       ["?fields=ID", ["id"]],
       ["?fields=EMAIL", ["email"]],

@@ -241,6 +241,6 @@ export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
   "bad-body-before-if-match": ["ORD-11"],
   "compares-numbers": ["IFM-15"],
   "applied-then-500": ["PRB-05"],
-  "counters-fall": ["MET-03", "MET-04", "MET-05"],
+  "counters-fall": ["MET-01", "MET-02", "MET-03", "MET-04", "MET-05", "MET-06", "MET-07"],
   "get-missing-200": ["AUT-08"],
 };
