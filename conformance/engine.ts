@@ -133,7 +133,8 @@ const EXPLAINED_BY_OTHERS =
   /\.(unchanged|accepted|applied|applied-name|applied-email|others-kept|padded|name-case|etag-current|same|same-tag|stable|tag|values|value|a-winner|winner-stays|final-tag|no-lost-write|only-winner|put-stays|not-locked|owner-unaffected)$/;
 
 function othersMayBeTheCause({ outcome, reason, trial }: Finding, seen: boolean): boolean {
-  if (outcome === "could-not-run") return seen && /; see [A-Z]{3}-\d\d/.test(reason);
+  if (outcome === "could-not-run")
+    return (seen || /older tag than the 412/.test(reason)) && /; see [A-Z]{3}-\d\d/.test(reason);
   if (outcome !== "violation" && outcome !== "warning") return false;
   const fired = [...(trial?.assertions.values() ?? [])].filter((assertion) => assertion.fired > 0);
   return fired.length > 0 && fired.every(({ id }) => EXPLAINED_BY_OTHERS.test(id));

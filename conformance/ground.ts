@@ -3,6 +3,7 @@
  * journal before anything is done to it; at the end those made are deleted and those given get back their
  * name and email.
  */
+import { createNames, refusalAdvice, runCommand } from "./creation.ts";
 import { headerValue } from "./http-reply.ts";
 import type { Journal } from "./journal.ts";
 import { idBeside, idInAnswer, type Names, namesIn, registryFields } from "./names.ts";
@@ -137,7 +138,7 @@ export class Ground {
         const id = idInAnswer(last.object, last.text, headerValue(last.headers, "location"));
         if (id === undefined) {
           this.created = last;
-          this.cannotMake = `POST ${create.path} answered ${last.status}, with no id in body or Location`;
+          this.cannotMake = `POST ${create.path} answered ${last.status}, with no id in body or Location; is the base URL right? Else give --customer-id, or [customers] in a profile`;
           throw new CouldNotRun(this.cannotMake);
         }
         this.#createBody = body;
@@ -266,36 +267,4 @@ export async function removeCustomer(wire: Wire, url: string): Promise<string | 
     }
   }
   return why;
-}
-
-/** Member names to try in a create body: those of the profile, or the usual casings. */
-function createNames({ name, email }: Profile["json"]): (readonly [string, string])[] {
-  if (name !== undefined && email !== undefined) return [[name, email]];
-  return [
-    ["name", "email"],
-    ["Name", "Email"],
-    ["NAME", "EMAIL"],
-  ];
-}
-
-function refusalAdvice(status: number): string {
-  if (status === 404 || status === 405 || status === 501)
-    return ": there is no such route; give customers by --customer-id, or customers.path in a profile";
-  if (status === 400 || status === 415 || status === 422)
-    return ": it wants another body; give customers.body in a profile";
-  if (status === 401 || status === 403) return ": the credentials may not create";
-  return "";
-}
-
-/** A command of the profile: it finds `CUSTOMER_NAME` and `CUSTOMER_EMAIL` in its environment and prints the new id last. */
-async function runCommand(command: string, values: Values): Promise<string> {
-  const child = Bun.spawn(["sh", "-c", command], {
-    env: { ...process.env, CUSTOMER_NAME: values.name, CUSTOMER_EMAIL: values.email },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [text, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
-  const id = text.trim().split(/\s+/).at(-1);
-  if (code !== 0 || id === undefined || id === "")
-    throw new CouldNotRun(`customers.command ended with ${code} and printed no id`);
-  return id;
 }

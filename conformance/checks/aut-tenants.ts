@@ -4,7 +4,7 @@ import { CouldNotRun } from "../outcome-signal.ts";
 import { accepted, difference, type Method, type Snapshot, stateOf, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
-import { holds } from "./fld.ts";
+import { holds } from "./holds.ts";
 import { describe } from "./refusal.ts";
 
 async function asOther(t: Trial, query: string, customer: Customer = t.kit.main): Promise<Seen> {

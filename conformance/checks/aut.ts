@@ -8,7 +8,7 @@ import { accepted, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import { autTenants } from "./aut-tenants.ts";
 import type { Check } from "./check.ts";
-import { holds } from "./fld.ts";
+import { holds } from "./holds.ts";
 
 /** The field that the limited caller may not read: told by the profile, else the first that it is refused. */
 async function deniedField(t: Trial): Promise<Field> {

@@ -2,6 +2,14 @@
 import { affixes, caseFlips, opaque, spellings } from "../tag-forms.ts";
 import { type Bad, bad, formsOf, header } from "./refusal.ts";
 
+/** A firewall before the service may take a quote or a semicolon for an attack and answer 403 itself. */
+function stoppable(derive: Bad): Bad {
+  return (tag, former) => {
+    const probe = derive(tag, former);
+    return probe === undefined ? undefined : { ...probe, allowed: [403] };
+  };
+}
+
 export const NONE: Bad = () => ({ what: "no If-Match", lines: [] });
 export const EMPTY: Bad = bad("an empty If-Match", () => "");
 export const BLANKS: readonly Bad[] = [
@@ -13,7 +21,7 @@ export const WEAK: Bad = bad("the current tag weakened", (tag) => `W/${tag}`);
 export const STAR: Bad = bad("If-Match *", () => "*");
 export const UNQUOTED: readonly Bad[] = [
   bad("the current tag without its quotes", (tag) => opaque(tag)),
-  bad("the current tag in single quotes", (tag) => `'${opaque(tag)}'`),
+  stoppable(bad("the current tag in single quotes", (tag) => `'${opaque(tag)}'`)),
   bad("the current tag without its closing quote", (tag) => `"${opaque(tag)}`),
   bad("the current tag without its opening quote", (tag) => `${opaque(tag)}"`),
 ];
@@ -33,7 +41,13 @@ export const TWO_LINES: readonly Bad[] = [
   }),
 ];
 export const CASES = formsOf(caseFlips, 3);
-export const AFFIXES = formsOf(affixes, 9);
+export const AFFIXES = formsOf(affixes, 9).map(
+  (derive): Bad =>
+    (tag, former) => {
+      const probe = derive(tag, former);
+      return probe?.lines[0]?.[1].includes(";") ? stoppable(derive)(tag, former) : probe;
+    },
+);
 export const SPELLINGS = formsOf(spellings, 8);
 export const INEXACT: readonly Bad[] = [
   WEAK,

@@ -1,0 +1,59 @@
+/** Field lists whose status is open: repeats, blanks, empty and very long ones. */
+import type { Check } from "./check.ts";
+import { ask, isOneOf } from "./field-query.ts";
+
+export const fldLists = {
+  "FLD-13": async (t) => {
+    for (const [query, allowed] of [
+      ["?fields=name,name", ["name"]],
+      ["?fields=name,NAME,id", ["name", "id"]],
+      ["?fields=id&fields=name", ["id", "name"]],
+      ["?fields=name,,id", ["name", "id"]],
+      ["?fields=%20name%20,%20id", ["name", "id"]],
+    ] as const) {
+      const seen = await ask(t, query, "200 with no member beyond those named, or a 4xx");
+      t.check("no-5xx", seen.status < 500, `GET ${query} was answered ${seen.status}`, "SHOULD");
+      if (seen.status !== 200) continue;
+      const extra = Object.keys(seen.object ?? {}).filter((name) => !isOneOf(name, allowed));
+      t.check(
+        "no-other",
+        extra.length === 0,
+        `GET ${query}: ${extra.join(", ")} came as well, beyond those named`,
+        "MUST",
+      );
+    }
+    for (const query of ["?fields=", "?fields=,", "?fields=%20"]) {
+      const seen = await ask(t, query, "open, but no 5xx");
+      t.check("no-5xx", seen.status < 500, `GET ${query} was answered ${seen.status}`, "SHOULD");
+    }
+  },
+  "FLD-14": async (t) => {
+    const long = (names: readonly string[], count: number) =>
+      `?fields=${Array.from({ length: count }, (_, index) => names[index % names.length]).join(",")}`;
+    for (const [query, allowed] of [
+      [long(["name"], 1000), ["name"]],
+      [long(["id", "name"], 400), ["id", "name"]],
+    ] as const) {
+      const evidence = t.probe(
+        `GET with ${query.split(",").length} names in fields`,
+        "200 with those fields, or a 4xx",
+      );
+      const seen = await t.get(t.kit.main, { query, purpose: "probe" });
+      Object.assign(evidence, { came: String(seen.status), sent: seen.exchange.n });
+      t.check(
+        "no-5xx",
+        seen.status < 500,
+        `${query.split(",").length} names in fields were answered ${seen.status}`,
+        "SHOULD",
+      );
+      if (seen.status !== 200) continue;
+      const extra = Object.keys(seen.object ?? {}).filter((name) => !isOneOf(name, allowed));
+      t.check(
+        "no-other",
+        extra.length === 0,
+        `a long list of names: ${extra.join(", ")} came as well, beyond those named`,
+        "MUST",
+      );
+    }
+  },
+} satisfies Record<`FLD-1${"3" | "4"}`, Check>;
