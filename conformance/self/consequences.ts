@@ -26,17 +26,7 @@ export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
   "etag-leaks-email": ["AUT-04", "AUT-05", "AUT-07"],
   "etag-of-content": ["ETG-09", "ETG-12"],
   "etag-ignores-identical-put": ["ETG-12"],
-  "etag-of-seconds": [
-    "ETG-09",
-    "ETG-10",
-    "ETG-12",
-    "ATM-01",
-    "ATM-03",
-    "ATM-04",
-    "ETG-11",
-    "ETG-15",
-    "ATM-05",
-  ],
+  "etag-of-hours": ["ETG-09", "ETG-10", "ETG-12", "ATM-01", "ATM-03", "ATM-04", "ETG-11", "ETG-15", "ATM-05"],
   "etag-constant": ["ATM-01", "ATM-03", "ATM-04", "ETG-11", "ETG-15", "ATM-05"],
   "patch-keeps-etag": ["ATM-03"],
   "refused-write-changes-etag": [

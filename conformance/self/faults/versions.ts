@@ -47,12 +47,12 @@ export const VERSION_FAULTS: Fault[] = [
     }),
   },
   {
-    id: "etag-of-seconds",
+    id: "etag-of-hours",
     rule: "ETG-08",
     cause: /still shows|did not change/i,
-    does: "makes the tag from updated_at in whole seconds",
+    does: "makes the tag from updated_at in whole hours: any clock is too coarse for two writes within one of its ticks",
     plant: deciding("mint", (_sound, ran) => (_version, before) => {
-      const tag = `"${Math.floor(Date.now() / 1000)}"`;
+      const tag = `"${Math.floor(Date.now() / 3_600_000)}"`;
       if (before?.tag === tag) ran();
       return tag;
     }),
