@@ -1,7 +1,9 @@
 /** Runs the rules against one deployment and makes the report. Library: no argv, no output, no exit. */
 import { checks } from "./checks/checks.ts";
+import { confirmed } from "./confirmation.ts";
 import { Deployment } from "./deployment.ts";
 import { Ground, Unreachable } from "./ground.ts";
+import { meetNeeds } from "./needs.ts";
 import type { RunOptions } from "./options.ts";
 import {
   CouldNotRun,
@@ -58,7 +60,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
     await checkTransport();
     const kit = await prepare({ profile, options, wire, ground, deployment, values, races: facts.races });
     await runAll(kit, selected, async (lane, rule) => {
-      const finding = await tryRule(lane, rule);
+      const finding = await confirmed(lane, () => attempt(lane, rule));
       if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");
       report(finding);
     });
@@ -106,54 +108,6 @@ function explain(error: unknown, facts: RunFacts): void {
 
 function blank(rule: RuleText, outcome: Finding["outcome"], reason: string): Finding {
   return { rule, outcome, reason, trial: undefined, durationMs: 0, requests: 0 };
-}
-
-/**
- * A finding that other people's writes would explain as well is believed when it comes again. Where it does not, it
- * is dropped if others are seen to write these customers, and stands otherwise: then the service is fickle.
- */
-async function tryRule(kit: Kit, rule: RuleText): Promise<Finding> {
-  const { onlooker } = kit.wire;
-  let finding = await attempt(kit, rule);
-  for (let again = 0; again < (onlooker.moved > 0 ? ATTEMPTS_AMONG_OTHERS : 1); again += 1) {
-    if (!othersMayBeTheCause(finding, onlooker.moved > 0)) return finding;
-    const next = await attempt(kit, rule);
-    if (!othersMayBeTheCause(next, onlooker.moved > 0)) return (await othersWrite(kit)) ? next : finding;
-    finding = next;
-  }
-  return finding;
-}
-
-const ATTEMPTS_AMONG_OTHERS = 5;
-const WATCH_READS = 30;
-const WATCH_MS = 100;
-
-/** Assertions that fire as well when somebody else writes the customer in the middle of a probe. */
-const EXPLAINED_BY_OTHERS =
-  /\.(unchanged|accepted|applied|applied-name|applied-email|others-kept|padded|name-case|etag-current|same|same-tag|stable|tag|values|value|a-winner|winner-stays|final-tag|no-lost-write|only-winner|put-stays|not-locked|owner-unaffected)$/;
-
-function othersMayBeTheCause({ outcome, reason, trial }: Finding, seen: boolean): boolean {
-  if (outcome === "could-not-run")
-    return (seen || /older tag than the 412/.test(reason)) && /; see [A-Z]{3}-\d\d/.test(reason);
-  if (outcome !== "violation" && outcome !== "warning") return false;
-  const fired = [...(trial?.assertions.values() ?? [])].filter((assertion) => assertion.fired > 0);
-  return fired.length > 0 && fired.every(({ id }) => EXPLAINED_BY_OTHERS.test(id));
-}
-
-/** Watches the main customer for a while, unless others have been seen already. */
-async function othersWrite({ wire, main }: Kit): Promise<boolean> {
-  for (let read = 0; read < WATCH_READS && wire.onlooker.moved === 0; read += 1) {
-    await wire.send({
-      rule: "set-up",
-      purpose: "do others write",
-      caller: "main",
-      method: "GET",
-      url: main.url,
-      headers: [],
-    });
-    await wire.rest(WATCH_MS);
-  }
-  return wire.onlooker.moved > 0;
 }
 
 async function attempt(kit: Kit, rule: RuleText): Promise<Finding> {
@@ -246,50 +200,4 @@ async function answers(kit: Kit): Promise<boolean> {
     if (error instanceof NoReply) return false;
     throw error;
   }
-}
-
-/** @throws NotApplicable or CouldNotRun, with the reason, when the rule can't be tried here. */
-async function meetNeeds(kit: Kit, { needs }: RuleText): Promise<void> {
-  const { profile, options, ground, deployment } = kit;
-  const tagOf = (url: string) => async () => {
-    const seen = await kit.wire.send({
-      rule: "set-up",
-      purpose: "read a tag",
-      caller: "main",
-      method: "GET",
-      url,
-      headers: [],
-    });
-    return seen.tag ?? "";
-  };
-  for (const need of needs) {
-    if (need === "write" && options.mode === "read-only")
-      throw new CouldNotRun("it writes, and this run is --read-only");
-    if (need === "limited" && profile.limited === undefined)
-      throw new CouldNotRun("it needs a caller who may not read some field (--limited-header)");
-    if (need === "other-tenant" && profile.otherTenant === undefined)
-      throw new CouldNotRun("it needs a caller of another tenant (--other-tenant-header)");
-    if (need === "metrics" && profile.metrics.none)
-      throw new NotApplicable("the profile says that no metrics can be reached");
-    if (need === "metrics" && profile.metrics.urls.length === 0)
-      throw new CouldNotRun("it needs the metrics of the service (--metrics-url)");
-    if (need === "credentials" && profile.main.length === 0)
-      throw new NotApplicable("no credentials are configured, so callers cannot be told apart");
-    if (need === "patch") {
-      const offer = await deployment.patchOffer(kit.main, tagOf(kit.main.url));
-      if (offer.kind === "absent") throw new NotApplicable(offer.why);
-      if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
-    }
-    if (need === "delete") {
-      const offer =
-        ground.cannotMake === undefined
-          ? await deployment.deleteOffer(ground, (customer) => tagOf(customer.url)())
-          : await deployment.deleteOfferOnMissing(ground);
-      if (offer.kind === "absent") throw new NotApplicable(offer.why);
-      if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
-    }
-  }
-  // Last: what is not offered does not apply, whether or not a customer could be made for it.
-  if (needs.includes("create") && ground.cannotMake !== undefined)
-    throw new CouldNotRun(`it needs a customer made for it: ${ground.cannotMake}`);
 }

@@ -65,6 +65,8 @@ export class Trial {
   readonly evidence: Evidence[] = [];
   readonly exchanges = new Map<number, Exchange>();
   readonly timeline: Moment[] = [];
+  /** A value that a refused probe carried was read back: nobody else can have written it. */
+  decisive = false;
   /** Added to the reason of a pass. */
   note = "";
 

@@ -125,6 +125,7 @@ export async function refusedDeletes(
     const there = after.status === 200 && after.tag !== undefined;
     if (there) now = await t.state(customer);
     if (there) whoseChange(t, before, now, {});
+    else t.decisive = true;
     const still = there && t.same(before, now);
     t.check("unchanged", still, () =>
       there
@@ -236,7 +237,11 @@ function whoseChange(
   sent: Partial<Record<string, unknown>>,
 ): void {
   const changed = (["name", "email"] as const).filter((field) => now.fields[field] !== before.fields[field]);
-  if (changed.length === 0 || changed.some((field) => shows(now.fields[field], String(sent[field])))) return;
+  if (changed.length === 0) return;
+  if (changed.some((field) => shows(now.fields[field], String(sent[field])))) {
+    t.decisive = true;
+    return;
+  }
   if (changed.every((field) => t.kit.values.made(now.fields[field])))
     throw new CouldNotRun(
       "reads show earlier accepted writes late, so what a refusal changed is not to be told; see ENV-04",
