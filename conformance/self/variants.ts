@@ -211,7 +211,7 @@ export const VARIANTS: Variant[] = [
     does: "String.trim around If-Match, no-break space included (4.2)",
     deployment: { trim: "unicode" },
   },
-  { id: "slow", does: "every answer takes its time", deployment: { latencyMs: 8 } },
+  { id: "slow", does: "every answer takes its time", deployment: { latencyMs: 25 } },
   { id: "gzip-strong", does: "compresses reads and keeps the tag as it is", deployment: { gzip: true } },
   { id: "base-path", does: "stands under a path", deployment: { basePath: "/api/v2/crm" } },
   {

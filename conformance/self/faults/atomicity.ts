@@ -90,22 +90,23 @@ export const ATOMICITY_FAULTS: Fault[] = [
     cause: /412|final|lost|state|winner/i,
     does: "answers the losers of a race with 412 but lets their values through",
     plant: (ran) => () => {
-      let busy = 0;
+      const busy = new Map<string, number>();
       return {
         async commit(attempt) {
-          busy += 1;
+          const { path } = attempt.request;
+          busy.set(path, (busy.get(path) ?? 0) + 1);
           try {
             await attempt.bodyRead();
             await gap(2);
             const refusal = attempt.decide();
             if (refusal === undefined) return attempt.apply();
-            if (busy > 1 && refusal.status === 412) {
+            if ((busy.get(path) ?? 0) > 1 && refusal.status === 412) {
               ran();
               attempt.apply();
             }
             return refusal;
           } finally {
-            busy -= 1;
+            busy.set(path, (busy.get(path) ?? 1) - 1);
           }
         },
       };
@@ -117,20 +118,21 @@ export const ATOMICITY_FAULTS: Fault[] = [
     cause: /500/,
     does: "lets the serialization failure of a lost race out as 500",
     plant: (ran) => () => {
-      let busy = 0;
+      const busy = new Map<string, number>();
       return {
         async commit(attempt) {
-          busy += 1;
+          const { path } = attempt.request;
+          busy.set(path, (busy.get(path) ?? 0) + 1);
           try {
             await attempt.bodyRead();
             await gap(2);
             const refusal = attempt.decide();
             if (refusal === undefined) return attempt.apply();
-            if (busy < 2 || refusal.status !== 412) return refusal;
+            if ((busy.get(path) ?? 0) < 2 || refusal.status !== 412) return refusal;
             ran();
             return { status: 500, headers: [], body: "could not serialize access" };
           } finally {
-            busy -= 1;
+            busy.set(path, (busy.get(path) ?? 1) - 1);
           }
         },
       };
