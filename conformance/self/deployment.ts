@@ -26,10 +26,13 @@ export type Deployment = {
   bodyJudged: "first" | "last";
   otherTenantStatus: 403 | 404;
   limitedMayWrite: boolean;
+  limitedMayRead: "all-but-email" | "nothing";
   defaultFields: Field[];
   defaultShowsCreatedAt: boolean;
   /** The entity-tag of the nth version, quotes included. */
   tag: (version: number, id: string) => string;
+  /** Most names in one `fields` (8.1: its value is not shown); more are 400. */
+  fieldsMax: number;
   fieldsEmpty: 200 | 400;
   fieldsRepeated: 200 | 400;
   /** What is done to a stored value: 2.1 fixes its type alone. */
@@ -41,10 +44,13 @@ export type Deployment = {
   /** Blanks that are cut from around If-Match: SP and HTAB, or what String.trim takes. */
   trim: "ows" | "unicode";
   latencyMs: number;
-  framing: "length" | "chunked" | "close";
+  /** `hang-up`: ends some connections without announcing it, as any server may when they are idle. */
+  framing: "length" | "chunked" | "close" | "hang-up";
   etagHeaderName: string;
   gzip: boolean;
   cacheControl: string;
+  /** A job of the service settles the status after each write, under the same tag (2.4.6 allows what cannot make an update incorrect). */
+  statusSettles: boolean;
   /** Customers that exist from the start and whose ids a profile may name. */
   seeded: number;
   /** Others' traffic: refusals counted beside every request that the kit sends. */
@@ -79,9 +85,11 @@ export const PLAIN: Deployment = {
   bodyJudged: "last",
   otherTenantStatus: 404,
   limitedMayWrite: true,
+  limitedMayRead: "all-but-email",
   defaultFields: ["id", "name", "email"],
   defaultShowsCreatedAt: false,
   tag: (version) => `"${base64(version)}"`,
+  fieldsMax: 5000,
   fieldsEmpty: 400,
   fieldsRepeated: 200,
   normalize: "as-sent",
@@ -93,6 +101,7 @@ export const PLAIN: Deployment = {
   etagHeaderName: "ETag",
   gzip: false,
   cacheControl: "private, no-cache",
+  statusSettles: false,
   seeded: 0,
   busyMetrics: false,
 };

@@ -21,8 +21,10 @@ export type Reply = {
   body?: string | Buffer;
   /** Written as they are instead of everything else: what no honest server sends. */
   raw?: Buffer;
-  /** Ends the connection after the reply. */
+  /** Ends the connection after the reply, and says so. */
   close?: boolean;
+  /** Ends the connection after the reply without a word. */
+  hangUp?: boolean;
 };
 
 export type Handler = (request: Request) => Promise<Reply>;
@@ -176,7 +178,7 @@ async function converse(socket: Socket, handler: Handler): Promise<void> {
     if (!complete || socket.destroyed) break;
     const closing = reply.close === true || /\bclose\b/i.test(of("connection"));
     socket.write(replyBytes(reply, head.method, closing));
-    if (closing) break;
+    if (closing || reply.hangUp === true) break;
   }
   socket.end();
 }

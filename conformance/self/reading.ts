@@ -25,6 +25,7 @@ function selection(
   if (names.length === 1 && names[0] === "") {
     return deployment.fieldsEmpty === 400 ? refuse(400, "empty-fields") : { fields: "default" };
   }
+  if (names.length > deployment.fieldsMax) return refuse(400, "too-many-fields");
   const fields = new Set<Exclude<Shown, "default">[number]>();
   for (const name of names) {
     const field = seams.known(name, names);

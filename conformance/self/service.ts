@@ -30,6 +30,7 @@ export class Service {
   readonly seams: Seams;
   #version = 2000;
   #counted = 0;
+  #answered = 0;
 
   constructor(deployment: Deployment, faulty: Faulty = () => ({})) {
     this.deployment = deployment;
@@ -71,6 +72,9 @@ export class Service {
     }
     if (framing === "chunked" && reply.status !== 204) headers.push(["Transfer-Encoding", "chunked"]);
     const close = framing === "close" || reply.close === true;
+    this.#answered += 1;
+    if (framing === "hang-up" && this.#answered % 7 === 0)
+      return { ...reply, headers, ...(body === undefined ? {} : { body }), hangUp: true };
     return { ...reply, headers, ...(body === undefined ? {} : { body }), close };
   }
 
@@ -83,7 +87,7 @@ export class Service {
 
   async #route(request: Request): Promise<Reply> {
     const caller = this.caller(request);
-    const { basePath, create, head, limitedMayWrite } = this.deployment;
+    const { basePath, create, head, limitedMayWrite, limitedMayRead } = this.deployment;
     if (request.path.startsWith("/metrics")) return this.#metrics(request, caller);
     if (caller === undefined || caller === "metrics") return this.refuse(401, "unauthenticated");
     const [, collection, id] = /^(.*\/customers)(?:\/([^/]+))?$/.exec(request.path) ?? [];
@@ -92,6 +96,7 @@ export class Service {
       if (create === "absent") return this.refuse(404, "no-such-route");
       return request.method === "POST" ? await this.#create(request, caller) : this.refuse(405, "method");
     }
+    if (caller === "limited" && limitedMayRead === "nothing") return this.refuse(403, "no-rights");
     if (request.method === "GET" || (request.method === "HEAD" && head)) {
       return await read(this, request, caller, id.toLowerCase());
     }
@@ -231,6 +236,10 @@ export class Service {
     if (request.method !== "DELETE") this.seams.store(customer, change, request);
     else if (afterDelete === "soft") customer.status = "Deleted";
     else customer.removed = true;
+    if (this.deployment.statusSettles) {
+      customer.status = "Pending";
+      setTimeout(() => Object.assign(customer, { status: "Active" }), 50);
+    }
     customer.formerTags.push(before.tag);
     customer.tag = this.seams.mint(customer.version, before, customer);
     if (request.method === "DELETE") {

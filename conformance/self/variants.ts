@@ -220,6 +220,20 @@ export const VARIANTS: Variant[] = [
     deployment: { framing: "chunked", etagHeaderName: "etag" },
   },
   { id: "closing", does: "closes the connection after each reply", deployment: { framing: "close" } },
+  { id: "fields-at-most-2", does: "at most two names in fields (8.1)", deployment: { fieldsMax: 2 } },
+  { id: "fields-at-most-3", does: "at most three names in fields (8.1)", deployment: { fieldsMax: 3 } },
+  {
+    id: "status-settles",
+    does: "a job settles the status 50 ms after each write, under the same tag (2.4.6)",
+    deployment: { statusSettles: true },
+  },
+  { id: "hangs-up", does: "ends some connections unannounced", deployment: { framing: "hang-up" } },
+  {
+    id: "limited-reads-nothing",
+    does: "the limited caller's role exposes no field at all (5.2)",
+    deployment: { limitedMayRead: "nothing", limitedMayWrite: false },
+    undecided: ["AUT-06"],
+  },
   { id: "no-head", does: "knows no HEAD (4)", deployment: { head: false } },
   { id: "one-caller", does: "only one caller is given", deployment: {}, without: ["limited", "other"] },
 ];

@@ -224,6 +224,12 @@ export const REPRESENTATION_FAULTS: Fault[] = [
     },
   },
   settable("RowVersion"),
+  {
+    ...settable("version"),
+    id: "version-number-settable-by-body",
+    does: "binds the number in `version` of a body to the column that makes the tag",
+    deployment: { tag: (version) => `"${version}"` },
+  },
   settable("ETag"),
   {
     id: "bad-body-applied",
