@@ -5,7 +5,7 @@ import type { Invocation } from "../invocation.ts";
 import { formatJson, type JsonObject } from "../json.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import { type Customer, memberNamed } from "../representation.ts";
-import { changeOf, readForRow, stopsAll } from "./import-row.ts";
+import { changeOf, readForRow, stopsAll, unusableTag } from "./import-row.ts";
 import { place } from "./import-run.ts";
 import { forEachConcurrently } from "./pool.ts";
 import { showProgress } from "./progress.ts";
@@ -48,6 +48,9 @@ export async function forecastImport(
     if (id === undefined) {
       forecast.created += 1;
       return await show(row, [`create ${formatJson(row.values)}`]);
+    }
+    if (etag !== undefined && parseEntityTag(etag).kind !== "strong") {
+      return fail(row, unusableTag(id, etag).message);
     }
     const current = await readForRow({ api, deadline: invocation.deadline() }, id, row);
     if ("exit" in current) {

@@ -129,8 +129,8 @@ async function persistently(context: RowContext, attempt: () => Promise<RowOutco
   for (let tries = 1; ; tries += 1) {
     const outcome = await attempt();
     if (outcome.kind !== "stop") return outcome;
-    const { exit, code } = outcome.failure;
-    const waitMs = backOffMs(tries);
+    const { exit, code, waitMs: askedMs = 0 } = outcome.failure;
+    const waitMs = askedMs + backOffMs(tries);
     const again =
       exit === "unreachable" && !HOPELESS.includes(code) && waitMs < context.deadline.remainingMs();
     if (!again) return outcome;

@@ -65,7 +65,10 @@ export function maskSecrets(text: string, secrets: readonly string[]): string {
 }
 
 function failureText(failure: Failure): string {
-  const lines = [`customers: ${failure.message}`, ...(failure.details ?? [])];
+  // Names of members are the server's too: none of these lines may become two.
+  const lines = [`customers: ${failure.message}`, ...(failure.details ?? [])].map((line) =>
+    line.replaceAll(/[\r\n]+/g, " "),
+  );
   if (failure.hint !== undefined) lines.push(failure.hint);
   if (failure.requestId !== undefined) lines.push(`request id: ${failure.requestId}`);
   return `${lines.join("\n")}\n`;
