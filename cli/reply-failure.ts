@@ -102,7 +102,7 @@ function unreached(reply: NoCompleteReply, what: string): Failure {
     exit: "unreachable",
     code: reply.cause,
     message: `${what}: ${reply.detail}`,
-    hint: hints[reply.cause],
+    hint: reply.hint ?? hints[reply.cause],
   };
 }
 
