@@ -35,7 +35,11 @@ export async function forecastImport(
 
   async function show(row: Row, lines: string[]): Promise<void> {
     shown += 1;
-    if (shown <= SHOWN_MAX) await out.write(visibleControls(`${place(row)}: ${lines.join("\n  ")}\n`));
+    if (shown > SHOWN_MAX) return;
+    const text = `${place(row)}: ${lines.join("\n  ")}`;
+    // stdout of a script that asks for JSON is the counts alone.
+    if (forPrograms(invocation)) progress.say(text);
+    else await out.write(visibleControls(`${text}\n`));
   }
 
   function fail(row: Row, reason: string): void {
@@ -85,6 +89,10 @@ export async function forecastImport(
   }
   if (interrupted.aborted) stop ??= { exit: "interrupted", code: "interrupted", message: "interrupted" };
   return { forecast, stop };
+}
+
+export function forPrograms({ settings }: Pick<Invocation, "settings">): boolean {
+  return settings.output === "json" || settings.output === "ndjson";
 }
 
 function changeLines(current: Customer, change: JsonObject): string[] {

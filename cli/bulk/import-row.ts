@@ -22,10 +22,11 @@ import { looksWritten } from "../three-way-merge.ts";
 import { readWhole } from "../whole-customer.ts";
 import { changeIntent } from "../write-intent.ts";
 import { judgeCreation, unclearReply } from "../write-verdict.ts";
+import type { EarlierSending } from "./journal.ts";
 import type { Row } from "./rows.ts";
 
 export type RowOutcome = (
-  | { kind: "created"; doubtful: boolean; replayed: boolean }
+  | { kind: "created"; earlier: EarlierSending | undefined }
   /** `unclear`: a reply was lost, and the customer is found as the row wants it, perhaps by someone else. */
   | { kind: "updated"; unclear: boolean }
   | { kind: "unchanged" }
@@ -59,7 +60,8 @@ export async function createRow(
   const verdict = judgeCreation(reply);
   if (verdict === "accepted" && reply.kind === "complete") {
     const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
-    return { kind: "created", replayed, doubtful: sentBefore && !replayed, conflicts: 0 };
+    const earlier = replayed ? "replayed" : sentBefore ? "doubtful" : undefined;
+    return { kind: "created", earlier, conflicts: 0 };
   }
   if (verdict === "unknown") {
     // A server that stumbles over the row twice will do so a third time: the row is the operator's to look at.
