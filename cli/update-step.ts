@@ -176,7 +176,7 @@ function atFirst({ intent, pin }: Job, current: Customer): AfterReading {
 }
 
 /** Compared as text: `--expect balance=1.10` meets the number 1.10. */
-function unmetExpectation(
+export function unmetExpectation(
   expect: readonly Expectation[],
   current: Customer,
 ): { field: string; wanted: string; found: string | undefined } | undefined {
