@@ -21,6 +21,7 @@ import { type ApiRequest, asPlainJson } from "./requests.ts";
 import type { FieldConflict } from "./three-way-merge.ts";
 import {
   type AfterReading,
+  afterLooking,
   afterReading,
   afterWrite,
   type History,
@@ -164,6 +165,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     const written = await send(parsed.tag, intent.request(current, parsed.tag));
     if (written !== "read-again") return written;
     const again = await readState({ api, deadline }, job, true);
+    history = afterLooking(history, !("exit" in again) && again.etag === sentTag);
     if (!("exit" in again)) current = again;
     else if (again.exit === "not-found") current = "gone";
     else {
@@ -187,12 +189,14 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       if (reply.kind === "complete") writeMsMin = Math.max(writeMsMin, 4 * (performance.now() - startMs));
       const named = reply.kind === "complete" ? reply.fields.get("etag") : undefined;
       history = recorded(history, judgeWrite(reply, intent.confirms), named === tag);
-      if (history.last === "unknown") unclear = unclearReply(reply);
+      if (history.last === "unknown" || history.last === "unavailable") unclear = unclearReply(reply);
       lastReply = reply;
       lastRequest = request;
       requestId = requestIdOf(reply) ?? requestId;
-      if (deadline.interrupted.aborted && history.last !== "accepted")
+      if (deadline.interrupted.aborted && history.last !== "accepted") {
+        history = afterLooking(history, false);
         return stopped(interruptedFailure(history));
+      }
       const retyped = reply.kind === "complete" && reply.status === 415 ? asPlainJson(request) : undefined;
       if (retyped !== undefined) {
         request = retyped;
@@ -262,8 +266,12 @@ export async function readState(
 ): Promise<Customer | Failure> {
   if (fields === "whole") return readWhole(ports, id, persistent);
   const state = await readCurrent(ports, id, fields, persistent);
-  if (!("exit" in state) || state.exit !== "not-allowed" || fieldsAtLeast === undefined) return state;
-  const least = await readCurrent(ports, id, fieldsAtLeast, persistent);
+  if (!("exit" in state)) return state;
+  const refusal = state.exit;
+  const atLeast = refusal === "not-allowed" ? fieldsAtLeast : undefined;
+  // A deployment may know other names than the registry's: its default set then shows what there is.
+  if (atLeast === undefined && (refusal !== "invalid" || fields === undefined)) return state;
+  const least = await readCurrent(ports, id, atLeast, persistent);
   return "exit" in least ? state : least;
 }
 

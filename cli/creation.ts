@@ -4,13 +4,14 @@ import type { Ports } from "./read-customer.ts";
 import { serverWaitMs } from "./read-retry.ts";
 import type { ApiRequest } from "./requests.ts";
 import { backOffMs } from "./retry-timing.ts";
+import { saysWhen } from "./write-verdict.ts";
 
 /** Sendings in a row that found no connection. */
 const NOT_SENT_MAX = 3;
 
 /**
- * Waits on 429 and 503 as Retry-After says, and sends again what never left. After a lost reply it stops: a
- * deployment that ignores Idempotency-Key would create a second customer, so that is the operator's decision.
+ * Waits on 429, and on 503 as Retry-After says, and sends again what never left. After a lost reply it stops, and
+ * after a 503 that says nothing, which a gateway sends when it lost the reply: a deployment that ignores Idempotency-Key would create a second customer, so that is the operator's decision.
  */
 export async function sendCreation(
   { api, deadline }: Ports,
@@ -23,7 +24,7 @@ export async function sendCreation(
     if (reply.kind === "no-complete-reply") {
       notSent += 1;
       if (!reply.sent && reply.cause === "unreachable" && notSent < NOT_SENT_MAX) waitMs = backOffMs(notSent);
-    } else if (reply.status === 429 || reply.status === 503) {
+    } else if (reply.status === 429 || (reply.status === 503 && saysWhen(reply))) {
       waitMs = (serverWaitMs(reply.fields) ?? 0) + backOffMs(attempts);
     }
     if (waitMs === undefined || waitMs >= deadline.remainingMs()) return { reply, attempts };

@@ -27,6 +27,8 @@ export type NoCompleteReply = {
   cause: NoReplyCause;
   /** What happened, in words that continue "no complete reply: …". */
   detail: string;
+  /** What would mend it, where that is known better than by the cause alone. */
+  hint?: string;
 };
 
 export type NoReplyCause = "unreachable" | "tls" | "timeout" | "reset" | "interrupted" | "unreadable";

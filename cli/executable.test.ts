@@ -77,6 +77,13 @@ describe.each([
     ]);
   });
 
+  test("a proxy that is not there is named, and not the server", async () => {
+    const { exitCode, stderr } = await get(server.url, ["--proxy", "http://user:hidden@127.0.0.1:1"]);
+    expect(exitCode).toBe(7);
+    expect(stderr).toContain("by way of the proxy 127.0.0.1:1");
+    expect(stderr).not.toContain("hidden");
+  });
+
   test("a proxy of the environment is not asked for this machine's own servers", async () => {
     proxy.seen.length = 0;
     expect(await get(server.url, [], { env: { http_proxy: proxy.url } })).toMatchObject({ exitCode: 0 });

@@ -15,6 +15,8 @@ export type Failure = {
   details?: readonly string[];
   /** Of the reply that refused; absent where none came. */
   status?: number;
+  /** Milliseconds that the server asks for before the next request (Retry-After). */
+  waitMs?: number;
   requestId?: string;
   /** The server's problem document, as it came. */
   problem?: Json;

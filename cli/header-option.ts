@@ -8,27 +8,32 @@ export type Header = {
   secret: boolean;
 };
 
-const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)$/;
+const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\s\S]*)$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** The client decides these itself; another value would break what it promises. */
 const RESERVED =
   /^(?:if-match|if-none-match|content-length|transfer-encoding|connection|host|idempotency-key|accept-encoding)$/i;
-const SECRET = /auth|token|key|secret|cookie|password|credential|session|signature/i;
+/** Names of headers whose values are secrets. */
+export const SECRET_NAME = /auth|token|key|secret|cookie|password|credential|session|signature/i;
 
-export function parseHeader(text: string): Header {
+/** @param option as the messages name it. */
+export function parseHeader(text: string, option = "--header"): Header {
   const [, name, value = ""] = HEADER.exec(text) ?? [];
   if (name === undefined) {
-    throw new UsageError("--header takes 'Name: value'", "Quote it for the shell: --header 'X-Tenant: acme'");
+    throw new UsageError(
+      `${option} takes 'Name: value'`,
+      "Quote it for the shell: --header 'X-Tenant: acme'",
+    );
   }
   if (!VALUE.test(value))
-    throw new UsageError(`--header '${name}: …' has a character that a header can't carry`);
+    throw new UsageError(`${option} '${name}: …' has a character that a header can't carry`);
   if (RESERVED.test(name)) {
     throw new UsageError(
-      `--header '${name}: …' is not allowed: the client sets this header itself`,
+      `${option} '${name}: …' is not allowed: the client sets this header itself`,
       RESERVED_HINT[name.toLowerCase()],
     );
   }
-  return { name, value: value.trim(), secret: SECRET.test(name) };
+  return { name, value: value.trim(), secret: SECRET_NAME.test(name) };
 }
 
 const RESERVED_HINT: Record<string, string> = {
@@ -61,5 +66,5 @@ export function parseHeaderEnv(text: string, env: Readonly<Record<string, string
     }
     return content;
   });
-  return { ...parseHeader(`${name}: ${value}`), secret: true };
+  return { ...parseHeader(`${name}: ${value}`, "--header-env"), secret: true };
 }

@@ -14,6 +14,7 @@ describe.concurrent("replies that do not come", () => {
     ["(c) the write is applied and the reply dropped", faults.dropReplies()],
     ["the same on a deployment unlike ours", faults.dropReplies(), { dialect: UNLIKE_OURS }],
     ["the write is applied and the gateway answers 502", faults.answerAfterWrites(502)],
+    ["the write is applied and the gateway answers 503", faults.answerAfterWrites(503)],
     ["the write is applied and the gateway answers 504", faults.answerAfterWrites(504)],
     ["the write is applied and the server answers 500", faults.answerAfterWrites(500)],
     ["the write is applied and nothing is ever answered", faults.hangAfterWrites(), { timeout: "10" }],
@@ -108,14 +109,29 @@ describe.concurrent("replies that do not come", () => {
     });
 
     test.each([
-      ["the reply was lost", false],
-      ["the request was lost", true],
-    ])("%s, --if-match: exit 8", async (_, before) => {
+      ["the reply was lost", () => faults.dropReplies(), 8],
+      ["the request was lost", lostRequest, 8],
+      ["the gateway answered 503 to an applied write", () => faults.answerAfterWrites(503), 8],
+      ["503, nothing applied", () => faults.answerInstead(503, { which: "writes" }), 0],
+    ])("%s, --if-match", async (_, fault: (change: () => void) => Fault, code) => {
       const { server, customer, update } = await deployment((exchange) => wrong(exchange));
-      const wrong = before
-        ? lostRequest(() => server.change(customer.id, { name: "Mine" }))
-        : faults.dropReplies();
-      expect((await update("--name", "Mine", "--if-match", customer.tag)).exitCode).toBe(8);
+      const wrong = fault(() => server.change(customer.id, { name: "Mine" }));
+      const { exitCode } = await update("--name", "Mine", "--if-match", customer.tag);
+      expect({ exitCode, writes: server.writes.length <= 1 }).toEqual({ exitCode: code, writes: true });
+    });
+
+    test("503 to every write, nothing applied: not served, and nothing was written", async () => {
+      const { server, update } = await deployment(
+        faults.answerInstead(503, { which: "writes", times: ALWAYS }),
+      );
+      const { exitCode } = await update("--name", "Mine", "--max-attempts", "3");
+      expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 7, writes: 0 });
+    });
+
+    test("503 to a creation that was made: not sent again", async () => {
+      const { server, run } = await deployment(faults.answerAfterWrites(503));
+      const { exitCode } = await run("create", "--name", "Eve", "--email", "eve@example.com");
+      expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 1 });
     });
 
     test("a deletion under a condition: exit 8 where a reply was lost, exit 4 where another was first", async () => {

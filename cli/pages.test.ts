@@ -124,6 +124,49 @@ describe("the next page", () => {
     },
   );
 
+  test.each([
+    ["another host", "http://internal.svc:8080/base/customers?page=2"],
+    ["another scheme", "https://127.0.0.1/base/customers?page=2"],
+  ])("named with %s, as a service behind a proxy does, is asked of our own", async (_, target) => {
+    const { pages, seen } = await listed((url) =>
+      url.search === "" ? json([{ id: 1 }], `<${target}>; rel="next"`) : json(second),
+    );
+    expect({ pages, seen }).toEqual({
+      pages: [["1"], ["2"]],
+      seen: ["GET /base/customers", "GET /base/customers?page=2"],
+    });
+  });
+
+  const there = "/base/customers?page=2";
+  test.each<[string, object]>([
+    ["@odata.nextLink", { value: [{ id: 1 }], "@odata.nextLink": there }],
+    ["a next that is a link", { results: [{ id: 1 }], next: there }],
+    ["links.next", { data: [{ id: 1 }], links: { next: there } }],
+    ["_links.next.href", { items: [{ id: 1 }], _links: { next: { href: there } } }],
+  ])("by a link in the body: %s", async (_, first) => {
+    const { pages } = await listed((url) => json(url.search === "" ? first : second));
+    expect(pages).toEqual([["1"], ["2"]]);
+  });
+
+  test.each<[string, object]>([
+    ["nextPageToken", { items: [{ id: 1 }], nextPageToken: "abc" }],
+    ["next_cursor", { data: [{ id: 1 }], meta: { next_cursor: "abc" } }],
+    ["hasMore", { data: [{ id: 1 }], hasMore: true }],
+    ["a page number", { data: [{ id: 1 }], pagination: { nextPage: 2 } }],
+  ])("in a way that can't be followed is told: %s", async (_, body) => {
+    const { pages, seen } = await listed(() => json(body));
+    expect(seen).toHaveLength(1);
+    expect(pages).toEqual([["1"], expect.stringContaining("is not complete")]);
+  });
+
+  test.each<[string, object]>([
+    ["null", { items: [{ id: 1 }], next: null, nextPageToken: null }],
+    ["empty", { items: [{ id: 1 }], nextPageToken: "", links: { next: null } }],
+    ["false", { items: [{ id: 1 }], hasMore: false, total: 1 }],
+  ])("is not there: %s", async (_, body) => {
+    expect((await listed(() => json(body))).pages).toEqual([["1"]]);
+  });
+
   test("on another server is had by its cursor, where there is one", async () => {
     const { pages } = await listed((url) =>
       url.search === ""

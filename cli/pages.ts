@@ -1,12 +1,13 @@
 /** Lists of any deployment, page by page: the specification shows none, so the shape is found, not assumed. */
 
-import { type Failure, failure, isFailure } from "./failure.ts";
+import { type Failure, failure } from "./failure.ts";
 import { formatJson, isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
+import { type NextPage, nextPage } from "./next-page.ts";
 import type { Ports } from "./read-customer.ts";
 import { readWithRetry } from "./read-retry.ts";
 import { readFailure } from "./reply-failure.ts";
 import { type Customer, memberNamed, parseJsonOrUndefined } from "./representation.ts";
-import { type ApiRequest, type ListQuery, listCustomers, readPage } from "./requests.ts";
+import { type ApiRequest, type ListQuery, listCustomers } from "./requests.ts";
 
 export type Page = { kind: "page"; customers: readonly Customer[] } | { kind: "failed"; failure: Failure };
 
@@ -44,10 +45,11 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
       };
     }
     yield { kind: "page", customers };
-    const next = nextPage(reply.fields.get("link"), body, request, query, api.url);
-    if (next === undefined) return;
-    if (isFailure(next)) return yield { kind: "failed", failure: next };
-    const key = `${next.path} ${next.body ?? ""}`;
+    const next = nextPage({ link: reply.fields.get("link"), body }, request, query, api.url);
+    if (next.kind === "none") return;
+    // A part must not pass for the whole.
+    if (next.kind !== "request") return yield { kind: "failed", failure: incomplete(next, api.url) };
+    const key = `${next.request.path} ${next.request.body ?? ""}`;
     if (seen.has(key)) {
       return yield {
         kind: "failed",
@@ -58,7 +60,7 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
       };
     }
     seen.add(key);
-    request = next;
+    request = next.request;
   }
 }
 
@@ -84,43 +86,16 @@ export function listedCustomer(item: Json): Customer {
   return { etag: typeof etag === "string" ? etag : undefined, value: inner, text: formatJson(inner) };
 }
 
-/** Link with rel="next" (RFC 8288) where there is one, else a `next` cursor in the body. */
-function nextPage(
-  link: string | undefined,
-  body: Json | undefined,
-  request: ApiRequest,
-  query: ListQuery,
-  base: string,
-): ApiRequest | Failure | undefined {
-  const cursor = isJsonObject(body) ? memberNamed(body, "next")?.value : undefined;
-  // A search is a POST: its next page is the same search with the cursor, whatever a link says.
-  if (request.method === "POST" || link === undefined) {
-    return typeof cursor === "string" && cursor !== "" ? listCustomers({ ...query, cursor }) : undefined;
-  }
-  const target = nextTarget(link);
-  if (target === undefined) return undefined;
-  const url = new URL(target, base + request.path);
-  const { origin, pathname } = new URL(base);
-  const prefix = pathname.replace(/\/$/, "");
-  if (url.origin === origin && url.pathname.startsWith(`${prefix}/`)) {
-    return readPage(url.pathname.slice(prefix.length) + url.search);
-  }
-  if (typeof cursor === "string" && cursor !== "") return listCustomers({ ...query, cursor });
-  // Credentials go nowhere else, whatever a server writes into a link; and a part must not pass for the whole.
-  return failure(
-    "failure",
-    `the list of customers is not complete: its next page is said to be at ${url.origin}${url.pathname}, outside of ${base}`,
-    "If that is right, give it as --url; if not, the server does not know the address under which it is reached.",
-  );
-}
-
-function nextTarget(link: string): string | undefined {
-  for (const [, target, parameters = ""] of link.matchAll(
-    /<([^>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*(?:=\s*(?:"[^"]*"|[^\s",;]+))?)*)/g,
-  )) {
-    const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s",;]+))/i.exec(parameters);
-    const relations = (rel?.[1] ?? rel?.[2] ?? "").toLowerCase().split(/\s+/);
-    if (relations.includes("next")) return target;
-  }
-  return undefined;
+function incomplete(next: Exclude<NextPage, { kind: "none" | "request" }>, base: string): Failure {
+  return next.kind === "elsewhere"
+    ? failure(
+        "failure",
+        `the list of customers is not complete: its next page is said to be at ${next.place}, outside of ${base}`,
+        "If that is the service's own address, give it as --url; if not, the service does not know the address under which it is reached.",
+      )
+    : failure(
+        "failure",
+        `the list of customers is not complete: the reply says by "${next.member}" that there is more, in a way that this client can't follow`,
+        'It follows Link: <…>; rel="next", links in the body, and a cursor named "next". A larger page may hold all of it: --limit, and --page-size of export.',
+      );
 }

@@ -106,6 +106,14 @@ describe("an error with --output json is one JSON object on stderr", () => {
     ]);
     expect(error.hint).toBeString();
   });
+
+  test("with the warnings that the settings deserve in it, and stderr is JSON at a good end too", async () => {
+    const warned = ["-o", "json", "--header", "X-Api-Key: k"];
+    const error = JSON.parse((await runClient(["get", id, ...warned])).stderr);
+    expect(error).toMatchObject({ exitCode: 4, warnings: [expect.stringContaining("--header-env")] });
+    const { exitCode, stderr } = await runClient(["list", ...warned]);
+    expect({ exitCode, ...JSON.parse(stderr) }).toMatchObject({ exitCode: 0, warnings: error.warnings });
+  });
 });
 
 test.each(["SIGINT", "SIGTERM"] as const)(

@@ -69,7 +69,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
             })
           : await readSettings({ flags, env: host.env, file: await readProfileFile(path), readStdin });
       messages.hide(settings.secrets);
-      for (const warning of settings.warnings) messages.warn(warning);
+      for (const warning of settings.warnings) messages.caution(warning);
       const api = openCustomersApi(settings, messages);
       const invocation: Invocation = {
         settings,

@@ -4,6 +4,7 @@ import type { Exit } from "./exit-code.ts";
 import type { Failure } from "./failure.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
 import { nearestOf } from "./nearest.ts";
+import { serverWaitMs } from "./read-retry.ts";
 import { parseJsonOrUndefined, plainText } from "./representation.ts";
 
 export type Subject = {
@@ -101,7 +102,7 @@ function unreached(reply: NoCompleteReply, what: string): Failure {
     exit: "unreachable",
     code: reply.cause,
     message: `${what}: ${reply.detail}`,
-    hint: hints[reply.cause],
+    hint: reply.hint ?? hints[reply.cause],
   };
 }
 
@@ -117,6 +118,8 @@ function refused(reply: CompleteReply, what: string, exit: Failure["exit"], subj
     details: errorLines(problem),
     status: reply.status,
   };
+  const waitMs = serverWaitMs(reply.fields);
+  if (waitMs !== undefined) failure.waitMs = waitMs;
   const requestId = requestIdOf(reply);
   if (requestId !== undefined) failure.requestId = requestId;
   if (problem !== undefined) failure.problem = problem;
@@ -188,7 +191,7 @@ function fieldSuggestion(problem: JsonObject | undefined): string | undefined {
   const suggested = problem.get("didYouMean");
   const selectable = textItems(problem.get("selectableFields"));
   const unknown = textItems(problem.get("unknownFields"));
-  const near = typeof suggested === "string" ? [suggested] : textItems(suggested ?? null);
+  const near = textItems(typeof suggested === "string" ? [suggested] : (suggested ?? null));
   const nearest = near.length > 0 ? near : unknown.flatMap((name) => nearestOf(name, selectable) ?? []);
   const known = selectable.length === 0 ? "" : ` Fields that can be asked for: ${selectable.join(", ")}.`;
   if (nearest.length > 0)
@@ -210,7 +213,8 @@ function errorLines(problem: JsonObject | undefined): string[] {
   const lines = isJsonArray(errors)
     ? errors.filter(isJsonObject).map((error) => {
         const place = error.get("pointer");
-        return `  ${typeof place === "string" && place !== "" ? `${place}: ` : ""}${plainText(error.get("detail") ?? "")}`;
+        const detail = plainText(error.get("detail") ?? "");
+        return oneLine(`  ${typeof place === "string" && place !== "" ? `${place}: ` : ""}${detail}`);
       })
     : [];
   const diagnosis = textMember(problem, "diagnosis");
@@ -219,9 +223,14 @@ function errorLines(problem: JsonObject | undefined): string[] {
 
 function textMember(problem: JsonObject | undefined, name: string): string | undefined {
   const value = problem?.get(name);
-  return typeof value === "string" && value !== "" ? value : undefined;
+  return typeof value === "string" && value !== "" ? oneLine(value) : undefined;
 }
 
 function textItems(value: Json | undefined): string[] {
-  return isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];
+  return isJsonArray(value) ? value.filter((item) => typeof item === "string").map(oneLine) : [];
+}
+
+/** A server must not be able to write lines of its own into a log. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*[\r\n\u0085\u2028\u2029]+\s*/g, " ");
 }

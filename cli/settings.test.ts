@@ -68,9 +68,11 @@ describe("a wrong setting is told", () => {
     ["two tokens", { tokenStdin: true, tokenFile: "x" }, {}, "together"],
     ["a token file that is not there", { tokenFile: "/dev/null/nothing" }, {}, "ENOTDIR"],
     ["a certificate file that is not there", { cacert: "/dev/null/nothing" }, {}, "--cacert"],
+    ["a certificate file that holds none", { cacert: import.meta.path }, {}, "holds no certificate"],
     ["a header without a colon", { header: ["X"] }, {}, "Name: value"],
     ["a header with a line break", { header: ["X: a\r\nY: b"] }, {}, "--header"],
     ["a header that the client sets itself", { header: ["If-Match: *"] }, {}, "the client sets"],
+    ["a variable with a line break", { headerEnv: ["X: $V"] }, { V: "a\nb" }, "--header-env 'X: …' has"],
     ["a variable that is not set", { headerEnv: ["X: $NOPE"] }, {}, "NOPE is not set"],
     ["no variable at all", { headerEnv: ["X: y"] }, {}, "names no variable"],
     ["a proxy that is no URL", { proxy: "somewhere" }, {}, "proxy"],
@@ -92,9 +94,29 @@ test.each([
 test("a profile's token that goes to another server is warned of", async () => {
   const profiles = { a: { url: "https://a", token: "t" } };
   expect((await settings({ url: "https://b" }, {}, profiles, "a")).warnings.join()).toContain(
-    "made for https://a",
+    "keeps its token for https://a, and it is now sent to https://b",
+  );
+  const keys = { a: { url: "https://a", headers: { "X-Api-Key": "k", "X-Tenant": "t" } } };
+  expect((await settings({ url: "https://b" }, {}, keys, "a")).warnings.join()).toContain(
+    "keeps its X-Api-Key for",
   );
   expect((await settings({ url: "https://a/x" }, {}, profiles, "a")).warnings).toEqual([]);
+});
+
+test.each<[Environment, object]>([
+  [
+    { http_proxy: "http://a", HTTPS_PROXY: "http://b", no_proxy: "c" },
+    { http: "http://a", https: "http://b", no: "c" },
+  ],
+  [
+    { HTTP_PROXY: "http://A", http_proxy: "http://a", NO_PROXY: "C" },
+    { http: "http://a", https: "", no: "C" },
+  ],
+  [{ HTTP_PROXY: "http://A" }, { http: "http://A" }],
+  // In a CGI script it is what the request's Proxy header says.
+  [{ HTTP_PROXY: "http://A", REQUEST_METHOD: "GET" }, { http: "" }],
+])("the environment's proxies: %j", async (env, proxies) => {
+  expect((await settings({ url: "http://x" }, env)).proxy).toMatchObject(proxies);
 });
 
 test.each([

@@ -1,8 +1,9 @@
 /** Settings: flag over environment over profile, read once. The only reader of the environment. */
 import { UsageError } from "./failure.ts";
-import { type Header, parseHeader, parseHeaderEnv } from "./header-option.ts";
+import { type Header, parseHeader, parseHeaderEnv, SECRET_NAME } from "./header-option.ts";
 import type { Profile, ProfileFile } from "./profile-file.ts";
-import { type Environment, fromEnvironment, readSettingFile } from "./setting-source.ts";
+import { chosenProxy, type ProxySetting } from "./proxy-setting.ts";
+import { type Environment, fromEnvironment, readCertificates } from "./setting-source.ts";
 import { chosenToken } from "./token.ts";
 
 export const OUTPUT_FORMATS = ["table", "json", "ndjson", "csv", "value"] as const;
@@ -36,8 +37,7 @@ export type Settings = {
   headers: readonly Header[];
   /** What must never appear in any output. */
   secrets: readonly string[];
-  /** Where an explicit proxy is set; the standard environment variables otherwise. */
-  proxy: { kind: "explicit"; url: string } | { kind: "environment"; http: string; https: string; no: string };
+  proxy: ProxySetting;
   /** Certificates (PEM) that replace the system's. */
   cacert: string | undefined;
   insecure: boolean;
@@ -79,14 +79,18 @@ export async function readSettings({ flags, env, file, readStdin }: Sources): Pr
     );
   }
   const headers = mergedHeaders(profile, token?.value, flagHeaders);
+  const kept = [
+    ...(token?.from === "profile" ? ["token"] : []),
+    ...Object.keys(profile.headers ?? {}).filter((header) => SECRET_NAME.test(header)),
+  ];
   if (
-    token?.from === "profile" &&
+    kept.length > 0 &&
     url !== undefined &&
     profile.url !== undefined &&
     originOf(url) !== originOf(profile.url)
   ) {
     warnings.push(
-      `warning: the token of profile "${name}" was made for ${originOf(profile.url)} and is now sent to ${originOf(url)}`,
+      `warning: profile "${name}" keeps its ${kept.join(", ")} for ${originOf(profile.url)}, and it is now sent to ${originOf(url)}`,
     );
   }
   if (flags.insecure ?? profile.insecure ?? false) {
@@ -108,7 +112,7 @@ export async function readSettings({ flags, env, file, readStdin }: Sources): Pr
     headers,
     secrets: secretsOf(headers, token?.value, proxy),
     proxy: chosenProxy(proxy, env),
-    cacert: cacert === undefined ? undefined : readSettingFile(cacert, "--cacert"),
+    cacert: cacert === undefined ? undefined : await readCertificates(cacert),
     insecure: flags.insecure ?? profile.insecure ?? false,
     timeoutMs:
       flags.timeout ??
@@ -178,24 +182,6 @@ function secretsOf(
   const password = proxy !== undefined && URL.canParse(proxy) ? new URL(proxy).password : "";
   if (password !== "") secrets.add(password).add(decodeURIComponent(password));
   return [...secrets].sort((a, b) => b.length - a.length);
-}
-
-function chosenProxy(proxy: string | undefined, env: Environment): Settings["proxy"] {
-  if (proxy === undefined) {
-    const variable = (name: string) =>
-      fromEnvironment(env, name) ?? fromEnvironment(env, name.toUpperCase()) ?? "";
-    // Upper-case HTTP_PROXY is not read: a web server can set it from a request's Proxy header (as curl does).
-    return {
-      kind: "environment",
-      http: fromEnvironment(env, "http_proxy") ?? "",
-      https: variable("https_proxy"),
-      no: variable("no_proxy"),
-    };
-  }
-  const parsed = URL.canParse(proxy) ? new URL(proxy) : undefined;
-  if (parsed?.protocol === "http:" || parsed?.protocol === "https:")
-    return { kind: "explicit", url: parsed.href };
-  throw new UsageError("the proxy is not an http:// or https:// URL", "Give it as --proxy http://host:port");
 }
 
 function checkedUrl(text: string | undefined): string | undefined {

@@ -6,6 +6,7 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent } from "undici/index.js";
 import type { NoCompleteReply, Reply } from "./customers-api.ts";
+import { proxyInWords } from "./proxy-setting.ts";
 import type { Settings } from "./settings.ts";
 
 export type Transport = {
@@ -19,7 +20,16 @@ const BODY_BYTES_MAX = 256 * 1024 * 1024;
 export function openTransport(settings: Settings, origin: string): Transport {
   const dispatcher = openDispatcher(settings, origin);
   return {
-    exchange: (options, limitMs, interrupted) => exchange(dispatcher, options, limitMs, interrupted),
+    exchange: async (options, limitMs, interrupted) => {
+      const reply = await exchange(dispatcher, options, limitMs, interrupted);
+      const way =
+        local(origin) && settings.proxy.kind !== "explicit"
+          ? undefined
+          : proxyInWords(settings.proxy, origin);
+      return reply.kind === "no-complete-reply" && reply.cause === "unreachable" && way !== undefined
+        ? { ...reply, detail: `${reply.detail}; ${way}` }
+        : reply;
+    },
     // Not close(): that would wait for requests which were given up.
     close: () => dispatcher.destroy(),
   };
@@ -40,9 +50,7 @@ function openDispatcher(settings: Settings, origin: string): Dispatcher {
   if (proxy.kind === "explicit") {
     return new ProxyAgent({ ...limits, uri: proxy.url, requestTls: connect, proxyTls: connect });
   }
-  // What runs on this machine is not reached through a proxy, unless the operator names one.
-  const local = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(origin).hostname);
-  if (local || (proxy.http === "" && proxy.https === "")) return new Agent({ ...limits, connect });
+  if (local(origin) || (proxy.http === "" && proxy.https === "")) return new Agent({ ...limits, connect });
   return new EnvHttpProxyAgent({
     ...limits,
     connect,
@@ -52,6 +60,11 @@ function openDispatcher(settings: Settings, origin: string): Dispatcher {
     httpsProxy: proxy.https,
     noProxy: proxy.no,
   });
+}
+
+/** What runs on this machine is not reached through a proxy, unless the operator names one. */
+function local(origin: string): boolean {
+  return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(origin).hostname);
 }
 
 /** Notes when a request begins to be written: before that it can't have had an effect. */
@@ -122,7 +135,11 @@ async function exchange(
       sent = false; // the proxy refused to pass it on
       return none("unreachable", "the proxy asks for credentials (407)");
     }
-    if (!sent) return none(TLS_ERROR.test(code) ? "tls" : "unreachable", connectDetail(code, message));
+    if (!sent) {
+      const hint = CONNECT_HINTS[code];
+      const reply = none(TLS_ERROR.test(code) ? "tls" : "unreachable", connectDetail(code, message));
+      return hint === undefined ? reply : { ...reply, hint };
+    }
     return none("reset", `the connection broke off (${code === "" ? message : code})`);
   } finally {
     clearTimeout(timer);
@@ -165,6 +182,14 @@ const CONNECT_DETAILS: Record<string, string> = {
     "the server's certificate is signed by an authority that is not trusted here",
   CERT_HAS_EXPIRED: "the server's certificate has expired",
   ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host name",
+};
+
+/** Where the authority's certificate is not what is missing. */
+const CONNECT_HINTS: Record<string, string> = {
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    "Give the server as --url by a name that its certificate has, or have the certificate made for this one.",
+  CERT_HAS_EXPIRED: "Those who run the server must renew it; a clock that is wrong here looks the same.",
+  CERT_NOT_YET_VALID: "A clock that is wrong here looks like this: compare it with the server's.",
 };
 
 function connectDetail(code: string, message: string): string {

@@ -5,6 +5,7 @@ import { runClient, temporaryDirectory } from "./testing/client.ts";
 import { type CustomerServer, startCustomerServer } from "./testing/customer-server.ts";
 import { UNLIKE_OURS } from "./testing/dialect.ts";
 import { compiledClient } from "./testing/executable.ts";
+import { startFaultyProxy } from "./testing/faulty-proxy.ts";
 
 let command: string[];
 let server: CustomerServer;
@@ -78,6 +79,18 @@ test("--expect looks at members that only this deployment has, with all the othe
     exitCode: 0,
   });
   expect(server.read(id)?.name).toBe("Eve");
+});
+
+test("names of fields that are not known there: the default set is read", async () => {
+  const { id } = server.add({ name: "Ada" });
+  const proxy = await startFaultyProxy(server.url, async (exchange) => {
+    if (exchange.path.includes("fields="))
+      return exchange.answer({ status: 400, headers: {}, body: new Uint8Array() });
+    exchange.answer(await exchange.forward());
+  });
+  const { exitCode } = await customers("update", id, "--name", "Eve", "--url", proxy.url);
+  await proxy.stop();
+  expect({ exitCode, name: server.read(id)?.name }).toEqual({ exitCode: 0, name: "Eve" });
 });
 
 test("status needs PATCH, which is not there: said so, nothing written", async () => {

@@ -15,6 +15,8 @@ export type History = {
   conflicts: number;
   /** Of these, with an outcome that no reply told. */
   unknowns: number;
+  /** Of these, answered with a bare 503 since the last reading: one may have been applied, unless the tag is unmoved. */
+  unavailable: number;
   /** Sendings in a row that never left. */
   notSent: number;
   /** 412s in a row that name, as the current tag, the very one that they refuse. */
@@ -26,6 +28,7 @@ export const NO_HISTORY: History = {
   attempts: 0,
   conflicts: 0,
   unknowns: 0,
+  unavailable: 0,
   notSent: 0,
   contradictions: 0,
   last: undefined,
@@ -37,9 +40,19 @@ export function recorded(history: History, verdict: WriteVerdict, contradicts = 
     attempts: history.attempts + (verdict === "not-sent" ? 0 : 1),
     conflicts: history.conflicts + (verdict === "stale" ? 1 : 0),
     unknowns: history.unknowns + (verdict === "unknown" ? 1 : 0),
+    unavailable: history.unavailable + (verdict === "unavailable" ? 1 : 0),
     notSent: verdict === "not-sent" ? history.notSent + 1 : 0,
     contradictions: verdict === "stale" && contradicts ? history.contradictions + 1 : 0,
     last: verdict,
+  };
+}
+
+/** @param unmoved the reading showed the tag that was sent: of what was answered with 503, nothing is there. */
+export function afterLooking(history: History, unmoved: boolean): History {
+  return {
+    ...history,
+    unknowns: history.unknowns + (unmoved ? 0 : history.unavailable),
+    unavailable: 0,
   };
 }
 
@@ -72,6 +85,8 @@ export function afterWrite(reply: Reply, history: History, pinned: boolean): Aft
       const askedMs = reply.kind === "complete" ? serverWaitMs(reply.fields) : undefined;
       return { kind: "send-again", waitMs: (askedMs ?? 0) + backOffMs(history.attempts) };
     }
+    case "unavailable":
+      return { kind: "read-again", waitMs: backOffMs(history.attempts) };
     case "not-sent":
       return history.notSent < NOT_SENT_MAX
         ? { kind: "send-again", waitMs: backOffMs(history.notSent) }
@@ -133,10 +148,15 @@ export function afterReading(
   if (history.attempts === 0) return atFirst(job, current);
   if (history.last === "gone" && (pin !== undefined || !intent.isAsWanted(current)))
     return { kind: "not-offered" };
-  if (pin !== undefined) return { kind: "undecidable" };
   const unmoved = current.etag === sentTag;
+  if (pin !== undefined)
+    return unmoved && history.last === "unavailable" ? { kind: "send" } : { kind: "undecidable" };
   // Every accepted write makes a new tag (specification 2.4): under the old one, the lost write is not there.
-  if (intent.isAsWanted(current) && !(unmoved && history.last === "unknown")) return { kind: "as-wanted" };
+  if (
+    intent.isAsWanted(current) &&
+    !(unmoved && (history.last === "unknown" || history.last === "unavailable"))
+  )
+    return { kind: "as-wanted" };
   if (unmoved) {
     return history.last === "stale" && onConflict === "fail"
       ? { kind: "conflict", fields: [] }
@@ -156,7 +176,7 @@ function atFirst({ intent, pin }: Job, current: Customer): AfterReading {
 }
 
 /** Compared as text: `--expect balance=1.10` meets the number 1.10. */
-function unmetExpectation(
+export function unmetExpectation(
   expect: readonly Expectation[],
   current: Customer,
 ): { field: string; wanted: string; found: string | undefined } | undefined {

@@ -70,7 +70,9 @@ export function changeIntent(
         memberNamed(current.value, field),
       );
       // A replacement needs both; one that could not be read would be overwritten with a guess.
-      if (!replaces || kept.includes(undefined)) return patchCustomer(id, tag, new Map(changed));
+      // Name and email are strings (2.3): null is what a policy shows in place of a value that it hides.
+      const unreadable = kept.some((member) => typeof member?.value !== "string");
+      if (!replaces || unreadable) return patchCustomer(id, tag, new Map(changed));
       const unchanged = kept.flatMap((member): [string, Json][] =>
         member ? [[member.name, member.value]] : [],
       );

@@ -3,8 +3,8 @@ import type { CompleteReply, Reply } from "./customers-api.ts";
 import {
   type Confirms,
   confirmsChange,
-  confirmsCreation,
   confirmsDeletion,
+  judgeCreation,
   judgeWrite,
   unclearReply,
   type WriteVerdict,
@@ -24,7 +24,7 @@ test.each<[Reply, WriteVerdict]>([
   [reply(404), "gone"],
   [reply(410), "gone"],
   [reply(429), "busy"],
-  [reply(503), "busy"],
+  [reply(503), "unavailable"],
   [reply(408), "unknown"],
   [reply(500), "unknown"],
   [reply(502), "unknown"],
@@ -70,13 +70,20 @@ describe("a status of success is believed where a service says it, and not where
     ["deletion: 200 with nothing", confirmsDeletion, reply(200), true],
     ["deletion: 200 with the customer", confirmsDeletion, reply(200, json, '{"id":"1"}'), true],
     ["deletion: 200 with a page", confirmsDeletion, reply(200, html, page), false],
-    ["creation: 201", confirmsCreation, reply(201), true],
-    ["creation: 200 with the customer", confirmsCreation, reply(200, json, '{"Id":"1"}'), true],
-    ["creation: 200 with its place", confirmsCreation, reply(200, { location: "/customers/1" }), true],
-    ["creation: 200 with a page", confirmsCreation, reply(200, html, page), false],
-    ["creation: 200 with a notice", confirmsCreation, reply(200, json, '{"message":"maintenance"}'), false],
   ])("%s", (_, confirms, value, believed) => {
     expect(judgeWrite(value, confirms)).toBe(believed ? "accepted" : "unknown");
+  });
+
+  test.each<[string, CompleteReply, WriteVerdict]>([
+    ["201", reply(201), "accepted"],
+    ["200 with the customer", reply(200, json, '{"Id":"1"}'), "accepted"],
+    ["200 with its place", reply(200, { location: "/customers/1" }), "accepted"],
+    ["200 with a page", reply(200, html, page), "unknown"],
+    ["200 with a notice", reply(200, json, '{"message":"maintenance"}'), "unknown"],
+    ["503 that says when", reply(503, { "retry-after": "1" }), "busy"],
+    ["503 that says nothing", reply(503), "unknown"],
+  ])("creation: %s", (_, value, verdict) => {
+    expect(judgeCreation(value)).toBe(verdict);
   });
 
   test("the words for what is not believed name the kind of page", () => {

@@ -1,6 +1,7 @@
 /** What a reply says of the write that it answers. Pure. */
 import type { CompleteReply, Reply } from "./customers-api.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
+import { serverWaitMs } from "./read-retry.ts";
 import { memberNamed, parseJsonOrUndefined } from "./representation.ts";
 import { type Change, looksWritten } from "./three-way-merge.ts";
 
@@ -9,7 +10,8 @@ export type WriteVerdict =
   | "stale" // 412
   | "gone" // 404, 410
   | "unknown" // no complete reply, or one that leaves open whether the write was applied
-  | "busy" // 429, 503: not applied, and wanted later
+  | "busy" // 429, and 503 with Retry-After: not applied, and wanted later
+  | "unavailable" // another 503: a gateway says it also where it lost the reply
   | "not-sent"
   | "refused";
 
@@ -23,10 +25,22 @@ export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
   if (status >= 200 && status < 300) return confirms(reply) ? "accepted" : "unknown";
   if (status === 412) return "stale";
   if (status === 404 || status === 410) return "gone";
-  if (status === 429 || status === 503) return "busy";
+  if (status === 429) return "busy";
+  if (status === 503) return saysWhen(reply) ? "busy" : "unavailable";
   // A gateway's 502, 504 or a failing server's 500 may come after the write was applied; 501 and 505 can't.
   if (status === 408 || (status >= 500 && status !== 501 && status !== 505)) return "unknown";
   return "refused";
+}
+
+/** Nothing protects a repetition of a creation: what may have made it counts as if it had. */
+export function judgeCreation(reply: Reply): WriteVerdict {
+  const verdict = judgeWrite(reply, confirmsCreation);
+  return verdict === "unavailable" ? "unknown" : verdict;
+}
+
+/** Retry-After: a service that did nothing says when to come again; a gateway that lost a reply does not know. */
+export function saysWhen(reply: Reply): boolean {
+  return reply.kind === "complete" && serverWaitMs(reply.fields) !== undefined;
 }
 
 /** An accepted change has a new entity-tag (specification 3); without one, the body must show what was written. */
@@ -46,7 +60,7 @@ export function confirmsDeletion(reply: CompleteReply): boolean {
 }
 
 /** Nor one to a creation (4.4): it names or shows what it made. */
-export function confirmsCreation(reply: CompleteReply): boolean {
+function confirmsCreation(reply: CompleteReply): boolean {
   if (reply.status === 201 || hasNoContent(reply) || reply.fields.has("location")) return true;
   const body = objectIn(reply);
   return body !== undefined && (reply.fields.has("etag") || memberNamed(body, "id") !== undefined);

@@ -5,7 +5,7 @@ import type { Invocation } from "../invocation.ts";
 import { formatJson, type JsonObject } from "../json.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import { type Customer, memberNamed } from "../representation.ts";
-import { changeOf, readForRow, stopsAll } from "./import-row.ts";
+import { changeOf, readForRow, stopsAll, unusableTag } from "./import-row.ts";
 import { place } from "./import-run.ts";
 import { forEachConcurrently } from "./pool.ts";
 import { showProgress } from "./progress.ts";
@@ -35,7 +35,11 @@ export async function forecastImport(
 
   async function show(row: Row, lines: string[]): Promise<void> {
     shown += 1;
-    if (shown <= SHOWN_MAX) await out.write(visibleControls(`${place(row)}: ${lines.join("\n  ")}\n`));
+    if (shown > SHOWN_MAX) return;
+    const text = `${place(row)}: ${lines.join("\n  ")}`;
+    // stdout of a script that asks for JSON is the counts alone.
+    if (forPrograms(invocation)) progress.say(text);
+    else await out.write(visibleControls(`${text}\n`));
   }
 
   function fail(row: Row, reason: string): void {
@@ -48,6 +52,9 @@ export async function forecastImport(
     if (id === undefined) {
       forecast.created += 1;
       return await show(row, [`create ${formatJson(row.values)}`]);
+    }
+    if (etag !== undefined && parseEntityTag(etag).kind !== "strong") {
+      return fail(row, unusableTag(id, etag).message);
     }
     const current = await readForRow({ api, deadline: invocation.deadline() }, id, row);
     if ("exit" in current) {
@@ -82,6 +89,10 @@ export async function forecastImport(
   }
   if (interrupted.aborted) stop ??= { exit: "interrupted", code: "interrupted", message: "interrupted" };
   return { forecast, stop };
+}
+
+export function forPrograms({ settings }: Pick<Invocation, "settings">): boolean {
+  return settings.output === "json" || settings.output === "ndjson";
 }
 
 function changeLines(current: Customer, change: JsonObject): string[] {

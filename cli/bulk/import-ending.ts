@@ -4,7 +4,7 @@ import { type Failure, failure } from "../failure.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { writeFailedRows } from "./failed-rows.ts";
 import { failedRows, failedRowsPath } from "./import-file.ts";
-import { place, type Tally } from "./import-run.ts";
+import type { Tally } from "./import-run.ts";
 import type { Journal } from "./journal.ts";
 import { amount, count } from "./progress.ts";
 import type { Format, Header, Row } from "./rows.ts";
@@ -29,7 +29,7 @@ export async function importEnding(invocation: Invocation, ended: Ended): Promis
   messages.note(summary(ended));
   const left = total - (tally.created + tally.updated + tally.unchanged + tally.failed);
   await printCounts(invocation, tally, { total, left });
-  for (const line of doubtLines(tally.doubtful)) messages.warn(line);
+  for (const line of doubtLines(journal.doubtful())) messages.warn(line);
   if (left > 0) return unfinished(ended, left);
   if (stop !== undefined && stop.exit !== "interrupted") return stop;
   if (tally.failed === 0) {
@@ -75,12 +75,14 @@ function summary({ tally, name, total }: Ended): string {
   return `import of ${input}, ${amount(total, "row")}: ${parts.join(", ")}; ${amount(conflicts, "conflict")}`;
 }
 
+const DOUBTFUL_SHOWN_MAX = 1000;
+
 /** Nobody can tell these from the outside; saying nothing would pass a guess for knowledge. */
-function doubtLines(doubtful: readonly Row[]): string[] {
+function doubtLines(doubtful: readonly number[]): string[] {
   if (doubtful.length === 0) return [];
-  const places = doubtful.slice(0, 20).map(place).join(", ");
+  const places = `row ${doubtful.slice(0, DOUBTFUL_SHOWN_MAX).join(", ")}`;
   return [
-    `${amount(doubtful.length, "row")} had been sent before without a reply, went out again, and the server does not say that it knew their Idempotency-Key: ${places}${doubtful.length > 20 ? ", …" : ""}`,
+    `${amount(doubtful.length, "row")} had been sent before without a reply, went out again, and the server does not say that it knew their Idempotency-Key: ${places}${doubtful.length > DOUBTFUL_SHOWN_MAX ? ", …" : ""}`,
     "Where this deployment ignores that header, these customers may exist twice; look with: customers list --email ADDRESS",
   ];
 }
@@ -88,7 +90,8 @@ function doubtLines(doubtful: readonly Row[]): string[] {
 /** Rows are left: why, and how to go on. */
 function unfinished({ tally, stop, name, journalPath }: Ended, left: number): Failure {
   const kept = journalPath !== ":memory:";
-  const rest = `${amount(left, "row")} not done yet`;
+  const open = tally.unknown === 0 ? "" : `, ${count(tally.unknown)} of them sent without a clear reply`;
+  const rest = `${amount(left, "row")} not done yet${stop === undefined ? "" : open}`;
   const hint = kept
     ? `Go on with: customers import ${name} --resume`
     : "stdin leaves no journal: give --journal PATH, and the same rows again with --resume.";

@@ -8,27 +8,41 @@ import { place } from "./import-run.ts";
 import type { Journal } from "./journal.ts";
 import { type Format, type Header, InputError, type Row, readRows } from "./rows.ts";
 
-/** stdin as a file: an import is read twice, first to check it. */
+/** A stream as a file: an import is read twice, first to check it. @param name of the stream, for messages. */
 export async function spool(
-  stdin: NodeJS.ReadableStream,
+  stream: NodeJS.ReadableStream,
+  name: string,
+  interrupted: AbortSignal,
 ): Promise<{ path: string; remove(): void } | Failure> {
   const directory = makePrivateDirectory("import");
   if (typeof directory !== "string") return directory;
   const path = join(directory, "stdin");
   const remove = () => rmSync(directory, { recursive: true, force: true });
   try {
-    await pipeline(stdin, createWriteStream(path, { mode: 0o600 }));
-    return { path, remove };
+    const kept = pipeline(stream, createWriteStream(path, { mode: 0o600 }));
+    // A pipe that nobody writes to can't be closed while its opening waits: it is left to the end of the process.
+    await Promise.race([kept, aborted(interrupted)]);
+    if (!interrupted.aborted) return { path, remove };
+    kept.catch(() => {});
+    remove();
+    return failure("interrupted", `interrupted while ${name} was read; nothing was sent`);
   } catch (error) {
     remove();
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
     return failure(
       "failure",
-      `stdin could not be kept in ${directory} (${code}); nothing was sent`,
+      `${name} could not be kept in ${directory} (${code}); nothing was sent`,
       "Make room there, or set TMPDIR.",
     );
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 export type Survey = { rows: number; creates: number; header: Header };

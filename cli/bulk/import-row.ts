@@ -5,6 +5,7 @@ import { type WriteOutcome, writeUntilDecided } from "../conflict-loop.ts";
 import { sendCreation } from "../creation.ts";
 import type { CustomersApi, Reply } from "../customers-api.ts";
 import type { Deadline } from "../deadline.ts";
+import { parseEntityTag } from "../entity-tag.ts";
 import { type Failure, failure } from "../failure.ts";
 import { type Json, type JsonObject, jsonEquals } from "../json.ts";
 import { type Ports, readCurrent } from "../read-customer.ts";
@@ -20,11 +21,12 @@ import { createCustomer } from "../requests.ts";
 import { looksWritten } from "../three-way-merge.ts";
 import { readWhole } from "../whole-customer.ts";
 import { changeIntent } from "../write-intent.ts";
-import { confirmsCreation, judgeWrite, unclearReply } from "../write-verdict.ts";
+import { judgeCreation, unclearReply } from "../write-verdict.ts";
+import type { EarlierSending } from "./journal.ts";
 import type { Row } from "./rows.ts";
 
 export type RowOutcome = (
-  | { kind: "created"; doubtful: boolean; replayed: boolean }
+  | { kind: "created"; earlier: EarlierSending | undefined }
   /** `unclear`: a reply was lost, and the customer is found as the row wants it, perhaps by someone else. */
   | { kind: "updated"; unclear: boolean }
   | { kind: "unchanged" }
@@ -55,10 +57,11 @@ export async function createRow(
     value,
   ]);
   const { reply } = await sendCreation({ api, deadline }, createCustomer(new Map(named), key));
-  const verdict = judgeWrite(reply, confirmsCreation);
+  const verdict = judgeCreation(reply);
   if (verdict === "accepted" && reply.kind === "complete") {
     const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
-    return { kind: "created", replayed, doubtful: sentBefore && !replayed, conflicts: 0 };
+    const earlier = replayed ? "replayed" : sentBefore ? "doubtful" : undefined;
+    return { kind: "created", earlier, conflicts: 0 };
   }
   if (verdict === "unknown") {
     // A server that stumbles over the row twice will do so a third time: the row is the operator's to look at.
@@ -79,6 +82,9 @@ function unknownCreation(reply: Reply): Failure {
 
 export async function updateRow(context: RowContext, id: string, row: Row): Promise<RowOutcome> {
   const { casing, onConflict, maxAttempts } = context;
+  if (row.etag !== undefined && parseEntityTag(row.etag).kind !== "strong") {
+    return { kind: "failed", failure: unusableTag(id, row.etag), conflicts: 0 };
+  }
   const base = isSelfExplaining(row) ? undefined : await readForRow(context, id, row);
   if (base !== undefined && "exit" in base) return refusedRow(base);
   const change = base === undefined ? row.values : changeOf(row, base.value);
@@ -86,6 +92,14 @@ export async function updateRow(context: RowContext, id: string, row: Row): Prom
   const intent = changeIntent(id, change, [], casing);
   const job = { id, intent, onConflict, expect: [], ifMatch: row.etag, maxAttempts, base };
   return rowOutcome(await writeUntilDecided(context, job), row);
+}
+
+/** Its quotes belong to a tag; a weak one is of no use for a write. */
+export function unusableTag(id: string, etag: string): Failure {
+  return failure(
+    "failure",
+    `customer ${id} was not updated: the row's etag (${etag}) is no strong entity-tag like "abc", quotes included`,
+  );
 }
 
 /** What the row's columns are compared with. */
@@ -172,7 +186,9 @@ const OF_EVERY_ROW = [401, 407, 429, 502, 503, 504];
  * True for what would befall every other row too: no server, no credentials, an interruption. A 403 may
  * concern a field that these credentials may not write, a 500 a customer that the server stumbles over.
  */
-export function stopsAll({ exit, status }: Failure): boolean {
+export function stopsAll({ exit, status, code }: Failure): boolean {
+  // What spoils one entity-tag on the way spoils them all.
+  if (code.startsWith("etag-")) return true;
   if (status !== undefined) return OF_EVERY_ROW.includes(status);
   return exit === "unreachable" || exit === "interrupted" || exit === "usage";
 }

@@ -25,13 +25,10 @@ export type Tally = Record<FinalState | "unknown", number> & {
   conflicts: number;
   /** Of those updated in this run: a reply was lost, and they were found as wanted. */
   unclear: number;
-  /** Created in this run, with a sending before whose reply nobody saw, by a server that names no key. */
-  doubtful: readonly Row[];
 };
 
-/** Of failing rows and doubtful ones: more are only counted, so that a million of them fill no screen. */
+/** Of failing rows: more are only counted, so that a million of them fill no screen. */
 const SHOWN_MAX = 5;
-const DOUBTFUL_KEPT_MAX = 1000;
 
 /** @returns what came of the rows, those of earlier runs included, and why it stopped before the end. */
 export async function runImport(
@@ -42,10 +39,9 @@ export async function runImport(
   const { journal } = plan;
   const { importId } = journal.record;
   const { sent: _, ...final } = journal.counts();
-  const tally = { ...final, unknown: 0, conflicts: 0, unclear: 0, doubtful: [] as Row[] };
+  const tally = { ...final, unknown: 0, conflicts: 0, unclear: 0 };
   const before = tally.created + tally.updated + tally.unchanged + tally.failed;
   const undecided = new Set<string>();
-  let keysAreKnown = false;
   let stop: Failure | undefined;
   const progress = showProgress(invocation, "rows", () => ({
     done: tally.created + tally.updated + tally.unchanged + tally.failed,
@@ -97,11 +93,8 @@ export async function runImport(
       case "updated":
         if (outcome.unclear) tally.unclear += 1;
         break;
-      case "created":
-        keysAreKnown ||= outcome.replayed;
-        if (outcome.doubtful && tally.doubtful.length < DOUBTFUL_KEPT_MAX) tally.doubtful.push(row);
     }
-    journal.finished(row, outcome.kind);
+    journal.finished(row, outcome.kind, outcome.kind === "created" ? outcome.earlier : undefined);
     tally[outcome.kind] += 1;
   }
 
@@ -118,7 +111,7 @@ export async function runImport(
   if (interrupted.aborted) stop = INTERRUPTED;
   if (tally.failed - final.failed > SHOWN_MAX)
     messages.note(`… and ${tally.failed - final.failed - SHOWN_MAX} more`);
-  return { tally: { ...tally, doubtful: keysAreKnown ? [] : tally.doubtful }, stop };
+  return { tally, stop };
 }
 
 /** What no waiting mends. */
@@ -129,8 +122,8 @@ async function persistently(context: RowContext, attempt: () => Promise<RowOutco
   for (let tries = 1; ; tries += 1) {
     const outcome = await attempt();
     if (outcome.kind !== "stop") return outcome;
-    const { exit, code } = outcome.failure;
-    const waitMs = backOffMs(tries);
+    const { exit, code, waitMs: askedMs = 0 } = outcome.failure;
+    const waitMs = askedMs + backOffMs(tries);
     const again =
       exit === "unreachable" && !HOPELESS.includes(code) && waitMs < context.deadline.remainingMs();
     if (!again) return outcome;

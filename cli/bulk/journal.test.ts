@@ -60,6 +60,21 @@ test("what was recorded before kill -9 is there afterwards, and the import keeps
   again.close();
 });
 
+test("creations that may have been made twice are known until the server shows that it knew a key", () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  const first = open(path);
+  first.finished({ number: 3, fingerprint: 3 }, "created", "doubtful");
+  first.finished({ number: 4, fingerprint: 4 }, "created");
+  first.close();
+  const second = open(path);
+  second.finished({ number: 1, fingerprint: 1 }, "created", "doubtful");
+  expect(second.doubtful()).toEqual([1, 3]);
+  second.finished({ number: 2, fingerprint: 2 }, "created", "replayed");
+  expect(second.doubtful()).toEqual([]);
+  second.close();
+});
+
 test("while one process has the journal, another is refused; the lock ends with the process", async () => {
   using directory = temporaryDirectory();
   const path = join(directory.path, "journal");

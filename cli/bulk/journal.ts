@@ -15,9 +15,15 @@ export type FinalState = Exclude<RowState, "sent">;
 export type RowRecord = {
   fingerprint: number;
   state: RowState;
-  /** Why it failed, one line; null for the other states. */
+  /** Why it failed, one line; of one that was created, what is known of an earlier sending; null otherwise. */
   reason: string | null;
 };
+
+/**
+ * Of a row that was created after a sending before, whose reply nobody saw: `replayed`: the server knew its key;
+ * `doubtful`: it did not say so, and may have made two.
+ */
+export type EarlierSending = "replayed" | "doubtful";
 
 export type ImportRecord = {
   /** Drawn once; part of every Idempotency-Key of this import. */
@@ -35,9 +41,11 @@ export type Journal = {
   row(number: number): RowRecord | undefined;
   /** Written before a request that creates leaves. */
   sent(row: RowKey): void;
-  finished(row: RowKey, state: Exclude<FinalState, "failed">): void;
+  finished(row: RowKey, state: Exclude<FinalState, "failed">, earlier?: EarlierSending): void;
   failed(row: RowKey, reason: string): void;
   counts(): Record<RowState, number>;
+  /** Rows of this and earlier runs that may have been created twice; none where the server knew the key of any. */
+  doubtful(): readonly number[];
   /** The highest number of a row that has a record; 0 where there is none. */
   lastRow(): number;
   complete(): void;
@@ -90,6 +98,12 @@ function useJournal(database: Database, url: string): Journal {
     "SELECT state, count(*) AS rows FROM row GROUP BY state",
   );
   const last = database.query<{ number: number }, []>("SELECT coalesce(max(number), 0) AS number FROM row");
+  const replayed = database.query(
+    "SELECT 1 FROM row WHERE state = 'created' AND reason = 'replayed' LIMIT 1",
+  );
+  const doubtful = database.query<{ number: number }, []>(
+    "SELECT number FROM row WHERE state = 'created' AND reason = 'doubtful' ORDER BY number",
+  );
   const restart = database.transaction(() => {
     database.run("DELETE FROM row");
     database.run("DELETE FROM import");
@@ -103,12 +117,14 @@ function useJournal(database: Database, url: string): Journal {
     },
     row: (number) => readRow.get(number) ?? undefined,
     sent: ({ number, fingerprint }) => void put.run(number, fingerprint, "sent", null),
-    finished: ({ number, fingerprint }, state) => void put.run(number, fingerprint, state, null),
+    finished: ({ number, fingerprint }, state, earlier) =>
+      void put.run(number, fingerprint, state, earlier ?? null),
     failed: ({ number, fingerprint }, reason) => void put.run(number, fingerprint, "failed", reason),
     counts() {
       const none = { sent: 0, created: 0, updated: 0, unchanged: 0, failed: 0 };
       return Object.assign(none, Object.fromEntries(count.all().map(({ state, rows }) => [state, rows])));
     },
+    doubtful: () => (replayed.get() === null ? doubtful.all().map(({ number }) => number) : []),
     lastRow: () => last.get()?.number ?? 0,
     complete: () => void database.run("UPDATE import SET complete = 1"),
     restart,

@@ -10,7 +10,7 @@ import { readCurrent } from "../read-customer.ts";
 import { requestIdOf, writeFailure } from "../reply-failure.ts";
 import { type Customer, memberName, memberNamed, parseCustomer, plainText } from "../representation.ts";
 import { type ApiRequest, createCustomer } from "../requests.ts";
-import { confirmsCreation, judgeWrite, unclearReply } from "../write-verdict.ts";
+import { judgeCreation, unclearReply } from "../write-verdict.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { printRequest } from "./dry-run.ts";
 import { addFieldsOption, addWithEtagOption, idempotencyKey } from "./options.ts";
@@ -81,7 +81,7 @@ async function create(
     method: request.method,
     collection: true,
   };
-  const verdict = judgeWrite(reply, confirmsCreation);
+  const verdict = judgeCreation(reply);
   if (verdict === "unknown") return unknownCreation(reply, key, options.email, deadline.interrupted.aborted);
   if (verdict !== "accepted" || reply.kind !== "complete") return writeFailure(reply, "created", subject);
   const location = reply.fields.get("location");

@@ -137,6 +137,7 @@ test("a conflict that is left undecided sends nothing: exit 5, and the text is k
   const run = await edit(server, id, script, await interfering(server, id, { name: "Theirs" }));
   expect([run.exitCode, server.read(id)?.name, server.writes.length]).toEqual([5, "Theirs", 0]);
   expect(keptText(run)).toContain('"name": "Mine"');
+  expect(run.stderr).not.toContain("--on-conflict reapply"); // which edit does not take
 });
 
 test("invalid text opens the editor again with the reason; mended, it is sent", async () => {
@@ -239,12 +240,22 @@ test("--dry-run shows the request, sends nothing, and keeps the text", async () 
 test("--if-match pins the version that is edited", async () => {
   const server = serve();
   const { id, tag } = server.add({ name: "Ada" });
-  server.change(id, { email: "theirs@example.com" });
-  const run = await edit(server, id, scriptedEditor([{ replace: ['"Ada"', '"New"'] }]), server.url, [
-    "--if-match",
-    tag,
-  ]);
+  const url = await interfering(server, id, { email: "theirs@example.com" });
+  const script = scriptedEditor([{ replace: ['"Ada"', '"New"'] }]);
+  const run = await edit(server, id, script, url, ["--if-match", tag]);
   expect([run.exitCode, server.writes.length, keptText(run).includes('"New"')]).toEqual([5, 0, true]);
+  expect(run.stderr).toContain("not updated: 1 attempt, 1 conflict");
+});
+
+test.each([
+  ["--if-match", '"stale"'],
+  ["--expect", "status=closed"],
+])("%s that does not hold is told before the editor opens", async (option, value) => {
+  const server = serve();
+  const { id } = server.add({ name: "Ada", status: "active" });
+  const script = scriptedEditor([]);
+  const run = await edit(server, id, script, server.url, [option, value]);
+  expect([run.exitCode, script.shown(0)]).toEqual([5, undefined]);
 });
 
 test("without a terminal and without an editor it is a usage error", async () => {

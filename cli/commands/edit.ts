@@ -1,3 +1,4 @@
+import { conflictFailure, expectationFailure } from "../conflict-failure.ts";
 import { writeUntilDecided } from "../conflict-loop.ts";
 import {
   changedMembers,
@@ -14,9 +15,10 @@ import type { Ending, Invocation } from "../invocation.ts";
 import type { RegisterCommand } from "../program.ts";
 import type { Customer } from "../representation.ts";
 import type { Change } from "../three-way-merge.ts";
+import { NO_HISTORY, unmetExpectation } from "../update-step.ts";
 import { readWhole } from "../whole-customer.ts";
 import { changeIntent } from "../write-intent.ts";
-import { summaryLine } from "../write-summary.ts";
+import { summaryLine, withSummary } from "../write-summary.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
 import { addWriteOptions, requiredId, type WriteOptions } from "./options.ts";
@@ -33,12 +35,29 @@ export const registerEdit: RegisterCommand = (program, run) => {
       const id = requiredId(argument);
       const base = await readWhole({ api: invocation.api, deadline: invocation.deadline() }, id);
       if ("exit" in base) return base;
+      const hopeless = refusedAlready(invocation, id, base, options);
+      if (hopeless !== undefined) return hopeless;
       const file = openEditor(invocation, `customer-${id}`);
       if ("exit" in file) return file;
       return await editUntilDecided(invocation, { id, base, file, options });
     }),
   );
 };
+
+/** A condition that does not hold is told before anyone writes a text in vain. */
+function refusedAlready(
+  { api }: Invocation,
+  id: string,
+  base: Customer,
+  { expect = [], ifMatch: pin }: WriteOptions,
+): Failure | undefined {
+  const about = { id, done: "updated", url: api.url };
+  const unmet = unmetExpectation(expect, base);
+  if (unmet !== undefined) return expectationFailure(about, unmet, base);
+  if (pin === undefined || pin === base.etag) return undefined;
+  const facts = { history: NO_HISTORY, onConflict: "merge", fields: [] } as const;
+  return conflictFailure(about, { ...facts, pin, current: base.etag });
+}
 
 type Editing = { id: string; base: Customer; file: EditedFile; options: WriteOptions };
 
@@ -102,7 +121,7 @@ async function send(invocation: Invocation, editing: Editing, text: string, chan
     invocation.messages.note(summaryLine(id, "updated", outcome));
     return { kind: "end", ending: undefined, keep: false };
   }
-  const { failure } = outcome;
+  const failure = withSummary(invocation, id, "updated", outcome);
   if (outcome.kind === "conflict" && outcome.fields.length > 0 && editing.options.ifMatch === undefined) {
     const theirs = await readWhole(ports(), id);
     if ("exit" in theirs) return { kind: "end", ending: failure, keep: true };
@@ -111,13 +130,16 @@ async function send(invocation: Invocation, editing: Editing, text: string, chan
       kind: "again",
       text: renderText(mergedValue(theirs.value, change), comments),
       base: theirs,
-      reason: failure,
+      reason: {
+        ...failure,
+        hint: "Run customers edit again, and decide in the editor which value is right.",
+      },
     };
   }
   if (failure.exit === "invalid") {
     const comments = [
       failure.message,
-      ...(failure.details ?? []),
+      ...(outcome.failure.details ?? []),
       "Mend it, save and quit; if you leave the text as it is, nothing is sent.",
     ];
     return { kind: "again", text: withComments(text, comments), base, reason: failure };

@@ -78,8 +78,21 @@ describe("an import that stops", () => {
     const { exitCode, stderr } = await customers(["import", path, "--resume"], { env });
     expect([exitCode, server.size]).toEqual([0, 3]);
     expect(stderr).toContain("1 row had been sent before without a reply");
-    expect(stderr).toContain("row 1 (line 2)");
-    expect(stderr).not.toContain("row 2 (line 3)");
+    expect(stderr).toContain("Idempotency-Key: row 1\n");
+  });
+
+  test("again and again: what earlier runs sent twice is named at the end, too", async () => {
+    const { server, file, through, customers } = await bulkPlace({ ...OURS, idempotencyKeys: false });
+    const { env } = await through(faults.dropReplies(2));
+    const path = file("in.csv", csv(["name,email", "A,a@example.com", "B,b@example.com", "C,c@example.com"]));
+    const run = (...more: string[]) => customers(["import", path, "--concurrency", "1", ...more], { env });
+    // Both A and B are sent and not answered; then A is sent again before the import is interrupted at B.
+    expect((await run()).exitCode).toBe(8);
+    const { exitCode, stderr } = await run("--resume");
+    expect([exitCode, server.size]).toEqual([0, 5]);
+    expect(stderr).toContain("2 rows had been sent before");
+    // The journal knows it from then on.
+    expect((await run("--resume")).stderr).toContain("Idempotency-Key: row 1, 2\n");
   });
 
   test("because the server went away leaves the rest for --resume, and no row failed", async () => {

@@ -1,3 +1,4 @@
+import { createReadStream, statSync } from "node:fs";
 import { Option } from "commander";
 import type { ImportPlan } from "../bulk/import-run.ts";
 import type { Journal } from "../bulk/journal.ts";
@@ -18,6 +19,7 @@ type Options = LoopOptions & {
   failed?: string;
   dryRun?: boolean;
   yes?: boolean;
+  tokenStdin?: boolean;
 };
 
 /** More than that is a load test, not an import. */
@@ -47,9 +49,28 @@ export const registerImport: RegisterCommand = (program, run) => {
     run<Options>(async (invocation, [file = "-"], options) => {
       if (options.resume && options.restart)
         return failure("usage", "--resume and --restart can't be given together");
-      if (file !== "-") return await importFile(invocation, { path: file, name: file, options });
+      if (file === "-" && options.tokenStdin)
+        return failure(
+          "usage",
+          "stdin can't hold both the token and the rows",
+          "Give the token as --token-file.",
+        );
+      // A pipe is to an import what stdin is: read once, and without a place for a journal beside it.
+      const piped = file === "-" || isPipe(file);
+      if (piped && options.resume && options.journal === undefined && !options.dryRun) {
+        return failure(
+          "usage",
+          "there is nothing to resume: rows from a pipe leave no journal without --journal PATH; nothing was sent",
+          "Without --resume, all of them are sent; creations that were made before are then made again.",
+        );
+      }
+      if (!piped) return await importFile(invocation, { path: file, name: file, options });
       const { spool } = await import("../bulk/import-file.ts");
-      const spooled = await spool(process.stdin);
+      const spooled = await spool(
+        file === "-" ? process.stdin : createReadStream(file),
+        file === "-" ? "stdin" : file,
+        invocation.interrupted,
+      );
       if ("exit" in spooled) return spooled;
       try {
         return await importFile(invocation, { path: spooled.path, name: "-", options });
@@ -59,6 +80,12 @@ export const registerImport: RegisterCommand = (program, run) => {
     }),
   );
 };
+
+/** What can be read once only: a named pipe, or `<(…)` of a shell. */
+function isPipe(file: string): boolean {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  return stats?.isFIFO() === true || stats?.isCharacterDevice() === true || stats?.isSocket() === true;
+}
 
 function concurrency(text: string): number {
   return Math.min(CONCURRENCY_MAX, atLeastOne(text));
@@ -151,13 +178,17 @@ async function dryRun(
   invocation: Invocation,
   plan: { rows: ImportPlan["rows"]; total: number; concurrency: number },
 ): Promise<Ending> {
-  const { forecastImport } = await import("../bulk/import-dry-run.ts");
+  const { forecastImport, forPrograms } = await import("../bulk/import-dry-run.ts");
   const { forecast, stop } = await forecastImport(invocation, plan);
   const { created, updated, unchanged, failed } = forecast;
   const counts = `${created} would be created, ${updated} updated, ${unchanged} left unchanged, ${failed} would fail`;
   invocation.messages.warn(
     `dry run of ${amount(plan.total, "row")}: ${counts}; nothing was sent that writes`,
   );
+  if (forPrograms(invocation)) {
+    const { out } = invocation;
+    await out.write(`${JSON.stringify({ dryRun: true, rows: plan.total, ...forecast })}\n`);
+  }
   if (stop !== undefined) return stop;
   return failed === 0
     ? undefined

@@ -58,7 +58,7 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
     current: file.current ?? name,
     profiles: new Map([...file.profiles, [name, profile]]),
   });
-  messages.note(`the token is accepted by ${url} and stored in profile "${name}" (${file.path})`);
+  messages.note(`the token is not refused by ${url} and stored in profile "${name}" (${file.path})`);
   return undefined;
 }
 

@@ -48,7 +48,7 @@ export function judgeConnection(reply: Reply, url: string): Finding {
     unreachable: "--url, and --proxy where this network has one",
     timeout: "--timeout, or a way without the firewall that swallows packets",
   };
-  const mend = mends[reply.cause];
+  const mend = reply.hint ?? mends[reply.cause];
   return { check, verdict: "bad", found: reply.detail, ...(mend === undefined ? {} : { mend }) };
 }
 

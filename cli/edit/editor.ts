@@ -5,6 +5,9 @@ import { type Failure, failure } from "../failure.ts";
 import type { Invocation } from "../invocation.ts";
 import { makePrivateDirectory } from "../private-directory.ts";
 
+/** Personal data, and an editor may move the file out of its private directory. */
+const OWN = { mode: 0o600 };
+
 export type EditedFile = {
   path: string;
   /** Shows the text in the editor, and gives what was saved. */
@@ -28,7 +31,7 @@ export function openEditor({ env, terminal }: Invocation, name: string): EditedF
   return {
     path,
     async edit(text) {
-      writeFileSync(path, text);
+      writeFileSync(path, text, OWN);
       const exitCode = await undisturbed(() => {
         const child = Bun.spawn(["/bin/sh", "-c", `${editor} "$1"`, "customers-edit", path], {
           env: { ...env },
@@ -45,7 +48,7 @@ export function openEditor({ env, terminal }: Invocation, name: string): EditedF
         );
       }
       if (existsSync(path)) return readFileSync(path, "utf8");
-      writeFileSync(path, text);
+      writeFileSync(path, text, OWN);
       return failure("failure", `the editor (${editor}) removed the file; nothing was sent`);
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),

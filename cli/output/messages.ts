@@ -8,6 +8,11 @@ export type Messages = {
   note(line: string): void;
   /** A line that always appears. */
   warn(line: string): void;
+  /**
+   * A warning that comes before the command runs. For programs it waits: the reason of a bad ending has it as a
+   * member, so that stderr is one object of JSON, and at a good end it is one by itself.
+   */
+  caution(line: string): void;
   /** One line of the exchange; only with `--verbose`. */
   verbose(line: string): void;
   /** The reason of a bad ending: text, or one JSON object with `--output json`. */
@@ -24,6 +29,7 @@ export type MessageStyle = { quiet: boolean; verbose: boolean; json: boolean };
 export function openMessages(stream: NodeJS.WriteStream, style: () => MessageStyle): Messages {
   let written: Promise<void> = Promise.resolve();
   const secrets: string[] = [];
+  const cautions: string[] = [];
   stream.on("error", () => {}); // stderr was closed: there is nobody left to tell
   const put = (text: string) => {
     const masked = maskSecrets(text, secrets);
@@ -37,6 +43,10 @@ export function openMessages(stream: NodeJS.WriteStream, style: () => MessageSty
       if (!style().quiet) put(`${visibleControls(line)}\n`);
     },
     warn: (line) => put(`${visibleControls(line)}\n`),
+    caution: (line) => {
+      if (style().json) cautions.push(line);
+      else put(`${visibleControls(line)}\n`);
+    },
     verbose: (line) => {
       if (style().verbose) put(`${visibleControls(line)}\n`);
     },
@@ -44,9 +54,17 @@ export function openMessages(stream: NodeJS.WriteStream, style: () => MessageSty
       if (!style().quiet) put(text);
     },
     fail: (failure, exitCode) =>
-      put(style().json ? failureJson(failure, exitCode) : visibleControls(failureText(failure))),
+      put(
+        style().json
+          ? failureJson(failure, exitCode, cautions.splice(0))
+          : visibleControls(failureText(failure)),
+      ),
     hide: (more) => void secrets.push(...more.flatMap(spellings)),
-    flush: () => written,
+    flush: () => {
+      const warnings = cautions.splice(0);
+      if (warnings.length > 0) put(`${formatJson(new Map([["warnings", warnings]]))}\n`);
+      return written;
+    },
   };
 }
 
@@ -65,13 +83,16 @@ export function maskSecrets(text: string, secrets: readonly string[]): string {
 }
 
 function failureText(failure: Failure): string {
-  const lines = [`customers: ${failure.message}`, ...(failure.details ?? [])];
+  // Names of members are the server's too: none of these lines may become two.
+  const lines = [`customers: ${failure.message}`, ...(failure.details ?? [])].map((line) =>
+    line.replaceAll(/[\r\n]+/g, " "),
+  );
   if (failure.hint !== undefined) lines.push(failure.hint);
   if (failure.requestId !== undefined) lines.push(`request id: ${failure.requestId}`);
   return `${lines.join("\n")}\n`;
 }
 
-function failureJson(failure: Failure, exitCode: number): string {
+function failureJson(failure: Failure, exitCode: number, warnings: readonly string[]): string {
   const members: [string, Json][] = [
     ["code", failure.code],
     ["message", failure.message],
@@ -81,5 +102,6 @@ function failureJson(failure: Failure, exitCode: number): string {
     ["details", failure.details ?? []],
     ["problem", failure.problem ?? null],
   ];
+  if (warnings.length > 0) members.push(["warnings", warnings]);
   return `${formatJson(new Map(members))}\n`;
 }
