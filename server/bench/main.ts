@@ -11,6 +11,7 @@ import { TokenStore } from "../storage/token-store.ts";
 import { batchCeiling } from "./batch-ceiling.ts";
 import { copyDatabase, integrity, type SeededDatabase, seedDatabase } from "./database.ts";
 import { type Measure, markdown, measure, ratio, shown } from "./measure.ts";
+import { clientStarts, kitRuns } from "./other-programs.ts";
 import { load, residentMiB, startServer, type Target, wrk } from "./processes.ts";
 import { coldStarts } from "./start-up.ts";
 
@@ -69,6 +70,8 @@ try {
   if (wants("size")) await measureSize();
   if (wants("memory")) await measureMemory();
   if (wants("start")) measures.push(...(await coldStarts(plan.starts)));
+  if (wants("client")) measures.push(...(await clientStarts(plan.starts)));
+  if (wants("kit")) measures.push(...(await kitRuns(ours, plan.rounds, join(directory, "kit"))));
 } finally {
   await Promise.all(running.map((target) => target.stop()));
   if (integrityFaults().length > 0) console.error(`damaged: ${integrityFaults().join(", ")}`);
