@@ -46,7 +46,7 @@ export type Call = {
   readonly currentRights: () => Result<Rights>;
 };
 
-export function requireOperation(call: Call, operation: Operation): Result<null> {
+export function requireOperation(call: Pick<Call, "rights">, operation: Operation): Result<null> {
   if (call.rights.operations.has(operation)) return ok(null);
   return refuse("forbidden-operation", `The role of this token may not ${operation} customers.`);
 }
@@ -58,8 +58,9 @@ export function requireOperation(call: Call, operation: Operation): Result<null>
 export function stillAllowed(call: Call, operation: Operation, projection: Projection): Result<null> {
   const rights = call.currentRights();
   if (!rights.ok) return rights;
-  const now = { ...call, rights: rights.value };
-  return flatMap(requireOperation(now, operation), () => requireReadable(now, projection));
+  return flatMap(requireOperation({ rights: rights.value }, operation), () =>
+    requireReadable({ rights: rights.value }, projection),
+  );
 }
 
 /** @returns the trimmed If-Match; null where it is absent or blank and a rollout still allows that */
@@ -101,7 +102,7 @@ export function projectionOfQuery(call: Call): Result<Projection> {
   return projection;
 }
 
-export function requireReadable(call: Call, fields: readonly FieldName[]): Result<null> {
+export function requireReadable(call: Pick<Call, "rights">, fields: readonly FieldName[]): Result<null> {
   const forbidden = forbiddenFields(fields, call.rights.read);
   if (forbidden.length === 0) return ok(null);
   return refuse("forbidden-field", `The role of this token may not read ${forbidden.join(", ")}.`, {

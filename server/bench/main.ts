@@ -22,15 +22,7 @@ const only =
     ?.slice(7)
     .split(",") ?? null;
 const plan = isQuick
-  ? {
-      rounds: 3,
-      seconds: 1,
-      customers: 20_000,
-      many: 100_000,
-      few: 1_000,
-      mixed: [20_000, 60_000],
-      starts: 3,
-    }
+  ? { rounds: 1, seconds: 1, customers: 20_000, many: 50_000, few: 1_000, mixed: [20_000, 40_000], starts: 3 }
   : {
       rounds: 5,
       seconds: 4,
@@ -68,6 +60,7 @@ try {
   if (wants("mix")) await measureMix(ours);
   if (wants("contention")) await measureContention(ours);
   if (wants("size")) await measureSize();
+  if (wants("growth")) await measureGrowth(ours);
   if (wants("memory")) await measureMemory();
   if (wants("start")) measures.push(...(await coldStarts(plan.starts)));
   if (wants("client")) measures.push(...(await clientStarts(plan.starts)));
@@ -196,6 +189,21 @@ async function measureSize(): Promise<void> {
   measures.push(
     ratio(what, `with ${plan.few.toLocaleString("en-US")}`, { atLeast: 0.9 }, many, few, "req/s"),
   );
+}
+
+/** How the cost of a read grows with connections and with fields. */
+async function measureGrowth(ours: Target): Promise<void> {
+  const cases: [number, string][] = [
+    ...[1, 8, 64, 256].map((connections): [number, string] => [connections, "name,email"]),
+    ...["name", "id,name,email,status"].map((fields): [number, string] => [CONNECTIONS, fields]),
+  ];
+  for (const [connections, fields] of cases) {
+    const rates: number[] = [];
+    for (let round = 0; round < plan.rounds; round += 1) {
+      rates.push((await wrk(ours, connections, Math.ceil(plan.seconds / 2), fields)).requestsPerSecond);
+    }
+    measures.push(measure(`GET ?fields=${fields}, ${connections} connections`, "", null, rates, "req/s"));
+  }
 }
 
 async function measureMemory(): Promise<void> {

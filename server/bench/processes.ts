@@ -36,7 +36,12 @@ export async function startServer(
 export type WrkResult = { readonly requestsPerSecond: number; readonly errors: number };
 
 /** GETs of random customers by wrk, one thread: it takes no more than the other core. */
-export async function wrk(target: Target, connections: number, seconds: number): Promise<WrkResult> {
+export async function wrk(
+  target: Target,
+  connections: number,
+  seconds: number,
+  fields = "name,email",
+): Promise<WrkResult> {
   const child = Bun.spawn(
     [
       "wrk",
@@ -48,7 +53,12 @@ export async function wrk(target: Target, connections: number, seconds: number):
       target.url,
     ],
     {
-      env: { ...process.env, BENCH_IDS: target.idsFile, BENCH_TOKEN: target.token ?? "" },
+      env: {
+        ...process.env,
+        BENCH_IDS: target.idsFile,
+        BENCH_TOKEN: target.token ?? "",
+        BENCH_FIELDS: fields,
+      },
       stdio: ["ignore", "pipe", "inherit"],
     },
   );

@@ -1,5 +1,5 @@
 import type { Call } from "../checks.ts";
-import { type Policy, rightsOf } from "../domain/policy.ts";
+import { type Enforcement, type Policy, type Rights, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
 import * as operations from "../operations.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
@@ -96,27 +96,57 @@ export function customerRoutes(parts: CustomerRoutesParts): Route[] {
   ];
 }
 
-function callOf(exchange: Exchange, { tokens, policy, now }: CustomerRoutesParts): Result<Call> {
+function callOf(exchange: Exchange, parts: CustomerRoutesParts): Result<Call> {
   const { request, nowMs } = exchange;
-  const caller = authenticate(tokens, request.headers.get("authorization"), nowMs);
+  const caller = authenticate(parts.tokens, request.headers.get("authorization"), nowMs);
   if (!caller.ok) return caller;
   exchange.caller = caller.value;
-  const { client, role, tenant } = caller.value;
+  const { role, tenant } = caller.value;
   if (tenant === null) {
     return refuse("forbidden-operation", "This token belongs to no tenant; it reads metrics alone.");
   }
-  return ok({
-    tenant,
-    client,
-    rights: rightsOf(policy(), tenant, role),
-    enforcement: policy().enforcement,
-    nowMs,
-    headers: request.headers,
-    search: searchOf(request),
-    readJson: (mediaTypes: readonly string[]) => readJsonBody(request, mediaTypes),
-    currentRights: () => {
-      const again = authenticate(tokens, request.headers.get("authorization"), now());
-      return again.ok ? ok(rightsOf(policy(), again.value.tenant, again.value.role)) : again;
-    },
-  });
+  return ok(new RequestCall(request, parts, caller.value.client, tenant, role, nowMs));
+}
+
+/** A class, since its methods are seldom called and would otherwise be made for each request. */
+class RequestCall implements Call {
+  readonly tenant: string;
+  readonly client: string;
+  readonly rights: Rights;
+  readonly enforcement: Enforcement;
+  readonly nowMs: number;
+  readonly headers: Headers;
+  readonly search: string;
+  readonly #request: Request;
+  readonly #parts: CustomerRoutesParts;
+
+  constructor(
+    request: Request,
+    parts: CustomerRoutesParts,
+    client: string,
+    tenant: string,
+    role: string,
+    nowMs: number,
+  ) {
+    const policy = parts.policy();
+    this.tenant = tenant;
+    this.client = client;
+    this.rights = rightsOf(policy, tenant, role);
+    this.enforcement = policy.enforcement;
+    this.nowMs = nowMs;
+    this.headers = request.headers;
+    this.search = searchOf(request);
+    this.#request = request;
+    this.#parts = parts;
+  }
+
+  readJson(mediaTypes: readonly string[]): Promise<Result<unknown>> {
+    return readJsonBody(this.#request, mediaTypes);
+  }
+
+  currentRights(): Result<Rights> {
+    const { tokens, policy, now } = this.#parts;
+    const again = authenticate(tokens, this.headers.get("authorization"), now());
+    return again.ok ? ok(rightsOf(policy(), again.value.tenant, again.value.role)) : again;
+  }
 }

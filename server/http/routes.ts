@@ -64,6 +64,11 @@ function allowOf(handlers: RouteHandlers): string {
 }
 
 function parameterOf(params: unknown): string {
-  const [value] = Object.values((params ?? {}) as Record<string, unknown>);
-  return typeof value === "string" ? value : "";
+  const byName = (params ?? {}) as Record<string, unknown>;
+  // There is one or none; a list of them would be made for every request.
+  for (const name in byName) {
+    const value = byName[name];
+    return typeof value === "string" ? value : "";
+  }
+  return "";
 }
