@@ -34,6 +34,7 @@ test.each([
   ["commands below a command", ["profile", ""], ["use", "list"]],
   ["options of the command and of the program", ["get", "--f"], ["--fields"]],
   ["the program's options after a command", ["get", "7", "--ou"], ["--output"]],
+  ["each option once", ["get", "--h"], ["--help"]],
   ["no hidden option", ["--tok"], ["--token-file"]],
   ["choices of an option", ["get", "--output", ""], ["table", "json", "csv"]],
   ["choices by the short name", ["-o", "j"], ["json"]],

@@ -72,8 +72,10 @@ function walk(program: Command, words: readonly string[]) {
 
 /** Its own and those of every command above it. */
 function optionsOf(command: Command): Option[] {
-  const help = command.createHelp();
-  return [...help.visibleOptions(command), ...(command.parent === null ? [] : optionsOf(command.parent))];
+  const own = command.createHelp().visibleOptions(command);
+  const above = command.parent === null ? [] : optionsOf(command.parent);
+  // Every command has --help.
+  return [...own, ...above.filter(({ long }) => own.every((option) => option.long !== long))];
 }
 
 function valuesOf(option: Option, current: string, known: KnownValues): Completion {

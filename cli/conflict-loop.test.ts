@@ -214,11 +214,20 @@ describe("what the operator pins", () => {
     ["", "empty"],
     ['W/"x"', "weak"],
     ["abc", "double quotes"],
+    ['"a", "b"', "it is a list"],
   ])("--if-match %p is refused, not dropped", async (tag, words) => {
     const { server, update } = await deployment();
     const { exitCode, stderr } = await update("--name", "Eve", "--if-match", tag);
     expect({ exitCode, requests: server.requests.length }).toEqual({ exitCode: 2, requests: 0 });
     expect(stderr).toContain(words);
+  });
+
+  test.each(["reapply", "merge"])("--if-match with --on-conflict %s is refused", async (mode) => {
+    const { server, customer, update, remove } = await deployment();
+    const both = ["--if-match", customer.tag, "--on-conflict", mode];
+    expect((await update("--name", "Eve", ...both)).exitCode).toBe(2);
+    expect((await remove(...both)).exitCode).toBe(2);
+    expect(server.requests).toHaveLength(0);
   });
 
   test("--expect is checked after every read: of many, one wins", async () => {

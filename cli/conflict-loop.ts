@@ -26,6 +26,7 @@ import {
   afterWrite,
   type History,
   NO_HISTORY,
+  PAGES_MAX,
   recorded,
 } from "./update-step.ts";
 import { readWhole } from "./whole-customer.ts";
@@ -182,14 +183,16 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       if (job.maxAttempts !== undefined && history.attempts >= job.maxAttempts) {
         return gaveUp(`--max-attempts ${job.maxAttempts} is reached`);
       }
+      if (history.pages >= PAGES_MAX && lastReply !== undefined) return refusal(lastReply);
       sentTag = tag;
       // Half of the time at most: the other half is for finding out what became of the write.
       const startMs = performance.now();
       const reply: Reply = await api.send(request, deadline, deadline.remainingMs() / 2);
       if (reply.kind === "complete") writeMsMin = Math.max(writeMsMin, 4 * (performance.now() - startMs));
       const named = reply.kind === "complete" ? reply.fields.get("etag") : undefined;
-      history = recorded(history, judgeWrite(reply, intent.confirms), named === tag);
-      if (history.last === "unknown" || history.last === "unavailable") unclear = unclearReply(reply);
+      const isPage = reply.kind === "complete" && reply.status < 300;
+      history = recorded(history, judgeWrite(reply, intent.confirms), { contradicts: named === tag, isPage });
+      if (history.last === "unknown" || history.last === "doubtful") unclear = unclearReply(reply);
       lastReply = reply;
       lastRequest = request;
       requestId = requestIdOf(reply) ?? requestId;

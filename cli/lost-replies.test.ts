@@ -79,7 +79,7 @@ describe.concurrent("replies that do not come", () => {
   describe("what can't be known is not claimed: the state is as wanted, and", () => {
     // Another has the same wish: our request is lost, or our reply; a reading looks the same.
     const lostRequest = (change: () => void) =>
-      once((exchange) => {
+      faults.firstWrite((exchange) => {
         change();
         exchange.cut();
       });
@@ -120,20 +120,6 @@ describe.concurrent("replies that do not come", () => {
       expect({ exitCode, writes: server.writes.length <= 1 }).toEqual({ exitCode: code, writes: true });
     });
 
-    test("503 to every write, nothing applied: not served, and nothing was written", async () => {
-      const { server, update } = await deployment(
-        faults.answerInstead(503, { which: "writes", times: ALWAYS }),
-      );
-      const { exitCode } = await update("--name", "Mine", "--max-attempts", "3");
-      expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 7, writes: 0 });
-    });
-
-    test("503 to a creation that was made: not sent again", async () => {
-      const { server, run } = await deployment(faults.answerAfterWrites(503));
-      const { exitCode } = await run("create", "--name", "Eve", "--email", "eve@example.com");
-      expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 1 });
-    });
-
     test("a deletion under a condition: exit 8 where a reply was lost, exit 4 where another was first", async () => {
       for (const condition of [["--expect", "name=Ada"], undefined]) {
         const lost = await deployment(faults.dropReplies());
@@ -154,33 +140,6 @@ describe.concurrent("replies that do not come", () => {
     expect(stderr).toContain("it was deleted meanwhile");
     expect(stderr).toContain("whether it was updated is unknown");
     expect(stderr).not.toMatch(/not updated/);
-  });
-
-  const page = {
-    status: 200,
-    headers: { "content-type": "text/html" },
-    body: new TextEncoder().encode("<!doctype html><title>Sign on</title>"),
-  };
-
-  test("a page with 200 in place of the service's answer: not believed, read, and sent again", async () => {
-    const { server, update, remove } = await deployment(once((exchange) => exchange.answer(page)));
-    const { exitCode, stderr } = await update("--name", "Eve");
-    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 1 });
-    expect(stderr).toContain("2 attempts, 0 conflicts; 1 without a clear reply");
-    expect((await remove()).exitCode).toBe(0);
-    expect(server.writes).toHaveLength(2);
-  });
-
-  test("a page with 200 to every write: exit 8, and says what came", async () => {
-    const { server, update, run } = await deployment((exchange) =>
-      exchange.isWrite ? exchange.answer(page) : faults.slow(0)(exchange),
-    );
-    const { exitCode, stderr } = await update("--name", "Eve", "--timeout", "3");
-    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 0 });
-    expect(stderr).toContain("200 with text/html");
-    const created = await run("create", "--name", "Eve", "--email", "eve@example.com");
-    expect(created.exitCode).toBe(8);
-    expect(created.stderr).toContain("--idempotency-key");
   });
 
   test("applied, lost, and changed again by someone else: exit 8 with merge, and the last word with reapply", async () => {
@@ -258,16 +217,6 @@ function retrying(): Fault {
   return async (exchange) => {
     if (exchange.isWrite) await exchange.forward();
     exchange.answer(await exchange.forward());
-  };
-}
-
-/** The first write goes wrong; everything else passes. */
-function once(wrong: Fault): Fault {
-  let left = 1;
-  return async (exchange) => {
-    if (!exchange.isWrite || left === 0) return exchange.answer(await exchange.forward());
-    left -= 1;
-    await wrong(exchange);
   };
 }
 

@@ -6,6 +6,7 @@ import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts
 import { nearestOf } from "./nearest.ts";
 import { serverWaitMs } from "./read-retry.ts";
 import { parseJsonOrUndefined, plainText } from "./representation.ts";
+import { unclearReply } from "./write-verdict.ts";
 
 export type Subject = {
   /** What the request was about: `customer 0193…`, `the list of customers`. */
@@ -59,7 +60,10 @@ export function writeFailure(reply: Reply, doing: string, subject: Subject): Fai
   if (reply.kind === "no-complete-reply") {
     return unreached(reply, `${subject.what} was not ${doing}: ${subject.url} could not be reached`);
   }
-  return refused(reply, `${subject.what} was not ${doing}`, statusExit(reply, subject), subject);
+  const { status } = reply;
+  const what = `${subject.what} was not ${doing}`;
+  const failure = refused(reply, what, statusExit(reply, subject), subject);
+  return status >= 200 && status < 300 ? { ...failure, message: `${what}: ${unclearReply(reply)}` } : failure;
 }
 
 /** Lists and creations are no part of what every deployment has (specification 4.4). */

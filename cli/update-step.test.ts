@@ -50,7 +50,10 @@ describe("a reply to a write", () => {
 
   test("of 412 that names the refused tag as the current one is not met for ever", () => {
     const contradicted = (times: number) =>
-      Array.from({ length: times }).reduce<History>((before) => recorded(before, "stale", true), NO_HISTORY);
+      Array.from({ length: times }).reduce<History>(
+        (before) => recorded(before, "stale", { contradicts: true }),
+        NO_HISTORY,
+      );
     expect(afterWrite(reply(412), contradicted(1), false).kind).toBe("read-again");
     expect(afterWrite(reply(412), contradicted(3), false).kind).toBe("give-up");
     expect(afterWrite(reply(412), recorded(contradicted(9), "stale"), false).kind).toBe("read-again");

@@ -15,8 +15,10 @@ export type History = {
   conflicts: number;
   /** Of these, with an outcome that no reply told. */
   unknowns: number;
-  /** Of these, answered with a bare 503 since the last reading: one may have been applied, unless the tag is unmoved. */
-  unavailable: number;
+  /** Of these, doubtful ones since the last reading: one may have been applied, unless the tag is unmoved. */
+  doubtful: number;
+  /** Successes in a row that no customer service can have meant. */
+  pages: number;
   /** Sendings in a row that never left. */
   notSent: number;
   /** 412s in a row that name, as the current tag, the very one that they refuse. */
@@ -28,31 +30,37 @@ export const NO_HISTORY: History = {
   attempts: 0,
   conflicts: 0,
   unknowns: 0,
-  unavailable: 0,
+  doubtful: 0,
+  pages: 0,
   notSent: 0,
   contradictions: 0,
   last: undefined,
 };
 
-/** @param contradicts the reply names, as the current tag, the very one that was sent. */
-export function recorded(history: History, verdict: WriteVerdict, contradicts = false): History {
+/** @param contradicts the reply names, as the current tag, the very one that was sent. @param isPage its status is one of success. */
+export function recorded(
+  history: History,
+  verdict: WriteVerdict,
+  { contradicts = false, isPage = false } = {},
+): History {
   return {
     attempts: history.attempts + (verdict === "not-sent" ? 0 : 1),
     conflicts: history.conflicts + (verdict === "stale" ? 1 : 0),
     unknowns: history.unknowns + (verdict === "unknown" ? 1 : 0),
-    unavailable: history.unavailable + (verdict === "unavailable" ? 1 : 0),
+    doubtful: history.doubtful + (verdict === "doubtful" ? 1 : 0),
+    pages: verdict === "doubtful" && isPage ? history.pages + 1 : 0,
     notSent: verdict === "not-sent" ? history.notSent + 1 : 0,
     contradictions: verdict === "stale" && contradicts ? history.contradictions + 1 : 0,
     last: verdict,
   };
 }
 
-/** @param unmoved the reading showed the tag that was sent: of what was answered with 503, nothing is there. */
+/** @param unmoved the reading showed the tag that was sent: of what was doubtful, nothing is there. */
 export function afterLooking(history: History, unmoved: boolean): History {
   return {
     ...history,
-    unknowns: history.unknowns + (unmoved ? 0 : history.unavailable),
-    unavailable: 0,
+    unknowns: history.unknowns + (unmoved ? 0 : history.doubtful),
+    doubtful: 0,
   };
 }
 
@@ -60,6 +68,8 @@ export function afterLooking(history: History, unmoved: boolean): History {
 const NOT_SENT_MAX = 3;
 /** Contradictions in a row: no other writer explains one, and no waiting mends what changes tags on the way. */
 const CONTRADICTIONS_MAX = 3;
+/** Pages in a row that nothing came of: what shows them is in the way, and waiting mends it no better. */
+export const PAGES_MAX = 3;
 
 export type AfterWrite =
   | { kind: "written" }
@@ -85,7 +95,7 @@ export function afterWrite(reply: Reply, history: History, pinned: boolean): Aft
       const askedMs = reply.kind === "complete" ? serverWaitMs(reply.fields) : undefined;
       return { kind: "send-again", waitMs: (askedMs ?? 0) + backOffMs(history.attempts) };
     }
-    case "unavailable":
+    case "doubtful":
       return { kind: "read-again", waitMs: backOffMs(history.attempts) };
     case "not-sent":
       return history.notSent < NOT_SENT_MAX
@@ -150,12 +160,9 @@ export function afterReading(
     return { kind: "not-offered" };
   const unmoved = current.etag === sentTag;
   if (pin !== undefined)
-    return unmoved && history.last === "unavailable" ? { kind: "send" } : { kind: "undecidable" };
+    return unmoved && history.last === "doubtful" ? { kind: "send" } : { kind: "undecidable" };
   // Every accepted write makes a new tag (specification 2.4): under the old one, the lost write is not there.
-  if (
-    intent.isAsWanted(current) &&
-    !(unmoved && (history.last === "unknown" || history.last === "unavailable"))
-  )
+  if (intent.isAsWanted(current) && !(unmoved && (history.last === "unknown" || history.last === "doubtful")))
     return { kind: "as-wanted" };
   if (unmoved) {
     return history.last === "stale" && onConflict === "fail"

@@ -24,7 +24,7 @@ test.each<[Reply, WriteVerdict]>([
   [reply(404), "gone"],
   [reply(410), "gone"],
   [reply(429), "busy"],
-  [reply(503), "unavailable"],
+  [reply(503), "doubtful"],
   [reply(408), "unknown"],
   [reply(500), "unknown"],
   [reply(502), "unknown"],
@@ -39,7 +39,7 @@ test.each<[Reply, WriteVerdict]>([
   [reply(403), "refused"],
   [reply(428), "refused"],
 ])("%j is judged %s", (value, verdict) => {
-  expect(judgeWrite(value, () => false)).toBe(verdict === "accepted" ? "unknown" : verdict);
+  expect(judgeWrite(value, () => false)).toBe(verdict === "accepted" ? "doubtful" : verdict);
   expect(judgeWrite(value, () => true)).toBe(verdict);
 });
 
@@ -71,7 +71,7 @@ describe("a status of success is believed where a service says it, and not where
     ["deletion: 200 with the customer", confirmsDeletion, reply(200, json, '{"id":"1"}'), true],
     ["deletion: 200 with a page", confirmsDeletion, reply(200, html, page), false],
   ])("%s", (_, confirms, value, believed) => {
-    expect(judgeWrite(value, confirms)).toBe(believed ? "accepted" : "unknown");
+    expect(judgeWrite(value, confirms)).toBe(believed ? "accepted" : "doubtful");
   });
 
   test.each<[string, CompleteReply, WriteVerdict]>([

@@ -11,7 +11,7 @@ export type WriteVerdict =
   | "gone" // 404, 410
   | "unknown" // no complete reply, or one that leaves open whether the write was applied
   | "busy" // 429, and 503 with Retry-After: not applied, and wanted later
-  | "unavailable" // another 503: a gateway says it also where it lost the reply
+  | "doubtful" // another 503, or a page with 200: hardly applied, and the tag tells
   | "not-sent"
   | "refused";
 
@@ -22,11 +22,12 @@ export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
   if (reply.kind === "no-complete-reply") return reply.sent ? "unknown" : "not-sent";
   const { status } = reply;
   // A page with 200 is what a proxy shows in place of the service: a form to sign on, a maintenance notice.
-  if (status >= 200 && status < 300) return confirms(reply) ? "accepted" : "unknown";
+  if (status >= 200 && status < 300) return confirms(reply) ? "accepted" : "doubtful";
   if (status === 412) return "stale";
   if (status === 404 || status === 410) return "gone";
   if (status === 429) return "busy";
-  if (status === 503) return saysWhen(reply) ? "busy" : "unavailable";
+  // A gateway says 503 also where it lost the reply.
+  if (status === 503) return saysWhen(reply) ? "busy" : "doubtful";
   // A gateway's 502, 504 or a failing server's 500 may come after the write was applied; 501 and 505 can't.
   if (status === 408 || (status >= 500 && status !== 501 && status !== 505)) return "unknown";
   return "refused";
@@ -35,7 +36,7 @@ export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
 /** Nothing protects a repetition of a creation: what may have made it counts as if it had. */
 export function judgeCreation(reply: Reply): WriteVerdict {
   const verdict = judgeWrite(reply, confirmsCreation);
-  return verdict === "unavailable" ? "unknown" : verdict;
+  return verdict === "doubtful" ? "unknown" : verdict;
 }
 
 /** Retry-After: a service that did nothing says when to come again; a gateway that lost a reply does not know. */
@@ -72,7 +73,7 @@ export function unclearReply(reply: Reply): string {
   const { status, fields } = reply;
   if (status < 200 || status > 299) return `the server answered ${status}`;
   const type = fields.get("content-type")?.split(";")[0] ?? "no body";
-  return `${status} with ${type} and without what a customer service answers, perhaps a proxy's own page`;
+  return `the answer, ${status} with ${type}, is none of a customer service, perhaps a proxy's own page`;
 }
 
 function hasNoContent({ status }: CompleteReply): boolean {

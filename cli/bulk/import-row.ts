@@ -189,6 +189,7 @@ const OF_EVERY_ROW = [401, 407, 429, 502, 503, 504];
 export function stopsAll({ exit, status, code }: Failure): boolean {
   // What spoils one entity-tag on the way spoils them all.
   if (code.startsWith("etag-")) return true;
-  if (status !== undefined) return OF_EVERY_ROW.includes(status);
+  // A success that is none is a proxy's page, which stands before every row.
+  if (status !== undefined) return OF_EVERY_ROW.includes(status) || (status >= 200 && status < 300);
   return exit === "unreachable" || exit === "interrupted" || exit === "usage";
 }

@@ -26,7 +26,13 @@ export const registerCompletion: RegisterCommand = (program, run) => {
         "--fields": () => FIELDS,
         "--profile": () => profiles,
         name: () => profiles,
-        topic: () => [...Object.keys(HELP_TOPICS), ...program.commands.map((command) => command.name())],
+        topic: () => [
+          ...Object.keys(HELP_TOPICS),
+          ...program
+            .createHelp()
+            .visibleCommands(program)
+            .map((command) => command.name()),
+        ],
       });
       const lines =
         completion.kind === "files"

@@ -11,6 +11,7 @@ import { dryRun } from "./dry-run.ts";
 import {
   addLoopOptions,
   addWriteOptions,
+  checkedLoop,
   type LoopOptions,
   requiredId,
   type WriteOptions,
@@ -25,6 +26,7 @@ export const registerDelete: RegisterCommand = (program, run) => {
   addLoopOptions(addWriteOptions(command)).action(
     run<Options>(async (invocation, [argument], options) => {
       const id = requiredId(argument);
+      checkedLoop(options);
       const { api, messages } = invocation;
       const expect = options.expect ?? [];
       const yes = options.yes ?? false;

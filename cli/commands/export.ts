@@ -113,7 +113,13 @@ async function exportTo(
     );
   }
   const printer = openListPrinter(
-    { ...invocation, out, settings: { ...settings, output: format } },
+    {
+      ...invocation,
+      out,
+      // A file is not looked at on the terminal where its export was started.
+      terminal: { ...terminal, stdoutIsTerminal: terminal.stdoutIsTerminal && out === invocation.out },
+      settings: { ...settings, output: format },
+    },
     { fields, withEtag },
   );
   let written = 0;

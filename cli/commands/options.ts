@@ -39,15 +39,26 @@ export function addWriteOptions(command: Command): Command {
 export function addLoopOptions(command: Command): Command {
   return command
     .addOption(
-      new Option("--on-conflict <how>", "when someone else wrote in between")
-        .choices(["reapply", "merge", "fail"])
-        .default("reapply"),
+      new Option("--on-conflict <how>", "when someone else wrote in between (default: reapply)").choices([
+        "reapply",
+        "merge",
+        "fail",
+      ]),
     )
     .option(
       "--max-attempts <n>",
       "writes that are sent at most (default: as many as --timeout allows)",
       atLeastOne,
     );
+}
+
+/** A version that is pinned is written or it is not: there is nothing to apply again or to merge. */
+export function checkedLoop({ ifMatch, onConflict }: WriteOptions & LoopOptions): void {
+  if (ifMatch === undefined || onConflict === undefined || onConflict === "fail") return;
+  throw new UsageError(
+    `--if-match and --on-conflict ${onConflict} exclude each other: a pinned version is never read again`,
+    "For values that must still be there, give --expect FIELD=VALUE instead of --if-match.",
+  );
 }
 
 export function requiredId(id: string | undefined): string {
@@ -64,9 +75,11 @@ export function entityTag(text: string): string {
       ? "it is empty; was the variable set that should hold it?"
       : tag.startsWith("W/")
         ? "a weak tag (W/) is of no use for a write; a proxy weakened it"
-        : /^".*"$/s.test(tag)
-          ? "it has a character inside its quotes that no entity-tag has."
-          : `it must have its double quotes, kept from the shell like this: '"${tag.replaceAll('"', "")}"'`;
+        : /^(?:W\/)?"[^"]*"[ \t]*,/.test(tag)
+          ? "it is a list, and a write names one version alone."
+          : /^".*"$/s.test(tag)
+            ? "it has a character inside its quotes that no entity-tag has."
+            : `it must have its double quotes, kept from the shell like this: '"${tag.replaceAll('"', "")}"'`;
   throw new InvalidArgumentError(advice);
 }
 

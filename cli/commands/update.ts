@@ -15,6 +15,7 @@ import {
   addLoopOptions,
   addWithEtagOption,
   addWriteOptions,
+  checkedLoop,
   type LoopOptions,
   requiredId,
   type WriteOptions,
@@ -39,6 +40,7 @@ export const registerUpdate: RegisterCommand = (program, run) => {
   addWithEtagOption(addFieldsOption(addLoopOptions(addWriteOptions(command)))).action(
     run<Options>(async (invocation, [argument], options) => {
       const id = requiredId(argument);
+      checkedLoop(options);
       const change = namedChange(options);
       const { settings, messages, api } = invocation;
       const expect = options.expect ?? [];

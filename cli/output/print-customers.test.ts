@@ -70,6 +70,12 @@ test("csv quotes by RFC 4180, makes formulas text, leaves numbers alone", async 
   );
 });
 
+test.each(["value", "csv", "json", "ndjson"])("%s steers no terminal either", async (format) => {
+  const { screen } = await runOnTerminal(["list", "-o", format, "--url", server.url.origin]);
+  expect(screen).toContain("red");
+  for (const control of ["\u001b", "\u0007"]) expect(screen).not.toContain(control);
+});
+
 describe("table", () => {
   test("is aligned by width, a customer a line, and no escape of the data reaches the terminal", async () => {
     const { screen } = await runOnTerminal(["get", "1", "--url", server.url.origin]);

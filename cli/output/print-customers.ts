@@ -7,6 +7,7 @@ import { nearestOf } from "../nearest.ts";
 import { type Customer, memberNamed, plainText } from "../representation.ts";
 import type { OutputFormat } from "../settings.ts";
 import { columnNames, formatRecord, formatTable } from "./table.ts";
+import { visibleControls } from "./visible-controls.ts";
 
 export type PrintOptions = { fields?: readonly string[] | undefined; withEtag: boolean };
 
@@ -27,8 +28,13 @@ export async function printCustomer(
   const text =
     format === "value" ? valueLines([customer], options) : oneCustomer(invocation, format, customer, options);
   if (typeof text !== "string") return text;
-  await invocation.out.write(text);
+  await invocation.out.write(forTheReader(invocation, format, text));
   return undefined;
+}
+
+/** Data must not steer the terminal of whoever looks at it; a program gets it as it is. (A table has escapes of its own.) */
+function forTheReader({ terminal }: Invocation, format: OutputFormat, text: string): string {
+  return terminal.stdoutIsTerminal && format !== "table" ? visibleControls(text) : text;
 }
 
 function oneCustomer(
@@ -55,7 +61,8 @@ export type ListPrinter = {
 
 export function openListPrinter(invocation: Invocation, options: PrintOptions): ListPrinter {
   const format = outputFormat(invocation);
-  const { out, terminal } = invocation;
+  const { terminal } = invocation;
+  const out = { write: (text: string) => invocation.out.write(forTheReader(invocation, format, text)) };
   let printed = 0;
   let columns: readonly string[] | undefined;
   let refused: Failure | undefined;

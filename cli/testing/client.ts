@@ -50,6 +50,8 @@ export async function runClient(args: string[], options: RunOptions & { home?: s
   return { exitCode, stdout, stderr };
 }
 
+const END = "(end of the run)";
+
 /** Runs the client on a pseudo-terminal of 80 columns; both streams arrive mixed, as a person sees them. */
 export async function runOnTerminal(
   args: string[],
@@ -66,6 +68,7 @@ export async function runOnTerminal(
   const decoder = new TextDecoder();
   let screen = "";
   let { keys } = options;
+  const ended = Promise.withResolvers<void>();
   // Typed too early, a secret would be echoed by the terminal itself.
   const type = () => {
     if (keys === undefined || !screen.includes(options.keysAfter ?? "")) return;
@@ -78,13 +81,17 @@ export async function runOnTerminal(
     data: (_, data) => {
       screen += decoder.decode(data, { stream: true });
       type();
+      if (screen.includes(END)) ended.resolve();
     },
   });
-  const child = Bun.spawn([...(options.command ?? CLIENT_COMMAND), ...args], {
+  // What is on the way when a process ends may come later than the news of its end: the shell's word is the last.
+  const script = `trap : INT; "$@"; code=$?; printf '${END}'; exit $code`;
+  const child = Bun.spawn(["sh", "-c", script, "sh", ...(options.command ?? CLIENT_COMMAND), ...args], {
     env: { PATH, TMPDIR, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), TERM: "xterm", ...options.env },
     terminal,
   });
   type();
   const exitCode = await child.exited;
-  return { exitCode, screen };
+  await ended.promise;
+  return { exitCode, screen: screen.replace(END, "") };
 }

@@ -106,6 +106,9 @@ export const interfere = (change: () => void, times = 1): Fault =>
     await pass(exchange);
   });
 
+/** The first write goes wrong in this way; everything else passes. */
+export const firstWrite = (wrong: Fault): Fault => first(1, isWrite, wrong);
+
 function bare(status: number, headers: Record<string, string> = {}): Reply {
   return { status, headers, body: new Uint8Array() };
 }
