@@ -70,7 +70,7 @@ export function expectationFailure(
     ...failure,
     message: `${notDone(about)}: ${field} was expected to be ${JSON.stringify(wanted)} and is${meanwhile} ${JSON.stringify(found)}`,
     hint: asWanted
-      ? "It has the values that you asked for, set by someone else: --expect lets one writer alone succeed."
+      ? "It has the values that you asked for, set by someone else (or by a copy of this request, where a proxy repeats requests): --expect lets one writer alone succeed."
       : "Look at the customer as it is now, and decide anew.",
   };
 }

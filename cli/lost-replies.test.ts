@@ -194,6 +194,19 @@ describe.each(["reapply", "merge", "fail"])("many writers on a bad network, %s",
   });
 });
 
+test("many who claim with --expect on a bad network: one write at most, and no two exits 0", async () => {
+  const { server, update } = await deployment(badNetwork());
+  const claim = ["--status", "closed", "--expect", "status=active"];
+  const runs = await Promise.all(Array.from({ length: 12 }, () => update(...claim)));
+  const winners = runs.filter(({ exitCode }) => exitCode === 0);
+  expect(server.writes.length).toBeLessThanOrEqual(1);
+  expect(winners.length).toBeLessThanOrEqual(server.writes.length);
+  for (const { exitCode, stderr } of runs) {
+    expect([0, 5, 7, 8]).toContain(exitCode);
+    if (exitCode === 0) expect(stderr).toMatch(/^customer \S+ updated\b/m);
+  }
+});
+
 /** Each exchange goes wrong in one of eight ways, or passes: about every second one. */
 function badNetwork(): Fault {
   const ways: Fault[] = [
