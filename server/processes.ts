@@ -5,6 +5,7 @@ import { type MetricsSnapshot, PooledMetrics } from "./pooled-metrics.ts";
 import { DRAIN_MS, type RunningService, refuseTakenPort, StartRefused, urlOf } from "./service.ts";
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
+import { openDatabase } from "./storage/sqlite-database.ts";
 import { TokenStore } from "./storage/token-store.ts";
 
 /** What a process tells the one that started it. */
@@ -51,6 +52,7 @@ export async function startProcesses(config: Config, hasSamples: boolean): Promi
     reloadPolicy: () => pool.signalAll("SIGHUP"),
     stop: async () => {
       await pool.stop();
+      foldIn(config.databasePath);
       await log.close();
     },
   };
@@ -63,6 +65,18 @@ async function prepare(config: Config, hasSamples: boolean): Promise<RunningServ
     return await firstStart(store, new TokenStore(connections), config.databasePath, hasSamples, Date.now());
   } finally {
     await store.close();
+  }
+}
+
+/**
+ * Processes that end in the same moment each take the other for one that still needs the write-ahead log, and leave it.
+ * Nothing is lost by that; but a stopped service should be one file, which can be copied.
+ */
+function foldIn(databasePath: string): void {
+  try {
+    openDatabase(databasePath).close();
+  } catch {
+    // Moved or damaged: the next start says so.
   }
 }
 

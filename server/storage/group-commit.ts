@@ -26,18 +26,18 @@ const LOCK_RETRY_MS = 10;
 export class GroupCommit {
   readonly #db: Database;
   readonly #limits: GroupCommitLimits;
-  readonly #beforeAnswers: () => void;
+  readonly #endReads: () => void;
   readonly #begin: Statement;
   readonly #commit: Statement;
   readonly #requirePlace: () => void;
   #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
 
-  /** @param beforeAnswers runs after each commit, before anyone learns of it */
-  constructor(db: Database, beforeAnswers: () => void, limits = GROUP_COMMIT_LIMITS) {
+  /** @param endReads ends the reads under way: at the latest before anyone learns of a commit */
+  constructor(db: Database, endReads: () => void, limits = GROUP_COMMIT_LIMITS) {
     this.#db = db;
     this.#limits = limits;
-    this.#beforeAnswers = beforeAnswers;
+    this.#endReads = endReads;
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
     this.#requirePlace = placeGuard(db);
@@ -61,12 +61,13 @@ export class GroupCommit {
    */
   tryNow<T>(job: Job<T>): Promise<T> | null {
     if (this.#flushing !== null) return null;
+    // Before it begins too: the log of writes can't start anew while a read is under way, and would grow without end.
+    this.#endReads();
     const begun = this.#tryLock();
     if (begun === "locked") return null;
     const pending = { job, resolve: () => {}, reject: () => {} };
     const [settled] = begun === null ? this.#commitAll([pending]).results : refused([pending], begun);
     if (settled === undefined || isUnavailable(settled)) forgetPages(this.#db);
-    this.#beforeAnswers();
     return settled?.ok ? Promise.resolve(settled.value as T) : Promise.reject(settled?.error);
   }
 
@@ -85,7 +86,7 @@ export class GroupCommit {
       this.#pending = [];
       const settled = failure === null ? await this.#writeAll(batch) : refused(batch, failure);
       if (settled.some(isUnavailable)) forgetPages(this.#db);
-      this.#beforeAnswers();
+      this.#endReads();
       batch.forEach(({ resolve, reject }, index) => {
         const result = settled[index];
         if (result?.ok) resolve(result.value);

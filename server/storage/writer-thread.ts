@@ -15,7 +15,7 @@ type Pending = WriteRequest & { resolve: (value: never) => void; reject: (error:
 export class WriterThread implements Writer {
   readonly #path: string;
   readonly #limits: GroupCommitLimits;
-  readonly #beforeAnswers: () => void;
+  readonly #endReads: () => void;
   readonly #onDeath: (reason: string) => void;
   #worker: Worker | null = null;
   #pending: Pending[] = [];
@@ -25,18 +25,18 @@ export class WriterThread implements Writer {
   #whenIdle: (() => void) | null = null;
 
   /**
-   * @param beforeAnswers runs after each batch, before anyone learns of it
+   * @param endReads ends the reads under way: before a batch begins, and after it before anyone learns of it
    * @param onDeath told when the thread died
    */
   constructor(
     path: string,
     limits: GroupCommitLimits,
-    beforeAnswers: () => void,
+    endReads: () => void,
     onDeath: (reason: string) => void,
   ) {
     this.#path = path;
     this.#limits = limits;
-    this.#beforeAnswers = beforeAnswers;
+    this.#endReads = endReads;
     this.#onDeath = onDeath;
   }
 
@@ -96,6 +96,8 @@ export class WriterThread implements Writer {
     this.#underWay = this.#pending;
     this.#pending = [];
     const writes = this.#underWay.map(({ name, input }) => ({ name, input }));
+    // The log of writes can't start anew while a read is under way.
+    this.#endReads();
     this.#worker.postMessage({ kind: "write", writes } satisfies ToThread);
   }
 
@@ -104,7 +106,7 @@ export class WriterThread implements Writer {
     this.#underWay = [];
     // What gathered meanwhile goes at once: it has waited for a whole batch already.
     this.#send();
-    this.#beforeAnswers();
+    this.#endReads();
     batch.forEach(({ resolve, reject }, index) => {
       const result = settled[index];
       if (result?.ok) resolve(result.value as never);
