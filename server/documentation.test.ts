@@ -59,3 +59,9 @@ describe("server/README.md is complete", () => {
     }
   });
 });
+
+test("server/PERFORMANCE.md shows the figures of the benchmark's last full run", async () => {
+  const performance = await Bun.file(new URL("PERFORMANCE.md", import.meta.url)).text();
+  const results = await Bun.file(new URL("bench/results/full.md", import.meta.url)).text();
+  expect(performance.includes(results.trim())).toBe(true);
+});
