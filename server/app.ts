@@ -5,7 +5,7 @@ import { customerRoutes } from "./http/customer-routes.ts";
 import { mount } from "./http/routes.ts";
 import { type ServiceRoutesParts, serviceRoutes } from "./http/service-routes.ts";
 
-export type AppParts = BoundaryParts & ServiceRoutesParts;
+type AppParts = BoundaryParts & ServiceRoutesParts;
 
 /** The service, listening on nothing yet. */
 export function createApp(parts: AppParts): Elysia {

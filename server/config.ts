@@ -29,7 +29,7 @@ export type Config = {
   readonly texts: Readonly<Record<SettingName, string>>;
 };
 
-export const PROCESSES_MAX = 64;
+const PROCESSES_MAX = 64;
 
 export type SettingName =
   | "HOST"
@@ -45,7 +45,7 @@ export type SettingName =
   | "PUBLIC_URL"
   | "PROCESSES";
 
-export type Setting = {
+type Setting = {
   readonly name: SettingName;
   /** The flag of the same meaning, which wins over the environment. */
   readonly flag: string;
@@ -111,7 +111,7 @@ export const SETTINGS: readonly Setting[] = [
   },
 ];
 
-export type ConfigResult =
+type ConfigResult =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly faults: readonly string[] };
 

@@ -3,7 +3,7 @@ import { SonicBoom } from "sonic-boom";
 import type { LogFormat } from "./config.ts";
 
 /** One request as it was answered; every text in it is of a kind that needs no escaping in JSON. */
-export type AccessEntry = {
+type AccessEntry = {
   readonly method: string;
   readonly route: string;
   readonly status: number;

@@ -72,7 +72,7 @@ export type Written = {
   readonly allowedUntilMs: number | null;
 };
 
-export const JSON_TYPES = ["application/json"] as const;
+const JSON_TYPES = ["application/json"] as const;
 export const PATCH_TYPES = ["application/merge-patch+json", "application/json"] as const;
 
 const replacementBody = new BodySchema(REPLACEMENT_BODY);

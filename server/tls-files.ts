@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 /** A certificate chain and its private key, as PEM. */
 export type TlsFiles = { readonly cert: string; readonly key: string };
 
-export type TlsFault = { readonly name: "TLS_CERT_FILE" | "TLS_KEY_FILE"; readonly what: string };
-export type TlsFilesResult =
+type TlsFault = { readonly name: "TLS_CERT_FILE" | "TLS_KEY_FILE"; readonly what: string };
+type TlsFilesResult =
   | { readonly ok: true; readonly files: TlsFiles | null }
   | { readonly ok: false; readonly faults: readonly TlsFault[] };
 

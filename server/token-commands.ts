@@ -5,7 +5,7 @@ import { TokenStore } from "./storage/token-store.ts";
 
 type Outcome = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly fault: string };
 
-export type TokenRequest = {
+type TokenRequest = {
   readonly role: string;
   readonly client: string;
   readonly tenant?: string;

@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { type CustomerStatus, FIELD_REGISTRY, type FieldName } from "./field-registry.ts";
 
 /** A stored projection: exactly the fields that were asked for. */
@@ -50,7 +50,6 @@ export const SEARCH_BODY = Type.Object(
   },
   closed,
 );
-export type SearchBody = Static<typeof SEARCH_BODY>;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 

@@ -7,7 +7,7 @@
  */
 export type RowVersion = Uint8Array;
 
-export const ROW_VERSION_BYTES = 12;
+const ROW_VERSION_BYTES = 12;
 
 export function drawRowVersion(): RowVersion {
   return crypto.getRandomValues(new Uint8Array(ROW_VERSION_BYTES));

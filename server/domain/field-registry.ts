@@ -27,9 +27,9 @@ export function isStatus(text: string): text is CustomerStatus {
   return (STATUSES as readonly string[]).includes(text);
 }
 
-export const NAME_CODE_POINTS_MAX = 200;
-export const EMAIL_CODE_POINTS_MIN = 3;
-export const EMAIL_CODE_POINTS_MAX = 254;
+const NAME_CODE_POINTS_MAX = 200;
+const EMAIL_CODE_POINTS_MIN = 3;
+const EMAIL_CODE_POINTS_MAX = 254;
 
 /** What is wrong with a text of a format, or null. The schemas above name these formats. */
 export const FORMAT_FAULTS: Readonly<Record<string, (text: string) => string | null>> = {

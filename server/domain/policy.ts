@@ -4,7 +4,7 @@ import { FIELD_NAMES, type FieldName } from "./field-registry.ts";
 import { nearest } from "./nearest.ts";
 
 /** What a role can be allowed to do; `metrics` goes with no other, since its tokens belong to no tenant. */
-export const OPERATIONS = ["get", "list", "create", "replace", "patch", "delete", "metrics"] as const;
+const OPERATIONS = ["get", "list", "create", "replace", "patch", "delete", "metrics"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 export const WRITE_METHODS = ["PUT", "PATCH", "DELETE"] as const;

@@ -63,7 +63,7 @@ export function matchesIfNoneMatch(header: string | null, current: RowVersion): 
 }
 
 /** How an If-Match that failed differs from the current entity-tag; what a client developer looks for. */
-export type Diagnosis = {
+type Diagnosis = {
   readonly kind:
     | "weak"
     | "any"

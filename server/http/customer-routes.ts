@@ -9,7 +9,7 @@ import { createdAnswer, pageAnswer, readAnswer, writtenAnswer } from "./represen
 import { readJsonBody } from "./request-body.ts";
 import type { Route } from "./routes.ts";
 
-export type CustomerRoutesParts = {
+type CustomerRoutesParts = {
   readonly store: CustomerStore;
   readonly tokens: TokenLookup;
   readonly policy: () => Policy;

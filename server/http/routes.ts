@@ -8,9 +8,7 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 export type Method = (typeof METHODS)[number];
 
 /** What a route does for each method; `parameter` is the path's one parameter, decoded, or "". */
-export type RouteHandlers = Partial<
-  Record<Method, (exchange: Exchange, parameter: string) => ReturnType<Handler>>
->;
+type RouteHandlers = Partial<Record<Method, (exchange: Exchange, parameter: string) => ReturnType<Handler>>>;
 
 export type Route = {
   /** As Elysia writes it: `/customers/:id`. */

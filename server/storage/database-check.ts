@@ -2,7 +2,7 @@ import { SQLiteError } from "bun:sqlite";
 import { DatabaseRefused, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
 
 /** What a look at a database found. */
-export type CheckReport = {
+type CheckReport = {
   readonly faults: readonly string[];
   readonly customers: number;
   readonly tokens: number;

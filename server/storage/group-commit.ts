@@ -65,8 +65,7 @@ export class GroupCommit {
     this.#endReads();
     const begun = this.#tryLock();
     if (begun === "locked") return null;
-    const pending = { job, resolve: () => {}, reject: () => {} };
-    const [settled] = begun === null ? this.#commitAll([pending]).results : refused([pending], begun);
+    const [settled] = begun === null ? this.#commitAll([job]).results : refused([job], begun);
     if (settled === undefined || isUnavailable(settled)) forgetPages(this.#db);
     return settled?.ok ? Promise.resolve(settled.value as T) : Promise.reject(settled?.error);
   }
@@ -125,34 +124,34 @@ export class GroupCommit {
 
   /** Runs a batch inside the transaction that was begun. */
   async #writeAll(batch: readonly Pending[]): Promise<Settled[]> {
-    const settled = this.#commitAll(batch);
+    const settled = this.#commitAll(batch.map(({ job }) => job));
     if (batch.length === 1 || settled.kind !== "job-failed") return settled.results;
     const results: Settled[] = [];
     for (const [index, pending] of batch.entries()) {
       const failure = await this.#takeLock();
       // The lock was waited for as long as a batch may wait: the others would find it no different.
       if (failure !== null) return [...results, ...refused(batch.slice(index), failure)];
-      results.push(...this.#commitAll([pending]).results);
+      results.push(...this.#commitAll([pending.job]).results);
     }
     return results;
   }
 
-  #commitAll(batch: readonly Pending[]): {
+  #commitAll(jobs: readonly Job<unknown>[]): {
     kind: "committed" | "job-failed" | "commit-failed";
     results: Settled[];
   } {
     const values: unknown[] = [];
     try {
-      for (const { job } of batch) values.push(job());
+      for (const job of jobs) values.push(job());
     } catch (error) {
       this.#rollback();
-      return { kind: "job-failed", results: refused(batch, error) };
+      return { kind: "job-failed", results: refused(jobs, error) };
     }
     try {
       this.#commit.run();
     } catch (error) {
       this.#rollback();
-      return { kind: "commit-failed", results: refused(batch, error) };
+      return { kind: "commit-failed", results: refused(jobs, error) };
     }
     return { kind: "committed", results: values.map((value) => ({ ok: true, value })) };
   }
@@ -167,9 +166,9 @@ export class GroupCommit {
   }
 }
 
-function refused(batch: readonly Pending[], error: unknown): Settled[] {
+function refused(writes: readonly unknown[], error: unknown): Settled[] {
   const refusal: Settled = { ok: false, error: asStoreError(error) };
-  return batch.map(() => refusal);
+  return writes.map(() => refusal);
 }
 
 function isUnavailable(settled: Settled): boolean {

@@ -5,7 +5,7 @@ import { StoreUnavailable } from "./customer-store.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /** Marks a file as a database of this service: "CUST" as a 32-bit integer (SQLite's application_id). */
-export const APPLICATION_ID = 0x43555354;
+const APPLICATION_ID = 0x43555354;
 
 export const MEMORY = ":memory:";
 

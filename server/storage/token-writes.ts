@@ -1,7 +1,7 @@
 import type { Params, StatementCache } from "./statement-cache.ts";
 import { type Caller, type RevokeOutcome, TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./token-rows.ts";
 
-export type NewToken = {
+type NewToken = {
   /** SHA-256 of the token. */
   readonly digest: Uint8Array;
   readonly prefix: string;
