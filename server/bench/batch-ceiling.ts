@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { drawRowVersion } from "../domain/entity-tag.ts";
 import type { SeededDatabase } from "./database.ts";
 
 /** The ceiling of durable writes: the same conditional UPDATE in batches, without HTTP. @returns writes a second */
@@ -12,7 +13,7 @@ export function batchCeiling({ path, ids }: SeededDatabase, batch: number, secon
   const customers = ids.slice(0, batch * 2).map((id) => ({
     id,
     version: (
-      db.query("SELECT row_version FROM customers WHERE id = ?").get(id) as { row_version: Uint8Array }
+      db.query("SELECT row_version FROM customers WHERE id = ?").get(id) as { row_version: string }
     ).row_version,
   }));
   const endsAt = performance.now() + seconds * 1000;
@@ -23,7 +24,7 @@ export function batchCeiling({ path, ids }: SeededDatabase, batch: number, secon
     for (let index = 0; index < batch; index += 1) {
       const customer = customers[(round * batch + index) % customers.length];
       if (customer === undefined) throw new Error("no customers");
-      const next = crypto.getRandomValues(new Uint8Array(12));
+      const next = drawRowVersion();
       const { changes } = update.run(
         `Writer ${round}`,
         "writer@example.com",

@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { copyFileSync, writeFileSync } from "node:fs";
+import { drawRowVersion } from "../domain/entity-tag.ts";
 import { openDatabase } from "../storage/sqlite-database.ts";
 
 export type SeededDatabase = {
@@ -15,14 +16,14 @@ const SAMPLE_MAX = 100_000;
 export function seedDatabase(path: string, customers: number): SeededDatabase {
   const db = openDatabase(path);
   const insert = db.prepare(
-    "INSERT INTO customers (tenant, id, name, email, status, row_version, created_at) VALUES ('default', ?, ?, ?, 'active', randomblob(12), 0)",
+    "INSERT INTO customers (tenant, id, name, email, status, row_version, created_at) VALUES ('default', ?, ?, ?, 'active', ?, 0)",
   );
   const ids: string[] = [];
   db.transaction(() => {
     for (let index = 0; index < customers; index += 1) {
       const id = Bun.randomUUIDv7();
       const digits = String(index).padStart(7, "0");
-      insert.run(id, `Customer ${digits}`, `customer${digits}@example.com`);
+      insert.run(id, `Customer ${digits}`, `customer${digits}@example.com`, drawRowVersion());
       ids.push(id);
     }
   })();

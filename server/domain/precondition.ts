@@ -1,4 +1,4 @@
-import { formatEntityTag, parseEntityTag, type RowVersion, sameRowVersion } from "./entity-tag.ts";
+import { formatEntityTag, parseEntityTag, type RowVersion } from "./entity-tag.ts";
 
 /**
  * What a write expects of the stored version: exactly this one; nothing ("any", only while a rollout allows
@@ -36,7 +36,7 @@ export function expectedVersion(ifMatch: string): Expected {
 
 export function matchesExpected(expected: Expected, current: RowVersion): boolean {
   if (expected === "any") return true;
-  return expected !== "unmatchable" && sameRowVersion(expected, current);
+  return expected === current;
 }
 
 // One member of a list of entity-tags (RFC 9110, sections 5.6.1 and 8.8.3); empty members are allowed. Blanks before a

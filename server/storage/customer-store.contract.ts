@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { sameRowVersion } from "../domain/entity-tag.ts";
+import { drawRowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, STATUSES } from "../domain/field-registry.ts";
 import { projectionOf } from "../domain/projection.ts";
 import { type CustomerStore, IDEMPOTENCY_KEY_MS, type WriteTarget } from "./customer-store.ts";
@@ -68,8 +68,7 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
       for (const step of steps) {
         const outcome = await step();
         if (outcome.kind !== "applied") throw new Error(outcome.kind);
-        expect(seen.some((version) => sameRowVersion(version, outcome.rowVersion))).toBe(false);
-        expect(outcome.rowVersion).toHaveLength(12);
+        expect(seen).not.toContain(outcome.rowVersion);
         seen.push(outcome.rowVersion);
         target = { ...target, expected: outcome.rowVersion };
         expect(await read(target)).toEqual({ rowVersion: outcome.rowVersion, fields: outcome.fields });
@@ -98,7 +97,7 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
     test("a write against any other version is stale, names the stored one and changes nothing", async () => {
       const target = await make();
       const before = await read(target);
-      const stale = { ...target, expected: new Uint8Array(12) };
+      const stale = { ...target, expected: drawRowVersion() };
       const expected = { kind: "stale" as const, rowVersion: target.expected };
       expect(await store.replace(stale, { name: "x", email: "x@x" }, ALL)).toEqual(expected);
       expect(await store.patch(stale, { name: "x" }, ALL)).toEqual(expected);
@@ -138,7 +137,7 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
       expect(outcomes.filter((outcome) => outcome.kind === "stale")).toHaveLength(49);
       const stored = await read(target);
       for (const outcome of outcomes) {
-        if (outcome.kind !== "missing") expect(outcome.rowVersion).toEqual(stored?.rowVersion as Uint8Array);
+        if (outcome.kind !== "missing") expect(outcome.rowVersion).toBe(stored?.rowVersion ?? drawRowVersion());
       }
       expect(stored?.fields).toEqual((applied[0] as { fields: object }).fields);
     });

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, truncateSync, writeFileSync } from "node:fs";
 import { damage, writeDatabase } from "../testing/database-files.ts";
 import { Workplace } from "../testing/server-process.ts";
+import { MIGRATIONS } from "./migrations.ts";
 
 let place: Workplace;
 beforeEach(() => {
@@ -17,7 +18,7 @@ describe("check", () => {
     expect(outcome).toEqual({
       code: 0,
       stderr: "",
-      stdout: `${place.database}: sound (schema 1, 1 customers, 0 tokens)\n`,
+      stdout: `${place.database}: sound (schema ${MIGRATIONS.length}, 1 customers, 0 tokens)\n`,
     });
     expect(readdirSync(`${place.path}/data`).sort()).toEqual(["customers.db"]);
   });

@@ -88,6 +88,45 @@ describe("a database that is opened", () => {
   });
 });
 
+describe("a database of schema 1", () => {
+  test("keeps its customers, and every entity-tag that a client holds stays good", () => {
+    const earlier = new Database(file);
+    earlier.run(MIGRATIONS[0] ?? "");
+    earlier.run("PRAGMA user_version = 1");
+    earlier.run("PRAGMA application_id = 0x43555354");
+    const versions = [
+      new Uint8Array(12),
+      new Uint8Array(12).fill(255),
+      ...Array.from({ length: 98 }, () => crypto.getRandomValues(new Uint8Array(12))),
+    ];
+    const kept = versions.map((bytes, index) => {
+      const id = `00000000-0000-7000-8000-${String(index).padStart(12, "0")}`;
+      earlier.run(
+        "INSERT INTO customers VALUES ('t', ?, 'Ada', 'ada@example.com', 'closed', ?, 5)",
+        [id, bytes],
+      );
+      earlier.run("INSERT INTO idempotency_keys VALUES ('t', 'c', ?, x'00', ?, ?, 9)", [id, id, bytes]);
+      return { id, row_version: Buffer.from(bytes).toString("base64url") };
+    });
+    earlier.close();
+
+    const db = openDatabase(file);
+    expect(schemaVersion(db)).toBe(MIGRATIONS.length);
+    const rest = { tenant: "t", name: "Ada", email: "ada@example.com", status: "closed", created_at: 5 };
+    expect(db.query("SELECT * FROM customers ORDER BY id").all()).toEqual(
+      kept.map((row) => ({ ...row, ...rest })),
+    );
+    expect(
+      db.query("SELECT customer_id AS id, row_version FROM idempotency_keys ORDER BY key").all(),
+    ).toEqual(kept);
+    const indexes = db.query<{ name: string }, []>("SELECT name FROM pragma_index_list('customers')").all();
+    expect(indexes.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["customers_by_status", "customers_by_email"]),
+    );
+    db.close();
+  });
+});
+
 describe("a file that is refused is left as it was", () => {
   const bytesOf = () => readFileSync(file);
 
