@@ -12,9 +12,8 @@ export function batchCeiling({ path, ids }: SeededDatabase, batch: number, secon
   );
   const customers = ids.slice(0, batch * 2).map((id) => ({
     id,
-    version: (
-      db.query("SELECT row_version FROM customers WHERE id = ?").get(id) as { row_version: string }
-    ).row_version,
+    version: (db.query("SELECT row_version FROM customers WHERE id = ?").get(id) as { row_version: string })
+      .row_version,
   }));
   const endsAt = performance.now() + seconds * 1000;
   const startedAt = performance.now();

@@ -35,8 +35,8 @@ export class Boundary {
     this.#parts = parts;
   }
 
-  answer(request: Request, route: RouteTemplate, handle: Handler): MaybePromise<Response> {
-    const exchange = this.#begin(request, route);
+  answer(request: Request, route: RouteTemplate, handle: Handler, parameter = ""): MaybePromise<Response> {
+    const exchange = this.#begin(request, route, parameter);
     if (!this.#turn.isOver(exchange.startedAt)) return this.#answer(exchange, handle);
     // A client that waits sends nothing new, and that ends the turn.
     return new Promise((next) => setImmediate(next)).then(() => this.#answer(exchange, handle));
@@ -55,12 +55,13 @@ export class Boundary {
     }
   }
 
-  #begin(request: Request, route: RouteTemplate): Exchange {
+  #begin(request: Request, route: RouteTemplate, parameter: string): Exchange {
     const given = request.headers.get("x-request-id");
     const requestId = given !== null && REQUEST_ID.test(given) ? given : crypto.randomUUID();
     return {
       request,
       route,
+      parameter,
       requestId,
       startedAt: performance.now(),
       nowMs: this.#parts.now(),
@@ -105,12 +106,13 @@ export class Boundary {
   #finish(exchange: Exchange, answer: Answer): Response {
     const { request, route, requestId, caller } = exchange;
     const { status, headers, body, problem } = answer;
-    headers["x-request-id"] = requestId;
-    headers["x-content-type-options"] = "nosniff";
+    headers.set("x-request-id", requestId);
+    headers.set("x-content-type-options", "nosniff");
     this.#parts.cors.decorate(request, headers);
     const durationMs = performance.now() - exchange.startedAt;
     this.#parts.metrics.record(exchange, answer, durationMs / 1000);
     this.#parts.log.access({
+      timeMs: Math.round(exchange.nowMs + durationMs),
       method: request.method,
       route,
       status,

@@ -21,22 +21,22 @@ export class Cors {
   }
 
   /** @param allow the methods of the route, as its Allow header lists them */
-  preflightHeaders(allow: string): Record<string, string> {
-    return {
+  preflightHeaders(allow: string): Headers {
+    return new Headers({
       allow,
       "access-control-allow-methods": allow,
       "access-control-allow-headers": ALLOWED_HEADERS,
       "access-control-max-age": PREFLIGHT_SECONDS,
-    };
+    });
   }
 
   /** Adds what a response to this origin carries; without a configured origin, nothing. */
-  decorate(request: Request, headers: Record<string, string>): void {
+  decorate(request: Request, headers: Headers): void {
     if (this.#origins.size === 0) return;
-    headers["vary"] = headers["vary"] === undefined ? "Origin" : `${headers["vary"]}, Origin`;
+    headers.append("vary", "Origin");
     const origin = request.headers.get("origin");
     if (origin === null || !(this.#origins.has(origin) || this.#origins.has("*"))) return;
-    headers["access-control-allow-origin"] = origin;
-    headers["access-control-expose-headers"] = EXPOSED_HEADERS;
+    headers.set("access-control-allow-origin", origin);
+    headers.set("access-control-expose-headers", EXPOSED_HEADERS);
   }
 }

@@ -4,6 +4,7 @@ import { ok, type Result, refuse } from "../domain/problem.ts";
 import * as operations from "../operations.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
 import { authenticate, type TokenLookup } from "./authentication.ts";
+import type { Handler } from "./boundary.ts";
 import { type Answer, type Exchange, searchOf } from "./exchange.ts";
 import { createdAnswer, pageAnswer, readAnswer, writtenAnswer } from "./representation.ts";
 import { readJsonBody } from "./request-body.ts";
@@ -21,18 +22,21 @@ type CustomerRoutesParts = {
 /** The routes of the customer: method, path, operation. */
 export function customerRoutes(parts: CustomerRoutesParts): Route[] {
   const { store, publicUrl } = parts;
-  /** Check 2, then the operation, then its outcome as an answer. */
-  function answer<Outcome>(
-    exchange: Exchange,
-    operate: (call: Call) => MaybePromise<Result<Outcome>>,
-    represent: (outcome: Outcome) => Answer,
-  ): MaybePromise<Result<Answer>> {
-    const call = callOf(exchange, parts);
-    if (!call.ok) return call;
-    const result = operate(call.value);
-    const toAnswer = (outcome: Result<Outcome>): Result<Answer> =>
-      outcome.ok ? ok(represent(outcome.value)) : outcome;
-    return result instanceof Promise ? result.then(toAnswer) : toAnswer(result);
+  /** Check 2, then the operation on what the path names, then its outcome as an answer. */
+  function handler<Outcome>(
+    operate: (store: CustomerStore, call: Call, parameter: string) => MaybePromise<Result<Outcome>>,
+    represent: (outcome: Outcome, exchange: Exchange) => Answer,
+  ): Handler {
+    const answer = (outcome: Result<Outcome>, exchange: Exchange): Result<Answer> =>
+      outcome.ok ? ok(represent(outcome.value, exchange)) : outcome;
+    return (exchange) => {
+      const call = callOf(exchange, parts);
+      if (!call.ok) return call;
+      const result = operate(store, call.value, exchange.parameter);
+      return result instanceof Promise
+        ? result.then((outcome) => answer(outcome, exchange))
+        : answer(result, exchange);
+    };
   }
 
   const nextUrl =
@@ -54,18 +58,10 @@ export function customerRoutes(parts: CustomerRoutesParts): Route[] {
       template: "/customers",
       admit,
       handlers: {
-        GET: (exchange) =>
-          answer(
-            exchange,
-            (call) => operations.list(store, call),
-            (listed) => pageAnswer(listed, nextUrl(searchOf(exchange.request))),
-          ),
-        POST: (exchange) =>
-          answer(
-            exchange,
-            (call) => operations.create(store, call),
-            (created) => createdAnswer(created, publicUrl),
-          ),
+        GET: handler(operations.list, (listed, { request }) =>
+          pageAnswer(listed, nextUrl(searchOf(request))),
+        ),
+        POST: handler(operations.create, (created) => createdAnswer(created, publicUrl)),
       },
     },
     {
@@ -73,12 +69,7 @@ export function customerRoutes(parts: CustomerRoutesParts): Route[] {
       template: "/customers/search",
       admit,
       handlers: {
-        POST: (exchange) =>
-          answer(
-            exchange,
-            (call) => operations.search(store, call),
-            (listed) => pageAnswer(listed, null),
-          ),
+        POST: handler(operations.search, (listed) => pageAnswer(listed, null)),
       },
     },
     {
@@ -87,10 +78,10 @@ export function customerRoutes(parts: CustomerRoutesParts): Route[] {
       admit,
       optionsHeaders: { "accept-patch": operations.PATCH_TYPES.join(", ") },
       handlers: {
-        GET: (exchange, id) => answer(exchange, (call) => operations.read(store, call, id), readAnswer),
-        PUT: (exchange, id) => answer(exchange, (call) => operations.replace(store, call, id), written),
-        PATCH: (exchange, id) => answer(exchange, (call) => operations.patch(store, call, id), written),
-        DELETE: (exchange, id) => answer(exchange, (call) => operations.remove(store, call, id), written),
+        GET: handler(operations.read, readAnswer),
+        PUT: handler(operations.replace, written),
+        PATCH: handler(operations.patch, written),
+        DELETE: handler(operations.remove, written),
       },
     },
   ];

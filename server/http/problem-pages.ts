@@ -9,13 +9,13 @@ export function problemPage(code: ProblemCode, accept: string | null, publicUrl:
   if (!/\btext\/html\b/i.test(accept ?? "")) {
     return {
       status: 200,
-      headers: { ...headers, "content-type": "application/json" },
+      headers: new Headers({ ...headers, "content-type": "application/json" }),
       body: JSON.stringify({ type: `${publicUrl}/problems/${code}`, code, title, status, meaning, action }),
     };
   }
   return {
     status: 200,
-    headers: { ...headers, "content-type": "text/html; charset=utf-8" },
+    headers: new Headers({ ...headers, "content-type": "text/html; charset=utf-8" }),
     body: `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

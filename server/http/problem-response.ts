@@ -12,7 +12,11 @@ export function problemResponse(problem: Problem, instance: string, publicUrl: s
   const { status, title } = PROBLEMS[code];
   return {
     status,
-    headers: { "content-type": "application/problem+json", "cache-control": "no-store", ...headers },
+    headers: new Headers({
+      "content-type": "application/problem+json",
+      "cache-control": "no-store",
+      ...headers,
+    }),
     body: JSON.stringify({
       type: `${publicUrl}/problems/${code}`,
       title,

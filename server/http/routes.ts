@@ -7,8 +7,7 @@ import type { Exchange, RouteTemplate } from "./exchange.ts";
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 export type Method = (typeof METHODS)[number];
 
-/** What a route does for each method; `parameter` is the path's one parameter, decoded, or "". */
-type RouteHandlers = Partial<Record<Method, (exchange: Exchange, parameter: string) => ReturnType<Handler>>>;
+type RouteHandlers = Partial<Record<Method, Handler>>;
 
 export type Route = {
   /** As Elysia writes it: `/customers/:id`. */
@@ -41,8 +40,7 @@ export function mount(app: Elysia, boundary: Boundary, cors: Cors, route: Route)
     app.route(
       method,
       path,
-      ({ request, params }) =>
-        boundary.answer(request, template, (exchange) => handle(exchange, parameterOf(params))),
+      ({ request, params }) => boundary.answer(request, template, handle, parameterOf(params)),
       { parse: "none" },
     );
   }
@@ -50,7 +48,8 @@ export function mount(app: Elysia, boundary: Boundary, cors: Cors, route: Route)
     if (cors.isPreflight(exchange.request)) {
       return ok({ status: 204, headers: cors.preflightHeaders(allow), body: null });
     }
-    return admit(exchange) ?? ok({ status: 204, headers: { allow, ...optionsHeaders }, body: null });
+    const headers = new Headers({ allow, ...optionsHeaders });
+    return admit(exchange) ?? ok({ status: 204, headers, body: null });
   };
   app.route("OPTIONS", path, ({ request }) => boundary.answer(request, template, options), { parse: "none" });
   app.all(path, ({ request }) => boundary.answer(request, template, notAllowed), { parse: "none" });

@@ -3,6 +3,7 @@ import { isProblemCode, ok, type Result, refuse } from "../domain/problem.ts";
 import { readQuery } from "../domain/query.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
 import { authenticate, type TokenLookup } from "./authentication.ts";
+import type { Handler } from "./boundary.ts";
 import { type Answer, type Exchange, searchOf } from "./exchange.ts";
 import type { Metrics } from "./metrics.ts";
 import { problemPage } from "./problem-pages.ts";
@@ -46,7 +47,7 @@ export function serviceRoutes(parts: ServiceRoutesParts): Route[] {
           if (!admitted.ok) return admitted;
           const query = readQuery(searchOf(exchange.request), []);
           if (!query.ok) return query;
-          const headers = { "content-type": metrics.contentType, "cache-control": "no-store" };
+          const headers = new Headers({ "content-type": metrics.contentType, "cache-control": "no-store" });
           return ok({ status: 200, headers, body: await exposition() });
         },
       },
@@ -68,7 +69,7 @@ export function serviceRoutes(parts: ServiceRoutesParts): Route[] {
       template: "/problems/{code}",
       admit: open,
       handlers: {
-        GET: withoutParameters(({ request }, code) =>
+        GET: withoutParameters(({ request, parameter: code }) =>
           isProblemCode(code)
             ? ok(problemPage(code, request.headers.get("accept"), publicUrl))
             : refuse("route-not-found", "There is no problem type of this name."),
@@ -78,13 +79,11 @@ export function serviceRoutes(parts: ServiceRoutesParts): Route[] {
   ];
 }
 
-type RouteHandler = NonNullable<Route["handlers"]["GET"]>;
-
 /** These routes know no parameter: one is a mistake, and is said to be, as on every route. */
-function withoutParameters(handle: RouteHandler): RouteHandler {
-  return (exchange, parameter) => {
+function withoutParameters(handle: Handler): Handler {
+  return (exchange) => {
     const query = readQuery(searchOf(exchange.request), []);
-    return query.ok ? handle(exchange, parameter) : query;
+    return query.ok ? handle(exchange) : query;
   };
 }
 
@@ -95,7 +94,7 @@ function refusalOf(result: Result<null>): Result<never> | null {
 function health(status: string): Answer {
   return {
     status: 200,
-    headers: { "content-type": "application/json", "cache-control": "no-store" },
+    headers: new Headers({ "content-type": "application/json", "cache-control": "no-store" }),
     body: JSON.stringify({ status }),
   };
 }

@@ -137,7 +137,8 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
       expect(outcomes.filter((outcome) => outcome.kind === "stale")).toHaveLength(49);
       const stored = await read(target);
       for (const outcome of outcomes) {
-        if (outcome.kind !== "missing") expect(outcome.rowVersion).toBe(stored?.rowVersion ?? drawRowVersion());
+        if (outcome.kind !== "missing")
+          expect(outcome.rowVersion).toBe(stored?.rowVersion ?? drawRowVersion());
       }
       expect(stored?.fields).toEqual((applied[0] as { fields: object }).fields);
     });

@@ -101,10 +101,10 @@ describe("a database of schema 1", () => {
     ];
     const kept = versions.map((bytes, index) => {
       const id = `00000000-0000-7000-8000-${String(index).padStart(12, "0")}`;
-      earlier.run(
-        "INSERT INTO customers VALUES ('t', ?, 'Ada', 'ada@example.com', 'closed', ?, 5)",
-        [id, bytes],
-      );
+      earlier.run("INSERT INTO customers VALUES ('t', ?, 'Ada', 'ada@example.com', 'closed', ?, 5)", [
+        id,
+        bytes,
+      ]);
       earlier.run("INSERT INTO idempotency_keys VALUES ('t', 'c', ?, x'00', ?, ?, 9)", [id, id, bytes]);
       return { id, row_version: Buffer.from(bytes).toString("base64url") };
     });

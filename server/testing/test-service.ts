@@ -1,7 +1,7 @@
 import { createApp } from "../app.ts";
 import { Cors } from "../http/cors.ts";
 import { Metrics } from "../http/metrics.ts";
-import { createLog } from "../log.ts";
+import { createLog, lineOf } from "../log.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../policy-file.ts";
 import { SqliteConnections } from "../storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "../storage/sqlite-customer-store.ts";
@@ -50,7 +50,9 @@ export class TestService {
     this.store = new SqliteCustomerStore(connections);
     this.tokens = new TokenStore(connections);
     const arePublic = options.metricsArePublic ?? false;
-    const log = createLog("info", (line) => this.logLines.push(JSON.parse(line) as Record<string, unknown>));
+    const log = createLog("info", (line) =>
+      this.logLines.push(JSON.parse(lineOf(line)) as Record<string, unknown>),
+    );
     const metrics = new Metrics(!arePublic);
     this.#app = createApp({
       store: this.store,
