@@ -304,8 +304,12 @@ function prefersRepresentation(prefer: string | null): boolean {
 }
 
 function idempotencyKey(call: Call, key: string, body: readonly string[]): IdempotencyKey {
-  const digest = new Uint8Array(Bun.SHA256.hash(JSON.stringify(body)) as Uint8Array);
-  return { client: call.client, key, digest, nowMs: call.nowMs };
+  return {
+    client: call.client,
+    key,
+    digest: Bun.SHA256.hash(JSON.stringify(body), "hex"),
+    nowMs: call.nowMs,
+  };
 }
 
 function pick(customer: Required<CustomerFields>, projection: Projection): CustomerFields {

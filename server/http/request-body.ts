@@ -30,10 +30,10 @@ export async function readJsonBody(
 
 /** @returns the body, or a refusal as soon as it is longer than it may be */
 async function readBytes(request: Request): Promise<Result<Uint8Array>> {
-  if (request.body === null) return ok(new Uint8Array());
   try {
-    // A declared length was checked, and the server holds a body to it.
+    // A declared length was checked, and the server holds a body to it. First, since to ask for `body` makes a stream.
     if (request.headers.has("content-length")) return ok(await request.bytes());
+    if (request.body === null) return ok(new Uint8Array());
     const chunks: Uint8Array[] = [];
     let length = 0;
     for await (const chunk of request.body) {

@@ -49,7 +49,7 @@ export type IdempotencyKey = {
   readonly client: string;
   readonly key: string;
   /** Distinguishes bodies; compared byte for byte. */
-  readonly digest: Uint8Array;
+  readonly digest: string;
   readonly nowMs: number;
 };
 

@@ -75,7 +75,8 @@ function whereTarget({ tenant, id, expected }: WriteTarget): { sql: string; para
 }
 
 type KeptKey = {
-  readonly digest: Uint8Array;
+  /** 1 or 0. */
+  readonly is_same_body: number;
   readonly customer_id: string;
   readonly row_version: RowVersion;
 };
@@ -86,11 +87,11 @@ function earlierCreate(
   { client, key, digest, nowMs }: IdempotencyKey,
 ): CreateOutcome | null {
   const row = statements.get<KeptKey>(
-    "SELECT digest, customer_id, row_version FROM idempotency_keys WHERE tenant = ? AND client = ? AND key = ? AND expires_at > ?",
-    ...[tenant, client, key, nowMs],
+    "SELECT digest = unhex(?) AS is_same_body, customer_id, row_version FROM idempotency_keys WHERE tenant = ? AND client = ? AND key = ? AND expires_at > ?",
+    ...[digest, tenant, client, key, nowMs],
   );
   if (row === null) return null;
-  if (Buffer.compare(row.digest, digest) !== 0) return { kind: "key-reused" };
+  if (row.is_same_body === 0) return { kind: "key-reused" };
   return { kind: "replayed", id: row.customer_id, rowVersion: row.row_version };
 }
 
@@ -103,7 +104,7 @@ function keep(
 ): void {
   statements.run("DELETE FROM idempotency_keys WHERE expires_at <= ?", nowMs);
   statements.run(
-    "INSERT INTO idempotency_keys (tenant, client, key, digest, customer_id, row_version, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO idempotency_keys (tenant, client, key, digest, customer_id, row_version, expires_at) VALUES (?, ?, ?, unhex(?), ?, ?, ?)",
     ...[tenant, client, key, digest, id, rowVersion, nowMs + IDEMPOTENCY_KEY_MS],
   );
 }

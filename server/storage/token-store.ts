@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 
 type FoundToken = {
   readonly caller: Caller;
-  readonly digest: Uint8Array;
+  readonly digest: string;
   readonly prefix: string;
   readonly expiresAtMs: number;
   readonly lastUsedAtMs: number;
@@ -94,7 +94,10 @@ export class TokenStore {
     const known = this.#found.get(token);
     if (known !== undefined) return known;
     const digest = digestOf(token);
-    const row = this.#connections.reader.get<TokenRow>(`SELECT ${TOKEN_COLUMNS} WHERE digest = ?`, digest);
+    const row = this.#connections.reader.get<TokenRow>(
+      `SELECT ${TOKEN_COLUMNS} WHERE digest = unhex(?)`,
+      digest,
+    );
     if (row === null || row.revoked_at !== null) return null;
     const { client, role, tenant, expires_at, last_used_at } = row;
     const found = {
@@ -124,8 +127,8 @@ export function drawToken(): string {
   return `cst_${randomText(RANDOM_CHARACTERS)}`;
 }
 
-function digestOf(token: string): Uint8Array {
-  return Bun.SHA256.hash(token) as Uint8Array;
+function digestOf(token: string): string {
+  return Bun.SHA256.hash(token, "hex");
 }
 
 /** Characters drawn evenly: a byte past the last whole multiple of the alphabet is drawn again. */

@@ -2,15 +2,15 @@ import type { Params, StatementCache } from "./statement-cache.ts";
 import { type Caller, type RevokeOutcome, TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./token-rows.ts";
 
 type NewToken = {
-  /** SHA-256 of the token. */
-  readonly digest: Uint8Array;
+  /** SHA-256 of the token, hexadecimal. */
+  readonly digest: string;
   readonly prefix: string;
   readonly caller: Caller;
   readonly nowMs: number;
   readonly expiresAtMs: number | null;
 };
 /** A token by its digest, or by the first characters that are shown of it. */
-type WhichToken = { readonly digest: Uint8Array } | { readonly prefix: string };
+type WhichToken = { readonly digest: string } | { readonly prefix: string };
 
 /** The writes on tokens, on the writer's connection inside its transaction. */
 export const TOKEN_WRITES = { insertToken, revokeToken, noteTokenUse };
@@ -18,7 +18,7 @@ export const TOKEN_WRITES = { insertToken, revokeToken, noteTokenUse };
 function insertToken(statements: StatementCache, token: NewToken): void {
   const { digest, prefix, caller, nowMs, expiresAtMs } = token;
   statements.run(
-    "INSERT INTO tokens (digest, prefix, client, role, tenant, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO tokens (digest, prefix, client, role, tenant, created_at, expires_at) VALUES (unhex(?), ?, ?, ?, ?, ?, ?)",
     ...[digest, prefix, caller.client, caller.role, caller.tenant, nowMs, expiresAtMs],
   );
 }
@@ -41,13 +41,13 @@ function revokeToken(
 
 function noteTokenUse(
   statements: StatementCache,
-  { digest, hourMs }: { digest: Uint8Array; hourMs: number },
+  { digest, hourMs }: { digest: string; hourMs: number },
 ): void {
-  statements.run("UPDATE tokens SET last_used_at = ? WHERE digest = ?", hourMs, digest);
+  statements.run("UPDATE tokens SET last_used_at = ? WHERE digest = unhex(?)", hourMs, digest);
 }
 
 function matching(which: WhichToken): { condition: string; params: Params } {
-  if ("digest" in which) return { condition: "digest = ?", params: [which.digest] };
+  if ("digest" in which) return { condition: "digest = unhex(?)", params: [which.digest] };
   const { prefix } = which;
   // What all tokens begin with names none: an empty argument must not revoke the only token there is.
   if (!/^cst_[A-Za-z0-9]/.test(prefix)) return { condition: "FALSE", params: [] };

@@ -77,7 +77,9 @@ export class WriterThread implements Writer {
 
   #start(): Worker {
     const worker = new Worker(new URL("./writer-thread-worker.ts", import.meta.url).href);
-    worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) => this.#answer(data.settled));
+    worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) =>
+      this.#answer(JSON.parse(data) as SettledWrite[]),
+    );
     let reason = "it ended";
     worker.addEventListener("error", ({ message }) => {
       reason = message;
@@ -98,7 +100,7 @@ export class WriterThread implements Writer {
     const writes = this.#underWay.map(({ name, input }) => ({ name, input }));
     // The log of writes can't start anew while a read is under way.
     this.#endReads();
-    this.#worker.postMessage({ kind: "write", writes } satisfies ToThread);
+    this.#worker.postMessage(JSON.stringify(writes) satisfies ToThread);
   }
 
   #answer(settled: readonly SettledWrite[]): void {

@@ -3,7 +3,7 @@ import type { GroupCommit } from "./group-commit.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import { TOKEN_WRITES } from "./token-writes.ts";
 
-/** Every write that there is, by name. Input and outcome are plain data, so that they can cross to another thread. */
+/** Every write that there is, by name. Input and outcome are JSON, so that they can cross to another thread as text. */
 const WRITES = { ...CUSTOMER_WRITES, ...TOKEN_WRITES };
 
 type Writes = typeof WRITES;
