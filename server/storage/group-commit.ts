@@ -5,7 +5,7 @@ import { asStoreError, forgetPages, placeGuard } from "./sqlite-database.ts";
 /** Statements of one write, on the writer's connection. It may run more than once; only its last run counts. */
 type Job<T> = () => T;
 type Pending = { job: Job<unknown>; resolve: (value: unknown) => void; reject: (error: unknown) => void };
-type Settled = { ok: true; value: unknown } | { ok: false; error: unknown };
+export type Settled = { ok: true; value: unknown } | { ok: false; error: unknown };
 
 export type GroupCommitLimits = {
   /** How long a batch waits for a lock that another process holds. The event loop goes on meanwhile. */
@@ -70,6 +70,15 @@ export class GroupCommit {
     return settled?.ok ? Promise.resolve(settled.value as T) : Promise.reject(settled?.error);
   }
 
+  /**
+   * The same for a batch that has gathered elsewhere, alone on this connection: no other is begun before it is answered.
+   *
+   * @returns their outcomes once they are durable, in their order
+   */
+  async runBatch(jobs: readonly Job<unknown>[]): Promise<Settled[]> {
+    return this.#settle(jobs, await this.#takeLock());
+  }
+
   /** Waits for the writes taken so far, then gives back its statements. */
   async close(): Promise<void> {
     while (this.#flushing !== null) await this.#flushing;
@@ -83,8 +92,10 @@ export class GroupCommit {
       const failure = await this.#takeLock();
       const batch = this.#pending;
       this.#pending = [];
-      const settled = failure === null ? await this.#writeAll(batch) : refused(batch, failure);
-      if (settled.some(isUnavailable)) forgetPages(this.#db);
+      const settled = await this.#settle(
+        batch.map(({ job }) => job),
+        failure,
+      );
       this.#endReads();
       batch.forEach(({ resolve, reject }, index) => {
         const result = settled[index];
@@ -95,6 +106,13 @@ export class GroupCommit {
       await new Promise((next) => setImmediate(next));
     }
     this.#flushing = null;
+  }
+
+  /** @param failure why the transaction could not begin, or null when it has begun */
+  async #settle(jobs: readonly Job<unknown>[], failure: unknown): Promise<Settled[]> {
+    const settled = failure === null ? await this.#writeAll(jobs) : refused(jobs, failure);
+    if (settled.some(isUnavailable)) forgetPages(this.#db);
+    return settled;
   }
 
   /** Begins the transaction, trying again while another process holds the lock. @returns why it could not, or null */
@@ -123,15 +141,15 @@ export class GroupCommit {
   }
 
   /** Runs a batch inside the transaction that was begun. */
-  async #writeAll(batch: readonly Pending[]): Promise<Settled[]> {
-    const settled = this.#commitAll(batch.map(({ job }) => job));
-    if (batch.length === 1 || settled.kind !== "job-failed") return settled.results;
+  async #writeAll(jobs: readonly Job<unknown>[]): Promise<Settled[]> {
+    const settled = this.#commitAll(jobs);
+    if (jobs.length === 1 || settled.kind !== "job-failed") return settled.results;
     const results: Settled[] = [];
-    for (const [index, pending] of batch.entries()) {
+    for (const [index, job] of jobs.entries()) {
       const failure = await this.#takeLock();
       // The lock was waited for as long as a batch may wait: the others would find it no different.
-      if (failure !== null) return [...results, ...refused(batch.slice(index), failure)];
-      results.push(...this.#commitAll([pending.job]).results);
+      if (failure !== null) return [...results, ...refused(jobs.slice(index), failure)];
+      results.push(...this.#commitAll([job]).results);
     }
     return results;
   }
