@@ -4,15 +4,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { isProblemCode, PROBLEMS } from "./domain/problem.ts";
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { anyDamage } from "./testing/arbitrary-damage.ts";
-import { anyTraffic, type Traffic, trafficBytes, UNKNOWN_METHODS } from "./testing/arbitrary-traffic.ts";
+import { anyTraffic, type Traffic, trafficBytes } from "./testing/arbitrary-traffic.ts";
+import { BARE, faultOf, SECRET } from "./testing/judged-answers.ts";
 import { RawConnection, rawRequest } from "./testing/raw-connection.ts";
 import type { RawReply } from "./testing/raw-exchange.ts";
+import { type ServerProcess, Workplace } from "./testing/server-process.ts";
 import { TestService } from "./testing/test-service.ts";
 
 const WELL_FRAMED = 14_000;
+const SHARED = 3_000;
 const DAMAGED = 5_000;
 const FETCHED = 1_000;
 const BATCH = 50;
@@ -31,7 +33,6 @@ const EXCHANGE_OBJECTS = [
 const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
 console.log(`fuzz: SEED=${seed}`);
 
-const SECRET = "kept-from-acme@example.com";
 /** On disk, as in production: writes at once, and under load in a thread of their own, which must live through it all. */
 const directory = mkdtempSync(join(tmpdir(), "customers-"));
 const deaths: string[] = [];
@@ -42,6 +43,36 @@ let token = "";
 let foreign = { path: "", etag: "" };
 /** The customer that requests are about; a new one for each batch, since they delete it. */
 let customer = { id: "", etag: "" };
+
+/** Where requests go. */
+type Target = {
+  readonly port: number;
+  readonly makeCustomer: () => Promise<{ id: string; etag: string }>;
+  /** The lines of the log since the last call. */
+  readonly takeLog: () => Record<string, unknown>[];
+};
+const here: Target = {
+  port: service.port,
+  makeCustomer: () => service.customer(),
+  takeLog: () => service.logLines.splice(0),
+};
+
+function overProcesses(processes: ServerProcess, adminToken: string): Target {
+  let taken = 0;
+  return {
+    port: processes.port,
+    makeCustomer: async () => {
+      const body = { name: "Ada", email: "ada@example.com" };
+      const { json, etag } = await processes.send(adminToken, "POST", "/customers", { body });
+      return { id: json.id, etag };
+    },
+    takeLog: () => {
+      const lines = processes.log.slice(taken);
+      taken += lines.length;
+      return lines;
+    },
+  };
+}
 
 beforeAll(async () => {
   token = await service.token();
@@ -60,14 +91,13 @@ async function inBatches<T>(
   arbitrary: fc.Arbitrary<T>,
   count: number,
   use: (things: T[]) => Promise<void>,
+  target: Target = here,
 ): Promise<void> {
   for (let done = 0; done < count; done += BATCH) {
-    customer = await service.customer();
+    customer = await target.makeCustomer();
     await use(fc.sample(arbitrary, { numRuns: BATCH, seed: seed + done }));
-    failures.push(
-      ...service.logLines.filter(({ level }) => Number(level) >= 50).map((line) => JSON.stringify(line)),
-    );
-    service.logLines.length = 0;
+    const errors = target.takeLog().filter(({ level }) => Number(level) >= 50);
+    failures.push(...errors.map((line) => JSON.stringify(line)));
   }
 }
 
@@ -87,64 +117,20 @@ function endsConnection({ method, lines }: Traffic, { headers }: RawReply): bool
   return method === "CONNECT" || headers.get("connection") === "close" || lines.includes("Connection: close");
 }
 
-/** What is wrong with an answer of the service, or null. */
-function faultOf(
-  { status, headers, body }: Pick<RawReply, "status" | "headers" | "body">,
-  isHead: boolean,
-): string | null {
-  if (body.includes(SECRET)) return "another tenant's customer";
-  if (!headers.has("x-request-id") || headers.get("x-content-type-options") !== "nosniff") return "bare";
-  if (status >= 500) return "5xx";
-  if (status < 400 || (isHead && body === "")) return null;
-  if (
-    headers.get("content-type") !== "application/problem+json" ||
-    headers.get("cache-control") !== "no-store"
-  )
-    return "no problem document";
-  const { code, status: inBody } = JSON.parse(body) as { code: string; status: number };
-  return isProblemCode(code) && PROBLEMS[code].status === status && inBody === status
-    ? null
-    : "another status than its code's";
-}
-
-/**
- * All that Bun answers before the service sees the request, and why; README.md lists the same. "closed": the connection is
- * closed without an answer. Only bare answers that stand here are accepted.
- */
-const BARE: readonly {
-  readonly why: string;
-  readonly answer: number | "closed";
-  readonly when: (traffic: Traffic) => boolean;
-}[] = [
-  {
-    why: "a header line that is none: control characters, no colon, no name, a blank in the name, a folded line",
-    answer: 400,
-    when: ({ lines }) => lines.some((line) => !/^[!#$%&'*+.^_`|~\w-]+:[\t\x20-\x7e\x80-\xff]*$/.test(line)),
-  },
-  { why: "more than 200 header lines", answer: 431, when: ({ lines }) => lines.length > 190 },
-  {
-    why: "request line and headers of more than 16 KiB",
-    answer: 431,
-    when: ({ method, target, lines }) => fill([method, target, ...lines].join("\r\n")).length > 16_000,
-  },
-  {
-    why: "a method that its parser does not know",
-    answer: "closed",
-    when: ({ method }) => UNKNOWN_METHODS.includes(method),
-  },
-];
-
-test(`each of ${WELL_FRAMED} well-framed requests is answered by the service, or bare for a listed reason`, async () => {
-  let connection = await RawConnection.open(service.port);
+/** Sends well-framed requests, one after another. @returns how often each answer came */
+async function sendWellFramed(target: Target, count: number): Promise<Map<string, number>> {
+  let connection = await RawConnection.open(target.port);
   const answers = new Map<string, number>();
-  await inBatches(anyTraffic, WELL_FRAMED, async (batch) => {
+  const send = async (batch: Traffic[]): Promise<void> => {
     for (const traffic of batch) {
-      if (connection.isClosed) connection = await RawConnection.open(service.port);
+      if (connection.isClosed) connection = await RawConnection.open(target.port);
       const bytes = trafficBytes(traffic, fill);
       const isHead = traffic.method === "HEAD";
       const reply = await connection.send({ bytes, isHead });
       if (reply === null || endsConnection(traffic, reply)) connection.close();
-      const reasons = BARE.filter(({ when }) => when(traffic)).map(({ answer }) => answer);
+      const reasons = BARE.filter(({ when }) => when(traffic, Buffer.from(bytes).indexOf("\r\n\r\n"))).map(
+        ({ answer }) => answer,
+      );
       const bare = reply === null ? "closed" : reply.headers.has("x-request-id") ? null : reply.status;
       answers.set(String(bare ?? reply?.status), (answers.get(String(bare ?? reply?.status)) ?? 0) + 1);
       const fault =
@@ -155,8 +141,15 @@ test(`each of ${WELL_FRAMED} well-framed requests is answered by the service, or
           : faultOf(reply, isHead);
       if (fault !== null) failures.push(`${fault}: ${shown(bytes)}`);
     }
-  });
-  connection.close();
+    // The next batch may meet another process.
+    connection.close();
+  };
+  await inBatches(anyTraffic, count, send, target);
+  return answers;
+}
+
+test(`each of ${WELL_FRAMED} well-framed requests is answered by the service, or bare for a listed reason`, async () => {
+  const answers = await sendWellFramed(here, WELL_FRAMED);
   expect(failures.slice(0, 5)).toEqual([]);
   // Requests that all die at the first check would prove nothing.
   for (const status of [
@@ -176,6 +169,24 @@ test(`each of ${WELL_FRAMED} well-framed requests is answered by the service, or
     "closed",
   ]) {
     expect([status, (answers.get(status) ?? 0) > 0]).toEqual([status, true]);
+  }
+});
+
+test(`the same of ${SHARED} requests to two processes`, async () => {
+  const place = new Workplace();
+  const ownToken = token;
+  try {
+    const processes = await place.start({ args: ["--processes", "2"] });
+    token = place.adminToken;
+    const answers = await sendWellFramed(overProcesses(processes, token), SHARED);
+    expect(failures.slice(0, 5)).toEqual([]);
+    for (const status of ["200", "204", "400", "404", "412", "428", "closed"]) {
+      expect([status, (answers.get(status) ?? 0) > 0]).toEqual([status, true]);
+    }
+    expect(processes.children).toHaveLength(2);
+  } finally {
+    token = ownToken;
+    await place.clear();
   }
 });
 

@@ -135,7 +135,9 @@ describe("the address", () => {
 
 describe("a database in memory", () => {
   test("serves, with its token in a file that is gone at the end", async () => {
-    const service = await place.start({ env: { DATABASE_URL: "sqlite::memory:", TMPDIR: place.path } });
+    const service = await place.start({
+      env: { DATABASE_URL: "sqlite::memory:", PROCESSES: "1", TMPDIR: place.path },
+    });
     const [made] = readdirSync(place.path);
     const token = (await Bun.file(`${place.path}/${made}/admin.token`).text()).trim();
     const reply = await fetch(`${service.url}/customers`, { headers: { authorization: `Bearer ${token}` } });

@@ -10,7 +10,6 @@ import {
 import { expectCreated, expectRead, expectRefusal } from "./model-expectations.ts";
 import { type RawConnection, rawRequest } from "./raw-connection.ts";
 import type { RawReply } from "./raw-exchange.ts";
-import type { TestService } from "./test-service.ts";
 
 const ALL = ["id", "name", "email", "status"];
 const WRITES = ["create", "replace", "patch", "delete"];
@@ -42,18 +41,26 @@ const FIRST: Omit<Step<"create">, "caller"> = {
   hours: 0,
 };
 
+/** Makes the token of a caller, or gives the one that it made. */
+type ModelTokens = { token(caller: { role: string; tenant: string }): Promise<string> };
+
 /** One run: the steps one after another against the service and the model, each answer compared. */
 export class ModelRun {
   readonly #number: number;
-  readonly #service: TestService;
-  readonly #connection: RawConnection;
+  readonly #tokens: ModelTokens;
+  readonly #connection: Pick<RawConnection, "send">;
   readonly #clock: { nowMs: number };
   readonly #model = new CustomerModel();
   readonly #keys = new Map<string, { first: ModelCustomer; expiresMs: number }>();
 
-  constructor(number: number, service: TestService, connection: RawConnection, clock: { nowMs: number }) {
+  constructor(
+    number: number,
+    tokens: ModelTokens,
+    connection: Pick<RawConnection, "send">,
+    clock: { nowMs: number },
+  ) {
     this.#number = number;
-    this.#service = service;
+    this.#tokens = tokens;
     this.#connection = connection;
     this.#clock = clock;
   }
@@ -250,7 +257,7 @@ export class ModelRun {
     const token =
       role === null
         ? `cst_${"x".repeat(40)}`
-        : await this.#service.token({ role, tenant: `${tenant}-${this.#number}` });
+        : await this.#tokens.token({ role, tenant: `${tenant}-${this.#number}` });
     const reply = await this.#connection.send(
       rawRequest(method, path, [`Authorization: Bearer ${token}`, ...lines], body),
     );

@@ -171,6 +171,12 @@ export class ServerProcess {
     for (const pid of pids) process.kill(pid, "SIGKILL");
   }
 
+  /** The same, and waits until all of them are gone: their ends of the pipes are closed then. */
+  async kill(): Promise<void> {
+    this.killAll();
+    await Promise.all([this.exited, this.stdout.over, this.stderr.over]);
+  }
+
   /** Ends it and reads what it had written. @returns the exit code; 137 after SIGKILL */
   async end(name: NodeJS.Signals = "SIGTERM"): Promise<number> {
     this.signal(name);
@@ -219,8 +225,11 @@ export class Output {
   }
 }
 
+/** `bun run test:processes` runs every test that starts the service on several processes. */
+const PROCESSES = process.env["TEST_PROCESSES"] ?? "1";
+
 function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
-  return { ...options, env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, ...options.env } };
+  return { ...options, env: { PORT: "0", PROCESSES, DATABASE_URL: `sqlite:${database}`, ...options.env } };
 }
 
 type Child = ReturnType<typeof launch>;
