@@ -105,10 +105,11 @@ export class Boundary {
 
   #finish(exchange: Exchange, answer: Answer): Response {
     const { request, route, requestId, caller } = exchange;
-    const { status, headers, body, problem } = answer;
-    headers.set("x-request-id", requestId);
-    headers.set("x-content-type-options", "nosniff");
-    this.#parts.cors.decorate(request, headers);
+    const { status, headers, etag, body, problem } = answer;
+    const response = new Response(body, { status, headers });
+    if (etag !== undefined) response.headers.set("etag", etag);
+    response.headers.set("x-request-id", requestId);
+    this.#parts.cors.decorate(request, response.headers);
     const durationMs = performance.now() - exchange.startedAt;
     this.#parts.metrics.record(exchange, answer, durationMs / 1000);
     this.#parts.log.access({
@@ -122,7 +123,7 @@ export class Boundary {
       code: problem,
       isAllowedWithoutIfMatch: answer.allowedWithoutIfMatch === true,
     });
-    return new Response(body, { status, headers });
+    return response;
   }
 }
 

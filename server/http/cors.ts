@@ -1,3 +1,5 @@
+import { answerHeaders } from "./exchange.ts";
+
 const ALLOWED_HEADERS =
   "Authorization, Content-Type, If-Match, If-None-Match, Prefer, Idempotency-Key, X-Request-Id";
 const EXPOSED_HEADERS = "ETag, Location, Link, Retry-After, X-Request-Id, Preference-Applied";
@@ -22,7 +24,7 @@ export class Cors {
 
   /** @param allow the methods of the route, as its Allow header lists them */
   preflightHeaders(allow: string): Headers {
-    return new Headers({
+    return answerHeaders({
       allow,
       "access-control-allow-methods": allow,
       "access-control-allow-headers": ALLOWED_HEADERS,

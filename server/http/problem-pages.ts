@@ -1,5 +1,5 @@
 import { PROBLEMS, type ProblemCode } from "../domain/problem.ts";
-import type { Answer } from "./exchange.ts";
+import { type Answer, answerHeaders } from "./exchange.ts";
 
 /** What a problem type means and what to do about it: a page for people, JSON for programs. */
 export function problemPage(code: ProblemCode, accept: string | null, publicUrl: string): Answer {
@@ -9,13 +9,13 @@ export function problemPage(code: ProblemCode, accept: string | null, publicUrl:
   if (!/\btext\/html\b/i.test(accept ?? "")) {
     return {
       status: 200,
-      headers: new Headers({ ...headers, "content-type": "application/json" }),
+      headers: answerHeaders({ ...headers, "content-type": "application/json" }),
       body: JSON.stringify({ type: `${publicUrl}/problems/${code}`, code, title, status, meaning, action }),
     };
   }
   return {
     status: 200,
-    headers: new Headers({ ...headers, "content-type": "text/html; charset=utf-8" }),
+    headers: answerHeaders({ ...headers, "content-type": "text/html; charset=utf-8" }),
     body: `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -1,5 +1,5 @@
 import { PROBLEMS, type Problem } from "../domain/problem.ts";
-import type { Answer } from "./exchange.ts";
+import { type Answer, answerHeaders } from "./exchange.ts";
 
 /**
  * The only maker of an error body (RFC 9457). A problem document is never stored: RFC 6585, section 3 forbids it
@@ -12,7 +12,7 @@ export function problemResponse(problem: Problem, instance: string, publicUrl: s
   const { status, title } = PROBLEMS[code];
   return {
     status,
-    headers: new Headers({
+    headers: answerHeaders({
       "content-type": "application/problem+json",
       "cache-control": "no-store",
       ...headers,

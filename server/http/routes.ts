@@ -2,7 +2,7 @@ import type { Elysia } from "elysia";
 import { ok, refuse } from "../domain/problem.ts";
 import type { Boundary, Handler } from "./boundary.ts";
 import type { Cors } from "./cors.ts";
-import type { Exchange, RouteTemplate } from "./exchange.ts";
+import { answerHeaders, type Exchange, type RouteTemplate } from "./exchange.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 export type Method = (typeof METHODS)[number];
@@ -48,7 +48,7 @@ export function mount(app: Elysia, boundary: Boundary, cors: Cors, route: Route)
     if (cors.isPreflight(exchange.request)) {
       return ok({ status: 204, headers: cors.preflightHeaders(allow), body: null });
     }
-    const headers = new Headers({ allow, ...optionsHeaders });
+    const headers = answerHeaders({ allow, ...optionsHeaders });
     return admit(exchange) ?? ok({ status: 204, headers, body: null });
   };
   app.route("OPTIONS", path, ({ request }) => boundary.answer(request, template, options), { parse: "none" });

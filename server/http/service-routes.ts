@@ -4,7 +4,7 @@ import { readQuery } from "../domain/query.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
 import { authenticate, type TokenLookup } from "./authentication.ts";
 import type { Handler } from "./boundary.ts";
-import { type Answer, type Exchange, searchOf } from "./exchange.ts";
+import { type Answer, answerHeaders, type Exchange, searchOf } from "./exchange.ts";
 import type { Metrics } from "./metrics.ts";
 import { problemPage } from "./problem-pages.ts";
 import type { Route } from "./routes.ts";
@@ -47,7 +47,7 @@ export function serviceRoutes(parts: ServiceRoutesParts): Route[] {
           if (!admitted.ok) return admitted;
           const query = readQuery(searchOf(exchange.request), []);
           if (!query.ok) return query;
-          const headers = new Headers({ "content-type": metrics.contentType, "cache-control": "no-store" });
+          const headers = answerHeaders({ "content-type": metrics.contentType, "cache-control": "no-store" });
           return ok({ status: 200, headers, body: await exposition() });
         },
       },
@@ -94,7 +94,7 @@ function refusalOf(result: Result<null>): Result<never> | null {
 function health(status: string): Answer {
   return {
     status: 200,
-    headers: new Headers({ "content-type": "application/json", "cache-control": "no-store" }),
+    headers: answerHeaders({ "content-type": "application/json", "cache-control": "no-store" }),
     body: JSON.stringify({ status }),
   };
 }
