@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { CountingClients } from "./testing/counting-clients.ts";
 import { Workplace } from "./testing/server-process.ts";
 import type { Reply } from "./testing/test-service.ts";
 
@@ -66,6 +67,27 @@ test("a disk that is full: 503 with Retry-After, reads go on, nothing acknowledg
   }
   expect(await place.run(["check"])).toMatchObject({ code: 0, stderr: "" });
 });
+
+test("a disk that fills up amid the writes of many: nothing acknowledged is lost or written over, reads go on, and it is over when there is room", async () => {
+  run("mount", "-o", "remount,size=12m", disk);
+  const service = await place.start();
+  const clients = new CountingClients(service.port, place.adminToken);
+  await clients.start();
+  await clients.until(() => clients.acknowledged > 200);
+  // All that is left, and then what it still had to spare.
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(`${disk}/other`, new Uint8Array(bavail * bsize));
+  const { reads } = clients;
+  await clients.until(() => clients.refused > 100 && clients.reads > reads + 1_000);
+  rmSync(`${disk}/other`);
+  const { acknowledged } = clients;
+  await clients.until(() => clients.acknowledged > acknowledged + 200);
+  for (const { acknowledged, refused, stored } of await clients.stop()) {
+    expect(stored).toBeGreaterThanOrEqual(acknowledged);
+    expect(stored).toBeLessThanOrEqual(acknowledged + refused);
+  }
+  expect(await place.run(["check"])).toMatchObject({ code: 0, stderr: "" });
+}, 60_000);
 
 test("a first start on a full disk is refused in a sentence, and succeeds when there is room", async () => {
   writeFileSync(`${disk}/other`, new Uint8Array(2 * 1024 * 1024 - 16_384));

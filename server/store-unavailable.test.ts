@@ -4,8 +4,9 @@ import { copyFileSync, readFileSync, renameSync, statSync, truncateSync, writeFi
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
 import { connect, openDatabase } from "./storage/sqlite-database.ts";
+import { holdLock } from "./testing/held-lock.ts";
 import { movedIn, requestSeries, scrape, writeSeries } from "./testing/metric-series.ts";
-import { Output, Workplace } from "./testing/server-process.ts";
+import { Workplace } from "./testing/server-process.ts";
 import { type Reply, TestService } from "./testing/test-service.ts";
 
 let place: Workplace;
@@ -32,19 +33,6 @@ function expectUnavailable(reply: Reply): void {
   expect(reply.json.code).toBe("store-unavailable");
   // Not a word of what it was.
   expect(reply.text).not.toMatch(/sqlite|disk|lock|malformed|database disk/i);
-}
-
-/** A process that holds the write lock until it is told to let go. */
-async function holdLock(): Promise<{ release: () => Promise<void> }> {
-  const program = new URL("testing/lock-holder.ts", import.meta.url).pathname;
-  const child = Bun.spawn([process.execPath, program, place.database], { stdin: "pipe", stdout: "pipe" });
-  await new Output(child.stdout).line((line) => line === "held");
-  return {
-    release: async () => {
-      child.stdin.end();
-      await child.exited;
-    },
-  };
 }
 
 const change = { name: "Changed", email: "changed@example.com" };
@@ -92,7 +80,7 @@ describe("a lock that another process holds", () => {
     const token = place.adminToken;
     const created = await service.send(token, "POST", "/customers", { body: change });
     const path = `/customers/${created.json.id}`;
-    const lock = await holdLock();
+    const lock = await holdLock(place.database);
     let isAnswered = false;
     const write = service
       .send(token, "PATCH", path, { body: change, headers: { "if-match": created.etag } })
@@ -113,7 +101,7 @@ describe("a lock that another process holds", () => {
     const service = serviceOn(SqliteConnections.over(connect(place.database), writer, limits));
     const customer = await service.customer();
     const headers = { "if-match": customer.etag };
-    const lock = await holdLock();
+    const lock = await holdLock(place.database);
     const replies = await Promise.all([
       service.send("PUT", customer.path, { body: change, headers }),
       service.send("PATCH", customer.path, { body: change, headers }),
@@ -134,7 +122,7 @@ describe("a lock that another process holds", () => {
     const { path, etag } = await service.customer({}, { client: "shop" });
     // While it can still be made: the token that reads the metrics.
     await scrape(service);
-    const lock = await holdLock();
+    const lock = await holdLock(place.database);
     const { reply, moved } = await movedIn(service, () =>
       service.send("PUT", path, {
         caller: { client: "shop" },
@@ -172,7 +160,7 @@ describe("a lock that another process holds", () => {
 
   test("for writing alone stops no start that has nothing to write, and refuses a command that has", async () => {
     await (await place.start()).end();
-    const lock = await holdLock();
+    const lock = await holdLock(place.database);
     const service = await place.start();
     expect((await service.send(place.adminToken, "GET", "/customers")).status).toBe(200);
     const created = await place.run([

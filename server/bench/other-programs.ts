@@ -66,6 +66,6 @@ export async function kitRuns({ url, token }: Target, rounds: number, out: strin
   }
   return [
     measure("conformance run against the service", "", { atMost: 5 }, whole, "s"),
-    measure("conformance run --quick", "", { atMost: 1 }, quick, "s"),
+    measure("conformance run --quick", "", null, quick, "s"),
   ];
 }
