@@ -7,6 +7,7 @@ import { headerValue } from "./http-reply.ts";
 import { layerOf } from "./layer.ts";
 import type { RunOptions } from "./options.ts";
 import type { Profile } from "./profile.ts";
+import { settledReason } from "./reason.ts";
 import {
   type Exchange,
   type Family,
@@ -50,7 +51,10 @@ const MOMENTS_MAX = 60;
 export function makeReport(facts: RunFacts): Report {
   const { profile, options, wire, ground, deployment } = facts;
   const today = new Date().toISOString().slice(0, 10);
-  const rules = facts.findings.map((finding) => ruleResult(finding, facts, today));
+  const passed = new Set(
+    facts.findings.filter(({ outcome }) => outcome === "pass").map(({ rule }) => rule.id),
+  );
+  const rules = facts.findings.map((finding) => ruleResult(finding, facts, passed, today));
   const counts = Object.fromEntries(
     OUTCOMES.map((outcome) => [outcome, rules.filter((rule) => rule.outcome === outcome).length]),
   ) as Report["counts"];
@@ -111,6 +115,7 @@ export function makeReport(facts: RunFacts): Report {
 function ruleResult(
   { rule, outcome, reason, trial, durationMs, requests }: Finding,
   facts: RunFacts,
+  passed: ReadonlySet<string>,
   today: string,
 ): RuleResult {
   const failed = outcome === "violation" || outcome === "warning";
@@ -130,7 +135,7 @@ function ruleResult(
     rule: rule.rule,
     impact: rule.impact,
     outcome,
-    reason: reason || outcome,
+    reason: settledReason(reason || outcome, passed),
     assertions: [...(trial?.assertions.values() ?? [])],
     evidence,
     exchanges,

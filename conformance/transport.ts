@@ -3,7 +3,7 @@
  * the bytes themselves, for header lines that no client library sends and for bodies that are held back.
  * A failure to get a complete reply is a value, not an exception.
  */
-import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent } from "undici/index.js";
 import { headerValue, parseReply, type Reply } from "./http-reply.ts";
@@ -189,9 +189,11 @@ export class Transport {
     const hop = proxy === undefined ? url : new URL(proxy);
     const port = Number(hop.port || (hop.protocol === "https:" ? 443 : 80));
     const host = hop.hostname.replace(/^\[|\]$/g, "");
-    const servername = url.hostname.replace(/^\[|\]$/g, "");
+    const target = url.hostname.replace(/^\[|\]$/g, "");
+    // No server name for an address (RFC 6066, section 3); Bun refuses to send one.
+    const tls = { ...this.#tls, ...(isIP(target) === 0 ? { servername: target } : {}) };
     let socket: Socket;
-    if (proxy === undefined && secure) socket = connectTls({ host, port, servername, ...this.#tls });
+    if (proxy === undefined && secure) socket = connectTls({ host, port, ...tls });
     else socket = connectTcp({ host, port });
     await this.#ready(socket, proxy === undefined && secure ? "secureConnect" : "connect", openMs);
     if (proxy !== undefined && secure) {
@@ -199,7 +201,7 @@ export class Transport {
       socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
       const { result } = await this.#reply(socket, "HEAD");
       if (typeof result === "string" || result.status !== 200) throw new Error("the proxy refused CONNECT");
-      socket = connectTls({ socket, servername, ...this.#tls });
+      socket = connectTls({ socket, host: target, ...tls });
       await this.#ready(socket, "secureConnect", openMs);
     }
     return socket;

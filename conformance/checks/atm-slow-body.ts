@@ -1,8 +1,9 @@
 /** ATM-05: a PUT whose body comes late. */
+
 import { CouldNotRun, NotApplicable } from "../outcome-signal.ts";
 import { accepted, difference, stateOf, type Trial } from "../trial.ts";
+import { describe } from "./evidence.ts";
 import { enforced } from "./race.ts";
-import { describe } from "./refusal.ts";
 
 /** How long another request may take while a body is under way, before it counts as held up by it. */
 const PATIENCE_MS = 3000;

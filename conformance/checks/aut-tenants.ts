@@ -1,16 +1,17 @@
 /** Tenants, and requests without credentials. */
+
 import type { Customer } from "../ground.ts";
 import { CouldNotRun } from "../outcome-signal.ts";
-import { accepted, difference, type Method, type Snapshot, stateOf, type Trial } from "../trial.ts";
+import { accepted, difference, type Method, type Snapshot, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
+import { note } from "./evidence.ts";
 import { holds } from "./holds.ts";
-import { describe } from "./refusal.ts";
 
 async function asOther(t: Trial, query: string, customer: Customer = t.kit.main): Promise<Seen> {
   const evidence = t.probe(`GET ${query} by another tenant`, "no 2xx, and no value of the customer");
   const seen = await t.get(customer, { query, caller: "other-tenant", purpose: "probe" });
-  Object.assign(evidence, { came: `${seen.status} ${seen.text.slice(0, 160)}`, sent: seen.exchange.n });
+  note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
   if (seen.status === 401) throw new CouldNotRun("the other tenant's credentials are refused with 401");
   return seen;
 }
@@ -55,13 +56,7 @@ async function foreignWrites(
       read.status === 200 && read.tag !== undefined
         ? await t.state(customer)
         : { ...before, tag: "", fields: {} };
-    Object.assign(evidence, {
-      came: describe(seen),
-      sent: seen.exchange.n,
-      before: stateOf(before.seen),
-      after: stateOf(read),
-      unchanged: t.same(before, after),
-    });
+    note(evidence, seen, { before: before.seen, after: read, unchanged: t.same(before, after) });
     look(seen, method, before, after);
   }
 }
@@ -151,7 +146,7 @@ export const autTenants = {
     for (const query of ["", "?fields=email"]) {
       const evidence = t.probe(`GET ${query} without credentials`, "no personal data");
       const seen = await t.get(t.kit.main, { query, caller: "anonymous", purpose: "probe" });
-      Object.assign(evidence, { came: String(seen.status), sent: seen.exchange.n });
+      note(evidence, seen, { came: String(seen.status) });
       const values = valuesIn(seen, main);
       t.check(
         "no-values",

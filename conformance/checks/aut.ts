@@ -8,6 +8,7 @@ import { accepted, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import { autTenants } from "./aut-tenants.ts";
 import type { Check } from "./check.ts";
+import { note } from "./evidence.ts";
 import { holds } from "./holds.ts";
 
 /** The field that the limited caller may not read: told by the profile, else the first that it is refused. */
@@ -40,7 +41,7 @@ async function forbidden(t: Trial): Promise<{ field: Field; value: unknown; othe
 async function asLimited(t: Trial, query: string, allowed: string): Promise<Seen> {
   const evidence = t.probe(`GET ${query} by the limited caller`, allowed);
   const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "probe" });
-  Object.assign(evidence, { came: `${seen.status} ${seen.text.slice(0, 160)}`, sent: seen.exchange.n });
+  note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
   if (seen.status === 401) throw new CouldNotRun("the limited caller's credentials are refused with 401");
   return seen;
 }
@@ -195,7 +196,7 @@ export const aut = {
         caller: "limited",
         purpose: "probe",
       });
-      Object.assign(evidence, { came: `${seen.status} ${seen.text.slice(0, 160)}`, sent: seen.exchange.n });
+      note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
       if (seen.status === 401) throw new CouldNotRun("the limited caller's credentials are refused with 401");
       const stored = now.fields[field] ?? (await readAsMain(t, field));
       t.check(

@@ -1,13 +1,13 @@
 import { CouldNotRun } from "../outcome-signal.ts";
 import type { Trial } from "../trial.ts";
-import { describe } from "./refusal.ts";
+import { note } from "./evidence.ts";
 
 /** 412 carries the tag of now, equal to the one that a read shows. */
 export async function currentTagIn412(t: Trial, method: "PUT" | "PATCH"): Promise<void> {
   const { former, tag } = await t.twin(method, t.kit.main);
   const evidence = t.probe(`${method} with a stale tag`, `412 with ETag ${tag}`);
   const seen = await t.write(method, t.kit.main, { ifMatch: former, purpose: "probe" });
-  Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+  note(evidence, seen);
   if (seen.status !== 412)
     throw new CouldNotRun(
       `a stale ${method} was answered ${seen.status}, not 412; see ${method === "PUT" ? "IFM-03" : "IFM-31"}`,

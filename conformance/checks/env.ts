@@ -2,11 +2,11 @@ import { headerValue, headerValues } from "../http-reply.ts";
 import { registryFields } from "../names.ts";
 import { CouldNotRun, NotApplicable } from "../outcome-signal.ts";
 import type { env as rules } from "../rules/env.ts";
-import { accepted, type Snapshot, sameFields, shows, stateOf, type Trial } from "../trial.ts";
+import { accepted, type Snapshot, sameFields, shows, type Trial } from "../trial.ts";
 import type { Values } from "../values.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
-import { describe } from "./refusal.ts";
+import { describe, note } from "./evidence.ts";
 
 const CODINGS = ["gzip", "br", "deflate", "zstd", "gzip, deflate, br"];
 const accepting = (codings: string): [string, string][] => [["Accept-Encoding", codings]];
@@ -22,9 +22,7 @@ export const env = {
         headers: accepting(codings),
         purpose: "probe",
       });
-      Object.assign(evidence, {
-        came: describe(seen),
-        sent: seen.exchange.n,
+      note(evidence, seen, {
         twin: { differs: "no Accept-Encoding", n: bare.seen.exchange.n, status: 200, ok: true },
       });
       if (seen.status !== 200) continue;
@@ -50,7 +48,7 @@ export const env = {
       headers: accepting("gzip"),
       purpose: "probe",
     });
-    Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+    note(evidence, seen);
     t.check(
       "accepted",
       accepted(seen.status),
@@ -72,9 +70,7 @@ export const env = {
         headers: accepting(codings),
         purpose: "probe",
       });
-      Object.assign(evidence, {
-        came: describe(seen),
-        sent: seen.exchange.n,
+      note(evidence, seen, {
         twin: { differs: "no Accept-Encoding", n: bare.exchange.n, status: bare.status, ok: true },
       });
       // Another status is the IFM rules' matter.
@@ -110,11 +106,10 @@ export const env = {
           `GET ${new URL(url).search} right after the write`,
           "the new tag and values",
         );
-        Object.assign(evidence, {
+        note(evidence, seen, {
           came: `${describe(seen)} ${seen.text.slice(0, 120)}`,
-          sent: seen.exchange.n,
-          before: stateOf(before.seen),
-          after: stateOf(seen),
+          before: before.seen,
+          after: seen,
         });
         if (seen.status !== 200) continue;
         t.check(
@@ -176,7 +171,7 @@ async function putFrom(t: Trial, before: Snapshot, values: Values): Promise<Seen
   if (shows((await t.state(t.kit.main, "was it written all the same")).fields.name, values.name))
     throw new CouldNotRun("PUT was answered 412 and applied all the same; see IFM-01");
   const evidence = t.probe("a read, and a PUT with its tag", "the read shows the current tag");
-  Object.assign(evidence, { came: describe(first), sent: first.exchange.n, before: stateOf(before.seen) });
+  note(evidence, first, { before: before.seen });
   t.check("tag", false, `a read shows the old tag ${before.tag}, while the current one is ${first.tag}`);
   return await t.write("PUT", t.kit.main, { ...ask, ifMatch: first.tag });
 }

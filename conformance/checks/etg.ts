@@ -2,9 +2,10 @@ import { plain } from "../names.ts";
 import { CouldNotRun } from "../outcome-signal.ts";
 import type { etg as rules } from "../rules/etg.ts";
 import { isEntityTag, opaque } from "../tag-forms.ts";
-import { accepted, type Method, type Snapshot, stateOf, type Trial } from "../trial.ts";
+import { accepted, type Method, type Snapshot, type Trial } from "../trial.ts";
 import type { Check } from "./check.ts";
-import { describe } from "./refusal.ts";
+import { note } from "./evidence.ts";
+
 import { leaksOf } from "./tag-leak.ts";
 import { notATag, wrongTag } from "./tag-words.ts";
 
@@ -26,12 +27,7 @@ async function newTagIn(t: Trial, method: "PUT" | "PATCH"): Promise<void> {
   const before = await t.state(t.kit.main, "read before");
   const evidence = t.probe(`${method} with the current tag`, "the answer carries the new ETag");
   const { seen, after } = await write(t, method, before);
-  Object.assign(evidence, {
-    came: describe(seen),
-    sent: seen.exchange.n,
-    before: stateOf(before.seen),
-    after: stateOf(after.seen),
-  });
+  note(evidence, seen, { before: before.seen, after: after.seen });
   if (
     !t.check(
       "etag",
@@ -51,7 +47,7 @@ export const etg = {
   "ETG-01": async (t) => {
     const evidence = t.probe("GET of an existing customer", "200, a JSON object, an ETag");
     const seen = await t.get(t.kit.main);
-    Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+    note(evidence, seen);
     t.check("status", seen.status === 200, `GET of an existing customer was answered ${seen.status}`);
     t.check(
       "object",
@@ -80,7 +76,7 @@ export const etg = {
       const evidence = t.probe("another GET", `ETag ${first.tag}`);
       // Every other read opens a connection of its own, so that it may reach another process of the service.
       const next = await t.get(t.kit.main, { via: read % 2 === 0 ? "socket" : "undici" });
-      Object.assign(evidence, { came: describe(next), sent: next.exchange.n });
+      note(evidence, next);
       if (next.tag !== first.tag && next.tag !== undefined && before.has(next.tag))
         throw new CouldNotRun("reads show former states in turn with the current one; see ENV-04");
       t.check(
@@ -96,7 +92,7 @@ export const etg = {
     for (const fields of PROJECTIONS) {
       const evidence = t.probe(`GET ?fields=${fields}`, `ETag ${full.tag}`);
       const seen = await t.get(t.kit.main, { query: `?fields=${fields}` });
-      Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+      note(evidence, seen);
       if (seen.status !== 200) continue;
       if (t.check("present", seen.tag !== undefined, `GET ?fields=${fields} carries no ETag`))
         t.check(
@@ -115,7 +111,7 @@ export const etg = {
       if (read.status !== 200 || read.tag === undefined) continue;
       const evidence = t.probe(`PUT with the tag of GET ?fields=${fields}`, "accepted");
       const seen = await t.write("PUT", t.kit.main, { ifMatch: read.tag, purpose: "probe" });
-      Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+      note(evidence, seen);
       t.check(
         "accepted",
         accepted(seen.status),
@@ -130,12 +126,7 @@ export const etg = {
     const before = await t.state(t.kit.main, "read before");
     const evidence = t.probe("PUT of other values", `an ETag other than ${before.tag}`);
     const { seen, after } = await write(t, "PUT", before);
-    Object.assign(evidence, {
-      came: `then read: ETag ${after.tag}`,
-      sent: seen.exchange.n,
-      before: stateOf(before.seen),
-      after: stateOf(after.seen),
-    });
+    note(evidence, seen, { came: `then read: ETag ${after.tag}`, before: before.seen, after: after.seen });
     t.check(
       "changes",
       after.tag !== before.tag,
@@ -149,11 +140,10 @@ export const etg = {
       throw new CouldNotRun("the tag does not change even with the values; see ETG-08");
     const evidence = t.probe("PUT of the values that are stored", `an ETag other than ${other.after.tag}`);
     const { seen, after } = await write(t, "PUT", other.after, values(other.after));
-    Object.assign(evidence, {
+    note(evidence, seen, {
       came: `then read: ETag ${after.tag}`,
-      sent: seen.exchange.n,
-      before: stateOf(other.after.seen),
-      after: stateOf(after.seen),
+      before: other.after.seen,
+      after: after.seen,
     });
     t.check(
       "changes",
@@ -172,12 +162,7 @@ export const etg = {
       `a third tag beside ${first.tag} and ${second.tag}`,
     );
     const { seen, after } = await write(t, "PUT", second, values(first));
-    Object.assign(evidence, {
-      came: `then read: ETag ${after.tag}`,
-      sent: seen.exchange.n,
-      before: stateOf(second.seen),
-      after: stateOf(after.seen),
-    });
+    note(evidence, seen, { came: `then read: ETag ${after.tag}`, before: second.seen, after: after.seen });
     t.check("new", after.tag !== first.tag, `with the first values the first tag is back: ${after.tag}`);
   },
   "ETG-11": async (t) => {
@@ -197,7 +182,7 @@ export const etg = {
       throw new CouldNotRun("PATCH does not change the tag at all; see ETG-11");
     const evidence = t.probe("PATCH of the name to what it is", `an ETag other than ${other.after.tag}`);
     const { seen, after } = await write(t, "PATCH", other.after, { name: String(other.after.fields.name) });
-    Object.assign(evidence, { came: `then read: ETag ${after.tag}`, sent: seen.exchange.n });
+    note(evidence, seen, { came: `then read: ETag ${after.tag}` });
     t.check(
       "changes",
       after.tag !== other.after.tag,
@@ -207,7 +192,7 @@ export const etg = {
   "ETG-13": async (t) => {
     const state = await t.state(t.kit.main, "read before");
     const evidence = t.probe("GET, its ETag against the data", "no data and no hash of it in the token");
-    Object.assign(evidence, { came: `ETag ${state.tag}`, sent: state.seen.exchange.n });
+    note(evidence, state.seen, { came: `ETag ${state.tag}` });
     const leaks = leaksOf(opaque(state.tag), state.fields, state.seen.text);
     t.check("no-data", !leaks.some(({ kind }) => kind === "data"), () =>
       leaks.map(({ what }) => what).join("; "),
@@ -221,7 +206,7 @@ export const etg = {
     if (seen.object === undefined) throw new CouldNotRun("the body is no JSON object; see ETG-01");
     for (const [name, value] of Object.entries(seen.object)) {
       const evidence = t.probe(`the member ${name} of a read`, "no row version in the body");
-      Object.assign(evidence, { came: `${name}: ${JSON.stringify(value)}`, sent: seen.exchange.n });
+      note(evidence, seen, { came: `${name}: ${JSON.stringify(value)}` });
       t.check(
         "not-named",
         !/^(rowversion|etag|versiontoken)$/.test(plain(name)),
@@ -260,7 +245,7 @@ export const etg = {
 async function tagged(t: Trial) {
   const evidence = t.probe("GET of an existing customer", "one strong, quoted entity-tag");
   const seen = await t.get(t.kit.main);
-  Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+  note(evidence, seen);
   if (seen.status !== 200 || seen.tag === undefined)
     throw new CouldNotRun("a read carries no ETag; see ETG-01");
   return { ...seen, tag: seen.tag };

@@ -1,9 +1,10 @@
 /** Fields of request bodies. */
+
 import { opaque } from "../tag-forms.ts";
-import { accepted, difference, type Snapshot, stateOf, type Trial } from "../trial.ts";
+import { accepted, difference, type Snapshot, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
-import { describe } from "./refusal.ts";
+import { note } from "./evidence.ts";
 
 /** A PUT with the current tag and a body of its own, and the state on both sides. */
 async function put(
@@ -20,13 +21,7 @@ async function put(
     purpose: "probe",
   });
   const after = await t.state(t.kit.main);
-  Object.assign(evidence, {
-    came: describe(seen),
-    sent: seen.exchange.n,
-    before: stateOf(before.seen),
-    after: stateOf(after.seen),
-    unchanged: t.same(before, after),
-  });
+  note(evidence, seen, { before: before.seen, after: after.seen, unchanged: t.same(before, after) });
   return { seen, before, after };
 }
 

@@ -1,5 +1,7 @@
 /** Field lists whose status is open: repeats, blanks, empty and very long ones. */
+
 import type { Check } from "./check.ts";
+import { note } from "./evidence.ts";
 import { ask, isOneOf } from "./field-query.ts";
 
 export const fldLists = {
@@ -39,7 +41,7 @@ export const fldLists = {
         "200 with those fields, or a 4xx",
       );
       const seen = await t.get(t.kit.main, { query, purpose: "probe" });
-      Object.assign(evidence, { came: String(seen.status), sent: seen.exchange.n });
+      note(evidence, seen, { came: String(seen.status) });
       t.check(
         "no-5xx",
         seen.status < 500,

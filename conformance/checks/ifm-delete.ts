@@ -1,9 +1,11 @@
 /** If-Match on DELETE, always on customers made for it. */
+
 import { CouldNotRun } from "../outcome-signal.ts";
-import { accepted, stateOf } from "../trial.ts";
+import { accepted } from "../trial.ts";
 import { AS_LIST, BLANKS, EMPTY, INEXACT, NONE, PREVIOUS } from "./bad-if-match.ts";
 import type { Check } from "./check.ts";
-import { describe, header, refusedDeletes, updatedCustomer } from "./refusal.ts";
+import { note } from "./evidence.ts";
+import { header, refusedDeletes, updatedCustomer } from "./refusal.ts";
 
 const ACCEPTED_READS_MAX = 20;
 const ACCEPTED_WAIT_MS = 100;
@@ -20,12 +22,7 @@ export const ifmDelete = {
       await Bun.sleep(ACCEPTED_WAIT_MS);
       after = await t.get(customer, { purpose: "read back" });
     }
-    Object.assign(evidence, {
-      came: describe(seen),
-      sent: seen.exchange.n,
-      before: stateOf(before.seen),
-      after: stateOf(after),
-    });
+    note(evidence, seen, { before: before.seen, after });
     const statuses = t.kit.profile.delete.statuses;
     if (
       !t.check(
@@ -48,7 +45,7 @@ export const ifmDelete = {
     const { customer, former, now } = await updatedCustomer(t);
     const evidence = t.probe("DELETE with a stale tag", `412 with ETag ${now.tag}`);
     const seen = await t.write("DELETE", customer, { ifMatch: former, purpose: "probe" });
-    Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+    note(evidence, seen);
     if (seen.status !== 412)
       throw new CouldNotRun(`a stale DELETE was answered ${seen.status}, not 412; see IFM-41`);
     if (

@@ -1,9 +1,11 @@
 /** If-Match on PATCH. */
-import { accepted, shows, stateOf } from "../trial.ts";
+
+import { accepted, shows } from "../trial.ts";
 import { AS_LIST, BLANKS, EMPTY, INEXACT, NONE, PREVIOUS, PREVIOUS_SAME_VALUES } from "./bad-if-match.ts";
 import type { Check } from "./check.ts";
 import { currentTagIn412 } from "./current-tag.ts";
-import { describe, header, refusedWrites } from "./refusal.ts";
+import { note } from "./evidence.ts";
+import { header, refusedWrites } from "./refusal.ts";
 
 export const ifmPatch = {
   "IFM-30": async (t) => {
@@ -20,12 +22,7 @@ export const ifmPatch = {
       purpose: "probe",
     });
     const after = await t.state(t.kit.main);
-    Object.assign(evidence, {
-      came: describe(seen),
-      sent: seen.exchange.n,
-      before: stateOf(before.seen),
-      after: stateOf(after.seen),
-    });
+    note(evidence, seen, { before: before.seen, after: after.seen });
     const statuses = t.kit.profile.patch.statuses;
     const ok = t.check(
       "accepted",

@@ -1,8 +1,9 @@
 /** If-Match on PUT; PATCH and DELETE stand in files of their own. */
+
 import { CouldNotRun, Inconclusive } from "../outcome-signal.ts";
 import type { ifm as rules } from "../rules/ifm.ts";
 import { quoted, successors } from "../tag-forms.ts";
-import { accepted, shows, stateOf } from "../trial.ts";
+import { accepted, shows } from "../trial.ts";
 import {
   AFFIXES,
   AS_LIST,
@@ -21,12 +22,12 @@ import {
 } from "./bad-if-match.ts";
 import type { Check } from "./check.ts";
 import { currentTagIn412 } from "./current-tag.ts";
+import { note } from "./evidence.ts";
 import { ifmDelete } from "./ifm-delete.ts";
 import { ifmPatch } from "./ifm-patch.ts";
 import {
   type Bad,
   bad,
-  describe,
   formsOf,
   header,
   type Lines,
@@ -64,12 +65,7 @@ export const ifm = {
     const evidence = t.probe("PUT with the current tag", "204 or 200, and the new values are read back");
     const seen = await t.write("PUT", t.kit.main, { ifMatch: before.tag, values, purpose: "probe" });
     const after = await t.state(t.kit.main);
-    Object.assign(evidence, {
-      came: describe(seen),
-      sent: seen.exchange.n,
-      before: stateOf(before.seen),
-      after: stateOf(after.seen),
-    });
+    note(evidence, seen, { before: before.seen, after: after.seen });
     // Where the values were written all the same, the 412 is no word on a read (a proxy that repeats writes, say).
     const applied = shows(after.fields.name, values.name);
     if (
@@ -102,7 +98,7 @@ export const ifm = {
         "accepted: header names have no case",
       );
       const spelled = await t.write("PUT", t.kit.main, { ifMatch: [[name, now.tag]], purpose: "probe" });
-      Object.assign(probe, { came: describe(spelled), sent: spelled.exchange.n });
+      note(probe, spelled);
       t.check(
         "name-case",
         accepted(spelled.status),
@@ -115,7 +111,7 @@ export const ifm = {
     const evidence = t.probe("PUT with the current tag", "204 without a body, or 200 with one");
     // On a raw socket, since client libraries hide bytes behind a 204.
     const seen = await t.write("PUT", t.kit.main, { ifMatch: before.tag, purpose: "probe", via: "socket" });
-    Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+    note(evidence, seen);
     if (!accepted(seen.status))
       throw new CouldNotRun(`PUT with the current tag was answered ${seen.status}; see IFM-01`);
     const { status, text } = seen;
@@ -150,9 +146,7 @@ export const ifm = {
         ifMatch: header(`${before}${twin.tag}${after}`),
         purpose: "probe",
       });
-      Object.assign(evidence, {
-        came: describe(seen),
-        sent: seen.exchange.n,
+      note(evidence, seen, {
         twin: { differs: "no blanks", n: twin.twin.exchange.n, status: twin.twin.status, ok: true },
       });
       t.check(
@@ -232,7 +226,7 @@ export const ifm = {
       "accepted: nothing stays locked",
     );
     const seen = await t.write("PUT", customer, { ifMatch: fresh.tag, purpose: "probe" });
-    Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+    note(evidence, seen);
     t.check(
       "accepted",
       accepted(seen.status),

@@ -1,9 +1,10 @@
 import type { Customer } from "../ground.ts";
 import { CouldNotRun, NotApplicable } from "../outcome-signal.ts";
 import type { ord as rules } from "../rules/ord.ts";
-import { accepted, difference, type Method, stateOf, type Trial } from "../trial.ts";
+import { accepted, difference, type Method, type Trial } from "../trial.ts";
 import type { Check } from "./check.ts";
-import { describe, header, type Lines } from "./refusal.ts";
+import { note } from "./evidence.ts";
+import { header, type Lines } from "./refusal.ts";
 
 /** A write to a customer that does not exist. Its twin: the same write to one that does. */
 async function toMissing(
@@ -20,9 +21,7 @@ async function toMissing(
   for (const sent of distinct([lines(real.tag), lines('"kit-never-given"')])) {
     const evidence = t.probe(`${method} to a missing customer with ${what}`, `${wanted}`);
     const seen = await t.write(method, missing, { ifMatch: sent, purpose: "probe" });
-    Object.assign(evidence, {
-      came: describe(seen),
-      sent: seen.exchange.n,
+    note(evidence, seen, {
       twin:
         twin === undefined
           ? null
@@ -101,13 +100,7 @@ async function badBodyWith(
       purpose: "probe",
     });
     const after = await t.state(t.kit.main);
-    Object.assign(evidence, {
-      came: describe(seen),
-      sent: seen.exchange.n,
-      before: stateOf(before.seen),
-      after: stateOf(after.seen),
-      unchanged: t.same(before, after),
-    });
+    note(evidence, seen, { before: before.seen, after: after.seen, unchanged: t.same(before, after) });
     // What IFM-03 or IFM-04 has blamed already is not blamed again.
     const known = t.kit.blamed.get(wanted === 428 ? "PUT missing" : "PUT stale") === seen.status;
     t.check(
@@ -144,7 +137,7 @@ export const ord = {
     const evidence = t.probe("PUT to a deleted customer with its last tag", "404");
     const seen = await t.write("PUT", customer, { ifMatch: last.tag, purpose: "probe" });
     const after = await t.get(customer, { purpose: "read back" });
-    Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+    note(evidence, seen);
     t.check("status", seen.status === 404, `PUT to a deleted customer was answered ${seen.status}, not 404`);
     t.check("not-revived", after.status !== 200, "the deleted customer is back");
   },
@@ -175,9 +168,7 @@ export const ord = {
     for (const query of ["?fields=kitunknown", "?fields=name,kitunknown"]) {
       const evidence = t.probe(`GET ${query} of a missing customer`, "400, as for one that exists");
       const seen = await t.get(missing, { query, purpose: "probe" });
-      Object.assign(evidence, {
-        came: describe(seen),
-        sent: seen.exchange.n,
+      note(evidence, seen, {
         twin: { differs: "the customer exists", n: twin.exchange.n, status: twin.status, ok: true },
       });
       // Which status it should be is FLD-03's matter; here it must not hang on existence.
@@ -200,13 +191,7 @@ export const ord = {
         purpose: "probe",
       });
       const after = await t.state(t.kit.main);
-      Object.assign(evidence, {
-        came: describe(seen),
-        sent: seen.exchange.n,
-        before: stateOf(before.seen),
-        after: stateOf(after.seen),
-        unchanged: t.same(before, after),
-      });
+      note(evidence, seen, { before: before.seen, after: after.seen, unchanged: t.same(before, after) });
       t.check(
         "refused",
         seen.status >= 400 && seen.status < 500,

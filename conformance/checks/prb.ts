@@ -5,7 +5,7 @@ import type { prb as rules } from "../rules/prb.ts";
 import { accepted, type Trial, type WriteOptions } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
-import { describe } from "./refusal.ts";
+import { describe, note } from "./evidence.ts";
 
 /** Statuses of a service that failed; 501 and 503 are answers on purpose. */
 const FAILED = [500, 502, 504];
@@ -19,7 +19,7 @@ async function refusalsOf(t: Trial): Promise<{ what: string; seen: Seen }[]> {
   const put = async (what: string, options: WriteOptions) => {
     const evidence = t.probe(what, "if a problem document comes, it says what the status says");
     const seen = await t.write("PUT", t.kit.main, { ...options, purpose: "probe" });
-    Object.assign(evidence, { came: `${describe(seen)} ${seen.text.slice(0, 160)}`, sent: seen.exchange.n });
+    note(evidence, seen, { came: `${describe(seen)} ${seen.text.slice(0, 160)}` });
     return { what, seen, evidence };
   };
   return [await put("PUT with a stale tag", { ifMatch: former }), await put("PUT without If-Match", {})];
@@ -33,9 +33,7 @@ export const prb = {
     for (const query of ["", "?fields=id,name"]) {
       const evidence = t.probe(`GET ${query} of a missing customer`, "404");
       const seen = await t.get(t.kit.ground.missing(), { query, purpose: "probe" });
-      Object.assign(evidence, {
-        came: describe(seen),
-        sent: seen.exchange.n,
+      note(evidence, seen, {
         twin: { differs: "the customer exists", n: twin.exchange.n, status: twin.status, ok: true },
       });
       t.check(
@@ -57,7 +55,7 @@ export const prb = {
       for (let time = 0; time < (t.quick ? 4 : 10); time += 1) {
         const evidence = t.probe(what, first === undefined ? "a refusal" : `${first}, as before`);
         const seen = await t.write("PUT", t.kit.main, { ...options, purpose: "probe" });
-        Object.assign(evidence, { came: describe(seen), sent: seen.exchange.n });
+        note(evidence, seen);
         if (first !== undefined)
           t.check("same", seen.status === first, `${what} was answered ${first} and then ${seen.status}`);
         first ??= seen.status;

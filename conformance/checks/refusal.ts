@@ -2,11 +2,13 @@
  * The shape that most rules on preconditions have: a positive twin that must succeed, then probes that differ
  * from it in If-Match alone and must be refused without any effect.
  */
+
 import type { Customer } from "../ground.ts";
 import { CouldNotRun, Inconclusive, NotApplicable } from "../outcome-signal.ts";
 import { type Form, visible } from "../tag-forms.ts";
-import { accepted, difference, type Method, type Snapshot, shows, stateOf, type Trial } from "../trial.ts";
+import { accepted, difference, type Method, type Snapshot, shows, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
+import { note } from "./evidence.ts";
 
 export type Lines = readonly (readonly [string, string])[];
 
@@ -87,11 +89,9 @@ export async function refusedWrites(
       still,
       () => `${method} with ${probe.what} was applied all the same: ${difference(before, now)}`,
     );
-    Object.assign(evidence, {
-      came: describe(seen),
-      sent: seen.exchange.n,
-      before: stateOf(before.seen),
-      after: stateOf(now.seen),
+    note(evidence, seen, {
+      before: before.seen,
+      after: now.seen,
       unchanged: still,
       twin: {
         differs: `If-Match is the current tag, ${twin.former}`,
@@ -132,13 +132,7 @@ export async function refusedDeletes(
         ? `DELETE with ${probe.what} was applied all the same: ${difference(before, now)}`
         : `DELETE with ${probe.what} was applied all the same: a read then answers ${after.status}`,
     );
-    Object.assign(evidence, {
-      came: describe(seen),
-      sent: seen.exchange.n,
-      before: stateOf(before.seen),
-      after: stateOf(after),
-      unchanged: still,
-    });
+    note(evidence, seen, { before: before.seen, after, unchanged: still });
     if (!there) {
       ({ customer, former, now } = await updatedCustomer(t));
     }
@@ -220,10 +214,6 @@ function judge(
   );
   // A wrong refusal is blamed once, by the base rule; a wrong acceptance is a fault of each form.
   if (options.base === true && seen.status !== wanted && !accepted(seen.status)) blamed.set(key, seen.status);
-}
-
-export function describe(seen: Seen): string {
-  return `${seen.status}${seen.tag === undefined ? ", no ETag" : `, ETag ${seen.tag}`}`;
 }
 
 /**
