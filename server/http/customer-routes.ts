@@ -1,8 +1,9 @@
 import type { Call } from "../checks.ts";
 import { type Enforcement, type Policy, type Rights, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
-import * as operations from "../operations.ts";
+import { list, read, search } from "../reads.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
+import { create, PATCH_TYPES, patch, remove, replace, type Written } from "../writes.ts";
 import { authenticate, type TokenLookup } from "./authentication.ts";
 import type { Handler } from "./boundary.ts";
 import { type Answer, type Exchange, searchOf } from "./exchange.ts";
@@ -50,7 +51,7 @@ export function customerRoutes(parts: CustomerRoutesParts): Route[] {
     const call = callOf(exchange, parts);
     return call.ok ? null : call;
   };
-  const written = (outcome: operations.Written): Answer => writtenAnswer(outcome, publicUrl);
+  const written = (outcome: Written): Answer => writtenAnswer(outcome, publicUrl);
 
   return [
     {
@@ -58,10 +59,8 @@ export function customerRoutes(parts: CustomerRoutesParts): Route[] {
       template: "/customers",
       admit,
       handlers: {
-        GET: handler(operations.list, (listed, { request }) =>
-          pageAnswer(listed, nextUrl(searchOf(request))),
-        ),
-        POST: handler(operations.create, (created) => createdAnswer(created, publicUrl)),
+        GET: handler(list, (listed, { request }) => pageAnswer(listed, nextUrl(searchOf(request)))),
+        POST: handler(create, (created) => createdAnswer(created, publicUrl)),
       },
     },
     {
@@ -69,19 +68,19 @@ export function customerRoutes(parts: CustomerRoutesParts): Route[] {
       template: "/customers/search",
       admit,
       handlers: {
-        POST: handler(operations.search, (listed) => pageAnswer(listed, null)),
+        POST: handler(search, (listed) => pageAnswer(listed, null)),
       },
     },
     {
       path: "/customers/:id",
       template: "/customers/{id}",
       admit,
-      optionsHeaders: { "accept-patch": operations.PATCH_TYPES.join(", ") },
+      optionsHeaders: { "accept-patch": PATCH_TYPES.join(", ") },
       handlers: {
-        GET: handler(operations.read, readAnswer),
-        PUT: handler(operations.replace, written),
-        PATCH: handler(operations.patch, written),
-        DELETE: handler(operations.remove, written),
+        GET: handler(read, readAnswer),
+        PUT: handler(replace, written),
+        PATCH: handler(patch, written),
+        DELETE: handler(remove, written),
       },
     },
   ];
