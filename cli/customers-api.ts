@@ -46,7 +46,7 @@ export type CustomersApi = {
 /** In this form the service can count refusals by client version. */
 const USER_AGENT = `customers-cli/${packageJson.version}`;
 
-export function openCustomersApi(settings: Settings, messages: Messages): CustomersApi {
+export function openCustomersApi(settings: Settings, messages: Pick<Messages, "verbose">): CustomersApi {
   let opening: Promise<Transport> | undefined;
   let exchanges = 0;
   const base = (): string => {

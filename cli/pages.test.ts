@@ -2,7 +2,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { openCustomersApi } from "./customers-api.ts";
 import { startDeadline } from "./deadline.ts";
-import type { Messages } from "./output/messages.ts";
 import { eachPage } from "./pages.ts";
 import { emptyProfileFile } from "./profile-file.ts";
 import { plainText } from "./representation.ts";
@@ -13,7 +12,7 @@ const stops: (() => unknown)[] = [];
 afterAll(async () => {
   for (const stop of stops) await stop();
 });
-const silent = { verbose() {} } as unknown as Messages;
+const silent = { verbose() {} };
 
 /** Every customer's id, page by page, or the failure's message; and the requests that were made. */
 async function listed(

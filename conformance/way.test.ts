@@ -12,7 +12,7 @@ const PATIENCE_MS = 60_000;
 let place: Workplace;
 const services: Bun.Subprocess[] = [];
 const url = { http: "", https: "" };
-let proxy: Proxy;
+let proxy: ForwardProxy;
 
 beforeAll(async () => {
   place = new Workplace({});
@@ -24,7 +24,7 @@ beforeAll(async () => {
     TLS_CERT_FILE: place.path("ca.pem"),
     TLS_KEY_FILE: place.path("key.pem"),
   });
-  proxy = await Proxy.start();
+  proxy = await ForwardProxy.start();
 });
 
 afterAll(async () => {
@@ -94,7 +94,7 @@ test(
 );
 
 /** A forward proxy: it opens tunnels, and passes on what names a whole address. */
-class Proxy {
+class ForwardProxy {
   readonly url: string;
   readonly #server: Server;
   readonly #sockets: Set<Socket>;
@@ -112,7 +112,7 @@ class Proxy {
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  static async start(): Promise<Proxy> {
+  static async start(): Promise<ForwardProxy> {
     const sockets = new Set<Socket>();
     const requests: { method: string; target: string }[] = [];
     const server = createServer((client) => {
@@ -138,7 +138,12 @@ class Proxy {
     });
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     const address = server.address();
-    return new Proxy(server, sockets, requests, typeof address === "object" ? (address?.port ?? 0) : 0);
+    return new ForwardProxy(
+      server,
+      sockets,
+      requests,
+      typeof address === "object" ? (address?.port ?? 0) : 0,
+    );
   }
 
   targets(method: string): string[] {

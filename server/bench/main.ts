@@ -1,5 +1,5 @@
 /**
- * The benchmark: `bun run bench`, or `bun run bench --quick` in under a minute. Everything that is compared runs in one
+ * The benchmark: `bun run bench`, or `bun run bench --quick` in under a minute; `--only=read,write` prints a part. Everything that is compared runs in one
  * call, in turns, on loopback; what counts is the median of the ratios of paired rounds, since absolute figures
  * on a shared machine vary by tens of percent. Needs wrk (Debian) and npm.
  */
@@ -293,6 +293,7 @@ function report(): void {
   const machine = `${cpu.length} × ${cpu[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${process.platform}; Bun ${Bun.version}; ${plan.rounds} rounds of ${plan.seconds} s; ${new Date().toISOString().slice(0, 10)}. Our side logs a line a request, as in production.`;
   const text = markdown(measures, machine);
   console.log(text);
+  if (only !== null) return; // A part is no report.
   const out = join(import.meta.dir, "results");
   mkdirSync(out, { recursive: true });
   const name = isQuick ? "quick" : "full";
