@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { Workplace } from "./testing/server-process.ts";
+import { Output, Workplace } from "./testing/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {
@@ -143,5 +143,25 @@ describe("the log", () => {
       await service.end();
       expect(service.stderr.text).toBe("");
     }
+  });
+
+  test("drops what nobody reads past 8 MiB, counts it, and keeps every other line whole", async () => {
+    const program = new URL("testing/flooded-log.ts", import.meta.url).pathname;
+    const child = Bun.spawn([process.execPath, program, "60000"], {
+      stdin: "pipe",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    await new Output(child.stdout).line((line) => line === "logged");
+    const stderr = new Output(child.stderr);
+    const told = await stderr.line((line) => line.includes('"dropped"'));
+    child.stdin.end();
+    await Promise.all([child.exited, stderr.over]);
+    const lines = stderr.text.trim().split("\n");
+    const requests = lines.filter((line) => (JSON.parse(line) as { msg: string }).msg === "request");
+    const { dropped } = JSON.parse(told ?? "") as { dropped: number };
+    expect(dropped).toBeGreaterThan(0);
+    expect(requests.length + dropped).toBe(60_000);
+    expect(requests.join("\n").length).toBeGreaterThan(7_000_000);
   });
 });

@@ -78,6 +78,7 @@ export function openLog(level: string, format: LogFormat): Log & { readonly clos
   const pass = (): void => {
     if (timer !== null) clearTimeout(timer);
     timer = null;
+    if (gathered.length === 0) return;
     const lines = gathered.map(lineOf);
     gathered = [];
     stderr.write(Buffer.from((format === "json" ? lines : lines.map(textLine)).join("")));
@@ -94,7 +95,10 @@ export function openLog(level: string, format: LogFormat): Log & { readonly clos
       stderr.once("error", () => done());
     });
     stderr.end();
-    await Promise.race([written, Bun.sleep(CLOSE_MS)]);
+    const late = new Promise<void>((giveUp) => {
+      setTimeout(giveUp, CLOSE_MS).unref();
+    });
+    await Promise.race([written, late]);
   };
   return { ...log, close };
 }
