@@ -1,7 +1,13 @@
 import { AggregatorRegistry, type Registry } from "prom-client";
+import { ClientVersions } from "./http/client-versions.ts";
 
 /** A process's metrics as they cross to another process. */
 export type MetricsSnapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
+
+/** So many versions of a client does a process tell of. Far more than are named, and still few enough to send. */
+export const VERSIONS_TOLD_MAX = 200;
+
+type Labels = { [name: string]: string | number | undefined };
 
 /**
  * The sum of several processes' metrics. What a process last told is kept when it dies, so that no counter falls
@@ -10,8 +16,10 @@ export type MetricsSnapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
 export class PooledMetrics {
   readonly #living = new Map<number, MetricsSnapshot>();
   #dead: MetricsSnapshot | null = null;
+  readonly #versions = new ClientVersions();
 
   update(pid: number, snapshot: MetricsSnapshot): void {
+    this.#nameVersions(snapshot);
     this.#living.set(pid, snapshot);
   }
 
@@ -21,6 +29,14 @@ export class PooledMetrics {
     this.#living.delete(pid);
     if (last === undefined) return;
     this.#dead = this.#dead === null ? last : await sum([this.#dead, last]).getMetricsAsJSON();
+  }
+
+  /** The same versions are named for all processes; what becomes one series is summed with the rest. */
+  #nameVersions(snapshot: MetricsSnapshot): void {
+    for (const { labels } of snapshot.flatMap<{ labels: Labels }>(({ values }) => values)) {
+      const { client, client_version: version } = labels;
+      if (version !== undefined) labels["client_version"] = this.#versions.named(`${client}`, `${version}`);
+    }
   }
 
   text(): Promise<string> {

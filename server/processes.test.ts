@@ -61,6 +61,40 @@ test("writes through several processes make one line: each accepted one follows 
   expect(total(text, "http_precondition_failed_total")).toBe(writes.length - 80);
 }, 60_000);
 
+test("customers made one after another, through either process, are listed in the order in which they were made", async () => {
+  const made: string[] = [];
+  for (let n = 0; n < 200; n += 1) {
+    const body = { name: `n${n}`, email: "a@b" };
+    made.push((await service.send(token, "POST", "/customers?fields=id", { body })).json.id);
+  }
+  const { json } = await service.send(token, "GET", "/customers?limit=500&fields=id");
+  const listed = json.items.map(({ customer }: { customer: { id: string } }) => customer.id);
+  expect(listed.slice(-made.length)).toEqual(made);
+}, 60_000);
+
+test("past 20 versions of a client those of all processes together are `other`, and every write counts once", async () => {
+  const path = "/customers/01890000-0000-7000-8000-000000000000";
+  const send = async (version: number): Promise<void> => {
+    const headers = { "user-agent": `app/${version}.0.0` };
+    expect((await service.send(token, "PUT", path, { headers, body: {} })).status).toBe(428);
+  };
+  for (let round = 0; round < 3; round += 1) {
+    await Promise.all(Array.from({ length: 40 }, (_, version) => send(version)));
+    await scrape();
+  }
+  const refused = [...seriesOf(await scrape())].filter(([series]) =>
+    /^http_precondition_required_total\{.*client="admin"/.test(series),
+  );
+  const versions = new Map(
+    refused.map(([series, value]) => [/client_version="([^"]*)"/.exec(series)?.[1], value] as const),
+  );
+  // The 20, and "other".
+  expect(versions.size).toBe(21);
+  expect([...versions.values()].reduce((sum, value) => sum + value, 0)).toBe(120);
+  for (const [version, value] of versions)
+    expect([version, value]).toEqual([version, version === "other" ? 60 : 3]);
+}, 60_000);
+
 test("a process that is killed is replaced; counters that were seen never fall", async () => {
   const { path } = await sample();
   await writer(path, "before", 10, []);

@@ -8,7 +8,8 @@ import {
   stillAllowed,
 } from "./checks.ts";
 import { BodySchema } from "./domain/body-schema.ts";
-import { PAGE_LIMIT_DEFAULT, parseCustomerId, SEARCH_BODY } from "./domain/customer.ts";
+import { PAGE_LIMIT_DEFAULT, SEARCH_BODY } from "./domain/customer.ts";
+import { parseCustomerId } from "./domain/customer-id.ts";
 import type { RowVersion } from "./domain/entity-tag.ts";
 import type { CustomerStatus, FieldName } from "./domain/field-registry.ts";
 import { matchesIfNoneMatch } from "./domain/precondition.ts";

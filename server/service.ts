@@ -1,10 +1,12 @@
 import { createApp } from "./app.ts";
 import type { Config } from "./config.ts";
 import { type FirstStart, firstStart } from "./first-start.ts";
+import { CLIENT_VERSIONS_MAX, ClientVersions } from "./http/client-versions.ts";
 import { Cors } from "./http/cors.ts";
 import { Metrics } from "./http/metrics.ts";
 import { openLog } from "./log.ts";
 import { readPolicyFile } from "./policy-file.ts";
+import { VERSIONS_TOLD_MAX } from "./pooled-metrics.ts";
 import type { ProcessChannel } from "./process-channel.ts";
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
 import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
@@ -52,7 +54,9 @@ export async function startService(
   const tokens = new TokenStore(connections);
   const now = Date.now;
   const first = await firstStart(store, tokens, config.databasePath, hasSamples, now());
-  const metrics = new Metrics(!config.metricsArePublic);
+  // One of several leaves it to the sum of all to say which versions are named.
+  const versions = new ClientVersions(channel === null ? CLIENT_VERSIONS_MAX : VERSIONS_TOLD_MAX);
+  const metrics = new Metrics(!config.metricsArePublic, versions);
   const app = createApp({
     store,
     tokens,

@@ -13,10 +13,10 @@ import {
   CREATION_BODY,
   type CustomerFields,
   PATCH_BODY,
-  parseCustomerId,
   REPLACEMENT_BODY,
   storedName,
 } from "./domain/customer.ts";
+import { parseCustomerId } from "./domain/customer-id.ts";
 import type { RowVersion } from "./domain/entity-tag.ts";
 import type { Operation, WriteMethod } from "./domain/policy.ts";
 import { type Expected, expectedVersion, matchesExpected } from "./domain/precondition.ts";

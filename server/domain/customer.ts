@@ -51,14 +51,6 @@ export const SEARCH_BODY = Type.Object(
   closed,
 );
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** @returns the id as it is stored (lower case), or null: no customer can have it. */
-export function parseCustomerId(text: string): string | null {
-  const stored = text.toLowerCase();
-  return UUID.test(stored) ? stored : null;
-}
-
 /** A name as it is stored: without the blanks around it. */
 export function storedName(text: string): string {
   return text.trim();

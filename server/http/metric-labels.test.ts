@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { WRITE_METHODS } from "../domain/policy.ts";
 import { scrape, seriesOf, WRITE_COUNTERS, writeSeries } from "../testing/metric-series.ts";
 import { TestService } from "../testing/test-service.ts";
-import { CLIENT_VERSIONS_MAX, clientVersion } from "./metrics.ts";
+import { CLIENT_VERSIONS_MAX, versionOf } from "./client-versions.ts";
 
 const CALLERS = { role: "admin", client: "shop", tenant: "acme" };
 
@@ -51,7 +51,7 @@ describe("labels", () => {
     [`app/1.0-${"x".repeat(17)}`, ""],
     ["/1.0", ""],
   ])("the User-Agent %p has the version %p", (userAgent, version) => {
-    expect(clientVersion(userAgent)).toBe(version);
+    expect(versionOf(userAgent)).toBe(version);
   });
 
   test("no label ever holds an id, a token or a name, whatever a client puts into its request", async () => {

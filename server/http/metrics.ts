@@ -1,13 +1,12 @@
 import { Counter, Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
 import type { MetricsSnapshot } from "../pooled-metrics.ts";
+import { ClientVersions, versionOf } from "./client-versions.ts";
 import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 
 const CUSTOMER_ROUTE: RouteTemplate = "/customers/{id}";
 const CALLER_LABELS = ["client", "client_version", "tenant"] as const;
-/** The versions that one client may add to the labels; further ones count as `other`. */
-export const CLIENT_VERSIONS_MAX = 20;
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
@@ -21,7 +20,7 @@ type WriteSeries = Readonly<Record<"attempts" | "required" | "failed" | "missing
 export class Metrics {
   readonly #registry = new Registry();
   readonly #hasCallerLabels: boolean;
-  readonly #versions = new Map<string, Set<string>>();
+  readonly #versions: ClientVersions;
   readonly #attempts: Counter;
   readonly #required: Counter;
   readonly #failed: Counter;
@@ -29,9 +28,13 @@ export class Metrics {
   readonly #requests: RequestMetrics;
   readonly #writeSeries = new Map<string, WriteSeries>();
 
-  /** @param hasCallerLabels false where anyone may read the metrics: then no client or tenant is named in them */
-  constructor(hasCallerLabels: boolean) {
+  /**
+   * @param hasCallerLabels false where anyone may read the metrics: then no client or tenant is named in them
+   * @param versions which of a client's versions are named
+   */
+  constructor(hasCallerLabels: boolean, versions = new ClientVersions()) {
     this.#hasCallerLabels = hasCallerLabels;
+    this.#versions = versions;
     this.#required = this.#writeCounter(
       "http_precondition_required_total",
       "Writes refused with 428: If-Match absent or blank.",
@@ -58,7 +61,7 @@ export class Metrics {
     this.#requests.observe(method, route, answer.status, seconds);
     const isWrite = route === CUSTOMER_ROUTE && (WRITE_METHODS as readonly string[]).includes(method);
     if (!isWrite || caller === null) return;
-    const version = this.#clientVersion(caller.client, request.headers.get("user-agent"));
+    const version = this.#versions.named(caller.client, versionOf(request.headers.get("user-agent")));
     const write = this.#writeSeriesOf(method, caller.client, version, caller.tenant ?? "");
     write.attempts.inc();
     if (answer.status === 428) write.required.inc();
@@ -106,27 +109,4 @@ export class Metrics {
     }
     return series;
   }
-
-  #clientVersion(client: string, userAgent: string | null): string {
-    const version = clientVersion(userAgent);
-    if (version === "") return "";
-    let versions = this.#versions.get(client);
-    if (versions === undefined) {
-      versions = new Set();
-      this.#versions.set(client, versions);
-    }
-    if (!versions.has(version) && versions.size >= CLIENT_VERSIONS_MAX) return "other";
-    versions.add(version);
-    return version;
-  }
 }
-
-/**
- * @returns the version of a User-Agent such as `billing-sync/1.2.3 (linux)`; "" without one. Numbers, dots and a
- *   short suffix (`2.0.0-rc.1`) only: no label may hold an id that a client puts there.
- */
-export function clientVersion(userAgent: string | null): string {
-  return USER_AGENT.exec(userAgent ?? "")?.[1] ?? "";
-}
-
-const USER_AGENT = /^[A-Za-z0-9._-]+\/(\d{1,6}(?:\.\d{1,6}){0,3}(?:[-+][A-Za-z0-9.+-]{1,16})?)(?:\s|$)/;

@@ -158,6 +158,21 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
   });
 
   describe(`${engine}: pages`, () => {
+    // A request whose body was long in coming, another process, a clock set back: whoever has read a page to its end
+    // finds every later customer after it.
+    test("a new customer's id is greater than all of its tenant, whatever time its request began", async () => {
+      let newest = "";
+      for (const nowMs of [NOW, NOW, NOW - 1, NOW - 3_600_000, NOW + 1, NOW, NOW + 1, 0, NOW + 2]) {
+        const outcome = await store.create("order", ADA, nowMs, null);
+        if (outcome.kind !== "created") throw new Error(outcome.kind);
+        expect(outcome.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+        expect(outcome.id > newest).toBe(true);
+        newest = outcome.id;
+      }
+      // Its clock is that of the newest, not one that runs away with each creation.
+      expect(Number.parseInt(newest.replaceAll("-", "").slice(0, 12), 16)).toBe(NOW + 2);
+    });
+
     const query = { tenant: "pages", after: null, limit: 3, status: null, email: null };
 
     test("pages follow each other in the order of creation, each customer once, and the last says so", async () => {

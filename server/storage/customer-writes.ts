@@ -1,4 +1,5 @@
 import type { CustomerChanges, NewCustomer } from "../domain/customer.ts";
+import { drawCustomerId } from "../domain/customer-id.ts";
 import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import type { Projection } from "../domain/projection.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
@@ -32,8 +33,11 @@ function createCustomer(statements: StatementCache, creation: Creation): CreateO
   const { tenant, customer, nowMs, key } = creation;
   const earlier = key === null ? null : earlierCreate(statements, tenant, key);
   if (earlier !== null) return earlier;
-  // UUIDv7: the order of ids is the order of creation, which is the order of pages.
-  const id = Bun.randomUUIDv7("hex", nowMs);
+  const newest = statements.get<{ id: string }>(
+    "SELECT id FROM customers WHERE tenant = ? ORDER BY id DESC LIMIT 1",
+    tenant,
+  );
+  const id = drawCustomerId(nowMs, newest?.id ?? null);
   const rowVersion = drawRowVersion();
   statements.run(
     "INSERT INTO customers (tenant, id, name, email, status, row_version, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
