@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { parseRawReply } from "./testing/raw-exchange.ts";
+import { RawConnection, rawRequest } from "./testing/raw-connection.ts";
+import { parseRawReply, type RawReply } from "./testing/raw-exchange.ts";
 import { selfSignedCertificate } from "./testing/self-signed-certificate.ts";
 import { type ServerProcess, Workplace } from "./testing/server-process.ts";
 
@@ -88,6 +89,27 @@ describe("told to stop", () => {
       expect(kept.etag).toBe(reply?.headers.get("etag") ?? "none");
     },
   );
+
+  test("clients that keep connections busy are told that an answer is the last, and none loses a request", async () => {
+    const service = await place.start();
+    const read = rawRequest("GET", "/customers?limit=1", [`Authorization: Bearer ${place.adminToken}`]);
+    let answers = 0;
+    const busy = async (): Promise<RawReply | null> => {
+      const connection = await RawConnection.open(service.port);
+      for (;;) {
+        const reply = await connection.send(read);
+        answers += 1;
+        if (answers === 200) service.signal("SIGTERM");
+        if (reply?.headers.get("connection") === "close") connection.close();
+        if (connection.isClosed) return reply;
+      }
+    };
+    const last = await Promise.all(Array.from({ length: 8 }, busy));
+    expect(last.map((reply) => [reply?.status, reply?.headers.get("connection")])).toEqual(
+      Array.from({ length: 8 }, () => [200, "close"]),
+    );
+    expect(await service.exited).toBe(0);
+  });
 
   test("it ends while clients keep idle connections open", async () => {
     const service = await place.start();

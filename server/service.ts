@@ -14,6 +14,8 @@ import { TokenStore } from "./storage/token-store.ts";
 
 /** How long requests in flight may take to finish once the service is told to stop. */
 export const DRAIN_MS = 10_000;
+/** For so long every answer says that it is its connection's last, before connections are closed. */
+const FAREWELL_MS = 250;
 
 /** A start that can't be. The message says why and what to do. */
 export class StartRefused extends Error {
@@ -44,6 +46,7 @@ export async function startService(
   // Before anything is made: a start that is refused leaves nothing behind.
   if (channel === null) refuseTakenPort(config);
   let { policy } = config;
+  let isStopping = false;
   const { tls } = config;
   const log = openLog(config.logLevel, config.logFormat);
   const { logger } = log;
@@ -68,6 +71,7 @@ export async function startService(
     publicUrl: config.publicUrl,
     log,
     now,
+    isStopping: () => isStopping,
   });
   try {
     app.listen({
@@ -96,6 +100,8 @@ export async function startService(
     },
     stop: async () => {
       logger.info("stopping");
+      isStopping = true;
+      await Bun.sleep(FAREWELL_MS);
       const drained = app.stop().then(() => true);
       const isDrained = await Promise.race([drained, Bun.sleep(DRAIN_MS).then(() => false)]);
       if (!isDrained) {

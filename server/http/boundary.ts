@@ -17,6 +17,8 @@ export type BoundaryParts = {
   readonly publicUrl: string;
   /** ms since 1970. */
   readonly now: () => number;
+  /** Whether the service is about to stop: then each answer is its connection's last. */
+  readonly isStopping: () => boolean;
 };
 
 /** Nothing with a token in it: request ids are logged. */
@@ -109,6 +111,8 @@ export class Boundary {
     const response = new Response(body, { status, headers });
     if (etag !== undefined) response.headers.set("etag", etag);
     response.headers.set("x-request-id", requestId);
+    // Whoever is told opens another connection; whoever is not loses the next request (RFC 9112, section 9.6).
+    if (this.#parts.isStopping()) response.headers.set("connection", "close");
     this.#parts.cors.decorate(request, response.headers);
     const durationMs = performance.now() - exchange.startedAt;
     this.#parts.metrics.record(exchange, answer, durationMs / 1000);

@@ -65,6 +65,7 @@ export class TestService {
       publicUrl: options.publicUrl ?? "",
       log,
       now: this.#now,
+      isStopping: () => false,
     });
     this.#app.listen({ hostname: "127.0.0.1", port: 0 });
     this.port = this.#app.server?.port ?? 0;
