@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { Output, Workplace } from "./testing/server-process.ts";
 
 let place: Workplace;
@@ -143,6 +144,22 @@ describe("the log", () => {
       await service.end();
       expect(service.stderr.text).toBe("");
     }
+  });
+
+  test("at warn still has the writes that a rollout let pass without If-Match", async () => {
+    const policy = `${place.path}/policy.toml`;
+    writeFileSync(
+      policy,
+      `[roles.admin]\nread = ["id"]\noperations = ["create", "delete"]\n[enforcement]\nmode = "observe"\nuntil = 2999-01-01\n`,
+    );
+    const service = await place.start({ env: { LOG_LEVEL: "warn", POLICY_FILE: policy } });
+    const body = { name: "Ada", email: "ada@example.com" };
+    const { json } = await service.send(place.adminToken, "POST", "/customers", { body });
+    expect((await service.send(place.adminToken, "DELETE", `/customers/${json.id}`)).status).toBe(204);
+    await service.end();
+    expect(service.log).toEqual([
+      expect.objectContaining({ level: 40, method: "DELETE", client: "admin", allowedWithoutIfMatch: true }),
+    ]);
   });
 
   test("drops what nobody reads past 8 MiB, counts it, and keeps every other line whole", async () => {

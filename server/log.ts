@@ -26,7 +26,7 @@ export type AccessEntry = {
 
 export type Log = {
   readonly logger: Logger;
-  /** Writes the line of a request, at level info. */
+  /** Writes the line of a request: at level info, or warn for a write that a rollout let pass without If-Match. */
   readonly access: (entry: AccessEntry) => void;
 };
 
@@ -36,7 +36,13 @@ type Loggable = string | AccessEntry;
 export function createLog(level: string, write: (loggable: Loggable) => void): Log {
   const timestamp = (): string => `,"time":"${isoTime(Date.now())}"`;
   const logger = pino({ level, base: null, timestamp }, { write });
-  return { logger, access: logger.isLevelEnabled("info") ? write : () => {} };
+  const hasRequests = logger.isLevelEnabled("info");
+  const hasWarnings = logger.isLevelEnabled("warn");
+  const access = (entry: AccessEntry): void => {
+    // A write that a rollout let pass is looked for long before its end; it is a warning.
+    if (hasRequests || (hasWarnings && entry.isAllowedWithoutIfMatch)) write(entry);
+  };
+  return { logger, access };
 }
 
 /**
@@ -51,8 +57,9 @@ export function lineOf(loggable: Loggable): string {
       ? ""
       : `,"client":"${caller.client}","tenant":${caller.tenant === null ? "null" : `"${caller.tenant}"`}`;
   const refusal = code === undefined ? "" : `,"code":"${code}"`;
-  const allowance = loggable.isAllowedWithoutIfMatch ? ',"allowedWithoutIfMatch":true' : "";
-  return `{"level":30,"time":"${isoTime(timeMs)}","method":"${method}","route":"${route}","status":${status},"durationMs":${Math.round(durationMs * 1000) / 1000},"requestId":"${requestId}"${who}${refusal}${allowance},"msg":"request"}\n`;
+  const isWarning = loggable.isAllowedWithoutIfMatch;
+  const allowance = isWarning ? ',"allowedWithoutIfMatch":true' : "";
+  return `{"level":${isWarning ? 40 : 30},"time":"${isoTime(timeMs)}","method":"${method}","route":"${route}","status":${status},"durationMs":${Math.round(durationMs * 1000) / 1000},"requestId":"${requestId}"${who}${refusal}${allowance},"msg":"request"}\n`;
 }
 
 /** Lines are gathered for so long: one write for many requests, and none that a request waits for. */

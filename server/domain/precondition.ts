@@ -85,7 +85,7 @@ const EXPLANATION: Record<Diagnosis["kind"], string> = {
   "compression-suffix":
     "The tag carries a suffix that a compressing proxy or server module adds (such as -gzip). Turn that off, or read with `Accept-Encoding: identity`, and send the tag as the service made it.",
   unquoted:
-    "The tag came without its double quotes. They are part of the value: send it exactly as received.",
+    "The tag came without its double quotes, or with one of them, or with others. They are part of the value: send it exactly as received.",
   "non-ascii":
     "If-Match has bytes that are not ASCII; no entity-tag of this service has any. Send it exactly as received.",
   "case-changed":
@@ -120,7 +120,14 @@ function diagnosisKind(received: string, tag: string): Diagnosis["kind"] {
   if (/^"[^"]*[-;+:](?:gzip|br|deflate|zstd|df)"$|^"[^"]*"[-;+:]?(?:gzip|br|deflate|zstd)$/i.test(received)) {
     return "compression-suffix";
   }
-  if (/^[A-Za-z0-9_-]{16}$/.test(received) || received === `'${opaque}'`) return "unquoted";
+  if (/^[A-Za-z0-9_-]{16}$/.test(received) || isRequoted(received, opaque)) return "unquoted";
   if (received.includes(opaque)) return "trailing-bytes";
   return "not-an-entity-tag";
+}
+
+const QUOTES = String.raw`(?:\\?["']|%22|&quot;)?[ \t]?`;
+
+/** The current tag with its quotes lost on one side, escaped or replaced, as shells and templates do it. */
+function isRequoted(received: string, opaque: string): boolean {
+  return received.length < 64 && new RegExp(`^${QUOTES}${opaque}[ \t]?${QUOTES}$`, "i").test(received);
 }
