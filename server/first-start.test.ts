@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { SqliteConnections } from "./storage/sqlite-connections.ts";
+import { drawToken, newToken, TokenStore } from "./storage/token-store.ts";
 import { ServerProcess, Workplace } from "./testing/server-process.ts";
 
 let place: Workplace;
@@ -77,6 +79,23 @@ describe("a later start", () => {
     expect(() => place.adminToken).toThrow();
     expect(await customersSeen(service, created.stdout.trim())).toBe(0);
   });
+});
+
+test("token and samples are one write: where one of them fails there is none", async () => {
+  const connections = SqliteConnections.open(place.database);
+  const token = newToken(drawToken(), { client: "admin", role: "admin", tenant: "default" }, 0, null);
+  const customer = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+  const bad = { ...customer, status: "open" as "active" };
+  const customers = [customer, bad].map((each) => ({
+    tenant: "default",
+    customer: each,
+    nowMs: 0,
+    key: null,
+  }));
+  const failed = await connections.write.run("makeFirstRows", { token, customers }).catch(String);
+  expect(failed).toContain("CHECK constraint failed");
+  expect(new TokenStore(connections).list()).toEqual([]);
+  await connections.close();
 });
 
 test("a first start that is killed at any moment leaves a database that the next start completes", async () => {

@@ -1,9 +1,10 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { CustomerStore } from "./storage/customer-store.ts";
+import type { SqliteConnections } from "./storage/sqlite-connections.ts";
+import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
 import { MEMORY } from "./storage/sqlite-database.ts";
-import { drawToken, type TokenStore } from "./storage/token-store.ts";
+import { drawToken, newToken, TokenStore } from "./storage/token-store.ts";
 
 const TENANT = "default";
 
@@ -27,25 +28,24 @@ export type FirstStart = {
  * @returns null when the database has tokens already
  */
 export async function firstStart(
-  store: CustomerStore,
-  tokens: TokenStore,
+  connections: SqliteConnections,
   databasePath: string,
   hasSamples: boolean,
   nowMs: number,
 ): Promise<FirstStart | null> {
-  if (tokens.list().length > 0) return null;
+  if (new TokenStore(connections).list().length > 0) return null;
   const filter = { tenant: TENANT, after: null, limit: 1, status: null, email: null };
-  const isEmpty = (await store.page(filter, [])).items.length === 0;
+  const isEmpty = new SqliteCustomerStore(connections).page(filter, []).items.length === 0;
   const samples = hasSamples && isEmpty ? SAMPLES : [];
   const tokenFile = tokenFileOf(databasePath);
   const token = drawToken();
   // The file first: a token that counts and is nowhere to be read would lock its owner out.
   writeSecret(tokenFile, token);
-  // Asked for in one turn and so committed as one: a first start that is cut off is whole or never was.
-  const [, first] = await Promise.all([
-    tokens.create({ client: "admin", role: "admin", tenant: TENANT }, nowMs, null, token),
-    ...samples.map((sample) => store.create(TENANT, sample, nowMs, null)),
-  ]);
+  const admin = { client: "admin", role: "admin", tenant: TENANT };
+  const [first] = await connections.write.run("makeFirstRows", {
+    token: newToken(token, admin, nowMs, null),
+    customers: samples.map((customer) => ({ tenant: TENANT, customer, nowMs, key: null })),
+  });
   const sampleId = first?.kind === "created" ? first.id : null;
   return { tokenFile, sampleId };
 }

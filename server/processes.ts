@@ -4,9 +4,7 @@ import { openLog } from "./log.ts";
 import { type MetricsSnapshot, PooledMetrics } from "./pooled-metrics.ts";
 import { DRAIN_MS, type RunningService, refuseTakenPort, StartRefused, urlOf } from "./service.ts";
 import { SqliteConnections } from "./storage/sqlite-connections.ts";
-import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
 import { openDatabase } from "./storage/sqlite-database.ts";
-import { TokenStore } from "./storage/token-store.ts";
 
 /** What a process tells the one that started it. */
 export type FromProcess =
@@ -60,11 +58,10 @@ export async function startProcesses(config: Config, hasSamples: boolean): Promi
 
 async function prepare(config: Config, hasSamples: boolean): Promise<RunningService["first"]> {
   const connections = SqliteConnections.open(config.databasePath);
-  const store = new SqliteCustomerStore(connections);
   try {
-    return await firstStart(store, new TokenStore(connections), config.databasePath, hasSamples, Date.now());
+    return await firstStart(connections, config.databasePath, hasSamples, Date.now());
   } finally {
-    await store.close();
+    await connections.close();
   }
 }
 

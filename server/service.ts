@@ -56,7 +56,7 @@ export async function startService(
   const store = new SqliteCustomerStore(connections);
   const tokens = new TokenStore(connections);
   const now = Date.now;
-  const first = await firstStart(store, tokens, config.databasePath, hasSamples, now());
+  const first = await firstStart(connections, config.databasePath, hasSamples, now());
   // One of several leaves it to the sum of all to say which versions are named.
   const versions = new ClientVersions(channel === null ? CLIENT_VERSIONS_MAX : VERSIONS_TOLD_MAX);
   const metrics = new Metrics(!config.metricsArePublic, versions);

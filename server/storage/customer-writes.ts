@@ -29,7 +29,7 @@ export type Update = {
 /** The writes on customers, on the writer's connection inside its transaction. */
 export const CUSTOMER_WRITES = { createCustomer, updateCustomer, removeCustomer };
 
-function createCustomer(statements: StatementCache, creation: Creation): CreateOutcome {
+export function createCustomer(statements: StatementCache, creation: Creation): CreateOutcome {
   const { tenant, customer, nowMs, key } = creation;
   const earlier = key === null ? null : earlierCreate(statements, tenant, key);
   if (earlier !== null) return earlier;

@@ -7,6 +7,7 @@ import {
   type TokenRow,
   tokenRecord,
 } from "./token-rows.ts";
+import type { NewToken } from "./token-writes.ts";
 
 const TOKEN = /^cst_[A-Za-z0-9]{40}$/;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -62,14 +63,7 @@ export class TokenStore {
     expiresAtMs: number | null,
     token = drawToken(),
   ): Promise<string> {
-    const prefix = token.slice(0, PREFIX_CHARACTERS);
-    await this.#connections.write.run("insertToken", {
-      digest: digestOf(token),
-      prefix,
-      caller,
-      nowMs,
-      expiresAtMs,
-    });
+    await this.#connections.write.run("insertToken", newToken(token, caller, nowMs, expiresAtMs));
     return token;
   }
 
@@ -120,6 +114,11 @@ export class TokenStore {
       // Only a hint for operators: a locked or full disk must not fail the request. The next use tries again.
       .catch(() => this.#notedHours.delete(prefix));
   }
+}
+
+/** A token as it is stored. */
+export function newToken(token: string, caller: Caller, nowMs: number, expiresAtMs: number | null): NewToken {
+  return { digest: digestOf(token), prefix: token.slice(0, PREFIX_CHARACTERS), caller, nowMs, expiresAtMs };
 }
 
 /** A new token: `cst_` and 40 characters drawn at random (238 bits). */

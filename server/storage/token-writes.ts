@@ -1,7 +1,7 @@
 import type { Params, StatementCache } from "./statement-cache.ts";
 import { type Caller, type RevokeOutcome, TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./token-rows.ts";
 
-type NewToken = {
+export type NewToken = {
   /** SHA-256 of the token, hexadecimal. */
   readonly digest: string;
   readonly prefix: string;
@@ -15,7 +15,7 @@ type WhichToken = { readonly digest: string } | { readonly prefix: string };
 /** The writes on tokens, on the writer's connection inside its transaction. */
 export const TOKEN_WRITES = { insertToken, revokeToken, noteTokenUse };
 
-function insertToken(statements: StatementCache, token: NewToken): void {
+export function insertToken(statements: StatementCache, token: NewToken): void {
   const { digest, prefix, caller, nowMs, expiresAtMs } = token;
   statements.run(
     "INSERT INTO tokens (digest, prefix, client, role, tenant, created_at, expires_at) VALUES (unhex(?), ?, ?, ?, ?, ?, ?)",
