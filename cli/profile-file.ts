@@ -1,8 +1,17 @@
 /** `$XDG_CONFIG_HOME/customers/config.toml`: named profiles, mode 0600 because tokens may stand in it. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { UsageError } from "./failure.ts";
+import { type Failure, UsageError } from "./failure.ts";
 
 export type Profile = {
   url?: string;
@@ -84,20 +93,66 @@ export async function readProfileFile(path: string): Promise<ProfileFile> {
   };
 }
 
+/** What a change leaves behind. */
+export type ProfileContent = Pick<ProfileFile, "current" | "profiles">;
+
+/**
+ * Changes the file as it is now, and not as it was when the command began: another command may have written
+ * since. One process at a time reads and writes, so that no change is lost.
+ * @param change what is to stand there instead, or why nothing is to be changed.
+ * @returns the refusal of `change`. A UsageError tells why the file can't be written.
+ */
+export async function changeProfileFile(
+  path: string,
+  change: (file: ProfileFile) => ProfileContent | Failure,
+): Promise<Failure | undefined> {
+  const { withExclusiveLock } = await import("./exclusive-lock.ts");
+  const done = await writing(path, async () => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return await withExclusiveLock(`${path}.lock`, async () => {
+      const changed = change(await readProfileFile(path));
+      if ("exit" in changed) return changed;
+      await writeProfileFile(path, changed);
+      return undefined;
+    });
+  });
+  if (done !== "locked") return done;
+  throw new UsageError(
+    `the profile file ${path} is being changed by another process, which does not end`,
+    `It has ${path}.lock open: end it, and run this again.`,
+  );
+}
+
 /** Written beside and renamed, so that an interruption leaves the old file or the new one. */
-export async function writeProfileFile(
-  file: Pick<ProfileFile, "path" | "current" | "profiles">,
-): Promise<void> {
+async function writeProfileFile(path: string, { current, profiles }: ProfileContent): Promise<void> {
   const { stringify } = await import("smol-toml");
   const text = stringify({
-    ...(file.current === undefined ? {} : { current: file.current }),
-    profiles: Object.fromEntries(file.profiles),
+    ...(current === undefined ? {} : { current }),
+    profiles: Object.fromEntries(profiles),
   });
-  mkdirSync(dirname(file.path), { recursive: true, mode: 0o700 });
-  const draft = `${file.path}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o600 });
-  chmodSync(draft, 0o600);
-  renameSync(draft, file.path);
+  const draft = `${path}.${process.pid}`;
+  try {
+    writeFileSync(draft, text, { mode: 0o600 });
+    chmodSync(draft, 0o600);
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}
+
+/** What the system or the lock says against it is no fault of this program. */
+async function writing<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (typeof code !== "string" || !/^(?:E[A-Z0-9]+|SQLITE_.*)$/.test(code)) throw error;
+    throw new UsageError(
+      `the profile file ${path} can't be written (${code})`,
+      "Make its directory writable, or set XDG_CONFIG_HOME to another one. Without a profile, settings are given as flags or in the environment.",
+    );
+  }
 }
 
 function asTable(value: unknown): Record<string, unknown> | undefined {
