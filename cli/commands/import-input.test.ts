@@ -115,3 +115,14 @@ test("a Retry-After beyond --timeout stops the import: it is not asked again and
   expect([exitCode, proxy.writesSeen, server.size]).toEqual([7, 1, 0]);
   expect(stderr).toContain("Retry-After: 9999");
 });
+
+test.each([
+  ["below a file", "rows.csv/in.csv", "ENOTDIR"],
+  ["with a name that no file can have", `${"x".repeat(300)}.csv`, "ENAMETOOLONG"],
+])("an input %s can't be read, which is said: exit 2, nothing sent", async (_, name, code) => {
+  const { server, directory, file, customers } = await bulkPlace();
+  file("rows.csv", ROWS);
+  const { exitCode, stderr } = await customers(["import", join(directory, name)]);
+  expect([exitCode, server.requests.length]).toEqual([2, 0]);
+  expect(stderr).toContain(`can't be read (${code})`);
+});
