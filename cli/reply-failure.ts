@@ -5,7 +5,7 @@ import type { Failure } from "./failure.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
 import { nearestOf } from "./nearest.ts";
 import { serverWaitMs } from "./read-retry.ts";
-import { parseJsonOrUndefined, plainText } from "./representation.ts";
+import { parseJsonOrUndefined, plainText, REGISTRY } from "./representation.ts";
 import { unclearReply } from "./write-verdict.ts";
 
 export type Subject = {
@@ -20,9 +20,6 @@ export type Subject = {
   /** The request went to /customers or below it: 404 then says nothing of a customer. */
   collection?: boolean;
 };
-
-/** The fields of the specification (2.2); a server may have more and says so itself. */
-const REGISTRY = ["id", "name", "email", "status"];
 
 /** What to do where a deployment answers as if it did not know an operation. */
 export function notOfferedHint(method: string | undefined): string {

@@ -52,11 +52,8 @@ export async function createRow(
   key: string,
   sentBefore: boolean,
 ): Promise<RowOutcome> {
-  const named = [...row.values].map(([column, value]): [string, Json] => [
-    memberName(new Map(), column, casing),
-    value,
-  ]);
-  const { reply } = await sendCreation({ api, deadline }, createCustomer(new Map(named), key));
+  const request = createCustomer(createdValue(row, casing), key);
+  const { reply } = await sendCreation({ api, deadline }, request);
   const verdict = judgeCreation(reply);
   if (verdict === "accepted" && reply.kind === "complete") {
     const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
@@ -71,6 +68,12 @@ export async function createRow(
   }
   const subject = { what: "the customer", url: api.url, method: "POST", collection: true };
   return refusedRow(writeFailure(reply, "created", subject));
+}
+
+/** What a row without an id creates, in the spelling of a server of which nothing was read. */
+export function createdValue({ values }: Row, casing: "lower" | "pascal"): JsonObject {
+  const nothing: JsonObject = new Map();
+  return new Map([...values].map(([column, value]) => [memberName(nothing, column, casing), value]));
 }
 
 function unknownCreation(reply: Reply): Failure {

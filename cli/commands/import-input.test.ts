@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { bulkPlace, csv, namesOf, stopBulkPlaces } from "../testing/bulk-place.ts";
+import { OURS, UNLIKE_OURS } from "../testing/dialect.ts";
 import * as faults from "../testing/faults.ts";
 
 afterAll(stopBulkPlaces);
@@ -125,4 +126,23 @@ test.each([
   const { exitCode, stderr } = await customers(["import", join(directory, name)]);
   expect([exitCode, server.requests.length]).toEqual([2, 0]);
   expect(stderr).toContain(`can't be read (${code})`);
+});
+
+test.each([
+  ["lower", "NAME,Email,sTatus"],
+  ["pascal", "NAME,email,status"],
+])("columns are fields in any case: a creation spells them by --casing %s", async (casing, header) => {
+  const { server, directory, file, customers } = await bulkPlace({
+    ...OURS,
+    names: casing === "pascal" ? UNLIKE_OURS.names : OURS.names,
+  });
+  const run = (...args: string[]) => customers(args, { home: directory });
+  await run("profile", "set", "p", "--casing", casing);
+  await run("profile", "use", "p");
+  const path = file("rows.csv", csv([header, "Ada,ada@example.com,suspended"]));
+  const dry = await run("import", path, "--dry-run", "-o", "json");
+  expect(dry.stderr).toContain(casing === "pascal" ? '{"Name":"Ada","Email":' : '{"name":"Ada","email":');
+  const { exitCode, stderr } = await run("import", path);
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining("1 created")]);
+  expect(server.all()).toMatchObject([{ name: "Ada", email: "ada@example.com", status: "suspended" }]);
 });
