@@ -62,8 +62,8 @@ export type WriteOutcome =
         base: Customer;
         theirs: Customer;
       }
-    /** With `unknowns`, a write of ours may have been accepted; `asWanted`: the state last read says nothing against it. */
-    | { kind: "failed"; failure: Failure; asWanted: boolean }
+    /** With `unknowns`, a write of ours may have been accepted. */
+    | { kind: "failed"; failure: Failure }
   ) & {
     attempts: number;
     conflicts: number;
@@ -101,10 +101,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     requestId,
   });
   /** What can't be found out after a write of unknown outcome is exit 8, whatever stood in the way. */
-  const stopped = (
-    failure: Failure | undefined,
-    { asWanted = false, fields = [] as readonly FieldConflict[] } = {},
-  ): WriteOutcome => {
+  const stopped = (failure: Failure | undefined, fields: readonly FieldConflict[] = []): WriteOutcome => {
     const unknown = {
       history,
       unclear,
@@ -115,7 +112,6 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     return {
       kind: "failed",
       failure: failure === undefined || history.unknowns > 0 ? unknownFailure(about, unknown) : failure,
-      asWanted,
       ...facts(),
     };
   };
@@ -139,18 +135,16 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       case "as-wanted":
         return { kind: step.kind, ...facts(current === "gone" ? undefined : current.etag) };
       case "gone":
-        return stopped(goneFailure(about, "it was deleted meanwhile"), {
-          asWanted: intent.isAsWanted("gone"),
-        });
+        return stopped(goneFailure(about, "it was deleted meanwhile"));
       case "not-offered":
         return stopped(notOfferedFailure(about, lastRequest?.method, lastReply));
       case "expectation": {
         const asWanted = intent.isAsWanted(current);
         const shown = current === "gone" ? undefined : current;
-        return stopped(expectationFailure(about, { ...step, asWanted, history }, shown), { asWanted });
+        return stopped(expectationFailure(about, { ...step, asWanted, history }, shown));
       }
       case "undecidable":
-        return stopped(undefined, { asWanted: intent.isAsWanted(current) });
+        return stopped(undefined);
       case "conflict": {
         const theirs = current === "gone" ? base : current;
         const { fields } = step;
@@ -231,7 +225,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
 
   function inConflict(failure: Failure, fields: readonly FieldConflict[], theirs: Customer): WriteOutcome {
     return history.unknowns > 0
-      ? stopped(undefined, { fields })
+      ? stopped(undefined, fields)
       : { kind: "conflict", failure, fields, base, theirs, ...facts() };
   }
 

@@ -136,6 +136,7 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
     const opened = journal ?? useJournal(beginning);
     if ("exit" in opened) return opened;
     journal = opened;
+    journal.identify(surveyed);
     const plan: ImportPlan = {
       rows: rows(),
       total: surveyed.rows,
