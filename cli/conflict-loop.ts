@@ -18,6 +18,7 @@ import { type Ports, readCurrent } from "./read-customer.ts";
 import { requestIdOf, writeFailure } from "./reply-failure.ts";
 import type { Customer } from "./representation.ts";
 import { type ApiRequest, asPlainJson } from "./requests.ts";
+import { backOffMs } from "./retry-timing.ts";
 import type { FieldConflict } from "./three-way-merge.ts";
 import {
   type AfterReading,
@@ -31,7 +32,7 @@ import {
 } from "./update-step.ts";
 import { readWhole } from "./whole-customer.ts";
 import type { WriteIntent } from "./write-intent.ts";
-import { judgeWrite, unclearReply } from "./write-verdict.ts";
+import { judgeWrite, unclearReply, type WriteVerdict } from "./write-verdict.ts";
 
 export type WriteJob = {
   id: string;
@@ -75,6 +76,9 @@ export type WriteOutcome =
     requestId: string | undefined;
   };
 
+/** Verdicts that leave the outcome open. */
+const UNCLEAR: readonly WriteVerdict[] = ["unknown", "doubtful", "pending"];
+
 /** Time that a second or later write must find, at the least; four times the slowest answered one before it, if that is more. */
 const WRITE_MS_MIN = 2000;
 
@@ -89,6 +93,8 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   let requestId: string | undefined;
   let lastReply: Reply | undefined;
   let lastRequest: ApiRequest | undefined;
+  /** Readings that showed a write still pending. */
+  let looks = 0;
   /** What was unclear about the latest reply that told no outcome. */
   let unclear = "";
 
@@ -154,11 +160,16 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     }
     if (current === "gone") throw new Error("a step after 404 must end the loop");
 
-    const tag = pin ?? current.etag;
-    const parsed = parseEntityTag(tag);
-    if (parsed.kind !== "strong") return stopped(tagFailure(about, parsed));
-    const written = await send(parsed.tag, intent.request(current, parsed.tag));
-    if (written !== "read-again") return written;
+    if (step.kind === "pending") {
+      if (deadline.remainingMs() < writeMsMin) return stopped(undefined);
+      looks += 1;
+      await deadline.wait(backOffMs(looks));
+    } else {
+      const parsed = parseEntityTag(pin ?? current.etag);
+      if (parsed.kind !== "strong") return stopped(tagFailure(about, parsed));
+      const written = await send(parsed.tag, intent.request(current, parsed.tag));
+      if (written !== "read-again") return written;
+    }
     const again = await readState({ api, deadline }, job, true);
     history = afterLooking(history, !("exit" in again) && again.etag === sentTag);
     if (!("exit" in again)) current = again;
@@ -184,9 +195,12 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       const reply: Reply = await api.send(request, deadline, deadline.remainingMs() / 2);
       if (reply.kind === "complete") writeMsMin = Math.max(writeMsMin, 4 * (performance.now() - startMs));
       const named = reply.kind === "complete" ? reply.fields.get("etag") : undefined;
-      const isPage = reply.kind === "complete" && reply.status < 300;
-      history = recorded(history, judgeWrite(reply, intent.confirms), { contradicts: named === tag, isPage });
-      if (history.last === "unknown" || history.last === "doubtful") unclear = unclearReply(reply);
+      const ofSuccess = reply.kind === "complete" && reply.status >= 200 && reply.status < 300;
+      history = recorded(history, judgeWrite(reply, intent.confirms), {
+        contradicts: named === tag,
+        ofSuccess,
+      });
+      if (history.last !== undefined && UNCLEAR.includes(history.last)) unclear = unclearReply(reply);
       lastReply = reply;
       lastRequest = request;
       requestId = requestIdOf(reply) ?? requestId;
