@@ -184,7 +184,8 @@ export function unknownFailure(about: About, facts: UnknownFacts): Failure {
 /** Without the claim that nothing was written, which does not hold any more. */
 function whyNot(about: About, { message }: Failure): string {
   const claim = `${notDone(about)}: `;
-  return message.startsWith(claim) ? message.slice(claim.length) : message;
+  const why = message.startsWith(claim) ? message.slice(claim.length) : message;
+  return why.replace(/; nothing was (?:sent|written)$/, "");
 }
 
 /** base / theirs / mine, a line each. */

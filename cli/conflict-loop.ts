@@ -164,6 +164,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       if (deadline.remainingMs() < writeMsMin) return stopped(undefined);
       looks += 1;
       await deadline.wait(backOffMs(looks));
+      if (deadline.interrupted.aborted) return stopped(interruptedFailure(history));
     } else {
       const parsed = parseEntityTag(pin ?? current.etag);
       if (parsed.kind !== "strong") return stopped(tagFailure(about, parsed));
@@ -184,6 +185,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   async function send(tag: string, first: ApiRequest): Promise<WriteOutcome | "read-again"> {
     let request = first;
     for (;;) {
+      if (deadline.interrupted.aborted) return stopped(interruptedFailure(history));
       if (history.attempts > 0 && deadline.remainingMs() < writeMsMin) return gaveUp("the time is up");
       if (job.maxAttempts !== undefined && history.attempts >= job.maxAttempts) {
         return gaveUp(`--max-attempts ${job.maxAttempts} is reached`);

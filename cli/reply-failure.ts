@@ -38,11 +38,7 @@ export function notOfferedHint(method: string | undefined): string {
 export function readFailure(reply: Reply, subject: Subject): Failure {
   if (reply.kind === "no-complete-reply") {
     return reply.cause === "interrupted"
-      ? {
-          exit: "interrupted",
-          code: "interrupted",
-          message: `interrupted while ${subject.what} was read; nothing was written`,
-        }
+      ? interrupted(`interrupted while ${subject.what} was read; nothing was written`)
       : unreached(reply, `${subject.what} could not be read from ${subject.url}`);
   }
   const exit =
@@ -55,7 +51,9 @@ export function readFailure(reply: Reply, subject: Subject): Failure {
 /** A write that certainly was not applied: refused, or never sent. */
 export function writeFailure(reply: Reply, doing: string, subject: Subject): Failure {
   if (reply.kind === "no-complete-reply") {
-    return unreached(reply, `${subject.what} was not ${doing}: ${subject.url} could not be reached`);
+    return reply.cause === "interrupted"
+      ? interrupted(`interrupted; ${subject.what} was not ${doing}, nothing was written`)
+      : unreached(reply, `${subject.what} was not ${doing}: ${subject.url} could not be reached`);
   }
   const { status } = reply;
   const what = `${subject.what} was not ${doing}`;
@@ -88,6 +86,10 @@ function statusExit(reply: CompleteReply, subject: Subject): Failure["exit"] {
 
 export function requestIdOf(reply: Reply): string | undefined {
   return reply.kind === "complete" ? reply.fields.get("x-request-id") : undefined;
+}
+
+function interrupted(message: string): Failure {
+  return { exit: "interrupted", code: "interrupted", message };
 }
 
 function unreached(reply: NoCompleteReply, what: string): Failure {
