@@ -39,7 +39,8 @@ the summaries, --verbose adds the exchange with every secret masked.
   ndjson   one customer a line
   csv      with a header; cells that a spreadsheet would run as a formula have
            an apostrophe in front, which import takes away again
-  value    the bare values of --fields, separated by tabs, a customer a line:
+  value    the bare values of --fields, separated by tabs, a customer a line;
+           tabs, line ends and backslashes in them as \\t, \\n, \\r, \\\\:
              email=$(customers get ID --output value --fields email)
 
 --fields name,email   what the server is asked for
