@@ -37,8 +37,8 @@ export async function forecastImport(
     shown += 1;
     if (shown > SHOWN_MAX) return;
     const text = `${place(row)}: ${lines.join("\n  ")}`;
-    // stdout of a script that asks for JSON is the counts alone.
-    if (forPrograms(invocation)) progress.say(text);
+    // stdout of a script that asks for JSON is the counts alone, and lines of CSV and of values are customers.
+    if (settings.output !== undefined && settings.output !== "table") progress.say(text);
     else await out.write(visibleControls(`${text}\n`));
   }
 

@@ -146,3 +146,40 @@ test.each([
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining("1 created")]);
   expect(server.all()).toMatchObject([{ name: "Ada", email: "ada@example.com", status: "suspended" }]);
 });
+
+test.each([
+  ["an import", [], 9],
+  ["a quiet one", ["--quiet"], 9],
+  ["a dry run", ["--dry-run"], 9],
+])(
+  "%s with --output json that ends badly: stderr is one object, with the rows among its details",
+  async (_, args, code) => {
+    const { server, file, customers } = await bulkPlace();
+    const { id } = server.add({ name: "Old" });
+    const unusable = Array.from({ length: 7 }, () => `${id},1,New`);
+    const path = file("rows.csv", csv(["id,etag,name", ...unusable]));
+    const { exitCode, stdout, stderr } = await customers(["import", path, "-o", "json", ...args]);
+    expect([exitCode, JSON.parse(stdout).failed]).toEqual([code, 7]);
+    const { details } = JSON.parse(stderr);
+    expect(details).toContainEqual(expect.stringMatching(/^row 1 \(line 2\): /));
+  },
+);
+
+test.each(["csv", "value"])(
+  "--dry-run with --output %s: stdout holds customers, and so nothing",
+  async (format) => {
+    const { server, file, customers } = await bulkPlace();
+    const { id } = server.add({ name: "Old" });
+    const path = file("rows.csv", ROWS);
+    for (const [args, words] of [
+      [["import", path], "create {"],
+      [["update", id, "--name", "New"], "PUT http"],
+      [["delete", id], "DELETE http"],
+      [["create", "--name", "New", "--email", "a@example.com"], "POST http"],
+    ] as const) {
+      const { exitCode, stdout, stderr } = await customers([...args, "--dry-run", "-o", format]);
+      expect([exitCode, stdout, stderr]).toEqual([0, "", expect.stringContaining(words)]);
+    }
+    expect(server.writes).toHaveLength(0);
+  },
+);

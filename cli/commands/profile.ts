@@ -104,7 +104,7 @@ export async function load({ env, messages }: Pick<Invocation, "env" | "messages
   for (const { token, headers = {} } of file.profiles.values()) {
     messages.hide([...(token === undefined ? [] : [token]), ...Object.values(headers)]);
   }
-  if (file.warning !== undefined) messages.warn(file.warning);
+  if (file.warning !== undefined) messages.caution(file.warning);
   return file;
 }
 
