@@ -17,7 +17,7 @@ const CONFLICTS = `How update, edit, delete and import write under concurrent wr
      reapply  your fields are set on the new version and sent again (default)
      merge    the same, unless someone else changed one of your fields: then
               base, theirs and mine are shown, and nothing is sent (exit 5)
-     fail     stop at the first 412 (exit 5)
+     fail     stop at the first 412 (exit 5), unless it is as you want it
    Again and again, with growing random pauses, until --timeout (30 s) or
    --max-attempts ends it (exit 5). edit merges, and opens the editor again.
 5. No reply, or 500, 502, 504: the write may have been applied. It is never
