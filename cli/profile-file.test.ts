@@ -1,6 +1,6 @@
 /** The file of profiles under several writers, and where it can't be written: through the real program. */
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runClient, temporaryDirectory } from "./testing/client.ts";
 import { TOKEN } from "./testing/dialect.ts";
@@ -70,6 +70,14 @@ test.each([
     "a file stands where the directory should be",
     (directory: string) => {
       writeFileSync(join(directory, ".config"), "");
+      return directory;
+    },
+  ],
+  [
+    "the file is a link to itself",
+    (directory: string) => {
+      mkdirSync(join(directory, ".config/customers"), { recursive: true });
+      symlinkSync("config.toml", join(directory, ".config/customers/config.toml"));
       return directory;
     },
   ],

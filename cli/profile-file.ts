@@ -62,19 +62,35 @@ export function emptyProfileFile(path: string): ProfileFile {
   return { path, current: undefined, profiles: new Map(), warning: undefined };
 }
 
-/** A missing file is an empty one; a malformed one is a UsageError that names the place. */
+const MEND = "Mend the file, or move it away.";
+
+/**
+ * A missing file is an empty one; one whose directory is closed to these rights is too, with a warning: a service may run with
+ * somebody else's HOME, and settings of the environment. A malformed one is a UsageError that names the place.
+ */
 export async function readProfileFile(path: string): Promise<ProfileFile> {
-  if (!existsSync(path)) return emptyProfileFile(path);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return emptyProfileFile(path);
+    if ((code === "EACCES" || code === "EPERM") && !existsSync(path))
+      return {
+        ...emptyProfileFile(path),
+        warning: `warning: the profile file ${path} can't be reached (${code}): no profile is used`,
+      };
+    throw new UsageError(`the profile file ${path} can't be read (${message})`, MEND);
+  }
   const { parse, TomlError } = await import("smol-toml");
   let content: Record<string, unknown>;
   try {
-    content = parse(readFileSync(path, "utf8"));
+    content = parse(text);
   } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
     // The message of TomlError quotes the line, which may hold a token: only the place is told.
-    const place = error instanceof TomlError ? ` at line ${error.line}, column ${error.column}` : "";
-    const reason =
-      error instanceof TomlError ? "is not valid TOML" : `can't be read (${(error as Error).message})`;
-    throw new UsageError(`the profile file ${path} ${reason}${place}`, "Mend the file, or move it away.");
+    const place = `at line ${error.line}, column ${error.column}`;
+    throw new UsageError(`the profile file ${path} is not valid TOML ${place}`, MEND);
   }
   const profiles = new Map<string, Profile>();
   for (const [name, table] of Object.entries(asTable(content["profiles"]) ?? {})) {
