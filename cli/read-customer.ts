@@ -28,15 +28,22 @@ export async function readCurrent(
   return readFailure(reply, { what: `customer ${id}`, url: api.url, fields });
 }
 
-/** Ids are compared as GUIDs are, without regard to case, dashes and braces. */
+/**
+ * Ids are GUIDs (specification 2.1), compared without regard to case, dashes and braces. An id of another form, in the
+ * request or the reply, is a name of the deployment's own making, from which nothing follows.
+ */
 function mistaken({ value }: Customer, id: string): Failure | undefined {
-  const shown = memberNamed(value, "id")?.value;
-  if (shown === undefined || shown === null) return undefined;
-  const bare = (text: string) => text.toLowerCase().replaceAll(/[-{}]/g, "");
-  if (bare(plainText(shown)) === bare(id)) return undefined;
+  const shown = plainText(memberNamed(value, "id")?.value ?? "");
+  const [asked, answered] = [guidIn(id), guidIn(shown)];
+  if (asked === undefined || answered === undefined || asked === answered) return undefined;
   return failure(
     "failure",
-    `customer ${id} could not be read: the server answered with customer ${plainText(shown)}`,
+    `customer ${id} could not be read: the server answered with customer ${shown}`,
     "A cache or a proxy on the way mixes up replies: customers doctor ID looks for one.",
   );
+}
+
+function guidIn(text: string): string | undefined {
+  const bare = text.toLowerCase().replaceAll(/[-{}]/g, "");
+  return /^[0-9a-f]{32}$/.test(bare) ? bare : undefined;
 }

@@ -71,11 +71,16 @@ describe.concurrent("another customer in place of the one that was asked for", (
     expect(stderr).toContain(`the server answered with customer ${other}`);
   });
 
-  test("the same id in other letters is no other", async () => {
+  test.each([
+    ["in capitals and braces", (id: string) => `{${id.toUpperCase()}}`],
+    ["by a name of the deployment's own", () => "customer-7"],
+  ])("the same one, %s, is no other", async (_, spelled) => {
     const { server, customer, run } = await deployment(async (exchange) => {
       const reply = await exchange.forward();
-      const text = Buffer.from(reply.body).toString();
-      exchange.answer({ ...reply, body: Buffer.from(text.replace(customer.id, customer.id.toUpperCase())) });
+      if (exchange.isWrite) return exchange.answer(reply);
+      const read = JSON.parse(Buffer.from(reply.body).toString());
+      const body = Buffer.from(JSON.stringify({ ...read, id: spelled(customer.id) }));
+      exchange.answer({ ...reply, body });
     });
     expect((await run("update", customer.id, "--name", "Eve")).exitCode).toBe(0);
     expect(server.writes).toHaveLength(1);
