@@ -60,7 +60,10 @@ export function expectationFailure(
     const names = [...(current?.value.keys() ?? [])];
     const near = nearestOf(field, names);
     return {
-      ...failure,
+      // A loop that tries again after a conflict would never end. What was there at first was taken away by someone.
+      ...(history === undefined || history.attempts === 0
+        ? ({ exit: "usage", code: "usage" } as const)
+        : failure),
       message: `${notDone(about)}: --expect ${field}=…, but the server shows no member "${field}"`,
       hint: near === undefined ? `It shows: ${names.join(", ")}.` : `Did you mean "${near}"?`,
     };
@@ -144,7 +147,9 @@ export function conflictFailure(about: About, facts: ConflictFacts): Failure {
     }
     if (reason !== undefined)
       return "Others write to it all the time: give it more time with --timeout, or more --max-attempts.";
-    return "Decide which value is right: run it again to look anew, or with --on-conflict reapply to set yours.";
+    return done === "deleted"
+      ? "Look at it as it is now, and run it again; with --yes --on-conflict reapply it is deleted whatever others changed."
+      : "Decide which value is right: run it again to look anew, or with --on-conflict reapply to set yours.";
   }
 }
 
@@ -184,7 +189,8 @@ export function unknownFailure(about: About, facts: UnknownFacts): Failure {
 /** Without the claim that nothing was written, which does not hold any more. */
 function whyNot(about: About, { message }: Failure): string {
   const claim = `${notDone(about)}: `;
-  return message.startsWith(claim) ? message.slice(claim.length) : message;
+  const why = message.startsWith(claim) ? message.slice(claim.length) : message;
+  return why.replace(/; nothing was (?:sent|written)$/, "");
 }
 
 /** base / theirs / mine, a line each. */

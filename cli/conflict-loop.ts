@@ -18,6 +18,7 @@ import { type Ports, readCurrent } from "./read-customer.ts";
 import { requestIdOf, writeFailure } from "./reply-failure.ts";
 import type { Customer } from "./representation.ts";
 import { type ApiRequest, asPlainJson } from "./requests.ts";
+import { backOffMs } from "./retry-timing.ts";
 import type { FieldConflict } from "./three-way-merge.ts";
 import {
   type AfterReading,
@@ -31,7 +32,7 @@ import {
 } from "./update-step.ts";
 import { readWhole } from "./whole-customer.ts";
 import type { WriteIntent } from "./write-intent.ts";
-import { judgeWrite, unclearReply } from "./write-verdict.ts";
+import { judgeWrite, unclearReply, type WriteVerdict } from "./write-verdict.ts";
 
 export type WriteJob = {
   id: string;
@@ -62,8 +63,8 @@ export type WriteOutcome =
         base: Customer;
         theirs: Customer;
       }
-    /** With `unknowns`, a write of ours may have been accepted; `asWanted`: the state last read says nothing against it. */
-    | { kind: "failed"; failure: Failure; asWanted: boolean }
+    /** With `unknowns`, a write of ours may have been accepted. */
+    | { kind: "failed"; failure: Failure }
   ) & {
     attempts: number;
     conflicts: number;
@@ -74,6 +75,9 @@ export type WriteOutcome =
     after: string | undefined;
     requestId: string | undefined;
   };
+
+/** Verdicts that leave the outcome open. */
+const UNCLEAR: readonly WriteVerdict[] = ["unknown", "doubtful", "pending"];
 
 /** Time that a second or later write must find, at the least; four times the slowest answered one before it, if that is more. */
 const WRITE_MS_MIN = 2000;
@@ -89,6 +93,8 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   let requestId: string | undefined;
   let lastReply: Reply | undefined;
   let lastRequest: ApiRequest | undefined;
+  /** Readings that showed a write still pending. */
+  let looks = 0;
   /** What was unclear about the latest reply that told no outcome. */
   let unclear = "";
 
@@ -101,10 +107,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     requestId,
   });
   /** What can't be found out after a write of unknown outcome is exit 8, whatever stood in the way. */
-  const stopped = (
-    failure: Failure | undefined,
-    { asWanted = false, fields = [] as readonly FieldConflict[] } = {},
-  ): WriteOutcome => {
+  const stopped = (failure: Failure | undefined, fields: readonly FieldConflict[] = []): WriteOutcome => {
     const unknown = {
       history,
       unclear,
@@ -115,7 +118,6 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     return {
       kind: "failed",
       failure: failure === undefined || history.unknowns > 0 ? unknownFailure(about, unknown) : failure,
-      asWanted,
       ...facts(),
     };
   };
@@ -139,18 +141,16 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       case "as-wanted":
         return { kind: step.kind, ...facts(current === "gone" ? undefined : current.etag) };
       case "gone":
-        return stopped(goneFailure(about, "it was deleted meanwhile"), {
-          asWanted: intent.isAsWanted("gone"),
-        });
+        return stopped(goneFailure(about, "it was deleted meanwhile"));
       case "not-offered":
         return stopped(notOfferedFailure(about, lastRequest?.method, lastReply));
       case "expectation": {
         const asWanted = intent.isAsWanted(current);
         const shown = current === "gone" ? undefined : current;
-        return stopped(expectationFailure(about, { ...step, asWanted, history }, shown), { asWanted });
+        return stopped(expectationFailure(about, { ...step, asWanted, history }, shown));
       }
       case "undecidable":
-        return stopped(undefined, { asWanted: intent.isAsWanted(current) });
+        return stopped(undefined);
       case "conflict": {
         const theirs = current === "gone" ? base : current;
         const { fields } = step;
@@ -160,11 +160,17 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
     }
     if (current === "gone") throw new Error("a step after 404 must end the loop");
 
-    const tag = pin ?? current.etag;
-    const parsed = parseEntityTag(tag);
-    if (parsed.kind !== "strong") return stopped(tagFailure(about, parsed));
-    const written = await send(parsed.tag, intent.request(current, parsed.tag));
-    if (written !== "read-again") return written;
+    if (step.kind === "pending") {
+      if (deadline.remainingMs() < writeMsMin) return stopped(undefined);
+      looks += 1;
+      await deadline.wait(backOffMs(looks));
+      if (deadline.interrupted.aborted) return stopped(interruptedFailure(history));
+    } else {
+      const parsed = parseEntityTag(pin ?? current.etag);
+      if (parsed.kind !== "strong") return stopped(tagFailure(about, parsed));
+      const written = await send(parsed.tag, intent.request(current, parsed.tag));
+      if (written !== "read-again") return written;
+    }
     const again = await readState({ api, deadline }, job, true);
     history = afterLooking(history, !("exit" in again) && again.etag === sentTag);
     if (!("exit" in again)) current = again;
@@ -179,6 +185,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
   async function send(tag: string, first: ApiRequest): Promise<WriteOutcome | "read-again"> {
     let request = first;
     for (;;) {
+      if (deadline.interrupted.aborted) return stopped(interruptedFailure(history));
       if (history.attempts > 0 && deadline.remainingMs() < writeMsMin) return gaveUp("the time is up");
       if (job.maxAttempts !== undefined && history.attempts >= job.maxAttempts) {
         return gaveUp(`--max-attempts ${job.maxAttempts} is reached`);
@@ -190,9 +197,12 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       const reply: Reply = await api.send(request, deadline, deadline.remainingMs() / 2);
       if (reply.kind === "complete") writeMsMin = Math.max(writeMsMin, 4 * (performance.now() - startMs));
       const named = reply.kind === "complete" ? reply.fields.get("etag") : undefined;
-      const isPage = reply.kind === "complete" && reply.status < 300;
-      history = recorded(history, judgeWrite(reply, intent.confirms), { contradicts: named === tag, isPage });
-      if (history.last === "unknown" || history.last === "doubtful") unclear = unclearReply(reply);
+      const ofSuccess = reply.kind === "complete" && reply.status >= 200 && reply.status < 300;
+      history = recorded(history, judgeWrite(reply, intent.confirms), {
+        contradicts: named === tag,
+        ofSuccess,
+      });
+      if (history.last !== undefined && UNCLEAR.includes(history.last)) unclear = unclearReply(reply);
       lastReply = reply;
       lastRequest = request;
       requestId = requestIdOf(reply) ?? requestId;
@@ -231,7 +241,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
 
   function inConflict(failure: Failure, fields: readonly FieldConflict[], theirs: Customer): WriteOutcome {
     return history.unknowns > 0
-      ? stopped(undefined, { fields })
+      ? stopped(undefined, fields)
       : { kind: "conflict", failure, fields, base, theirs, ...facts() };
   }
 

@@ -17,7 +17,7 @@ const CONFLICTS = `How update, edit, delete and import write under concurrent wr
      reapply  your fields are set on the new version and sent again (default)
      merge    the same, unless someone else changed one of your fields: then
               base, theirs and mine are shown, and nothing is sent (exit 5)
-     fail     stop at the first 412 (exit 5)
+     fail     stop at the first 412 (exit 5), unless it is as you want it
    Again and again, with growing random pauses, until --timeout (30 s) or
    --max-attempts ends it (exit 5). edit merges, and opens the editor again.
 5. No reply, or 500, 502, 504: the write may have been applied. It is never
@@ -39,7 +39,8 @@ the summaries, --verbose adds the exchange with every secret masked.
   ndjson   one customer a line
   csv      with a header; cells that a spreadsheet would run as a formula have
            an apostrophe in front, which import takes away again
-  value    the bare values of --fields, separated by tabs, a customer a line:
+  value    the bare values of --fields, separated by tabs, a customer a line;
+           tabs, line ends and backslashes in them as \\t, \\n, \\r, \\\\:
              email=$(customers get ID --output value --fields email)
 
 --fields name,email   what the server is asked for

@@ -1,8 +1,17 @@
 /** `$XDG_CONFIG_HOME/customers/config.toml`: named profiles, mode 0600 because tokens may stand in it. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { UsageError } from "./failure.ts";
+import { type Failure, UsageError } from "./failure.ts";
 
 export type Profile = {
   url?: string;
@@ -53,19 +62,35 @@ export function emptyProfileFile(path: string): ProfileFile {
   return { path, current: undefined, profiles: new Map(), warning: undefined };
 }
 
-/** A missing file is an empty one; a malformed one is a UsageError that names the place. */
+const MEND = "Mend the file, or move it away.";
+
+/**
+ * A missing file is an empty one; one whose directory is closed to these rights is too, with a warning: a service may run with
+ * somebody else's HOME, and settings of the environment. A malformed one is a UsageError that names the place.
+ */
 export async function readProfileFile(path: string): Promise<ProfileFile> {
-  if (!existsSync(path)) return emptyProfileFile(path);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return emptyProfileFile(path);
+    if ((code === "EACCES" || code === "EPERM") && !existsSync(path))
+      return {
+        ...emptyProfileFile(path),
+        warning: `warning: the profile file ${path} can't be reached (${code}): no profile is used`,
+      };
+    throw new UsageError(`the profile file ${path} can't be read (${message})`, MEND);
+  }
   const { parse, TomlError } = await import("smol-toml");
   let content: Record<string, unknown>;
   try {
-    content = parse(readFileSync(path, "utf8"));
+    content = parse(text);
   } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
     // The message of TomlError quotes the line, which may hold a token: only the place is told.
-    const place = error instanceof TomlError ? ` at line ${error.line}, column ${error.column}` : "";
-    const reason =
-      error instanceof TomlError ? "is not valid TOML" : `can't be read (${(error as Error).message})`;
-    throw new UsageError(`the profile file ${path} ${reason}${place}`, "Mend the file, or move it away.");
+    const place = `at line ${error.line}, column ${error.column}`;
+    throw new UsageError(`the profile file ${path} is not valid TOML ${place}`, MEND);
   }
   const profiles = new Map<string, Profile>();
   for (const [name, table] of Object.entries(asTable(content["profiles"]) ?? {})) {
@@ -84,20 +109,66 @@ export async function readProfileFile(path: string): Promise<ProfileFile> {
   };
 }
 
+/** What a change leaves behind. */
+export type ProfileContent = Pick<ProfileFile, "current" | "profiles">;
+
+/**
+ * Changes the file as it is now, and not as it was when the command began: another command may have written
+ * since. One process at a time reads and writes, so that no change is lost.
+ * @param change what is to stand there instead, or why nothing is to be changed.
+ * @returns the refusal of `change`. A UsageError tells why the file can't be written.
+ */
+export async function changeProfileFile(
+  path: string,
+  change: (file: ProfileFile) => ProfileContent | Failure,
+): Promise<Failure | undefined> {
+  const { withExclusiveLock } = await import("./exclusive-lock.ts");
+  const done = await writing(path, async () => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return await withExclusiveLock(`${path}.lock`, async () => {
+      const changed = change(await readProfileFile(path));
+      if ("exit" in changed) return changed;
+      await writeProfileFile(path, changed);
+      return undefined;
+    });
+  });
+  if (done !== "locked") return done;
+  throw new UsageError(
+    `the profile file ${path} is being changed by another process, which does not end`,
+    `It has ${path}.lock open: end it, and run this again.`,
+  );
+}
+
 /** Written beside and renamed, so that an interruption leaves the old file or the new one. */
-export async function writeProfileFile(
-  file: Pick<ProfileFile, "path" | "current" | "profiles">,
-): Promise<void> {
+async function writeProfileFile(path: string, { current, profiles }: ProfileContent): Promise<void> {
   const { stringify } = await import("smol-toml");
   const text = stringify({
-    ...(file.current === undefined ? {} : { current: file.current }),
-    profiles: Object.fromEntries(file.profiles),
+    ...(current === undefined ? {} : { current }),
+    profiles: Object.fromEntries(profiles),
   });
-  mkdirSync(dirname(file.path), { recursive: true, mode: 0o700 });
-  const draft = `${file.path}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o600 });
-  chmodSync(draft, 0o600);
-  renameSync(draft, file.path);
+  const draft = `${path}.${process.pid}`;
+  try {
+    writeFileSync(draft, text, { mode: 0o600 });
+    chmodSync(draft, 0o600);
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}
+
+/** What the system or the lock says against it is no fault of this program. */
+async function writing<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (typeof code !== "string" || !/^(?:E[A-Z0-9]+|SQLITE_.*)$/.test(code)) throw error;
+    throw new UsageError(
+      `the profile file ${path} can't be written (${code})`,
+      "Make its directory writable, or set XDG_CONFIG_HOME to another one. Without a profile, settings are given as flags or in the environment.",
+    );
+  }
 }
 
 function asTable(value: unknown): Record<string, unknown> | undefined {

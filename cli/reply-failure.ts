@@ -5,7 +5,7 @@ import type { Failure } from "./failure.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
 import { nearestOf } from "./nearest.ts";
 import { serverWaitMs } from "./read-retry.ts";
-import { parseJsonOrUndefined, plainText } from "./representation.ts";
+import { parseJsonOrUndefined, plainText, REGISTRY } from "./representation.ts";
 import { unclearReply } from "./write-verdict.ts";
 
 export type Subject = {
@@ -20,9 +20,6 @@ export type Subject = {
   /** The request went to /customers or below it: 404 then says nothing of a customer. */
   collection?: boolean;
 };
-
-/** The fields of the specification (2.2); a server may have more and says so itself. */
-const REGISTRY = ["id", "name", "email", "status"];
 
 /** What to do where a deployment answers as if it did not know an operation. */
 export function notOfferedHint(method: string | undefined): string {
@@ -41,11 +38,7 @@ export function notOfferedHint(method: string | undefined): string {
 export function readFailure(reply: Reply, subject: Subject): Failure {
   if (reply.kind === "no-complete-reply") {
     return reply.cause === "interrupted"
-      ? {
-          exit: "interrupted",
-          code: "interrupted",
-          message: `interrupted while ${subject.what} was read; nothing was written`,
-        }
+      ? interrupted(`interrupted while ${subject.what} was read; nothing was written`)
       : unreached(reply, `${subject.what} could not be read from ${subject.url}`);
   }
   const exit =
@@ -58,7 +51,9 @@ export function readFailure(reply: Reply, subject: Subject): Failure {
 /** A write that certainly was not applied: refused, or never sent. */
 export function writeFailure(reply: Reply, doing: string, subject: Subject): Failure {
   if (reply.kind === "no-complete-reply") {
-    return unreached(reply, `${subject.what} was not ${doing}: ${subject.url} could not be reached`);
+    return reply.cause === "interrupted"
+      ? interrupted(`interrupted; ${subject.what} was not ${doing}, nothing was written`)
+      : unreached(reply, `${subject.what} was not ${doing}: ${subject.url} could not be reached`);
   }
   const { status } = reply;
   const what = `${subject.what} was not ${doing}`;
@@ -91,6 +86,10 @@ function statusExit(reply: CompleteReply, subject: Subject): Failure["exit"] {
 
 export function requestIdOf(reply: Reply): string | undefined {
   return reply.kind === "complete" ? reply.fields.get("x-request-id") : undefined;
+}
+
+function interrupted(message: string): Failure {
+  return { exit: "interrupted", code: "interrupted", message };
 }
 
 function unreached(reply: NoCompleteReply, what: string): Failure {

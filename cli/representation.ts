@@ -41,11 +41,18 @@ export function plainText(value: Json): string {
   return value instanceof JsonNumber ? value.source : formatJson(value);
 }
 
-/** How this server spells a field: as in its representation, else in the casing of the other members. */
+/** The fields of the specification (2.2), which match without regard to case; a server may have more. */
+export const REGISTRY: readonly string[] = ["id", "name", "email", "status"];
+
+/**
+ * How this server spells a field: as in its representation, else in the casing of the other members. Whoever
+ * typed `NAME` means the field of the registry; how a field that is not in it goes on, only its writer knows.
+ */
 export function memberName(value: JsonObject, field: string, casing: "lower" | "pascal"): string {
   const member = memberNamed(value, field);
   if (member !== undefined) return member.name;
   const names = [...value.keys()];
   const pascal = names.length > 0 ? names.every((name) => /^[A-Z]/.test(name)) : casing === "pascal";
-  return pascal ? field.charAt(0).toUpperCase() + field.slice(1) : field;
+  const known = REGISTRY.find((name) => name === field.toLowerCase()) ?? field;
+  return pascal ? known.charAt(0).toUpperCase() + known.slice(1) : known;
 }

@@ -3,11 +3,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "./failure.ts";
 import {
+  changeProfileFile,
   emptyProfileFile,
   type Profile,
   profilePath,
   readProfileFile,
-  writeProfileFile,
 } from "./profile-file.ts";
 import type { Environment } from "./setting-source.ts";
 import { type Flags, parseDurationMs, readSettings } from "./settings.ts";
@@ -156,7 +156,7 @@ describe("the profile file", () => {
         },
       ],
     ]);
-    await writeProfileFile({ path, current: 'odd "name"', profiles });
+    await changeProfileFile(path, () => ({ current: 'odd "name"', profiles }));
     expect((await Bun.file(path).stat()).mode & 0o777).toBe(0o600);
     expect(await readProfileFile(path)).toEqual({
       path,

@@ -76,3 +76,64 @@ describe.concurrent("a proxy's page", () => {
     expect(created.stderr).toContain("--idempotency-key");
   });
 });
+
+describe.concurrent("a success that is not yet one", () => {
+  const taken = { status: 202, headers: {}, body: new Uint8Array() };
+  const job = {
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: new TextEncoder().encode('{"job":"7"}'),
+  };
+
+  test.each([
+    ["update", ["--name", "Eve"]],
+    ["update", ["--status", "closed"]],
+    ["update", ["--name", "Eve", "--expect", "name=Ada"]],
+    ["delete", ["--yes"]],
+  ])("202 to %s %j, and never applied: unknown, sent once", async (command, args) => {
+    const { proxy, customer, run } = await deployment((exchange) =>
+      exchange.isWrite ? exchange.answer(taken) : faults.slow(0)(exchange),
+    );
+    const { exitCode, stderr } = await run(command, customer.id, ...args, "--timeout", "3");
+    expect({ exitCode, sent: proxy?.writesSeen }).toEqual({ exitCode: 8, sent: 1 });
+    expect(stderr).toContain("the server answered 202");
+    expect(stderr).not.toMatch(/was not (?:updated|deleted)/);
+  });
+
+  test.each([
+    ["update", ["--name", "Eve"], "is as wanted"],
+    ["delete", ["--yes"], "is as wanted"],
+  ])("202 to %s, and applied when it has been looked at: waited for", async (command, args, words) => {
+    let left: (() => Promise<unknown>) | undefined;
+    let looks = 0;
+    const { server, customer, run } = await deployment(async (exchange) => {
+      if (exchange.isWrite) {
+        left = () => exchange.forward();
+        return exchange.answer(taken);
+      }
+      if (left !== undefined) looks += 1;
+      if (looks === 3) await left?.();
+      exchange.answer(await exchange.forward());
+    });
+    const { exitCode, stderr } = await run(command, customer.id, ...args);
+    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 1 });
+    expect(stderr).toContain(words);
+  });
+
+  test("200 with a job to every write: it may still come, so nobody says that it was not", async () => {
+    const { proxy, update } = await deployment((exchange) =>
+      exchange.isWrite ? exchange.answer(job) : faults.slow(0)(exchange),
+    );
+    const { exitCode, stderr } = await update("--name", "Eve");
+    expect({ exitCode, sent: proxy?.writesSeen }).toEqual({ exitCode: 8, sent: 3 });
+    expect(stderr).not.toContain("was not updated");
+  });
+
+  test("202 to a creation: unknown, and no customer is named", async () => {
+    const { run } = await deployment((exchange) =>
+      exchange.answer({ ...taken, headers: { location: "/jobs/7" } }),
+    );
+    const { exitCode, stdout } = await run("create", "--name", "Eve", "--email", "eve@example.com");
+    expect({ exitCode, stdout }).toEqual({ exitCode: 8, stdout: "" });
+  });
+});

@@ -34,6 +34,17 @@ const base = customer('"1"', { name: "Ada", email: "a@b" });
 const theirs = (members: Record<string, Json>) => customer('"2"', { name: "Ada", email: "a@b", ...members });
 
 describe("a reply to a write", () => {
+  test("of 202 is followed by readings alone until the tag moves", () => {
+    const pending = history("pending");
+    expect(pending.unknowns).toBe(1);
+    expect(afterWrite(reply(202), pending, false).kind).toBe("read-again");
+    for (const options of [{}, FAIL, NAMED_ADA, { pin: '"1"' }, { intent: deletionIntent("1", []) }]) {
+      expect(afterReading(job(options), pending, base, base, '"1"').kind).toBe("pending");
+    }
+    expect(afterReading(job(), pending, base, theirs({ name: "Mine" }), '"1"').kind).toBe("as-wanted");
+    expect(afterReading(job(), pending, base, theirs({}), '"1"').kind).toBe("send");
+  });
+
   test("of unknown outcome is never followed by another write, whatever happened before", () => {
     const verdict = fc.constantFrom<WriteVerdict>("stale", "unknown", "busy", "not-sent");
     fc.assert(

@@ -37,18 +37,18 @@ export const NO_HISTORY: History = {
   last: undefined,
 };
 
-/** @param contradicts the reply names, as the current tag, the very one that was sent. @param isPage its status is one of success. */
+/** @param contradicts the reply names, as the current tag, the very one that was sent. @param ofSuccess its status is. */
 export function recorded(
   history: History,
   verdict: WriteVerdict,
-  { contradicts = false, isPage = false } = {},
+  { contradicts = false, ofSuccess = false } = {},
 ): History {
   return {
     attempts: history.attempts + (verdict === "not-sent" ? 0 : 1),
     conflicts: history.conflicts + (verdict === "stale" ? 1 : 0),
-    unknowns: history.unknowns + (verdict === "unknown" ? 1 : 0),
+    unknowns: history.unknowns + (verdict === "unknown" || verdict === "pending" ? 1 : 0),
     doubtful: history.doubtful + (verdict === "doubtful" ? 1 : 0),
-    pages: verdict === "doubtful" && isPage ? history.pages + 1 : 0,
+    pages: verdict !== "accepted" && ofSuccess ? history.pages + 1 : 0,
     notSent: verdict === "not-sent" ? history.notSent + 1 : 0,
     contradictions: verdict === "stale" && contradicts ? history.contradictions + 1 : 0,
     last: verdict,
@@ -89,6 +89,7 @@ export function afterWrite(reply: Reply, history: History, pinned: boolean): Aft
       return history.contradictions < CONTRADICTIONS_MAX
         ? { kind: "read-again", waitMs: backOffMs(history.conflicts) }
         : { kind: "give-up", reason: "each time the server named the refused tag as the current one" };
+    case "pending":
     case "unknown":
       return { kind: "read-again", waitMs: history.unknowns === 1 ? 0 : backOffMs(history.unknowns) };
     case "busy": {
@@ -119,6 +120,8 @@ export type AfterReading =
   | { kind: "as-wanted" }
   | { kind: "expectation"; field: string; wanted: string; found: string | undefined }
   | { kind: "conflict"; fields: FieldConflict[] }
+  /** The server has taken the write, and not applied it yet: sent again, it could be applied twice. */
+  | { kind: "pending" }
   /** --if-match, and a write of unknown outcome: what is there now may be ours or another's. */
   | { kind: "undecidable" }
   | { kind: "gone" }
@@ -159,6 +162,7 @@ export function afterReading(
   if (history.last === "gone" && (pin !== undefined || !intent.isAsWanted(current)))
     return { kind: "not-offered" };
   const unmoved = current.etag === sentTag;
+  if (unmoved && history.last === "pending") return { kind: "pending" };
   if (pin !== undefined)
     return unmoved && history.last === "doubtful" ? { kind: "send" } : { kind: "undecidable" };
   // Every accepted write makes a new tag (specification 2.4): under the old one, the lost write is not there.

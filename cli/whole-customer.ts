@@ -8,11 +8,8 @@ import type { Failure } from "./failure.ts";
 import type { JsonObject } from "./json.ts";
 import { eachPage } from "./pages.ts";
 import { type Ports, readCurrent } from "./read-customer.ts";
-import { type Customer, memberNamed } from "./representation.ts";
+import { type Customer, memberNamed, REGISTRY } from "./representation.ts";
 import type { ListQuery } from "./requests.ts";
-
-/** The fields of the specification (2.2). */
-const REGISTRY = ["id", "name", "email", "status"];
 
 /** Both readings must be of one version; under constant writes the last reading of the default set is given. */
 const READINGS_MAX = 5;

@@ -1,6 +1,6 @@
 /** What a conditional write is for: the request for a state, and when a state is as wanted. Pure. */
 import type { Json } from "./json.ts";
-import { type Customer, memberName, memberNamed } from "./representation.ts";
+import { type Customer, memberName, memberNamed, REGISTRY } from "./representation.ts";
 import { type ApiRequest, deleteCustomer, patchCustomer, replaceCustomer } from "./requests.ts";
 import {
   type Change,
@@ -36,8 +36,6 @@ export type WriteIntent = {
   conflicts(base: Customer, theirs: Customer): FieldConflict[];
 };
 
-/** The fields of the specification (2.2): others can't be asked for, only found in the default set. */
-const REGISTRY = ["id", "name", "email", "status"];
 /** PUT replaces exactly these (2.3). */
 const REPLACED = ["name", "email"];
 
@@ -58,6 +56,7 @@ export function changeIntent(
   ];
   return {
     done: "updated",
+    // Others than the registry's can't be asked for, only found in the default set.
     fields: needed.every((field) => REGISTRY.includes(field)) ? needed : "whole",
     selfContained: !replaces || REPLACED.every((field) => named.includes(field)),
     fieldsAtLeast: replaces && named.length < REPLACED.length ? [...named, ...alsoRead] : undefined,

@@ -20,6 +20,8 @@ const none = (sent: boolean): Reply => ({ kind: "no-complete-reply", sent, cause
 
 test.each<[Reply, WriteVerdict]>([
   [reply(204), "accepted"],
+  [reply(202), "pending"],
+  [reply(202, { etag: '"2"' }), "pending"],
   [reply(412), "stale"],
   [reply(404), "gone"],
   [reply(410), "gone"],
@@ -39,7 +41,7 @@ test.each<[Reply, WriteVerdict]>([
   [reply(403), "refused"],
   [reply(428), "refused"],
 ])("%j is judged %s", (value, verdict) => {
-  expect(judgeWrite(value, () => false)).toBe(verdict === "accepted" ? "doubtful" : verdict);
+  expect(judgeWrite(value, () => false)).toBe(verdict === "accepted" ? "unknown" : verdict);
   expect(judgeWrite(value, () => true)).toBe(verdict);
 });
 
@@ -71,13 +73,15 @@ describe("a status of success is believed where a service says it, and not where
     ["deletion: 200 with the customer", confirmsDeletion, reply(200, json, '{"id":"1"}'), true],
     ["deletion: 200 with a page", confirmsDeletion, reply(200, html, page), false],
   ])("%s", (_, confirms, value, believed) => {
-    expect(judgeWrite(value, confirms)).toBe(believed ? "accepted" : "doubtful");
+    const unbelieved = value.text === page ? "doubtful" : "unknown";
+    expect(judgeWrite(value, confirms)).toBe(believed ? "accepted" : unbelieved);
   });
 
   test.each<[string, CompleteReply, WriteVerdict]>([
     ["201", reply(201), "accepted"],
     ["200 with the customer", reply(200, json, '{"Id":"1"}'), "accepted"],
     ["200 with its place", reply(200, { location: "/customers/1" }), "accepted"],
+    ["202, whatever place it names", reply(202, { location: "/jobs/1" }, '{"id":"1"}'), "unknown"],
     ["200 with a page", reply(200, html, page), "unknown"],
     ["200 with a notice", reply(200, json, '{"message":"maintenance"}'), "unknown"],
     ["503 that says when", reply(503, { "retry-after": "1" }), "busy"],

@@ -9,6 +9,7 @@ export type WriteVerdict =
   | "accepted"
   | "stale" // 412
   | "gone" // 404, 410
+  | "pending" // 202: not applied yet, and perhaps never (RFC 9110 §15.3.3)
   | "unknown" // no complete reply, or one that leaves open whether the write was applied
   | "busy" // 429, and 503 with Retry-After: not applied, and wanted later
   | "doubtful" // another 503, or a page with 200: hardly applied, and the tag tells
@@ -21,8 +22,11 @@ export type Confirms = (reply: CompleteReply) => boolean;
 export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
   if (reply.kind === "no-complete-reply") return reply.sent ? "unknown" : "not-sent";
   const { status } = reply;
-  // A page with 200 is what a proxy shows in place of the service: a form to sign on, a maintenance notice.
-  if (status >= 200 && status < 300) return confirms(reply) ? "accepted" : "doubtful";
+  if (status === 202) return "pending";
+  // A page with 200 is a form to sign on, a maintenance notice. A service that says something else than it should
+  // may have queued the write: that the state is as before does not tell that it stays so.
+  if (status >= 200 && status < 300)
+    return confirms(reply) ? "accepted" : isPage(reply) ? "doubtful" : "unknown";
   if (status === 412) return "stale";
   if (status === 404 || status === 410) return "gone";
   if (status === 429) return "busy";
@@ -36,7 +40,7 @@ export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
 /** Nothing protects a repetition of a creation: what may have made it counts as if it had. */
 export function judgeCreation(reply: Reply): WriteVerdict {
   const verdict = judgeWrite(reply, confirmsCreation);
-  return verdict === "doubtful" ? "unknown" : verdict;
+  return verdict === "doubtful" || verdict === "pending" ? "unknown" : verdict;
 }
 
 /** Retry-After: a service that did nothing says when to come again; a gateway that lost a reply does not know. */
@@ -72,8 +76,14 @@ export function unclearReply(reply: Reply): string {
   if (reply.kind === "no-complete-reply") return reply.detail;
   const { status, fields } = reply;
   if (status < 200 || status > 299) return `the server answered ${status}`;
+  if (status === 202) return "the server answered 202: it has taken the request, and not done it yet";
   const type = fields.get("content-type")?.split(";")[0] ?? "no body";
   return `the answer, ${status} with ${type}, is none of a customer service, perhaps a proxy's own page`;
+}
+
+/** What a proxy shows in place of the service; JSON, or nothing, is a service's own word. */
+function isPage({ text }: CompleteReply): boolean {
+  return text !== "" && parseJsonOrUndefined(text) === undefined;
 }
 
 function hasNoContent({ status }: CompleteReply): boolean {

@@ -5,7 +5,7 @@ import type { Invocation } from "../invocation.ts";
 import { formatJson, type JsonObject } from "../json.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import { type Customer, memberNamed } from "../representation.ts";
-import { changeOf, readForRow, stopsAll, unusableTag } from "./import-row.ts";
+import { changeOf, createdValue, readForRow, stopsAll, unusableTag } from "./import-row.ts";
 import { place } from "./import-run.ts";
 import { forEachConcurrently } from "./pool.ts";
 import { showProgress } from "./progress.ts";
@@ -20,7 +20,7 @@ export async function forecastImport(
   invocation: Invocation,
   { rows, total, concurrency }: { rows: AsyncIterable<Row>; total: number; concurrency: number },
 ): Promise<{ forecast: Forecast; stop: Failure | undefined }> {
-  const { api, out, interrupted } = invocation;
+  const { api, out, interrupted, settings } = invocation;
   const forecast: Forecast = { created: 0, updated: 0, unchanged: 0, failed: 0 };
   let shown = 0;
   let stop: Failure | undefined;
@@ -37,8 +37,8 @@ export async function forecastImport(
     shown += 1;
     if (shown > SHOWN_MAX) return;
     const text = `${place(row)}: ${lines.join("\n  ")}`;
-    // stdout of a script that asks for JSON is the counts alone.
-    if (forPrograms(invocation)) progress.say(text);
+    // stdout of a script that asks for JSON is the counts alone, and lines of CSV and of values are customers.
+    if (settings.output !== undefined && settings.output !== "table") progress.say(text);
     else await out.write(visibleControls(`${text}\n`));
   }
 
@@ -51,7 +51,7 @@ export async function forecastImport(
     const { id, etag } = row;
     if (id === undefined) {
       forecast.created += 1;
-      return await show(row, [`create ${formatJson(row.values)}`]);
+      return await show(row, [`create ${formatJson(createdValue(row, settings.casing))}`]);
     }
     if (etag !== undefined && parseEntityTag(etag).kind !== "strong") {
       return fail(row, unusableTag(id, etag).message);

@@ -52,12 +52,12 @@ export async function importEnding(invocation: Invocation, ended: Ended): Promis
 /** For a script that asks for it: what the summary says, as one line of JSON on stdout. */
 async function printCounts(
   { out, settings }: Invocation,
-  { created, updated, unchanged, failed, conflicts }: Tally,
+  { created, updated, unclear, unchanged, failed, conflicts }: Tally,
   { total, left }: { total: number; left: number },
 ): Promise<void> {
   if (settings.output !== "json" && settings.output !== "ndjson") return;
   await out.write(
-    `${JSON.stringify({ rows: total, created, updated, unchanged, failed, left, conflicts })}\n`,
+    `${JSON.stringify({ rows: total, created, updated, unclear, unchanged, failed, left, conflicts })}\n`,
   );
 }
 

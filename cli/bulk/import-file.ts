@@ -3,9 +3,11 @@ import { createWriteStream, existsSync, rmSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Failure, failure } from "../failure.ts";
+import { formatJson } from "../json.ts";
 import { makePrivateDirectory } from "../private-directory.ts";
 import { place } from "./import-run.ts";
-import type { Journal } from "./journal.ts";
+import type { InputIdentity, Journal } from "./journal.ts";
+import { amount, count } from "./progress.ts";
 import { type Format, type Header, InputError, type Row, readRows } from "./rows.ts";
 
 /** A stream as a file: an import is read twice, first to check it. @param name of the stream, for messages. */
@@ -45,7 +47,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-export type Survey = { rows: number; creates: number; header: Header };
+export type Survey = InputIdentity & { header: Header };
 
 /**
  * Reads all rows before anything is sent: a file that breaks off in the middle is refused as a whole, and
@@ -58,27 +60,40 @@ export async function survey(
 ): Promise<Survey | Failure> {
   let header: Header = [];
   let rows = 0;
-  let creates = 0;
+  const digest = new Bun.CryptoHasher("sha256");
   try {
     for await (const row of readRows(path, format, (columns) => {
       header = columns;
+      digest.update(`${JSON.stringify(columns)}\n`);
     })) {
       const known = journal?.row(row.number);
-      if (known !== undefined && known.fingerprint !== row.fingerprint) return changed(name, place(row));
+      if (known !== undefined && known.fingerprint !== row.fingerprint)
+        return changed(name, `${place(row)} differs`);
       rows += 1;
-      if (row.id === undefined) creates += 1;
+      digest.update(`${contentOf(row)}\n`);
     }
   } catch (error) {
     return unreadable(name, error);
   }
   if (journal !== undefined && journal.lastRow() > rows) return changed(name, `row ${rows + 1} is missing`);
-  return { rows, creates, header };
+  const surveyed = { rows, digest: digest.digest("hex"), header };
+  const before = journal?.record.input;
+  if (before && before.rows !== rows)
+    return changed(name, `it had ${amount(before.rows, "row")} and has ${count(rows)} now`);
+  if (before && before.digest !== surveyed.digest)
+    return changed(name, "a row that was not sent yet differs");
+  return surveyed;
 }
 
-function changed(input: string, where: string): Failure {
+/** The same for the same row, whatever quotes and line ends it is written with in CSV. */
+function contentOf({ source }: Row): string {
+  return source.format === "csv" ? JSON.stringify(source.cells) : formatJson(source.object);
+}
+
+function changed(input: string, how: string): Failure {
   return failure(
     "usage",
-    `${input} is not the file that was imported before: ${where} differs; nothing was sent`,
+    `${input} is not the file that was imported before: ${how}; nothing was sent`,
     "Restore it and use --resume, or begin anew with --restart: rows that were imported are then sent again.",
   );
 }

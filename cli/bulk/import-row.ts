@@ -52,11 +52,8 @@ export async function createRow(
   key: string,
   sentBefore: boolean,
 ): Promise<RowOutcome> {
-  const named = [...row.values].map(([column, value]): [string, Json] => [
-    memberName(new Map(), column, casing),
-    value,
-  ]);
-  const { reply } = await sendCreation({ api, deadline }, createCustomer(new Map(named), key));
+  const request = createCustomer(createdValue(row, casing), key);
+  const { reply } = await sendCreation({ api, deadline }, request);
   const verdict = judgeCreation(reply);
   if (verdict === "accepted" && reply.kind === "complete") {
     const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
@@ -73,6 +70,12 @@ export async function createRow(
   return refusedRow(writeFailure(reply, "created", subject));
 }
 
+/** What a row without an id creates, in the spelling of a server of which nothing was read. */
+export function createdValue({ values }: Row, casing: "lower" | "pascal"): JsonObject {
+  const nothing: JsonObject = new Map();
+  return new Map([...values].map(([column, value]) => [memberName(nothing, column, casing), value]));
+}
+
 function unknownCreation(reply: Reply): Failure {
   return failure(
     "unknown-outcome",
@@ -80,7 +83,21 @@ function unknownCreation(reply: Reply): Failure {
   );
 }
 
-export async function updateRow(context: RowContext, id: string, row: Row): Promise<RowOutcome> {
+/** @param sentBefore an earlier run left the outcome of this row open. */
+export async function updateRow(
+  context: RowContext,
+  id: string,
+  row: Row,
+  sentBefore: boolean,
+): Promise<RowOutcome> {
+  const outcome = await updateOnce(context, id, row);
+  // It is as the row wants it: by that earlier sending, or by someone else.
+  return sentBefore && outcome.kind === "unchanged"
+    ? { kind: "updated", unclear: true, conflicts: outcome.conflicts }
+    : outcome;
+}
+
+async function updateOnce(context: RowContext, id: string, row: Row): Promise<RowOutcome> {
   const { casing, onConflict, maxAttempts } = context;
   if (row.etag !== undefined && parseEntityTag(row.etag).kind !== "strong") {
     return { kind: "failed", failure: unusableTag(id, row.etag), conflicts: 0 };
@@ -156,7 +173,7 @@ function rowOutcome(outcome: WriteOutcome, row: Row): RowOutcome {
         ? { kind: "updated", unclear: true, conflicts }
         : { kind: "unchanged", conflicts };
     case "conflict":
-      // A resumed import may meet its own write again, whose reply was lost: what is there is what the row wants.
+      // A second run meets its own writes again: what is there is what the row wants, and nothing is claimed.
       if (row.etag !== undefined && looksWritten(outcome.theirs.value, row.values))
         return { kind: "unchanged", conflicts };
       return {
@@ -166,10 +183,7 @@ function rowOutcome(outcome: WriteOutcome, row: Row): RowOutcome {
       };
     case "failed": {
       const { failure } = outcome;
-      if (failure.exit !== "unknown-outcome") return refusedRow(failure, conflicts);
-      // A row wants a state, whoever makes it so: its etag is no claim against others who want the same.
-      if (outcome.asWanted) return { kind: "updated", unclear: true, conflicts };
-      return { kind: "unknown", failure, conflicts };
+      return outcome.unknowns > 0 ? { kind: "unknown", failure, conflicts } : refusedRow(failure, conflicts);
     }
   }
 }

@@ -5,7 +5,7 @@ import type { Invocation } from "../invocation.ts";
 import { maskSecrets } from "../output/messages.ts";
 import { backOffMs } from "../retry-timing.ts";
 import { createRow, type RowContext, type RowOutcome, updateRow } from "./import-row.ts";
-import type { FinalState, Journal } from "./journal.ts";
+import type { FinalState, Journal, Remark } from "./journal.ts";
 import { forEachConcurrently } from "./pool.ts";
 import { showProgress } from "./progress.ts";
 import type { Row } from "./rows.ts";
@@ -23,7 +23,7 @@ const INTERRUPTED: Failure = { exit: "interrupted", code: "interrupted", message
 
 export type Tally = Record<FinalState | "unknown", number> & {
   conflicts: number;
-  /** Of those updated in this run: a reply was lost, and they were found as wanted. */
+  /** Of those updated: a reply was lost, and they were found as wanted, perhaps by someone else. */
   unclear: number;
 };
 
@@ -39,7 +39,7 @@ export async function runImport(
   const { journal } = plan;
   const { importId } = journal.record;
   const { sent: _, ...final } = journal.counts();
-  const tally = { ...final, unknown: 0, conflicts: 0, unclear: 0 };
+  const tally = { ...final, unknown: 0, conflicts: 0, unclear: journal.unclear() };
   const before = tally.created + tally.updated + tally.unchanged + tally.failed;
   const undecided = new Set<string>();
   let stop: Failure | undefined;
@@ -60,8 +60,8 @@ export async function runImport(
       maxAttempts: plan.maxAttempts,
     };
     const { id } = row;
-    if (id !== undefined) return await persistently(context, () => updateRow(context, id, row));
     const sentBefore = journal.row(row.number)?.state === "sent";
+    if (id !== undefined) return await persistently(context, () => updateRow(context, id, row, sentBefore));
     journal.sent(row);
     const key = `${importId}-${row.number}`;
     return await persistently(context, () => createRow(context, row, key, sentBefore));
@@ -79,6 +79,7 @@ export async function runImport(
         return;
       case "unknown":
         tally.unknown += 1;
+        journal.sent(row);
         if (key !== undefined) undecided.add(key);
         if (tally.unknown <= SHOWN_MAX && !interrupted.aborted)
           progress.say(`${place(row)}: ${outcome.failure.message}`);
@@ -90,11 +91,10 @@ export async function runImport(
         if (tally.failed - final.failed <= SHOWN_MAX) progress.say(`${place(row)}: ${reason}`);
         return;
       }
-      case "updated":
-        if (outcome.unclear) tally.unclear += 1;
-        break;
     }
-    journal.finished(row, outcome.kind, outcome.kind === "created" ? outcome.earlier : undefined);
+    const remark = remarkOn(outcome);
+    if (remark === "unclear") tally.unclear += 1;
+    journal.finished(row, outcome.kind, remark);
     tally[outcome.kind] += 1;
   }
 
@@ -112,6 +112,12 @@ export async function runImport(
   if (tally.failed - final.failed > SHOWN_MAX)
     messages.note(`… and ${tally.failed - final.failed - SHOWN_MAX} more`);
   return { tally, stop };
+}
+
+/** What the journal keeps of a row besides that it is done. */
+function remarkOn(outcome: RowOutcome): Remark | undefined {
+  if (outcome.kind === "created") return outcome.earlier;
+  return outcome.kind === "updated" && outcome.unclear ? "unclear" : undefined;
 }
 
 /** What no waiting mends. */

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryDirectory } from "../testing/client.ts";
@@ -73,6 +74,25 @@ test("creations that may have been made twice are known until the server shows t
   second.finished({ number: 2, fingerprint: 2 }, "created", "replayed");
   expect(second.doubtful()).toEqual([]);
   second.close();
+});
+
+test("a journal of a client that kept no checksum of the whole input is gone on with, and gets one", () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  const earlier = new Database(path, { create: true });
+  earlier.run(
+    "CREATE TABLE import (import_id TEXT NOT NULL, url TEXT NOT NULL, complete INTEGER NOT NULL) STRICT",
+  );
+  earlier.run("INSERT INTO import VALUES ('7', 'http://example.com', 0)");
+  earlier.close();
+  const journal = open(path);
+  expect(journal.record).toMatchObject({ importId: "7", input: null });
+  journal.identify({ rows: 2, digest: "ab" });
+  journal.identify({ rows: 3, digest: "cd" });
+  expect(journal.record.input).toEqual({ rows: 2, digest: "ab" });
+  journal.restart();
+  expect(journal.record.input).toBeNull();
+  journal.close();
 });
 
 test("while one process has the journal, another is refused; the lock ends with the process", async () => {

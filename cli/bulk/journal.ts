@@ -15,7 +15,7 @@ export type FinalState = Exclude<RowState, "sent">;
 export type RowRecord = {
   fingerprint: number;
   state: RowState;
-  /** Why it failed, one line; of one that was created, what is known of an earlier sending; null otherwise. */
+  /** Why it failed, one line; a Remark on one that was created or updated; null otherwise. */
   reason: string | null;
 };
 
@@ -25,6 +25,9 @@ export type RowRecord = {
  */
 export type EarlierSending = "replayed" | "doubtful";
 
+/** `unclear`: of a row that was updated: a reply was lost, and it was found as wanted, perhaps by someone else. */
+export type Remark = EarlierSending | "unclear";
+
 export type ImportRecord = {
   /** Drawn once; part of every Idempotency-Key of this import. */
   importId: string;
@@ -32,6 +35,15 @@ export type ImportRecord = {
   url: string;
   /** True once every row has a final state. */
   complete: boolean;
+  /** What was imported; null until that is known, and where a version of the client that kept none began it. */
+  input: InputIdentity | null;
+};
+
+/** Tells on `--resume` whether the input is still the same, those of its rows included that were not sent yet. */
+export type InputIdentity = {
+  rows: number;
+  /** SHA-256 over the content of all rows, in hexadecimal. */
+  digest: string;
 };
 
 type RowKey = { number: number; fingerprint: number };
@@ -39,15 +51,19 @@ type RowKey = { number: number; fingerprint: number };
 export type Journal = {
   readonly record: ImportRecord;
   row(number: number): RowRecord | undefined;
-  /** Written before a request that creates leaves. */
+  /** Written before a request that creates leaves, and where the outcome of one that updates is unknown. */
   sent(row: RowKey): void;
-  finished(row: RowKey, state: Exclude<FinalState, "failed">, earlier?: EarlierSending): void;
+  finished(row: RowKey, state: Exclude<FinalState, "failed">, remark?: Remark): void;
   failed(row: RowKey, reason: string): void;
   counts(): Record<RowState, number>;
+  /** Rows that were updated with the remark `unclear`. */
+  unclear(): number;
   /** Rows of this and earlier runs that may have been created twice; none where the server knew the key of any. */
   doubtful(): readonly number[];
   /** The highest number of a row that has a record; 0 where there is none. */
   lastRow(): number;
+  /** Keeps what is imported, where that is not known yet. */
+  identify(input: InputIdentity): void;
   complete(): void;
   /** Forgets every row and draws a new import id. */
   restart(): void;
@@ -58,6 +74,7 @@ export type JournalRefusal = "locked" | "not-a-journal";
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS import (import_id TEXT NOT NULL, url TEXT NOT NULL, complete INTEGER NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS input (rows INTEGER NOT NULL, digest TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS row (number INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL, state TEXT NOT NULL,
     reason TEXT) STRICT;
 `;
@@ -90,12 +107,16 @@ function useJournal(database: Database, url: string): Journal {
   database.run("COMMIT");
 
   const readImport = database.query("SELECT import_id AS importId, url, complete FROM import");
+  const readInput = database.query<InputIdentity, []>("SELECT rows, digest FROM input");
   const readRow = database.query<RowRecord, [number]>(
     "SELECT fingerprint, state, reason FROM row WHERE number = ?",
   );
   const put = database.query("INSERT OR REPLACE INTO row VALUES (?, ?, ?, ?)");
   const count = database.query<{ state: RowState; rows: number }, []>(
     "SELECT state, count(*) AS rows FROM row GROUP BY state",
+  );
+  const unclear = database.query<{ rows: number }, []>(
+    "SELECT count(*) AS rows FROM row WHERE state = 'updated' AND reason = 'unclear'",
   );
   const last = database.query<{ number: number }, []>("SELECT coalesce(max(number), 0) AS number FROM row");
   const replayed = database.query(
@@ -107,25 +128,30 @@ function useJournal(database: Database, url: string): Journal {
   const restart = database.transaction(() => {
     database.run("DELETE FROM row");
     database.run("DELETE FROM import");
+    database.run("DELETE FROM input");
     begin();
   });
 
   return {
     get record() {
-      const record = readImport.get() as Omit<ImportRecord, "complete"> & { complete: number };
-      return { ...record, complete: record.complete === 1 };
+      const record = readImport.get() as { importId: string; url: string; complete: number };
+      return { ...record, complete: record.complete === 1, input: readInput.get() };
     },
     row: (number) => readRow.get(number) ?? undefined,
     sent: ({ number, fingerprint }) => void put.run(number, fingerprint, "sent", null),
-    finished: ({ number, fingerprint }, state, earlier) =>
-      void put.run(number, fingerprint, state, earlier ?? null),
+    finished: ({ number, fingerprint }, state, remark) =>
+      void put.run(number, fingerprint, state, remark ?? null),
     failed: ({ number, fingerprint }, reason) => void put.run(number, fingerprint, "failed", reason),
     counts() {
       const none = { sent: 0, created: 0, updated: 0, unchanged: 0, failed: 0 };
       return Object.assign(none, Object.fromEntries(count.all().map(({ state, rows }) => [state, rows])));
     },
+    unclear: () => unclear.get()?.rows ?? 0,
     doubtful: () => (replayed.get() === null ? doubtful.all().map(({ number }) => number) : []),
     lastRow: () => last.get()?.number ?? 0,
+    identify({ rows, digest }) {
+      if (readInput.get() === null) database.run("INSERT INTO input VALUES (?, ?)", [rows, digest]);
+    },
     complete: () => void database.run("UPDATE import SET complete = 1"),
     restart,
     close: () => database.close(),

@@ -29,7 +29,7 @@ export function showProgress(
   const bar = terminal.stderrIsTerminal;
   const show = () => {
     if (bar) messages.draw(`${CLEAR_LINE}${progressBar(state(), elapsedMs(), terminal.columns ?? 80)}`);
-    else messages.note(progressLine(noun, state(), elapsedMs()));
+    else messages.progress(progressLine(noun, state(), elapsedMs()));
   };
   const timer = setInterval(show, bar ? BAR_INTERVAL_MS : LINE_INTERVAL_MS);
   if (bar) show();

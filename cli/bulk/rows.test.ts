@@ -76,6 +76,7 @@ test.each([
   ["an etag without an id", 'name,etag\nAda,"""x"""\n', "csv", /line 2: an etag/],
   ["what is not JSON", '{"name":"Ada"}\n{"name":\n', "ndjson", /line 2: not JSON/],
   ["JSON that is no object", "[1]\n", "ndjson", /line 1: a JSON object/],
+  ["a member twice", '{"name":"Ada","Name":"Eve"}\n', "ndjson", /line 1: the member Name appears twice/],
   ["an id that is no string", '{"id":7}\n', "ndjson", /line 1: id is not a string/],
 ] as const)("%s is refused with the line", async (_, content, format, message) => {
   const reading = rowsOf(content, format);

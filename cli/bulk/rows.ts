@@ -158,8 +158,13 @@ function unwrapped(object: JsonObject): JsonObject {
 function makeRow(members: JsonObject, source: RowSource, text: string, number: number, line: number): Row {
   const ofTheRow: Partial<Record<(typeof OF_THE_ROW)[number], string>> = {};
   const values = new Map<string, Json>();
+  const seen = new Set<string>();
   for (const [name, value] of members) {
-    const own = OF_THE_ROW.find((column) => column === name.toLowerCase());
+    const lower = name.toLowerCase();
+    // Names match without regard to case: of two members for one field, which is meant can't be told.
+    if (seen.has(lower)) throw new InputError(`line ${line}: the member ${name} appears twice`);
+    seen.add(lower);
+    const own = OF_THE_ROW.find((column) => column === lower);
     if (own === undefined) values.set(name, value);
     else if (typeof value === "string") ofTheRow[own] = value;
     else if (value !== null) throw new InputError(`line ${line}: ${name} is not a string`);

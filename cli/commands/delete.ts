@@ -63,11 +63,11 @@ export const registerDelete: RegisterCommand = (program, run) => {
 };
 
 async function confirmShown(invocation: Invocation, id: string): Promise<Customer | NonNullable<Ending>> {
-  const { api, messages, terminal } = invocation;
+  const { api, terminal } = invocation;
   const statement = `About to delete customer ${id} at ${api.url}.`;
   if (!terminal.interactive) return unasked(statement);
   const customer = await readCurrent({ api, deadline: invocation.deadline() }, id, undefined);
   if ("exit" in customer) return customer;
-  messages.warn(formatRecord(customer.value, { color: false, columns: undefined }).trimEnd());
-  return (await ask(invocation, statement)) ?? customer;
+  const shown = formatRecord(customer.value, { color: false, columns: undefined }).trimEnd();
+  return (await ask(invocation, `${shown}\n${statement}`)) ?? customer;
 }

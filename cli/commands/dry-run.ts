@@ -45,7 +45,7 @@ export async function printRequest(
   request: ApiRequest,
   current: Customer | undefined,
 ): Promise<void> {
-  const { out, api } = invocation;
+  const { out, api, messages } = invocation;
   const url = api.url + request.path;
   const body = request.body === undefined ? null : (parseJsonOrUndefined(request.body) ?? null);
   const changes = changesOf(body, current);
@@ -87,7 +87,10 @@ export async function printRequest(
         `${field}: ${from === undefined ? "(absent)" : formatJson(from)} -> ${formatJson(to)}`,
     ),
   ];
-  await out.write(visibleControls(`${lines.join("\n").trimEnd()}\n`));
+  const text = lines.join("\n").trimEnd();
+  // Lines of CSV and of values are customers, and a request is none.
+  if (format === "table") await out.write(visibleControls(`${text}\n`));
+  else messages.warn(text);
 }
 
 function changesOf(

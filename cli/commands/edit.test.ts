@@ -281,3 +281,18 @@ test("VISUAL goes before EDITOR, may have arguments, and its output stays out of
   expect([run.exitCode, run.stdout, server.read(id)?.name]).toEqual([0, "", "Bea"]);
   expect(run.stderr).toContain("drawing");
 });
+
+test("an editor that leaves a directory in the place of the text is told, and is no fault of the client", async () => {
+  const server = serve();
+  const { id } = server.add({});
+  const env = {
+    CUSTOMERS_URL: server.url,
+    CUSTOMERS_TOKEN: TOKEN,
+    EDITOR: `f() { rm "$1" && mkdir "$1"; }; f`,
+    TMPDIR: scriptedEditor([]).directory,
+  };
+  const { exitCode, stderr } = await runClient(["edit", id], { env });
+  expect([exitCode, server.writes.length]).toEqual([1, 0]);
+  expect(stderr).toMatch(/can't be read \(EISDIR\); nothing was sent/);
+  expect(stderr).not.toContain("fault of this program");
+});

@@ -1,5 +1,13 @@
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { runClient as runClientAs, temporaryDirectory } from "../testing/client.ts";
 import { startCustomerServer } from "../testing/customer-server.ts";
@@ -209,4 +217,20 @@ test("formats that are no export are refused before anything is asked", async ()
   const { server, directory, env } = place(1);
   const run = await runClient(["export", join(directory, "x"), "--output", "table"], { env });
   expect([run.exitCode, server.requests.length, existsSync(join(directory, "x"))]).toEqual([2, 0, false]);
+});
+
+test("a file that can't take the name in the end is told, and the export is kept", async () => {
+  const { server, directory, env } = place(1);
+  const path = join(directory, "all.csv");
+  const proxy = await startFaultyProxy(server.url, async (exchange) => {
+    if (!existsSync(path)) mkdirSync(join(path, "in-the-way"), { recursive: true });
+    exchange.answer(await exchange.forward());
+  });
+  stops.push(proxy.stop);
+  const { exitCode, stderr } = await runClient(["export", path], {
+    env: { ...env, CUSTOMERS_URL: proxy.url },
+  });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain(`the export is whole, in ${path}.part`);
+  expect(readFileSync(`${path}.part`, "utf8")).toContain("c0@example.com");
 });

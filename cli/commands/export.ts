@@ -80,9 +80,20 @@ async function exportToFile(
   const lost = out.failure();
   if (lost !== undefined) ending ??= failure("failure", `${file} can't be written: ${lost}`);
   if (!replaced) return ending;
-  if (ending === undefined) renameSync(written, target);
-  else rmSync(written, { force: true });
+  if (ending === undefined) return putInPlace(written, target);
+  rmSync(written, { force: true });
   return ending;
+}
+
+function putInPlace(written: string, target: string): Ending {
+  try {
+    renameSync(written, target);
+    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return failure("failure", `${target} can't be replaced (${code}); the export is whole, in ${written}`);
+  }
 }
 
 /** It holds personal data: for the operator alone, who can widen it. */

@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { bulkPlace, csv, namesOf, stopBulkPlaces } from "../testing/bulk-place.ts";
+import { OURS, UNLIKE_OURS } from "../testing/dialect.ts";
 import * as faults from "../testing/faults.ts";
 
 afterAll(stopBulkPlaces);
@@ -115,3 +116,70 @@ test("a Retry-After beyond --timeout stops the import: it is not asked again and
   expect([exitCode, proxy.writesSeen, server.size]).toEqual([7, 1, 0]);
   expect(stderr).toContain("Retry-After: 9999");
 });
+
+test.each([
+  ["below a file", "rows.csv/in.csv", "ENOTDIR"],
+  ["with a name that no file can have", `${"x".repeat(300)}.csv`, "ENAMETOOLONG"],
+])("an input %s can't be read, which is said: exit 2, nothing sent", async (_, name, code) => {
+  const { server, directory, file, customers } = await bulkPlace();
+  file("rows.csv", ROWS);
+  const { exitCode, stderr } = await customers(["import", join(directory, name)]);
+  expect([exitCode, server.requests.length]).toEqual([2, 0]);
+  expect(stderr).toContain(`can't be read (${code})`);
+});
+
+test.each([
+  ["lower", "NAME,Email,sTatus"],
+  ["pascal", "NAME,email,status"],
+])("columns are fields in any case: a creation spells them by --casing %s", async (casing, header) => {
+  const { server, directory, file, customers } = await bulkPlace({
+    ...OURS,
+    names: casing === "pascal" ? UNLIKE_OURS.names : OURS.names,
+  });
+  const run = (...args: string[]) => customers(args, { home: directory });
+  await run("profile", "set", "p", "--casing", casing);
+  await run("profile", "use", "p");
+  const path = file("rows.csv", csv([header, "Ada,ada@example.com,suspended"]));
+  const dry = await run("import", path, "--dry-run", "-o", "json");
+  expect(dry.stderr).toContain(casing === "pascal" ? '{"Name":"Ada","Email":' : '{"name":"Ada","email":');
+  const { exitCode, stderr } = await run("import", path);
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining("1 created")]);
+  expect(server.all()).toMatchObject([{ name: "Ada", email: "ada@example.com", status: "suspended" }]);
+});
+
+test.each([
+  ["an import", [], 9],
+  ["a quiet one", ["--quiet"], 9],
+  ["a dry run", ["--dry-run"], 9],
+])(
+  "%s with --output json that ends badly: stderr is one object, with the rows among its details",
+  async (_, args, code) => {
+    const { server, file, customers } = await bulkPlace();
+    const { id } = server.add({ name: "Old" });
+    const unusable = Array.from({ length: 7 }, () => `${id},1,New`);
+    const path = file("rows.csv", csv(["id,etag,name", ...unusable]));
+    const { exitCode, stdout, stderr } = await customers(["import", path, "-o", "json", ...args]);
+    expect([exitCode, JSON.parse(stdout).failed]).toEqual([code, 7]);
+    const { details } = JSON.parse(stderr);
+    expect(details).toContainEqual(expect.stringMatching(/^row 1 \(line 2\): /));
+  },
+);
+
+test.each(["csv", "value"])(
+  "--dry-run with --output %s: stdout holds customers, and so nothing",
+  async (format) => {
+    const { server, file, customers } = await bulkPlace();
+    const { id } = server.add({ name: "Old" });
+    const path = file("rows.csv", ROWS);
+    for (const [args, words] of [
+      [["import", path], "create {"],
+      [["update", id, "--name", "New"], "PUT http"],
+      [["delete", id], "DELETE http"],
+      [["create", "--name", "New", "--email", "a@example.com"], "POST http"],
+    ] as const) {
+      const { exitCode, stdout, stderr } = await customers([...args, "--dry-run", "-o", format]);
+      expect([exitCode, stdout, stderr]).toEqual([0, "", expect.stringContaining(words)]);
+    }
+    expect(server.writes).toHaveLength(0);
+  },
+);

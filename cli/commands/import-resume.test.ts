@@ -168,6 +168,33 @@ describe("an import that stops", () => {
     expect(server.size).toBe(4);
   });
 
+  const begun = csv(["name,email", "A,a@example.com", "B,b@example.com", "C,c@example.com"]);
+  test.each([
+    ["a row that was not sent yet is changed", begun.replace("C,", "D,"), "not sent yet differs"],
+    ["a row is added", `${begun}D,d@example.com\n`, "it had 3 rows and has 4 now"],
+    ["a row is missing", begun.replace("C,c@example.com\n", ""), "it had 3 rows and has 2 now"],
+    ["a row is put in", begun.replace("C,", "D,d@example.com\nC,"), "it had 3 rows and has 4 now"],
+    ["a column has another name", begun.replace("name,email", "email,name"), "row 1 (line 2) differs"],
+  ])("does not go on where %s", async (_, content, words) => {
+    const { server, file, env, customers } = await bulkPlace();
+    const path = file("in.csv", begun);
+    const refused = await customers(["import", path, "--concurrency", "1"], {
+      env: { ...env, CUSTOMERS_TOKEN: "cst_wrong" },
+    });
+    expect(refused.exitCode).toBe(3);
+    file("in.csv", content);
+    const changed = await customers(["import", path, "--resume"]);
+    expect([changed.exitCode, server.size]).toEqual([2, 0]);
+    expect(changed.stderr).toContain(words);
+    expect(changed.stderr).toContain("--restart");
+    // Other quotes and line ends are no other rows; neither does the journal know what stdin is called.
+    const same = begun.replace("A,", '"A",').replaceAll("\n", "\r\n");
+    const again = await customers(["import", "-", "--journal", `${path}.journal`, "--resume"], {
+      stdin: same,
+    });
+    expect([again.exitCode, namesOf(server.all())]).toEqual([0, ["A", "B", "C"]]);
+  });
+
   test("keeps a second import of the same file out while it runs", async () => {
     const { file, env, through, customers, start } = await bulkPlace();
     const path = file("in.csv", csv(["name,email", "A,a@example.com"]));
@@ -179,6 +206,43 @@ describe("an import that stops", () => {
     first.kill("SIGKILL");
     await first.exited;
     expect([second.exitCode, second.stderr.includes("by another process")]).toEqual([2, true]);
+  });
+});
+
+describe("rows whose reply was lost, and that are found as they want it, perhaps by someone else", () => {
+  const counts = { rows: 1, created: 0, unchanged: 0, failed: 0, conflicts: 0 };
+
+  test("of a pinned one the outcome is unknown; --resume counts it apart, from then on", async () => {
+    const { server, file, through, customers } = await bulkPlace();
+    const { id, tag } = server.add({ name: "Old" });
+    // Another wrote the same, and the row's own write never arrived.
+    const { env } = await through(
+      faults.firstWrite((exchange) => {
+        server.change(id, { name: "New" });
+        exchange.cut();
+      }),
+    );
+    const path = file("in.csv", csv(["id,name,etag", `${id},New,"${tag.replaceAll('"', '""')}"`]));
+    const run = await customers(["import", path, "-o", "json"], { env });
+    expect(run.exitCode).toBe(8);
+    expect(JSON.parse(run.stdout)).toEqual({ ...counts, updated: 0, unclear: 0, left: 1 });
+    for (const _ of ["the next run", "and every later one"]) {
+      const resumed = await customers(["import", path, "--resume", "-o", "json"], { env });
+      expect(resumed.exitCode).toBe(0);
+      expect(JSON.parse(resumed.stdout)).toEqual({ ...counts, updated: 1, unclear: 1, left: 0 });
+      expect(resumed.stderr).toContain("1 found so after a lost reply, perhaps by someone else");
+    }
+    expect(server.writes).toHaveLength(0);
+  });
+
+  test("one without an etag wants that state, whoever makes it so: updated, and counted apart", async () => {
+    const { server, file, through, customers } = await bulkPlace();
+    const { id } = server.add({ name: "Old" });
+    const { env } = await through(faults.dropReplies());
+    const path = file("in.csv", csv(["id,name", `${id},New`]));
+    const run = await customers(["import", path, "-o", "json"], { env });
+    expect([run.exitCode, server.writes.length]).toEqual([0, 1]);
+    expect(JSON.parse(run.stdout)).toEqual({ ...counts, updated: 1, unclear: 1, left: 0 });
   });
 });
 

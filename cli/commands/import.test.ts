@@ -182,7 +182,7 @@ describe("rows that fail", () => {
     const second = await customers(["import", path, "--resume", "--output", "json"], { env });
     expect([second.exitCode, JSON.parse(second.stdout)]).toEqual([
       9,
-      { rows: 4, created: 0, updated: 1, unchanged: 0, failed: 3, left: 0, conflicts: 0 },
+      { rows: 4, created: 0, updated: 1, unclear: 0, unchanged: 0, failed: 3, left: 0, conflicts: 0 },
     ]);
     expect(readFileSync(join(directory, "in.failed.csv"), "utf8")).toContain(
       ",New,new@example.com,unknown outcome",

@@ -83,8 +83,12 @@ export const registerImport: RegisterCommand = (program, run) => {
 
 /** What can be read once only: a named pipe, or `<(…)` of a shell. */
 function isPipe(file: string): boolean {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return stats?.isFIFO() === true || stats?.isCharacterDevice() === true || stats?.isSocket() === true;
+  try {
+    const stats = statSync(file);
+    return stats.isFIFO() || stats.isCharacterDevice() || stats.isSocket();
+  } catch {
+    return false; // why it can't be read is told when it is read
+  }
 }
 
 function concurrency(text: string): number {
@@ -132,6 +136,7 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
     const opened = journal ?? useJournal(beginning);
     if ("exit" in opened) return opened;
     journal = opened;
+    journal.identify(surveyed);
     const plan: ImportPlan = {
       rows: rows(),
       total: surveyed.rows,

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { openCustomersApi } from "../customers-api.ts";
-import { failure, UsageError } from "../failure.ts";
+import { type Failure, failure, UsageError } from "../failure.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import { type Profile, writeProfileFile } from "../profile-file.ts";
+import { changeProfileFile, type Profile } from "../profile-file.ts";
 import type { RegisterCommand } from "../program.ts";
 import { readWithRetry } from "../read-retry.ts";
 import { readFailure } from "../reply-failure.ts";
@@ -53,13 +53,23 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
   } finally {
     await api.close();
   }
-  await writeProfileFile({
-    ...file,
-    current: file.current ?? name,
-    profiles: new Map([...file.profiles, [name, profile]]),
+  const refused = await changeProfileFile(file.path, ({ current = name, profiles }) => {
+    const now = profiles.get(name) ?? {};
+    // Another command may have pointed the profile elsewhere: nobody asked for the token to be sent there.
+    if (now.url !== before.url && now.url !== url) return pointedElsewhere(name, now.url);
+    return { current, profiles: new Map([...profiles, [name, { ...now, url, token }]]) };
   });
+  if (refused !== undefined) return refused;
   messages.note(`the token is not refused by ${url} and stored in profile "${name}" (${file.path})`);
   return undefined;
+}
+
+function pointedElsewhere(name: string, url: string | undefined): Failure {
+  return failure(
+    "failure",
+    `the token was not stored: profile "${name}" was changed meanwhile and ${url === undefined ? "has no server any more" : `belongs to ${url} now`}`,
+    "Look at it with customers profile show, and log in again.",
+  );
 }
 
 async function readToken(options: Flags, { terminal }: Invocation, question: string): Promise<string> {

@@ -8,12 +8,12 @@ import { nearestOf } from "../nearest.ts";
 import { outputFormat } from "../output/print-customers.ts";
 import { formatRecord, formatTable } from "../output/table.ts";
 import {
+  changeProfileFile,
   PROFILE_SETTINGS,
   type Profile,
   type ProfileFile,
   profilePath,
   readProfileFile,
-  writeProfileFile,
 } from "../profile-file.ts";
 import type { RegisterCommand } from "../program.ts";
 import type { Flags } from "../settings.ts";
@@ -47,9 +47,11 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .description("make a profile the one that is used where none is named")
     .action(
       run(async (invocation, [name = ""]) => {
-        const file = await load(invocation);
-        if (!file.profiles.has(name)) return unknownProfile(name, file);
-        await writeProfileFile({ ...file, current: name });
+        const { path } = await load(invocation);
+        const refused = await changeProfileFile(path, (file) =>
+          file.profiles.has(name) ? { ...file, current: name } : unknownProfile(name, file),
+        );
+        if (refused !== undefined) return refused;
         invocation.messages.note(`profile "${name}" is now in use`);
         return undefined;
       }, "no-profile"),
@@ -72,11 +74,13 @@ export const registerProfile: RegisterCommand = (program, run) => {
     )
     .action(
       run<SetOptions>(async (invocation, [name = ""], options) => {
-        const file = await load(invocation);
-        const changed = changedProfile(file.profiles.get(name) ?? {}, options, invocation);
-        await writeProfileFile({ ...file, profiles: new Map([...file.profiles, [name, changed]]) });
-        invocation.messages.note(`profile "${name}" stored in ${file.path}`);
-        return undefined;
+        const { path } = await load(invocation);
+        const refused = await changeProfileFile(path, (file) => {
+          const changed = changedProfile(file.profiles.get(name) ?? {}, options, invocation);
+          return { ...file, profiles: new Map([...file.profiles, [name, changed]]) };
+        });
+        if (refused === undefined) invocation.messages.note(`profile "${name}" stored in ${path}`);
+        return refused;
       }, "no-profile"),
     );
   profile
@@ -100,7 +104,7 @@ export async function load({ env, messages }: Pick<Invocation, "env" | "messages
   for (const { token, headers = {} } of file.profiles.values()) {
     messages.hide([...(token === undefined ? [] : [token]), ...Object.values(headers)]);
   }
-  if (file.warning !== undefined) messages.warn(file.warning);
+  if (file.warning !== undefined) messages.caution(file.warning);
   return file;
 }
 

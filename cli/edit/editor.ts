@@ -31,7 +31,8 @@ export function openEditor({ env, terminal }: Invocation, name: string): EditedF
   return {
     path,
     async edit(text) {
-      writeFileSync(path, text, OWN);
+      const shown = withFile(path, "written", () => writeFileSync(path, text, OWN));
+      if (shown !== undefined) return shown;
       const exitCode = await undisturbed(() => {
         const child = Bun.spawn(["/bin/sh", "-c", `${editor} "$1"`, "customers-edit", path], {
           env: { ...env },
@@ -47,12 +48,27 @@ export function openEditor({ env, terminal }: Invocation, name: string): EditedF
           `the editor (${editor}) ended with exit code ${exitCode}; nothing was sent`,
         );
       }
-      if (existsSync(path)) return readFileSync(path, "utf8");
-      writeFileSync(path, text, OWN);
-      return failure("failure", `the editor (${editor}) removed the file; nothing was sent`);
+      if (existsSync(path)) return withFile(path, "read", () => readFileSync(path, "utf8"));
+      const restored = withFile(path, "written", () => writeFileSync(path, text, OWN));
+      return restored ?? failure("failure", `the editor (${editor}) removed the file; nothing was sent`);
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),
   };
+}
+
+/** A full disk, or what an editor left in the file's place, is no fault of this program. */
+function withFile<Value>(path: string, done: "written" | "read", work: () => Value): Value | Failure {
+  try {
+    return work();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return failure(
+      "failure",
+      `the text in ${path} can't be ${done} (${code}); nothing was sent`,
+      "Make room there, or set TMPDIR.",
+    );
+  }
 }
 
 /** Ctrl-C in an editor is a key of the editor: it must not end the command that waits for it. */

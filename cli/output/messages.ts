@@ -3,11 +3,17 @@ import type { Failure } from "../failure.ts";
 import { formatJson, type Json, JsonNumber } from "../json.ts";
 import { visibleControls } from "./visible-controls.ts";
 
+/**
+ * With `--output json` the reason of a bad ending is all that stands on stderr, so notes and warnings wait for the
+ * ending: a bad one has them among its details, and after a good one they follow as lines.
+ */
 export type Messages = {
   /** A line that `--quiet` removes: the summary of a write, a note. */
   note(line: string): void;
   /** A line that always appears. */
   warn(line: string): void;
+  /** How far it is: a line for people alone, that `--quiet` removes. */
+  progress(line: string): void;
   /**
    * A warning that comes before the command runs. For programs it waits: the reason of a bad ending has it as a
    * member, so that stderr is one object of JSON, and at a good end it is one by itself.
@@ -30,6 +36,7 @@ export function openMessages(stream: NodeJS.WriteStream, style: () => MessageSty
   let written: Promise<void> = Promise.resolve();
   const secrets: string[] = [];
   const cautions: string[] = [];
+  const waiting: string[] = [];
   stream.on("error", () => {}); // stderr was closed: there is nobody left to tell
   const put = (text: string) => {
     const masked = maskSecrets(text, secrets);
@@ -38,17 +45,25 @@ export function openMessages(stream: NodeJS.WriteStream, style: () => MessageSty
       new Promise<void>((resolve) => stream.write(masked, () => resolve())),
     ]).then(() => {});
   };
+  const line = (text: string) => put(`${visibleControls(text)}\n`);
+  const say = (text: string) => {
+    if (style().json) waiting.push(text);
+    else line(text);
+  };
   return {
-    note: (line) => {
-      if (!style().quiet) put(`${visibleControls(line)}\n`);
+    note: (text) => {
+      if (!style().quiet) say(text);
     },
-    warn: (line) => put(`${visibleControls(line)}\n`),
-    caution: (line) => {
-      if (style().json) cautions.push(line);
-      else put(`${visibleControls(line)}\n`);
+    warn: say,
+    progress: (text) => {
+      if (!style().quiet && !style().json) line(text);
     },
-    verbose: (line) => {
-      if (style().verbose) put(`${visibleControls(line)}\n`);
+    caution: (text) => {
+      if (style().json) cautions.push(text);
+      else line(text);
+    },
+    verbose: (text) => {
+      if (style().verbose) line(text);
     },
     draw: (text) => {
       if (!style().quiet) put(text);
@@ -56,11 +71,12 @@ export function openMessages(stream: NodeJS.WriteStream, style: () => MessageSty
     fail: (failure, exitCode) =>
       put(
         style().json
-          ? failureJson(failure, exitCode, cautions.splice(0))
+          ? failureJson(withDetails(failure, waiting.splice(0)), exitCode, cautions.splice(0))
           : visibleControls(failureText(failure)),
       ),
     hide: (more) => void secrets.push(...more.flatMap(spellings)),
     flush: () => {
+      for (const text of waiting.splice(0)) line(text);
       const warnings = cautions.splice(0);
       if (warnings.length > 0) put(`${formatJson(new Map([["warnings", warnings]]))}\n`);
       return written;
@@ -90,6 +106,10 @@ function failureText(failure: Failure): string {
   if (failure.hint !== undefined) lines.push(failure.hint);
   if (failure.requestId !== undefined) lines.push(`request id: ${failure.requestId}`);
   return `${lines.join("\n")}\n`;
+}
+
+function withDetails(failure: Failure, lines: readonly string[]): Failure {
+  return { ...failure, details: [...(failure.details ?? []), ...lines] };
 }
 
 function failureJson(failure: Failure, exitCode: number, warnings: readonly string[]): string {

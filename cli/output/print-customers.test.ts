@@ -53,6 +53,25 @@ describe("value", () => {
     );
   });
 
+  test("holds a customer a line and a field a column, whatever the values are; printf gives them back", async () => {
+    const values = ["evil\n2\tvictim", "a\r\nb", "C:\\new\\table", "\\", "plain"];
+    using lines = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => Response.json({ items: values.map((name, at) => ({ id: `${at}`, name })) }),
+    });
+    const { stdout } = await runClient(["list", "-o", "value", "--fields", "id,name"], {
+      env: { CUSTOMERS_URL: lines.url.origin },
+    });
+    const rows = stdout.trimEnd().split("\n");
+    expect(rows.map((row) => row.split("\t").length)).toEqual(values.map(() => 2));
+    for (const [at, value] of values.entries()) {
+      const cell = rows[at]?.split("\t")[1] ?? "";
+      const printed = Bun.spawn(["bash", "-c", `printf %b "$1"`, "bash", cell], { stdout: "pipe" });
+      expect(await printed.stdout.text()).toBe(value);
+    }
+  });
+
   test("of a member that did not come: exit 1, and did you mean", async () => {
     const { exitCode, stderr, stdout } = await runClient(["get", "1", "-o", "value", "--fields", "nme"], {
       env: { CUSTOMERS_URL: server.url.origin },

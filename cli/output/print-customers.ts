@@ -101,7 +101,10 @@ export function openListPrinter(invocation: Invocation, options: PrintOptions): 
   };
 }
 
-/** `--output value`: the bare values of the named fields, tab-separated, a customer a line. */
+/**
+ * `--output value`: the bare values of the named fields, tab-separated, a customer a line. Whatever stands in a
+ * value, it makes no second line and no further column: `printf %b` gives back what was escaped.
+ */
 function valueLines(customers: readonly Customer[], { fields }: PrintOptions): string | Failure {
   const lines: string[] = [];
   for (const { value } of customers) {
@@ -109,12 +112,16 @@ function valueLines(customers: readonly Customer[], { fields }: PrintOptions): s
     for (const field of fields ?? [...value.keys()]) {
       const member = memberNamed(value, field);
       if (member === undefined) return absent(field, value);
-      cells.push(plainText(member.value));
+      cells.push(
+        plainText(member.value).replaceAll(/[\\\t\n\r]/g, (character) => ESCAPES[character] ?? character),
+      );
     }
     lines.push(`${cells.join("\t")}\n`);
   }
   return lines.join("");
 }
+
+const ESCAPES: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 
 function absent(field: string, value: JsonObject): Failure {
   const names = [...value.keys()];

@@ -31,6 +31,8 @@ async function shell(script: string) {
   const child = Bun.spawn(
     ["bash", "-c", `customers() { '${customers}' --url '${server.url.origin}' "$@"; }\n${script}`],
     {
+      // Of nobody's own profiles: where none is, none is read.
+      env: { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent" },
       stdout: "pipe",
       stderr: "pipe",
     },
