@@ -98,7 +98,7 @@ export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
   "unrequested-null": ["FLD-13", "FLD-14", "FLD-10"],
   "unrequested-empty": ["FLD-02", "FLD-05", "FLD-13", "FLD-14", "FLD-10"],
   "id-always-there": ["FLD-02", "FLD-05", "FLD-13", "FLD-14"],
-  "last-field-dropped": ["FLD-05"],
+  "last-field-dropped": ["FLD-03", "FLD-05"],
   "fields-as-array": ["FLD-02", "FLD-05"],
   "fields-cached-by-path": ["FLD-02", "FLD-05", "FLD-13", "FLD-14"],
   "fields-in-envelope": ["FLD-02", "FLD-05", "FLD-13", "FLD-14"],
