@@ -168,7 +168,6 @@ export const fld = {
       "[name]",
       "na me",
       "na\0me",
-      "name\0",
       "na\u00a0me",
       "na\u200bme",
       "n\u00e3me",

@@ -4,10 +4,13 @@ import { accepted, type Trial } from "../trial.ts";
 /** A version kept in a byte, or a counter that wraps, comes back after 256 writes; with fewer rounds of races, sooner is enough. */
 const WRITES_A_ROUND = 16;
 const SERIES_MS = 1500;
+/** The share of the budget that a series may take: one in so many requests. */
+const BUDGET_SHARE = 50;
 
 /** As many writes as there is time for, with the tag of each answer. */
 export async function longSeries(t: Trial, tags: string[]): Promise<void> {
-  const most = t.kit.options.rounds * WRITES_A_ROUND;
+  const { rounds, budget } = t.kit.options;
+  const most = Math.min(rounds * WRITES_A_ROUND, budget / BUDGET_SHARE);
   const start = performance.now();
   const had = new Set(tags);
   const evidence = t.probe("further PUTs of the series", "a token that this customer never had");

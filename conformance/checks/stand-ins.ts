@@ -15,7 +15,7 @@ const inQuery =
     lines: [],
     query: `?${name}=${encodeURIComponent(tag)}`,
     // A deployment may refuse parameters that it does not know before all else.
-    allowed: [400],
+    allowed: [400, 404],
   });
 
 /** Fit for every method, DELETE without a body too. */
