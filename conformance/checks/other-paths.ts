@@ -4,7 +4,8 @@
  */
 import type { Customer } from "../ground.ts";
 
-export function otherPaths(customer: Customer): Customer[] {
+/** @param quick the two that frameworks take for the same most often */
+export function otherPaths(customer: Customer, quick: boolean): Customer[] {
   const at = customer.url.lastIndexOf("/") + 1;
   const base = customer.url.slice(0, at);
   const id = customer.url.slice(at);
@@ -19,7 +20,7 @@ export function otherPaths(customer: Customer): Customer[] {
     `${id};v=1`,
     `${id}.json`,
   ].filter((path) => path !== id);
-  return [...new Set(paths)].map((path) => ({ ...customer, url: base + path }));
+  return [...new Set(quick ? paths.slice(0, 2) : paths)].map((path) => ({ ...customer, url: base + path }));
 }
 
 /** The last segments of an address, as a finding shows them. */
