@@ -7,6 +7,7 @@ import type { Customer, Ground } from "./ground.ts";
 import { headerValue } from "./http-reply.ts";
 import { type Names, namesIn } from "./names.ts";
 import { CouldNotRun } from "./outcome-signal.ts";
+import { PATCH_TYPES, type PatchForm, patchForm } from "./patch-form.ts";
 import type { Profile } from "./profile.ts";
 import { FIELDS } from "./profile-file.ts";
 import type { Report } from "./report.ts";
@@ -25,8 +26,6 @@ const NOT_KNOWN = [404, 405, 501];
 const BAD_BODY = [400, 415, 422];
 const good = (status: number) => status >= 200 && status < 300;
 
-type PatchForm = { readonly mediaType: string; body(values: Partial<Values>): string };
-
 export class Deployment {
   readonly inferred: Report["inferred"] = [];
   /** Member names of representations, and of request bodies. */
@@ -39,6 +38,7 @@ export class Deployment {
   readonly #values: FreshValues;
   #patch: PatchForm | undefined;
   #patchOffer: Promise<Offer> | undefined;
+  #otherPatches: Promise<readonly PatchForm[]> | undefined;
   #deletion: Promise<Offer> | undefined;
   #deleteOffer: Offer | undefined;
 
@@ -127,41 +127,53 @@ export class Deployment {
   }
 
   /** @param values one field or both. */
-  patchBody(values: Partial<Values>): { mediaType: string; body: string } {
-    const form = this.#patch ?? this.#patchForms(undefined)[0];
+  patchBody(values: Partial<Values>, chosen?: PatchForm): { mediaType: string; body: string } {
+    const form = chosen ?? this.#patch ?? this.#patchForms(undefined)[0];
     if (form === undefined) throw new CouldNotRun("no form of a PATCH body is known");
     return { mediaType: form.mediaType, body: form.body(values) };
   }
 
   #patchForms(accepted: string | undefined): PatchForm[] {
     const { mediaType, body } = this.#profile.patch;
-    const merge = (values: Partial<Values>) =>
-      JSON.stringify(
-        Object.fromEntries(
-          Object.entries(values).map(([field, value]) => [this.bodyNames[field as keyof Values], value]),
-        ),
-      );
-    const operations = (values: Partial<Values>) =>
-      JSON.stringify(
-        Object.entries(values).map(([field, value]) => ({
-          op: "replace",
-          path: `/${this.bodyNames[field as keyof Values]}`,
-          value,
-        })),
-      );
-    const form = (type: string): PatchForm => ({
-      mediaType: type,
-      body:
-        body !== undefined
-          ? (v) => fillTemplate(body, v as Record<string, string>)
-          : /json-patch/.test(type)
-            ? operations
-            : merge,
-    });
+    const form = (type: string) => patchForm(type, body, this.bodyNames);
     if (mediaType !== undefined) return [form(mediaType)];
     const named = accepted?.split(",").map((type) => type.trim().split(";")[0] ?? "") ?? [];
-    const types = ["application/merge-patch+json", "application/json", "application/json-patch+json"];
-    return [...new Set([...named.filter((type) => type.includes("json")), ...types])].map(form);
+    const types = [...named.filter((type) => type.includes("json")), ...PATCH_TYPES];
+    return [...new Set(types)].map(form);
+  }
+
+  /**
+   * Further forms that PATCH takes beside the one in use, since each may have a handler of its own. Tried once, with
+   * current tags. A body of the profile's own fits no other form.
+   */
+  async otherPatchForms(customer: Customer, tag: () => Promise<string>): Promise<readonly PatchForm[]> {
+    this.#otherPatches ??= this.#tryOtherPatches(customer, tag);
+    return await this.#otherPatches;
+  }
+
+  async #tryOtherPatches({ url }: Customer, tag: () => Promise<string>): Promise<PatchForm[]> {
+    const inUse = this.#patch;
+    const taken: PatchForm[] = [];
+    if (inUse === undefined || this.#profile.patch.body !== undefined) return taken;
+    for (const type of PATCH_TYPES.filter((each) => each !== inUse.mediaType)) {
+      const form = patchForm(type, this.#profile.patch.body, this.bodyNames);
+      const seen = await this.#wire.send({
+        rule: "set-up",
+        purpose: `is PATCH taken as ${type}`,
+        caller: "main",
+        method: "PATCH",
+        url,
+        headers: [
+          ["Content-Type", type],
+          ["If-Match", await tag()],
+        ],
+        body: form.body({ name: this.#values.next().name }),
+      });
+      if (!good(seen.status)) continue;
+      taken.push(form);
+      this.note("PATCH takes as well", type, seen);
+    }
+    return taken;
   }
 
   /** Whether PATCH is there, and in which form; tried once on a customer that may be written. */

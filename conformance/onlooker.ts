@@ -9,7 +9,9 @@ export class Onlooker {
   /** How often somebody else was seen to have written. */
   moved = 0;
 
-  #track(path: string): Track {
+  /** Some probes spell an address otherwise: in capitals, or with a slash at its end. */
+  #track(spelled: string): Track {
+    const path = spelled.toLowerCase().replace(/\/+$/, "");
     let track = this.#tracks.get(path);
     if (track === undefined) {
       track = { known: new Set(), last: undefined, dirty: true, open: 0 };

@@ -44,6 +44,9 @@ export function affixes(tag: string): Form[] {
     { what: "the current tag without its first character", value: quoted(text.slice(1)) },
     { what: "the current tag with trailing text after its closing quote", value: `${tag}x` },
     { what: "the current tag with a parameter after its closing quote", value: `${tag};q=1` },
+    { what: "the current tag with a semicolon after its closing quote", value: `${tag};` },
+    { what: "the current tag with a semicolon before its opening quote", value: `;${tag}` },
+    { what: "the current tag in angle brackets", value: `<${tag}>` },
     { what: "the current tag with a blank after its opening quote", value: quoted(` ${text}`) },
     { what: "the current tag with a blank before its closing quote", value: quoted(`${text} `) },
   ]);

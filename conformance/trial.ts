@@ -7,11 +7,12 @@ import type { Customer, Ground } from "./ground.ts";
 import { registryFields } from "./names.ts";
 import type { RunOptions } from "./options.ts";
 import { CouldNotRun } from "./outcome-signal.ts";
+import type { PatchForm } from "./patch-form.ts";
 import type { Profile } from "./profile.ts";
 import { FIELDS, type Field } from "./profile-file.ts";
 import type { Assertion, Evidence, Exchange, Level, Moment, Report, State } from "./report.ts";
 import type { RuleText } from "./rules/rule.ts";
-import type { FreshValues, Values } from "./values.ts";
+import { type FreshValues, type Values, withMembers } from "./values.ts";
 import type { Ask, Caller, Seen, Wire } from "./wire.ts";
 
 /** What all rules of a run share. */
@@ -49,6 +50,9 @@ export type WriteOptions = {
   /** A tag for an ordinary If-Match; or header lines as they are to leave. */
   readonly ifMatch?: string | readonly (readonly [string, string])[] | undefined;
   readonly values?: Partial<Values> | undefined;
+  /** Added to a body that is a JSON object. */
+  readonly members?: Readonly<Record<string, unknown>> | undefined;
+  readonly patchForm?: PatchForm | undefined;
   /** Replaces the body made of `values`. */
   readonly body?: string | undefined;
   readonly caller?: Caller;
@@ -173,10 +177,13 @@ export class Trial {
       if (method === "DELETE") return undefined;
       if (method === "PUT") {
         const full = { ...values.next(), ...options.values };
-        return { type: "application/json", body: options.body ?? deployment.putBody(full) };
+        return {
+          type: "application/json",
+          body: options.body ?? withMembers(deployment.putBody(full), options.members),
+        };
       }
-      const form = deployment.patchBody(options.values ?? { name: values.next().name });
-      return { type: form.mediaType, body: options.body ?? form.body };
+      const form = deployment.patchBody(options.values ?? { name: values.next().name }, options.patchForm);
+      return { type: form.mediaType, body: options.body ?? withMembers(form.body, options.members) };
     })();
     return {
       purpose: options.purpose ?? "write",
@@ -242,6 +249,11 @@ export class Trial {
   /** Another customer that may be written: given, or made. */
   second(): Promise<Customer> {
     return this.kit.ground.second();
+  }
+
+  async patchOffered(): Promise<boolean> {
+    const tag = async () => (await this.state(this.kit.main)).tag;
+    return (await this.kit.deployment.patchOffer(this.kit.main, tag)).kind === "offered";
   }
 
   get quick(): boolean {

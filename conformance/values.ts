@@ -35,3 +35,16 @@ export function fillTemplate(template: string, values: Record<string, string>): 
     return value === undefined ? whole : JSON.stringify(value).slice(1, -1);
   });
 }
+
+/** A JSON Patch, or a template that is no JSON object, has no place for them and stays as it is. */
+export function withMembers(body: string, members: Readonly<Record<string, unknown>> | undefined): string {
+  if (members === undefined) return body;
+  try {
+    const object: unknown = JSON.parse(body);
+    if (typeof object === "object" && object !== null && !Array.isArray(object))
+      return JSON.stringify({ ...object, ...members });
+  } catch {
+    // A template of the profile may be no JSON at all.
+  }
+  return body;
+}

@@ -7,9 +7,11 @@ import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
 import { note } from "./evidence.ts";
 import { holds } from "./holds.ts";
+import { otherPaths, pathEnd } from "./other-paths.ts";
 
 async function asOther(t: Trial, query: string, customer: Customer = t.kit.main): Promise<Seen> {
-  const evidence = t.probe(`GET ${query} by another tenant`, "no 2xx, and no value of the customer");
+  const path = customer === t.kit.main ? "" : pathEnd(customer);
+  const evidence = t.probe(`GET ${path}${query} by another tenant`, "no 2xx, and no value of the customer");
   const seen = await t.get(customer, { query, caller: "other-tenant", purpose: "probe" });
   note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
   if (seen.status === 401) throw new CouldNotRun("the other tenant's credentials are refused with 401");
@@ -86,6 +88,17 @@ export const autTenants = {
         `another tenant's GET ${query}, answered ${seen.status}, holds the ${values.join(" and ")}`,
       );
     }
+    for (const customer of otherPaths(t.kit.main, t.quick)) {
+      for (const query of ["", "?fields=name,email"]) {
+        const seen = await asOther(t, query, customer);
+        const values = valuesIn(seen, main);
+        t.check(
+          "no-values",
+          values.length === 0,
+          `another tenant's GET ${pathEnd(customer)}${query}, answered ${seen.status}, holds the ${values.join(" and ")}`,
+        );
+      }
+    }
   },
   "AUT-09": (t) =>
     foreignWrites(
@@ -143,15 +156,21 @@ export const autTenants = {
   },
   "AUT-12": async (t) => {
     const main = await t.state(t.kit.main, "twin: the main caller");
-    for (const query of ["", "?fields=email"]) {
-      const evidence = t.probe(`GET ${query} without credentials`, "no personal data");
-      const seen = await t.get(t.kit.main, { query, caller: "anonymous", purpose: "probe" });
+    const bare = t.kit.main;
+    for (const [customer, query] of [
+      [bare, ""],
+      [bare, "?fields=email"],
+      ...otherPaths(bare, t.quick).map((each) => [each, ""] as const),
+    ] as const) {
+      const path = customer === bare ? "" : pathEnd(customer);
+      const evidence = t.probe(`GET ${path}${query} without credentials`, "no personal data");
+      const seen = await t.get(customer, { query, caller: "anonymous", purpose: "probe" });
       note(evidence, seen, { came: String(seen.status) });
       const values = valuesIn(seen, main);
       t.check(
         "no-values",
         values.length === 0,
-        `GET ${query} without credentials, answered ${seen.status}, holds the ${values.join(" and ")}`,
+        `GET ${path}${query} without credentials, answered ${seen.status}, holds the ${values.join(" and ")}`,
       );
     }
   },

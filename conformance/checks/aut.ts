@@ -1,5 +1,6 @@
 /** Field-level authorization; the rules on tenants stand in aut-tenants.ts. */
 
+import type { Customer } from "../ground.ts";
 import { plain } from "../names.ts";
 import { CouldNotRun } from "../outcome-signal.ts";
 import { FIELDS, type Field } from "../profile-file.ts";
@@ -10,6 +11,7 @@ import { autTenants } from "./aut-tenants.ts";
 import type { Check } from "./check.ts";
 import { note } from "./evidence.ts";
 import { holds } from "./holds.ts";
+import { otherPaths, pathEnd } from "./other-paths.ts";
 
 /** The field that the limited caller may not read: told by the profile, else the first that it is refused. */
 async function deniedField(t: Trial): Promise<Field> {
@@ -38,9 +40,15 @@ async function forbidden(t: Trial): Promise<{ field: Field; value: unknown; othe
   return { field, value, others: FIELDS.filter((other) => other !== field) };
 }
 
-async function asLimited(t: Trial, query: string, allowed: string): Promise<Seen> {
-  const evidence = t.probe(`GET ${query} by the limited caller`, allowed);
-  const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "probe" });
+async function asLimited(
+  t: Trial,
+  query: string,
+  allowed: string,
+  customer: Customer = t.kit.main,
+): Promise<Seen> {
+  const path = customer === t.kit.main ? "" : pathEnd(customer);
+  const evidence = t.probe(`GET ${path}${query} by the limited caller`, allowed);
+  const seen = await t.get(customer, { query, caller: "limited", purpose: "probe" });
   note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
   if (seen.status === 401) throw new CouldNotRun("the limited caller's credentials are refused with 401");
   return seen;
@@ -58,6 +66,31 @@ function revealed(seen: Seen, field: Field, value: unknown): boolean {
     );
   return holds(seen, value);
 }
+
+/** Names under which other APIs, frameworks and query parsers know a selection of fields. */
+const PARAMETERS = [
+  "fields[]",
+  "fields%5B%5D",
+  "fields[0]",
+  "Fields",
+  "%66ields",
+  "field",
+  "_fields",
+  "$fields",
+  "select",
+  "$select",
+  "include",
+  "expand",
+  "$expand",
+  "projection",
+  "attributes",
+  "props",
+  "columns",
+  "view",
+];
+
+/** Letters that a case folding, or a mapping to capitals, takes for others. */
+const folded = (name: string) => name.replaceAll("i", "\u0131").replaceAll("s", "\u017f");
 
 const refusedBy4xx = (seen: Seen) => seen.status >= 400 && seen.status < 500;
 
@@ -117,6 +150,18 @@ export const aut = {
       `?fields=${ok}%2C${field}`,
       "?fields=*",
       "?fields=",
+      ...PARAMETERS.flatMap((name) => [
+        `?${name}=${field}`,
+        ...(t.quick ? [] : [`?fields=${ok}&${name}=${field}`]),
+      ]),
+      ...[
+        folded(field),
+        `${ok};${field}`,
+        `${ok}|${field}`,
+        `${ok} ${field}`,
+        `["${field}"]`,
+        `${field}\0`,
+      ].map((names) => `?fields=${encodeURIComponent(names)}`),
     ];
     for (const query of queries) {
       const seen = await asLimited(t, query, "the value does not come");
@@ -125,6 +170,16 @@ export const aut = {
         !revealed(seen, field, value),
         `the answer ${seen.status} to ${query} holds the forbidden ${field}`,
       );
+    }
+    for (const customer of otherPaths(t.kit.main, t.quick)) {
+      for (const query of [`?fields=${field}`, ""]) {
+        const seen = await asLimited(t, query, "the value does not come", customer);
+        t.check(
+          "no-value",
+          !revealed(seen, field, value),
+          `the answer ${seen.status} to ${pathEnd(customer)}${query} holds the forbidden ${field}`,
+        );
+      }
     }
   },
   "AUT-05": async (t) => {

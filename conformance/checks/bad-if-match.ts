@@ -18,17 +18,25 @@ export const BLANKS: readonly Bad[] = [
   bad("an If-Match of blanks (spaces and a tab)", () => " \t "),
 ];
 export const WEAK: Bad = bad("the current tag weakened", (tag) => `W/${tag}`);
+export const WEAK_SMALL: Bad = bad("the current tag weakened with a small w", (tag) => `w/${tag}`);
 export const STAR: Bad = bad("If-Match *", () => "*");
+export const QUOTED_STAR: Bad = bad("If-Match * in quotes", () => '"*"');
 export const UNQUOTED: readonly Bad[] = [
   bad("the current tag without its quotes", (tag) => opaque(tag)),
   stoppable(bad("the current tag in single quotes", (tag) => `'${opaque(tag)}'`)),
   bad("the current tag without its closing quote", (tag) => `"${opaque(tag)}`),
   bad("the current tag without its opening quote", (tag) => `${opaque(tag)}"`),
+  bad("the current tag with every quote doubled", (tag) => `"${tag}"`),
+  stoppable(bad("the current tag with its quotes escaped", (tag) => `\\"${opaque(tag)}\\"`)),
 ];
 export const LISTS: readonly Bad[] = [
   bad("a list, the current tag first", (tag) => `${tag}, "kit-other"`),
   bad("a list, the current tag last", (tag) => `"kit-other", ${tag}`),
   bad("a list without blanks", (tag) => `${tag},"kit-other"`),
+  bad("a list, an empty member last", (tag) => `${tag},`),
+  bad("a list, an empty member first", (tag) => `,${tag}`),
+  bad("a list, an empty member and a blank first", (tag) => `, ${tag}`),
+  bad("a list of the current tag twice", (tag) => `${tag}, ${tag}`),
 ];
 export const TWO_LINES: readonly Bad[] = [
   (tag) => ({
@@ -41,11 +49,11 @@ export const TWO_LINES: readonly Bad[] = [
   }),
 ];
 export const CASES = formsOf(caseFlips, 3);
-export const AFFIXES = formsOf(affixes, 9).map(
+export const AFFIXES = formsOf(affixes, 12).map(
   (derive): Bad =>
     (tag, former) => {
       const probe = derive(tag, former);
-      return probe?.lines[0]?.[1].includes(";") ? stoppable(derive)(tag, former) : probe;
+      return /[;<]/.test(probe?.lines[0]?.[1] ?? "") ? stoppable(derive)(tag, former) : probe;
     },
 );
 export const SPELLINGS = formsOf(spellings, 8);

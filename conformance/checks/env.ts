@@ -54,6 +54,41 @@ export const env = {
       accepted(seen.status),
       `the tag ${read.tag}, as it came with gzip accepted, was answered ${seen.status}`,
     );
+    for (const method of ["PUT", "PATCH"] as const) {
+      if (method === "PATCH" && !(await t.patchOffered())) continue;
+      const bare = await t.twin(method, t.kit.main);
+      // An answer without the new tag is ETG-07's and ETG-11's to blame.
+      if (bare.twin.tag !== bare.tag) continue;
+      for (const codings of t.quick ? CODINGS.slice(0, 1) : CODINGS) {
+        const before = await t.state(t.kit.main, "read before");
+        const probe = t.probe(
+          `${method} with Accept-Encoding: ${codings}`,
+          "the answer carries the new ETag",
+        );
+        const write = await t.write(method, t.kit.main, {
+          ifMatch: before.tag,
+          headers: accepting(codings),
+          purpose: "probe",
+        });
+        const after = await t.state(t.kit.main);
+        note(probe, write, {
+          before: before.seen,
+          after: after.seen,
+          twin: {
+            differs: "no Accept-Encoding",
+            n: bare.twin.exchange.n,
+            status: bare.twin.status,
+            ok: true,
+          },
+        });
+        if (!accepted(write.status)) continue;
+        t.check(
+          "answered-tag",
+          write.tag === after.tag,
+          `with Accept-Encoding: ${codings} the answer ${write.status} to ${method} carries ${altered(write.tag, after.tag)}; the next read shows ${after.tag}`,
+        );
+      }
+    }
   },
   "ENV-03": async (t) => {
     t.needsStableTag();
@@ -85,12 +120,16 @@ export const env = {
   "ENV-04": async (t) => {
     t.needsStableTag();
     const queries = [...new Set(["", "?fields=name", "?fields=id,name,email", t.kit.deployment.stateQuery])];
-    for (let write = 0; write < (t.quick ? 1 : 3); write += 1) {
+    const methods = [...Array<"PUT">(t.quick ? 1 : 3).fill("PUT"), "PATCH"] as const;
+    for (const method of methods) {
+      if (method === "PATCH" && !(await t.patchOffered())) continue;
       const before = await t.state(t.kit.main, "read before");
       // Whatever keeps copies gets a chance to keep these.
       for (const query of queries) await t.get(t.kit.main, { query, purpose: "fill caches" });
       const values = t.kit.values.next();
-      const put = await putFrom(t, before, values);
+      const put = await writeFrom(t, method, before, values);
+      // What PATCH refuses is IFM-30's to blame.
+      if (method === "PATCH" && !accepted(put.status)) break;
       if (!accepted(put.status))
         throw new CouldNotRun(`PUT with the current tag was answered ${put.status}; see IFM-01`);
       const reads = await Promise.all(
@@ -100,10 +139,13 @@ export const env = {
           ),
         ),
       );
+      const end = await t.state(t.kit.main);
+      // A PATCH that is applied nowhere is IFM-30's to blame.
+      const patched = method === "PUT" || shows(end.fields.name, values.name);
       for (const seen of reads) {
         const { url } = seen.exchange.request;
         const evidence = t.probe(
-          `GET ${new URL(url).search} right after the write`,
+          `GET ${new URL(url).search} right after the ${method}`,
           "the new tag and values",
         );
         note(evidence, seen, {
@@ -115,17 +157,17 @@ export const env = {
         t.check(
           "tag",
           seen.tag !== before.tag || put.tag === before.tag,
-          `right after an accepted write a read shows the tag before it, ${before.tag}`,
+          `right after an accepted ${method} a read shows the tag before it, ${before.tag}`,
         );
         const { name } = registryFields(seen.object ?? {}, t.kit.deployment.names);
         t.check(
           "values",
-          name === undefined || name !== before.fields.name,
-          `right after an accepted write a read shows the name before it, ${JSON.stringify(name)}`,
+          name === undefined || name !== before.fields.name || !patched,
+          `right after an accepted ${method} a read shows the name before it, ${JSON.stringify(name)}`,
         );
       }
-      const end = await t.state(t.kit.main);
-      if (sameFields(before, end)) throw new CouldNotRun("an accepted PUT changed nothing; see IFM-01");
+      if (method === "PUT" && sameFields(before, end))
+        throw new CouldNotRun("an accepted PUT changed nothing; see IFM-01");
     }
   },
   "ENV-05": async (t) => {
@@ -161,19 +203,21 @@ function altered(tag: string | undefined, current: string): string {
 }
 
 /**
- * An accepted PUT from the state that a read shows. Where a read shows an old tag, the 412 tells the tag of now:
+ * An accepted write from the state that a read shows. Where a read shows an old tag, the 412 tells the tag of now:
  * that is what this rule is about.
  */
-async function putFrom(t: Trial, before: Snapshot, values: Values): Promise<Seen> {
-  const ask = { values, purpose: "write" };
-  const first = await t.write("PUT", t.kit.main, { ...ask, ifMatch: before.tag });
+async function writeFrom(t: Trial, method: "PUT" | "PATCH", before: Snapshot, values: Values): Promise<Seen> {
+  const ask = { values: method === "PUT" ? values : { name: values.name }, purpose: "write" };
+  const first = await t.write(method, t.kit.main, { ...ask, ifMatch: before.tag });
   if (first.status !== 412 || first.tag === undefined || first.tag === before.tag) return first;
   if (shows((await t.state(t.kit.main, "was it written all the same")).fields.name, values.name))
-    throw new CouldNotRun("PUT was answered 412 and applied all the same; see IFM-01");
-  const evidence = t.probe("a read, and a PUT with its tag", "the read shows the current tag");
+    throw new CouldNotRun(
+      `${method} was answered 412 and applied all the same; see ${method === "PUT" ? "IFM-01" : "IFM-30"}`,
+    );
+  const evidence = t.probe(`a read, and a ${method} with its tag`, "the read shows the current tag");
   note(evidence, first, { before: before.seen });
   t.check("tag", false, `a read shows the old tag ${before.tag}, while the current one is ${first.tag}`);
-  return await t.write("PUT", t.kit.main, { ...ask, ifMatch: first.tag });
+  return await t.write(method, t.kit.main, { ...ask, ifMatch: first.tag });
 }
 
 /** Whether a shared cache may answer with it without asking again (RFC 9111 3, 3.5, 4.2.1). */

@@ -1,8 +1,38 @@
 /** Field lists whose status is open: repeats, blanks, empty and very long ones. */
 
+import { FIELDS } from "../profile-file.ts";
+import { accepted, type Trial } from "../trial.ts";
+import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
 import { note } from "./evidence.ts";
 import { ask, isOneOf } from "./field-query.ts";
+
+const KNOWN = FIELDS.join(",");
+
+/**
+ * An unknown name in a long list, and asked for by the limited caller. The status may have other reasons there (the
+ * maximum of 8.1, the rights of the caller), but 200 has none.
+ */
+export async function unknownIsRefused(t: Trial): Promise<void> {
+  const look = (what: string, seen: Seen) =>
+    t.check("refused", !accepted(seen.status), `${what} was answered ${seen.status}, not refused`);
+  for (const names of [
+    `${KNOWN},${KNOWN},${KNOWN},kitunknown`,
+    `${KNOWN},kitunknown,${KNOWN},${KNOWN}`,
+    `${`${KNOWN},`.repeat(16)}kitunknown`,
+  ]) {
+    const seen = await ask(t, `?fields=${names}`, "some 4xx");
+    look(`a list of ${names.split(",").length} names, one of them unknown,`, seen);
+  }
+  if (t.kit.profile.limited === undefined) return;
+  for (const names of ["kitunknown", ...FIELDS.map((field) => `${field},kitunknown`)]) {
+    const query = `?fields=${names}`;
+    const evidence = t.probe(`GET ${query} by the limited caller`, "some 4xx");
+    const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "probe" });
+    note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
+    look(`GET ${query} by the limited caller`, seen);
+  }
+}
 
 export const fldLists = {
   "FLD-13": async (t) => {

@@ -2,12 +2,12 @@ import { plain, registryFields } from "../names.ts";
 import { CouldNotRun } from "../outcome-signal.ts";
 import { FIELDS, type Field } from "../profile-file.ts";
 import type { fld as rules } from "../rules/fld.ts";
-import type { Trial } from "../trial.ts";
+import { accepted, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
 import { ask, isOneOf } from "./field-query.ts";
 import { fldBodies } from "./fld-bodies.ts";
-import { fldLists } from "./fld-lists.ts";
+import { fldLists, unknownIsRefused } from "./fld-lists.ts";
 import { holds } from "./holds.ts";
 
 const COMBINATIONS: readonly (readonly Field[])[] = [
@@ -70,7 +70,7 @@ async function unknown(t: Trial, names: readonly string[]): Promise<void> {
   await knownFieldsWork(t);
   for (const name of names) {
     // A firewall before the service may take these for an attack.
-    const stoppable = /[;'|$*]/.test(name);
+    const stoppable = /[;'"|$*\0<{]/.test(name);
     for (const query of [
       `?fields=${encodeURIComponent(name)}`,
       `?fields=name,${encodeURIComponent(name)}`,
@@ -108,7 +108,10 @@ export const fld = {
     await selects(t, "?fields=id%2Cemail", ["id", "email"]);
     if (most < FIELDS.length) t.note = `; at most ${most} fields a request are taken here, as 8.1 allows`;
   },
-  "FLD-03": (t) => unknown(t, ["kitunknown", "phone"]),
+  "FLD-03": async (t) => {
+    await unknown(t, ["kitunknown", "phone"]);
+    await unknownIsRefused(t);
+  },
   "FLD-04": async (t) => {
     const full = await t.state(t.kit.main, "read the values");
     for (const query of ["?fields=kitunknown", "?fields=email,kitunknown", "?fields=kitunknown,name"]) {
@@ -140,8 +143,8 @@ export const fld = {
   },
   "FLD-06": (t) => unknown(t, ["createdAt", "createdat", "CreatedAt", "created_at"]),
   "FLD-07": (t) => unknown(t, ["rowVersion", "rowversion", "RowVersion", "row_version", "etag", "version"]),
-  "FLD-08": (t) =>
-    unknown(t, [
+  "FLD-08": async (t) => {
+    await unknown(t, [
       "nam",
       "names",
       "name.first",
@@ -155,7 +158,32 @@ export const fld = {
       "name|email",
       "$name",
       "id'--",
-    ]),
+      "na_me",
+      "_id",
+      "-name",
+      "+name",
+      "name-",
+      '"name"',
+      "'name'",
+      "[name]",
+      "na me",
+      "na\0me",
+      "na\u00a0me",
+      "na\u200bme",
+      "n\u00e3me",
+    ]);
+    // Unicode folds some letters onto others, and many a mapping to capitals too: no more than a warning.
+    for (const name of ["\u0131d", "\u017ftatus", "\uff4eame"]) {
+      const query = `?fields=${encodeURIComponent(name)}`;
+      const seen = await ask(t, query, "400");
+      t.check(
+        "folded",
+        !accepted(seen.status),
+        `GET ${query} was answered ${seen.status}, not 400`,
+        "SHOULD",
+      );
+    }
+  },
   "FLD-09": async (t) => {
     for (const fields of [["name"], ["id"], ["id", "status"], ["name", "email"]] as const) {
       const query = `?fields=${fields.join(",")}`;

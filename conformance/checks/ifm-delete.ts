@@ -6,6 +6,7 @@ import { AS_LIST, BLANKS, EMPTY, INEXACT, NONE, PREVIOUS } from "./bad-if-match.
 import type { Check } from "./check.ts";
 import { note } from "./evidence.ts";
 import { header, refusedDeletes, updatedCustomer } from "./refusal.ts";
+import { standIns } from "./stand-ins.ts";
 
 const ACCEPTED_READS_MAX = 20;
 const ACCEPTED_WAIT_MS = 100;
@@ -39,7 +40,10 @@ export const ifmDelete = {
     );
   },
   "IFM-41": (t) => refusedDeletes(t, "stale", [PREVIOUS], { base: true }),
-  "IFM-42": (t) => refusedDeletes(t, "missing", [NONE], { base: true }),
+  "IFM-42": async (t) => {
+    await refusedDeletes(t, "missing", [NONE], { base: true });
+    await refusedDeletes(t, "missing", standIns());
+  },
   "IFM-43": (t) => refusedDeletes(t, "missing", [EMPTY, ...BLANKS.slice(0, 2)]),
   "IFM-44": async (t) => {
     const { customer, former, now } = await updatedCustomer(t);

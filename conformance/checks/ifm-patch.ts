@@ -6,6 +6,7 @@ import type { Check } from "./check.ts";
 import { currentTagIn412 } from "./current-tag.ts";
 import { note } from "./evidence.ts";
 import { header, refusedWrites } from "./refusal.ts";
+import { memberStandIns, standIns } from "./stand-ins.ts";
 
 export const ifmPatch = {
   "IFM-30": async (t) => {
@@ -44,7 +45,10 @@ export const ifmPatch = {
     );
   },
   "IFM-31": (t) => refusedWrites(t, "PATCH", "stale", [PREVIOUS, PREVIOUS_SAME_VALUES], { base: true }),
-  "IFM-32": (t) => refusedWrites(t, "PATCH", "missing", [NONE], { base: true }),
+  "IFM-32": async (t) => {
+    await refusedWrites(t, "PATCH", "missing", [NONE], { base: true });
+    await refusedWrites(t, "PATCH", "missing", [...standIns(), ...memberStandIns(false)]);
+  },
   "IFM-33": (t) => refusedWrites(t, "PATCH", "missing", [EMPTY, ...BLANKS.slice(0, 2)]),
   "IFM-34": (t) => currentTagIn412(t, "PATCH"),
   "IFM-35": async (t) => {

@@ -5,6 +5,7 @@
 
 import type { Customer } from "../ground.ts";
 import { CouldNotRun, Inconclusive, NotApplicable } from "../outcome-signal.ts";
+import type { PatchForm } from "../patch-form.ts";
 import { type Form, visible } from "../tag-forms.ts";
 import { accepted, difference, type Method, type Snapshot, shows, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
@@ -18,6 +19,8 @@ export type Probe = {
   readonly what: string;
   readonly lines: Lines;
   readonly query?: string;
+  /** Further members of a JSON body. */
+  readonly members?: Readonly<Record<string, unknown>>;
   /** Other statuses that the specification may be read to allow here. */
   readonly allowed?: readonly number[];
   /** The body holds the values that are stored already, so that only the tag can tell whether it was applied. */
@@ -53,9 +56,11 @@ type RefusalOptions = {
   readonly base?: boolean;
   /** Other statuses that the specification may be read to allow here. */
   readonly allowed?: readonly number[];
+  /** In place of the main customer. */
+  readonly customer?: Customer;
 };
 
-/** Probes of PUT or PATCH on the main customer. @throws NotApplicable when the tag has none of the forms. */
+/** Probes of PUT or PATCH, of PATCH in every form that it takes. @throws NotApplicable when the tag has none of the forms. */
 export async function refusedWrites(
   t: Trial,
   method: "PUT" | "PATCH",
@@ -63,12 +68,15 @@ export async function refusedWrites(
   bads: readonly Bad[],
   options: RefusalOptions = {},
 ): Promise<void> {
-  const customer = t.kit.main;
+  const customer = options.customer ?? t.kit.main;
+  const others = method === "PATCH" ? await otherForms(t, customer, options) : [];
   const twin = await t.twin(method, customer);
   let now: Snapshot = twin;
   let tried = 0;
-  for (const derive of bads) {
-    const probe = derive(now.tag, twin.former);
+  for (const [derive, patchForm] of [undefined, ...others].flatMap((form) =>
+    bads.map((each) => [each, form] as const),
+  )) {
+    const probe = inForm(derive(now.tag, twin.former), patchForm);
     if (probe === undefined || isCurrent(probe.lines, now.tag)) continue;
     tried += 1;
     const values = valuesOf(t, method, probe, now);
@@ -79,6 +87,8 @@ export async function refusedWrites(
       values,
       purpose: "probe",
       query: probe.query ?? "",
+      members: probe.members,
+      patchForm,
     });
     now = await t.state(customer);
     judge(t, method, kind, probe, seen, options);
@@ -104,6 +114,21 @@ export async function refusedWrites(
   nothingTried(tried, now.tag, twin.former);
 }
 
+/** A short run leaves the special forms of If-Match to one form of PATCH. */
+async function otherForms(
+  t: Trial,
+  customer: Customer,
+  options: RefusalOptions,
+): Promise<readonly PatchForm[]> {
+  if (t.quick && options.base !== true) return [];
+  return await t.kit.deployment.otherPatchForms(customer, async () => (await t.state(customer)).tag);
+}
+
+function inForm(probe: Probe | undefined, form: PatchForm | undefined): Probe | undefined {
+  if (probe === undefined || form === undefined) return probe;
+  return { ...probe, what: `${probe.what} as ${form.mediaType}` };
+}
+
 /** Probes of DELETE, on customers made for it; at the end the twin: DELETE with the current tag. */
 export async function refusedDeletes(
   t: Trial,
@@ -119,7 +144,11 @@ export async function refusedDeletes(
     tried += 1;
     const evidence = begin(t, "DELETE", kind, probe);
     const before = now;
-    const seen = await t.write("DELETE", customer, { ifMatch: probe.lines, purpose: "probe" });
+    const seen = await t.write("DELETE", customer, {
+      ifMatch: probe.lines,
+      purpose: "probe",
+      query: probe.query ?? "",
+    });
     const after = await t.get(customer, { query: t.kit.deployment.stateQuery, purpose: "read back" });
     judge(t, "DELETE", kind, probe, seen, options);
     const there = after.status === 200 && after.tag !== undefined;

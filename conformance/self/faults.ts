@@ -21,6 +21,8 @@ import { NARROW_WRITE_FAULTS } from "./faults/narrow-writes.ts";
 import { ORDER_FAULTS } from "./faults/order.ts";
 import { REFUSAL_FAULTS } from "./faults/refusals.ts";
 import { REPRESENTATION_FAULTS } from "./faults/representation.ts";
+import { SIDE_DOOR_FAULTS } from "./faults/side-doors.ts";
+import { SIDE_DOOR_READ_FAULTS } from "./faults/side-doors-reads.ts";
 import { STAND_IN_FAULTS } from "./faults/stand-ins.ts";
 import { TENANT_FAULTS } from "./faults/tenants.ts";
 import { VERSION_FAULTS } from "./faults/versions.ts";
@@ -34,6 +36,8 @@ const PLANTED: Fault[] = [
   ...HEADER_READING_FAULTS,
   ...REFUSAL_FAULTS,
   ...STAND_IN_FAULTS,
+  ...SIDE_DOOR_FAULTS,
+  ...SIDE_DOOR_READ_FAULTS,
   ...WRITE_FAULTS,
   ...ORDER_FAULTS,
   ...ATOMICITY_FAULTS,

@@ -61,9 +61,9 @@ export function relationOf(request: Request, customer: Customer | undefined, ser
   const sent = trimBlanks(line);
   const bare = tag.replaceAll('"', "");
   if (lines.length === 0) {
-    const others = ["etag", "x-if-match", "if-none-match", "if-unmodified-since"];
+    const others = ["etag", "x-etag", "x-if-match", "if-none-match", "if-unmodified-since"];
     return others.some((name) => headerLines(request, name).length > 0) ||
-      /(etag|if-match)=/.test(request.query)
+      /(etag|if-match|version)=/.test(request.query)
       ? "stand-in"
       : "none";
   }
@@ -217,7 +217,7 @@ export function quietWrite({ request, before, contended, goodBody, service }: Tu
 export async function appliedToo({ request, reply, service, send }: Turn): Promise<Reply> {
   const tag = customerOf(request, service)?.tag;
   const headers = request.headers.filter(
-    ([name]) => !/^(x-if-match|etag|if-none-match|if-unmodified-since)$/i.test(name),
+    ([name]) => !/^(x-if-match|x-etag|etag|if-none-match|if-unmodified-since)$/i.test(name),
   );
   await send(withIfMatch({ ...request, headers, query: "" }, tag));
   return reply;

@@ -44,7 +44,7 @@ const FORMS: [rule: string, method: string, relation: Relation][] = [
 /** The base rules: what they probe, other rules send as well. */
 const BASES: [rule: string, method: string, relation: Relation, applied: (turn: Turn) => boolean][] = [
   ["IFM-03", "PUT", "previous", stored],
-  ["IFM-04", "PUT", "none", always],
+  ["IFM-04", "PUT", "none", ({ body }) => Object.keys(body).length === 2],
   ["IFM-31", "PATCH", "previous", stored],
   ["IFM-32", "PATCH", "none", always],
   ["IFM-41", "DELETE", "previous", always],

@@ -10,7 +10,8 @@ export const asked =
   (query: string, caller: Caller = "main", status = 200) =>
   (turn: Turn): boolean =>
     turn.request.method === "GET" &&
-    isRead(turn.request) &&
+    // At the address as it is given out.
+    /\/customers\/[0-9a-f-]+$/.test(turn.request.path) &&
     turn.request.query === query &&
     turn.service.caller(turn.request) === caller &&
     turn.reply.status === status;
