@@ -120,7 +120,11 @@ export function soundSeams(deployment: Deployment): Seams {
       Object.fromEntries(
         shown.map((field) => [
           field === "rowVersion" ? "RowVersion" : deployment.members[field],
-          field === "rowVersion" ? customer.tag.slice(1, -1) : customer[field],
+          field === "rowVersion"
+            ? customer.tag.slice(1, -1)
+            : field === "status"
+              ? deployment.showStatus(customer.status)
+              : customer[field],
         ]),
       ),
     sees: (caller, customer) => (caller === "other" ? "b" : "a") === customer.tenant,

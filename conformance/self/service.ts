@@ -189,7 +189,7 @@ export class Service {
 
   async #write(request: Request, caller: Caller, id: string): Promise<Reply> {
     const sent = this.seams.ifMatch(headerLines(request, "if-match"), request);
-    const { invalidBodyStatus, patch } = this.deployment;
+    const { invalidBodyStatus, patch, deleteMissing } = this.deployment;
     const mediaType = headerLines(request, "content-type")[0]?.split(";")[0]?.trim().toLowerCase() ?? "";
     let change: Change | undefined = {};
     const attempt: Attempt = {
@@ -212,6 +212,8 @@ export class Service {
           if (check !== "exists" && check !== "current") continue;
           const customer = this.find(id, caller, request);
           if ("headers" in customer) {
+            if (request.method === "DELETE" && customer.status === 404 && deleteMissing === 204)
+              return { status: 204, headers: [] };
             if (check === "exists") return customer;
           } else if (check === "current" && !this.seams.isCurrent(sent ?? "", customer, request)) {
             return this.refuse(412, "precondition-failed", etag(this.deployment, customer.tag));

@@ -161,7 +161,7 @@ export const NARROW_READ_FAULTS: Fault[] = [
   }),
   ...(["Name", "Email", "Status"] as const).map((member) =>
     onPath({
-      cause: `FLD-12.${member.toLowerCase()}-string`,
+      cause: `FLD-12.${member === "Status" ? "status-scalar" : `${member.toLowerCase()}-string`}`,
       does: `shows ${member} as a list in reads without fields`,
       when: asked(""),
       act: showing((body) => ({ ...body, [member]: [body[member]] })),
