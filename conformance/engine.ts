@@ -179,6 +179,13 @@ function judged(
       `${worst.detail ?? worst.id}${more}`,
     );
   }
+  const [base] = trial.maskedBy;
+  if (base !== undefined)
+    return done(
+      trial,
+      "could-not-run",
+      `its refusals came with a wrong status that is blamed once for all; see ${[...trial.maskedBy].join(" and ")}`,
+    );
   const looked = [...trial.assertions.values()].reduce((sum, assertion) => sum + assertion.looked, 0);
   // A rule that asserted nothing has tested nothing.
   if (looked === 0) return done(trial, "could-not-run", "nothing could be asserted");

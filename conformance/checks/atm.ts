@@ -121,10 +121,9 @@ export const atm = {
         // 500 may be any failure of a race, yet it is neither of the two outcomes that there are (7 rule 1).
         if (seen === undefined || outcome === "won" || (outcome === "unknown" && seen.status !== 500))
           continue;
-        const expected = t.kit.blamed.get("PUT stale") ?? 412;
         t.check(
           "status",
-          seen.status === expected || seen.status === 412,
+          seen.status === 412 || t.blamedBefore("PUT", "stale", seen.status),
           `${who} lost and was answered ${seen.status}, not 412`,
         );
         if (seen.status === 412 && seen.tag !== undefined && after.tag !== before.tag)

@@ -122,6 +122,9 @@ export async function runFault(fault: Fault, only: readonly string[] = []): Prom
         `cause not stated: ${fault.rule} does not say ${fault.cause}, but: ${wordsOf(named)}`,
       );
     }
+    for (const { id, outcome } of report.rules)
+      if (fault.hides?.includes(id) === true && outcome === "pass")
+        verdict.complaints.push(`hidden: ${id} passed`);
     for (const rule of report.rules.filter(failing)) {
       if (rule.id === fault.rule || fault.also?.includes(rule.id)) continue;
       verdict.complaints.push(`unrelated: ${rule.id} ${rule.outcome}: ${rule.reason}`);
