@@ -62,6 +62,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
     await runAll(kit, selected, async (lane, rule) => {
       const finding = await confirmed(lane, () => attempt(lane, rule));
       if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");
+      if (rule.id === "ETG-08" && finding.outcome === "violation") kit.doubts.add("tag stays");
       report(finding);
     });
   } catch (error) {

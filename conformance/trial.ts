@@ -31,7 +31,7 @@ export type Kit = {
   readonly blamed: Map<string, { readonly status: number; readonly by: RuleText["id"] }>;
   readonly races: Report["races"];
   /** What has been found not to be relied on, so that other rules do not blame it again. */
-  readonly doubts: Set<"tag changes by itself">;
+  readonly doubts: Set<"tag changes by itself" | "tag stays">;
   /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
   readonly limits: { connections: number };
 };

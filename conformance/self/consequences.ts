@@ -23,6 +23,7 @@ export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
   "projected-read-without-etag": ["AUT-06"],
   "etag-of-body": ["AUT-06", "ETG-06", "ETG-09", "ETG-10", "ETG-12", "ETG-13"],
   "etag-varies-with-fields": ["AUT-06", "ETG-06"],
+  "etag-of-three-fields": ["AUT-06"],
   "etag-leaks-email": ["AUT-04", "AUT-05", "AUT-07"],
   "etag-of-content": ["ETG-09", "ETG-12"],
   "etag-ignores-identical-put": ["ETG-12"],

@@ -81,11 +81,17 @@ export const NARROW_READ_FAULTS: Fault[] = [
     when: asked("fields=email"),
     act: ({ reply }) => setHeader(reply, "ETag", '"of-the-email"'),
   }),
-  onPath({
-    cause: "ETG-06.accepted",
-    does: "shows another tag when id and status are selected",
-    when: asked("fields=id,status"),
-    act: ({ reply }) => setHeader(reply, "ETag", '"of-id-and-status"'),
+  planted("ETG-06.accepted", "refuses a PUT right after a read of id and status", (ran) => (service) => {
+    let last = "";
+    return {
+      async around(request, next) {
+        const after = last;
+        last = request.query;
+        if (request.method !== "PUT" || after !== "fields=id,status") return await next(request);
+        ran();
+        return service.refuse(412, "precondition-failed");
+      },
+    };
   }),
   onPath({
     cause: "ETG-14.not-named",
