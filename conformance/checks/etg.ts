@@ -6,15 +6,13 @@ import { isEntityTag, opaque } from "../tag-forms.ts";
 import { accepted, type Method, type Snapshot, type Trial } from "../trial.ts";
 import type { Check } from "./check.ts";
 import { note } from "./evidence.ts";
+import { COMBINATIONS } from "./fld.ts";
 
 import { leaksOf } from "./tag-leak.ts";
 import { notATag, wrongTag } from "./tag-words.ts";
 
 /** Every set of fields, so that one that has another tag is not blamed on a caller (AUT-06). */
-const PROJECTIONS = [
-  ...FIELDS.reduce<string[]>((sets, field) => [...sets, field, ...sets.map((set) => `${set},${field}`)], []),
-  "status,email,name,id",
-];
+const PROJECTIONS = [...FIELDS, ...COMBINATIONS.map((fields) => fields.join())];
 
 /** A write that must be accepted for the rule to be looked at. */
 async function write(t: Trial, method: Method, before: Snapshot, values?: { name?: string; email?: string }) {

@@ -10,7 +10,8 @@ import { fldBodies } from "./fld-bodies.ts";
 import { fldLists } from "./fld-lists.ts";
 import { holds } from "./holds.ts";
 
-const COMBINATIONS: readonly (readonly Field[])[] = [
+/** Every set of two fields or more, in orders of all kinds. */
+export const COMBINATIONS: readonly (readonly Field[])[] = [
   ["id", "name"],
   ["name", "email"],
   ["email", "status"],
