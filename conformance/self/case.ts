@@ -170,6 +170,7 @@ export async function runTarget(target: Target, only: readonly string[] = []): P
     const flags = {
       baseUrl: `http://127.0.0.1:${listening.port}`,
       header: ["Authorization: Bearer t"],
+      ...(target.given === undefined ? {} : { customerId: [target.given] }),
       timeout: 400,
     };
     const report = await runKit(readProfile(flags, {}), { ...OPTIONS, only, budget: 2000 });
@@ -179,6 +180,10 @@ export async function runTarget(target: Target, only: readonly string[] = []): P
       verdict.complaints.push(`passed: ${passed.join(", ")}`);
     if (report.exitCode === 0 || report.verdict === "conforms")
       verdict.complaints.push(`taken for sound: exit ${report.exitCode}`);
+    if (target.exit !== undefined && report.exitCode !== target.exit)
+      verdict.complaints.push(`exit ${report.exitCode}, not ${target.exit}: ${report.headline}`);
+    if (target.says?.test(report.headline) === false)
+      verdict.complaints.push(`does not say ${target.says}: ${report.headline}`);
     if (report.durationMs > 20_000) verdict.complaints.push(`took ${report.durationMs} ms`);
     return verdict;
   } finally {
