@@ -74,7 +74,10 @@ export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
   "two-winners-one-tag": ["ATM-03", "ATM-04", "ATM-07"],
   "loser-of-race-gets-204": ["ATM-03", "ATM-04", "ATM-07"],
   "loser-applied": ["ATM-03", "ATM-04"],
-  "losers-answered-500": ["PRB-05"],
+  "losers-answered-500": ["PRB-05", "ATM-03", "ATM-04", "ATM-07"],
+  "losers-answered-409": ["ATM-03", "ATM-04", "ATM-07"],
+  "race-losers-answered-503": ["ATM-03", "ATM-04", "ATM-07"],
+  "deletes-that-meet-answered-500": ["PRB-05", "ATM-07"],
   "write-behind": [
     "IFM-30",
     "IFM-41",
