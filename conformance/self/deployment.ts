@@ -24,8 +24,11 @@ export type Deployment = {
   problems: "problem+json" | "json" | "none";
   forbiddenStatus: 400 | 403 | 404 | 422;
   invalidBodyStatus: 400 | 422;
-  /** Whether a body is judged before the precondition; 4.2 orders the precondition's own checks alone. */
-  bodyJudged: "first" | "last";
+  /**
+   * When a body is judged. `early`: as soon as 4.2 leaves room, which is before all checks where it is no JSON at all, and
+   * else after If-Match was found to be there, which is the first of them.
+   */
+  bodyJudged: "early" | "last";
   otherTenantStatus: 403 | 404;
   limitedMayWrite: boolean;
   limitedMayRead: "all-but-email" | "nothing";

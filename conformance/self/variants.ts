@@ -172,9 +172,9 @@ export const VARIANTS: Variant[] = [
   { id: "forbidden-422", does: "a forbidden field is 422 (7.6)", deployment: { forbiddenStatus: 422 } },
   { id: "invalid-body-422", does: "a bad body is 422 (7)", deployment: { invalidBodyStatus: 422 } },
   {
-    id: "body-judged-first",
-    does: "a bad body is refused before the precondition is looked at (4.2 orders its own checks alone)",
-    deployment: { bodyJudged: "first" },
+    id: "body-judged-early",
+    does: "what is no JSON is refused before all checks, another bad body once If-Match is there (4.2 does not say when a body is judged)",
+    deployment: { bodyJudged: "early" },
     warns: ["ORD-10", "ORD-11"],
   },
   {
