@@ -180,8 +180,7 @@ function judged(
       `${worst.detail ?? worst.id}${more}`,
     );
   }
-  const [base] = trial.maskedBy;
-  if (base !== undefined)
+  if (trial.maskedBy.size > 0)
     return done(
       trial,
       "could-not-run",

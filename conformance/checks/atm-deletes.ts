@@ -6,13 +6,19 @@ import { contendersOf, enforced, type Lane, RaceAccount, raceRound, rounds, unkn
 import { GONE, refusedAsStale, Silence } from "./race-losers.ts";
 import { updatedCustomer } from "./refusal.ts";
 
-/** @throws CouldNotRun where a stale DELETE is accepted even without a race: that is IFM-41's to blame. */
+/** @throws CouldNotRun where DELETE errs even without a race: that is IFM-40's or IFM-41's to blame. */
 async function deleteEnforced(t: Trial): Promise<void> {
   const { customer, former, now } = await updatedCustomer(t);
   if (former === now.tag) return;
   const stale = await t.write("DELETE", customer, { ifMatch: former, purpose: "control: stale DELETE" });
   if (accepted(stale.status))
     throw new CouldNotRun("a stale DELETE is accepted even when nobody else writes; see IFM-41");
+  const twin = await t.write("DELETE", customer, {
+    ifMatch: now.tag,
+    purpose: "twin: DELETE with the current tag",
+  });
+  if (!accepted(twin.status))
+    throw new CouldNotRun(`DELETE with the current tag was answered ${twin.status}; see IFM-40`);
 }
 
 export const atmDeletes = {

@@ -63,7 +63,7 @@ export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
   "404-before-428": ["ORD-02", "ORD-07", "ORD-09"],
   "412-before-404": ["ORD-04", "ORD-05"],
   "put-creates": ["ORD-04"],
-  "put-missing-500": ["ORD-04", "ORD-05", "PRB-05"],
+  "put-missing-500": ["ORD-04", "ORD-05", "ATM-04", "PRB-05"],
   "get-missing-204": ["AUT-08"],
   "get-missing-500": ["AUT-08", "PRB-05"],
   "unknown-field-after-lookup": ["AUT-11"],

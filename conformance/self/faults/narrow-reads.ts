@@ -28,23 +28,27 @@ const empty = showing(() => ({}));
 /** Deployments whose default set shows no name and email, so that reads without fields are looked at for their own sake. */
 const SPARSE: Partial<Deployment> = { defaultFields: ["id", "status"] };
 
-/** The first reads after a write, with one query, get the tag or the body of before it. */
+/** The first reads after a write, with one query that was read just before it too, get the tag or the body of before it. */
 const lagging =
   (query: string, what: "tag" | "body"): Fault["plant"] =>
   (ran) =>
   () => {
     const before = new Map<string, { reply: Reply; reads: number }>();
+    const filled = new Set<string>();
     return {
       async around(request, next) {
         if (request.method === "PUT" && isCustomer(request)) {
           const old = await next({ ...request, method: "GET", query });
           const reply = await next(request);
-          if (reply.status < 300) before.set(request.path, { reply: old, reads: 3 });
+          if (reply.status >= 300) return reply;
+          before.delete(request.path);
+          if (filled.delete(request.path)) before.set(request.path, { reply: old, reads: 3 });
           return reply;
         }
         const reply = await next(request);
         const old = before.get(request.path);
         if (request.method !== "GET" || request.query !== query || reply.status !== 200) return reply;
+        filled.add(request.path);
         if (old === undefined || old.reads === 0 || old.reply.status !== 200) return reply;
         old.reads -= 1;
         ran();

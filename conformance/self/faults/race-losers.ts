@@ -53,13 +53,7 @@ function losing(
 }
 
 export const RACE_LOSER_FAULTS: Fault[] = (Object.keys(RACES) as (keyof typeof RACES)[]).flatMap((rule) => [
-  ...(rule === "ATM-02"
-    ? []
-    : [
-        losing(rule, "status", "answers who lost a race with 409", (service) =>
-          service.refuse(409, "conflict"),
-        ),
-      ]),
+  losing(rule, "status", "answers who lost a race with 409", (service) => service.refuse(409, "conflict")),
   losing(rule, "told", "drops the connections of all who lost a race", () => DROP),
   losing(rule, "available", "is not available to the first who lost a race", (service, place) =>
     place === 1 ? service.refuse(503, "busy") : undefined,
