@@ -40,6 +40,7 @@ const EXPLAINED_BY_OTHERS =
   /\.(unchanged|accepted|applied|applied-name|applied-email|others-kept|padded|name-case|etag-current|same|same-tag|stable|tag|values|value|a-winner|winner-stays|final-tag|no-lost-write|only-winner|put-stays|not-locked|owner-unaffected)$/;
 
 function othersMayBeTheCause({ outcome, reason, trial }: Finding, seen: boolean): boolean {
+  if (trial !== undefined && outcome === "could-not-run" && trial.maskedBy.size > 0) return false;
   if (outcome === "could-not-run")
     return (seen || /older tag than the 412/.test(reason)) && /; see [A-Z]{3}-\d\d/.test(reason);
   if ((outcome !== "violation" && outcome !== "warning") || trial?.decisive) return false;

@@ -15,9 +15,9 @@ export function createNames({ name, email }: Profile["json"]): (readonly [string
 
 export function refusalAdvice(status: number): string {
   if (status === 404 || status === 405 || status === 501)
-    return ": there is no such route (is the base URL right?); give customers by --customer-id, or customers.path in a profile";
+    return ": there is no such route (is the base URL right?); give customers by --customer-id, or [customers] path in a profile";
   if (status === 400 || status === 415 || status === 422)
-    return ": it wants another body; give customers.body in a profile";
+    return ": it wants another body; give [customers] body in a profile";
   if (status === 401 || status === 403) return ": the credentials may not create";
   return "";
 }

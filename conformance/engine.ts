@@ -62,6 +62,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
     await runAll(kit, selected, async (lane, rule) => {
       const finding = await confirmed(lane, () => attempt(lane, rule));
       if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");
+      if (rule.id === "ETG-08" && finding.outcome === "violation") kit.doubts.add("tag stays");
       report(finding);
     });
   } catch (error) {
@@ -179,6 +180,12 @@ function judged(
       `${worst.detail ?? worst.id}${more}`,
     );
   }
+  if (trial.maskedBy.size > 0)
+    return done(
+      trial,
+      "could-not-run",
+      `its refusals came with a wrong status that is blamed once for all; see ${[...trial.maskedBy].join(" and ")}`,
+    );
   const looked = [...trial.assertions.values()].reduce((sum, assertion) => sum + assertion.looked, 0);
   // A rule that asserted nothing has tested nothing.
   if (looked === 0) return done(trial, "could-not-run", "nothing could be asserted");

@@ -148,11 +148,12 @@ export class Ground {
       if (![400, 415, 422].includes(last.status)) break;
     }
     const status = last?.status ?? 0;
+    const why = `POST ${create.path} answered ${status}${refusalAdvice(status)}`;
     if (this.created === undefined) {
-      this.cannotMake = `POST ${create.path} answered ${status}${refusalAdvice(status)}`;
+      this.cannotMake = why;
       this.created = last;
     }
-    throw new CouldNotRun(`no customer can be made: POST ${create.path} answered ${status}`);
+    throw new CouldNotRun(`no customer can be made: ${why}`);
   }
 
   /**

@@ -124,7 +124,13 @@ function ruleResult(
     : [];
   const exchanges = failed ? shownExchanges(trial, evidence) : [];
   const main = exchanges.find(({ n }) => n === evidence[0]?.sent);
-  const expectation = facts.options.expected.find((entry) => entry.rule === rule.id);
+  // What expected violations hide is expected with them.
+  const counted =
+    outcome === "violation" ? [rule.id] : outcome === "could-not-run" ? [...(trial?.maskedBy ?? [])] : [];
+  const expectations = counted.map((id) =>
+    facts.options.expected.find((entry) => entry.rule === id && entry.until >= today),
+  );
+  const [expectation] = expectations.includes(undefined) ? [] : expectations;
   return {
     id: rule.id,
     family: rule.id.slice(0, 3) as Family,
@@ -144,7 +150,7 @@ function ruleResult(
     curl: main === undefined ? null : curlLine(main),
     again: commandLineFor(rule.id, facts.options.arguments),
     expected:
-      outcome === "violation" && expectation !== undefined && expectation.until >= today
+      expectation !== undefined
         ? { reason: expectation.reason, owner: expectation.owner, until: expectation.until }
         : null,
     requests,

@@ -8,7 +8,7 @@ import type { Ask, Seen } from "./wire.ts";
 
 export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts" | "limits">): Promise<Kit> {
   const { ground, deployment, options } = parts;
-  await knock(parts);
+  const stranger = await knock(parts);
   const [given] = ground.given();
   if (given === undefined && options.mode === "read-only")
     throw new CouldNotRun("--read-only makes no customer: give one by --customer-id");
@@ -17,7 +17,10 @@ export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts" | "l
   if (first.status === 401) throw refused(first);
   if (first.status === 403) throw refused(first);
   if (given !== undefined && first.status === 404)
-    throw new Unreachable(`the given customer ${given.id} is not there: GET answered 404`);
+    throw new Unreachable(
+      `the given customer ${given.id} is not there: GET answered 404 (are the base URL and --customer-id right?)`,
+    );
+  if (given !== undefined) tellsApart(first, stranger);
   const kit: Kit = {
     ...parts,
     main,
@@ -40,7 +43,7 @@ async function knock({
   wire,
   ground,
   profile,
-}: Omit<Kit, "main" | "blamed" | "doubts" | "limits">): Promise<void> {
+}: Omit<Kit, "main" | "blamed" | "doubts" | "limits">): Promise<Seen> {
   let seen: Seen;
   const ask: Ask = {
     rule: "set-up",
@@ -64,6 +67,20 @@ async function knock({
     throw new Unreachable(
       `${profile.baseUrl} redirects to ${headerValue(seen.headers, "location") ?? "nowhere"} (${seen.status})`,
     );
+  return seen;
+}
+
+/**
+ * A customer that was made proves that a service is there; one that was given does not.
+ * @throws Unreachable where the read of it is answered like that of a customer that nobody has, and by no customer: a
+ * login page, an echo, a gateway that is down.
+ */
+function tellsApart(first: Seen, stranger: Seen): void {
+  if (first.status !== stranger.status || (first.status === 200 && first.object !== undefined)) return;
+  const html = /^\s*</.test(first.text) ? "HTML; " : "";
+  throw new Unreachable(
+    `something else than the service answers (${html}a wrong base URL?): GET of the given customer and of one that nobody has are both answered ${first.status}${first.status === 200 ? " without a JSON object" : ""}`,
+  );
 }
 
 function refused(seen: Seen): Unreachable {

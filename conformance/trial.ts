@@ -29,10 +29,10 @@ export type Kit = {
    * A wrong status that a base rule has blamed, by `PUT stale`, `PUT missing` …; rules on special forms of the same
    * refusal do not blame it again.
    */
-  readonly blamed: Map<string, number>;
+  readonly blamed: Map<string, { readonly status: number; readonly by: RuleText["id"] }>;
   readonly races: Report["races"];
   /** What has been found not to be relied on, so that other rules do not blame it again. */
-  readonly doubts: Set<"tag changes by itself">;
+  readonly doubts: Set<"tag changes by itself" | "tag stays">;
   /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
   readonly limits: { connections: number };
 };
@@ -71,6 +71,8 @@ export class Trial {
   readonly timeline: Moment[] = [];
   /** A value that a refused probe carried was read back: nobody else can have written it. */
   decisive = false;
+  /** Base rules that have blamed a status which came here again. It hides what this rule looks for: no pass. */
+  readonly maskedBy = new Set<RuleText["id"]>();
   /** Added to the reason of a pass. */
   note = "";
 
@@ -126,6 +128,14 @@ export class Trial {
     const seen = await this.kit.wire.send({ rule: this.rule.id, ...ask });
     this.keep(seen.exchange);
     return seen;
+  }
+
+  /** Whether a base rule has blamed this wrong status already, so that it is not blamed again here. */
+  blamedBefore(method: Method, kind: "stale" | "missing", status: number): boolean {
+    const blamed = this.kit.blamed.get(`${method} ${kind}`);
+    if (blamed?.status !== status || blamed.by === this.rule.id) return false;
+    this.maskedBy.add(blamed.by);
+    return true;
   }
 
   keep(exchange: Exchange): void {

@@ -30,6 +30,18 @@ test.each([
     { rules: [rule("pass"), rule("violation", "IFM-02", known)], expected: [{ rule: "IFM-02" }] },
     0,
   ],
+  [
+    "what an expected violation hides",
+    {
+      rules: [
+        rule("pass", "IFM-01"),
+        rule("violation", "IFM-02", known),
+        rule("could-not-run", "IFM-05", known),
+      ],
+      expected: [{ rule: "IFM-02" }],
+    },
+    0,
+  ],
   ["an expected violation that passes", { expected: [{ rule: "IFM-01" }] }, 1],
   [
     "an expected violation that could not be tried",

@@ -3,15 +3,22 @@ import { CouldNotRun } from "../outcome-signal.ts";
 import { accepted, stateOf, type Trial } from "../trial.ts";
 import type { Check } from "./check.ts";
 import { contendersOf, enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
+import { GONE, refusedAsStale, Silence } from "./race-losers.ts";
 import { updatedCustomer } from "./refusal.ts";
 
-/** @throws CouldNotRun where a stale DELETE is accepted even without a race: that is IFM-41's to blame. */
+/** @throws CouldNotRun where DELETE errs even without a race: that is IFM-40's or IFM-41's to blame. */
 async function deleteEnforced(t: Trial): Promise<void> {
   const { customer, former, now } = await updatedCustomer(t);
   if (former === now.tag) return;
   const stale = await t.write("DELETE", customer, { ifMatch: former, purpose: "control: stale DELETE" });
   if (accepted(stale.status))
     throw new CouldNotRun("a stale DELETE is accepted even when nobody else writes; see IFM-41");
+  const twin = await t.write("DELETE", customer, {
+    ifMatch: now.tag,
+    purpose: "twin: DELETE with the current tag",
+  });
+  if (!accepted(twin.status))
+    throw new CouldNotRun(`DELETE with the current tag was answered ${twin.status}; see IFM-40`);
 }
 
 export const atmDeletes = {
@@ -19,6 +26,7 @@ export const atmDeletes = {
     await enforced(t, "PUT");
     await deleteEnforced(t);
     const account = new RaceAccount(t);
+    const silence = new Silence();
     const fired = new Set<number>();
     for (let number = 1; number <= rounds(t, 0.4); number += 1) {
       const customer = await t.kit.ground.make();
@@ -35,6 +43,8 @@ export const atmDeletes = {
       );
       const contenders = await raceRound(t, number, customer, before, lanes);
       account.add(contenders);
+      silence.add(contenders);
+      refusedAsStale(t, contenders, GONE);
       const after = await t.get(customer, { query: t.kit.deployment.stateQuery, purpose: "read back" });
       const winners = won(contenders);
       const puts = winners.filter(({ method }) => method === "PUT");
@@ -65,11 +75,13 @@ export const atmDeletes = {
         );
       if (evidence.fired.length > 0) fired.add(number);
     }
+    await silence.judge(t);
     account.close(fired);
   },
   "ATM-07": async (t) => {
     await deleteEnforced(t);
     const account = new RaceAccount(t);
+    const silence = new Silence();
     const fired = new Set<number>();
     for (let number = 1; number <= rounds(t, 0.1); number += 1) {
       const customer = await t.kit.ground.make();
@@ -81,6 +93,8 @@ export const atmDeletes = {
       }));
       const contenders = await raceRound(t, number, customer, before, lanes);
       account.add(contenders);
+      silence.add(contenders);
+      refusedAsStale(t, contenders, GONE);
       const winners = won(contenders);
       if (winners.length === 0 && unknown(contenders).length === 0)
         throw new CouldNotRun("no DELETE with the current tag was accepted; see IFM-40");
@@ -93,6 +107,7 @@ export const atmDeletes = {
       );
       if (evidence.fired.length > 0) fired.add(number);
     }
+    await silence.judge(t);
     account.close(fired);
   },
 } satisfies Record<`ATM-${"04" | "07"}`, Check>;

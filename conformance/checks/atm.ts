@@ -6,6 +6,7 @@ import { readsAmongWrites } from "./atm-reads.ts";
 import { slowBody } from "./atm-slow-body.ts";
 import type { Check } from "./check.ts";
 import { contendersOf, enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
+import { refusedAsStale, Silence } from "./race-losers.ts";
 
 function putLanes(t: Trial): Lane[] {
   return Array.from({ length: contendersOf(t) }, (_, lane) => ({
@@ -44,6 +45,7 @@ async function putRace(
   t: Trial,
   count: number,
   look: (number: number, result: Awaited<ReturnType<typeof round>>) => void,
+  end: () => Promise<void> = async () => undefined,
 ): Promise<void> {
   await enforced(t, "PUT");
   const account = new RaceAccount(t);
@@ -59,6 +61,7 @@ async function putRace(
     look(number, result);
     if (result.evidence.fired.length > 0) fired.add(number);
   }
+  await end();
   account.close(fired);
 }
 
@@ -112,32 +115,27 @@ export const atm = {
       }
     });
   },
-  "ATM-02": (t) =>
-    putRace(t, rounds(t, 0.25), (_, { before, contenders, after }) => {
-      const [winner] = won(contenders);
+  "ATM-02": async (t) => {
+    const silence = new Silence();
+    const look = (_: number, { before, contenders, after }: Awaited<ReturnType<typeof round>>) => {
+      silence.add(contenders);
+      refusedAsStale(t, contenders);
       // Without a winner, or with several, it is ATM-01's to blame.
-      if (won(contenders).length !== 1 || winner === undefined) return;
-      for (const { who, seen, outcome } of contenders) {
-        // 500 may be any failure of a race, yet it is neither of the two outcomes that there are (7 rule 1).
-        if (seen === undefined || outcome === "won" || (outcome === "unknown" && seen.status !== 500))
-          continue;
-        const expected = t.kit.blamed.get("PUT stale") ?? 412;
-        t.check(
-          "status",
-          seen.status === expected || seen.status === 412,
-          `${who} lost and was answered ${seen.status}, not 412`,
-        );
-        if (seen.status === 412 && seen.tag !== undefined && after.tag !== before.tag)
+      if (won(contenders).length !== 1) return;
+      for (const { who, seen } of contenders)
+        if (seen?.status === 412 && seen.tag !== undefined && after.tag !== before.tag)
           t.check(
             "not-own-tag",
             seen.tag !== before.tag,
             `${who} lost, and its 412 carries the very tag that it sent, ${seen.tag}`,
           );
-      }
-    }),
+    };
+    await putRace(t, rounds(t, 0.25), look, () => silence.judge(t));
+  },
   "ATM-03": async (t) => {
     await enforced(t, "PATCH");
     const account = new RaceAccount(t);
+    const silence = new Silence();
     const fired = new Set<number>();
     for (let number = 1; number <= rounds(t, 0.5); number += 1) {
       const lanes: Lane[] = Array.from({ length: contendersOf(t) }, (_, lane) => {
@@ -154,6 +152,8 @@ export const atm = {
         "exactly one accepted, and only its field changed",
       );
       account.add(contenders);
+      silence.add(contenders);
+      refusedAsStale(t, contenders);
       const winners = won(contenders);
       t.check(
         "no-fork",
@@ -172,6 +172,7 @@ export const atm = {
       }
       if (evidence.fired.length > 0) fired.add(number);
     }
+    await silence.judge(t);
     account.close(fired);
   },
   "ATM-05": slowBody,

@@ -15,6 +15,8 @@ export type Lane = { readonly who: string; readonly method: Method; readonly val
 
 export type Contender = Lane & {
   readonly outcome: "won" | "lost" | "unknown";
+  /** Whether the deployment took its connection. */
+  readonly opened: boolean;
   readonly seen: Seen | undefined;
   readonly n: number;
   readonly sentMs: number;
@@ -84,6 +86,7 @@ export async function raceRound(
     const contender = {
       ...lane,
       outcome,
+      opened: held[index]?.opened === true,
       seen,
       n: exchange.n,
       sentMs: exchange.startedMs,

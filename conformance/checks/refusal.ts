@@ -232,17 +232,15 @@ function judge(
   options: RefusalOptions,
 ): void {
   const wanted = STATUS[kind];
-  const key = `${method} ${kind}`;
-  const { blamed } = t.kit;
-  const known = options.base !== true && blamed.get(key) === seen.status;
   const allowed = [...(options.allowed ?? []), ...(probe.allowed ?? [])].includes(seen.status);
   t.check(
     "status",
-    seen.status === wanted || known || allowed,
+    seen.status === wanted || allowed || (options.base !== true && t.blamedBefore(method, kind, seen.status)),
     `${method} with ${probe.what} was answered ${seen.status}, not ${wanted}`,
   );
   // A wrong refusal is blamed once, by the base rule; a wrong acceptance is a fault of each form.
-  if (options.base === true && seen.status !== wanted && !accepted(seen.status)) blamed.set(key, seen.status);
+  if (options.base === true && seen.status !== wanted && !accepted(seen.status))
+    t.kit.blamed.set(`${method} ${kind}`, { status: seen.status, by: t.rule.id });
 }
 
 /**

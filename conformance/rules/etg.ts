@@ -133,7 +133,7 @@ export const etg = [
     title: "No tag comes back in a customer's life",
     level: "MUST",
     section: "2.4.6",
-    rule: "Over a series of accepted writes every token is new: none equals a former one of the same customer. The result says how many writes were looked at.",
+    rule: "Over a series of accepted writes in quick succession every token is new: none equals the one before, or a former one of the same customer. The result says how many writes were looked at.",
     impact: "A client that slept through a series of writes holds a token that matches again.",
     needs: ["write"],
   },

@@ -106,7 +106,7 @@ export const fld = [
     title: "Members have the types of the table",
     level: "MUST",
     section: "2.1",
-    rule: "Id is a UUID string and the one in the path; Name, Email and Status are strings.",
+    rule: "Id is a UUID string and the one in the path; Name and Email are strings. Status is an enumeration, whose JSON type is open: a string, a number or null.",
     impact: "Typed clients fail to read the answer.",
     needs: [],
   },

@@ -90,7 +90,7 @@ export const ord = [
     title: "PUT without If-Match and with a bad body: 428",
     level: "MUST",
     section: "4.2 order 1",
-    rule: "The order of checks begins with If-Match. Where a bad body is refused in it is not said, so an earlier refusal by 4xx is a warning; being applied is not.",
+    rule: "The order of checks begins with If-Match: without it the answer is 428, whatever the body. A body that is no JSON at all may be stopped before there is anything to check, so its earlier refusal is a warning; being applied is not.",
     impact: "A client mends its body only to learn that it lacked the header all along.",
     needs: ["write"],
   },

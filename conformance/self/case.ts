@@ -122,6 +122,9 @@ export async function runFault(fault: Fault, only: readonly string[] = []): Prom
         `cause not stated: ${fault.rule} does not say ${fault.cause}, but: ${wordsOf(named)}`,
       );
     }
+    for (const { id, outcome } of report.rules)
+      if (fault.hides?.includes(id) === true && outcome === "pass")
+        verdict.complaints.push(`hidden: ${id} passed`);
     for (const rule of report.rules.filter(failing)) {
       if (rule.id === fault.rule || fault.also?.includes(rule.id)) continue;
       verdict.complaints.push(`unrelated: ${rule.id} ${rule.outcome}: ${rule.reason}`);
@@ -167,6 +170,7 @@ export async function runTarget(target: Target, only: readonly string[] = []): P
     const flags = {
       baseUrl: `http://127.0.0.1:${listening.port}`,
       header: ["Authorization: Bearer t"],
+      ...(target.given === undefined ? {} : { customerId: [target.given] }),
       timeout: 400,
     };
     const report = await runKit(readProfile(flags, {}), { ...OPTIONS, only, budget: 2000 });
@@ -176,6 +180,10 @@ export async function runTarget(target: Target, only: readonly string[] = []): P
       verdict.complaints.push(`passed: ${passed.join(", ")}`);
     if (report.exitCode === 0 || report.verdict === "conforms")
       verdict.complaints.push(`taken for sound: exit ${report.exitCode}`);
+    if (target.exit !== undefined && report.exitCode !== target.exit)
+      verdict.complaints.push(`exit ${report.exitCode}, not ${target.exit}: ${report.headline}`);
+    if (target.says?.test(report.headline) === false)
+      verdict.complaints.push(`does not say ${target.says}: ${report.headline}`);
     if (report.durationMs > 20_000) verdict.complaints.push(`took ${report.durationMs} ms`);
     return verdict;
   } finally {

@@ -17,13 +17,18 @@ export type Deployment = {
   patchAnswer: 200 | 204;
   deleteAnswer: { status: 200 | 202 | 204; etag: boolean };
   afterDelete: 404 | 410 | "soft";
+  /** DELETE of a customer that is not there: 7 says 404 of GET and PUT alone. */
+  deleteMissing: 204 | 404;
   patch: { format: "merge" | "json-patch"; mediaTypes: string[] };
   offersPatchAndDelete: boolean;
   problems: "problem+json" | "json" | "none";
   forbiddenStatus: 400 | 403 | 404 | 422;
   invalidBodyStatus: 400 | 422;
-  /** Whether a body is judged before the precondition; 4.2 orders the precondition's own checks alone. */
-  bodyJudged: "first" | "last";
+  /**
+   * When a body is judged. `early`: as soon as 4.2 leaves room, which is before all checks where it is no JSON at all, and
+   * else after If-Match was found to be there, which is the first of them.
+   */
+  bodyJudged: "early" | "last";
   otherTenantStatus: 403 | 404;
   limitedMayWrite: boolean;
   limitedMayRead: "all-but-email" | "nothing";
@@ -51,6 +56,8 @@ export type Deployment = {
   cacheControl: string;
   /** A job of the service settles the status after each write, under the same tag (2.4.6 allows what cannot make an update incorrect). */
   statusSettles: boolean;
+  /** How a body shows the status: 2.1 says that it is an enumeration, and not by which JSON type. */
+  showStatus: (status: string) => string | number | null;
   /** Customers that exist from the start and whose ids a profile may name. */
   seeded: number;
   /** Others' traffic: refusals counted beside every request that the kit sends. */
@@ -77,6 +84,7 @@ export const PLAIN: Deployment = {
   patchAnswer: 204,
   deleteAnswer: { status: 204, etag: false },
   afterDelete: 404,
+  deleteMissing: 404,
   patch: { format: "merge", mediaTypes: ["application/merge-patch+json", "application/json"] },
   offersPatchAndDelete: true,
   problems: "problem+json",
@@ -102,6 +110,7 @@ export const PLAIN: Deployment = {
   gzip: false,
   cacheControl: "private, no-cache",
   statusSettles: false,
+  showStatus: (status) => status,
   seeded: 0,
   busyMetrics: false,
 };

@@ -24,6 +24,8 @@ export type Fault = {
   also?: readonly string[];
   /** What QA must read in the finding; or the one assertion that sees the fault, alone. */
   cause: RegExp | string;
+  /** Rules whose refusals all come with the wrong status of this fault, so that they may not pass. */
+  hides?: readonly string[];
   /** What the service does, in one line. */
   does: string;
   /** Where it shows only on another deployment than the plain one. */

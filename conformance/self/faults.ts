@@ -19,6 +19,7 @@ import { NARROW_READ_FAULTS } from "./faults/narrow-reads.ts";
 import { NARROW_VERSION_FAULTS } from "./faults/narrow-versions.ts";
 import { NARROW_WRITE_FAULTS } from "./faults/narrow-writes.ts";
 import { ORDER_FAULTS } from "./faults/order.ts";
+import { RACE_LOSER_FAULTS } from "./faults/race-losers.ts";
 import { REFUSAL_FAULTS } from "./faults/refusals.ts";
 import { REPRESENTATION_FAULTS } from "./faults/representation.ts";
 import { SIDE_DOOR_FAULTS } from "./faults/side-doors.ts";
@@ -54,6 +55,7 @@ const PLANTED: Fault[] = [
   ...NARROW_BODY_FAULTS,
   ...NARROW_VERSION_FAULTS,
   ...NARROW_RACE_FAULTS,
+  ...RACE_LOSER_FAULTS,
   ...NARROW_METRICS_FAULTS,
   ...NARROW_READ_FAULTS,
   ...NARROW_CALLER_FAULTS,

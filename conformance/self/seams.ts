@@ -96,8 +96,8 @@ export function soundSeams(deployment: Deployment): Seams {
     isMissing: (sent) => sent === undefined || sent === "", // 4.2, first check
     isCurrent: (sent, customer) => sent === customer.tag, // 4.2: exact, case-sensitive, quotes included
     order: () =>
-      deployment.bodyJudged === "first"
-        ? ["body", "if-match", "exists", "current"]
+      deployment.bodyJudged === "early"
+        ? ["if-match", "body", "exists", "current"]
         : ["if-match", "exists", "current", "body"],
     readOrder: () => ["fields", "exists"], // 4.1.5
     mint: (version, _before, after) => deployment.tag(version, after.id),
@@ -120,7 +120,11 @@ export function soundSeams(deployment: Deployment): Seams {
       Object.fromEntries(
         shown.map((field) => [
           field === "rowVersion" ? "RowVersion" : deployment.members[field],
-          field === "rowVersion" ? customer.tag.slice(1, -1) : customer[field],
+          field === "rowVersion"
+            ? customer.tag.slice(1, -1)
+            : field === "status"
+              ? deployment.showStatus(customer.status)
+              : customer[field],
         ]),
       ),
     sees: (caller, customer) => (caller === "other" ? "b" : "a") === customer.tenant,

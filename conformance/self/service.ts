@@ -10,7 +10,7 @@ import { headerLines, type Reply, type Request } from "./http-socket.ts";
 import { etag, read, represent } from "./reading.ts";
 import type { Attempt, Caller, Change, Customer, Seams } from "./seams.ts";
 import { isWrite, soundSeams } from "./seams.ts";
-import { readWriteBody } from "./write-body.ts";
+import { isJson, readWriteBody } from "./write-body.ts";
 
 /** Credentials of this server's callers; each run of the self-test is its own server, so they may be fixed. */
 export const CREDENTIALS = {
@@ -189,17 +189,21 @@ export class Service {
 
   async #write(request: Request, caller: Caller, id: string): Promise<Reply> {
     const sent = this.seams.ifMatch(headerLines(request, "if-match"), request);
-    const { invalidBodyStatus, patch } = this.deployment;
+    const { invalidBodyStatus, patch, deleteMissing } = this.deployment;
     const mediaType = headerLines(request, "content-type")[0]?.split(";")[0]?.trim().toLowerCase() ?? "";
     let change: Change | undefined = {};
+    let parsed = true;
     const attempt: Attempt = {
       request,
       bodyRead: async () => {
         const bytes = await request.body();
         if (request.method === "DELETE") return;
+        parsed = isJson(bytes);
         change = readWriteBody(bytes, request.method, this.deployment, this.seams.writable(request));
       },
       decide: () => {
+        if (!parsed && this.deployment.bodyJudged === "early")
+          return this.refuse(invalidBodyStatus, "invalid-json");
         for (const check of this.seams.order(request)) {
           if (check === "if-match" && this.seams.isMissing(sent, request)) {
             return this.refuse(428, "precondition-required");
@@ -212,6 +216,8 @@ export class Service {
           if (check !== "exists" && check !== "current") continue;
           const customer = this.find(id, caller, request);
           if ("headers" in customer) {
+            if (request.method === "DELETE" && customer.status === 404 && deleteMissing === 204)
+              return { status: 204, headers: [] };
             if (check === "exists") return customer;
           } else if (check === "current" && !this.seams.isCurrent(sent ?? "", customer, request)) {
             return this.refuse(412, "precondition-failed", etag(this.deployment, customer.tag));

@@ -8,6 +8,12 @@ export type Target = {
   does: string;
   /** It serves something like a customer, so single rules may hold; the run as a whole may not. */
   likeACustomer?: boolean;
+  /** The run is given an id of a customer, as one that may make none is. */
+  given?: string;
+  /** The exit code that the run must end with; any but 0 where none is told. */
+  exit?: number;
+  /** What the headline must say. */
+  says?: RegExp;
   start: () => Promise<Listening>;
 };
 
@@ -23,6 +29,16 @@ function answering(id: string, does: string, reply: Reply | ((request: Request) 
     start: () => listen(async (request) => (typeof reply === "function" ? reply(request) : reply)),
   };
 }
+
+/** The same with the id of a customer: it is the base URL that is wrong, and no rule may be blamed for that. */
+const given = (target: Target): Target => ({
+  ...target,
+  id: `${target.id}-given`,
+  does: `${target.does}; a customer is given by id`,
+  given: ID,
+  exit: 4,
+  says: /base URL/,
+});
 
 const likeACustomer = (...target: Parameters<typeof answering>): Target => ({
   ...answering(...target),
@@ -59,6 +75,65 @@ function pour(socket: Socket, head: string): void {
   });
 }
 
+/** Answer in one way, whatever they are asked. */
+const ALIKE: Target[] = [
+  answering("login-page", "answers everything with 200 and a login page", {
+    status: 200,
+    headers: [HTML],
+    body: "<!doctype html><title>Sign in</title><form method=post><input name=password></form>",
+  }),
+  answering("login-redirect", "redirects everything to a login page", {
+    status: 302,
+    headers: [["Location", "/login"]],
+    body: "",
+  }),
+  answering("redirect-loop", "redirects everything to itself", (request) => ({
+    status: 307,
+    headers: [["Location", request.path]],
+    body: "",
+  })),
+  ...([401, 403, 404, 405, 429, 500, 502, 503] as const)
+    .map((status) =>
+      answering(`all-${status}`, `answers everything with ${status}`, {
+        status,
+        headers: [
+          JSON_TYPE,
+          ...(status === 503 || status === 429 ? ([["Retry-After", "1"]] as [string, string][]) : []),
+        ],
+        body: JSON.stringify({ title: "no" }),
+      }),
+    )
+    .map((target) =>
+      target.id === "all-404" ? { ...target, says: /base URL.*--customer-id.*\[customers\]/ } : target,
+    ),
+  answering("empty-200", "answers everything with 200 and nothing", { status: 200, headers: [], body: "" }),
+  answering("all-204", "answers everything with 204", { status: 204, headers: [] }),
+  answering("empty-object", "answers everything with 200 and {}", {
+    status: 200,
+    headers: [JSON_TYPE],
+    body: "{}",
+  }),
+  answering("html-404", "answers everything with an HTML error page", {
+    status: 404,
+    headers: [HTML],
+    body: "<html><body><h1>Not Found</h1></body></html>",
+  }),
+  answering("echo-http", "answers with what was sent, and the If-Match as ETag", (request) => {
+    const sent = request.headers.find(([name]) => /^if-match$/i.test(name))?.[1];
+    return {
+      status: 200,
+      headers: [
+        ["Content-Type", "text/plain"],
+        ...(sent === undefined ? [] : [["ETag", sent] as [string, string]]),
+      ],
+      body: `${request.method} ${request.path}`,
+    };
+  }),
+];
+
+/** Those of them that are not told by a redirect or a refusal of credentials already. */
+const MISTAKABLE = /^(login-page|empty-200|all-(204|404|405|500|502)|html-404|echo-http)$/;
+
 export const TARGETS: Target[] = [
   { id: "nothing-listens", does: "no server at all", start: nothing },
   onSocket("hangs", "accepts the connection and never answers", () => undefined),
@@ -92,43 +167,8 @@ export const TARGETS: Target[] = [
     "greets like a mail server",
     (socket) => void socket.write("220 mail.example.org ESMTP\r\n"),
   ),
-  answering("login-page", "answers everything with 200 and a login page", {
-    status: 200,
-    headers: [HTML],
-    body: "<!doctype html><title>Sign in</title><form method=post><input name=password></form>",
-  }),
-  answering("login-redirect", "redirects everything to a login page", {
-    status: 302,
-    headers: [["Location", "/login"]],
-    body: "",
-  }),
-  answering("redirect-loop", "redirects everything to itself", (request) => ({
-    status: 307,
-    headers: [["Location", request.path]],
-    body: "",
-  })),
-  ...([401, 403, 404, 405, 429, 500, 502, 503] as const).map((status) =>
-    answering(`all-${status}`, `answers everything with ${status}`, {
-      status,
-      headers: [
-        JSON_TYPE,
-        ...(status === 503 || status === 429 ? ([["Retry-After", "1"]] as [string, string][]) : []),
-      ],
-      body: JSON.stringify({ title: "no" }),
-    }),
-  ),
-  answering("empty-200", "answers everything with 200 and nothing", { status: 200, headers: [], body: "" }),
-  answering("all-204", "answers everything with 204", { status: 204, headers: [] }),
-  answering("empty-object", "answers everything with 200 and {}", {
-    status: 200,
-    headers: [JSON_TYPE],
-    body: "{}",
-  }),
-  answering("html-404", "answers everything with an HTML error page", {
-    status: 404,
-    headers: [HTML],
-    body: "<html><body><h1>Not Found</h1></body></html>",
-  }),
+  ...ALIKE,
+  ...ALIKE.filter(({ id }) => MISTAKABLE.test(id)).map(given),
   likeACustomer("mock", "answers everything with one customer and one tag, as a mock does", {
     status: 200,
     headers: [["ETag", '"1"'], JSON_TYPE, ["Location", `/customers/${ID}`]],

@@ -48,6 +48,12 @@ export const VARIANTS: Variant[] = [
     deployment: { afterDelete: "soft", deleteAnswer: { status: 204, etag: true } },
   },
   {
+    id: "delete-idempotent",
+    does: "DELETE answers 204 for a customer that is not there, also for another tenant's (4.3, 7)",
+    deployment: { deleteMissing: 204 },
+    warns: ["ORD-08", "ATM-07"],
+  },
+  {
     id: "no-patch-no-delete",
     does: "offers neither PATCH nor DELETE to this caller (4.3 shows no payloads)",
     deployment: { offersPatchAndDelete: false },
@@ -166,9 +172,9 @@ export const VARIANTS: Variant[] = [
   { id: "forbidden-422", does: "a forbidden field is 422 (7.6)", deployment: { forbiddenStatus: 422 } },
   { id: "invalid-body-422", does: "a bad body is 422 (7)", deployment: { invalidBodyStatus: 422 } },
   {
-    id: "body-judged-first",
-    does: "a bad body is refused before the precondition is looked at (4.2 orders its own checks alone)",
-    deployment: { bodyJudged: "first" },
+    id: "body-judged-early",
+    does: "what is no JSON is refused before all checks, another bad body once If-Match is there (4.2 does not say when a body is judged)",
+    deployment: { bodyJudged: "early" },
     warns: ["ORD-10", "ORD-11"],
   },
   {
@@ -226,6 +232,19 @@ export const VARIANTS: Variant[] = [
     id: "status-settles",
     does: "a job settles the status 50 ms after each write, under the same tag (2.4.6)",
     deployment: { statusSettles: true },
+  },
+  {
+    id: "status-number",
+    does: "shows the status as its number in the enumeration (2.1)",
+    deployment: {
+      showStatus: (status) => ["Active", "Pending", "Deleted"].indexOf(status),
+      defaultFields: ["id", "name", "email", "status"],
+    },
+  },
+  {
+    id: "status-null",
+    does: "knows no status of its customers yet (2.1)",
+    deployment: { showStatus: () => null },
   },
   { id: "hangs-up", does: "ends some connections unannounced", deployment: { framing: "hang-up" } },
   {

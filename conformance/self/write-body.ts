@@ -4,6 +4,15 @@ import type { Change } from "./seams.ts";
 
 const REQUIRED = ["name", "email"] as const;
 
+export function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString("utf8"));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** @returns undefined when the body is not what the deployment takes. */
 export function readWriteBody(
   bytes: Buffer,

@@ -139,6 +139,47 @@ export const ATOMICITY_FAULTS: Fault[] = [
     },
   },
   {
+    id: "race-losers-answered-503",
+    rule: "ATM-02",
+    cause: /503/,
+    does: "gives up on a row that another write holds, and answers 503",
+    plant: deciding("commit", (_sound, ran) => async (attempt) => {
+      await attempt.bodyRead();
+      const early = attempt.decide();
+      if (early !== undefined) return early;
+      await gap(2);
+      const late = attempt.decide();
+      if (late === undefined) return attempt.apply();
+      if (late.status !== 412) return late;
+      ran();
+      return { status: 503, headers: [] };
+    }),
+  },
+  {
+    id: "deletes-that-meet-answered-500",
+    rule: "ATM-04",
+    cause: /500/,
+    does: "lets the deadlock of a DELETE with other writes out as 500",
+    plant: (ran) => () => {
+      const busy = new Map<string, number>();
+      return {
+        async commit(attempt) {
+          const { path, method } = attempt.request;
+          busy.set(path, (busy.get(path) ?? 0) + 1);
+          try {
+            await attempt.bodyRead();
+            await gap(2);
+            if (method !== "DELETE" || (busy.get(path) ?? 0) < 2) return attempt.decide() ?? attempt.apply();
+            ran();
+            return { status: 500, headers: [], body: "deadlock detected" };
+          } finally {
+            busy.set(path, (busy.get(path) ?? 1) - 1);
+          }
+        },
+      };
+    },
+  },
+  {
     id: "losers-answered-409",
     rule: "ATM-02",
     cause: /409/,

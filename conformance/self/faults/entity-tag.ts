@@ -120,6 +120,17 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     }),
   },
   {
+    id: "etag-of-three-fields",
+    rule: "ETG-05",
+    cause: /GET \?fields=id,name,email carries/,
+    does: "shows another tag when three fields are selected",
+    plant: deciding("shownTag", (_sound, ran) => (customer, fields) => {
+      if (fields.length !== 3) return customer.tag;
+      ran();
+      return customer.tag.replace(/"$/, '-3"');
+    }),
+  },
+  {
     id: "etag-leaks-email",
     rule: "ETG-13",
     cause: /email/i,

@@ -1,15 +1,28 @@
 /** One path alone: bodies that are not what a PUT needs. */
 import { customerOf, type Fault } from "../fault.ts";
-import { setHeader } from "../http-socket.ts";
-import { answered, onPath } from "../narrow.ts";
+import { type Reply, setHeader } from "../http-socket.ts";
+import { answered, onPath, type Turn } from "../narrow.ts";
+import { isJson } from "../write-body.ts";
 import { badBody, emptied, NAME, onListBody, overwritten, REQUIRED } from "./narrow-writes.ts";
+
+/** Judges the bodies that are JSON, or those that are not. */
+const judged =
+  (json: boolean) =>
+  async (turn: Turn): Promise<Reply> =>
+    isJson(await turn.request.body()) === json ? answered(400)(turn) : turn.reply;
 
 export const NARROW_BODY_FAULTS: Fault[] = [
   onPath({
     cause: "ORD-10.status",
-    does: "judges the body before it misses If-Match",
+    does: "judges a body that is JSON before it misses If-Match",
     when: badBody("none"),
-    act: answered(400),
+    act: judged(true),
+  }),
+  onPath({
+    cause: "ORD-10.no-json",
+    does: "refuses what is no JSON before it misses If-Match",
+    when: badBody("none"),
+    act: judged(false),
   }),
   onPath({
     cause: "ORD-10.unchanged",

@@ -6,14 +6,19 @@ import type { Attempt, Counter, Customer } from "../seams.ts";
 import { soundSeams, turn } from "../seams.ts";
 import type { Service } from "../service.ts";
 
+/** Ends the connection without a word. */
+export const DROP: Reply = { status: 0, headers: [], raw: Buffer.alloc(0), hangUp: true };
+
 /** Writes of one customer whose bodies are here at the same time. */
 type Meeting = { attempt: Attempt; customer: Customer | undefined; met: () => boolean };
 
 /** Only the customer of the whole run has a past; those of the races with DELETE are new. */
-const old = (customer: Customer | undefined): boolean => (customer?.formerTags.length ?? 0) > 3;
+export const old = (customer: Customer | undefined): boolean => (customer?.formerTags.length ?? 0) > 3;
 
 /** Waits until all whose bodies came together are here, then lets `commit` decide, one after the other. */
-function meeting(commit: (meeting: Meeting, service: Service) => Reply | Promise<Reply>): Fault["plant"] {
+export function meeting(
+  commit: (meeting: Meeting, service: Service) => Reply | Promise<Reply>,
+): Fault["plant"] {
   return () => (service) => {
     const here = new Map<string, { contended: boolean }[]>();
     return {
@@ -165,7 +170,7 @@ export const NARROW_RACE_FAULTS: Fault[] = [
   ),
   planted(
     "ATM-01.no-lost-write",
-    "refuses a PUT of a race, carries it out, and is not available to the next",
+    "refuses a PUT of a race, carries it out, and drops the connection of the next",
     (ran) => (service) => {
       let place = 0;
       return meeting(({ attempt, customer, met }) => {
@@ -173,7 +178,7 @@ export const NARROW_RACE_FAULTS: Fault[] = [
           return attempt.decide() ?? attempt.apply();
         const current = attempt.decide() === undefined;
         place = current ? 0 : place + 1;
-        if (place === 1) return service.refuse(503, "unavailable");
+        if (place === 1) return DROP;
         if (current) {
           ran();
           attempt.apply();

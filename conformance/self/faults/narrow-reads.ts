@@ -29,23 +29,27 @@ const empty = showing(() => ({}));
 /** Deployments whose default set shows no name and email, so that reads without fields are looked at for their own sake. */
 const SPARSE: Partial<Deployment> = { defaultFields: ["id", "status"] };
 
-/** The first reads after a write, with one query, get the tag or the body of before it. */
+/** The first reads after a write, with one query that was read just before it too, get the tag or the body of before it. */
 const lagging =
   (query: string, what: "tag" | "body"): Fault["plant"] =>
   (ran) =>
   () => {
     const before = new Map<string, { reply: Reply; reads: number }>();
+    const filled = new Set<string>();
     return {
       async around(request, next) {
         if (request.method === "PUT" && isCustomer(request)) {
           const old = await next({ ...request, method: "GET", query });
           const reply = await next(request);
-          if (reply.status < 300) before.set(request.path, { reply: old, reads: 3 });
+          if (reply.status >= 300) return reply;
+          before.delete(request.path);
+          if (filled.delete(request.path)) before.set(request.path, { reply: old, reads: 3 });
           return reply;
         }
         const reply = await next(request);
         const old = before.get(request.path);
         if (request.method !== "GET" || request.query !== query || reply.status !== 200) return reply;
+        filled.add(request.path);
         if (old === undefined || old.reads === 0 || old.reply.status !== 200) return reply;
         old.reads -= 1;
         ran();
@@ -82,11 +86,17 @@ export const NARROW_READ_FAULTS: Fault[] = [
     when: asked("fields=email"),
     act: ({ reply }) => setHeader(reply, "ETag", '"of-the-email"'),
   }),
-  onPath({
-    cause: "ETG-06.accepted",
-    does: "shows another tag when id and status are selected",
-    when: asked("fields=id,status"),
-    act: ({ reply }) => setHeader(reply, "ETag", '"of-id-and-status"'),
+  planted("ETG-06.accepted", "refuses a PUT right after a read of id and status", (ran) => (service) => {
+    let last = "";
+    return {
+      async around(request, next) {
+        const after = last;
+        last = request.query;
+        if (request.method !== "PUT" || after !== "fields=id,status") return await next(request);
+        ran();
+        return service.refuse(412, "precondition-failed");
+      },
+    };
   }),
   onPath({
     cause: "ETG-14.not-named",
@@ -162,7 +172,7 @@ export const NARROW_READ_FAULTS: Fault[] = [
   }),
   ...(["Name", "Email", "Status"] as const).map((member) =>
     onPath({
-      cause: `FLD-12.${member.toLowerCase()}-string`,
+      cause: `FLD-12.${member === "Status" ? "status-scalar" : `${member.toLowerCase()}-string`}`,
       does: `shows ${member} as a list in reads without fields`,
       when: asked(""),
       act: showing((body) => ({ ...body, [member]: [body[member]] })),

@@ -48,6 +48,26 @@ export const NARROW_VERSION_FAULTS: Fault[] = [
     when: quietPut,
     act: ({ reply, before }) => setHeader(reply, "ETag", before?.tag),
   }),
+  planted("ETG-15.moves", "keeps the tag on the fifth PUT that follows two reads", (ran) => (service) => {
+    let reads = 0;
+    let puts = 0;
+    return {
+      async around(request, next) {
+        const customer = customerOf(request, service);
+        const before = customer?.tag;
+        const reply = await next(request);
+        if (request.method === "GET" && request.query === "") reads += 1;
+        else {
+          puts = reads === 2 && request.method === "PUT" && reply.status === 204 ? puts + 1 : 0;
+          reads = 0;
+        }
+        if (puts !== 5 || reads > 0 || customer === undefined || before === undefined) return reply;
+        ran();
+        customer.tag = before;
+        return setHeader(reply, "ETag", before);
+      },
+    };
+  }),
   ...(["PUT", "PATCH"] as const).map((method) =>
     onPath({
       cause: method === "PUT" ? "ETG-08.changes" : "ETG-11.changes",

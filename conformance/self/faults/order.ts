@@ -191,10 +191,9 @@ export const ORDER_FAULTS: Fault[] = [
     rule: "ORD-10",
     cause: /400|428/,
     does: "judges the body before everything else",
-    deployment: { bodyJudged: "first" },
-    plant: deciding("order", (sound, ran) => (request) => {
+    plant: deciding("order", (_sound, ran) => () => {
       ran();
-      return sound(request);
+      return ["body", "if-match", "exists", "current"];
     }),
   },
   {

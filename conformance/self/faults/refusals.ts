@@ -73,6 +73,17 @@ const perMethod = METHODS.flatMap((method): Fault[] => [
 export const REFUSAL_FAULTS: Fault[] = [
   ...perMethod,
   {
+    id: "patch-missing-400",
+    rule: "IFM-32",
+    hides: ["IFM-33", "ORD-07"],
+    cause: /400/,
+    does: "answers every PATCH whose If-Match is missing or blank with 400",
+    plant: replying(
+      (reply, request) => request.method === "PATCH" && reply.status === 428,
+      (_reply, _request, service) => service.refuse(400, "if-match-required"),
+    ),
+  },
+  {
     id: "put-428-but-applied",
     rule: "IFM-04",
     cause: /applied|became|404/i,

@@ -81,14 +81,16 @@ const showing = (
 ): Fault => ({
   id,
   rule: "FLD-12",
-  cause: /string|UUID|type/i,
+  cause: /string|UUID|type|value of an enumeration/i,
   does,
   plant: replying(shown, (reply, _request, service) => withBody(reply, (body) => change(body, service))),
 });
 
 export const REPRESENTATION_FAULTS: Fault[] = [
-  showing("status-is-a-number", "shows the enumeration as its number", (body, { deployment: { members } }) =>
-    body[members.status] === undefined ? body : { ...body, [members.status]: 1 },
+  showing("status-is-an-object", "shows the status with its label", (body, { deployment: { members } }) =>
+    body[members.status] === undefined
+      ? body
+      : { ...body, [members.status]: { code: 1, label: body[members.status] } },
   ),
   showing(
     "id-is-not-the-address",
