@@ -62,7 +62,7 @@ export const CONSEQUENCES: Readonly<Record<string, readonly string[]>> = {
   "previous-tag-honoured": ["ATM-01", "ATM-03", "ATM-04", "ATM-05", "IFM-31", "IFM-41", "ORD-11"],
   "stale-disjoint-patch-merged": ["ATM-03"],
   "conflict-locks-customer": [...COMPARES_PUT, "ORD-11", "IFM-03", "PRB-02"],
-  "refusals-alternate": [...COMPARES_PUT, "IFM-03", "ORD-11", "ATM-02"],
+  "refusals-alternate": [...COMPARES_PUT, "IFM-03", "ORD-11", "ATM-02", "ATM-04"],
   "put-changes-nothing": ["ATM-01", "ATM-04", "ATM-06", "ENV-04"],
   "put-loses-email": ["ATM-01", "ATM-06"],
   "delete-does-nothing": ["ATM-04", "ATM-07"],

@@ -14,7 +14,7 @@ const AT_ONCE = 3;
 /** Complaints shown of one line; a run of that line alone shows them all. */
 const COMPLAINTS_MAX = 40;
 /** Of a machine with two cores and nothing else to do; so processor time is judged, which load does not stretch. */
-const BUDGET_MS = 180_000;
+const BUDGET_MS = 240_000;
 const CORES = 2;
 
 function share(lines: readonly Line[], done: (answer: Answer) => void): Promise<void> {
