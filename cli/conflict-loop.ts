@@ -2,6 +2,7 @@
  * Reads, writes with the tag just read, and reads again until the outcome is known: the I/O around
  * update-step.ts, which decides. Each ending says what became of the write.
  */
+
 import type { Expectation, OnConflict } from "./commands/options.ts";
 import {
   conflictFailure,
@@ -14,6 +15,7 @@ import {
 import type { Reply } from "./customers-api.ts";
 import { parseEntityTag } from "./entity-tag.ts";
 import type { Failure } from "./failure.ts";
+import { isSuccess } from "./http-status.ts";
 import { type Ports, readCurrent } from "./read-customer.ts";
 import { requestIdOf, writeFailure } from "./reply-failure.ts";
 import type { Customer } from "./representation.ts";
@@ -197,7 +199,7 @@ export async function writeUntilDecided({ api, deadline }: Ports, job: WriteJob)
       const reply: Reply = await api.send(request, deadline, deadline.remainingMs() / 2);
       if (reply.kind === "complete") writeMsMin = Math.max(writeMsMin, 4 * (performance.now() - startMs));
       const named = reply.kind === "complete" ? reply.fields.get("etag") : undefined;
-      const ofSuccess = reply.kind === "complete" && reply.status >= 200 && reply.status < 300;
+      const ofSuccess = reply.kind === "complete" && isSuccess(reply.status);
       history = recorded(history, judgeWrite(reply, intent.confirms), {
         contradicts: named === tag,
         ofSuccess,

@@ -1,7 +1,9 @@
 /** From a reply to the failure that a person reads: what happened, to which customer, and what to do next. */
+
 import type { CompleteReply, NoCompleteReply, Reply } from "./customers-api.ts";
 import type { Exit } from "./exit-code.ts";
 import type { Failure } from "./failure.ts";
+import { isSuccess } from "./http-status.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
 import { nearestOf } from "./nearest.ts";
 import { serverWaitMs } from "./read-retry.ts";
@@ -58,7 +60,7 @@ export function writeFailure(reply: Reply, doing: string, subject: Subject): Fai
   const { status } = reply;
   const what = `${subject.what} was not ${doing}`;
   const failure = refused(reply, what, statusExit(reply, subject), subject);
-  return status >= 200 && status < 300 ? { ...failure, message: `${what}: ${unclearReply(reply)}` } : failure;
+  return isSuccess(status) ? { ...failure, message: `${what}: ${unclearReply(reply)}` } : failure;
 }
 
 /** Lists and creations are no part of what every deployment has (specification 4.4). */
@@ -155,7 +157,7 @@ function sentence(reply: CompleteReply, said: string | undefined, subject: Subje
   const reason = isNotOffered(reply, subject)
     ? "the server does not know this operation"
     : (reasons[reply.status] ?? "the server answered with an unexpected status");
-  const empty = reply.status >= 200 && reply.status < 300 ? "the reply is no JSON object" : reason;
+  const empty = isSuccess(reply.status) ? "the reply is no JSON object" : reason;
   return `${empty} (${reply.status})${said === undefined ? "" : `: ${said}`}`;
 }
 
@@ -183,8 +185,7 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
     return `Try again ${when}, or give it more time with --timeout.`;
   }
   if (status >= 500) return "Try again later; if it lasts, give the request id to those who run the server.";
-  if (status >= 200 && status < 300)
-    return `Check that ${subject.url} is the base URL of a customer service.`;
+  if (isSuccess(status)) return `Check that ${subject.url} is the base URL of a customer service.`;
   return "Correct the request and run it again.";
 }
 

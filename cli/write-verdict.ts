@@ -1,5 +1,7 @@
 /** What a reply says of the write that it answers. Pure. */
+
 import type { CompleteReply, Reply } from "./customers-api.ts";
+import { isSuccess } from "./http-status.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import { serverWaitMs } from "./read-retry.ts";
 import { memberNamed, parseJsonOrUndefined } from "./representation.ts";
@@ -25,8 +27,7 @@ export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
   if (status === 202) return "pending";
   // A page with 200 is a form to sign on, a maintenance notice. A service that says something else than it should
   // may have queued the write: that the state is as before does not tell that it stays so.
-  if (status >= 200 && status < 300)
-    return confirms(reply) ? "accepted" : isPage(reply) ? "doubtful" : "unknown";
+  if (isSuccess(status)) return confirms(reply) ? "accepted" : isPage(reply) ? "doubtful" : "unknown";
   if (status === 412) return "stale";
   if (status === 404 || status === 410) return "gone";
   if (status === 429) return "busy";
@@ -75,7 +76,7 @@ function confirmsCreation(reply: CompleteReply): boolean {
 export function unclearReply(reply: Reply): string {
   if (reply.kind === "no-complete-reply") return reply.detail;
   const { status, fields } = reply;
-  if (status < 200 || status > 299) return `the server answered ${status}`;
+  if (!isSuccess(status)) return `the server answered ${status}`;
   if (status === 202) return "the server answered 202: it has taken the request, and not done it yet";
   const type = fields.get("content-type")?.split(";")[0] ?? "no body";
   return `the answer, ${status} with ${type}, is none of a customer service, perhaps a proxy's own page`;

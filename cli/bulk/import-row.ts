@@ -7,6 +7,7 @@ import type { CustomersApi, Reply } from "../customers-api.ts";
 import type { Deadline } from "../deadline.ts";
 import { parseEntityTag } from "../entity-tag.ts";
 import { type Failure, failure } from "../failure.ts";
+import { isSuccess } from "../http-status.ts";
 import { type Json, type JsonObject, jsonEquals } from "../json.ts";
 import { type Ports, readCurrent } from "../read-customer.ts";
 import { writeFailure } from "../reply-failure.ts";
@@ -204,6 +205,6 @@ export function stopsAll({ exit, status, code }: Failure): boolean {
   // What spoils one entity-tag on the way spoils them all.
   if (code.startsWith("etag-")) return true;
   // A success that is none is a proxy's page, which stands before every row.
-  if (status !== undefined) return OF_EVERY_ROW.includes(status) || (status >= 200 && status < 300);
+  if (status !== undefined) return OF_EVERY_ROW.includes(status) || isSuccess(status);
   return exit === "unreachable" || exit === "interrupted" || exit === "usage";
 }

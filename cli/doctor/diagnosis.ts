@@ -1,6 +1,8 @@
 /** What the replies of a deployment say about the way to it: pure, one function a question. */
+
 import type { CompleteReply, Reply } from "../customers-api.ts";
 import { parseEntityTag } from "../entity-tag.ts";
+import { isSuccess } from "../http-status.ts";
 
 export type Finding = {
   check: string;
@@ -71,8 +73,7 @@ export function judgeCredentials(reply: CompleteReply, sent: boolean): Finding {
       mend: "credentials of a role that may read customers",
     };
   }
-  if (status >= 200 && status < 300)
-    return { check, verdict: "ok", found: sent ? "accepted" : "none needed" };
+  if (isSuccess(status)) return { check, verdict: "ok", found: sent ? "accepted" : "none needed" };
   return { check, verdict: "ok", found: `not refused (${status})` };
 }
 
