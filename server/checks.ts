@@ -46,6 +46,9 @@ export type Call = {
   readonly currentRights: () => Result<Rights>;
 };
 
+/** The media types of a body that is JSON and nothing further. */
+export const JSON_TYPES = ["application/json"] as const;
+
 export function requireOperation(call: Pick<Call, "rights">, operation: Operation): Result<null> {
   if (call.rights.operations.has(operation)) return ok(null);
   return refuse("forbidden-operation", `The role of this token may not ${operation} customers.`);

@@ -1,6 +1,7 @@
 import {
   type Call,
   customerNotFound,
+  JSON_TYPES,
   projectionOfQuery,
   requireOperation,
   requireProjection,
@@ -27,8 +28,6 @@ export type Listed = {
   readonly items: readonly StoredCustomer[];
   readonly next: string | null;
 };
-
-const JSON_TYPES = ["application/json"] as const;
 
 const searchBody = new BodySchema(SEARCH_BODY);
 

@@ -1,6 +1,7 @@
 import {
   type Call,
   customerNotFound,
+  JSON_TYPES,
   preconditionFailed,
   projectionOfQuery,
   readIdempotencyKey,
@@ -48,7 +49,6 @@ export type Written = {
   readonly allowedUntilMs: number | null;
 };
 
-const JSON_TYPES = ["application/json"] as const;
 export const PATCH_TYPES = ["application/merge-patch+json", "application/json"] as const;
 
 const replacementBody = new BodySchema(REPLACEMENT_BODY);

@@ -48,7 +48,7 @@ export type RemoveOutcome = Exclude<WriteOutcome, { kind: "applied" }> | { reado
 export type IdempotencyKey = {
   readonly client: string;
   readonly key: string;
-  /** Distinguishes bodies; compared byte for byte. */
+  /** Distinguishes bodies: SHA-256, hexadecimal. */
   readonly digest: string;
   readonly nowMs: number;
 };
