@@ -3,7 +3,7 @@ import { CouldNotRun } from "../outcome-signal.ts";
 import { accepted, stateOf, type Trial } from "../trial.ts";
 import type { Check } from "./check.ts";
 import { contendersOf, enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
-import { GONE, refusedAsStale, Silence } from "./race-losers.ts";
+import { GONE, Losers } from "./race-losers.ts";
 import { updatedCustomer } from "./refusal.ts";
 
 /** @throws CouldNotRun where DELETE errs even without a race: that is IFM-40's or IFM-41's to blame. */
@@ -26,7 +26,7 @@ export const atmDeletes = {
     await enforced(t, "PUT");
     await deleteEnforced(t);
     const account = new RaceAccount(t);
-    const silence = new Silence();
+    const losers = new Losers(t);
     const fired = new Set<number>();
     for (let number = 1; number <= rounds(t, 0.4); number += 1) {
       const customer = await t.kit.ground.make();
@@ -43,8 +43,7 @@ export const atmDeletes = {
       );
       const contenders = await raceRound(t, number, customer, before, lanes);
       account.add(contenders);
-      silence.add(contenders);
-      refusedAsStale(t, contenders, GONE);
+      losers.look(contenders, GONE);
       const after = await t.get(customer, { query: t.kit.deployment.stateQuery, purpose: "read back" });
       const winners = won(contenders);
       const puts = winners.filter(({ method }) => method === "PUT");
@@ -75,13 +74,13 @@ export const atmDeletes = {
         );
       if (evidence.fired.length > 0) fired.add(number);
     }
-    await silence.judge(t);
+    await losers.judgeSilence();
     account.close(fired);
   },
   "ATM-07": async (t) => {
     await deleteEnforced(t);
     const account = new RaceAccount(t);
-    const silence = new Silence();
+    const losers = new Losers(t);
     const fired = new Set<number>();
     for (let number = 1; number <= rounds(t, 0.1); number += 1) {
       const customer = await t.kit.ground.make();
@@ -93,8 +92,7 @@ export const atmDeletes = {
       }));
       const contenders = await raceRound(t, number, customer, before, lanes);
       account.add(contenders);
-      silence.add(contenders);
-      refusedAsStale(t, contenders, GONE);
+      losers.look(contenders, GONE);
       const winners = won(contenders);
       if (winners.length === 0 && unknown(contenders).length === 0)
         throw new CouldNotRun("no DELETE with the current tag was accepted; see IFM-40");
@@ -107,7 +105,7 @@ export const atmDeletes = {
       );
       if (evidence.fired.length > 0) fired.add(number);
     }
-    await silence.judge(t);
+    await losers.judgeSilence();
     account.close(fired);
   },
 } satisfies Record<`ATM-${"04" | "07"}`, Check>;

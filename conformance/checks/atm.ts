@@ -6,7 +6,7 @@ import { readsAmongWrites } from "./atm-reads.ts";
 import { slowBody } from "./atm-slow-body.ts";
 import type { Check } from "./check.ts";
 import { contendersOf, enforced, type Lane, RaceAccount, raceRound, rounds, unknown, won } from "./race.ts";
-import { refusedAsStale, Silence } from "./race-losers.ts";
+import { Losers } from "./race-losers.ts";
 
 function putLanes(t: Trial): Lane[] {
   return Array.from({ length: contendersOf(t) }, (_, lane) => ({
@@ -116,10 +116,9 @@ export const atm = {
     });
   },
   "ATM-02": async (t) => {
-    const silence = new Silence();
+    const losers = new Losers(t);
     const look = (_: number, { before, contenders, after }: Awaited<ReturnType<typeof round>>) => {
-      silence.add(contenders);
-      refusedAsStale(t, contenders);
+      losers.look(contenders);
       // Without a winner, or with several, it is ATM-01's to blame.
       if (won(contenders).length !== 1) return;
       for (const { who, seen } of contenders)
@@ -130,12 +129,12 @@ export const atm = {
             `${who} lost, and its 412 carries the very tag that it sent, ${seen.tag}`,
           );
     };
-    await putRace(t, rounds(t, 0.25), look, () => silence.judge(t));
+    await putRace(t, rounds(t, 0.25), look, () => losers.judgeSilence());
   },
   "ATM-03": async (t) => {
     await enforced(t, "PATCH");
     const account = new RaceAccount(t);
-    const silence = new Silence();
+    const losers = new Losers(t);
     const fired = new Set<number>();
     for (let number = 1; number <= rounds(t, 0.5); number += 1) {
       const lanes: Lane[] = Array.from({ length: contendersOf(t) }, (_, lane) => {
@@ -152,8 +151,7 @@ export const atm = {
         "exactly one accepted, and only its field changed",
       );
       account.add(contenders);
-      silence.add(contenders);
-      refusedAsStale(t, contenders);
+      losers.look(contenders);
       const winners = won(contenders);
       t.check(
         "no-fork",
@@ -172,7 +170,7 @@ export const atm = {
       }
       if (evidence.fired.length > 0) fired.add(number);
     }
-    await silence.judge(t);
+    await losers.judgeSilence();
     account.close(fired);
   },
   "ATM-05": slowBody,

@@ -5,15 +5,15 @@ import { CouldNotRun } from "../outcome-signal.ts";
 import { accepted, difference, type Method, type Snapshot, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
-import { note } from "./evidence.ts";
+import { excerpt, note } from "./evidence.ts";
 import { holds } from "./holds.ts";
-import { otherPaths, pathEnd } from "./other-paths.ts";
+import { otherPaths, pathEnd, shownPath } from "./other-paths.ts";
 
 async function asOther(t: Trial, query: string, customer: Customer = t.kit.main): Promise<Seen> {
-  const path = customer === t.kit.main ? "" : pathEnd(customer);
+  const path = shownPath(t, customer);
   const evidence = t.probe(`GET ${path}${query} by another tenant`, "no 2xx, and no value of the customer");
   const seen = await t.get(customer, { query, caller: "other-tenant", purpose: "probe" });
-  note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
+  note(evidence, seen, { came: excerpt(seen) });
   if (seen.status === 401) throw new CouldNotRun("the other tenant's credentials are refused with 401");
   return seen;
 }
@@ -177,7 +177,7 @@ export const autTenants = {
       [bare, "?fields=email"],
       ...otherPaths(bare, t.quick).map((each) => [each, ""] as const),
     ] as const) {
-      const path = customer === bare ? "" : pathEnd(customer);
+      const path = shownPath(t, customer);
       const evidence = t.probe(`GET ${path}${query} without credentials`, "no personal data");
       const seen = await t.get(customer, { query, caller: "anonymous", purpose: "probe" });
       note(evidence, seen, { came: String(seen.status) });

@@ -9,9 +9,9 @@ import { accepted, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import { autTenants } from "./aut-tenants.ts";
 import type { Check } from "./check.ts";
-import { note } from "./evidence.ts";
+import { excerpt, note } from "./evidence.ts";
 import { holds } from "./holds.ts";
-import { otherPaths, pathEnd } from "./other-paths.ts";
+import { otherPaths, pathEnd, shownPath } from "./other-paths.ts";
 
 /** The field that the limited caller may not read: told by the profile, else the first that it is refused. */
 async function deniedField(t: Trial): Promise<Field> {
@@ -46,10 +46,10 @@ async function asLimited(
   allowed: string,
   customer: Customer = t.kit.main,
 ): Promise<Seen> {
-  const path = customer === t.kit.main ? "" : pathEnd(customer);
+  const path = shownPath(t, customer);
   const evidence = t.probe(`GET ${path}${query} by the limited caller`, allowed);
   const seen = await t.get(customer, { query, caller: "limited", purpose: "probe" });
-  note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
+  note(evidence, seen, { came: excerpt(seen) });
   if (seen.status === 401) throw new CouldNotRun("the limited caller's credentials are refused with 401");
   return seen;
 }
@@ -251,7 +251,7 @@ export const aut = {
         caller: "limited",
         purpose: "probe",
       });
-      note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
+      note(evidence, seen, { came: excerpt(seen) });
       if (seen.status === 401) throw new CouldNotRun("the limited caller's credentials are refused with 401");
       const stored = now.fields[field] ?? (await readAsMain(t, field));
       t.check(

@@ -8,7 +8,6 @@ import { bodyWithoutToken } from "./body-token.ts";
 import type { Check } from "./check.ts";
 import { note } from "./evidence.ts";
 import { COMBINATIONS } from "./fld.ts";
-
 import { longSeries } from "./long-series.ts";
 import { leaksOf } from "./tag-leak.ts";
 import { notATag, wrongTag } from "./tag-words.ts";

@@ -23,6 +23,11 @@ export function note(evidence: Evidence, seen: Seen, { before, after, ...rest }:
   });
 }
 
+/** For answers whose body tells most. */
+export function excerpt({ status, text }: Seen): string {
+  return `${status} ${text.slice(0, 160)}`;
+}
+
 export function describe(seen: Seen): string {
   return `${seen.status}${seen.tag === undefined ? ", no ETag" : `, ETag ${seen.tag}`}`;
 }

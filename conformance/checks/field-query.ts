@@ -2,13 +2,13 @@ import { plain } from "../names.ts";
 import type { Field } from "../profile-file.ts";
 import type { Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
-import { note } from "./evidence.ts";
+import { excerpt, note } from "./evidence.ts";
 
 /** A probe `GET ?fields=…` with its evidence. */
 export async function ask(t: Trial, query: string, allowed: string): Promise<Seen> {
   const evidence = t.probe(`GET ${query}`, allowed);
   const seen = await t.get(t.kit.main, { query, purpose: "probe" });
-  note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
+  note(evidence, seen, { came: excerpt(seen) });
   return seen;
 }
 

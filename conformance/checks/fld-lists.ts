@@ -4,7 +4,7 @@ import { FIELDS } from "../profile-file.ts";
 import { accepted, type Trial } from "../trial.ts";
 import type { Seen } from "../wire.ts";
 import type { Check } from "./check.ts";
-import { note } from "./evidence.ts";
+import { excerpt, note } from "./evidence.ts";
 import { ask, isOneOf } from "./field-query.ts";
 
 const KNOWN = FIELDS.join(",");
@@ -29,7 +29,7 @@ export async function unknownIsRefused(t: Trial): Promise<void> {
     const query = `?fields=${names}`;
     const evidence = t.probe(`GET ${query} by the limited caller`, "some 4xx");
     const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "probe" });
-    note(evidence, seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
+    note(evidence, seen, { came: excerpt(seen) });
     look(`GET ${query} by the limited caller`, seen);
   }
 }

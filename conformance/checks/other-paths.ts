@@ -3,6 +3,7 @@
  * alone), and so is the status: but what a caller may not see must not come there either.
  */
 import type { Customer } from "../ground.ts";
+import type { Trial } from "../trial.ts";
 
 /** @param quick the two that frameworks take for the same most often */
 export function otherPaths(customer: Customer, quick: boolean): Customer[] {
@@ -21,6 +22,11 @@ export function otherPaths(customer: Customer, quick: boolean): Customer[] {
     `${id}.json`,
   ].filter((path) => path !== id);
   return [...new Set(quick ? paths.slice(0, 2) : paths)].map((path) => ({ ...customer, url: base + path }));
+}
+
+/** How a probe names the address: not at all where it is the ordinary one of the main customer. */
+export function shownPath(t: Trial, customer: Customer): string {
+  return customer === t.kit.main ? "" : pathEnd(customer);
 }
 
 /** The last segments of an address, as a finding shows them. */

@@ -13,11 +13,7 @@ const UNAVAILABLE = [502, 503, 504];
  * Without exactly one winner it is told elsewhere what is wrong, but for a 500: it may be any failure of a race, yet it
  * is neither of the two outcomes that there are.
  */
-export function refusedAsStale(
-  t: Trial,
-  contenders: readonly Contender[],
-  also: readonly number[] = [],
-): void {
+function refusedAsStale(t: Trial, contenders: readonly Contender[], also: readonly number[]): void {
   const decided = won(contenders).length === 1;
   for (const { who, method, seen, outcome } of contenders) {
     if (seen === undefined || outcome === "won") continue;
@@ -30,12 +26,24 @@ export function refusedAsStale(
   }
 }
 
-/** Keeps account of the losers that were told nothing, over all rounds of a rule. */
-export class Silence {
+/** The losers of all rounds of a rule. */
+export class Losers {
+  readonly #t: Trial;
   #losers = 0;
+  /** Those that were told nothing. */
   readonly #untold: Contender[] = [];
 
-  add(contenders: readonly Contender[]): void {
+  constructor(t: Trial) {
+    this.#t = t;
+  }
+
+  /** One round. @param also what they may be answered beside 412 */
+  look(contenders: readonly Contender[], also: readonly number[] = []): void {
+    this.#count(contenders);
+    refusedAsStale(this.#t, contenders, also);
+  }
+
+  #count(contenders: readonly Contender[]): void {
     if (won(contenders).length > 1) return;
     // One whose connection was never opened took no part; one asked for patience (8.3) was told something.
     const losers = contenders.filter(
@@ -48,7 +56,8 @@ export class Silence {
   }
 
   /** A few are the network's; most are the race's, where as many writes that do not meet are all accepted. */
-  async judge(t: Trial): Promise<void> {
+  async judgeSilence(): Promise<void> {
+    const t = this.#t;
     const [first] = this.#untold;
     const most = this.#untold.length * 2 > this.#losers;
     const ofRace = first !== undefined && most && (await apart(t, first));

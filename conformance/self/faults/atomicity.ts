@@ -1,5 +1,6 @@
 /** ATM: check and update as two steps (4.2, last rule). Each opens a gap that only other writers can show. */
-import { customerOf, deciding, type Fault } from "../fault.ts";
+import { customerOf, deciding, type Fault, type Plant, type Ran } from "../fault.ts";
+import type { Reply } from "../http-socket.ts";
 import { type Attempt, turn } from "../seams.ts";
 
 /** Awaits between check and update, as any ORM's find-then-save does. */
@@ -24,6 +25,51 @@ function findThenSave(applies: (method: string) => boolean, id: string, does: st
       if (attempt.decide() !== undefined) ran();
       return attempt.apply();
     }),
+  };
+}
+
+/**
+ * Checks when a write comes and once more, a moment later, when it is to be applied: what only the second check refuses
+ * has lost a race.
+ *
+ * @param status of the refusals that are spoiled; others are passed on
+ */
+export function refusedLate(
+  status: number,
+  answer: (late: Reply, attempt: Attempt) => Reply,
+  applies: (method: string) => boolean = () => true,
+): Plant {
+  return deciding("commit", (sound, ran) => async (attempt) => {
+    if (!applies(attempt.request.method)) return await sound(attempt);
+    await attempt.bodyRead();
+    const early = attempt.decide();
+    if (early !== undefined) return early;
+    await gap(2);
+    const late = attempt.decide();
+    if (late === undefined) return attempt.apply();
+    if (late.status !== status) return late;
+    ran();
+    return answer(late, attempt);
+  });
+}
+
+/** Lets writes of one customer meet, then decides. @param decide is told whether others are still under way */
+function amongOthers(decide: (attempt: Attempt, others: boolean, ran: Ran) => Reply): Plant {
+  return (ran) => () => {
+    const busy = new Map<string, number>();
+    return {
+      async commit(attempt) {
+        const { path } = attempt.request;
+        busy.set(path, (busy.get(path) ?? 0) + 1);
+        try {
+          await attempt.bodyRead();
+          await gap(2);
+          return decide(attempt, (busy.get(path) ?? 0) > 1, ran);
+        } finally {
+          busy.set(path, (busy.get(path) ?? 1) - 1);
+        }
+      },
+    };
   };
 }
 
@@ -89,112 +135,53 @@ export const ATOMICITY_FAULTS: Fault[] = [
     rule: "ATM-01",
     cause: /412|final|lost|state|winner/i,
     does: "answers the losers of a race with 412 but lets their values through",
-    plant: (ran) => () => {
-      const busy = new Map<string, number>();
-      return {
-        async commit(attempt) {
-          const { path } = attempt.request;
-          busy.set(path, (busy.get(path) ?? 0) + 1);
-          try {
-            await attempt.bodyRead();
-            await gap(2);
-            const refusal = attempt.decide();
-            if (refusal === undefined) return attempt.apply();
-            if ((busy.get(path) ?? 0) > 1 && refusal.status === 412) {
-              ran();
-              attempt.apply();
-            }
-            return refusal;
-          } finally {
-            busy.set(path, (busy.get(path) ?? 1) - 1);
-          }
-        },
-      };
-    },
+    plant: amongOthers((attempt, others, ran) => {
+      const refusal = attempt.decide();
+      if (refusal === undefined) return attempt.apply();
+      if (others && refusal.status === 412) {
+        ran();
+        attempt.apply();
+      }
+      return refusal;
+    }),
   },
   {
     id: "losers-answered-500",
     rule: "ATM-02",
     cause: /500/,
     does: "lets the serialization failure of a lost race out as 500",
-    plant: (ran) => () => {
-      const busy = new Map<string, number>();
-      return {
-        async commit(attempt) {
-          const { path } = attempt.request;
-          busy.set(path, (busy.get(path) ?? 0) + 1);
-          try {
-            await attempt.bodyRead();
-            await gap(2);
-            const refusal = attempt.decide();
-            if (refusal === undefined) return attempt.apply();
-            if ((busy.get(path) ?? 0) < 2 || refusal.status !== 412) return refusal;
-            ran();
-            return { status: 500, headers: [], body: "could not serialize access" };
-          } finally {
-            busy.set(path, (busy.get(path) ?? 1) - 1);
-          }
-        },
-      };
-    },
+    plant: amongOthers((attempt, others, ran) => {
+      const refusal = attempt.decide();
+      if (refusal === undefined) return attempt.apply();
+      if (!others || refusal.status !== 412) return refusal;
+      ran();
+      return { status: 500, headers: [], body: "could not serialize access" };
+    }),
   },
   {
     id: "race-losers-answered-503",
     rule: "ATM-02",
     cause: /503/,
     does: "gives up on a row that another write holds, and answers 503",
-    plant: deciding("commit", (_sound, ran) => async (attempt) => {
-      await attempt.bodyRead();
-      const early = attempt.decide();
-      if (early !== undefined) return early;
-      await gap(2);
-      const late = attempt.decide();
-      if (late === undefined) return attempt.apply();
-      if (late.status !== 412) return late;
-      ran();
-      return { status: 503, headers: [] };
-    }),
+    plant: refusedLate(412, () => ({ status: 503, headers: [] })),
   },
   {
     id: "deletes-that-meet-answered-500",
     rule: "ATM-04",
     cause: /500/,
     does: "lets the deadlock of a DELETE with other writes out as 500",
-    plant: (ran) => () => {
-      const busy = new Map<string, number>();
-      return {
-        async commit(attempt) {
-          const { path, method } = attempt.request;
-          busy.set(path, (busy.get(path) ?? 0) + 1);
-          try {
-            await attempt.bodyRead();
-            await gap(2);
-            if (method !== "DELETE" || (busy.get(path) ?? 0) < 2) return attempt.decide() ?? attempt.apply();
-            ran();
-            return { status: 500, headers: [], body: "deadlock detected" };
-          } finally {
-            busy.set(path, (busy.get(path) ?? 1) - 1);
-          }
-        },
-      };
-    },
+    plant: amongOthers((attempt, others, ran) => {
+      if (attempt.request.method !== "DELETE" || !others) return attempt.decide() ?? attempt.apply();
+      ran();
+      return { status: 500, headers: [], body: "deadlock detected" };
+    }),
   },
   {
     id: "losers-answered-409",
     rule: "ATM-02",
     cause: /409/,
     does: "answers those who lose in the database, not in the check, with 409",
-    plant: deciding("commit", (_sound, ran) => async (attempt) => {
-      await attempt.bodyRead();
-      const early = attempt.decide();
-      if (early !== undefined) return early;
-      await gap(2);
-      const late = attempt.decide();
-      if (late === undefined) return attempt.apply();
-      if (late.status !== 412) return late;
-      ran();
-      return { ...late, status: 409 };
-    }),
+    plant: refusedLate(412, (refusal) => ({ ...refusal, status: 409 })),
   },
   {
     id: "loser-of-race-gets-204",

@@ -9,7 +9,7 @@ import {
   requesting,
   withBody,
 } from "../fault.ts";
-import type { Request } from "../http-socket.ts";
+import type { Reply, Request } from "../http-socket.ts";
 import { planted } from "../narrow.ts";
 import type { Caller } from "../seams.ts";
 import { CREDENTIALS, type Service } from "../service.ts";
@@ -20,6 +20,9 @@ function privileged(request: Request, service: Service): Request {
   const others = request.headers.filter(([name]) => name.toLowerCase() !== header.toLowerCase());
   return { ...request, headers: [...others, [header, scheme + CREDENTIALS.main]] };
 }
+
+const isWholeRead = (reply: Reply, request: Request): boolean =>
+  isRead(request) && reply.status === 200 && request.query === "";
 
 /** Reads of a caller that are not looked at, since the address is not the one that the policy knows. */
 const unguarded = (caller: Caller | undefined, spelled: RegExp): Plant =>
@@ -146,13 +149,11 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
     rule: "ETG-14",
     cause: /meta\.rowVersion/,
     does: "shows the row version in an object within the body",
-    plant: replying(
-      (reply, request) => isRead(request) && reply.status === 200 && request.query === "",
-      (reply, request, service) =>
-        withBody(reply, (body) => ({
-          ...body,
-          meta: { rowVersion: customerOf(request, service)?.version },
-        })),
+    plant: replying(isWholeRead, (reply, request, service) =>
+      withBody(reply, (body) => ({
+        ...body,
+        meta: { rowVersion: customerOf(request, service)?.version },
+      })),
     ),
   },
   {
@@ -160,13 +161,11 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
     rule: "ETG-14",
     cause: /@odata\.etag/,
     does: "shows the tag in the body, as a framework annotates it",
-    plant: replying(
-      (reply, request) => isRead(request) && reply.status === 200 && request.query === "",
-      (reply, request, service) =>
-        withBody(reply, (body) => ({
-          ...body,
-          "@odata.etag": `W/"${customerOf(request, service)?.version}"`,
-        })),
+    plant: replying(isWholeRead, (reply, request, service) =>
+      withBody(reply, (body) => ({
+        ...body,
+        "@odata.etag": `W/"${customerOf(request, service)?.version}"`,
+      })),
     ),
   },
   {

@@ -1,8 +1,8 @@
 /** ATM and its neighbours: what others see of a write while it happens (2.4.1, 3, 4.2). */
-import { customerOf, deciding, type Fault } from "../fault.ts";
+import { customerOf, type Fault } from "../fault.ts";
 import { headerLines, setHeader } from "../http-socket.ts";
 import type { Change } from "../seams.ts";
-import { gap } from "./atomicity.ts";
+import { gap, refusedLate } from "./atomicity.ts";
 
 export const VISIBILITY_FAULTS: Fault[] = [
   {
@@ -89,33 +89,19 @@ export const VISIBILITY_FAULTS: Fault[] = [
     rule: "ATM-07",
     cause: /DELETE|204|two|more than one/i,
     does: "answers DELETE with 204 also when somebody else has just deleted",
-    plant: deciding("commit", (sound, ran) => async (attempt) => {
-      if (attempt.request.method !== "DELETE") return await sound(attempt);
-      await attempt.bodyRead();
-      const early = attempt.decide();
-      if (early !== undefined) return early;
-      await gap(2);
-      const late = attempt.decide();
-      if (late === undefined) return attempt.apply();
-      if (late.status !== 404) return late;
-      ran();
-      return { status: 204, headers: [] };
-    }),
+    plant: refusedLate(
+      404,
+      () => ({ status: 204, headers: [] }),
+      (method) => method === "DELETE",
+    ),
   },
   {
     id: "losers-get-their-own-tag",
     rule: "ATM-02",
     cause: /own|sent|same/i,
     does: "answers the losers of a race with the tag that they sent",
-    plant: deciding("commit", (_sound, ran) => async (attempt) => {
-      await attempt.bodyRead();
-      const early = attempt.decide();
-      if (early !== undefined) return early;
-      await gap(2);
-      const late = attempt.decide();
-      if (late?.status !== 412) return late ?? attempt.apply();
-      ran();
-      return setHeader(late, "ETag", headerLines(attempt.request, "if-match")[0]?.trim());
-    }),
+    plant: refusedLate(412, (refusal, { request }) =>
+      setHeader(refusal, "ETag", headerLines(request, "if-match")[0]?.trim()),
+    ),
   },
 ];
