@@ -11,10 +11,10 @@ import { DEFAULT_OUT, printReport, REPORT_FILE, run, writeReports } from "./comm
 import type { RunFlags } from "./commands/run-flags.ts";
 import { addRunOptions } from "./commands/run-options.ts";
 import { addTargetOptions, profileOf, type TargetFlags } from "./commands/target-options.ts";
-import { ProfileFault } from "./profile.ts";
-import { readReport } from "./report-file.ts";
-import { diff } from "./reports/diff.ts";
-import { rulesMarkdown, rulesText } from "./rule-listing.ts";
+import { diff } from "./report/diff.ts";
+import { readReport } from "./report/report-file.ts";
+import { rulesMarkdown, rulesText } from "./report/rule-listing.ts";
+import { ProfileFault } from "./target/profile.ts";
 
 const USAGE = 2;
 const KIT_FAULT = 5;

@@ -1,11 +1,12 @@
 /** `cleanup`: puts right what killed runs left, from their journals. */
-import { Ground, removeCustomer } from "../ground.ts";
-import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../journal.ts";
-import type { Names } from "../names.ts";
-import { defaultOptions } from "../options.ts";
-import { type Profile, ProfileFault } from "../profile.ts";
-import { FreshValues } from "../values.ts";
-import { Wire } from "../wire.ts";
+
+import { Wire } from "../http/wire.ts";
+import { FreshValues } from "../probe/values.ts";
+import { Ground, removeCustomer } from "../run/ground.ts";
+import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../run/journal.ts";
+import { defaultOptions } from "../run/options.ts";
+import type { Names } from "../target/names.ts";
+import { type Profile, ProfileFault } from "../target/profile.ts";
 import { recordedFlags } from "./recorded-flags.ts";
 import { profileOf, type TargetFlags } from "./target-options.ts";
 

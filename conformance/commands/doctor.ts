@@ -1,11 +1,11 @@
 /** `doctor`: is the kit itself fit to judge, and can it reach what it is pointed at. */
 import { accessSync, constants, mkdirSync } from "node:fs";
-import { journalFolder, journalsIn } from "../journal.ts";
-import { defaultOptions } from "../options.ts";
-import { NoReply } from "../outcome-signal.ts";
+import { checkTransport } from "../http/transport-check.ts";
+import { Wire } from "../http/wire.ts";
+import { NoReply } from "../probe/outcome-signal.ts";
 import { catalogue } from "../rules/catalogue.ts";
-import { checkTransport } from "../transport-check.ts";
-import { Wire } from "../wire.ts";
+import { journalFolder, journalsIn } from "../run/journal.ts";
+import { defaultOptions } from "../run/options.ts";
 import { profileOf, type TargetFlags } from "./target-options.ts";
 
 /** @returns 0, 4 where the deployment can't be reached, 5 where the kit is at fault. */

@@ -1,10 +1,10 @@
 /** `init`: probes a deployment and writes a profile, with the evidence for each point that it inferred. */
 import { existsSync, writeFileSync } from "node:fs";
-import { runKit } from "../engine.ts";
-import { Journal, journalFolder } from "../journal.ts";
-import { defaultOptions } from "../options.ts";
-import { type Profile, ProfileFault } from "../profile.ts";
-import type { Report } from "../report.ts";
+import type { Report } from "../report/schema.ts";
+import { runKit } from "../run/engine.ts";
+import { Journal, journalFolder } from "../run/journal.ts";
+import { defaultOptions } from "../run/options.ts";
+import { type Profile, ProfileFault } from "../target/profile.ts";
 import { profileOf, type TargetFlags } from "./target-options.ts";
 
 /** Rules that make the kit find out everything that a profile can say. */

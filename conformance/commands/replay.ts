@@ -1,9 +1,9 @@
 /** `replay`: one rule again, with every request and reply in full. */
 
-import { curlLine } from "../curl.ts";
-import type { Exchange } from "../report.ts";
-import { readReport } from "../report-file.ts";
-import { visible } from "../reports/visible.ts";
+import { curlLine } from "../report/curl.ts";
+import { readReport } from "../report/report-file.ts";
+import type { Exchange } from "../report/schema.ts";
+import { visible } from "../report/visible.ts";
 import { recordedFlags } from "./recorded-flags.ts";
 import { printReport, run } from "./run.ts";
 import type { RunFlags } from "./run-flags.ts";

@@ -1,12 +1,12 @@
 /** The flags of `run`, and the options of a run that follow from them. */
 
-import { commandLine, withoutCredentials } from "../command-line.ts";
-import { readExpected } from "../expected.ts";
-import { defaultOptions, QUICK_ROUNDS, type RunOptions } from "../options.ts";
-import { type Profile, ProfileFault } from "../profile.ts";
-import { FAMILIES } from "../report.ts";
+import { commandLine, withoutCredentials } from "../report/command-line.ts";
+import { FAMILIES } from "../report/schema.ts";
 import { catalogue } from "../rules/catalogue.ts";
-import { trustSentences } from "../trust.ts";
+import { readExpected } from "../run/expected.ts";
+import { defaultOptions, QUICK_ROUNDS, type RunOptions } from "../run/options.ts";
+import { trustSentences } from "../run/trust.ts";
+import { type Profile, ProfileFault } from "../target/profile.ts";
 import { readTextFile, type TargetFlags } from "./target-options.ts";
 
 export type RunFlags = TargetFlags & {

@@ -1,6 +1,6 @@
-import { Journal, journalFolder } from "../journal.ts";
-import type { RunOptions } from "../options.ts";
-import type { Profile } from "../profile.ts";
+import { Journal, journalFolder } from "../run/journal.ts";
+import type { RunOptions } from "../run/options.ts";
+import type { Profile } from "../target/profile.ts";
 
 /** A journal for a run that writes; a read-only one leaves nothing behind. */
 export function beginJournal(

@@ -1,17 +1,17 @@
 /** `run`: the rules against a deployment, and the reports of it. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runKit } from "../engine.ts";
-import { masking } from "../mask.ts";
-import type { Profile } from "../profile.ts";
-import type { Report } from "../report.ts";
-import type { Finding } from "../report-maker.ts";
-import { html } from "../reports/html.ts";
-import { junit } from "../reports/junit.ts";
-import { markdown } from "../reports/markdown.ts";
-import { sarif } from "../reports/sarif.ts";
-import { terminal } from "../reports/terminal.ts";
+import { html } from "../report/html/html.ts";
+import { junit } from "../report/junit.ts";
+import type { Finding } from "../report/make.ts";
+import { markdown } from "../report/markdown.ts";
+import { sarif } from "../report/sarif.ts";
+import type { Report } from "../report/schema.ts";
+import { terminal } from "../report/terminal.ts";
 import { catalogue } from "../rules/catalogue.ts";
+import { runKit } from "../run/engine.ts";
+import { masking } from "../target/mask.ts";
+import type { Profile } from "../target/profile.ts";
 import { type RunFlags, runOptions } from "./run-flags.ts";
 import { beginJournal } from "./run-journal.ts";
 import { profileOf } from "./target-options.ts";

@@ -1,7 +1,7 @@
 /** The flags that say which deployment is meant and with which credentials; shared by several commands. */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { type Profile, ProfileFault, type ProfileFlags, readProfile } from "../profile.ts";
+import { type Profile, ProfileFault, type ProfileFlags, readProfile } from "../target/profile.ts";
 
 export type TargetFlags = {
   baseUrl?: string;

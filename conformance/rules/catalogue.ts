@@ -1,14 +1,15 @@
 /** All rules, in the order in which they are run. */
-import { atm } from "./atm.ts";
-import { aut } from "./aut.ts";
-import { env } from "./env.ts";
-import { etg } from "./etg.ts";
-import { fld } from "./fld.ts";
-import { ifm } from "./ifm.ts";
-import { met } from "./met.ts";
-import { ord } from "./ord.ts";
-import { prb } from "./prb.ts";
-import type { RuleText } from "./rule.ts";
+
+import type { RuleText } from "../probe/rule.ts";
+import { aut } from "./callers.ts";
+import { env } from "./environment.ts";
+import { etg } from "./etag.ts";
+import { fld } from "./fields.ts";
+import { ifm } from "./if-match.ts";
+import { met } from "./metrics.ts";
+import { ord } from "./order.ts";
+import { prb } from "./problems.ts";
+import { atm } from "./races.ts";
 
 // PRB is last, since PRB-05 looks back at every reply of the run.
 export const catalogue: readonly RuleText[] = [

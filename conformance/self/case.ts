@@ -1,12 +1,13 @@
 /** One line of the matrix: a server, the kit run against it, and what the kit should have found. */
-import { runKit } from "../engine.ts";
-import { defaultOptions, type RunOptions } from "../options.ts";
-import { type ProfileFlags, readProfile } from "../profile.ts";
-import type { Report, RuleResult } from "../report.ts";
-import { type Deployment, PLAIN } from "./deployment.ts";
+
+import type { Report, RuleResult } from "../report/schema.ts";
+import { runKit } from "../run/engine.ts";
+import { defaultOptions, type RunOptions } from "../run/options.ts";
+import { type ProfileFlags, readProfile } from "../target/profile.ts";
 import type { Fault } from "./fault.ts";
-import { CREDENTIALS } from "./service.ts";
-import { type SoundServer, startSoundServer } from "./sound-server.ts";
+import { CREDENTIALS } from "./service/service.ts";
+import { type Deployment, PLAIN } from "./service/sound-options.ts";
+import { type SoundServer, startSoundServer } from "./service/sound-server.ts";
 import type { Target } from "./targets.ts";
 import type { Variant } from "./variants.ts";
 

@@ -2,11 +2,12 @@
  * A fault: one thing that a real service gets wrong, planted into the sound one. It is data: which rule must
  * catch it, in which words, and code that says when it ran, since a fault whose code never ran proves nothing.
  */
-import type { Deployment } from "./deployment.ts";
-import type { Reply, Request } from "./http-socket.ts";
-import type { Customer, Seams } from "./seams.ts";
-import { soundSeams } from "./seams.ts";
-import type { Faulty, Service } from "./service.ts";
+
+import type { Reply, Request } from "./service/http-socket.ts";
+import type { Customer, Seams } from "./service/seams.ts";
+import { soundSeams } from "./service/seams.ts";
+import type { Faulty, Service } from "./service/service.ts";
+import type { Deployment } from "./service/sound-options.ts";
 
 export type Family = "ETG" | "IFM" | "ORD" | "ATM" | "FLD" | "AUT" | "PRB" | "MET" | "ENV";
 

@@ -2,11 +2,12 @@
  * Faults on one path of the code alone: whatever is wrong happens in one situation and nowhere else, so that
  * exactly one assertion can see it. They show that no assertion is decoration.
  */
-import type { Deployment } from "./deployment.ts";
+
 import { customerOf, type Fault, membersOf, withIfMatch } from "./fault.ts";
-import { headerLines, type Reply, type Request } from "./http-socket.ts";
-import { type Customer, isWrite, trimBlanks } from "./seams.ts";
-import type { Service } from "./service.ts";
+import { headerLines, type Reply, type Request } from "./service/http-socket.ts";
+import { type Customer, isWrite, trimBlanks } from "./service/seams.ts";
+import type { Service } from "./service/service.ts";
+import type { Deployment } from "./service/sound-options.ts";
 
 /** How If-Match stands to the current tag. */
 export type Relation =

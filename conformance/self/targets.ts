@@ -1,7 +1,7 @@
 /** What is not the service at all, and must not be taken for one that conforms. */
 import type { Socket } from "node:net";
 import { createServer } from "node:net";
-import { type Listening, listen, listenRaw, type Reply, type Request } from "./http-socket.ts";
+import { type Listening, listen, listenRaw, type Reply, type Request } from "./service/http-socket.ts";
 
 export type Target = {
   id: string;

@@ -1,6 +1,6 @@
 /** Deployments that keep every rule and choose otherwise wherever the specification leaves a choice. */
 import { createHash } from "node:crypto";
-import { CAMEL, type Deployment, UPPER } from "./deployment.ts";
+import { CAMEL, type Deployment, UPPER } from "./service/sound-options.ts";
 
 export type Variant = {
   id: string;

@@ -7,8 +7,8 @@
  * runs once, before the first test; a rule that could not be tested fails unless ALLOW_INCOMPLETE is set.
  */
 import { expect, test } from "bun:test";
-import { runKit } from "../engine.ts";
-import { failureBlock } from "../reports/terminal.ts";
+import { failureBlock } from "../report/terminal.ts";
+import { runKit } from "../run/engine.ts";
 import { suiteSettings } from "./settings.ts";
 
 const { profile, options } = suiteSettings(process.env);

@@ -3,8 +3,8 @@ import { flagsIn } from "../commands/recorded-flags.ts";
 import { runOptions } from "../commands/run-flags.ts";
 import { beginJournal } from "../commands/run-journal.ts";
 import { profileOf } from "../commands/target-options.ts";
-import type { RunOptions } from "../options.ts";
-import { type Profile, ProfileFault } from "../profile.ts";
+import type { RunOptions } from "../run/options.ts";
+import { type Profile, ProfileFault } from "../target/profile.ts";
 
 /** Variable to flag. A list may hold several values; a header holds commas, so its list is split at line breaks. */
 const VARIABLES = {

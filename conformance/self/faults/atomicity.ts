@@ -1,7 +1,7 @@
 /** ATM: check and update as two steps (4.2, last rule). Each opens a gap that only other writers can show. */
 import { customerOf, deciding, type Fault, type Plant, type Ran } from "../fault.ts";
-import type { Reply } from "../http-socket.ts";
-import { type Attempt, turn } from "../seams.ts";
+import type { Reply } from "../service/http-socket.ts";
+import { type Attempt, turn } from "../service/seams.ts";
 
 /** Awaits between check and update, as any ORM's find-then-save does. */
 export async function gap(turns: number): Promise<void> {

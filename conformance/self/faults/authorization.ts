@@ -1,6 +1,6 @@
 /** AUT: roles and tenants (4.1.6, 5). */
 import { customerOf, deciding, type Fault, isRead, type Plant, replying, withBody } from "../fault.ts";
-import { isWrite, soundSeams } from "../seams.ts";
+import { isWrite, soundSeams } from "../service/seams.ts";
 
 /** Lets a forbidden field through the policy and puts something in place of its value. */
 function hiding(instead: (member: string) => Record<string, unknown>): Plant {

@@ -1,6 +1,6 @@
 /** IFM: what is taken for the current tag (2.4.5, 4.2 rules, 5.6). */
 import { accepting, deciding, type Fault } from "../fault.ts";
-import { trimBlanks } from "../seams.ts";
+import { trimBlanks } from "../service/seams.ts";
 
 export const bare = (tag: string) => tag.replaceAll('"', "");
 export const members = (sent: string) => sent.split(",").map(trimBlanks);

@@ -1,8 +1,8 @@
 /** ETG: the token itself, and the reads and writes that carry it (2.4, 3, 4.1). */
 import { createHash } from "node:crypto";
 import { deciding, type Fault, isCustomer, isRead, replying } from "../fault.ts";
-import { type Request, setHeader } from "../http-socket.ts";
-import { soundSeams } from "../seams.ts";
+import { type Request, setHeader } from "../service/http-socket.ts";
+import { soundSeams } from "../service/seams.ts";
 
 const digest = (text: string, algorithm = "sha1") => createHash(algorithm).update(text).digest("hex");
 

@@ -1,7 +1,7 @@
 /** PRB: what refusals look like (7). Problem documents are optional, so a fault needs one that is there and wrong. */
 import { type Fault, isCustomer, replying, withBody } from "../fault.ts";
-import { headerLines } from "../http-socket.ts";
-import { isWrite } from "../seams.ts";
+import { headerLines } from "../service/http-socket.ts";
+import { isWrite } from "../service/seams.ts";
 
 const refused = (status: number) => (reply: { status: number }, request: Parameters<typeof isWrite>[0]) =>
   isCustomer(request) && isWrite(request) && reply.status === status;

@@ -1,6 +1,6 @@
 /** IFM: how the header is read before anything is compared, and methods that compare otherwise than PUT (4.2 rules, 4.3). */
 import { accepting, deciding, type Fault, requesting } from "../fault.ts";
-import { isWrite } from "../seams.ts";
+import { isWrite } from "../service/seams.ts";
 import { bare, members } from "./comparison.ts";
 
 export const HEADER_READING_FAULTS: Fault[] = [

@@ -1,8 +1,8 @@
 /** ENV: sound services behind layers that spoil them. */
 import { gzipSync } from "node:zlib";
 import { customerOf, type Fault, isCustomer, isRead, replying, requesting, withIfMatch } from "../fault.ts";
-import { getHeader, headerLines, type Reply, type Request, setHeader } from "../http-socket.ts";
-import { isWrite } from "../seams.ts";
+import { getHeader, headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
+import { isWrite } from "../service/seams.ts";
 
 const acceptsGzip = (request: Request) => /gzip/.test(headerLines(request, "accept-encoding").join(","));
 const via = (reply: Reply): Reply => setHeader(reply, "Via", "1.1 edge");

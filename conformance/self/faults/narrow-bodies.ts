@@ -1,8 +1,8 @@
 /** One path alone: bodies that are not what a PUT needs. */
 import { customerOf, type Fault } from "../fault.ts";
-import { type Reply, setHeader } from "../http-socket.ts";
 import { answered, onPath, type Turn } from "../narrow.ts";
-import { isJson } from "../write-body.ts";
+import { type Reply, setHeader } from "../service/http-socket.ts";
+import { isJson } from "../service/write-body.ts";
 import { badBody, emptied, NAME, onListBody, overwritten, REQUIRED } from "./narrow-writes.ts";
 
 /** Judges the bodies that are JSON, or those that are not. */

@@ -1,7 +1,7 @@
 /** One path alone: what is counted, and what a scrape shows. */
 import type { Fault } from "../fault.ts";
 import { planted } from "../narrow.ts";
-import type { Counter } from "../seams.ts";
+import type { Counter } from "../service/seams.ts";
 import { counting, hidden, never } from "./narrow-races.ts";
 
 export const NARROW_METRICS_FAULTS: Fault[] = [

@@ -1,6 +1,5 @@
 /** One path alone: each form of If-Match, answered otherwise, or refused and carried out all the same. */
 import { customerOf, type Fault } from "../fault.ts";
-import { headerLines, setHeader } from "../http-socket.ts";
 import {
   answered,
   appliedToo,
@@ -12,6 +11,7 @@ import {
   type Relation,
   type Turn,
 } from "../narrow.ts";
+import { headerLines, setHeader } from "../service/http-socket.ts";
 
 const stored = ({ before, body, service }: Turn): boolean => {
   const { name, email } = service.deployment.members;

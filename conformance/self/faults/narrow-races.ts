@@ -1,10 +1,10 @@
 /** One path alone: what happens when writes meet, and what is counted. */
 import { customerOf, type Fault } from "../fault.ts";
-import { headerLines, type Reply, type Request } from "../http-socket.ts";
 import { Crowd, planted } from "../narrow.ts";
-import type { Attempt, Counter, Customer } from "../seams.ts";
-import { soundSeams, turn } from "../seams.ts";
-import type { Service } from "../service.ts";
+import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
+import type { Attempt, Counter, Customer } from "../service/seams.ts";
+import { soundSeams, turn } from "../service/seams.ts";
+import type { Service } from "../service/service.ts";
 
 /** Ends the connection without a word. */
 export const DROP: Reply = { status: 0, headers: [], raw: Buffer.alloc(0), hangUp: true };

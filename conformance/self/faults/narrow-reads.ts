@@ -1,9 +1,10 @@
 /** One path alone: reads, projections, callers. */
-import type { Deployment } from "../deployment.ts";
+
 import { type Fault, isCustomer, isRead, withBody } from "../fault.ts";
-import { getHeader, type Reply, setHeader } from "../http-socket.ts";
 import { onPath, planted, type Turn } from "../narrow.ts";
-import type { Caller } from "../seams.ts";
+import { getHeader, type Reply, setHeader } from "../service/http-socket.ts";
+import type { Caller } from "../service/seams.ts";
+import type { Deployment } from "../service/sound-options.ts";
 
 /** A GET by this caller with exactly this query, answered with this status. */
 export const asked =

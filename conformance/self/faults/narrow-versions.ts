@@ -1,7 +1,7 @@
 /** One path alone: when the tag changes, and what an accepted write does. */
 import { customerOf, type Fault } from "../fault.ts";
-import { setHeader } from "../http-socket.ts";
 import { onPath, planted, quietWrite } from "../narrow.ts";
+import { setHeader } from "../service/http-socket.ts";
 import { EMAIL, NAME, quietPut, unstored } from "./narrow-writes.ts";
 
 export const NARROW_VERSION_FAULTS: Fault[] = [

@@ -1,9 +1,9 @@
 /** One path alone: writes and their bodies, missing customers, other tenants. */
 import { customerOf, type Fault } from "../fault.ts";
-import { headerLines, type Reply } from "../http-socket.ts";
 import { answered, appliedToo, Crowd, onPath, planted, quietWrite, type Turn } from "../narrow.ts";
-import type { Customer } from "../seams.ts";
-import { CREDENTIALS } from "../service.ts";
+import { headerLines, type Reply } from "../service/http-socket.ts";
+import type { Customer } from "../service/seams.ts";
+import { CREDENTIALS } from "../service/service.ts";
 
 export const NAME = "Name";
 export const EMAIL = "Email";

@@ -9,8 +9,8 @@ import {
   requesting,
   withIfMatch,
 } from "../fault.ts";
-import { headerLines, setHeader } from "../http-socket.ts";
-import { isWrite, trimBlanks } from "../seams.ts";
+import { headerLines, setHeader } from "../service/http-socket.ts";
+import { isWrite, trimBlanks } from "../service/seams.ts";
 
 const METHODS = ["PUT", "PATCH", "DELETE"] as const;
 

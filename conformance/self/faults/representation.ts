@@ -9,9 +9,9 @@ import {
   replying,
   withBody,
 } from "../fault.ts";
-import type { Request } from "../http-socket.ts";
-import { fieldsParameter, isWrite } from "../seams.ts";
-import type { Service } from "../service.ts";
+import type { Request } from "../service/http-socket.ts";
+import { fieldsParameter, isWrite } from "../service/seams.ts";
+import type { Service } from "../service/service.ts";
 
 const shown = (reply: { status: number }, request: Request) =>
   request.method === "GET" && isRead(request) && reply.status === 200;

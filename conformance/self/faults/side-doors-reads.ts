@@ -9,10 +9,10 @@ import {
   requesting,
   withBody,
 } from "../fault.ts";
-import type { Reply, Request } from "../http-socket.ts";
 import { planted } from "../narrow.ts";
-import type { Caller } from "../seams.ts";
-import { CREDENTIALS, type Service } from "../service.ts";
+import type { Reply, Request } from "../service/http-socket.ts";
+import type { Caller } from "../service/seams.ts";
+import { CREDENTIALS, type Service } from "../service/service.ts";
 
 /** Carries a read out with the rights of the main caller. */
 function privileged(request: Request, service: Service): Request {

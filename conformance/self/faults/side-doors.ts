@@ -9,9 +9,9 @@ import {
   requesting,
   withIfMatch,
 } from "../fault.ts";
-import { headerLines, type Request, setHeader } from "../http-socket.ts";
 import { onPath } from "../narrow.ts";
-import type { Service } from "../service.ts";
+import { headerLines, type Request, setHeader } from "../service/http-socket.ts";
+import type { Service } from "../service/service.ts";
 import { bare } from "./comparison.ts";
 
 const asJson = (request: Request): boolean =>

@@ -1,8 +1,8 @@
 /** AUT: tenants, and callers without credentials (4.1.6, 5.2). */
 import { customerOf, deciding, type Fault, isCustomer, isRead } from "../fault.ts";
-import { setHeader } from "../http-socket.ts";
-import { isWrite } from "../seams.ts";
-import { CREDENTIALS } from "../service.ts";
+import { setHeader } from "../service/http-socket.ts";
+import { isWrite } from "../service/seams.ts";
+import { CREDENTIALS } from "../service/service.ts";
 
 export const TENANT_FAULTS: Fault[] = [
   {

@@ -1,8 +1,8 @@
 /** ETG: when the token changes, and which one a write answers (2.4.6, 3, 4.2). */
 import { createHash } from "node:crypto";
 import { deciding, type Fault, replying } from "../fault.ts";
-import { getHeader, setHeader } from "../http-socket.ts";
-import { isWrite } from "../seams.ts";
+import { getHeader, setHeader } from "../service/http-socket.ts";
+import { isWrite } from "../service/seams.ts";
 
 const digest = (text: string, algorithm = "sha1") => createHash(algorithm).update(text).digest("hex");
 const etagOf = (reply: Parameters<typeof getHeader>[0]) => getHeader(reply, "etag") ?? "";

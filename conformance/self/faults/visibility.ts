@@ -1,7 +1,7 @@
 /** ATM and its neighbours: what others see of a write while it happens (2.4.1, 3, 4.2). */
 import { customerOf, type Fault } from "../fault.ts";
-import { headerLines, setHeader } from "../http-socket.ts";
-import type { Change } from "../seams.ts";
+import { headerLines, setHeader } from "../service/http-socket.ts";
+import type { Change } from "../service/seams.ts";
 import { gap, refusedLate } from "./atomicity.ts";
 
 export const VISIBILITY_FAULTS: Fault[] = [

@@ -1,0 +1,302 @@
+/**
+ * Two ways onto the wire. `send` is the real undici: what an ordinary client does. `sendRaw` and `hold` write
+ * the bytes themselves, for header lines that no client library sends and for bodies that are held back.
+ * A failure to get a complete reply is a value, not an exception.
+ */
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { Agent, type Dispatcher, ProxyAgent } from "undici/index.js";
+import type { Profile } from "../target/profile.ts";
+import { headerValue, parseReply, type Reply } from "./http-reply.ts";
+
+export type Outgoing = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string | undefined;
+};
+
+export type Result = {
+  readonly reply: Reply | null;
+  /** Why there is no complete reply. */
+  readonly failure: string | null;
+  /** `performance.now()` when the last byte of the request left, and when the reply was complete. */
+  readonly sentAt: number;
+  readonly answeredAt: number;
+};
+
+/** A request whose last body byte has not left yet. */
+export type Held = {
+  /** Whether a connection was had at all; where not, `release` says why. */
+  readonly opened: boolean;
+  release(): Promise<Result>;
+};
+
+/** A reply larger than this is no customer. */
+const REPLY_BYTES_MAX = 8 * 1024 * 1024;
+
+/** A server that closes a connection does so at once. */
+const CLOSE_PATIENCE_MS = 30;
+
+export class Transport {
+  readonly #profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">;
+  readonly #tls: { ca?: string; rejectUnauthorized: boolean };
+  #dispatcher: Dispatcher;
+  #keepAlive = true;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">) {
+    this.#profile = profile;
+    this.#tls = {
+      rejectUnauthorized: !profile.tls.insecure,
+      ...(profile.tls.ca === undefined ? {} : { ca: profile.tls.ca }),
+    };
+    this.#dispatcher = this.#makeDispatcher(true);
+  }
+
+  #makeDispatcher(keepAlive: boolean): Dispatcher {
+    const { timeoutMs, proxy } = this.#profile;
+    const options = {
+      allowH2: false,
+      pipelining: keepAlive ? 1 : 0,
+      connect: { ...this.#tls, timeout: timeoutMs },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    };
+    return proxy === undefined
+      ? new Agent(options)
+      : new ProxyAgent({ ...options, uri: proxy, requestTls: { ...this.#tls } });
+  }
+
+  /** A server that closes without saying so would break a reused connection: use each for one request. */
+  async withoutKeepAlive(): Promise<void> {
+    if (!this.#keepAlive) return;
+    this.#keepAlive = false;
+    const former = this.#dispatcher;
+    this.#dispatcher = this.#makeDispatcher(false);
+    await former.close();
+  }
+
+  /** Over undici. */
+  send({ method, url, headers, body }: Outgoing): Promise<Result> {
+    const { origin, pathname, search } = new URL(url);
+    const sentAt = performance.now();
+    return new Promise((resolve) => {
+      let status = 0;
+      let replyHeaders: [string, string][] = [];
+      const chunks: Buffer[] = [];
+      let length = 0;
+      const fail = (error: Error) =>
+        resolve({ reply: null, failure: describe(error), sentAt, answeredAt: performance.now() });
+      this.#dispatcher.dispatch(
+        {
+          origin,
+          path: pathname + search,
+          method: method as Dispatcher.HttpMethod,
+          headers: headers.flat(),
+          body: body ?? null,
+        },
+        {
+          onRequestStart() {},
+          onResponseStart(controller, code) {
+            status = code;
+            replyHeaders = pairs(controller.rawHeaders);
+          },
+          onResponseData(controller, chunk) {
+            chunks.push(chunk);
+            length += chunk.length;
+            if (length > REPLY_BYTES_MAX) controller.abort(new Error("the reply is larger than 8 MiB"));
+          },
+          onResponseEnd() {
+            resolve({
+              reply: { status, headers: replyHeaders, body: Buffer.concat(chunks) },
+              failure: null,
+              sentAt,
+              answeredAt: performance.now(),
+            });
+          },
+          onResponseError(_controller, error) {
+            fail(error);
+          },
+        },
+      );
+    });
+  }
+
+  /** Over a socket of its own; header lines leave exactly as given. */
+  async sendRaw(outgoing: Outgoing): Promise<Result> {
+    const held = await this.hold(outgoing, 0);
+    return held.release();
+  }
+
+  /**
+   * Opens a connection and sends all but the last `bytes` of the body; a request without a body holds back the
+   * end of its header section instead.
+   */
+  async hold(outgoing: Outgoing, bytes = 1, openMs = this.#profile.timeoutMs): Promise<Held> {
+    const url = new URL(outgoing.url);
+    const openedAt = performance.now();
+    const failed = (error: unknown): Held => ({
+      opened: false,
+      release: async () => ({
+        reply: null,
+        failure: describe(error),
+        sentAt: openedAt,
+        answeredAt: performance.now(),
+      }),
+    });
+    let socket: Socket;
+    try {
+      socket = await this.#open(url, openMs);
+    } catch (error) {
+      return failed(error);
+    }
+    const message = this.#message(url, outgoing);
+    const cut = message.length - bytes;
+    const reply = this.#reply(socket, outgoing.method);
+    if (bytes > 0)
+      await new Promise<void>((resolve) => socket.write(message.subarray(0, cut), () => resolve()));
+    return {
+      opened: true,
+      release: async () => {
+        const sentAt = performance.now();
+        socket.write(bytes > 0 ? message.subarray(cut) : message);
+        const { result, answeredAt } = await reply;
+        return typeof result === "string"
+          ? { reply: null, failure: result, sentAt, answeredAt }
+          : { reply: result, failure: null, sentAt, answeredAt };
+      },
+    };
+  }
+
+  #message(url: URL, { method, headers, body }: Outgoing): Buffer {
+    const proxied = this.#profile.proxy !== undefined && url.protocol === "http:";
+    const target = proxied ? url.href : url.pathname + url.search;
+    const lines = [
+      `${method} ${target} HTTP/1.1`,
+      `Host: ${url.host}`,
+      ...headers.map(([name, value]) => `${name}: ${value}`),
+      "Connection: close",
+    ];
+    const content = Buffer.from(body ?? "", "utf8");
+    if (body !== undefined) lines.push(`Content-Length: ${content.length}`);
+    return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), content]);
+  }
+
+  async #open(url: URL, openMs = this.#profile.timeoutMs): Promise<Socket> {
+    const { proxy } = this.#profile;
+    const secure = url.protocol === "https:";
+    const hop = proxy === undefined ? url : new URL(proxy);
+    const port = Number(hop.port || (hop.protocol === "https:" ? 443 : 80));
+    const host = hop.hostname.replace(/^\[|\]$/g, "");
+    const target = url.hostname.replace(/^\[|\]$/g, "");
+    // No server name for an address (RFC 6066, section 3); Bun refuses to send one.
+    const tls = { ...this.#tls, ...(isIP(target) === 0 ? { servername: target } : {}) };
+    let socket: Socket;
+    if (proxy === undefined && secure) socket = connectTls({ host, port, ...tls });
+    else socket = connectTcp({ host, port });
+    await this.#ready(socket, proxy === undefined && secure ? "secureConnect" : "connect", openMs);
+    if (proxy !== undefined && secure) {
+      const authority = `${url.hostname}:${url.port || 443}`;
+      socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+      const { result } = await this.#reply(socket, "HEAD");
+      if (typeof result === "string" || result.status !== 200) throw new Error("the proxy refused CONNECT");
+      socket = connectTls({ socket, host: target, ...tls });
+      await this.#ready(socket, "secureConnect", openMs);
+    }
+    return socket;
+  }
+
+  #ready(socket: Socket, event: "connect" | "secureConnect", openMs: number): Promise<void> {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    socket.setNoDelay(true);
+    socket.setTimeout(openMs);
+    return new Promise((resolve, reject) => {
+      socket.once(event, () => {
+        socket.setTimeout(0);
+        resolve();
+      });
+      socket.once("error", reject);
+      socket.once("timeout", () => socket.destroy(new Error("no connection in time")));
+    });
+  }
+
+  #reply(socket: Socket, method: string): Promise<{ result: Reply | string; answeredAt: number }> {
+    return new Promise((resolve) => {
+      let bytes: Buffer = Buffer.alloc(0);
+      const finish = (result: Reply | string) => {
+        const answeredAt = performance.now();
+        clearTimeout(timer);
+        socket.removeAllListeners("data");
+        if (method !== "HEAD") socket.destroy();
+        resolve({ result, answeredAt });
+      };
+      const timer = setTimeout(
+        () => finish(`no complete reply within ${this.#profile.timeoutMs} ms`),
+        this.#profile.timeoutMs,
+      );
+      const look = (ended: boolean) => {
+        const parsed = parseReply(bytes, method, ended);
+        if (parsed.kind === "complete") finish(parsed.reply);
+        else if (parsed.kind === "malformed") finish(parsed.why);
+        else if (bytes.length > REPLY_BYTES_MAX) finish("the reply is larger than 8 MiB");
+      };
+      socket.on("data", (chunk: Buffer) => {
+        bytes = Buffer.concat([bytes, chunk]);
+        look(false);
+      });
+      socket.on("end", () => look(true));
+      socket.on("error", (error) => finish(describe(error)));
+      socket.on("close", () => finish("the connection closed without a complete reply"));
+    });
+  }
+
+  /** Whether the server closes after a reply without having said so (RFC 9112 9.6), which breaks a reused connection. */
+  async closesUnannounced({ method, url, headers }: Outgoing): Promise<boolean> {
+    const target = new URL(url);
+    const socket = await this.#open(target).catch(() => undefined);
+    if (socket === undefined) return false;
+    const message = this.#message(target, { method, url, headers, body: undefined });
+    socket.write(message.toString("latin1").replace("\r\nConnection: close\r\n", "\r\n"), "latin1");
+    return await new Promise<boolean>((resolve) => {
+      let bytes: Buffer = Buffer.alloc(0);
+      const finish = (closes: boolean) => {
+        clearTimeout(patience);
+        socket.destroy();
+        resolve(closes);
+      };
+      let patience = setTimeout(() => finish(false), this.#profile.timeoutMs);
+      let announced = false;
+      socket.on("data", (chunk: Buffer) => {
+        bytes = Buffer.concat([bytes, chunk]);
+        const parsed = parseReply(bytes, method, false);
+        if (parsed.kind !== "complete") return;
+        announced = /\bclose\b/i.test(headerValue(parsed.reply.headers, "connection") ?? "");
+        clearTimeout(patience);
+        patience = setTimeout(() => finish(false), CLOSE_PATIENCE_MS);
+      });
+      socket.on("end", () => finish(!announced));
+      socket.on("error", () => finish(!announced));
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await this.#dispatcher.destroy();
+  }
+}
+
+function pairs(raw: unknown): [string, string][] {
+  const list = Array.isArray(raw) ? raw : [];
+  const text = (value: unknown) => (Buffer.isBuffer(value) ? value.toString("latin1") : String(value));
+  return Array.from({ length: list.length / 2 }, (_, i) => [text(list[2 * i]), text(list[2 * i + 1])]);
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = (error as { code?: unknown }).code;
+  return typeof code === "string" && !error.message.includes(code)
+    ? `${error.message} (${code})`
+    : error.message;
+}

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { CouldNotRun, Interrupted, NoReply } from "../probe/outcome-signal.ts";
+import { defaultOptions } from "../run/options.ts";
+import { readProfile } from "../target/profile.ts";
+import { type Ask, Wire } from "./wire.ts";
+
+let server: ReturnType<typeof Bun.serve>;
+let answer: () => Response = () => new Response();
+let received = 0;
+beforeAll(() => {
+  server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch() {
+      received += 1;
+      return answer();
+    },
+  });
+});
+afterAll(() => server.stop(true));
+beforeEach(() => {
+  received = 0;
+});
+
+const SECRET = "sesame-open-0c2b66e1";
+const profile = () => readProfile({ baseUrl: String(server.url), header: [`X-Api-Key: ${SECRET}`] }, {});
+const ask = (change: Partial<Ask> = {}): Ask => ({
+  rule: "IFM-01",
+  purpose: "probe",
+  caller: "main",
+  method: "GET",
+  url: `${server.url}customers/a`,
+  headers: [],
+  ...change,
+});
+
+test("429 is obeyed and asked again; so is 503 with Retry-After", async () => {
+  const replies = [
+    new Response("", { status: 429, headers: { "retry-after": "0" } }),
+    new Response("", { status: 503, headers: { "retry-after": "0" } }),
+  ];
+  answer = () => replies.shift() ?? new Response("{}");
+  const wire = new Wire(profile(), defaultOptions);
+  expect((await wire.send(ask())).status).toBe(200);
+  expect(wire.ledger.map(({ status }) => status)).toEqual([429, 503, 200]);
+  await wire.close();
+});
+
+test("503 without Retry-After is an answer", async () => {
+  answer = () => new Response("", { status: 503 });
+  const wire = new Wire(profile(), defaultOptions);
+  expect((await wire.send(ask())).status).toBe(503);
+  await wire.close();
+});
+
+test("endless 429 ends the rule, not the run", async () => {
+  answer = () => new Response("", { status: 429, headers: { "retry-after": "0" } });
+  const wire = new Wire(profile(), defaultOptions);
+  expect(wire.send(ask())).rejects.toBeInstanceOf(CouldNotRun);
+  await wire.send(ask()).catch(() => undefined);
+  await wire.close();
+});
+
+test("the budget holds, and what clean-up needs is kept back", async () => {
+  answer = () => new Response("{}");
+  const wire = new Wire(profile(), { ...defaultOptions, budget: 8 });
+  const outcomes = [];
+  for (let n = 0; n < 8; n += 1)
+    outcomes.push(
+      await wire.send(ask()).then(
+        () => "sent",
+        (error: unknown) => (error instanceof CouldNotRun ? "refused" : error),
+      ),
+    );
+  expect(outcomes).toEqual([...Array(6).fill("sent"), "refused", "refused"]);
+  wire.cleaning = true;
+  await wire.send(ask());
+  await wire.send(ask());
+  expect(wire.send(ask())).rejects.toBeInstanceOf(CouldNotRun);
+  expect(received).toBe(8);
+  await wire.close();
+});
+
+test("no secret reaches what is kept: sent, echoed in body, header or URL", async () => {
+  answer = () =>
+    new Response(JSON.stringify({ echo: SECRET, encoded: btoa(SECRET) }), {
+      headers: { "x-echo": SECRET, etag: '"a"' },
+    });
+  const wire = new Wire(profile(), defaultOptions);
+  const seen = await wire.send(
+    ask({ url: `${server.url}customers/a?key=${SECRET}`, body: SECRET, method: "PUT" }),
+  );
+  const kept = JSON.stringify([seen.exchange, wire.ledger]);
+  expect(kept).not.toContain(SECRET);
+  expect(kept).not.toContain(btoa(SECRET));
+  expect(seen.exchange.request.headers).toContainEqual(["X-Api-Key", "$X_API_KEY"]);
+  // The check itself still sees the reply as it was.
+  expect(seen.object?.["echo"]).toBe(SECRET);
+  await wire.close();
+});
+
+test("after an interruption nothing is sent but the clean-up", async () => {
+  answer = () => new Response("{}");
+  const abort = new AbortController();
+  const wire = new Wire(profile(), { ...defaultOptions, signal: abort.signal });
+  abort.abort();
+  expect(wire.send(ask())).rejects.toBeInstanceOf(Interrupted);
+  wire.cleaning = true;
+  expect((await wire.send(ask())).status).toBe(200);
+  await wire.close();
+});
+
+test("no reply is thrown with its exchange", async () => {
+  const wire = new Wire(profile(), defaultOptions);
+  const error = await wire.send(ask({ url: "http://127.0.0.1:1/x" })).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(NoReply);
+  expect((error as NoReply).exchange.failure).toContain("ECONNREFUSED");
+  await wire.close();
+});

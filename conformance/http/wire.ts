@@ -1,0 +1,263 @@
+/** Everything that is sent goes through here: pace, budget, masking, the ledger, and what 429 asks for. */
+
+import { CouldNotRun, Interrupted, NoReply } from "../probe/outcome-signal.ts";
+import type { Exchange, Report } from "../report/schema.ts";
+import type { RunOptions } from "../run/options.ts";
+import type { CallerHeader } from "../target/caller-header.ts";
+import { masking } from "../target/mask.ts";
+import type { Profile } from "../target/profile.ts";
+import { bodyText, headerValue, headerValues, type Reply } from "./http-reply.ts";
+import { Onlooker } from "./onlooker.ts";
+import { type Held, type Outgoing, type Result, Transport } from "./transport.ts";
+
+export type Caller = "main" | "limited" | "other-tenant" | "anonymous" | "metrics";
+
+export type Ask = {
+  /** Rule id, `set-up` or `clean-up`: whose request it is. */
+  readonly rule: string;
+  readonly purpose: string;
+  readonly caller: Caller;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body?: string | undefined;
+  readonly via?: "undici" | "socket" | undefined;
+};
+
+/** A reply as checks look at it; `exchange` is what may be shown of it. */
+export type Seen = {
+  readonly exchange: Exchange;
+  readonly status: number;
+  readonly headers: readonly (readonly [string, string])[];
+  /** The ETag field value; undefined where none came. */
+  readonly tag: string | undefined;
+  readonly tags: readonly string[];
+  readonly text: string;
+  /** The body where it is a JSON object. */
+  readonly object: Readonly<Record<string, unknown>> | undefined;
+};
+
+const BODY_CHARACTERS_SHOWN = 4096;
+const WAITS_MAX = 6;
+const WAIT_MS_MAX = 30_000;
+/** A service that takes few connections at once leaves the others waiting; a race does not wait with them. */
+const OPEN_MS_MAX = 2000;
+const CLEAN_UP_RESERVE = 100;
+
+export class Wire {
+  readonly mask: (text: string) => string;
+  readonly ledger: Report["ledger"] = [];
+  readonly transport: Transport;
+  readonly onlooker = new Onlooker();
+  readonly startedAt = performance.now();
+  readonly #profile: Profile;
+  readonly #options: RunOptions;
+  #nextSlot = 0;
+  /** Set while cleaning up: the reserve may be used and an interruption no longer stops it. */
+  cleaning = false;
+
+  constructor(profile: Profile, options: RunOptions) {
+    this.#profile = profile;
+    this.#options = options;
+    this.mask = masking(profile.secrets);
+    this.transport = new Transport(profile);
+  }
+
+  get requests(): number {
+    return this.ledger.length;
+  }
+
+  /** @throws NoReply when no complete reply came. */
+  async send(ask: Ask): Promise<Seen> {
+    for (let wait = 0; ; wait += 1) {
+      await this.#permit();
+      const outgoing = this.#outgoing(ask);
+      const ended = this.#watch(ask);
+      const result =
+        ask.via === "socket" ? await this.transport.sendRaw(outgoing) : await this.transport.send(outgoing);
+      ended(result);
+      const exchange = this.#record(ask, outgoing, result);
+      if (result.reply === null) throw new NoReply(exchange);
+      const pauseMs = pauseAsked(result.reply);
+      if (pauseMs === undefined) return seen(exchange, result.reply);
+      if (wait >= WAITS_MAX)
+        throw new CouldNotRun(
+          `the service kept answering ${result.reply.status} (too many requests); try a lower --rate`,
+        );
+      await this.#pause(pauseMs);
+    }
+  }
+
+  /** All but the last byte is sent; `release` lets it go. A failure stands in the exchange and is not thrown. */
+  async hold(
+    ask: Ask,
+  ): Promise<{ opened: boolean; release(): Promise<{ exchange: Exchange; seen: Seen | undefined }> }> {
+    await this.#permit();
+    const outgoing = this.#outgoing(ask);
+    const ended = this.#watch(ask);
+    const held: Held = await this.transport.hold(outgoing, 1, Math.min(OPEN_MS_MAX, this.#profile.timeoutMs));
+    return {
+      opened: held.opened,
+      release: async () => {
+        const result = await held.release();
+        ended(result);
+        const exchange = this.#record({ ...ask, via: "socket" }, outgoing, result);
+        return { exchange, seen: result.reply === null ? undefined : seen(exchange, result.reply) };
+      },
+    };
+  }
+
+  /** From here on each connection serves one request. */
+  async freshConnections(): Promise<void> {
+    await this.transport.withoutKeepAlive();
+  }
+
+  /** From here on each connection serves one request, if the server closes them without saying so. */
+  async adaptToClosing(ask: Ask): Promise<void> {
+    if (await this.transport.closesUnannounced(this.#outgoing(ask))) await this.transport.withoutKeepAlive();
+  }
+
+  callerHeaders(caller: Caller): readonly CallerHeader[] {
+    if (caller === "main") return this.#profile.main;
+    if (caller === "limited") return this.#profile.limited?.headers ?? [];
+    if (caller === "other-tenant") return this.#profile.otherTenant ?? [];
+    if (caller === "metrics") return this.#profile.metrics.headers;
+    return [];
+  }
+
+  async #permit(): Promise<void> {
+    if (this.#options.signal?.aborted && !this.cleaning) throw new Interrupted("interrupted");
+    const limit =
+      this.#options.budget - (this.cleaning ? 0 : Math.min(CLEAN_UP_RESERVE, this.#options.budget / 4));
+    if (this.requests >= limit)
+      throw new CouldNotRun(`the budget of ${this.#options.budget} requests is spent`);
+    const rate = this.#options.rate ?? this.#profile.rate;
+    if (rate === undefined) return;
+    const now = performance.now();
+    const slot = Math.max(now, this.#nextSlot);
+    this.#nextSlot = slot + 1000 / rate;
+    if (slot > now) await this.#pause(slot - now);
+  }
+
+  /** Waits, unless the run is interrupted. */
+  rest(ms: number): Promise<void> {
+    return this.#pause(ms);
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const signal = this.cleaning ? undefined : this.#options.signal;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, ms);
+      function done() {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", done);
+        resolve();
+      }
+      signal?.addEventListener("abort", done);
+    });
+  }
+
+  /** Tells the onlooker of an exchange with a customer; returns what to call when it has ended. */
+  #watch({ method, url, caller, headers }: Ask): (result: Result) => void {
+    const { pathname } = new URL(url);
+    const tagOf = ({ reply }: Result) => headerValue(reply?.headers ?? [], "etag");
+    if (method !== "GET" && method !== "HEAD") {
+      this.onlooker.writeBegins(pathname);
+      return (result) => this.onlooker.writeEnds(pathname, tagOf(result));
+    }
+    // Another caller, or a compressing proxy, may be shown another tag of the same state.
+    const plain = caller === "main" && !headers.some(([name]) => name.toLowerCase() === "accept-encoding");
+    return (result) => {
+      const tag = tagOf(result);
+      if (plain && tag !== undefined && result.reply?.status === 200) this.onlooker.read(pathname, tag);
+    };
+  }
+
+  #outgoing(ask: Ask): Outgoing {
+    const general: [string, string][] = [
+      ["User-Agent", "customers-conformance/0.1.0"],
+      ...(ask.headers.some(([name]) => name.toLowerCase() === "accept")
+        ? []
+        : ([["Accept", "application/json, */*;q=0.5"]] as [string, string][])),
+      ...this.callerHeaders(ask.caller).map(({ name, value }): [string, string] => [name, value]),
+    ];
+    return { method: ask.method, url: ask.url, headers: [...general, ...ask.headers], body: ask.body };
+  }
+
+  #record(ask: Ask, outgoing: Outgoing, { reply, failure, sentAt, answeredAt }: Result): Exchange {
+    const n = this.ledger.length + 1;
+    const times = { startedMs: sentAt - this.startedAt, durationMs: answeredAt - sentAt };
+    const shown = new Map(this.callerHeaders(ask.caller).map(({ name, shown }) => [name, shown]));
+    const { pathname, search } = new URL(ask.url);
+    this.ledger.push({
+      n,
+      rule: ask.rule,
+      caller: ask.caller,
+      method: ask.method,
+      path: this.mask(pathname + search),
+      status: reply?.status ?? null,
+      ...times,
+    });
+    return {
+      n,
+      purpose: ask.purpose,
+      caller: ask.caller,
+      via: ask.via ?? "undici",
+      request: {
+        method: ask.method,
+        url: this.mask(ask.url),
+        headers: outgoing.headers.map(([name, value]) => [name, shown.get(name) ?? this.mask(value)]),
+        body: ask.body === undefined ? null : this.mask(ask.body).slice(0, BODY_CHARACTERS_SHOWN),
+      },
+      reply:
+        reply === null
+          ? null
+          : {
+              status: reply.status,
+              headers: reply.headers.map(([name, value]) => [name, this.mask(value)]),
+              body: this.mask(bodyText(reply)).slice(0, BODY_CHARACTERS_SHOWN),
+            },
+      failure: failure === null ? null : this.mask(failure),
+      ...times,
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.transport.close();
+  }
+}
+
+/** Milliseconds that 429, or 503 with Retry-After, asks to wait (RFC 9110 10.2.3); undefined: it does not ask. */
+function pauseAsked({ status, headers }: Reply): number | undefined {
+  const retryAfter = headerValue(headers, "retry-after");
+  if (status !== 429 && !(status === 503 && retryAfter !== undefined)) return undefined;
+  if (retryAfter === undefined) return 1000;
+  const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.now();
+  return Math.min(Math.max(Number.isNaN(ms) ? 1000 : ms, 50), WAIT_MS_MAX);
+}
+
+function seen(exchange: Exchange, reply: Reply): Seen {
+  const text = bodyText(reply);
+  const tags = headerValues(reply.headers, "etag");
+  return {
+    exchange,
+    status: reply.status,
+    headers: reply.headers,
+    tag: tags[0],
+    tags,
+    text,
+    object: jsonObject(text),
+  };
+}
+
+/** undefined: the text is no JSON object. */
+export function jsonObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+/** The version token as a member of a body, at any depth. */
+
+import type { Seen } from "../http/wire.ts";
+import { plain } from "../target/names.ts";
+import { note } from "./evidence.ts";
+import { opaque } from "./tag-forms.ts";
+import type { Trial } from "./trial.ts";
+
+const VERSION_NAME = /^(rowversion|etag|versiontoken)$/;
+
+export function bodyWithoutToken(t: Trial, what: string, seen: Seen): void {
+  const text = opaque(seen.tag ?? "");
+  for (const [path, value] of membersWithin(seen.object, [])) {
+    const member = path.join(".");
+    const evidence = t.probe(`the member ${member} of ${what}`, "no row version in the body");
+    note(evidence, seen, { came: `${member}: ${JSON.stringify(value)?.slice(0, 80)}` });
+    // `@odata.etag` and `$etag` are it too, under the name of a framework.
+    const name =
+      plain(path.at(-1) ?? "")
+        .split(/[^a-z]/)
+        .at(-1) ?? "";
+    // Further within, an etag may be that of another resource; the token itself would show all the same.
+    const own = path.length === 1 || name !== "etag";
+    t.check("not-named", !(own && VERSION_NAME.test(name)), `the body of ${what} has a member ${member}`);
+    t.check(
+      "not-token",
+      !(text.length > 3 && [text, seen.tag, `W/${seen.tag}`].some((token) => token === value)),
+      `the member ${member} of ${what} is the token ${seen.tag}`,
+    );
+  }
+}
+
+const DEPTH_MAX = 5;
+
+/** Every member of a body, those of objects within it as well, with the names on the way to it. */
+function membersWithin(value: unknown, way: readonly string[]): [readonly string[], unknown][] {
+  if (typeof value !== "object" || value === null || way.length >= DEPTH_MAX) return [];
+  return Object.entries(value).flatMap(([name, inner]): [readonly string[], unknown][] => {
+    const path = [...way, name];
+    return [[path, inner], ...membersWithin(inner, path)];
+  });
+}

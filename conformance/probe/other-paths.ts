@@ -1,0 +1,35 @@
+/**
+ * The address of a customer, spelled otherwise. Whether a router takes it for the same is open (4.1 shows one spelling
+ * alone), and so is the status: but what a caller may not see must not come there either.
+ */
+import type { Customer } from "../run/ground.ts";
+import type { Trial } from "./trial.ts";
+
+/** @param quick the two that frameworks take for the same most often */
+export function otherPaths(customer: Customer, quick: boolean): Customer[] {
+  const at = customer.url.lastIndexOf("/") + 1;
+  const base = customer.url.slice(0, at);
+  const id = customer.url.slice(at);
+  const first = `%${id.charCodeAt(0).toString(16)}${id.slice(1)}`;
+  const paths = [
+    `${id}/`,
+    id.toUpperCase(),
+    `/${id}`,
+    first,
+    id.replaceAll("-", ""),
+    `%7B${id}%7D`,
+    `${id};v=1`,
+    `${id}.json`,
+  ].filter((path) => path !== id);
+  return [...new Set(quick ? paths.slice(0, 2) : paths)].map((path) => ({ ...customer, url: base + path }));
+}
+
+/** How a probe names the address: not at all where it is the ordinary one of the main customer. */
+export function shownPath(t: Trial, customer: Customer): string {
+  return customer === t.kit.main ? "" : pathEnd(customer);
+}
+
+/** The last segments of an address, as a finding shows them. */
+export function pathEnd({ url }: Customer): string {
+  return url.slice(url.lastIndexOf("/customers/"));
+}

@@ -1,0 +1,87 @@
+/** Whether a token is made of customer data: the data itself in a usual encoding, or a raw hash of it. */
+import { createHash, getHashes } from "node:crypto";
+import type { Field } from "../target/profile-file.ts";
+
+export type Leak = { readonly kind: "data" | "hash"; readonly what: string };
+
+/** A shorter match is chance. */
+const CHARACTERS_MIN = 6;
+const ALGORITHMS = ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"].filter((name) =>
+  getHashes().includes(name),
+);
+
+/**
+ * @param text the opaque text of the tag
+ * @param body the body of the read that carried it
+ */
+export function leaksOf(text: string, fields: Partial<Record<Field, unknown>>, body: string): Leak[] {
+  const personal = (["name", "email"] as const).flatMap((field) => {
+    const value = fields[field];
+    return typeof value === "string" && value.length >= CHARACTERS_MIN ? [{ what: field, value }] : [];
+  });
+  return [...dataLeaks(text, personal), ...hashLeaks(text, fields, body)];
+}
+
+function dataLeaks(text: string, personal: readonly { what: string; value: string }[]): Leak[] {
+  const folded = text.toLowerCase();
+  return personal.flatMap(({ what, value }) => {
+    const bytes = Buffer.from(value, "utf8");
+    const encodings: [string, string][] = [
+      ["as it is", value],
+      ["percent-encoded", encodeURIComponent(value)],
+      ["in hexadecimal", bytes.toString("hex")],
+    ];
+    const found = encodings.find(([, form]) => folded.includes(form.toLowerCase()));
+    if (found !== undefined)
+      return [{ kind: "data" as const, what: `the token holds the ${what}, ${found[0]}` }];
+    const decoded = Buffer.from(text, "base64").toString("utf8");
+    return decoded.includes(value)
+      ? [{ kind: "data" as const, what: `the token holds the ${what}, in base64` }]
+      : [];
+  });
+}
+
+/** Hashes of the body, of each field, and of the usual joins of several, whole or cut short. */
+function hashLeaks(text: string, fields: Partial<Record<Field, unknown>>, body: string): Leak[] {
+  const { id, name, email, status } = fields;
+  const values = [id, name, email, status].filter((value) => typeof value === "string");
+  const inputs = new Map<string, string>([["the body", body]]);
+  if (typeof name === "string") inputs.set("the name", name);
+  if (typeof email === "string") inputs.set("the email", email);
+  try {
+    const parsed: unknown = JSON.parse(body);
+    inputs.set("the body, compact", JSON.stringify(parsed));
+  } catch {
+    // The body is no JSON; its bytes were looked at already.
+  }
+  inputs.set("name and email as JSON", JSON.stringify({ name, email }));
+  inputs.set("Name and Email as JSON", JSON.stringify({ Name: name, Email: email }));
+  for (const separator of ["", "|", ":", ",", "-", ";", "\n", "\0", " ", "/"]) {
+    inputs.set(`name and email joined by ${JSON.stringify(separator)}`, [name, email].join(separator));
+    inputs.set(`all fields joined by ${JSON.stringify(separator)}`, values.join(separator));
+    inputs.set(
+      `id, name and email joined by ${JSON.stringify(separator)}`,
+      [id, name, email].join(separator),
+    );
+  }
+  const found: Leak[] = [];
+  for (const [what, input] of inputs) {
+    for (const algorithm of ALGORITHMS) {
+      const digest = createHash(algorithm).update(input, "utf8").digest();
+      if (carries(text, digest))
+        found.push({ kind: "hash", what: `the token is the ${algorithm} of ${what}` });
+    }
+    const crc = Bun.hash.crc32(input).toString(16).padStart(8, "0");
+    if (text.toLowerCase().includes(crc))
+      found.push({ kind: "hash", what: `the token is the crc32 of ${what}` });
+  }
+  return found.slice(0, 1);
+}
+
+function carries(text: string, digest: Buffer): boolean {
+  // A token may be the beginning of a digest; eight bytes are no chance.
+  const hex = digest.toString("hex").slice(0, 16);
+  if (text.toLowerCase().includes(hex)) return true;
+  const whole = digest.toString("base64url");
+  return text.replaceAll("+", "-").replaceAll("/", "_").includes(whole.slice(0, 11));
+}

@@ -1,0 +1,311 @@
+/**
+ * One rule being tried. Every assertion speaks: `check` records and goes on, whatever it finds. What was sent
+ * and what came is kept as evidence of the probe at hand, and shown only where an assertion fired.
+ */
+
+import type { Ask, Caller, Seen, Wire } from "../http/wire.ts";
+import type { Assertion, Evidence, Exchange, Level, Moment, Report, State } from "../report/schema.ts";
+import type { Customer, Ground } from "../run/ground.ts";
+import type { RunOptions } from "../run/options.ts";
+import type { Deployment } from "../target/deployment.ts";
+import { registryFields } from "../target/names.ts";
+import type { PatchForm } from "../target/patch-form.ts";
+import type { Profile } from "../target/profile.ts";
+import { FIELDS, type Field } from "../target/profile-file.ts";
+import { CouldNotRun } from "./outcome-signal.ts";
+import type { RuleText } from "./rule.ts";
+import { type FreshValues, type Values, withMembers } from "./values.ts";
+
+/** What all rules of a run share. */
+export type Kit = {
+  readonly profile: Profile;
+  readonly options: RunOptions;
+  readonly wire: Wire;
+  readonly ground: Ground;
+  readonly deployment: Deployment;
+  readonly values: FreshValues;
+  /** The customer that most rules write. */
+  readonly main: Customer;
+  /**
+   * A wrong status that a base rule has blamed, by `PUT stale`, `PUT missing` …; rules on special forms of the same
+   * refusal do not blame it again.
+   */
+  readonly blamed: Map<string, { readonly status: number; readonly by: RuleText["id"] }>;
+  readonly races: Report["races"];
+  /** What has been found not to be relied on, so that other rules do not blame it again. */
+  readonly doubts: Set<"tag changes by itself" | "tag stays">;
+  /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
+  readonly limits: { connections: number };
+};
+
+export type Method = "PUT" | "PATCH" | "DELETE";
+
+/** A customer as a read shows it. */
+export type Snapshot = {
+  readonly seen: Seen;
+  readonly tag: string;
+  readonly fields: Partial<Record<Field, unknown>>;
+};
+
+export type WriteOptions = {
+  /** A tag for an ordinary If-Match; or header lines as they are to leave. */
+  readonly ifMatch?: string | readonly (readonly [string, string])[] | undefined;
+  readonly values?: Partial<Values> | undefined;
+  /** Added to a body that is a JSON object. */
+  readonly members?: Readonly<Record<string, unknown>> | undefined;
+  readonly patchForm?: PatchForm | undefined;
+  /** Replaces the body made of `values`. */
+  readonly body?: string | undefined;
+  readonly caller?: Caller;
+  readonly headers?: readonly (readonly [string, string])[];
+  readonly query?: string;
+  readonly purpose?: string;
+  readonly via?: "undici" | "socket";
+};
+
+export class Trial {
+  readonly kit: Kit;
+  readonly rule: RuleText;
+  readonly assertions = new Map<string, Assertion>();
+  readonly evidence: Evidence[] = [];
+  readonly exchanges = new Map<number, Exchange>();
+  readonly timeline: Moment[] = [];
+  /** A value that a refused probe carried was read back: nobody else can have written it. */
+  decisive = false;
+  /** Base rules that have blamed a status which came here again. It hides what this rule looks for: no pass. */
+  readonly maskedBy = new Set<RuleText["id"]>();
+  /** Added to the reason of a pass. */
+  note = "";
+
+  constructor(kit: Kit, rule: RuleText) {
+    this.kit = kit;
+    this.rule = rule;
+  }
+
+  /** Begins the evidence of the next probe. */
+  probe(text: string, allowed: string, odd: string | null = null): Evidence {
+    const evidence: Evidence = {
+      probe: text,
+      odd,
+      allowed,
+      came: "",
+      sent: null,
+      before: null,
+      after: null,
+      unchanged: null,
+      twin: null,
+      fired: [],
+    };
+    this.evidence.push(evidence);
+    return evidence;
+  }
+
+  /** @param name the assertion's own part of its id: `unchanged` of `IFM-07.unchanged`. */
+  check(name: string, ok: boolean, detail: string | (() => string), level: Level = this.rule.level): boolean {
+    const id = `${this.rule.id}.${name}`;
+    let assertion = this.assertions.get(id);
+    if (assertion === undefined) {
+      // No assertion weighs more than its rule.
+      assertion = {
+        id,
+        looked: 0,
+        fired: 0,
+        level: this.rule.level === "MUST" ? level : this.rule.level,
+        detail: null,
+      };
+      this.assertions.set(id, assertion);
+    }
+    assertion.looked += 1;
+    if (!ok) {
+      assertion.fired += 1;
+      assertion.detail ??= this.kit.wire.mask(typeof detail === "string" ? detail : detail());
+      this.evidence.at(-1)?.fired.push(id);
+    }
+    return ok;
+  }
+
+  /** @throws NoReply */
+  async send(ask: Omit<Ask, "rule">): Promise<Seen> {
+    const seen = await this.kit.wire.send({ rule: this.rule.id, ...ask });
+    this.keep(seen.exchange);
+    return seen;
+  }
+
+  /** Whether a base rule has blamed this wrong status already, so that it is not blamed again here. */
+  blamedBefore(method: Method, kind: "stale" | "missing", status: number): boolean {
+    const blamed = this.kit.blamed.get(`${method} ${kind}`);
+    if (blamed?.status !== status || blamed.by === this.rule.id) return false;
+    this.maskedBy.add(blamed.by);
+    return true;
+  }
+
+  keep(exchange: Exchange): void {
+    this.exchanges.set(exchange.n, exchange);
+  }
+
+  get(
+    customer: Customer,
+    {
+      query = "",
+      caller = "main",
+      headers = [],
+      purpose = "read",
+      via = "undici",
+    }: {
+      query?: string;
+      caller?: Caller;
+      headers?: readonly (readonly [string, string])[];
+      purpose?: string;
+      via?: "undici" | "socket";
+    } = {},
+  ): Promise<Seen> {
+    return this.send({ purpose, caller, method: "GET", url: customer.url + query, headers, via });
+  }
+
+  /** A read that must succeed. @throws CouldNotRun when it shows no customer or no tag: that is ETG-01's to blame. */
+  async state(customer: Customer, purpose = "read back"): Promise<Snapshot> {
+    const seen = await this.get(customer, { query: this.kit.deployment.stateQuery, purpose });
+    if (seen.status !== 200 || seen.object === undefined)
+      throw new CouldNotRun(
+        `a read of the customer answered ${seen.status}, not 200 with an object; see ETG-01`,
+      );
+    if (seen.tag === undefined) throw new CouldNotRun("a read of the customer carried no ETag; see ETG-01");
+    // Every write comes after such a read, so what a given customer is to get back is known before it is touched.
+    this.kit.ground.borrow(customer, seen.object, this.kit.deployment.names);
+    return { seen, tag: seen.tag, fields: registryFields(seen.object, this.kit.deployment.names) };
+  }
+
+  write(method: Method, customer: Customer, options: WriteOptions = {}): Promise<Seen> {
+    return this.send(this.writeAsk(method, customer, options));
+  }
+
+  writeAsk(method: Method, customer: Customer, options: WriteOptions): Omit<Ask, "rule"> {
+    const { deployment, values } = this.kit;
+    const { ifMatch } = options;
+    const lines: readonly (readonly [string, string])[] =
+      ifMatch === undefined ? [] : typeof ifMatch === "string" ? [["If-Match", ifMatch]] : ifMatch;
+    const content: { type: string; body: string } | undefined = (() => {
+      if (method === "DELETE") return undefined;
+      if (method === "PUT") {
+        const full = { ...values.next(), ...options.values };
+        return {
+          type: "application/json",
+          body: options.body ?? withMembers(deployment.putBody(full), options.members),
+        };
+      }
+      const form = deployment.patchBody(options.values ?? { name: values.next().name }, options.patchForm);
+      return { type: form.mediaType, body: options.body ?? withMembers(form.body, options.members) };
+    })();
+    return {
+      purpose: options.purpose ?? "write",
+      caller: options.caller ?? "main",
+      method,
+      url: customer.url + (options.query ?? ""),
+      headers: [
+        ...(content === undefined ? [] : ([["Content-Type", content.type]] as [string, string][])),
+        ...lines,
+        ...(options.headers ?? []),
+      ],
+      body: content?.body,
+      // Lines given one by one are meant to the byte.
+      via: options.via ?? (typeof ifMatch === "object" ? "socket" : "undici"),
+    };
+  }
+
+  /**
+   * The positive twin: a write with the current tag, which must succeed before a refusal proves anything.
+   * @returns the state after it, and the tag that it ended.
+   * @throws CouldNotRun when it is refused: IFM-01, IFM-30 or IFM-40 say why.
+   */
+  async twin(
+    method: "PUT" | "PATCH",
+    customer: Customer,
+  ): Promise<Snapshot & { former: string; twin: Seen }> {
+    let before = await this.state(customer, "read before");
+    const { name, email } = this.kit.values.next();
+    const values = method === "PUT" ? { name, email } : { name };
+    let twin = await this.write(method, customer, { ifMatch: before.tag, values, purpose: "twin" });
+    // A 412 with another tag says that the tag just read was not the current one: a lagging read, or others writing.
+    for (
+      let again = 0;
+      again < 3 && twin.status === 412 && twin.tag !== undefined && twin.tag !== before.tag;
+      again += 1
+    ) {
+      before = await this.state(customer, "read again");
+      twin = await this.write(method, customer, { ifMatch: before.tag, values, purpose: "twin" });
+    }
+    if (!accepted(twin.status))
+      throw new CouldNotRun(
+        `the positive twin, ${method} with the current tag, was answered ${twin.status}, so a refusal would prove nothing; see ${method === "PUT" ? "IFM-01" : "IFM-30"}`,
+      );
+    const after = await this.state(customer);
+    if (!shows(after.fields.name, values.name))
+      throw new CouldNotRun(
+        `the positive twin, ${method} with the current tag, was accepted and had no effect; see ${method === "PUT" ? "IFM-01" : "IFM-30"}`,
+      );
+    return { ...after, former: before.tag, twin };
+  }
+
+  /** Whether nothing that an update may change has changed. A tag that changes by itself says nothing. */
+  same(a: Snapshot, b: Snapshot): boolean {
+    return sameFields(a, b) && (a.tag === b.tag || this.kit.doubts.has("tag changes by itself"));
+  }
+
+  /** @throws CouldNotRun where ETG-04 has found that reading alone changes the tag. */
+  needsStableTag(): void {
+    if (this.kit.doubts.has("tag changes by itself"))
+      throw new CouldNotRun("the tag changes without any write; see ETG-04");
+  }
+
+  /** Another customer that may be written: given, or made. */
+  second(): Promise<Customer> {
+    return this.kit.ground.second();
+  }
+
+  async patchOffered(): Promise<boolean> {
+    const tag = async () => (await this.state(this.kit.main)).tag;
+    return (await this.kit.deployment.patchOffer(this.kit.main, tag)).kind === "offered";
+  }
+
+  get quick(): boolean {
+    return this.kit.options.mode === "quick";
+  }
+}
+
+export function stateOf(seen: Seen): State {
+  return {
+    status: seen.status,
+    tag: seen.tag ?? null,
+    fields: seen.object === undefined ? null : { ...seen.object },
+  };
+}
+
+/** No probe ever writes Status, and jobs of the deployment may: it counts where it tells of a deletion alone. */
+export function sameFields(a: Snapshot, b: Snapshot): boolean {
+  return (
+    UPDATED_FIELDS.every((field) => Bun.deepEquals(a.fields[field], b.fields[field])) &&
+    isDeleted(a) === isDeleted(b)
+  );
+}
+
+const UPDATED_FIELDS = ["id", "name", "email"] as const;
+
+function isDeleted({ fields }: Snapshot): boolean {
+  return /delet|remov|archiv/i.test(String(fields.status ?? ""));
+}
+
+/** What differs between two reads, in words. */
+export function difference(a: Snapshot, b: Snapshot): string {
+  const parts = FIELDS.filter((field) => !Bun.deepEquals(a.fields[field], b.fields[field])).map(
+    (field) => `${field} ${JSON.stringify(a.fields[field])} became ${JSON.stringify(b.fields[field])}`,
+  );
+  if (a.tag !== b.tag) parts.push(`the ETag ${a.tag} became ${b.tag}`);
+  return parts.join("; ") || "nothing";
+}
+
+/** Whether a value reads back as written. Deployments may trim it or fold its case: the specification fixes the type alone. */
+export function shows(read: unknown, written: string): boolean {
+  return typeof read === "string" && read.trim().toLowerCase() === written.trim().toLowerCase();
+}
+
+export const accepted = (status: number): boolean => status >= 200 && status < 300;

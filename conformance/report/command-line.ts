@@ -1,0 +1,51 @@
+/** Command lines as they are shown: what stands there runs as pasted once the named variables are set. */
+
+import { variableOf } from "../target/caller-header.ts";
+
+const FILTERS = ["--only", "--skip"];
+
+/** @param words what follows `run`, secrets as `$NAME`. */
+export function commandLine(words: readonly string[]): string {
+  return ["conformance run", ...words.map(shellWord)].join(" ");
+}
+
+/** The same run for one rule. */
+export function commandLineFor(rule: string, words: readonly string[]): string {
+  const kept: string[] = [];
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at] ?? "";
+    if (FILTERS.includes(word)) at += 1;
+    else if (!FILTERS.some((flag) => word.startsWith(`${flag}=`))) kept.push(word);
+  }
+  return commandLine([...kept, "--only", rule]);
+}
+
+/** A value with `$NAME` is left to the shell, as a header of `--header-env` must not be. */
+function shellWord(word: string, index: number, words: readonly string[]): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+  const expands = /\$\{?[A-Z]/.test(word) && !/-env$/.test(words[index - 1] ?? "");
+  return expands ? `"${word.replace(/["\\`]/g, "\\$&")}"` : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Flags whose value is a header with its credential spelled out, and what stands before the name in its variable. */
+const SPELLED_OUT: Readonly<Record<string, string>> = {
+  "--header": "",
+  "--limited-header": "LIMITED_",
+  "--other-tenant-header": "OTHER_TENANT_",
+  "--metrics-header": "METRICS_",
+};
+
+/** The words after `run` as they may be kept: a credential is `$NAME`, however short it is. */
+export function withoutCredentials(words: readonly string[]): string[] {
+  const masked = (line: string, prefix: string) => {
+    const name = line.split(":")[0] ?? "";
+    return `${name}: ${variableOf(name, prefix)}`;
+  };
+  return words.map((word, index) => {
+    const prefix = SPELLED_OUT[words[index - 1] ?? ""];
+    if (prefix !== undefined) return masked(word, prefix);
+    const [flag = "", ...rest] = word.split("=");
+    const own = SPELLED_OUT[flag];
+    return own === undefined || rest.length === 0 ? word : `${flag}=${masked(rest.join("="), own)}`;
+  });
+}

@@ -1,0 +1,260 @@
+/** The report as one page: it needs no script and no network, and everything on it is in report.json. */
+import { FAMILIES, type Family, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
+import { escapeMarkup as esc } from "../visible.ts";
+import { chip, findingHtml, TONES, type Tone } from "./html-finding.ts";
+import { raceHtml } from "./html-race.ts";
+import { STYLE } from "./html-style.ts";
+
+/** Rows of the ledger that a page holds; report.json holds all. */
+const LEDGER_MAX = 5000;
+const OPEN_MAX = 3;
+
+const FAMILY_NAMES: Record<Family, string> = {
+  ETG: "entity-tag",
+  IFM: "If-Match",
+  ORD: "order of checks",
+  ATM: "atomicity",
+  FLD: "fields",
+  AUT: "authorization and tenants",
+  PRB: "errors",
+  MET: "metrics",
+  ENV: "between kit and service",
+};
+
+const VERDICTS: Record<Report["verdict"], { word: string; tone: Tone }> = {
+  conforms: { word: "Conforms", tone: "good" },
+  violates: { word: "Violates the specification", tone: "bad" },
+  incomplete: { word: "Incomplete", tone: "warn" },
+  unreachable: { word: "Not tested: unreachable or refused", tone: "bad" },
+  "fixtures-left": { word: "Left customers behind", tone: "warn" },
+  "kit-fault": { word: "Fault of the kit", tone: "kit" },
+  interrupted: { word: "Interrupted", tone: "warn" },
+};
+
+const seconds = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+type Section = { id: string; title: string; note?: string; html: string };
+
+function table(heads: [text: string, cls?: string][], rows: string[][], cls = ""): string {
+  const cell = (tag: "td" | "th", text: string, n: number) => {
+    const name = heads[n]?.[1];
+    return `<${tag}${name === undefined ? "" : ` class="${name}"`}>${text}</${tag}>`;
+  };
+  const head = heads.map(([text], n) => cell("th", text, n)).join("");
+  const body = rows.map((row) => `<tr>${row.map((text, n) => cell("td", text, n)).join("")}</tr>`).join("");
+  return `<div class="card scroll"><table${cls === "" ? "" : ` class="${cls}"`}><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
+}
+
+const list = (sentences: readonly string[]): string =>
+  `<ul>${sentences.map((each) => `<li>${esc(each)}</li>`).join("")}</ul>`;
+
+function cover(report: Report): string {
+  const { word, tone } = VERDICTS[report.verdict];
+  const shown = OUTCOMES.filter((outcome) => report.counts[outcome] > 0);
+  // The first sentence is what the kit has been shown to catch.
+  const [trust] = report.trust;
+  const bar = shown
+    .map((outcome) => `<i class="t-${TONES[outcome]}" style="flex:${report.counts[outcome]}"></i>`)
+    .join("");
+  const keys = shown.map(
+    (outcome) =>
+      `<li><span class="dot t-${TONES[outcome]}"></span><b>${report.counts[outcome]}</b> ${outcome.replaceAll("-", " ")}</li>`,
+  );
+  const facts: [string, string][] = [
+    ["target", report.target.baseUrl],
+    ["callers", report.target.callers.join(", ")],
+    [
+      "begun",
+      report.startedAt
+        .replace("T", " ")
+        .replace(/\.\d+Z$/, " UTC")
+        .replace(/Z$/, " UTC"),
+    ],
+    ["took", seconds(report.durationMs)],
+    ["requests", String(report.requests)],
+    ["mode", report.options.mode],
+    ["exit code", String(report.exitCode)],
+  ];
+  if (report.target.via.length > 0) facts.push(["seen on the way", report.target.via.join(", ")]);
+  return `<header class="cover ${tone}"><div><p class="eyebrow">Customer resource: conformance</p><h1>${word}</h1><p class="headline">${esc(report.headline)}</p><div class="bar" role="img" aria-label="${shown.map((outcome) => `${report.counts[outcome]} ${outcome}`).join(", ")}">${bar}</div><ul class="keys">${keys.join("")}</ul><ul class="facts">${facts.map(([name, value]) => `<li>${name} <b>${esc(value)}</b></li>`).join("")}</ul>${trust === undefined ? "" : `<p class="trust">${esc(trust)}</p>`}</div></header>`;
+}
+
+function findings(id: string, title: string, rules: RuleResult[], open: number): Section[] {
+  if (rules.length === 0) return [];
+  return [
+    {
+      id,
+      title,
+      note: String(rules.length),
+      html: rules.map((rule, n) => findingHtml(rule, n < open)).join(""),
+    },
+  ];
+}
+
+function families(report: Report): string {
+  return FAMILIES.map((family) => {
+    const rules = report.rules.filter((rule) => rule.family === family);
+    if (rules.length === 0) return "";
+    const passed = rules.filter((rule) => rule.outcome === "pass").length;
+    const rows = rules.map((rule) => {
+      const linked = rule.evidence.length > 0 ? `<a href="#${rule.id}">${rule.id}</a>` : rule.id;
+      return [
+        linked,
+        esc(rule.title),
+        `<span class="chip c-mute">${rule.level}</span>`,
+        chip(rule.outcome),
+        esc(rule.section),
+      ];
+    });
+    return `<h3>${family} <small>${FAMILY_NAMES[family]}: ${passed} of ${rules.length} pass</small></h3>${table([["id", "k"], ["title"], ["level", "k"], ["outcome", "k"], ["section", "k"]], rows, "stack")}`;
+  }).join("");
+}
+
+function races(report: Report): Section[] {
+  if (report.races.length === 0) return [];
+  const rows = report.races.map((race) => [
+    race.rule,
+    String(race.rounds),
+    String(race.overlapped),
+    String(race.unknown),
+    race.gapMs === null ? "" : `${race.gapMs.toFixed(1)} ms`,
+    esc(race.note),
+  ]);
+  const heads: [string, string?][] = [
+    ["rule", "k"],
+    ["rounds", "n"],
+    ["overlapped", "n"],
+    ["unknown", "n"],
+    ["gap", "n"],
+    ["what would have been seen"],
+  ];
+  const calm = report.rules.filter(
+    (rule) => rule.timeline.length > 0 && rule.outcome !== "violation" && rule.outcome !== "warning",
+  );
+  const lines = calm.map(
+    (rule) =>
+      `<details class="card mute"><summary><span class="id">${rule.id}</span><span class="title">${esc(rule.title)} ${chip(rule.outcome)}</span></summary><div class="in">${raceHtml(rule.timeline)}</div></details>`,
+  );
+  return [
+    {
+      id: "races",
+      title: "Races",
+      note: "requests that were open at once",
+      html: table(heads, rows, "stack") + lines.join(""),
+    },
+  ];
+}
+
+function notTested(report: Report): Section[] {
+  const rules = report.rules.filter(
+    ({ outcome }) =>
+      outcome === "could-not-run" || outcome === "inconclusive" || outcome === "not-applicable",
+  );
+  const rows = [
+    ...rules.map((rule) => [rule.id, esc(rule.title), chip(rule.outcome), esc(rule.reason)]),
+    ...report.notSelected.map((id) => [
+      id,
+      "",
+      `<span class="chip c-mute">not selected</span>`,
+      "left out by --only or --skip",
+    ]),
+  ];
+  const html =
+    rows.length === 0
+      ? `<p class="empty">Every rule was run.</p>`
+      : table([["id", "k"], ["title"], ["outcome", "k"], ["why"]], rows, "stack");
+  return [{ id: "not-tested", title: "Not tested, and why", note: String(rows.length), html }];
+}
+
+function fixtures(report: Report): Section {
+  const { made, given, removed, restored, left, keptByDesign } = report.fixtures;
+  const said = `${made} customers made, ${given} given, ${removed} removed, ${restored} put back as they were.`;
+  const kept =
+    keptByDesign.length === 0
+      ? ""
+      : `<p>Kept, since the deployment offers no DELETE: ${keptByDesign.map((id) => `<code>${esc(id)}</code>`).join(" ")}</p>`;
+  const rows = left.map(({ id, why }) => [`<code>${esc(id)}</code>`, esc(why)]);
+  return {
+    id: "fixtures",
+    title: "Customers of this run",
+    html: `<p>${said}</p>${kept}${rows.length === 0 ? "" : `<h3 class="no">Left behind</h3>${table([["id"], ["why"]], rows, "stack")}`}`,
+  };
+}
+
+function ledger(report: Report): Section {
+  const rows = report.ledger
+    .slice(0, LEDGER_MAX)
+    .map((each) => [
+      String(each.n),
+      esc(each.rule),
+      esc(each.caller),
+      `<span class="mono">${esc(`${each.method} ${each.path}`)}</span>`,
+      each.status === null ? "none" : String(each.status),
+      each.startedMs.toFixed(0),
+      each.durationMs.toFixed(1),
+    ]);
+  const rest = report.ledger.length - rows.length;
+  const more = rest > 0 ? `<p class="legend">${rest} more in report.json.</p>` : "";
+  const heads: [string, string?][] = [
+    ["n", "n"],
+    ["for", "k"],
+    ["caller", "k"],
+    ["request"],
+    ["status", "n"],
+    ["at ms", "n"],
+    ["took ms", "n"],
+  ];
+  return {
+    id: "ledger",
+    title: "Ledger of requests",
+    note: String(report.requests),
+    html: `<details class="card mute"><summary><span class="id">${report.ledger.length}</span><span class="title">requests, in order</span></summary>${table(heads, rows)}${more}</details>`,
+  };
+}
+
+export function html(report: Report): string {
+  const of = (outcome: RuleResult["outcome"]) => report.rules.filter((rule) => rule.outcome === outcome);
+  const inferred = report.inferred.map(({ point, value, evidence }) => [
+    esc(point),
+    `<code>${esc(value)}</code>`,
+    esc(evidence),
+  ]);
+  const sections: Section[] = [
+    ...findings("violations", "Violations", of("violation"), OPEN_MAX),
+    ...findings("kit-errors", "Faults of the kit", of("kit-error"), OPEN_MAX),
+    ...findings("warnings", "Warnings", of("warning"), 0),
+    { id: "rules", title: "Rules by family", html: families(report) },
+    ...races(report),
+    {
+      id: "deployment",
+      title: "The deployment, as found",
+      html:
+        inferred.length === 0
+          ? `<p class="empty">Nothing was inferred.</p>`
+          : table([["point"], ["value"], ["evidence"]], inferred, "stack"),
+    },
+    ...notTested(report),
+    {
+      id: "trust",
+      title: "How far this can be trusted",
+      html:
+        report.trust.length === 0
+          ? `<p class="empty">The kit was not asked about itself.</p>`
+          : list(report.trust),
+    },
+    fixtures(report),
+    ledger(report),
+  ];
+  const links = sections.map(({ id, title }) => `<a href="#${id}">${title}</a>`).join("");
+  const body = sections
+    .map(
+      ({ id, title, note, html: content }) =>
+        `<section id="${id}"><h2>${title}${note === undefined ? "" : ` <small>${note}</small>`}</h2>${content}</section>`,
+    )
+    .join("\n");
+  const policy = "default-src 'none'; style-src 'unsafe-inline'";
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta http-equiv="Content-Security-Policy" content="${policy}"><title>${VERDICTS[report.verdict].word}: ${esc(report.target.baseUrl)}</title><style>${STYLE}</style></head>
+<body>${cover(report)}<nav><div>${links}</div></nav><main>${body}<footer>Made by <code>${esc(report.options.command)}</code>; seed ${report.options.seed}, ${report.options.rounds} rounds on ${report.options.connections} connections. Drawn from report.json alone.</footer></main></body></html>
+`;
+}

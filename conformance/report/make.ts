@@ -1,0 +1,185 @@
+/** From what a run found to report.json: counts, verdict and exit code. */
+
+import { headerValue } from "../http/http-reply.ts";
+import type { Wire } from "../http/wire.ts";
+import type { RuleText } from "../probe/rule.ts";
+import type { Trial } from "../probe/trial.ts";
+import type { Ground } from "../run/ground.ts";
+import type { RunOptions } from "../run/options.ts";
+import type { Deployment } from "../target/deployment.ts";
+import type { Profile } from "../target/profile.ts";
+import { commandLineFor } from "./command-line.ts";
+import { curlLine } from "./curl.ts";
+import { layerOf } from "./layer.ts";
+import { settledReason } from "./reason.ts";
+import {
+  type Exchange,
+  type Family,
+  OUTCOMES,
+  type Outcome,
+  type Report,
+  type RuleResult,
+} from "./schema.ts";
+import { judge } from "./verdict.ts";
+
+export type Finding = {
+  readonly rule: RuleText;
+  readonly outcome: Outcome;
+  readonly reason: string;
+  readonly trial: Trial | undefined;
+  readonly durationMs: number;
+  readonly requests: number;
+};
+
+export type RunFacts = {
+  readonly profile: Profile;
+  readonly options: RunOptions;
+  readonly wire: Wire;
+  readonly ground: Ground;
+  readonly deployment: Deployment;
+  readonly startedAt: Date;
+  readonly races: Report["races"];
+  readonly findings: Finding[];
+  readonly notSelected: readonly string[];
+  unreachable: string | undefined;
+  interrupted: boolean;
+  kitFault: string | undefined;
+};
+
+const EVIDENCE_MAX = 6;
+const MOMENTS_MAX = 60;
+
+export function makeReport(facts: RunFacts): Report {
+  const { profile, options, wire, ground, deployment } = facts;
+  const today = new Date().toISOString().slice(0, 10);
+  const passed = new Set(
+    facts.findings.filter(({ outcome }) => outcome === "pass").map(({ rule }) => rule.id),
+  );
+  const rules = facts.findings.map((finding) => ruleResult(finding, facts, passed, today));
+  const counts = Object.fromEntries(
+    OUTCOMES.map((outcome) => [outcome, rules.filter((rule) => rule.outcome === outcome).length]),
+  ) as Report["counts"];
+  const { verdict, exitCode, headline } = judge({
+    rules,
+    expected: options.expected,
+    allowIncomplete: options.allowIncomplete,
+    left: ground.fixtures.left.length,
+    interrupted: facts.interrupted,
+    kitFault: facts.kitFault,
+    unreachable: facts.unreachable,
+  });
+  return {
+    schema: "customers-conformance/1",
+    verdict,
+    exitCode,
+    headline: wire.mask(headline),
+    counts,
+    rules,
+    notSelected: [...facts.notSelected],
+    target: {
+      baseUrl: wire.mask(profile.baseUrl),
+      callers: [
+        "main",
+        ...(profile.limited === undefined ? [] : ["limited"]),
+        ...(profile.otherTenant === undefined ? [] : ["other-tenant"]),
+      ],
+      metricsUrls: profile.metrics.urls.map(wire.mask),
+      via: [...intermediaries(facts)],
+    },
+    inferred: deployment.inferred.map(({ point, value, evidence }) => ({
+      point,
+      value: wire.mask(value),
+      evidence,
+    })),
+    options: {
+      mode: options.mode,
+      rounds: options.rounds,
+      connections: options.connections,
+      ratePerSecond: options.rate ?? profile.rate ?? null,
+      budget: options.budget,
+      seed: options.seed,
+      exclusive: options.exclusive,
+      allowIncomplete: options.allowIncomplete,
+      command: options.command,
+      arguments: [...options.arguments],
+    },
+    races: facts.races,
+    fixtures: ground.fixtures,
+    ledger: wire.ledger,
+    trust: [...options.trust],
+    startedAt: facts.startedAt.toISOString(),
+    durationMs: performance.now() - wire.startedAt,
+    requests: wire.requests,
+  };
+}
+
+function ruleResult(
+  { rule, outcome, reason, trial, durationMs, requests }: Finding,
+  facts: RunFacts,
+  passed: ReadonlySet<string>,
+  today: string,
+): RuleResult {
+  const failed = outcome === "violation" || outcome === "warning";
+  const evidence = failed
+    ? (trial?.evidence ?? []).filter(({ fired }) => fired.length > 0).slice(0, EVIDENCE_MAX)
+    : [];
+  const exchanges = failed ? shownExchanges(trial, evidence) : [];
+  const main = exchanges.find(({ n }) => n === evidence[0]?.sent);
+  // What expected violations hide is expected with them.
+  const counted =
+    outcome === "violation" ? [rule.id] : outcome === "could-not-run" ? [...(trial?.maskedBy ?? [])] : [];
+  const expectations = counted.map((id) =>
+    facts.options.expected.find((entry) => entry.rule === id && entry.until >= today),
+  );
+  const [expectation] = expectations.includes(undefined) ? [] : expectations;
+  return {
+    id: rule.id,
+    family: rule.id.slice(0, 3) as Family,
+    // A warning of a MUST rule comes from an assertion that is a SHOULD.
+    level: outcome === "warning" ? "SHOULD" : rule.level,
+    title: rule.title,
+    section: rule.section,
+    rule: rule.rule,
+    impact: rule.impact,
+    outcome,
+    reason: settledReason(reason || outcome, passed),
+    assertions: [...(trial?.assertions.values() ?? [])],
+    evidence,
+    exchanges,
+    timeline: failed ? (trial?.timeline ?? []).slice(0, MOMENTS_MAX) : [],
+    layer: failed ? layerOf(rule.id, exchanges) : null,
+    curl: main === undefined ? null : curlLine(main),
+    again: commandLineFor(rule.id, facts.options.arguments),
+    expected:
+      expectation !== undefined
+        ? { reason: expectation.reason, owner: expectation.owner, until: expectation.until }
+        : null,
+    requests,
+    durationMs,
+  };
+}
+
+/** The exchanges that the evidence refers to, the reads just around them, and for diagnosis the odd ones out. */
+function shownExchanges(trial: Trial | undefined, evidence: Trial["evidence"]): Exchange[] {
+  if (trial === undefined) return [];
+  const wanted = new Set(evidence.flatMap(({ sent, twin }) => [sent, twin?.n]));
+  for (const { sent } of evidence)
+    if (sent !== null) for (const near of [sent - 1, sent + 1]) wanted.add(near);
+  return [...trial.exchanges.values()].filter(({ n }) => wanted.has(n));
+}
+
+/** What stands between, as far as replies tell. */
+function intermediaries({ findings }: RunFacts): Set<string> {
+  const found = new Set<string>();
+  for (const { trial } of findings) {
+    for (const { reply } of trial?.exchanges.values() ?? []) {
+      for (const name of ["via", "server", "x-cache", "x-varnish", "cf-ray", "x-served-by"]) {
+        const value = headerValue(reply?.headers ?? [], name);
+        if (value !== undefined)
+          found.add(name === "x-varnish" || name === "cf-ray" ? name : `${name}: ${value}`);
+      }
+    }
+    if (found.size > 8) break;
+  }
+  return found;
+}

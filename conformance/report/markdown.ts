@@ -1,0 +1,76 @@
+/** Markdown for a GitHub step summary: the verdict first, each finding folded. */
+
+import { findingLines } from "./finding-text.ts";
+import { OUTCOMES, type Report, type RuleResult } from "./schema.ts";
+import { visible } from "./visible.ts";
+
+/** A step summary holds 1 MiB; what is beyond this many findings stands in report.json. */
+const FINDINGS_MAX = 60;
+const TEXT_MAX = 6000;
+
+/** One line of text that no table, tag or link can come out of. */
+function inline(text: string): string {
+  return visible(text)
+    .replaceAll("\n", " ")
+    .replace(/[\\`*_{}[\]()#+!|~]/g, "\\$&")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
+}
+
+/** A block of text as it is; the fence is longer than any run of backticks in it. */
+function block(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}text\n${text}\n${fence}`;
+}
+
+function finding(rule: RuleResult): string {
+  const title = `<b>${rule.id}</b> ${inline(rule.title)} (${rule.level})`;
+  const known = rule.expected === null ? "" : ` expected until ${inline(rule.expected.until)}`;
+  const text = findingLines(rule).join("\n").slice(0, TEXT_MAX);
+  return `<details><summary>${title}${known}</summary>\n\n${block(text)}\n\n</details>`;
+}
+
+function section(title: string, rules: RuleResult[]): string[] {
+  if (rules.length === 0) return [];
+  const rest = rules.length - FINDINGS_MAX;
+  const more = rest > 0 ? [`and ${rest} more, in report.json`] : [];
+  return [`### ${title} (${rules.length})`, ...rules.slice(0, FINDINGS_MAX).map(finding), ...more];
+}
+
+export function markdown(report: Report): string {
+  const of = (...outcomes: RuleResult["outcome"][]) =>
+    report.rules.filter((rule) => outcomes.includes(rule.outcome));
+  const shown = OUTCOMES.filter((outcome) => report.counts[outcome] > 0);
+  const untested = of("could-not-run", "inconclusive", "not-applicable");
+  const mark = report.exitCode === 0 ? "✅" : "❌";
+  return `${[
+    `## ${mark} ${inline(report.headline)}`,
+    `<code>${inline(report.target.baseUrl)}</code> · exit ${report.exitCode} · ${report.requests} requests in ${(report.durationMs / 1000).toFixed(1)} s`,
+    [
+      `| ${shown.join(" | ")} |`,
+      `|${shown.map(() => "---:|").join("")}`,
+      `| ${shown.map((outcome) => report.counts[outcome]).join(" | ")} |`,
+    ].join("\n"),
+    ...section("Violations", of("violation")),
+    ...section("Warnings", of("warning")),
+    ...section("Faults of the kit", of("kit-error")),
+    ...(untested.length === 0
+      ? []
+      : [
+          `### Not tested (${untested.length})`,
+          [
+            "| rule | outcome | why |",
+            "|---|---|---|",
+            ...untested.map((rule) => `| ${rule.id} | ${rule.outcome} | ${inline(rule.reason)} |`),
+          ].join("\n"),
+        ]),
+    ...(report.fixtures.left.length === 0
+      ? []
+      : [
+          `### Left behind`,
+          ...report.fixtures.left.map(({ id, why }) => `- <code>${inline(id)}</code>: ${inline(why)}`),
+        ]),
+  ].join("\n\n")}\n`;
+}

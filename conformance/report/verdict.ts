@@ -1,0 +1,85 @@
+/** From what a run found to its verdict and exit code. Pure. */
+import type { Expectation } from "../run/options.ts";
+import type { Outcome, Report, RuleResult } from "./schema.ts";
+
+export type RunEnd = {
+  readonly rules: readonly Pick<RuleResult, "id" | "outcome" | "expected" | "reason">[];
+  readonly expected: readonly Pick<Expectation, "rule">[];
+  readonly allowIncomplete: boolean;
+  /** Customers that could not be removed or put back. */
+  readonly left: number;
+  readonly interrupted: boolean;
+  readonly kitFault: string | undefined;
+  readonly unreachable: string | undefined;
+};
+
+export type Judgement = Pick<Report, "verdict" | "exitCode" | "headline">;
+
+/** Where several hold: 130, then 5, 1, 4, 6, 3. Warnings never change it; a run that tested nothing is never 0. */
+export function judge(end: RunEnd): Judgement {
+  const { rules, left } = end;
+  const of = (outcome: Outcome) => rules.filter((rule) => rule.outcome === outcome);
+  const unexpected = of("violation").filter(({ expected }) => expected === null);
+  const mended = end.expected.filter((entry) =>
+    rules.some(({ id, outcome }) => id === entry.rule && (outcome === "pass" || outcome === "warning")),
+  );
+  // What could not be tested because an expected violation hides it is known as well as that one.
+  const untested =
+    of("could-not-run").filter(({ expected }) => expected === null).length + of("inconclusive").length;
+  const tested = of("pass").length + of("violation").length + of("warning").length;
+  const kitFault = end.kitFault ?? of("kit-error")[0]?.reason;
+
+  if (end.interrupted)
+    return {
+      verdict: "interrupted",
+      exitCode: 130,
+      headline: "Interrupted; what was made has been cleaned up.",
+    };
+  if (kitFault !== undefined)
+    return {
+      verdict: "kit-fault",
+      exitCode: 5,
+      headline: `The kit itself failed: ${kitFault.split("\n")[0]}`,
+    };
+  if (unexpected.length > 0)
+    return {
+      verdict: "violates",
+      exitCode: 1,
+      headline: `Does not conform: ${list(unexpected.map(({ id }) => id))}.`,
+    };
+  if (mended.length > 0)
+    return {
+      verdict: "violates",
+      exitCode: 1,
+      headline: `Expected violations that no longer fail; take them out of the list: ${list(mended.map(({ rule }) => rule))}.`,
+    };
+  if (end.unreachable !== undefined)
+    return { verdict: "unreachable", exitCode: 4, headline: `Nothing to test: ${end.unreachable}.` };
+  if (left > 0)
+    return {
+      verdict: "fixtures-left",
+      exitCode: 6,
+      headline: `${left} customers could not be removed or put back.`,
+    };
+  if (tested === 0)
+    return {
+      verdict: "incomplete",
+      exitCode: 3,
+      headline: `Nothing was tested: ${rules[0]?.reason ?? "no rule was selected"}.`,
+    };
+  if (untested > 0 && !end.allowIncomplete)
+    return {
+      verdict: "incomplete",
+      exitCode: 3,
+      headline: `No violation, but ${untested} rules could not be tested to the end.`,
+    };
+  const open = untested > 0 ? `, ${untested} could not be tested` : "";
+  const known = of("violation").length > 0 ? ` ${of("violation").length} known violations are expected.` : "";
+  return {
+    verdict: "conforms",
+    exitCode: 0,
+    headline: `Conforms: ${of("pass").length} rules passed${open}.${known}`,
+  };
+}
+
+const list = (ids: readonly string[]) => ids.join(", ");

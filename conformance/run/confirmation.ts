@@ -1,0 +1,66 @@
+/** Tells faults of the service from the writes of other people, by trying again. */
+
+import type { Kit } from "../probe/trial.ts";
+import type { Finding } from "../report/make.ts";
+
+/**
+ * A finding that other people's writes would explain as well is believed when it comes again. Where it does not, it is
+ * dropped if others are seen to write these customers, or if it never comes again.
+ */
+export async function confirmed(kit: Kit, attempt: () => Promise<Finding>): Promise<Finding> {
+  const { onlooker } = kit.wire;
+  const doubtful = (finding: Finding) => othersMayBeTheCause(finding, onlooker.moved > 0);
+  let finding = await attempt();
+  for (
+    let again = 0;
+    doubtful(finding) && again < (onlooker.moved > 0 ? ATTEMPTS_AMONG_OTHERS : 1);
+    again += 1
+  ) {
+    const next = await attempt();
+    if (doubtful(next)) {
+      finding = next;
+      continue;
+    }
+    if (await othersWrite(kit)) return next;
+    for (let more = 0; more < ATTEMPTS_MORE; more += 1) {
+      const later = await attempt();
+      if (doubtful(later)) return later;
+    }
+    return next;
+  }
+  return finding;
+}
+
+const ATTEMPTS_MORE = 3;
+const ATTEMPTS_AMONG_OTHERS = 5;
+const WATCH_READS = 30;
+const WATCH_MS = 100;
+
+/** Assertions that fire as well when somebody else writes the customer in the middle of a probe. */
+const EXPLAINED_BY_OTHERS =
+  /\.(unchanged|accepted|applied|applied-name|applied-email|others-kept|padded|name-case|etag-current|same|same-tag|stable|tag|values|value|a-winner|winner-stays|final-tag|no-lost-write|only-winner|put-stays|not-locked|owner-unaffected)$/;
+
+function othersMayBeTheCause({ outcome, reason, trial }: Finding, seen: boolean): boolean {
+  if (trial !== undefined && outcome === "could-not-run" && trial.maskedBy.size > 0) return false;
+  if (outcome === "could-not-run")
+    return (seen || /older tag than the 412/.test(reason)) && /; see [A-Z]{3}-\d\d/.test(reason);
+  if ((outcome !== "violation" && outcome !== "warning") || trial?.decisive) return false;
+  const fired = [...(trial?.assertions.values() ?? [])].filter((assertion) => assertion.fired > 0);
+  return fired.length > 0 && fired.every(({ id }) => EXPLAINED_BY_OTHERS.test(id));
+}
+
+/** Watches the main customer for a while, unless others have been seen already. */
+async function othersWrite({ wire, main }: Kit): Promise<boolean> {
+  for (let read = 0; read < WATCH_READS && wire.onlooker.moved === 0; read += 1) {
+    await wire.send({
+      rule: "set-up",
+      purpose: "do others write",
+      caller: "main",
+      method: "GET",
+      url: main.url,
+      headers: [],
+    });
+    await wire.rest(WATCH_MS);
+  }
+  return wire.onlooker.moved > 0;
+}

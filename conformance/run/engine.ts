@@ -1,0 +1,211 @@
+/** Runs the rules against one deployment and makes the report. Library: no argv, no output, no exit. */
+
+import { checkTransport } from "../http/transport-check.ts";
+import { Wire } from "../http/wire.ts";
+import {
+  CouldNotRun,
+  Inconclusive,
+  Interrupted,
+  KitFault,
+  NoReply,
+  NotApplicable,
+} from "../probe/outcome-signal.ts";
+import type { RuleText } from "../probe/rule.ts";
+import { type Kit, Trial } from "../probe/trial.ts";
+import { FreshValues } from "../probe/values.ts";
+import { type Finding, makeReport, type RunFacts } from "../report/make.ts";
+import type { Report } from "../report/schema.ts";
+import { catalogue } from "../rules/catalogue.ts";
+import { checks } from "../rules/checks/checks.ts";
+import { Deployment } from "../target/deployment.ts";
+import type { Profile } from "../target/profile.ts";
+import { confirmed } from "./confirmation.ts";
+import { Ground, Unreachable } from "./ground.ts";
+import { meetNeeds } from "./needs.ts";
+import type { RunOptions } from "./options.ts";
+import { runAll } from "./schedule.ts";
+import { prepare } from "./set-up.ts";
+
+export { defaultOptions, type RunOptions } from "./options.ts";
+
+/** Told while the run goes on. */
+export type Progress = { rule(finding: Finding): void };
+
+/** @returns the report, whatever the target does. */
+export async function runKit(profile: Profile, options: RunOptions, progress?: Progress): Promise<Report> {
+  const startedAt = new Date();
+  const selected = catalogue.filter((rule) => isSelected(rule, options));
+  const wire = new Wire(profile, options);
+  const values = new FreshValues();
+  const ground = new Ground(wire, profile, values, options.journal);
+  const deployment = new Deployment(wire, profile, values);
+  const facts: RunFacts = {
+    profile,
+    options,
+    wire,
+    ground,
+    deployment,
+    startedAt,
+    races: [],
+    findings: [],
+    notSelected: catalogue.filter((rule) => !selected.includes(rule)).map(({ id }) => id),
+    unreachable: undefined,
+    interrupted: false,
+    kitFault: undefined,
+  };
+  const report = (finding: Finding) => {
+    facts.findings.push(finding);
+    progress?.rule(finding);
+  };
+  try {
+    await checkTransport();
+    const kit = await prepare({ profile, options, wire, ground, deployment, values, races: facts.races });
+    await runAll(kit, selected, async (lane, rule) => {
+      const finding = await confirmed(lane, () => attempt(lane, rule));
+      if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");
+      if (rule.id === "ETG-08" && finding.outcome === "violation") kit.doubts.add("tag stays");
+      report(finding);
+    });
+  } catch (error) {
+    explain(error, facts);
+    const done = new Set(facts.findings.map(({ rule }) => rule.id));
+    const reason = error instanceof Error ? error.message : String(error);
+    for (const rule of selected.filter(({ id }) => !done.has(id)))
+      report(blank(rule, facts.kitFault === undefined ? "could-not-run" : "kit-error", wire.mask(reason)));
+  } finally {
+    wire.cleaning = true;
+    await ground.cleanUp(deployment.deleteOffered, async (customer, tag, fields) => {
+      const seen = await wire.send({
+        rule: "clean-up",
+        purpose: "give back name and email",
+        caller: "main",
+        method: "PUT",
+        url: customer.url,
+        headers: [
+          ["Content-Type", "application/json"],
+          ["If-Match", tag],
+        ],
+        body: deployment.putBody({ name: String(fields["name"]), email: String(fields["email"]) }),
+      });
+      return seen.status;
+    });
+    await wire.close();
+  }
+  // Lanes finish in any order; a report is read in one.
+  facts.findings.sort((a, b) => catalogue.indexOf(a.rule) - catalogue.indexOf(b.rule));
+  return makeReport(facts);
+}
+
+function isSelected({ id }: RuleText, { only, skip }: RunOptions): boolean {
+  const named = (list: readonly string[]) => list.some((name) => id === name || id.startsWith(`${name}-`));
+  return (only.length === 0 || named(only)) && !named(skip);
+}
+
+function explain(error: unknown, facts: RunFacts): void {
+  if (error instanceof Interrupted) facts.interrupted = true;
+  else if (error instanceof Unreachable || error instanceof NoReply) facts.unreachable = error.message;
+  else if (!(error instanceof CouldNotRun))
+    facts.kitFault = error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function blank(rule: RuleText, outcome: Finding["outcome"], reason: string): Finding {
+  return { rule, outcome, reason, trial: undefined, durationMs: 0, requests: 0 };
+}
+
+async function attempt(kit: Kit, rule: RuleText): Promise<Finding> {
+  const from = kit.wire.requests;
+  const at = performance.now();
+  const done = (trial: Trial | undefined, outcome: Finding["outcome"], reason: string): Finding => ({
+    rule,
+    outcome,
+    reason: kit.wire.mask(reason),
+    trial,
+    durationMs: performance.now() - at,
+    requests: kit.wire.requests - from,
+  });
+  let firstFailure: NoReply | undefined;
+  for (;;) {
+    const trial = new Trial(kit, rule);
+    try {
+      await meetNeeds(kit, rule);
+      const check = checks[rule.id];
+      if (check === undefined) throw new KitFault(`${rule.id} has no check`);
+      await check(trial);
+      return judged(trial, done);
+    } catch (error) {
+      if (error instanceof Interrupted) throw error;
+      if (error instanceof NoReply) {
+        trial.keep(error.exchange);
+        // Once may be the network; twice, while others are answered, is the service.
+        if (firstFailure === undefined) {
+          firstFailure = error;
+          // A server may close an idle connection whenever it likes (RFC 9112 9.3.1): the next try gets fresh ones.
+          await kit.wire.freshConnections();
+          continue;
+        }
+        if (await answers(kit)) {
+          trial.probe(error.exchange.purpose, "a complete reply").sent = error.exchange.n;
+          trial.check(
+            "answered",
+            false,
+            `no complete reply, twice, while others are answered: ${error.message}`,
+          );
+          return judged(trial, done);
+        }
+        throw new Unreachable(`the service stopped answering: ${error.message}`);
+      }
+      if ([...trial.assertions.values()].some(({ fired }) => fired > 0)) return judged(trial, done);
+      if (error instanceof NotApplicable) return done(trial, "not-applicable", error.message);
+      if (error instanceof CouldNotRun) return done(trial, "could-not-run", error.message);
+      if (error instanceof Inconclusive) return done(trial, "inconclusive", error.message);
+      return done(
+        trial,
+        "kit-error",
+        error instanceof Error ? (error.stack ?? error.message) : String(error),
+      );
+    }
+  }
+}
+
+function judged(
+  trial: Trial,
+  done: (trial: Trial, outcome: Finding["outcome"], reason: string) => Finding,
+): Finding {
+  const fired = [...trial.assertions.values()].filter((assertion) => assertion.fired > 0);
+  const worst = fired.find(({ level }) => level === "MUST") ?? fired[0];
+  if (worst !== undefined) {
+    const more = fired.length > 1 ? ` (and ${fired.length - 1} more of its assertions)` : "";
+    return done(
+      trial,
+      worst.level === "MUST" ? "violation" : "warning",
+      `${worst.detail ?? worst.id}${more}`,
+    );
+  }
+  if (trial.maskedBy.size > 0)
+    return done(
+      trial,
+      "could-not-run",
+      `its refusals came with a wrong status that is blamed once for all; see ${[...trial.maskedBy].join(" and ")}`,
+    );
+  const looked = [...trial.assertions.values()].reduce((sum, assertion) => sum + assertion.looked, 0);
+  // A rule that asserted nothing has tested nothing.
+  if (looked === 0) return done(trial, "could-not-run", "nothing could be asserted");
+  return done(trial, "pass", `${looked} ${looked === 1 ? "assertion" : "assertions"} held${trial.note}`);
+}
+
+async function answers(kit: Kit): Promise<boolean> {
+  try {
+    await kit.wire.send({
+      rule: "set-up",
+      purpose: "is it still there",
+      caller: "main",
+      method: "GET",
+      url: kit.main.url,
+      headers: [],
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof NoReply) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,50 @@
+/** Whether a rule can be tried on this deployment, by this run. */
+import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
+import type { RuleText } from "../probe/rule.ts";
+import type { Kit } from "../probe/trial.ts";
+
+/** @throws NotApplicable or CouldNotRun, with the reason, when the rule can't be tried here. */
+export async function meetNeeds(kit: Kit, { needs }: RuleText): Promise<void> {
+  const { profile, options, ground, deployment } = kit;
+  const tagOf = (url: string) => async () => {
+    const seen = await kit.wire.send({
+      rule: "set-up",
+      purpose: "read a tag",
+      caller: "main",
+      method: "GET",
+      url,
+      headers: [],
+    });
+    return seen.tag ?? "";
+  };
+  for (const need of needs) {
+    if (need === "write" && options.mode === "read-only")
+      throw new CouldNotRun("it writes, and this run is --read-only");
+    if (need === "limited" && profile.limited === undefined)
+      throw new CouldNotRun("it needs a caller who may not read some field (--limited-header)");
+    if (need === "other-tenant" && profile.otherTenant === undefined)
+      throw new CouldNotRun("it needs a caller of another tenant (--other-tenant-header)");
+    if (need === "metrics" && profile.metrics.none)
+      throw new NotApplicable("the profile says that no metrics can be reached");
+    if (need === "metrics" && profile.metrics.urls.length === 0)
+      throw new CouldNotRun("it needs the metrics of the service (--metrics-url)");
+    if (need === "credentials" && profile.main.length === 0)
+      throw new NotApplicable("no credentials are configured, so callers cannot be told apart");
+    if (need === "patch") {
+      const offer = await deployment.patchOffer(kit.main, tagOf(kit.main.url));
+      if (offer.kind === "absent") throw new NotApplicable(offer.why);
+      if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
+    }
+    if (need === "delete") {
+      const offer =
+        ground.cannotMake === undefined
+          ? await deployment.deleteOffer(ground, (customer) => tagOf(customer.url)())
+          : await deployment.deleteOfferOnMissing(ground);
+      if (offer.kind === "absent") throw new NotApplicable(offer.why);
+      if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
+    }
+  }
+  // Last: what is not offered does not apply, whether or not a customer could be made for it.
+  if (needs.includes("create") && ground.cannotMake !== undefined)
+    throw new CouldNotRun(`it needs a customer made for it: ${ground.cannotMake}`);
+}

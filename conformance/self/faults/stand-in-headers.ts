@@ -1,0 +1,156 @@
+/** IFM: what is taken for If-Match where it is missing or blank (3, 4.2, 4.3, 7). */
+import { customerOf, deciding, type Fault, replying, requesting, withIfMatch } from "../fault.ts";
+import { headerLines } from "../service/http-socket.ts";
+import { isWrite } from "../service/seams.ts";
+import { RULES } from "./refusals.ts";
+
+export const STAND_IN_FAULTS: Fault[] = [
+  {
+    id: "empty-if-match-applied",
+    rule: "IFM-05",
+    cause: /empty/i,
+    does: "takes an If-Match without text for consent: if (header === undefined) refuse",
+    plant: requesting(
+      (request, service) =>
+        headerLines(request, "if-match")[0]?.replaceAll(" ", "") === "" &&
+        customerOf(request, service) !== undefined,
+      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+    ),
+  },
+  {
+    id: "blank-if-match-applied",
+    rule: "IFM-06",
+    cause: /blank/i,
+    does: "takes an If-Match with a tab in it for consent: its trim knows spaces alone",
+    plant: requesting(
+      (request, service) =>
+        /^[ \t]*\t[ \t]*$/.test(headerLines(request, "if-match")[0] ?? "") &&
+        customerOf(request, service) !== undefined,
+      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+    ),
+  },
+  {
+    id: "blank-answered-412",
+    rule: "IFM-06",
+    cause: /412/,
+    does: "compares a blank If-Match instead of missing it",
+    plant: deciding("isMissing", (_sound, ran) => (sent) => {
+      if (sent === "") ran();
+      return sent === undefined;
+    }),
+  },
+  ...(["If-Unmodified-Since", "X-If-Match", "ETag", "If-None-Match"] as const).map(
+    (name): Fault => ({
+      id: `${name.toLowerCase()}-stands-in`,
+      rule: "IFM-21",
+      cause: new RegExp(name, "i"),
+      does: `takes ${name} where If-Match is missing`,
+      plant: requesting(
+        (request, service) =>
+          isWrite(request) &&
+          headerLines(request, "if-match").length === 0 &&
+          headerLines(request, name.toLowerCase()).length > 0 &&
+          customerOf(request, service) !== undefined,
+        (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+      ),
+    }),
+  ),
+  {
+    id: "query-parameter-stands-in",
+    rule: "IFM-21",
+    cause: /parameter|query/i,
+    does: "takes the tag from the query where If-Match is missing",
+    plant: requesting(
+      (request, service) =>
+        isWrite(request) &&
+        headerLines(request, "if-match").length === 0 &&
+        /(^|&)(if-match|etag|version)=/i.test(request.query) &&
+        customerOf(request, service) !== undefined,
+      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+    ),
+  },
+  {
+    id: "conflict-locks-customer",
+    rule: "IFM-22",
+    cause: /retry|fresh|423/i,
+    does: "locks a customer for a while after a conflict",
+    plant: (ran) => (service) => {
+      const locked = new Map<string, number>();
+      return {
+        async around(request, next) {
+          const id = customerOf(request, service)?.id;
+          if (id === undefined || request.method !== "PUT") return await next(request);
+          if ((locked.get(id) ?? 0) > 0 && headerLines(request, "if-match").length > 0) {
+            locked.set(id, (locked.get(id) ?? 0) - 1);
+            const reply = await next(withIfMatch(request, '"never"'));
+            ran();
+            return reply.status === 412 ? { ...reply, status: 423 } : reply;
+          }
+          const reply = await next(request);
+          if (reply.status === 412) locked.set(id, 1);
+          return reply;
+        },
+      };
+    },
+  },
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-blank-if-match-applied`,
+      rule: method === "PATCH" ? "IFM-33" : "IFM-43",
+      cause: new RegExp(method),
+      does: `takes a blank If-Match on ${method} for consent`,
+      plant: requesting(
+        (request, service) =>
+          request.method === method &&
+          headerLines(request, "if-match").length > 0 &&
+          headerLines(request, "if-match").join("").trim() === "" &&
+          customerOf(request, service) !== undefined,
+        (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+      ),
+    }),
+  ),
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-stale-answered-409`,
+      rule: RULES[method].stale,
+      cause: /409/,
+      does: `answers a stale ${method} with 409`,
+      plant: replying(
+        (reply, request) => request.method === method && reply.status === 412,
+        (reply) => ({ ...reply, status: 409 }),
+      ),
+    }),
+  ),
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-missing-answered-400`,
+      rule: RULES[method].missing,
+      cause: /400/,
+      does: `answers a ${method} without If-Match with 400`,
+      plant: replying(
+        (reply, request) =>
+          request.method === method && reply.status === 428 && headerLines(request, "if-match").length === 0,
+        (reply) => ({ ...reply, status: 400 }),
+      ),
+    }),
+  ),
+  {
+    id: "refusals-alternate",
+    rule: "PRB-02",
+    cause: /412[\s\S]*409|409[\s\S]*412|same|each time/i,
+    does: "answers every third conflict with 409: two code paths, one of them old",
+    plant: (ran) => (service) => {
+      let conflicts = 0;
+      return {
+        async around(request, next) {
+          const reply = await next(request);
+          if (request.method !== "PUT" || reply.status !== 412) return reply;
+          conflicts += 1;
+          if (conflicts % 3 !== 0) return reply;
+          ran();
+          return service.refuse(409, "conflict", [["ETag", customerOf(request, service)?.tag ?? ""]]);
+        },
+      };
+    },
+  },
+];

@@ -1,0 +1,120 @@
+/** The HTML report, looked at in a browser: light and dark, wide and narrow, from a run against a faulty service. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { html } from "../report/html/html.ts";
+import { sampleReport } from "../report/sample-report.ts";
+import { defaultOptions, runKit } from "../run/engine.ts";
+import { profileFlags } from "../self/case.ts";
+import { type Look, openPage, type Page } from "../self/chromium.ts";
+import { FAULTS } from "../self/faults.ts";
+import { PLAIN } from "../self/service/sound-options.ts";
+import { startSoundServer } from "../self/service/sound-server.ts";
+import { readProfile } from "../target/profile.ts";
+
+const PICTURES = new URL("../../.ci/out/html-report/", import.meta.url).pathname;
+const LOOKS: Look[] = [
+  { width: 1280, scheme: "light" },
+  { width: 1280, scheme: "dark" },
+  { width: 390, scheme: "light" },
+  { width: 390, scheme: "dark" },
+];
+
+const dir = mkdtempSync(join(tmpdir(), "conformance-html-"));
+const pages: Page[] = [];
+
+async function show(name: string, text: string): Promise<Page> {
+  const path = join(dir, `${name}.html`);
+  writeFileSync(path, text);
+  const page = await openPage(`file://${path}`);
+  pages.push(page);
+  return page;
+}
+
+async function faultyRun(): Promise<string> {
+  const fault = FAULTS.find(({ id }) => id === "all-find-then-save");
+  if (fault === undefined) throw new Error("the fault has another name now");
+  const server = await startSoundServer(
+    PLAIN,
+    fault.plant(() => undefined),
+  );
+  try {
+    const options = { ...defaultOptions, rounds: 4, exclusive: true };
+    return html(await runKit(readProfile(profileFlags(server, PLAIN), {}), options));
+  } finally {
+    await server.close();
+  }
+}
+
+let real: Page;
+let hostile: Page;
+beforeAll(async () => {
+  mkdirSync(PICTURES, { recursive: true });
+  real = await show("real", await faultyRun());
+  hostile = await show("hostile", html(sampleReport()));
+});
+afterAll(async () => {
+  for (const page of pages) await page.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** Of every text on the page: the least contrast between it and what lies behind (WCAG 2.2, 1.4.3). */
+const LEAST_CONTRAST = `(() => {
+  const rgb = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = ([r, g, b]) => { const f = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] === 1) return c; } return [255, 255, 255]; };
+  let least = { ratio: 99, text: "" };
+  for (const e of document.querySelectorAll("body *")) {
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || e.closest("style") || e.getClientRects().length === 0) continue;
+    const style = getComputedStyle(e);
+    const [a, b] = [light(rgb(e.closest("svg") ? style.fill : style.color)), light(behind(e))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < least.ratio) least = { ratio, text: e.textContent.slice(0, 40) };
+  }
+  return least;
+})()`;
+
+test.each(LOOKS)(
+  "at $width px in $scheme nothing runs out of the page and every text can be read",
+  async (look) => {
+    for (const [name, page] of [
+      ["real", real],
+      ["hostile", hostile],
+    ] as const) {
+      await page.look(look);
+      await Bun.write(`${PICTURES}${name}-${look.scheme}-${look.width}.png`, await page.screenshot());
+      expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(
+        look.width,
+      );
+      const least = await page.evaluate<{ ratio: number; text: string }>(LEAST_CONTRAST);
+      expect({ ...least, enough: least.ratio >= 4.5 }).toEqual({ ...least, enough: true });
+    }
+  },
+);
+
+test("light and dark differ, and follow the reader's setting", async () => {
+  const background = async (scheme: Look["scheme"]) => {
+    await real.look({ width: 1280, scheme });
+    return await real.evaluate<string>("getComputedStyle(document.body).backgroundColor");
+  };
+  expect(await background("light")).not.toBe(await background("dark"));
+});
+
+test("the page asks for nothing but itself, and holds no script", async () => {
+  for (const page of [real, hostile]) {
+    expect(page.requests).toHaveLength(1);
+    expect(await page.evaluate<number>("document.scripts.length")).toBe(0);
+  }
+});
+
+test("the verdict stands at the top, and a race is drawn with bars that can be seen", async () => {
+  await real.look({ width: 1280, scheme: "light" });
+  expect(await real.evaluate<string>("document.querySelector('h1').textContent")).toBe(
+    "Violates the specification",
+  );
+  const bars = await real.evaluate<number>(
+    "[...document.querySelectorAll('details[open] svg.race rect')].filter((bar) => bar.getBoundingClientRect().width >= 2).length",
+  );
+  expect(bars).toBeGreaterThan(1);
+});

@@ -1,0 +1,76 @@
+/** The kit against our own service, started as a program of its own with a fresh database. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runKit } from "../run/engine.ts";
+import { defaultOptions, QUICK_ROUNDS } from "../run/options.ts";
+import { readProfile } from "../target/profile.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "kit-own-service-"));
+const server = new URL("../../server/main.ts", import.meta.url).pathname;
+const env = {
+  ...process.env,
+  HOST: "127.0.0.1",
+  PORT: "0",
+  DATABASE_URL: `sqlite:${folder}/customers.db`,
+  LOG_LEVEL: "silent",
+};
+let service: Bun.Subprocess<"ignore", "pipe", "inherit">;
+let baseUrl = "";
+
+function token(...flags: string[]): string {
+  const { stdout, exitCode } = Bun.spawnSync([process.execPath, server, "token", "create", ...flags], {
+    env,
+    cwd: folder,
+  });
+  if (exitCode !== 0) throw new Error(`token create ended with ${exitCode}`);
+  return stdout.toString().trim();
+}
+
+beforeAll(async () => {
+  service = Bun.spawn([process.execPath, server, "serve", "--print-url", "--no-samples"], {
+    env,
+    cwd: folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const reader = service.stdout.getReader();
+  const { value } = await reader.read();
+  baseUrl = JSON.parse(new TextDecoder().decode(value)).url;
+});
+
+afterAll(async () => {
+  service.kill();
+  await service.exited;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test.each(["quick", "full"] as const)(
+  "it conforms, and nothing is left unrun: %s",
+  async (mode) => {
+    const bearer = (value: string) => [`Authorization: Bearer ${value}`];
+    const profile = readProfile(
+      {
+        baseUrl,
+        header: bearer(readFileSync(join(folder, "admin.token"), "utf8").trim()),
+        limitedHeader: bearer(token("--role", "support", "--client", "kit-limited", "--tenant", "default")),
+        limitedDenied: "email",
+        otherTenantHeader: bearer(token("--role", "editor", "--client", "kit-other", "--tenant", "other")),
+        metricsUrl: [`${baseUrl}/metrics`],
+        metricsHeader: bearer(token("--role", "monitor", "--client", "kit-metrics")),
+      },
+      {},
+    );
+    const rounds = mode === "quick" ? QUICK_ROUNDS : defaultOptions.rounds;
+    const report = await runKit(profile, { ...defaultOptions, mode, rounds, exclusive: true });
+    const notPassed = report.rules
+      .filter(({ outcome }) => outcome !== "pass")
+      .map(({ id, outcome, reason }) => `${id} ${outcome}: ${reason}`);
+    expect(notPassed).toEqual([]);
+    expect(report.exitCode).toBe(0);
+    expect(report.fixtures.left).toEqual([]);
+    expect(report.fixtures.removed).toBe(report.fixtures.made);
+    console.log(`${mode}: ${report.requests} requests in ${(report.durationMs / 1000).toFixed(1)} s`);
+  },
+  120_000,
+);

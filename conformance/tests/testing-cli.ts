@@ -1,0 +1,47 @@
+/** For the tests of the command line: the kit as a child process, with a state folder of its own. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const MAIN = new URL("../main.ts", import.meta.url).pathname;
+
+export type Ended = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
+
+/** A folder in which the kit runs, with the variables that its flags name. */
+export class Workplace {
+  readonly folder = mkdtempSync(join(tmpdir(), "kit-cli-"));
+  readonly env: Record<string, string | undefined>;
+
+  constructor(variables: Record<string, string>) {
+    this.env = { ...process.env, ...variables, CUSTOMERS_CONFORMANCE_STATE: join(this.folder, "state") };
+  }
+
+  path(...parts: string[]): string {
+    return join(this.folder, ...parts);
+  }
+
+  start(...words: string[]): Bun.Subprocess<"ignore", "pipe", "pipe"> {
+    return Bun.spawn([process.execPath, MAIN, ...words], {
+      cwd: this.folder,
+      env: this.env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  }
+
+  async kit(...words: string[]): Promise<Ended> {
+    return await ended(this.start(...words));
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export async function ended(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<Ended> {
+  const [stdout, stderr, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { exitCode, stdout, stderr };
+}

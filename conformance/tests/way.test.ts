@@ -1,0 +1,181 @@
+/** What stands between the kit and a deployment: a private CA, an HTTP proxy, or both. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import forge from "node-forge";
+import { Workplace } from "./testing-cli.ts";
+
+const MAIN = new URL("../../server/main.ts", import.meta.url).pathname;
+const PATIENCE_MS = 60_000;
+
+let place: Workplace;
+const services: Bun.Subprocess[] = [];
+const url = { http: "", https: "" };
+let proxy: ForwardProxy;
+
+beforeAll(async () => {
+  place = new Workplace({});
+  const { cert, key } = selfSigned();
+  writeFileSync(place.path("ca.pem"), cert);
+  writeFileSync(place.path("key.pem"), key, { mode: 0o600 });
+  url.http = await startService("http", {});
+  url.https = await startService("https", {
+    TLS_CERT_FILE: place.path("ca.pem"),
+    TLS_KEY_FILE: place.path("key.pem"),
+  });
+  proxy = await ForwardProxy.start();
+});
+
+afterAll(async () => {
+  for (const service of services) service.kill();
+  await Promise.all(services.map(({ exited }) => exited));
+  proxy.close();
+  place.remove();
+});
+
+async function startService(name: "http" | "https", tls: Record<string, string>): Promise<string> {
+  mkdirSync(place.path(name));
+  const service = Bun.spawn([process.execPath, MAIN, "serve", "--print-url"], {
+    cwd: place.path(name),
+    env: { ...process.env, PORT: "0", LOG_LEVEL: "silent", ...tls },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  services.push(service);
+  const { value } = await service.stdout.getReader().read();
+  return JSON.parse(new TextDecoder().decode(value)).url;
+}
+
+/** Runs the kit with these lines in its profile. */
+async function run(name: "http" | "https", ...lines: string[]): ReturnType<Workplace["kit"]> {
+  const token = readFileSync(place.path(name, "data/admin.token"), "utf8").trim();
+  place.env["KIT_TOKEN"] = token;
+  const profile = place.path("profile.toml");
+  writeFileSync(profile, [`base-url = "${url[name]}"`, ...lines].join("\n"));
+  return await place.kit(
+    ...["run", "--profile", profile, "--header-env", "Authorization: Bearer $KIT_TOKEN"],
+    ...["--quick", "--allow-incomplete"],
+  );
+}
+
+test(
+  "a private CA is trusted where the profile names it, and said to be the trouble where it does not",
+  async () => {
+    const unknown = await run("https");
+    expect(unknown.exitCode).toBe(4);
+    expect(unknown.stdout + unknown.stderr).toMatch(/certificate/i);
+    const trusted = await run("https", "[tls]", `ca-file = "${place.path("ca.pem")}"`);
+    expect([trusted.exitCode, trusted.stdout]).toEqual([0, expect.stringContaining("conforms:")]);
+    const unchecked = await run("https", "[tls]", "insecure = true");
+    expect(unchecked.exitCode).toBe(0);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "through a proxy everything goes the same way, the raw probes too, and the deployment conforms as it does without",
+  async () => {
+    const plain = await run("http", `proxy = "${proxy.url}"`);
+    expect([plain.exitCode, plain.stdout]).toEqual([0, expect.stringContaining("conforms:")]);
+    // undici opens a tunnel; the raw probes name the whole address.
+    expect(proxy.targets("CONNECT").length + proxy.targets("PUT").length).toBeGreaterThan(0);
+    expect(new Set(proxy.hosts())).toEqual(new Set([new URL(url.http).host]));
+
+    const secure = await run(
+      "https",
+      `proxy = "${proxy.url}"`,
+      "[tls]",
+      `ca-file = "${place.path("ca.pem")}"`,
+    );
+    expect([secure.exitCode, secure.stdout]).toEqual([0, expect.stringContaining("conforms:")]);
+    expect(new Set(proxy.hosts())).toEqual(new Set([url.http, url.https].map((each) => new URL(each).host)));
+  },
+  PATIENCE_MS,
+);
+
+/** A forward proxy: it opens tunnels, and passes on what names a whole address. */
+class ForwardProxy {
+  readonly url: string;
+  readonly #server: Server;
+  readonly #sockets: Set<Socket>;
+  readonly #requests: { method: string; target: string }[];
+
+  private constructor(
+    server: Server,
+    sockets: Set<Socket>,
+    requests: { method: string; target: string }[],
+    port: number,
+  ) {
+    this.#server = server;
+    this.#sockets = sockets;
+    this.#requests = requests;
+    this.url = `http://127.0.0.1:${port}`;
+  }
+
+  static async start(): Promise<ForwardProxy> {
+    const sockets = new Set<Socket>();
+    const requests: { method: string; target: string }[] = [];
+    const server = createServer((client) => {
+      sockets.add(client);
+      client.on("error", () => client.destroy());
+      client.once("data", (first: Buffer) => {
+        // What comes before the way on is open waits for it.
+        client.pause();
+        const [, method = "", target = ""] = /^(\S+) (\S+) /.exec(first.toString("latin1")) ?? [];
+        requests.push({ method, target });
+        const isTunnel = method === "CONNECT";
+        const { hostname, port } = new URL(isTunnel ? `http://${target}` : target);
+        const upstream = connect(Number(port), hostname, () => {
+          if (isTunnel) client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+          else upstream.write(first);
+          client.pipe(upstream);
+          upstream.pipe(client);
+        });
+        sockets.add(upstream);
+        upstream.on("error", () => client.destroy());
+        client.on("close", () => upstream.destroy());
+      });
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    const address = server.address();
+    return new ForwardProxy(
+      server,
+      sockets,
+      requests,
+      typeof address === "object" ? (address?.port ?? 0) : 0,
+    );
+  }
+
+  targets(method: string): string[] {
+    return this.#requests.filter((request) => request.method === method).map(({ target }) => target);
+  }
+
+  /** Of every connection, the host that it asked for. */
+  hosts(): string[] {
+    return this.#requests.map(({ method, target }) => (method === "CONNECT" ? target : new URL(target).host));
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+  }
+}
+
+/** A certificate for 127.0.0.1 that signs itself, so that it is its own CA, and its key, as PEM. */
+function selfSigned(): { cert: string; key: string } {
+  const { publicKey, privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  });
+  const certificate = forge.pki.createCertificate();
+  const name = [{ name: "commonName", value: "kit" }];
+  certificate.publicKey = forge.pki.publicKeyFromPem(publicKey);
+  certificate.validity.notBefore = new Date(Date.now() - 86_400_000);
+  certificate.validity.notAfter = new Date(Date.now() + 86_400_000);
+  certificate.setSubject(name);
+  certificate.setIssuer(name);
+  certificate.setExtensions([{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }]);
+  certificate.sign(forge.pki.privateKeyFromPem(privateKey), forge.md.sha256.create());
+  return { cert: forge.pki.certificateToPem(certificate), key: privateKey };
+}
