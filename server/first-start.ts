@@ -1,10 +1,10 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { SqliteConnections } from "./storage/sqlite-connections.ts";
-import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
-import { MEMORY } from "./storage/sqlite-database.ts";
-import { drawToken, newToken, TokenStore } from "./storage/token-store.ts";
+import type { SqliteConnections } from "./storage/sqlite/connections.ts";
+import { SqliteCustomerStore } from "./storage/sqlite/sqlite-customer-store.ts";
+import { MEMORY } from "./storage/sqlite/sqlite-database.ts";
+import { drawToken, newToken, TokenStore } from "./storage/sqlite/token-store.ts";
 
 const TENANT = "default";
 

@@ -2,19 +2,19 @@
 import { existsSync } from "node:fs";
 import { Command, CommanderError, Option } from "commander";
 import packageJson from "../package.json";
-import { type Config, readConfig, SETTINGS, type SettingName } from "./config.ts";
+import { createToken, listTokens, revokeToken } from "./commands/token.ts";
+import { type Config, readConfig, SETTINGS, type SettingName } from "./config/config.ts";
+import { readPolicyFile } from "./config/policy-file.ts";
 import { nearest } from "./domain/nearest.ts";
 import { curlLines } from "./first-start.ts";
-import { readPolicyFile } from "./policy-file.ts";
 import { ProcessChannel } from "./process-channel.ts";
 import { startProcesses } from "./processes.ts";
 import { StartRefused, startService } from "./service.ts";
-import { backupDatabase } from "./storage/backup.ts";
 import { StoreUnavailable } from "./storage/customer-store.ts";
-import { checkDatabase } from "./storage/database-check.ts";
-import { restoreDatabase } from "./storage/restore.ts";
-import { DatabaseRefused, MEMORY } from "./storage/sqlite-database.ts";
-import { createToken, listTokens, revokeToken } from "./token-commands.ts";
+import { backupDatabase } from "./storage/sqlite/backup.ts";
+import { checkDatabase } from "./storage/sqlite/check.ts";
+import { restoreDatabase } from "./storage/sqlite/restore.ts";
+import { DatabaseRefused, MEMORY } from "./storage/sqlite/sqlite-database.ts";
 
 // Databases, tokens and backups are their owner's alone.
 process.umask(0o077);

@@ -1,5 +1,5 @@
-import type { Metrics } from "./http/metrics.ts";
 import type { FromProcess, ToProcess } from "./processes.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
 
 const TELL_EVERY_MS = 1_000;
 /** The process that started this one answers from what it has; if it is gone, our own metrics are all there are. */

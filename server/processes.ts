@@ -1,10 +1,10 @@
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { firstStart } from "./first-start.ts";
-import { openLog } from "./log.ts";
-import { type MetricsSnapshot, PooledMetrics } from "./pooled-metrics.ts";
 import { DRAIN_MS, type RunningService, refuseTakenPort, StartRefused, urlOf } from "./service.ts";
-import { SqliteConnections } from "./storage/sqlite-connections.ts";
-import { openDatabase } from "./storage/sqlite-database.ts";
+import { SqliteConnections } from "./storage/sqlite/connections.ts";
+import { openDatabase } from "./storage/sqlite/sqlite-database.ts";
+import { openLog } from "./telemetry/log.ts";
+import { type MetricsSnapshot, PooledMetrics } from "./telemetry/pooled-metrics.ts";
 
 /** What a process tells the one that started it. */
 export type FromProcess =

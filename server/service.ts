@@ -1,16 +1,16 @@
 import { createApp } from "./app.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
+import { readPolicyFile } from "./config/policy-file.ts";
 import { type FirstStart, firstStart } from "./first-start.ts";
-import { CLIENT_VERSIONS_MAX, ClientVersions } from "./http/client-versions.ts";
 import { Cors } from "./http/cors.ts";
-import { Metrics } from "./http/metrics.ts";
-import { openLog } from "./log.ts";
-import { readPolicyFile } from "./policy-file.ts";
-import { VERSIONS_TOLD_MAX } from "./pooled-metrics.ts";
 import type { ProcessChannel } from "./process-channel.ts";
-import { SqliteConnections } from "./storage/sqlite-connections.ts";
-import { SqliteCustomerStore } from "./storage/sqlite-customer-store.ts";
-import { TokenStore } from "./storage/token-store.ts";
+import { SqliteConnections } from "./storage/sqlite/connections.ts";
+import { SqliteCustomerStore } from "./storage/sqlite/sqlite-customer-store.ts";
+import { TokenStore } from "./storage/sqlite/token-store.ts";
+import { CLIENT_VERSIONS_MAX, ClientVersions } from "./telemetry/client-versions.ts";
+import { openLog } from "./telemetry/log.ts";
+import { Metrics } from "./telemetry/metrics.ts";
+import { VERSIONS_TOLD_MAX } from "./telemetry/pooled-metrics.ts";
 
 /** How long requests in flight may take to finish once the service is told to stop. */
 export const DRAIN_MS = 10_000;

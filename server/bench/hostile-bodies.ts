@@ -7,7 +7,7 @@
  */
 import { once } from "node:events";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
-import { TestService } from "../testing/test-service.ts";
+import { TestService } from "../tests/support/test-service.ts";
 import { HOSTILE_KINDS } from "./hostile-kinds.ts";
 
 const WARM_UP = 3;

@@ -6,8 +6,8 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
-import { SqliteConnections } from "../storage/sqlite-connections.ts";
-import { TokenStore } from "../storage/token-store.ts";
+import { SqliteConnections } from "../storage/sqlite/connections.ts";
+import { TokenStore } from "../storage/sqlite/token-store.ts";
 import { batchCeiling } from "./batch-ceiling.ts";
 import { copyDatabase, integrity, type SeededDatabase, seedDatabase } from "./database.ts";
 import { type Measure, markdown, measure, ratio, shown } from "./measure.ts";

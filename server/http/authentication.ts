@@ -1,6 +1,6 @@
 import { ok, type Result, refuse } from "../domain/problem.ts";
-import type { Caller } from "../storage/token-rows.ts";
-import type { TokenStore } from "../storage/token-store.ts";
+import type { Caller } from "../storage/sqlite/token-rows.ts";
+import type { TokenStore } from "../storage/sqlite/token-store.ts";
 
 /** Looks up who calls; everything the service knows of a caller hangs on its token. */
 export type TokenLookup = Pick<TokenStore, "find">;

@@ -1,9 +1,9 @@
 import { type Problem, type Result, refuse } from "../domain/problem.ts";
-import type { Log } from "../log.ts";
 import { type MaybePromise, StoreUnavailable } from "../storage/customer-store.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import type { Cors } from "./cors.ts";
 import type { Answer, Exchange, RouteTemplate } from "./exchange.ts";
-import type { Metrics } from "./metrics.ts";
 import { problemResponse } from "./problem-response.ts";
 import { Turn } from "./turn.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FIELD_NAMES } from "../domain/field-registry.ts";
-import { TestService } from "../testing/test-service.ts";
+import { TestService } from "../tests/support/test-service.ts";
 
 const service = new TestService();
 afterAll(() => service.stop());

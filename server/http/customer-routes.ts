@@ -1,9 +1,9 @@
-import type { Call } from "../checks.ts";
 import { type Enforcement, type Policy, type Rights, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
-import { list, read, search } from "../reads.ts";
+import type { Call } from "../operations/checks.ts";
+import { list, read, search } from "../operations/reads.ts";
+import { create, PATCH_TYPES, patch, remove, replace, type Written } from "../operations/writes.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
-import { create, PATCH_TYPES, patch, remove, replace, type Written } from "../writes.ts";
 import { authenticate, type TokenLookup } from "./authentication.ts";
 import type { Handler } from "./boundary.ts";
 import { type Answer, type Exchange, searchOf } from "./exchange.ts";

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { TestService } from "../testing/test-service.ts";
+import { TestService } from "../tests/support/test-service.ts";
 
 const service = new TestService();
 afterAll(() => service.stop());

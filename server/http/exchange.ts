@@ -1,5 +1,5 @@
 import type { ProblemCode } from "../domain/problem.ts";
-import type { Caller } from "../storage/token-rows.ts";
+import type { Caller } from "../storage/sqlite/token-rows.ts";
 
 /** The routes as metrics and logs name them: a template, never an id. */
 export type RouteTemplate =

@@ -1,6 +1,6 @@
 import { formatEntityTag } from "../domain/entity-tag.ts";
-import type { Listed, Read } from "../reads.ts";
-import type { Created, Written } from "../writes.ts";
+import type { Listed, Read } from "../operations/reads.ts";
+import type { Created, Written } from "../operations/writes.ts";
 import { type Answer, answerHeaders } from "./exchange.ts";
 
 /** `no-transform`: a proxy that compresses would weaken the entity-tag (RFC 9110, section 8.8.1). */

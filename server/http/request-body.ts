@@ -1,5 +1,5 @@
-import { parseJsonText } from "../domain/json-text.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
+import { parseJsonText } from "./json-text.ts";
 
 export const BODY_BYTES_MAX = 65_536;
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { PROBLEMS } from "../domain/problem.ts";
-import { parseRawReply, rawExchange } from "../testing/raw-exchange.ts";
-import { TestService } from "../testing/test-service.ts";
+import { parseRawReply, rawExchange } from "../tests/support/raw-exchange.ts";
+import { TestService } from "../tests/support/test-service.ts";
 
 const service = new TestService();
 afterAll(() => service.stop());

@@ -1,11 +1,11 @@
 import { type Policy, rightsOf } from "../domain/policy.ts";
 import { isProblemCode, ok, type Result, refuse } from "../domain/problem.ts";
-import { readQuery } from "../domain/query.ts";
+import { readQuery } from "../operations/query.ts";
 import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import { authenticate, type TokenLookup } from "./authentication.ts";
 import type { Handler } from "./boundary.ts";
 import { type Answer, answerHeaders, type Exchange, searchOf } from "./exchange.ts";
-import type { Metrics } from "./metrics.ts";
 import { problemPage } from "./problem-pages.ts";
 import type { Route } from "./routes.ts";
 

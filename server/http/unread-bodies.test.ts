@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { parseRawReply } from "../testing/raw-exchange.ts";
-import { TestService } from "../testing/test-service.ts";
+import { parseRawReply } from "../tests/support/raw-exchange.ts";
+import { TestService } from "../tests/support/test-service.ts";
 
 const MIB = 1_048_576;
 const BODY_MIB = 256;

@@ -1,0 +1,187 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { readPolicyFile } from "../config/policy-file.ts";
+import { type CommandOutcome, type ServerProcess, Workplace } from "../tests/support/server-process.ts";
+import { createToken } from "./token.ts";
+
+let place: Workplace;
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(() => place.clear());
+
+const create = (...args: string[]): Promise<CommandOutcome> =>
+  place.run(["token", "create", "--client", "ci", ...args]);
+
+async function created(...args: string[]): Promise<string> {
+  const outcome = await create(...args);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  // The token alone, so that TOKEN=$(…) works.
+  expect(outcome.stdout).toMatch(/^cst_[A-Za-z0-9]{40}\n$/);
+  return outcome.stdout.trim();
+}
+
+async function statusOf(service: ServerProcess, token: string, path = "/customers"): Promise<number> {
+  return (await service.send(token, "GET", path)).status;
+}
+
+describe("a token made beside a running service", () => {
+  test("holds at once, with its tenant and role, and is refused from the very request after its revocation", async () => {
+    const service = await place.start();
+    const viewer = await created("--role", "viewer", "--tenant", "acme");
+    const editor = await created("--role", "editor", "--tenant", "acme");
+    const body = { name: "Ada", email: "ada@example.com" };
+    expect((await service.send(viewer, "POST", "/customers", { body })).status).toBe(403);
+    const made = await service.send(editor, "POST", "/customers", { body });
+    expect(made.status).toBe(201);
+    const path = `/customers/${made.json.id}`;
+    expect(await statusOf(service, viewer, path)).toBe(200);
+    expect(await statusOf(service, place.adminToken, path)).toBe(404);
+
+    const listed = await place.run(["token", "list"]);
+    const prefix =
+      listed.stdout
+        .split("\n")
+        .find((line) => line.includes("viewer"))
+        ?.split(" ")[0] ?? "";
+    expect(viewer).toStartWith(prefix);
+    const revoked = await place.run(["token", "revoke", prefix]);
+    expect(revoked).toMatchObject({ code: 0, stdout: `${prefix}: revoked (client ci, role viewer)\n` });
+    expect(await statusOf(service, viewer, path)).toBe(401);
+    expect(await statusOf(service, editor, path)).toBe(200);
+
+    // The whole token does as well as its first characters.
+    expect((await place.run(["token", "revoke", editor])).code).toBe(0);
+    expect(await statusOf(service, editor, path)).toBe(401);
+    const again = await place.run(["token", "revoke", editor]);
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain("No valid token begins like that");
+  });
+
+  test("ends when its time is over, and the list shows that time", async () => {
+    const service = await place.start();
+    const token = await created("--role", "viewer", "--tenant", "acme", "--expires", "90d");
+    expect(await statusOf(service, token)).toBe(200);
+    const day = new Date(Date.now() + 90 * 86_400_000).toISOString().slice(0, 10);
+    expect((await place.run(["token", "list"])).stdout).toContain(day);
+    const db = new Database(place.database);
+    db.run("UPDATE tokens SET expires_at = ? WHERE role = 'viewer'", [Date.now() - 1]);
+    db.close();
+    expect(await statusOf(service, token)).toBe(401);
+  });
+
+  test("for metrics belongs to no tenant, and reads metrics and nothing else", async () => {
+    const service = await place.start();
+    const refused = await create("--role", "monitor", "--tenant", "acme");
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("--tenant: leave it out");
+    const token = await created("--role", "monitor");
+    expect(await statusOf(service, token, "/metrics")).toBe(200);
+    expect(await statusOf(service, token)).toBe(403);
+    expect(await statusOf(service, place.adminToken, "/metrics")).toBe(403);
+  });
+});
+
+describe("what can't be a token is refused with what to do, and nothing is made", () => {
+  const sound = { role: "viewer", client: "ci", tenant: "acme" };
+  test.each([
+    { request: { role: "viewer", client: "ci" }, says: "--tenant: name the tenant" },
+    { request: { ...sound, role: "owner" }, says: "--role owner: the policy has admin, editor" },
+    { request: { ...sound, role: "__proto__" }, says: "--role __proto__: the policy has" },
+    { request: { ...sound, role: "monitor" }, says: "--tenant: leave it out" },
+    { request: { ...sound, tenant: "a b" }, says: "--tenant a b: give 1 to 64" },
+    { request: { ...sound, tenant: "x".repeat(65) }, says: "give 1 to 64" },
+    { request: { ...sound, client: "" }, says: "--client : give 1 to 64" },
+    ...["soon", "0d", "-1d", "90", "1.5d", "d", "90D", "999999d", ""].map((expires) => ({
+      request: { ...sound, expires },
+      says: `--expires ${expires}: give a time such as 12h`,
+    })),
+  ])("$says", async ({ request, says }) => {
+    const policy = readPolicyFile(null);
+    if (!policy.ok) throw new Error("the built-in policy is refused");
+    const outcome = await createToken(place.database, policy.policy, request, Date.now());
+    expect(outcome).toEqual({ ok: false, fault: expect.stringContaining(says) });
+    expect(existsSync(place.database)).toBe(false);
+  });
+
+  test("by the command with exit code 1 and a sentence", async () => {
+    const outcome = await create("--role", "viewer");
+    expect(outcome).toMatchObject({ code: 1, stdout: "" });
+    expect(outcome.stderr).toMatch(/^--tenant: name the tenant .*\n$/);
+    expect(existsSync(place.database)).toBe(false);
+  });
+});
+
+describe("roles of a policy file", () => {
+  test("can be given, a tenant's own for that tenant alone", async () => {
+    const policyFile = `${place.path}/policy.toml`;
+    writeFileSync(
+      policyFile,
+      '[roles.clerk]\nread = ["id"]\noperations = ["get"]\n[tenants.acme.roles.boss]\nread = ["id"]\noperations = ["list"]\n',
+    );
+    const make = (...args: string[]) =>
+      place.run(["token", "create", "--client", "ci", ...args], { POLICY_FILE: policyFile });
+    expect((await make("--role", "clerk", "--tenant", "acme")).code).toBe(0);
+    expect((await make("--role", "boss", "--tenant", "acme")).code).toBe(0);
+    const elsewhere = await make("--role", "boss", "--tenant", "other");
+    expect(elsewhere).toMatchObject({ code: 1, stderr: "--role boss: the policy has clerk.\n" });
+  });
+});
+
+describe("token list and token revoke", () => {
+  test("say when a prefix names several tokens, and revoke none of them", async () => {
+    const service = await place.start();
+    const tokens = [];
+    for (const prefix of ["cst_aaaa1111", "cst_aaaa2222"]) {
+      const token = `${prefix}${"x".repeat(32)}`;
+      tokens.push(token);
+      const db = new Database(place.database);
+      db.run(
+        "INSERT INTO tokens (digest, prefix, client, role, tenant, created_at) VALUES (?, ?, 'ci', 'viewer', 'acme', 0)",
+        [new Uint8Array(new Bun.CryptoHasher("sha256").update(token).digest()), prefix],
+      );
+      db.close();
+    }
+    const ambiguous = await place.run(["token", "revoke", "cst_aaaa"]);
+    expect(ambiguous.code).toBe(1);
+    expect(ambiguous.stderr).toContain("cst_aaaa1111, cst_aaaa2222. Give more characters");
+    for (const token of tokens) expect(await statusOf(service, token)).toBe(200);
+    expect((await place.run(["token", "revoke", "cst_aaaa1"])).code).toBe(0);
+    expect(await Promise.all(tokens.map((token) => statusOf(service, token)))).toEqual([401, 200]);
+  });
+
+  test("revoke nothing for an empty argument, as an unset variable of a shell gives it", async () => {
+    await (await place.start()).end();
+    const outcome = await place.run(["token", "revoke", ""]);
+    expect(outcome).toMatchObject({ code: 1, stdout: "" });
+    expect((await place.run(["token", "revoke", place.adminToken.slice(0, 12)])).code).toBe(0);
+  });
+
+  test("show no token, only its first characters, with client, role, tenant and the hour of its last use", async () => {
+    const service = await place.start();
+    await statusOf(service, place.adminToken);
+    await service.end();
+    const { stdout } = await place.run(["token", "list"]);
+    const [heading = "", row = ""] = stdout.trimEnd().split("\n");
+    expect(heading.split(/ {2,}/)).toEqual(
+      "PREFIX,CLIENT,ROLE,TENANT,CREATED,EXPIRES,LAST USED,REVOKED".split(","),
+    );
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d$/);
+    const hour = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:00$/);
+    expect(row.split(/ {2,}/)).toEqual([
+      place.adminToken.slice(0, 12),
+      ...["admin", "admin", "default", time, "-", hour, "-"],
+    ]);
+    expect(stdout).not.toContain(place.adminToken.slice(0, 13));
+  });
+
+  test("make no database where there is none", async () => {
+    for (const args of [["list"], ["revoke", "cst_abc"]]) {
+      const outcome = await place.run(["token", ...args]);
+      expect(outcome.code).toBe(1);
+      expect(outcome.stderr).toContain("does not exist");
+      expect(existsSync(place.database)).toBe(false);
+    }
+  });
+});

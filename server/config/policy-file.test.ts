@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import { type Enforcement, isEnforced, type Policy, rightsOf, WRITE_METHODS } from "../domain/policy.ts";
+import { BUILT_IN_POLICY, readPolicyText } from "./policy-file.ts";
+
+function policyOf(text: string): Policy {
+  const result = readPolicyText(text);
+  if (!result.ok) throw new Error(result.faults.join("\n"));
+  return result.policy;
+}
+const ROLE = '[roles.r]\nread = ["id"]\noperations = ["get"]\n';
+
+test("a tenant's own row replaces the role's row for its callers alone", () => {
+  const policy = policyOf(`${ROLE}[tenants.acme.roles.r]\nread = ["name"]\noperations = []\n`);
+  expect([...rightsOf(policy, "acme", "r").read]).toEqual(["name"]);
+  expect(rightsOf(policy, "acme", "r").operations.size).toBe(0);
+  expect([...rightsOf(policy, "other", "r").read]).toEqual(["id"]);
+});
+
+test("a role that the policy does not know has no rights", () => {
+  const { read, operations } = rightsOf(policyOf(ROLE), "acme", "nobody");
+  expect(read.size + operations.size).toBe(0);
+});
+
+test("the built-in policy lets support read no email, and monitor nothing but metrics", () => {
+  const policy = policyOf(BUILT_IN_POLICY);
+  expect([...rightsOf(policy, "t", "support").read]).toEqual(["id", "name", "status"]);
+  expect([...rightsOf(policy, null, "monitor").operations]).toEqual(["metrics"]);
+  expect([...policy.roles.keys()]).toEqual(["admin", "editor", "viewer", "support", "monitor"]);
+  expect(policy.enforcement).toEqual({ mode: "strict" });
+});
+
+describe("a policy that is not right is refused with every fault named", () => {
+  test.each([
+    ["", ["roles is missing"]],
+    ["[roles.r]\nread = []\n", ["roles.r.operations is missing"]],
+    [
+      '[roles.r]\nread = ["emial"]\noperations = ["gte"]\n',
+      [
+        'roles.r.read.0 is "emial", not one of id, name, email, status; did you mean "email"?',
+        'roles.r.operations.0 is "gte", not one of get, list, create, replace, patch, delete, metrics; did you mean "get"?',
+      ],
+    ],
+    [`${ROLE}[roels.x]\n`, ["roels is not known here; did you mean roles?"]],
+    ['[roles."a b"]\nread = []\noperations = []\n', ["roles.a b is not known here"]],
+    [
+      `${ROLE}[enforcement]\nmode = "observe"\n`,
+      [
+        'enforcement.until is missing: "observe" is temporary and must say when it ends, as in until = 2027-03-31',
+      ],
+    ],
+    [
+      `${ROLE}[enforcement]\nmode = "observe"\nuntil = 2027-02-30\n`,
+      ["enforcement.until is 2027-02-30, and there is no such day"],
+    ],
+    [
+      `${ROLE}[enforcement]\nmode = "observe"\nuntil = 2027-03-31T12:00:00Z\n`,
+      ["enforcement.until must be a date without a time, as in 2027-03-31"],
+    ],
+    [`${ROLE}[enforcement]\nmode = "off"\n`, ['enforcement.mode is "off", not one of strict, observe']],
+    [
+      '[roles.m]\nread = []\noperations = ["metrics", "get"]\n',
+      ['roles.m: "metrics" goes with no other operation, since its tokens belong to no tenant'],
+    ],
+    [
+      `${ROLE}[tenants.a.roles.m]\nread = []\noperations = ["metrics"]\n`,
+      ['tenants.a.roles.m: tokens with the operation "metrics" belong to no tenant'],
+    ],
+  ])("%j", (text, faults) => {
+    expect(readPolicyText(text)).toEqual({ ok: false, faults });
+  });
+
+  test("and what is not TOML says where", () => {
+    expect(JSON.stringify(readPolicyText("[roles"))).toContain("it is not TOML");
+  });
+});
+
+describe("a write without If-Match is let pass only in observe, before the end date, by a client and method not yet enforced", () => {
+  const until = Date.UTC(2027, 2, 31);
+  const { enforcement } = policyOf(
+    `${ROLE}[enforcement]\nmode = "observe"\nuntil = 2027-03-31\nenforced_clients = ["billing"]\nenforced_methods = ["DELETE"]\n`,
+  );
+  for (const method of WRITE_METHODS) {
+    for (const client of ["billing", "crm"]) {
+      for (const nowMs of [until - 1, until]) {
+        const enforced = client === "billing" || method === "DELETE" || nowMs >= until;
+        test(`${method} by ${client} ${nowMs < until ? "before" : "from"} the end: ${enforced ? "428" : "passes"}`, () => {
+          expect(isEnforced(enforcement, client, method, nowMs)).toBe(enforced);
+          const strict: Enforcement = { mode: "strict" };
+          expect(isEnforced(strict, client, method, nowMs)).toBe(true);
+        });
+      }
+    }
+  }
+});

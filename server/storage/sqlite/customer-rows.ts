@@ -1,0 +1,26 @@
+import type { CustomerFields } from "../../domain/customer.ts";
+import type { RowVersion } from "../../domain/entity-tag.ts";
+import type { Projection } from "../../domain/projection.ts";
+import type { StoredCustomer } from "../customer-store.ts";
+import type { StatementCache } from "./statement-cache.ts";
+
+export type CustomerRow = CustomerFields & { readonly row_version: RowVersion };
+
+/** Exactly the columns of a projection, and the version of the whole. */
+export function columns(projection: Projection): string {
+  return [...projection, "row_version"].join(", ");
+}
+
+export function stored(row: CustomerRow, projection: Projection): StoredCustomer {
+  const fields: CustomerFields = {};
+  for (const field of projection) {
+    const value = row[field];
+    if (value !== undefined) fields[field] = value;
+  }
+  return { rowVersion: row.row_version, fields };
+}
+
+export function readRowVersion(statements: StatementCache, tenant: string, id: string): RowVersion | null {
+  const sql = "SELECT row_version FROM customers WHERE tenant = ? AND id = ?";
+  return statements.get<CustomerRow>(sql, tenant, id)?.row_version ?? null;
+}

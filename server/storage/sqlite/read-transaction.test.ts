@@ -1,0 +1,131 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { StoreUnavailable } from "../customer-store.ts";
+import { SHARED_READS_MAX, SharedRead } from "./read-transaction.ts";
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let file: string;
+const opened: Database[] = [];
+const reads: SharedRead[] = [];
+
+beforeEach(() => {
+  directory = temporaryDirectory();
+  file = `${directory.path}/numbers.db`;
+  const db = open();
+  db.run("PRAGMA journal_mode = WAL");
+  db.run("CREATE TABLE numbers (n INTEGER)");
+  db.run("INSERT INTO numbers VALUES (1)");
+});
+afterEach(() => {
+  for (const read of reads.splice(0)) read.close();
+  for (const db of opened.splice(0)) db.close();
+  directory.remove();
+});
+
+function open(): Database {
+  const db = new Database(file);
+  opened.push(db);
+  return db;
+}
+
+/** Another process's write. */
+const write = (n: number): void => void open().run("UPDATE numbers SET n = ?", [n]);
+const nextTurn = (): Promise<void> => new Promise((next) => setImmediate(next));
+
+function sharedRead(): { read: SharedRead; number: () => number; db: Database } {
+  const db = open();
+  const read = new SharedRead(db, true);
+  reads.push(read);
+  const statement = db.query<{ n: number }, []>("SELECT n FROM numbers");
+  return { db, read, number: () => read.run(() => statement.get()?.n ?? Number.NaN) };
+}
+
+describe("reads of one turn", () => {
+  test("see one state, and those of the next turn what was committed since", async () => {
+    const { number, db } = sharedRead();
+    expect(number()).toBe(1);
+    expect(db.inTransaction).toBe(true);
+    write(2);
+    expect(number()).toBe(1);
+    await nextTurn();
+    expect(db.inTransaction).toBe(false);
+    expect(number()).toBe(2);
+  });
+
+  test("see a write from the moment at which they are ended for it, in the same turn too", () => {
+    const { read, number } = sharedRead();
+    expect(number()).toBe(1);
+    write(2);
+    read.end();
+    expect(number()).toBe(2);
+  });
+
+  test("see what others committed after so many reads, however long the turn lasts", () => {
+    const { number } = sharedRead();
+    for (let n = 2; n < 6; n += 1) {
+      write(n);
+      let reads = 1;
+      while (number() !== n) reads += 1;
+      expect(reads).toBeLessThanOrEqual(SHARED_READS_MAX + 1);
+    }
+  });
+
+  test("hold nothing when the turn is over: the log can be folded in and cut to nothing", async () => {
+    const { number } = sharedRead();
+    number();
+    write(2);
+    await nextTurn();
+    const checkpoint = open()
+      .query<{ busy: number; log: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)")
+      .get();
+    expect(checkpoint).toMatchObject({ busy: 0, log: 0 });
+  });
+});
+
+describe("a read that fails", () => {
+  test("ends the transaction, tells its own error, and the next read is answered", () => {
+    const { read, number, db } = sharedRead();
+    number();
+    const fail = () => read.run(() => db.query("SELECT n FROM no_such_table").get());
+    expect(fail).toThrow("no such table");
+    expect(db.inTransaction).toBe(false);
+    expect(number()).toBe(1);
+  });
+
+  test("because the engine can't answer is StoreUnavailable", async () => {
+    const { read, number } = sharedRead();
+    number();
+    await nextTurn();
+    const other = new Database(`${directory.path}/text.db`);
+    opened.push(other);
+    await Bun.write(`${directory.path}/text.db`, "no database".repeat(1000));
+    expect(() => read.run(() => other.query("SELECT 1 FROM sqlite_schema").get())).toThrow(StoreUnavailable);
+    expect(number()).toBe(1);
+  });
+});
+
+describe("the epoch", () => {
+  test("stays while nothing is committed, and is another after each commit of anyone", async () => {
+    const { read } = sharedRead();
+    const epoch = () => read.run(() => read.epoch);
+    const first = epoch();
+    await nextTurn();
+    expect(epoch()).toBe(first);
+    const seen = [first];
+    for (let n = 2; n < 6; n += 1) {
+      await nextTurn();
+      write(n);
+      seen.push(epoch());
+    }
+    expect(new Set(seen).size).toBe(5);
+  });
+
+  test("is another at every read on a connection that also writes, since it can't see its own writes", () => {
+    const db = new Database(":memory:");
+    opened.push(db);
+    const read = new SharedRead(db, false);
+    reads.push(read);
+    expect(read.run(() => read.epoch)).not.toBe(read.run(() => read.epoch));
+  });
+});

@@ -1,0 +1,97 @@
+import { Database } from "bun:sqlite";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { cantBeWritten, copyDatabase, removeDatabase, syncFile } from "./backup.ts";
+import { checkDatabase } from "./check.ts";
+import { DatabaseRefused } from "./sqlite-database.ts";
+
+/**
+ * Puts a backup in the place of the database, with -wal and -shm as one.
+ *
+ * @throws DatabaseRefused when the backup is not sound, when a process has the database open, or when there
+ *   is a database and `isForced` is not set
+ */
+export function restoreDatabase(backup: string, database: string, isForced: boolean): void {
+  const { faults } = checkDatabase(backup);
+  if (faults.length > 0) {
+    throw new DatabaseRefused(
+      `${backup} is damaged (${faults[0]}); nothing was changed. Restore another backup.`,
+    );
+  }
+  if (existsSync(database) && !isForced) {
+    throw new DatabaseRefused(
+      `${database} exists; restoring replaces all of it. Make a backup of it first, then repeat with --force.`,
+    );
+  }
+  if (existsSync(database) && isOpenInAnyProcess(database)) throw inUse(database);
+  const incoming = `${database}.restoring`;
+  try {
+    mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
+    removeDatabase(incoming);
+    // Not a copy of the file, which would leave out what a backup still has in a -wal of its own.
+    copyDatabase(backup, incoming);
+    const release = existsSync(database) ? holdAlone(database) : () => {};
+    try {
+      // What is left of the old one would be played into the new one.
+      for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(`${database}${suffix}`, { force: true });
+      renameSync(incoming, database);
+      syncFile(dirname(database));
+    } finally {
+      release();
+    }
+  } catch (error) {
+    throw cantBeWritten(database, error);
+  } finally {
+    removeDatabase(incoming);
+  }
+}
+
+/**
+ * Holds the file's exclusive lock, which only the last one that has it open can get.
+ *
+ * @returns what gives it back
+ */
+function holdAlone(database: string): () => void {
+  const db = new Database(database, { readwrite: true, create: false });
+  try {
+    db.run("PRAGMA busy_timeout = 0");
+    // Leaving WAL needs to be alone, folds the WAL in and removes it.
+    db.run("PRAGMA journal_mode = DELETE");
+    db.run("BEGIN EXCLUSIVE");
+    return () => db.close();
+  } catch (error) {
+    db.close();
+    const code = (error as { code?: string }).code ?? "";
+    if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")) throw inUse(database);
+    // Too damaged to be locked, which may be why it is being replaced: who has it open was asked of the system.
+    return () => {};
+  }
+}
+
+function inUse(database: string): DatabaseRefused {
+  return new DatabaseRefused(
+    `${database} is open in a running process. Stop the service first, then restore.`,
+  );
+}
+
+/** Asks Linux's /proc, which also answers for a file too damaged for SQLite's locks; elsewhere it answers no. */
+function isOpenInAnyProcess(file: string): boolean {
+  if (!existsSync("/proc/self/fd")) return false;
+  const { dev, ino } = statSync(file);
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap(
+      (pid) => unlessGone(() => readdirSync(`/proc/${pid}/fd`).map((fd) => `/proc/${pid}/fd/${fd}`)) ?? [],
+    )
+    .map((fd) => unlessGone(() => statSync(fd)))
+    .some((opened) => opened?.dev === dev && opened.ino === ino);
+}
+
+/** What /proc says, or null of a process or an open file that has just gone or is not ours to see. */
+function unlessGone<T>(look: () => T): T | null {
+  try {
+    return look();
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,107 @@
+import type { CustomerChanges, NewCustomer, Replacement } from "../../domain/customer.ts";
+import type { RowVersion } from "../../domain/entity-tag.ts";
+import type { Projection } from "../../domain/projection.ts";
+import type {
+  CreateOutcome,
+  CustomerStore,
+  IdempotencyKey,
+  Page,
+  PageQuery,
+  RemoveOutcome,
+  StoredCustomer,
+  WriteOutcome,
+  WriteTarget,
+} from "../customer-store.ts";
+import type { SqliteConnections } from "./connections.ts";
+import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
+import type { Params, StatementCache } from "./statement-cache.ts";
+
+/** Customers in SQLite. Reads share one transaction a turn, writes one commit a turn (customer-writes.ts). */
+export class SqliteCustomerStore implements CustomerStore {
+  readonly cursorKey: Uint8Array;
+  readonly #connections: SqliteConnections;
+  readonly #reader: StatementCache;
+
+  constructor(connections: SqliteConnections) {
+    this.#connections = connections;
+    this.#reader = connections.reader;
+    const row = connections.read.run(() =>
+      this.#reader.get<{ key: Uint8Array }>("SELECT key FROM cursor_key"),
+    );
+    if (row === null) throw new Error("the database has no cursor key");
+    this.cursorKey = row.key;
+  }
+
+  read(tenant: string, id: string, projection: Projection): StoredCustomer | null {
+    const sql = selectOf(projection);
+    const row = this.#connections.read.run(() => this.#reader.get<CustomerRow>(sql, tenant, id));
+    return row === null ? null : stored(row, projection);
+  }
+
+  rowVersion(tenant: string, id: string): RowVersion | null {
+    return this.#connections.read.run(() => readRowVersion(this.#reader, tenant, id));
+  }
+
+  page(query: PageQuery, projection: Projection): Page {
+    const { tenant, after, limit, status, email } = query;
+    const conditions = ["tenant = ?"];
+    const params: Params = [tenant];
+    const where = (condition: string, value: string | null): void => {
+      if (value === null) return;
+      conditions.push(condition);
+      params.push(value);
+    };
+    where("id > ?", after);
+    where("status = ?", status);
+    where("email = ?", email);
+    // The id as the paging key goes under another name: it is in the body only where the projection has it.
+    const sql = `SELECT ${columns(projection)}, id AS page_key FROM customers WHERE ${conditions.join(" AND ")} ORDER BY id LIMIT ?`;
+    const rows = this.#connections.read.run(() =>
+      this.#reader.all<CustomerRow & { page_key: string }>(sql, ...params, limit + 1),
+    );
+    const items = rows.slice(0, limit).map((row) => stored(row, projection));
+    return { items, lastId: rows.length > limit ? (rows[limit - 1]?.page_key ?? null) : null };
+  }
+
+  create(
+    tenant: string,
+    customer: NewCustomer,
+    nowMs: number,
+    key: IdempotencyKey | null,
+  ): Promise<CreateOutcome> {
+    return this.#connections.write.run("createCustomer", { tenant, customer, nowMs, key });
+  }
+
+  replace(target: WriteTarget, { name, email }: Replacement, projection: Projection): Promise<WriteOutcome> {
+    return this.#connections.write.run("updateCustomer", { target, changes: { name, email }, projection });
+  }
+
+  patch(target: WriteTarget, changes: CustomerChanges, projection: Projection): Promise<WriteOutcome> {
+    return this.#connections.write.run("updateCustomer", { target, changes, projection });
+  }
+
+  remove(target: WriteTarget): Promise<RemoveOutcome> {
+    return this.#connections.write.run("removeCustomer", target);
+  }
+
+  ping(): void {
+    this.#connections.read.requirePlace();
+    this.#connections.read.run(() => this.#reader.get("SELECT 1 FROM customers LIMIT 1"));
+  }
+
+  close(): Promise<void> {
+    return this.#connections.close();
+  }
+}
+
+const selects = new Map<Projection, string>();
+
+/** The SELECT of one customer, written once for each projection. */
+function selectOf(projection: Projection): string {
+  let sql = selects.get(projection);
+  if (sql === undefined) {
+    sql = `SELECT ${columns(projection)} FROM customers WHERE tenant = ? AND id = ?`;
+    selects.set(projection, sql);
+  }
+  return sql;
+}

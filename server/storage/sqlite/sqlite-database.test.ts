@@ -1,0 +1,189 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { MIGRATIONS } from "./schema.ts";
+import {
+  connect,
+  DatabaseRefused,
+  openDatabase,
+  openExistingDatabase,
+  schemaVersion,
+} from "./sqlite-database.ts";
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let file: string;
+beforeEach(() => {
+  directory = temporaryDirectory();
+  file = `${directory.path}/customers.db`;
+});
+afterEach(() => directory.remove());
+
+/** The message of the refusal; a plain error would not do. */
+function refusalOf(open: () => Database): string {
+  try {
+    open().close();
+  } catch (error) {
+    if (error instanceof DatabaseRefused) return error.message;
+    throw error;
+  }
+  throw new Error("it was opened");
+}
+
+function value(db: Database, pragma: string): unknown {
+  return Object.values(db.query<Record<string, unknown>, []>(`PRAGMA ${pragma}`).get() ?? {})[0];
+}
+
+describe("a database that is opened", () => {
+  test("keeps every commit through a power cut, checks references and waits for locks, on each connection", () => {
+    openDatabase(file).close();
+    for (const db of [openDatabase(file), connect(file)]) {
+      expect(value(db, "journal_mode")).toBe("wal");
+      expect(value(db, "synchronous")).toBe(2); // FULL
+      expect(value(db, "foreign_keys")).toBe(1);
+      expect(value(db, "trusted_schema")).toBe(0);
+      expect(Number(value(db, "busy_timeout"))).toBeGreaterThan(0);
+      db.close();
+    }
+  });
+
+  test("has STRICT tables alone", () => {
+    const db = openDatabase(file);
+    const tables = db
+      .query<{ strict: number; name: string }, []>(
+        "SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite_%'",
+      )
+      .all();
+    expect(tables.length).toBeGreaterThanOrEqual(3);
+    expect(tables.filter((table) => table.strict !== 1)).toEqual([]);
+    db.close();
+  });
+
+  test("is made with its directories", () => {
+    openDatabase(`${directory.path}/a/b/customers.db`).close();
+    expect(schemaVersion(connect(`${directory.path}/a/b/customers.db`))).toBe(MIGRATIONS.length);
+  });
+
+  test("is not written again when it is up to date: the write lock of another process does not hinder a start", () => {
+    openDatabase(file).close();
+    const other = connect(file);
+    other.run("BEGIN IMMEDIATE");
+    openDatabase(file).close();
+    other.run("ROLLBACK");
+    other.close();
+  });
+
+  test("takes the steps of a migration together or not at all", () => {
+    const db = new Database(file);
+    // A table in the way of a step, in a file that is otherwise ours: the step fails after others were taken.
+    db.run("PRAGMA application_id = 0x43555354");
+    db.run("CREATE TABLE idempotency_keys (x)");
+    db.close();
+    expect(() => openDatabase(file)).toThrow();
+    const after = new Database(file);
+    expect(schemaVersion(after)).toBe(0);
+    const names = after.query<{ name: string }, []>("SELECT name FROM sqlite_schema").all();
+    expect(names.map((row) => row.name)).toEqual(["idempotency_keys"]);
+    after.close();
+  });
+});
+
+describe("a database of schema 1", () => {
+  test("keeps its customers, and every entity-tag that a client holds stays good", () => {
+    const earlier = new Database(file);
+    earlier.run(MIGRATIONS[0] ?? "");
+    earlier.run("PRAGMA user_version = 1");
+    earlier.run("PRAGMA application_id = 0x43555354");
+    const versions = [
+      new Uint8Array(12),
+      new Uint8Array(12).fill(255),
+      ...Array.from({ length: 98 }, () => crypto.getRandomValues(new Uint8Array(12))),
+    ];
+    const kept = versions.map((bytes, index) => {
+      const id = `00000000-0000-7000-8000-${String(index).padStart(12, "0")}`;
+      earlier.run("INSERT INTO customers VALUES ('t', ?, 'Ada', 'ada@example.com', 'closed', ?, 5)", [
+        id,
+        bytes,
+      ]);
+      earlier.run("INSERT INTO idempotency_keys VALUES ('t', 'c', ?, x'00', ?, ?, 9)", [id, id, bytes]);
+      return { id, row_version: Buffer.from(bytes).toString("base64url") };
+    });
+    earlier.close();
+
+    const db = openDatabase(file);
+    expect(schemaVersion(db)).toBe(MIGRATIONS.length);
+    const rest = { tenant: "t", name: "Ada", email: "ada@example.com", status: "closed", created_at: 5 };
+    expect(db.query("SELECT * FROM customers ORDER BY id").all()).toEqual(
+      kept.map((row) => ({ ...row, ...rest })),
+    );
+    expect(
+      db.query("SELECT customer_id AS id, row_version FROM idempotency_keys ORDER BY key").all(),
+    ).toEqual(kept);
+    const indexes = db.query<{ name: string }, []>("SELECT name FROM pragma_index_list('customers')").all();
+    expect(indexes.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["customers_by_status", "customers_by_email"]),
+    );
+    db.close();
+  });
+});
+
+describe("a file that is refused is left as it was", () => {
+  const bytesOf = () => readFileSync(file);
+
+  test("a database of another program", () => {
+    const foreign = new Database(file);
+    foreign.run("CREATE TABLE songs (title TEXT)");
+    foreign.run("INSERT INTO songs VALUES ('Summertime')");
+    foreign.close();
+    const before = bytesOf();
+    expect(refusalOf(() => openDatabase(file))).toContain("another program");
+    expect(refusalOf(() => openExistingDatabase(file))).toContain("not a database of this service");
+    expect(bytesOf()).toEqual(before);
+  });
+
+  test("a database of another program that has no table yet, but counts its own schema versions", () => {
+    const foreign = new Database(file);
+    foreign.run("PRAGMA user_version = 1");
+    foreign.run("PRAGMA application_id = 7");
+    foreign.close();
+    const before = bytesOf();
+    expect(refusalOf(() => openDatabase(file))).toContain("another program");
+    expect(bytesOf()).toEqual(before);
+  });
+
+  test("a database of a newer version", () => {
+    const newer = openDatabase(file);
+    newer.run(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    newer.close();
+    const before = bytesOf();
+    for (const open of [openDatabase, openExistingDatabase]) {
+      expect(refusalOf(() => open(file))).toContain(
+        `newer version (schema ${MIGRATIONS.length + 1}; this one knows ${MIGRATIONS.length})`,
+      );
+    }
+    expect(bytesOf()).toEqual(before);
+  });
+
+  test("a file that is no database", () => {
+    writeFileSync(file, "name,email\nAda,ada@example.com\n".repeat(100));
+    const before = bytesOf();
+    for (const open of [openDatabase, openExistingDatabase]) {
+      expect(refusalOf(() => open(file))).toContain("not a SQLite database");
+    }
+    expect(bytesOf()).toEqual(before);
+  });
+
+  test("a directory, and a path below a file", () => {
+    mkdirSync(file);
+    expect(refusalOf(() => openDatabase(file))).toContain("can't be opened");
+    writeFileSync(`${directory.path}/plain`, "");
+    expect(refusalOf(() => openDatabase(`${directory.path}/plain/customers.db`))).toContain(
+      "can't be opened",
+    );
+  });
+
+  test("one that does not exist, where a command looks at one: it is not made", () => {
+    expect(refusalOf(() => openExistingDatabase(file))).toContain("does not exist");
+    expect(() => bytesOf()).toThrow();
+  });
+});

@@ -1,0 +1,190 @@
+import { Database, SQLiteError } from "bun:sqlite";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { StoreUnavailable } from "../customer-store.ts";
+import { MIGRATIONS } from "./schema.ts";
+
+/** Marks a file as a database of this service: "CUST" as a 32-bit integer (SQLite's application_id). */
+const APPLICATION_ID = 0x43555354;
+
+export const MEMORY = ":memory:";
+
+const BUSY_TIMEOUT_MS = 5_000;
+
+/** A database that can't be used as it is. The message says why and what to do. */
+export class DatabaseRefused extends Error {
+  override readonly name = "DatabaseRefused";
+}
+
+/**
+ * Opens the database, made (mode 0600, by the process's umask) and migrated where needed. What is refused is
+ * left as it was, byte for byte.
+ *
+ * @param path a file, or {@link MEMORY}
+ * @throws DatabaseRefused when the file is not a database, belongs to another program or to a newer version
+ */
+export function openDatabase(path: string): Database {
+  return withReasons(path, () => {
+    if (path !== MEMORY) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return opened(path, true, (db) => {
+      refuseForeign(db, path);
+      configure(db, path);
+      migrate(db, path);
+    });
+  });
+}
+
+/** Opens a database that exists and that this version made; for commands that look at one. */
+export function openExistingDatabase(path: string): Database {
+  if (!existsSync(path)) throw new DatabaseRefused(`${path} does not exist.`);
+  return withReasons(path, () =>
+    opened(path, false, (db) => {
+      if (pragma(db, "application_id") !== APPLICATION_ID) {
+        throw new DatabaseRefused(`${path} is not a database of this service.`);
+      }
+      refuseForeign(db, path);
+    }),
+  );
+}
+
+/** One more connection to a database that {@link openDatabase} has opened, with the same settings. */
+export function connect(path: string): Database {
+  return withReasons(path, () => opened(path, false, (db) => configure(db, path)));
+}
+
+function opened(path: string, create: boolean, prepare: (db: Database) => void): Database {
+  const db = new Database(path, { readwrite: true, create, strict: true });
+  try {
+    // First of all: without it a second process fails at journal_mode.
+    db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    prepare(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function configure(db: Database, path: string): void {
+  const mode = db.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
+  if (mode !== "wal" && path !== MEMORY) {
+    throw new DatabaseRefused(
+      `${path} can't have a write-ahead log (its journal mode stays ${mode}). Put it on a local file system.`,
+    );
+  }
+  // An acknowledged write survives a power cut; NORMAL would lose the last commits.
+  db.run("PRAGMA synchronous = FULL");
+  db.run("PRAGMA foreign_keys = ON");
+  // 64 MiB: the upper pages of a table of millions stay in memory.
+  db.run("PRAGMA cache_size = -65536");
+  db.run("PRAGMA trusted_schema = OFF");
+}
+
+export function schemaVersion(db: Database): number {
+  return pragma(db, "user_version");
+}
+
+/** Brings the schema to this version, in one transaction with the count of its steps. */
+function migrate(db: Database, path: string): void {
+  // Nothing to do is the rule, and must not need the write lock or a disk with space.
+  if (isOurs(db) && schemaVersion(db) === MIGRATIONS.length) return;
+  db.transaction(() => {
+    // Again, now that no other process can come in between.
+    refuseForeign(db, path);
+    for (let step = schemaVersion(db); step < MIGRATIONS.length; step += 1) {
+      db.run(MIGRATIONS[step] ?? "");
+      db.run(`PRAGMA user_version = ${step + 1}`);
+    }
+    db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+  }).immediate();
+}
+
+function refuseForeign(db: Database, path: string): void {
+  const version = schemaVersion(db);
+  const isBlank = version === 0 && db.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null;
+  if (!isOurs(db) && !isBlank) {
+    throw new DatabaseRefused(
+      `${path} is the database of another program. Name another file in DATABASE_URL.`,
+    );
+  }
+  if (version > MIGRATIONS.length) {
+    throw new DatabaseRefused(
+      `${path} was written by a newer version (schema ${version}; this one knows ${MIGRATIONS.length}). Start that version, or restore a backup from before it.`,
+    );
+  }
+}
+
+function isOurs(db: Database): boolean {
+  return pragma(db, "application_id") === APPLICATION_ID;
+}
+
+function pragma(db: Database, name: string): number {
+  const row = db.query<Record<string, number>, []>(`PRAGMA ${name}`).get();
+  return row?.[name] ?? 0;
+}
+
+function withReasons<T>(path: string, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if (!(error instanceof Error) || !("code" in error)) throw error;
+    const why = error instanceof SQLiteError ? reason(error) : `${error.message}.`;
+    throw new DatabaseRefused(`${path} can't be opened: ${why}`, { cause: error });
+  }
+}
+
+function reason(error: SQLiteError): string {
+  const code = error.code ?? "";
+  if (code.startsWith("SQLITE_CANTOPEN")) return "it or its directory is missing, or may not be written.";
+  if (code.startsWith("SQLITE_NOTADB"))
+    return "it is not a SQLite database. Name another file in DATABASE_URL.";
+  if (code.startsWith("SQLITE_CORRUPT"))
+    return "it is damaged. Restore a backup with `restore FILE --force`.";
+  if (code.startsWith("SQLITE_BUSY")) return "another process holds its lock.";
+  if (code.startsWith("SQLITE_FULL")) return "the disk is full.";
+  if (code.startsWith("SQLITE_IOERR")) return `the disk is full or fails (${code}).`;
+  if (code.startsWith("SQLITE_READONLY")) return "it or its directory may not be written.";
+  return `${error.message} (${code}).`;
+}
+
+/**
+ * Watches where a connection's file is. What is written to one that was moved, removed or replaced while it is open
+ * is gone at the next start.
+ *
+ * @returns fails with StoreUnavailable while it is not where it was opened
+ */
+export function placeGuard({ filename }: Database): () => void {
+  if (filename === MEMORY) return () => {};
+  const opened = statSync(filename);
+  return () => {
+    const found = statSync(filename, { throwIfNoEntry: false });
+    if (found?.ino === opened.ino && found.dev === opened.dev) return;
+    throw new StoreUnavailable(`${filename} is not the file that was opened: put it back, or restart`);
+  };
+}
+
+/** Gives up the pages in memory: those of a file that was bad for a while would go on being answered from there. */
+export function forgetPages(db: Database): void {
+  db.run("PRAGMA shrink_memory");
+}
+
+const UNAVAILABLE = [
+  "SQLITE_BUSY",
+  "SQLITE_LOCKED",
+  "SQLITE_FULL",
+  "SQLITE_IOERR",
+  "SQLITE_CANTOPEN",
+  "SQLITE_NOTADB",
+  "SQLITE_CORRUPT",
+  "SQLITE_READONLY",
+  "SQLITE_PROTOCOL",
+  "SQLITE_NOMEM",
+  "SQLITE_PERM",
+];
+
+/** The error as the store's interface knows it: what the engine can't help becomes StoreUnavailable, a bug stays. */
+export function asStoreError(error: unknown): unknown {
+  const code = error instanceof SQLiteError ? (error.code ?? "") : "";
+  if (!UNAVAILABLE.some((prefix) => code.startsWith(prefix))) return error;
+  return new StoreUnavailable(code, { cause: error });
+}

@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { SqliteConnections } from "../storage/sqlite/connections.ts";
+import { CountingClients } from "./support/counting-clients.ts";
+import { holdLock } from "./support/held-lock.ts";
+import { Workplace } from "./support/server-process.ts";
+import { TestService } from "./support/test-service.ts";
+
+let place: Workplace;
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(() => place.clear());
+
+test("another process holds the write lock for longer than writes wait: reads go on, writes are 503, then all is as before", async () => {
+  const service = await place.start();
+  const clients = new CountingClients(service.port, place.adminToken);
+  await clients.start();
+  await clients.until(() => clients.acknowledged > 200);
+  const lock = await holdLock(place.database);
+  const { reads } = clients;
+  await clients.until(() => clients.refused > 0);
+  expect(clients.reads - reads).toBeGreaterThan(1_000);
+  await lock.release();
+  const { acknowledged } = clients;
+  await clients.until(() => clients.acknowledged > acknowledged + 200);
+  for (const count of await clients.stop()) {
+    // What was refused for a lock was never begun.
+    expect(count.stored).toBe(count.acknowledged);
+  }
+  expect(await place.run(["check"])).toMatchObject({ code: 0, stderr: "" });
+}, 60_000);
+
+test("the writer's thread dies five times amid writes: none that was acknowledged is lost, and another takes its place", async () => {
+  const started: Worker[] = [];
+  const RealWorker = globalThis.Worker;
+  globalThis.Worker = class extends RealWorker {
+    constructor(...args: ConstructorParameters<typeof RealWorker>) {
+      super(...args);
+      started.push(this);
+    }
+  };
+  const deaths: string[] = [];
+  const service = new TestService({
+    connections: SqliteConnections.openAdaptive(
+      place.database,
+      (reason) => deaths.push(reason),
+      () => true, // every write goes to the thread
+    ),
+  });
+  try {
+    const clients = new CountingClients(service.port, await service.token());
+    await clients.start();
+    for (let death = 1; death <= 5; death += 1) {
+      const { acknowledged } = clients;
+      await clients.until(() => clients.acknowledged > acknowledged + 100);
+      started.at(-1)?.terminate();
+      await clients.until(() => deaths.length === death);
+    }
+    const { acknowledged } = clients;
+    await clients.until(() => clients.acknowledged > acknowledged + 100);
+    for (const { acknowledged, refused, stored } of await clients.stop()) {
+      // One that was under way when the thread died is there or is not; nobody was told that it is.
+      expect(stored).toBeGreaterThanOrEqual(acknowledged);
+      expect(stored).toBeLessThanOrEqual(acknowledged + refused);
+    }
+    expect(deaths).toHaveLength(5);
+  } finally {
+    globalThis.Worker = RealWorker;
+    await service.stop();
+  }
+}, 60_000);

@@ -1,0 +1,193 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { runCommand, Workplace } from "./support/server-process.ts";
+
+let place: Workplace;
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(() => place.clear());
+
+describe("a usage error exits with 2, names the fault, and writes nothing to stdout", () => {
+  test.each([
+    { args: ["chek"], says: ["unknown command 'chek'", "Did you mean check?"] },
+    { args: ["--port", "0", "bakcup"], says: ["unknown command 'bakcup'", "Did you mean backup?"] },
+    { args: ["entirely-else"], says: ["unknown command 'entirely-else'"] },
+    { args: ["--prot", "0"], says: ["unknown option '--prot'", "Did you mean --port?"] },
+    { args: ["token", "lst"], says: ["unknown command 'lst'", "Did you mean list?"] },
+    { args: ["token", "create", "--role", "admin"], says: ["--client"] },
+    { args: ["token", "revoke"], says: ["prefix"] },
+    { args: ["backup"], says: ["file"] },
+    { args: ["check", "--forec"], says: ["unknown option '--forec'"] },
+    { args: ["policy", "chek", "x"], says: ["unknown command 'chek'", "Did you mean check?"] },
+    { args: ["token"], says: ["create", "list", "revoke"] },
+  ])("$args", async ({ args, says }) => {
+    const outcome = await runCommand(args, { cwd: place.path });
+    expect(outcome.code).toBe(2);
+    for (const words of says) expect(outcome.stderr).toContain(words);
+    expect(outcome.stdout).toBe("");
+    expect(readdirSync(place.path)).toEqual([]);
+  });
+
+  test("asking for help or the version is none", async () => {
+    for (const args of [["--help"], ["serve", "--help"], ["token", "create", "--help"], ["--version"]]) {
+      const outcome = await runCommand(args, { cwd: place.path });
+      expect(outcome).toMatchObject({ code: 0, stderr: "" });
+      expect(outcome.stdout).not.toBe("");
+    }
+  });
+});
+
+describe("settings", () => {
+  test("are refused all at once, with what to do about each, before anything is made", async () => {
+    const outcome = await runCommand([], {
+      cwd: place.path,
+      env: {
+        PORT: "80800",
+        DATABASE_URL: "postgres://x",
+        POLICY_FILE: "no-such-policy.toml",
+        METRICS_ACCESS: "open",
+        LOG_LEVEL: "loud",
+        LOG_FORMAT: "xml",
+        TLS_CERT_FILE: "no-such-cert.pem",
+        CORS_ORIGINS: "https://example.com/app",
+        PUBLIC_URL: "example.com",
+      },
+    });
+    expect(outcome.code).toBe(1);
+    expect(outcome.stdout).toBe("");
+    const faulty = [
+      ["PORT", "80800", "0 to 65535"],
+      ["DATABASE_URL", "postgres://x", "sqlite:"],
+      ["POLICY_FILE", "no-such-policy.toml", "can't be read"],
+      ["METRICS_ACCESS", "open", "token, public"],
+      ["LOG_LEVEL", "loud", "info"],
+      ["LOG_FORMAT", "xml", "json, text"],
+      ["TLS_CERT_FILE", "no-such-cert.pem", "can't be read"],
+      ["TLS_KEY_FILE", '""', "set it too"],
+      ["CORS_ORIGINS", "https://example.com/app", "scheme://host"],
+      ["PUBLIC_URL", "example.com", "http or https"],
+    ];
+    const lines = outcome.stderr.trim().split("\n").slice(1);
+    expect(lines).toHaveLength(faulty.length);
+    for (const [index, words] of faulty.entries()) {
+      for (const word of words) expect(lines[index]).toContain(word);
+    }
+    expect(readdirSync(place.path)).toEqual([]);
+  });
+
+  test("that a command does not use can't stop it", async () => {
+    const outcome = await runCommand(["token", "list"], {
+      cwd: place.path,
+      env: { PORT: "many", TLS_KEY_FILE: "no-such-key.pem", DATABASE_URL: "sqlite:missing.db" },
+    });
+    expect(outcome.stderr).not.toContain("PORT");
+    expect(outcome.stderr).toContain("missing.db does not exist");
+  });
+
+  test("as flags win over the environment, and an empty variable is one that is not set", async () => {
+    const service = await place.start({
+      env: { LOG_LEVEL: "loud", HOST: "", METRICS_ACCESS: "", PUBLIC_URL: "https://from.env.example" },
+      args: ["--log-level", "info", "--public-url", "https://from.flag.example/crm/"],
+    });
+    expect(service.url).toStartWith("http://127.0.0.1:");
+    const reply = await fetch(`${service.url}/nowhere`);
+    expect(((await reply.json()) as { type: string }).type).toBe(
+      "https://from.flag.example/crm/problems/route-not-found",
+    );
+    expect((await fetch(`${service.url}/metrics`)).status).toBe(401);
+  });
+});
+
+describe("the address", () => {
+  test("is the one line of stdout under --print-url", async () => {
+    const service = await place.start();
+    expect(service.stdout.text).toBe(`${JSON.stringify({ url: service.url })}\n`);
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+    expect(await service.end()).toBe(0);
+    expect(service.stdout.text).toBe(`${JSON.stringify({ url: service.url })}\n`);
+  });
+
+  test("that is taken refuses the start in a sentence, and nothing is made", async () => {
+    const service = await place.start();
+    const second = await runCommand([], {
+      cwd: place.path,
+      env: { PORT: String(service.port), DATABASE_URL: "sqlite:second/customers.db" },
+    });
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain(`127.0.0.1:${service.port} can't be listened on`);
+    expect(second.stderr).toContain("Set PORT");
+    expect(second.stderr).not.toContain("    at ");
+    expect(existsSync(`${place.path}/second`)).toBe(false);
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+  });
+
+  test("of a host that is not this machine's refuses the start likewise", async () => {
+    const outcome = await runCommand([], {
+      cwd: place.path,
+      env: { HOST: "192.0.2.1", PORT: "0" },
+    });
+    expect(outcome.code).toBe(1);
+    expect(outcome.stderr).toContain("192.0.2.1:0 can't be listened on");
+    expect(readdirSync(place.path)).toEqual([]);
+  });
+});
+
+describe("a database in memory", () => {
+  test("serves, with its token in a file that is gone at the end", async () => {
+    const service = await place.start({
+      env: { DATABASE_URL: "sqlite::memory:", PROCESSES: "1", TMPDIR: place.path },
+    });
+    const [made] = readdirSync(place.path);
+    const token = (await Bun.file(`${place.path}/${made}/admin.token`).text()).trim();
+    const reply = await fetch(`${service.url}/customers`, { headers: { authorization: `Bearer ${token}` } });
+    expect(((await reply.json()) as { items: unknown[] }).items).toHaveLength(3);
+    expect(await service.end()).toBe(0);
+    expect(readdirSync(place.path)).toEqual([]);
+  });
+
+  test("is none that another command could look into", async () => {
+    for (const args of [["token", "list"], ["check"], ["backup", "b.db"]]) {
+      const outcome = await runCommand(args, {
+        cwd: place.path,
+        env: { DATABASE_URL: "sqlite::memory:" },
+      });
+      expect(outcome.code).toBe(1);
+      expect(outcome.stderr).toContain("lives inside a running service");
+    }
+  });
+});
+
+describe("policy check", () => {
+  const ROLE = '[roles.clerk]\nread = ["id"]\noperations = ["get"]\n';
+  const check = (text: string) => {
+    writeFileSync(`${place.path}/policy.toml`, text);
+    return place.run(["policy", "check", "policy.toml"]);
+  };
+
+  test("says what a valid policy holds, and when its allowance ends", async () => {
+    const observe = (date: string) => `${ROLE}[enforcement]\nmode = "observe"\nuntil = ${date}\n`;
+    const said = (what: string) => ({
+      code: 0,
+      stderr: "",
+      stdout: `policy.toml: valid (roles clerk; ${what})\n`,
+    });
+    expect(await check(ROLE)).toEqual(said("enforcement strict"));
+    expect(await check(observe("2999-01-31"))).toEqual(said("enforcement observe until 2999-01-31"));
+    expect(await check(observe("2001-01-31"))).toEqual(
+      said("enforcement observe until 2001-01-31, which is over"),
+    );
+  });
+
+  test("exits with 1 and names every fault of one that is refused, without any setting or database", async () => {
+    const refused = await check(`${ROLE}[roles.x]\nread = ["nmae"]\noperations = ["gte"]\n[enforcment]\n`);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    for (const words of ["nmae", "gte", "enforcment", "did you mean"])
+      expect(refused.stderr).toContain(words);
+    expect((await check("[roles")).stderr).toContain("it is not TOML");
+    const missing = await place.run(["policy", "check", "missing.toml"], { PORT: "many" });
+    expect(missing).toMatchObject({ code: 1, stdout: "" });
+    expect(missing.stderr).toContain("it can't be read");
+    expect(readdirSync(place.path)).toEqual(["policy.toml"]);
+  });
+});

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import fc from "fast-check";
+import { SqliteConnections } from "../storage/sqlite/connections.ts";
+import { MEMORY } from "../storage/sqlite/sqlite-database.ts";
+import { TokenStore } from "../storage/sqlite/token-store.ts";
+import { anyStep } from "./support/arbitrary-steps.ts";
+import { ModelRun, POLICY } from "./support/model-run.ts";
+import { RawConnection } from "./support/raw-connection.ts";
+import { Workplace } from "./support/server-process.ts";
+import { TestService } from "./support/test-service.ts";
+
+let place: Workplace;
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(() => place.clear());
+
+const anySteps = fc.array(anyStep, { maxLength: 60, size: "max" });
+
+function seeded(numRuns: number): { readonly seed: number; readonly numRuns: number } {
+  const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
+  console.log(`model: SEED=${seed}`);
+  return { seed, numRuns };
+}
+
+// Two engines in one: in memory one connection reads and writes; on disk, as in production, writes have their own thread.
+test.each([
+  { where: "in memory", numRuns: 150 },
+  { where: "on disk", numRuns: 40 },
+])(
+  "every answer to random sequences of requests is the one that a model of the specification gives, $where",
+  async ({ where, numRuns }) => {
+    const deaths: string[] = [];
+    const clock = { nowMs: Date.UTC(2027, 0, 1) };
+    const service = new TestService({
+      policy: POLICY,
+      now: () => clock.nowMs,
+      connections: SqliteConnections.openAdaptive(
+        where === "in memory" ? MEMORY : place.database,
+        (reason) => deaths.push(reason),
+        () => true,
+      ),
+    });
+    const connection = await RawConnection.open(service.port);
+    let runs = 0;
+    const law = fc.asyncProperty(anySteps, async (steps) => {
+      runs += 1;
+      const run = new ModelRun(runs, service, connection, clock);
+      await run.begin();
+      for (const step of steps) await run.take(step);
+      await run.audit();
+    });
+    try {
+      await fc.assert(law, seeded(numRuns));
+      const log = JSON.stringify(service.logLines);
+      expect(log).not.toContain("@example.com");
+      expect(log).not.toContain("cst_");
+      expect(deaths).toEqual([]);
+    } finally {
+      connection.close();
+      await service.stop();
+    }
+  },
+);
+
+test("the same over two processes, each request on a connection of its own, so that either may answer it", async () => {
+  const policy = `${place.path}/policy.toml`;
+  writeFileSync(policy, POLICY);
+  const service = await place.start({
+    args: ["--processes", "2", "--no-samples", "--policy-file", policy],
+  });
+  const connections = SqliteConnections.open(place.database);
+  const store = new TokenStore(connections);
+  const made = new Map<string, string>();
+  const tokens = {
+    async token({ role, tenant }: { role: string; tenant: string }): Promise<string> {
+      const key = `${role} ${tenant}`;
+      const token =
+        made.get(key) ?? (await store.create({ client: "model", role, tenant }, Date.now(), null));
+      made.set(key, token);
+      return token;
+    },
+  };
+  const connection: Pick<RawConnection, "send"> = {
+    async send(request) {
+      const own = await RawConnection.open(service.port);
+      const reply = await own.send(request);
+      own.close();
+      return reply;
+    },
+  };
+  let runs = 0;
+  // Real clocks: no step may let hours pass.
+  const law = fc.asyncProperty(anySteps, async (steps) => {
+    runs += 1;
+    const run = new ModelRun(runs, tokens, connection, { nowMs: Date.now() });
+    await run.begin();
+    for (const step of steps) await run.take("hours" in step ? { ...step, hours: 0 } : step);
+    await run.audit();
+  });
+  try {
+    await fc.assert(law, seeded(40));
+    expect(service.children).toHaveLength(2);
+  } finally {
+    await connections.close();
+  }
+});

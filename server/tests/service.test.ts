@@ -1,0 +1,268 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readdirSync, writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { RawConnection, rawRequest } from "./support/raw-connection.ts";
+import { parseRawReply, type RawReply } from "./support/raw-exchange.ts";
+import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
+import { type ServerProcess, Workplace } from "./support/server-process.ts";
+
+let place: Workplace;
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(() => place.clear());
+
+/** A create whose body is still on its way: the headers are sent, and the service has begun to read. */
+class SlowCreate {
+  readonly #socket: Socket;
+  readonly #body = JSON.stringify({ name: "Slow", email: "slow@example.com" });
+  /** All that came back, once the service has closed the connection. */
+  readonly answer: Promise<string>;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    let text = "";
+    this.answer = new Promise((resolve) => {
+      socket.on("data", (chunk) => {
+        text += chunk.toString("latin1");
+      });
+      socket.on("error", () => resolve(text));
+      socket.on("close", () => resolve(text));
+    });
+  }
+
+  static async begin(service: ServerProcess, token: string): Promise<SlowCreate> {
+    const socket = connect(service.port, "127.0.0.1");
+    const create = new SlowCreate(socket);
+    // The service answers this line as soon as it has read the headers.
+    const hasBegun = new Promise<void>((begun) => socket.once("data", () => begun()));
+    socket.write(
+      [
+        "POST /customers HTTP/1.1",
+        "Host: 127.0.0.1",
+        `Authorization: Bearer ${token}`,
+        "Content-Type: application/json",
+        `Content-Length: ${create.#body.length}`,
+        "Expect: 100-continue",
+        "\r\n",
+      ].join("\r\n"),
+    );
+    await hasBegun;
+    socket.write(create.#body.slice(0, 10));
+    return create;
+  }
+
+  finish(): void {
+    this.#socket.write(this.#body.slice(10));
+  }
+}
+
+async function refusesConnections(service: ServerProcess): Promise<void> {
+  for (;;) {
+    const isOpen = await fetch(`${service.url}/healthz`, { keepalive: false }).then(
+      () => true,
+      () => false,
+    );
+    if (!isOpen) return;
+  }
+}
+
+describe("told to stop", () => {
+  test.each([{ signal: "SIGTERM" }, { signal: "SIGINT" }] as const)(
+    "by $signal it takes no more, finishes what is in flight, commits, and ends with 0; further signals change nothing",
+    async ({ signal }) => {
+      const service = await place.start();
+      const token = place.adminToken;
+      const create = await SlowCreate.begin(service, token);
+      service.signal(signal);
+      await refusesConnections(service);
+      for (const further of ["SIGTERM", "SIGINT", "SIGHUP"] as const) service.signal(further);
+      create.finish();
+      const reply = parseRawReply((await create.answer).replace(/^HTTP\/1\.1 100 [^\r]*\r\n\r\n/, ""));
+      expect(reply?.status).toBe(201);
+      expect(await service.exited).toBe(0);
+      // Closed as it should be: everything is in the one file.
+      expect(readdirSync(`${place.path}/data`).sort()).toEqual(["admin.token", "customers.db"]);
+      const later = await place.start();
+      const kept = await later.send(token, "GET", reply?.headers.get("location") ?? "");
+      expect(kept.json).toMatchObject({ name: "Slow", email: "slow@example.com" });
+      expect(kept.etag).toBe(reply?.headers.get("etag") ?? "none");
+    },
+  );
+
+  test("clients that keep connections busy are told that an answer is the last, and none loses a request", async () => {
+    const service = await place.start();
+    const read = rawRequest("GET", "/customers?limit=1", [`Authorization: Bearer ${place.adminToken}`]);
+    let answers = 0;
+    const busy = async (): Promise<RawReply | null> => {
+      const connection = await RawConnection.open(service.port);
+      for (;;) {
+        const reply = await connection.send(read);
+        answers += 1;
+        if (answers === 200) service.signal("SIGTERM");
+        if (reply?.headers.get("connection") === "close") connection.close();
+        if (connection.isClosed) return reply;
+      }
+    };
+    const last = await Promise.all(Array.from({ length: 8 }, busy));
+    expect(last.map((reply) => [reply?.status, reply?.headers.get("connection")])).toEqual(
+      Array.from({ length: 8 }, () => [200, "close"]),
+    );
+    expect(await service.exited).toBe(0);
+  });
+
+  test("it ends while clients keep idle connections open", async () => {
+    const service = await place.start();
+    const idle = connect(service.port, "127.0.0.1");
+    const isClosed = new Promise((closed) => idle.on("close", closed));
+    idle.on("error", () => {});
+    const isAnswered = new Promise<void>((answered) => idle.once("data", () => answered()));
+    idle.write("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    await isAnswered;
+    expect(await service.end()).toBe(0);
+    await isClosed;
+  });
+
+  test("it cuts off what is still in flight after ten seconds, ends with 0, and nothing half-made is kept", async () => {
+    const service = await place.start();
+    const token = place.adminToken;
+    const create = await SlowCreate.begin(service, token);
+    expect(await service.end()).toBe(0);
+    expect(await create.answer).not.toContain("201");
+    expect(service.log.map((line) => line["msg"])).toContain(
+      "requests still in flight after the time to drain were cut off",
+    );
+    const later = await place.start();
+    expect((await later.send(token, "GET", "/customers")).json.items).toHaveLength(3);
+  }, 60_000);
+
+  test("it ends though nobody reads its log, and though its log can't be written", async () => {
+    for (const redirection of ["2>/dev/full", `2> >(read -r line; exec sleep 20)`]) {
+      const shell = Bun.spawn(
+        ["bash", "-c", `exec "$0" "$1" serve --print-url ${redirection}`, process.execPath, mainFile],
+        {
+          env: { PATH: process.env["PATH"] ?? "", PORT: "0", DATABASE_URL: `sqlite:${place.database}` },
+          stdin: "ignore",
+          stdout: "pipe",
+          stderr: "ignore",
+        },
+      );
+      const { value = new Uint8Array() } = await shell.stdout.getReader().read();
+      const { url } = JSON.parse(new TextDecoder().decode(value)) as { url: string };
+      // More than a pipe holds: 600 lines of some 170 bytes.
+      for (let batch = 0; batch < 20; batch += 1) {
+        const replies = await Promise.all(Array.from({ length: 30 }, () => fetch(`${url}/healthz`)));
+        expect(replies.map((reply) => reply.status)).toEqual(replies.map(() => 200));
+      }
+      shell.kill("SIGTERM");
+      expect(await shell.exited).toBe(0);
+    }
+  }, 60_000);
+});
+
+const mainFile = new URL("../main.ts", import.meta.url).pathname;
+
+describe("SIGHUP", () => {
+  const READ_ONLY = '[roles.admin]\nread = ["id", "name", "email", "status"]\noperations = ["get", "list"]\n';
+
+  test("takes a changed policy at once, and keeps the one in force when the file is bad or gone", async () => {
+    const policyFile = `${place.path}/policy.toml`;
+    const withWrites = READ_ONLY.replace('"list"', '"list", "create"');
+    writeFileSync(policyFile, withWrites);
+    const service = await place.start({ env: { POLICY_FILE: policyFile } });
+    const create = async (): Promise<number> => {
+      const body = { name: "Ada", email: "ada@example.com" };
+      return (await service.send(place.adminToken, "POST", "/customers", { body })).status;
+    };
+    /** Has the policy read again, and waits until every process has said this. @returns the last line that says it */
+    const reload = async (message: string): Promise<Record<string, unknown>> => {
+      const said = () => service.log.filter((line) => line["msg"] === message);
+      const enough = said().length + Math.max(1, service.children.length);
+      service.signal("SIGHUP");
+      await service.stderr.line(() => said().length >= enough);
+      return said().at(-1) ?? {};
+    };
+    expect(await create()).toBe(201);
+
+    writeFileSync(policyFile, READ_ONLY);
+    expect(await create()).toBe(201);
+    await reload("policy read again");
+    expect(await create()).toBe(403);
+
+    const refused = "policy refused; the one in force stays";
+    writeFileSync(policyFile, `${withWrites}\n[roles.visitor]\nreed = []\noperations = ["gte"]`);
+    const { faults, level } = await reload(refused);
+    expect(level).toBe(50);
+    expect(JSON.stringify(faults)).toContain("reed");
+    expect(JSON.stringify(faults)).toContain("gte");
+    expect(await create()).toBe(403);
+
+    writeFileSync(policyFile, "");
+    await reload(refused);
+    expect(await create()).toBe(403);
+
+    writeFileSync(policyFile, withWrites);
+    await reload("policy read again");
+    expect(await create()).toBe(201);
+  });
+});
+
+describe("HTTPS", () => {
+  const write = (name: string, text: string): string => {
+    writeFileSync(`${place.path}/${name}`, text);
+    return `${place.path}/${name}`;
+  };
+
+  test("is spoken where certificate and key are given, and only it", async () => {
+    const { cert, key } = selfSignedCertificate();
+    const env = { TLS_CERT_FILE: write("cert.pem", cert), TLS_KEY_FILE: write("key.pem", key) };
+    const service = await place.start({ env });
+    expect(service.url).toStartWith("https://127.0.0.1:");
+    const trusting = { tls: { ca: cert } };
+    expect((await fetch(`${service.url}/healthz`, trusting)).status).toBe(200);
+    const plain = fetch(service.url.replace("https:", "http:")).then((reply) => reply.status);
+    expect(await plain.catch(() => "refused")).toBe("refused");
+  });
+
+  test("is refused at the start with the fault in the files, and nothing is made", async () => {
+    const [one, other] = [selfSignedCertificate(), selfSignedCertificate()];
+    const cert = write("cert.pem", one.cert);
+    const key = write("key.pem", one.key);
+    const rows: [string, string, string[]][] = [
+      [cert, write("other.pem", other.key), ["TLS_KEY_FILE", "not the key of TLS_CERT_FILE"]],
+      [key, cert, ["TLS_CERT_FILE", "no PEM of a certificate", "TLS_KEY_FILE", "no PEM of a private key"]],
+      [cert, "", ["TLS_KEY_FILE", "set it too"]],
+      ["", key, ["TLS_CERT_FILE", "set it too"]],
+      [`${place.path}/none.pem`, key, ["TLS_CERT_FILE", "can't be read"]],
+    ];
+    for (const [certFile, keyFile, says] of rows) {
+      const outcome = await place.run([], { PORT: "0", TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });
+      expect(outcome.code).toBe(1);
+      for (const words of says) expect(outcome.stderr).toContain(words);
+      expect(outcome.stderr).not.toContain("PRIVATE KEY");
+    }
+    expect(readdirSync(place.path)).not.toContain("data");
+  });
+});
+
+test("CORS_ORIGINS and PUBLIC_URL hold in the real process", async () => {
+  const service = await place.start({
+    env: { CORS_ORIGINS: "https://app.example", PUBLIC_URL: "https://api.example/crm" },
+  });
+  const { adminToken } = place;
+  const preflight = await service.send(null, "OPTIONS", "/customers", {
+    headers: { origin: "https://app.example", "access-control-request-method": "POST" },
+  });
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers.get("access-control-allow-origin")).toBe("https://app.example");
+  const created = await service.send(adminToken, "POST", "/customers", {
+    headers: { origin: "https://app.example" },
+    body: { name: "Ada", email: "ada@example.com" },
+  });
+  expect(created.headers.get("location")).toBe(`https://api.example/crm/customers/${created.json.id}`);
+  expect(created.headers.get("access-control-expose-headers")).toContain("ETag");
+  const elsewhere = await service.send(adminToken, "GET", "/customers", {
+    headers: { origin: "https://evil.example" },
+  });
+  expect(elsewhere.headers.get("access-control-allow-origin")).toBeNull();
+});

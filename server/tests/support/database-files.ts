@@ -1,0 +1,30 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { SqliteConnections } from "../../storage/sqlite/connections.ts";
+import { SqliteCustomerStore } from "../../storage/sqlite/sqlite-customer-store.ts";
+
+const TENANT = "default";
+
+/** Makes a database with customers of these names, without a process, which would cost a second each time. */
+export async function writeDatabase(file: string, ...names: string[]): Promise<void> {
+  const store = new SqliteCustomerStore(SqliteConnections.open(file));
+  for (const name of names) {
+    await store.create(TENANT, { name, email: "x@example.com", status: "active" }, 0, null);
+  }
+  await store.close();
+}
+
+/** The names of the customers in a file that no process has open. */
+export async function namesIn(file: string): Promise<string[]> {
+  const store = new SqliteCustomerStore(SqliteConnections.open(file));
+  const filter = { tenant: TENANT, after: null, limit: 500, status: null, email: null };
+  const { items } = store.page(filter, ["name"]);
+  await store.close();
+  return items.map((item) => item.fields.name ?? "");
+}
+
+/** Writes rubbish over most of a file, or of a copy of another, its header left as it is. */
+export function damage(file: string, from = file): void {
+  const bytes = readFileSync(from);
+  bytes.fill(0x5a, 4096 + 8);
+  writeFileSync(file, bytes);
+}

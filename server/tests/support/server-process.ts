@@ -1,0 +1,248 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Reply, replyOf } from "./test-service.ts";
+
+const MAIN = new URL("../../main.ts", import.meta.url).pathname;
+
+type Environment = Readonly<Record<string, string>>;
+export type LaunchOptions = { readonly env?: Environment; readonly cwd?: string };
+export type ServeOptions = LaunchOptions & {
+  /** Further flags of `serve`. */
+  readonly args?: readonly string[];
+  /** Without --print-url. */
+  readonly isForPeople?: boolean;
+};
+export type CommandOutcome = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** A directory of its own under the system's temporary one. @returns its path, and what removes it */
+export function temporaryDirectory(): { readonly path: string; readonly remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), "customers-test-"));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** A directory with a database, and the services and commands that are run on it. */
+export class Workplace {
+  readonly path: string;
+  /** May be set to another file. */
+  database: string;
+  readonly #remove: () => void;
+  readonly #services: ServerProcess[] = [];
+
+  constructor() {
+    const { path, remove } = temporaryDirectory();
+    this.path = path;
+    this.#remove = remove;
+    this.database = `${path}/data/customers.db`;
+  }
+
+  async start(options: ServeOptions = {}): Promise<ServerProcess> {
+    const service = await ServerProcess.start(this.database, options);
+    this.#services.push(service);
+    return service;
+  }
+
+  /** Runs a command on the database, in the directory. */
+  run(args: readonly string[], env: Environment = {}): Promise<CommandOutcome> {
+    return runCommand(args, { cwd: this.path, env: { DATABASE_URL: `sqlite:${this.database}`, ...env } });
+  }
+
+  /** The token of the first start. */
+  get adminToken(): string {
+    return readFileSync(join(dirname(this.database), "admin.token"), "utf8").trim();
+  }
+
+  /** Ends what still runs. */
+  async endAll(): Promise<void> {
+    for (const service of this.#services.splice(0)) await service.end("SIGKILL");
+  }
+
+  /** Ends what still runs and removes everything. */
+  async clear(): Promise<void> {
+    await this.endAll();
+    this.#remove();
+  }
+}
+
+/** Runs one command of server/main.ts to its end. */
+export async function runCommand(
+  args: readonly string[],
+  options: LaunchOptions = {},
+): Promise<CommandOutcome> {
+  const child = launch(args, options);
+  const [code, stdout, stderr] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code, stdout, stderr };
+}
+
+/** The service as a process of its own: `bun server/main.ts serve`, as an operator runs it. */
+export class ServerProcess {
+  readonly url: string;
+  /** All of stdout so far, and of stderr. */
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly exited: Promise<number>;
+  readonly #child: Child;
+
+  private constructor(child: Child, url: string, stdout: Output, stderr: Output) {
+    this.#child = child;
+    this.url = url;
+    this.stdout = stdout;
+    this.stderr = stderr;
+    this.exited = child.exited;
+  }
+
+  /** Starts it without waiting for anything. */
+  static launch(database: string, { args = [], ...options }: ServeOptions = {}): Child {
+    return launch(["serve", "--print-url", ...args], inDatabase(database, options));
+  }
+
+  /**
+   * Starts it on a free port and waits until it listens.
+   *
+   * @param database its file
+   */
+  static async start(
+    database: string,
+    { args = [], isForPeople = false, ...options }: ServeOptions = {},
+  ): Promise<ServerProcess> {
+    const child = launch(
+      ["serve", ...(isForPeople ? [] : ["--print-url"]), ...args],
+      inDatabase(database, options),
+    );
+    const stdout = new Output(child.stdout);
+    const stderr = new Output(child.stderr);
+    const line = await stdout.line((text) => /^(?:\{|Listening on )/.test(text));
+    const url = /https?:[^"\s]+/.exec(line ?? "")?.[0];
+    if (url === undefined) throw new Error(`the service did not start: ${stderr.text}`);
+    return new ServerProcess(child, url, stdout, stderr);
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** What the log has so far, a line each. */
+  get log(): Record<string, unknown>[] {
+    const whole = this.stderr.text.slice(0, this.stderr.text.lastIndexOf("\n") + 1);
+    return whole
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  /** Sends one request on a connection of its own: one that is kept could be tried again unseen. */
+  async send(
+    token: string | null,
+    method: string,
+    path: string,
+    { headers = {}, body }: { headers?: Record<string, string>; body?: unknown } = {},
+  ): Promise<Reply> {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      keepalive: false,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return await replyOf(response);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** The processes that it started (`--processes`); Linux tells them. */
+  get children(): number[] {
+    const { pid } = this.#child;
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+  }
+
+  /** kill -9, at once, of it and of all that it started. */
+  killAll(): void {
+    const pids = this.children;
+    this.signal("SIGKILL");
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+  }
+
+  /** The same, and waits until all of them are gone: their ends of the pipes are closed then. */
+  async kill(): Promise<void> {
+    this.killAll();
+    await Promise.all([this.exited, this.stdout.over, this.stderr.over]);
+  }
+
+  /** Ends it and reads what it had written. @returns the exit code; 137 after SIGKILL */
+  async end(name: NodeJS.Signals = "SIGTERM"): Promise<number> {
+    this.signal(name);
+    const [code] = await Promise.all([this.exited, this.stdout.over, this.stderr.over]);
+    return code;
+  }
+}
+
+/** A stream of text, collected as it comes. */
+export class Output {
+  text = "";
+  /** Ends with the stream. */
+  readonly over: Promise<void>;
+  #isOver = false;
+  #wake: (() => void)[] = [];
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.over = this.#collect(stream);
+  }
+
+  /** Waits for a whole line that is like this. @returns it, or null when the stream ended without one */
+  async line(isWanted: (line: string) => boolean): Promise<string | null> {
+    for (;;) {
+      const lines = this.text.split("\n").slice(0, -1);
+      const found = lines.find(isWanted);
+      if (found !== undefined) return found;
+      if (this.#isOver) return null;
+      await new Promise<void>((wake) => this.#wake.push(wake));
+    }
+  }
+
+  async #collect(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      this.text += decoder.decode(chunk, { stream: true });
+      this.#wakeAll();
+    }
+    this.#isOver = true;
+    this.#wakeAll();
+  }
+
+  #wakeAll(): void {
+    const waiting = this.#wake;
+    this.#wake = [];
+    for (const wake of waiting) wake();
+  }
+}
+
+/** `bun run test:processes` runs every test that starts the service on several processes. */
+const PROCESSES = process.env["TEST_PROCESSES"] ?? "1";
+
+function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
+  return { ...options, env: { PORT: "0", PROCESSES, DATABASE_URL: `sqlite:${database}`, ...options.env } };
+}
+
+type Child = ReturnType<typeof launch>;
+
+/** Starts server/main.ts without waiting for anything. */
+export function launch(args: readonly string[], { env = {}, cwd }: LaunchOptions) {
+  const { PATH = "", HOME = "" } = process.env;
+  return Bun.spawn([process.execPath, MAIN, ...args], {
+    // Nothing of the surroundings but what finds programs: a PORT set outside must not change a test.
+    env: { PATH, HOME, ...env },
+    cwd: cwd ?? tmpdir(),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}

@@ -1,0 +1,157 @@
+import { createApp } from "../../app.ts";
+import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
+import { Cors } from "../../http/cors.ts";
+import { SqliteConnections } from "../../storage/sqlite/connections.ts";
+import { SqliteCustomerStore } from "../../storage/sqlite/sqlite-customer-store.ts";
+import { MEMORY } from "../../storage/sqlite/sqlite-database.ts";
+import type { Caller } from "../../storage/sqlite/token-rows.ts";
+import { TokenStore } from "../../storage/sqlite/token-store.ts";
+import { createLog, lineOf } from "../../telemetry/log.ts";
+import { Metrics } from "../../telemetry/metrics.ts";
+
+export type TestServiceOptions = {
+  readonly policy?: string;
+  readonly connections?: SqliteConnections;
+  readonly metricsArePublic?: boolean;
+  readonly corsOrigins?: readonly string[];
+  readonly publicUrl?: string;
+  readonly now?: () => number;
+};
+
+/** What comes back, read whole. */
+export type Reply = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON; undefined where there is none. Typed loosely: tests look at it from outside. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test's view of the wire
+  readonly json: any;
+  /** The ETag header, or "". */
+  readonly etag: string;
+};
+
+/** The service on a real socket and a real SQLite, in this process: with a clock and a log that a test can hold. */
+export class TestService {
+  readonly store: SqliteCustomerStore;
+  readonly tokens: TokenStore;
+  readonly url: string;
+  readonly port: number;
+  /** Each log line, parsed. */
+  readonly logLines: Record<string, unknown>[] = [];
+  readonly #app: ReturnType<typeof createApp>;
+  readonly #now: () => number;
+  readonly #tokens = new Map<string, string>();
+
+  constructor(options: TestServiceOptions = {}) {
+    const connections = options.connections ?? SqliteConnections.open(MEMORY);
+    const policy = readPolicyText(options.policy ?? BUILT_IN_POLICY);
+    if (!policy.ok) throw new Error(policy.faults.join("\n"));
+    this.#now = options.now ?? Date.now;
+    this.store = new SqliteCustomerStore(connections);
+    this.tokens = new TokenStore(connections);
+    const arePublic = options.metricsArePublic ?? false;
+    const log = createLog("info", (line) =>
+      this.logLines.push(JSON.parse(lineOf(line)) as Record<string, unknown>),
+    );
+    const metrics = new Metrics(!arePublic);
+    this.#app = createApp({
+      store: this.store,
+      tokens: this.tokens,
+      policy: () => policy.policy,
+      metrics,
+      exposition: () => metrics.text(),
+      arePublic,
+      cors: new Cors(options.corsOrigins ?? []),
+      publicUrl: options.publicUrl ?? "",
+      log,
+      now: this.#now,
+      isStopping: () => false,
+    });
+    this.#app.listen({ hostname: "127.0.0.1", port: 0 });
+    this.port = this.#app.server?.port ?? 0;
+    this.url = `http://127.0.0.1:${this.port}`;
+  }
+
+  /** A token of this caller; the same one for the same caller. `monitor` belongs to no tenant. */
+  async token({ role = "admin", client = "test", tenant = "acme" }: Partial<Caller> = {}): Promise<string> {
+    const caller: Caller = { role, client, tenant: role === "monitor" ? null : tenant };
+    const key = JSON.stringify(caller);
+    const token = this.#tokens.get(key) ?? (await this.tokens.create(caller, this.#now(), null));
+    this.#tokens.set(key, token);
+    return token;
+  }
+
+  /** Sends one request. @param caller whose token to send, null for none */
+  async send(
+    method: string,
+    path: string,
+    {
+      headers = {},
+      body,
+      caller = {},
+    }: { headers?: Record<string, string>; body?: unknown; caller?: Partial<Caller> | null } = {},
+  ): Promise<Reply> {
+    const authorization: Record<string, string> =
+      caller === null ? {} : { authorization: `Bearer ${await this.token(caller)}` };
+    const isText = typeof body === "string" || body instanceof Uint8Array || body === undefined;
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      redirect: "manual",
+      headers: { ...(isText ? {} : { "content-type": "application/json" }), ...authorization, ...headers },
+      ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
+    });
+    return replyOf(response);
+  }
+
+  /** Makes a customer in the tenant of the default caller, or of `caller`. @returns its id and entity-tag */
+  async customer(
+    fields: { name?: string; email?: string; status?: string } = {},
+    caller: Partial<Caller> = {},
+  ): Promise<{ id: string; etag: string; path: string }> {
+    const reply = await this.send("POST", "/customers?fields=id", {
+      body: { name: "Ada", email: "ada@example.com", ...fields },
+      caller,
+    });
+    if (reply.status !== 201) throw new Error(`no customer was made: ${reply.status} ${reply.text}`);
+    const id = reply.json.id as string;
+    return { id, etag: reply.etag, path: `/customers/${id}` };
+  }
+
+  /** The value of one series, or null where there is none. Labels in any order. */
+  async metric(name: string, labels: Record<string, string>): Promise<number | null> {
+    const { text } = await this.send("GET", "/metrics", {
+      caller: { role: "monitor", client: "prometheus" },
+    });
+    return seriesValue(text, name, labels);
+  }
+
+  async stop(): Promise<void> {
+    await this.#app.stop(true);
+    await this.store.close();
+  }
+}
+
+export async function replyOf(response: Response): Promise<Reply> {
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get("content-type") ?? "") && text !== "";
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson ? JSON.parse(text) : undefined,
+    etag: response.headers.get("etag") ?? "",
+  };
+}
+
+/** Reads one series out of an exposition; the label values of tests need no escapes. */
+export function seriesValue(exposition: string, name: string, labels: Record<string, string>): number | null {
+  const wanted = Object.entries(labels)
+    .map(([label, value]) => `${label}="${value}"`)
+    .sort()
+    .join(",");
+  for (const line of exposition.split("\n")) {
+    const [, found, inside = "", value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (found === name && inside.split(",").sort().join(",") === wanted) return Number(value);
+  }
+  return null;
+}

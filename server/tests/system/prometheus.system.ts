@@ -1,0 +1,113 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { TestService } from "../support/test-service.ts";
+
+const RULES = new URL("../../telemetry/prometheus/customers.rules.yml", import.meta.url).pathname;
+const RULE_TESTS = new URL("../../telemetry/prometheus/customers.rules.test.yml", import.meta.url).pathname;
+
+/** Runs promtool (Debian package prometheus). Its verdict is its exit code; what it says is for the failure's reader. */
+async function promtool(
+  args: readonly string[],
+  stdin: string | null = null,
+): Promise<{ code: number; said: string }> {
+  const child = Bun.spawn(["promtool", ...args], {
+    stdin: stdin === null ? "ignore" : Buffer.from(stdin),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, said: out + err };
+}
+
+describe.each([
+  { title: "with caller labels", metricsArePublic: false },
+  { title: "public", metricsArePublic: true },
+])("metrics $title", ({ metricsArePublic }) => {
+  const service = new TestService({ metricsArePublic });
+  afterAll(() => service.stop());
+  const scrape = async (): Promise<string> => {
+    const caller = metricsArePublic ? null : { role: "monitor", client: "prometheus" };
+    const reply = await service.send("GET", "/metrics", { caller });
+    expect([reply.status, reply.headers.get("content-type")]).toEqual([
+      200,
+      "text/plain; version=0.0.4; charset=utf-8",
+    ]);
+    return reply.text;
+  };
+
+  test("promtool is content with the first scrape", async () => {
+    expect(await promtool(["check", "metrics"], await scrape())).toEqual({ code: 0, said: "" });
+  });
+
+  test("promtool is content with a scrape after every kind of answer, and the rules' metrics and labels are there", async () => {
+    const { path, etag } = await service.customer();
+    const body = { name: "Ada", email: "ada@example.com" };
+    for (const headers of [{}, { "if-match": '"AAAAAAAAAAAAAAAA"' }, { "if-match": etag }]) {
+      for (const method of ["PUT", "PATCH", "DELETE", "GET", "HEAD", "POST", "TRACE"]) {
+        const isBodiless = method === "GET" || method === "HEAD" || method === "TRACE";
+        await service.send(method, path, {
+          headers: { ...headers, "user-agent": "shop/1.2.3" },
+          ...(isBodiless ? {} : { body }),
+        });
+      }
+    }
+    const exposition = await scrape();
+    expect(await promtool(["check", "metrics"], exposition)).toEqual({ code: 0, said: "" });
+
+    const rules = (await Bun.file(RULES).text()).replace(/^\s*#.*$/gm, "");
+    const named = new Set(rules.match(/(?<![:a-z_])http_[a-z_]+_total(?![:a-z_])/g));
+    expect(named.size).toBe(5);
+    for (const name of named) expect([name, exposition.includes(`\n${name}{`)]).toEqual([name, true]);
+    const labels = new Set(
+      [...rules.matchAll(/\bby \(([^)]+)\)/g)].flatMap(([, list = ""]) => list.split(", ")),
+    );
+    expect(labels).toEqual(new Set(["route", "client", "client_version", "tenant"]));
+    if (metricsArePublic) return;
+    for (const label of labels) expect([label, exposition.includes(`${label}="`)]).toEqual([label, true]);
+  });
+});
+
+test("promtool is content with the recording and alerting rules", async () => {
+  const { code, said } = await promtool(["check", "rules", RULES]);
+  expect({ code, said: said.includes("SUCCESS: 14 rules found") }).toEqual({ code: 0, said: true });
+});
+
+test("promtool is content with the prometheus.yml of the README, beside the rules and a token", async () => {
+  const readme = await Bun.file(new URL("../../README.md", import.meta.url)).text();
+  const config = /```yaml\n(# prometheus\.yml\n[\s\S]*?)```/.exec(readme)?.[1] ?? "";
+  expect(config).toContain("scrape_configs");
+  const directory = mkdtempSync(join(tmpdir(), "customers-"));
+  try {
+    copyFileSync(RULES, join(directory, "customers.rules.yml"));
+    writeFileSync(join(directory, "prometheus.token"), `cst_${"x".repeat(40)}\n`);
+    writeFileSync(join(directory, "prometheus.yml"), config);
+    const { code, said } = await promtool(["check", "config", join(directory, "prometheus.yml")]);
+    expect({ code, said: code === 0 ? "" : said }).toEqual({ code: 0, said: "" });
+    expect(said).toContain("14 rules found");
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("each alert fires and ends when it should", async () => {
+  const { code, said } = await promtool(["test", "rules", RULE_TESTS]);
+  expect({ code, said: /^\s*SUCCESS\s*$/m.test(said) ? "SUCCESS" : said }).toEqual({
+    code: 0,
+    said: "SUCCESS",
+  });
+  const alerts = [...(await Bun.file(RULES).text()).matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
+  const tests = await Bun.file(RULE_TESTS).text();
+  expect(alerts.length).toBeGreaterThan(0);
+  for (const alert of alerts) {
+    const cases = tests.split(`- alertname: ${alert}\n`).slice(1);
+    // One case at least in which it fires, and one in which it is silent.
+    const firing = cases.filter((text) => /^\s*eval_time: \w+\n\s*exp_alerts:\n/.test(text)).length;
+    expect([alert, firing > 0, cases.length > firing]).toEqual([alert, true, true]);
+  }
+});
