@@ -31,7 +31,9 @@ describe("server/README.md is complete", () => {
   });
 
   test("each alert has its row: name, severity", async () => {
-    const rules = await Bun.file(new URL("../telemetry/prometheus/customers.rules.yml", import.meta.url)).text();
+    const rules = await Bun.file(
+      new URL("../telemetry/prometheus/customers.rules.yml", import.meta.url),
+    ).text();
     const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?severity: (\w+)/g)];
     expect(alerts.length).toBeGreaterThan(0);
     expect(missing(...alerts.map(([, name, severity]) => `| \`${name}\` | ${severity} |`))).toEqual([]);
