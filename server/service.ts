@@ -66,7 +66,7 @@ export async function startService(
     policy: () => policy,
     metrics,
     exposition: () => channel?.sum() ?? metrics.text(),
-    arePublic: config.metricsArePublic,
+    metricsArePublic: config.metricsArePublic,
     cors: new Cors(config.corsOrigins),
     publicUrl: config.publicUrl,
     log,

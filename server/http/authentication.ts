@@ -1,9 +1,13 @@
+import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
+import { type Policy, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
 import type { Caller } from "../storage/sqlite/token-rows.ts";
-import type { TokenStore } from "../storage/sqlite/token-store.ts";
 
 /** Looks up who calls; everything the service knows of a caller hangs on its token. */
-export type TokenLookup = Pick<TokenStore, "find">;
+export type TokenLookup = { readonly find: (token: string, nowMs: number) => MaybePromise<Caller | null> };
+
+/** A caller of customer routes. */
+export type TenantCaller = Caller & { readonly tenant: string };
 
 /**
  * `Authorization: Bearer <token>` (RFC 6750, section 2.1). Unknown, revoked and expired tokens are refused in the
@@ -13,12 +17,30 @@ export function authenticate(
   tokens: TokenLookup,
   authorization: string | null,
   nowMs: number,
-): Result<Caller> {
+): MaybePromise<Result<Caller>> {
   const token = /^bearer +([^ ]+)$/i.exec(authorization ?? "")?.[1];
   if (token === undefined) return unauthenticated("Send a token: `Authorization: Bearer <token>`.");
-  const caller = tokens.find(token, nowMs);
-  if (caller === null) return unauthenticated("The token is unknown, revoked or expired. Send a valid one.");
-  return ok(caller);
+  return andThen(tokens.find(token, nowMs), (caller) =>
+    caller === null
+      ? unauthenticated("The token is unknown, revoked or expired. Send a valid one.")
+      : ok(caller),
+  );
+}
+
+export function requireTenant(caller: Caller): Result<TenantCaller> {
+  if (hasTenant(caller)) return ok(caller);
+  return refuse("forbidden-operation", "This token belongs to no tenant; it reads metrics alone.");
+}
+
+/** A tenant's token would read every tenant's name in the labels, whatever its role says. */
+export function requireMetricsRole(caller: Caller, policy: Policy): Result<Caller> {
+  const { tenant, role } = caller;
+  if (tenant === null && rightsOf(policy, null, role).operations.has("metrics")) return ok(caller);
+  return refuse("forbidden-operation", "The role of this token may not read metrics.");
+}
+
+function hasTenant(caller: Caller): caller is TenantCaller {
+  return caller.tenant !== null;
 }
 
 function unauthenticated(detail: string): Result<never> {

@@ -1,4 +1,4 @@
-import { answerHeaders } from "./exchange.ts";
+import { replyHeaders } from "./reply.ts";
 
 const ALLOWED_HEADERS =
   "Authorization, Content-Type, If-Match, If-None-Match, Prefer, Idempotency-Key, X-Request-Id";
@@ -24,7 +24,7 @@ export class Cors {
 
   /** @param allow the methods of the route, as its Allow header lists them */
   preflightHeaders(allow: string): Headers {
-    return answerHeaders({
+    return replyHeaders({
       allow,
       "access-control-allow-methods": allow,
       "access-control-allow-headers": ALLOWED_HEADERS,

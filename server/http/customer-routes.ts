@@ -1,17 +1,19 @@
+import type { MaybePromise } from "../domain/maybe-promise.ts";
+import { andThen } from "../domain/maybe-promise.ts";
 import { type Enforcement, type Policy, type Rights, rightsOf } from "../domain/policy.ts";
-import { ok, type Result, refuse } from "../domain/problem.ts";
+import { ok, type Result } from "../domain/problem.ts";
 import type { Call } from "../operations/checks.ts";
 import { list, read, search } from "../operations/reads.ts";
-import { create, PATCH_TYPES, patch, remove, replace, type Written } from "../operations/writes.ts";
-import type { CustomerStore, MaybePromise } from "../storage/customer-store.ts";
-import { authenticate, type TokenLookup } from "./authentication.ts";
-import type { Handler } from "./boundary.ts";
-import { type Answer, type Exchange, searchOf } from "./exchange.ts";
-import { createdAnswer, pageAnswer, readAnswer, writtenAnswer } from "./representation.ts";
+import { create, patch, remove, replace, type Written } from "../operations/writes.ts";
+import type { CustomerStore } from "../storage/customer-store.ts";
+import { authenticate, type TenantCaller, type TokenLookup } from "./authentication.ts";
+import type { Reply } from "./reply.ts";
+import { createdReply, pageReply, readReply, writtenReply } from "./representation.ts";
 import { readJsonBody } from "./request-body.ts";
-import type { Route } from "./routes.ts";
+import { type RequestContext, searchOf } from "./request-context.ts";
+import type { TenantHandler } from "./routes.ts";
 
-type CustomerRoutesParts = {
+export type CustomerRoutesParts = {
   readonly store: CustomerStore;
   readonly tokens: TokenLookup;
   readonly policy: () => Policy;
@@ -20,26 +22,18 @@ type CustomerRoutesParts = {
   readonly now: () => number;
 };
 
-/** The routes of the customer: method, path, operation. */
-export function customerRoutes(parts: CustomerRoutesParts): Route[] {
+/** The operations on customers, each with what makes its outcome a reply. */
+export function customerHandlers(parts: CustomerRoutesParts) {
   const { store, publicUrl } = parts;
-  /** Check 2, then the operation on what the path names, then its outcome as an answer. */
   function handler<Outcome>(
     operate: (store: CustomerStore, call: Call, parameter: string) => MaybePromise<Result<Outcome>>,
-    represent: (outcome: Outcome, exchange: Exchange) => Answer,
-  ): Handler {
-    const answer = (outcome: Result<Outcome>, exchange: Exchange): Result<Answer> =>
-      outcome.ok ? ok(represent(outcome.value, exchange)) : outcome;
-    return (exchange) => {
-      const call = callOf(exchange, parts);
-      if (!call.ok) return call;
-      const result = operate(store, call.value, exchange.parameter);
-      return result instanceof Promise
-        ? result.then((outcome) => answer(outcome, exchange))
-        : answer(result, exchange);
-    };
+    represent: (outcome: Outcome, context: RequestContext) => Reply,
+  ): TenantHandler {
+    return (context, caller) =>
+      andThen(operate(store, new RequestCall(context, caller, parts), context.parameter), (outcome) =>
+        outcome.ok ? ok(represent(outcome.value, context)) : outcome,
+      );
   }
-
   const nextUrl =
     (search: string) =>
     (cursor: string): string => {
@@ -47,55 +41,17 @@ export function customerRoutes(parts: CustomerRoutesParts): Route[] {
       query.set("cursor", cursor);
       return `${publicUrl}/customers?${query}`;
     };
-  const admit: Route["admit"] = (exchange) => {
-    const call = callOf(exchange, parts);
-    return call.ok ? null : call;
+  const written = (outcome: Written): Reply => writtenReply(outcome, publicUrl);
+
+  return {
+    list: handler(list, (listed, { request }) => pageReply(listed, nextUrl(searchOf(request)))),
+    search: handler(search, (listed) => pageReply(listed, null)),
+    create: handler(create, (created) => createdReply(created, publicUrl)),
+    read: handler(read, readReply),
+    replace: handler(replace, written),
+    patch: handler(patch, written),
+    remove: handler(remove, written),
   };
-  const written = (outcome: Written): Answer => writtenAnswer(outcome, publicUrl);
-
-  return [
-    {
-      path: "/customers",
-      template: "/customers",
-      admit,
-      handlers: {
-        GET: handler(list, (listed, { request }) => pageAnswer(listed, nextUrl(searchOf(request)))),
-        POST: handler(create, (created) => createdAnswer(created, publicUrl)),
-      },
-    },
-    {
-      path: "/customers/search",
-      template: "/customers/search",
-      admit,
-      handlers: {
-        POST: handler(search, (listed) => pageAnswer(listed, null)),
-      },
-    },
-    {
-      path: "/customers/:id",
-      template: "/customers/{id}",
-      admit,
-      optionsHeaders: { "accept-patch": PATCH_TYPES.join(", ") },
-      handlers: {
-        GET: handler(read, readAnswer),
-        PUT: handler(replace, written),
-        PATCH: handler(patch, written),
-        DELETE: handler(remove, written),
-      },
-    },
-  ];
-}
-
-function callOf(exchange: Exchange, parts: CustomerRoutesParts): Result<Call> {
-  const { request, nowMs } = exchange;
-  const caller = authenticate(parts.tokens, request.headers.get("authorization"), nowMs);
-  if (!caller.ok) return caller;
-  exchange.caller = caller.value;
-  const { role, tenant } = caller.value;
-  if (tenant === null) {
-    return refuse("forbidden-operation", "This token belongs to no tenant; it reads metrics alone.");
-  }
-  return ok(new RequestCall(request, parts, caller.value.client, tenant, role, nowMs));
 }
 
 /** A class, since its methods are seldom called and would otherwise be made for each request. */
@@ -111,12 +67,9 @@ class RequestCall implements Call {
   readonly #parts: CustomerRoutesParts;
 
   constructor(
-    request: Request,
+    { request, nowMs }: RequestContext,
+    { client, tenant, role }: TenantCaller,
     parts: CustomerRoutesParts,
-    client: string,
-    tenant: string,
-    role: string,
-    nowMs: number,
   ) {
     const policy = parts.policy();
     this.tenant = tenant;
@@ -134,9 +87,10 @@ class RequestCall implements Call {
     return readJsonBody(this.#request, mediaTypes);
   }
 
-  currentRights(): Result<Rights> {
+  currentRights(): MaybePromise<Result<Rights>> {
     const { tokens, policy, now } = this.#parts;
-    const again = authenticate(tokens, this.headers.get("authorization"), now());
-    return again.ok ? ok(rightsOf(policy(), again.value.tenant, again.value.role)) : again;
+    return andThen(authenticate(tokens, this.headers.get("authorization"), now()), (again) =>
+      again.ok ? ok(rightsOf(policy(), again.value.tenant, again.value.role)) : again,
+    );
   }
 }

@@ -1,21 +1,21 @@
 import { PROBLEMS, type ProblemCode } from "../domain/problem.ts";
-import { type Answer, answerHeaders } from "./exchange.ts";
+import { type Reply, replyHeaders } from "./reply.ts";
 
 /** What a problem type means and what to do about it: a page for people, JSON for programs. */
-export function problemPage(code: ProblemCode, accept: string | null, publicUrl: string): Answer {
+export function problemPage(code: ProblemCode, accept: string | null, publicUrl: string): Reply {
   const headers = { "cache-control": "public, max-age=3600", vary: "Accept" };
   const { status, title, meaning, action } = PROBLEMS[code];
   // Browsers name text/html; programs send */* or what they can parse.
   if (!/\btext\/html\b/i.test(accept ?? "")) {
     return {
       status: 200,
-      headers: answerHeaders({ ...headers, "content-type": "application/json" }),
+      headers: replyHeaders({ ...headers, "content-type": "application/json" }),
       body: JSON.stringify({ type: `${publicUrl}/problems/${code}`, code, title, status, meaning, action }),
     };
   }
   return {
     status: 200,
-    headers: answerHeaders({ ...headers, "content-type": "text/html; charset=utf-8" }),
+    headers: replyHeaders({ ...headers, "content-type": "text/html; charset=utf-8" }),
     body: `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

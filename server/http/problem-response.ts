@@ -1,5 +1,5 @@
 import { PROBLEMS, type Problem } from "../domain/problem.ts";
-import { type Answer, answerHeaders } from "./exchange.ts";
+import { type Reply, replyHeaders } from "./reply.ts";
 
 /**
  * The only maker of an error body (RFC 9457). A problem document is never stored: RFC 6585, section 3 forbids it
@@ -7,12 +7,12 @@ import { type Answer, answerHeaders } from "./exchange.ts";
  *
  * @param instance a UUID, new for each problem
  */
-export function problemResponse(problem: Problem, instance: string, publicUrl: string): Answer {
+export function problemReply(problem: Problem, instance: string, publicUrl: string): Reply {
   const { code, detail, extensions, headers } = problem;
   const { status, title } = PROBLEMS[code];
   return {
     status,
-    headers: answerHeaders({
+    headers: replyHeaders({
       "content-type": "application/problem+json",
       "cache-control": "no-store",
       ...headers,

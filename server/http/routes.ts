@@ -1,71 +1,46 @@
-import type { Elysia } from "elysia";
-import { ok, refuse } from "../domain/problem.ts";
-import type { Boundary, Handler } from "./boundary.ts";
-import type { Cors } from "./cors.ts";
-import { answerHeaders, type Exchange, type RouteTemplate } from "./exchange.ts";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
+import type { Result } from "../domain/problem.ts";
+import type { TenantCaller } from "./authentication.ts";
+import { type CustomerRoutesParts, customerHandlers } from "./customer-routes.ts";
+import type { Reply } from "./reply.ts";
+import type { RequestContext, RoutePath } from "./request-context.ts";
+import { type ServiceRoutesParts, serviceHandlers } from "./service-routes.ts";
 
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-export type Method = (typeof METHODS)[number];
+export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-type RouteHandlers = Partial<Record<Method, Handler>>;
+/** One row of the table: who may call what with which method, and what answers. HEAD comes with GET. */
+export type Route = { readonly method: (typeof METHODS)[number]; readonly path: RoutePath } & Access;
 
-export type Route = {
-  /** As Elysia writes it: `/customers/:id`. */
-  readonly path: string;
-  readonly template: RouteTemplate;
-  readonly handlers: RouteHandlers;
-  /** Further headers of the answer to OPTIONS. */
-  readonly optionsHeaders?: Readonly<Record<string, string>>;
-  /** Decides whether a plain OPTIONS is answered; every method but a preflight is authenticated first. */
-  readonly admit: (exchange: Exchange) => ReturnType<Handler> | null;
-};
+/** Check 2 of the order of checks, and the handler behind it. */
+export type Access =
+  | { readonly callers: "anyone" | "monitors"; readonly handle: Handler }
+  | { readonly callers: "tenants"; readonly handle: TenantHandler };
 
-/**
- * Registers a route whole: its methods, HEAD beside GET, OPTIONS, and 405 with Allow for every other method.
- *
- * The handlers are plain arrows that take their context apart: Elysia reads their source text to learn what
- * to hand them. Bodies are left unread (`parse: "none"`): operations read them when their turn comes.
- */
-export function mount(app: Elysia, boundary: Boundary, cors: Cors, route: Route): void {
-  const { path, template, handlers, optionsHeaders, admit } = route;
-  const allow = allowOf(handlers);
-  const notAllowed: Handler = ({ request: { method } }) =>
-    refuse("method-not-allowed", `${method} is not for this address; it takes ${allow}.`, {
-      headers: { allow },
-    });
-  // Each method by name, also those that are refused: the router looks through the paths of one method before
-  // those of any, and would take /customers/search for a customer's id.
-  for (const method of METHODS) {
-    const handle = handlers[method] ?? notAllowed;
-    app.route(
-      method,
-      path,
-      ({ request, params }) => boundary.answer(request, template, handle, parameterOf(params)),
-      { parse: "none" },
-    );
-  }
-  const options: Handler = (exchange) => {
-    if (cors.isPreflight(exchange.request)) {
-      return ok({ status: 204, headers: cors.preflightHeaders(allow), body: null });
-    }
-    const headers = answerHeaders({ allow, ...optionsHeaders });
-    return admit(exchange) ?? ok({ status: 204, headers, body: null });
+export type Handler = (context: RequestContext) => MaybePromise<Result<Reply>>;
+export type TenantHandler = (context: RequestContext, caller: TenantCaller) => MaybePromise<Result<Reply>>;
+
+export type RoutesParts = CustomerRoutesParts &
+  ServiceRoutesParts & {
+    /** Then they name no caller. */
+    readonly metricsArePublic: boolean;
   };
-  app.route("OPTIONS", path, ({ request }) => boundary.answer(request, template, options), { parse: "none" });
-  app.all(path, ({ request }) => boundary.answer(request, template, notAllowed), { parse: "none" });
-}
 
-function allowOf(handlers: RouteHandlers): string {
-  const methods = Object.keys(handlers).flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-  return [...methods, "OPTIONS"].join(", ");
-}
-
-function parameterOf(params: unknown): string {
-  const byName = (params ?? {}) as Record<string, unknown>;
-  // There is one or none; a list of them would be made for every request.
-  for (const name in byName) {
-    const value = byName[name];
-    return typeof value === "string" ? value : "";
-  }
-  return "";
+/** Everything that is served. OPTIONS and 405 follow from it: app.ts. */
+export function routes(parts: RoutesParts): Route[] {
+  const customers = customerHandlers(parts);
+  const service = serviceHandlers(parts);
+  const monitors = parts.metricsArePublic ? "anyone" : "monitors";
+  return [
+    { method: "GET", path: "/customers", callers: "tenants", handle: customers.list },
+    { method: "POST", path: "/customers", callers: "tenants", handle: customers.create },
+    { method: "POST", path: "/customers/search", callers: "tenants", handle: customers.search },
+    { method: "GET", path: "/customers/{id}", callers: "tenants", handle: customers.read },
+    { method: "PUT", path: "/customers/{id}", callers: "tenants", handle: customers.replace },
+    { method: "PATCH", path: "/customers/{id}", callers: "tenants", handle: customers.patch },
+    { method: "DELETE", path: "/customers/{id}", callers: "tenants", handle: customers.remove },
+    { method: "GET", path: "/metrics", callers: monitors, handle: service.metrics },
+    { method: "GET", path: "/healthz", callers: "anyone", handle: service.health },
+    { method: "GET", path: "/readyz", callers: "anyone", handle: service.readiness },
+    { method: "GET", path: "/problems/{code}", callers: "anyone", handle: service.problemPage },
+  ];
 }

@@ -1,5 +1,6 @@
 import { formatEntityTag, type RowVersion } from "../domain/entity-tag.ts";
 import type { FieldName } from "../domain/field-registry.ts";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
 import {
   type Enforcement,
   isEnforced,
@@ -16,7 +17,7 @@ import { readQuery } from "./query.ts";
  * What a customer request may do, as the list of its checks. The order is the same everywhere, and a refusal
  * names the first check that fails:
  *
- *  1. route and method are known                          404, 405        http/customer-routes.ts
+ *  1. route and method are known                          404, 405        http/routes.ts
  *  2. the caller is authenticated                         401             http/authentication.ts
  *  3. the role may do this operation                      403             requireOperation
  *  4. PUT, PATCH, DELETE: If-Match is there, not blank    428             requireIfMatch
@@ -43,7 +44,7 @@ export type Call = {
   /** Reads the body as JSON of one of these media types; may be called once. */
   readonly readJson: (mediaTypes: readonly string[]) => Promise<Result<unknown>>;
   /** What the caller may do now, or why it is nobody any more. */
-  readonly currentRights: () => Result<Rights>;
+  readonly currentRights: () => MaybePromise<Result<Rights>>;
 };
 
 /** The media types of a body that is JSON and nothing further. */
@@ -58,8 +59,12 @@ export function requireOperation(call: Pick<Call, "rights">, operation: Operatio
  * Checks 2, 3 and 6 again, once the body is there: it may take long to come, and the token may have been revoked or
  * the policy changed meanwhile.
  */
-export function stillAllowed(call: Call, operation: Operation, projection: Projection): Result<null> {
-  const rights = call.currentRights();
+export async function stillAllowed(
+  call: Call,
+  operation: Operation,
+  projection: Projection,
+): Promise<Result<null>> {
+  const rights = await call.currentRights();
   if (!rights.ok) return rights;
   return flatMap(requireOperation({ rights: rights.value }, operation), () =>
     requireReadable({ rights: rights.value }, projection),

@@ -2,9 +2,10 @@ import { PAGE_LIMIT_DEFAULT, SEARCH_BODY } from "../domain/customer.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
 import type { CustomerStatus, FieldName } from "../domain/field-registry.ts";
+import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import { matchesIfNoneMatch } from "../domain/precondition.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
-import type { CustomerStore, MaybePromise, StoredCustomer } from "../storage/customer-store.ts";
+import type { CustomerStore, StoredCustomer } from "../storage/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";
 import {
   type Call,
@@ -77,7 +78,7 @@ export async function search(store: CustomerStore, call: Call): Promise<Result<L
   const queried = requireProjection(call, inQuery);
   if (!queried.ok) return queried;
   const body = flatMap(await call.readJson(JSON_TYPES), (json) => searchBody.read(json));
-  const allowed = stillAllowed(call, "list", queried.value);
+  const allowed = await stillAllowed(call, "list", queried.value);
   if (!allowed.ok) return allowed;
   if (!body.ok) return body;
   const { fields, limit, status, email, cursor } = body.value;
@@ -121,8 +122,4 @@ function page(store: CustomerStore, call: Call, wanted: PageRequest): MaybePromi
   return andThen(store.page({ ...filter, after, limit }, projection.value), ({ items, lastId }) =>
     ok({ kind: "page", items, next: lastId === null ? null : sealCursor(store.cursorKey, lastId, filter) }),
   );
-}
-
-function andThen<T, U>(value: MaybePromise<T>, next: (value: T) => U): MaybePromise<U> {
-  return value instanceof Promise ? value.then(next) : next(value);
 }

@@ -63,7 +63,7 @@ export async function create(store: CustomerStore, call: Call): Promise<Result<C
   const key = readIdempotencyKey(call.headers.get("idempotency-key"));
   if (!key.ok) return key;
   const body = flatMap(await call.readJson(JSON_TYPES), (json) => creationBody.read(json));
-  const allowed = stillAllowed(call, "create", projection.value);
+  const allowed = await stillAllowed(call, "create", projection.value);
   if (!allowed.ok) return allowed;
   if (!body.ok) return body;
   const { email, status = "active" } = body.value;
@@ -154,7 +154,7 @@ async function write<Change>(
   // An If-Match that no version can equal needs no body: it is 404 or 412 whatever the body is.
   if (expected === "unmatchable") return unapplied(null);
   const change = await readChange(storedId);
-  const allowed = stillAllowed(call, operation, projection.value);
+  const allowed = await stillAllowed(call, operation, projection.value);
   if (!allowed.ok) return allowed;
   if (!change.ok) return unapplied(change);
   const returned = prefersRepresentation(call.headers.get("prefer")) ? projection.value : NO_FIELDS;

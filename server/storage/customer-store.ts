@@ -1,10 +1,8 @@
 import type { CustomerChanges, CustomerFields, NewCustomer, Replacement } from "../domain/customer.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
 import type { CustomerStatus } from "../domain/field-registry.ts";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
 import type { Projection } from "../domain/projection.ts";
-
-/** A read's answer is a plain value where the engine can give it at once. */
-export type MaybePromise<T> = T | Promise<T>;
 
 /** A customer as a read returns it: the fields of the projection, no others, and the version of the whole. */
 export type StoredCustomer = { readonly rowVersion: RowVersion; readonly fields: CustomerFields };

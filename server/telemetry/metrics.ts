@@ -1,11 +1,12 @@
 import { Counter, Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
-import type { Answer, Exchange, RouteTemplate } from "../http/exchange.ts";
+import type { Reply } from "../http/reply.ts";
+import type { RequestContext, RoutePath } from "../http/request-context.ts";
 import { ClientVersions, versionOf } from "./client-versions.ts";
 import type { MetricsSnapshot } from "./pooled-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 
-const CUSTOMER_ROUTE: RouteTemplate = "/customers/{id}";
+const CUSTOMER_ROUTE: RoutePath = "/customers/{id}";
 const CALLER_LABELS = ["client", "client_version", "tenant"] as const;
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
@@ -55,18 +56,18 @@ export class Metrics {
     for (const method of WRITE_METHODS) this.#writeSeriesOf(method, "", "", "");
   }
 
-  record(exchange: Exchange, answer: Answer, seconds: number): void {
-    const { request, route, caller } = exchange;
+  record(context: RequestContext, reply: Reply, seconds: number): void {
+    const { request, route, caller } = context;
     const method = METHODS.has(request.method) ? request.method : "other";
-    this.#requests.observe(method, route, answer.status, seconds);
+    this.#requests.observe(method, route, reply.status, seconds);
     const isWrite = route === CUSTOMER_ROUTE && (WRITE_METHODS as readonly string[]).includes(method);
     if (!isWrite || caller === null) return;
     const version = this.#versions.named(caller.client, versionOf(request.headers.get("user-agent")));
     const write = this.#writeSeriesOf(method, caller.client, version, caller.tenant ?? "");
     write.attempts.inc();
-    if (answer.status === 428) write.required.inc();
-    if (answer.status === 412) write.failed.inc();
-    if (answer.allowedWithoutIfMatch === true) write.missingAllowed.inc();
+    if (reply.status === 428) write.required.inc();
+    if (reply.status === 412) write.failed.inc();
+    if (reply.allowedWithoutIfMatch === true) write.missingAllowed.inc();
   }
 
   /** The exposition, in Prometheus' text format 0.0.4. */

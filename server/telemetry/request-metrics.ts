@@ -1,5 +1,5 @@
 import { Counter, Histogram, type MetricValue, type MetricValueWithName, type Registry } from "prom-client";
-import type { RouteTemplate } from "../http/exchange.ts";
+import type { RequestContext } from "../http/request-context.ts";
 
 const BUCKET_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -32,14 +32,14 @@ class RequestSeries {
  * library's own counting costs a tenth of a read. Collected, they are metrics of its registry like any other.
  */
 export class RequestMetrics {
-  readonly #series = new Map<RouteTemplate, Map<string, Map<number, RequestSeries>>>();
+  readonly #series = new Map<RequestContext["route"], Map<string, Map<number, RequestSeries>>>();
 
   constructor(registry: Registry) {
     new RequestCounter(this, registry);
     new RequestHistogram(this, registry);
   }
 
-  observe(method: string, route: RouteTemplate, status: number, seconds: number): void {
+  observe(method: string, route: RequestContext["route"], status: number, seconds: number): void {
     this.#seriesOf(method, route, status).observe(seconds);
   }
 
@@ -70,7 +70,7 @@ export class RequestMetrics {
     );
   }
 
-  #seriesOf(method: string, route: RouteTemplate, status: number): RequestSeries {
+  #seriesOf(method: string, route: RequestContext["route"], status: number): RequestSeries {
     let methods = this.#series.get(route);
     if (methods === undefined) {
       methods = new Map();

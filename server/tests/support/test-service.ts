@@ -49,18 +49,18 @@ export class TestService {
     this.#now = options.now ?? Date.now;
     this.store = new SqliteCustomerStore(connections);
     this.tokens = new TokenStore(connections);
-    const arePublic = options.metricsArePublic ?? false;
+    const metricsArePublic = options.metricsArePublic ?? false;
     const log = createLog("info", (line) =>
       this.logLines.push(JSON.parse(lineOf(line)) as Record<string, unknown>),
     );
-    const metrics = new Metrics(!arePublic);
+    const metrics = new Metrics(!metricsArePublic);
     this.#app = createApp({
       store: this.store,
       tokens: this.tokens,
       policy: () => policy.policy,
       metrics,
       exposition: () => metrics.text(),
-      arePublic,
+      metricsArePublic,
       cors: new Cors(options.corsOrigins ?? []),
       publicUrl: options.publicUrl ?? "",
       log,

@@ -1,0 +1,165 @@
+import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
+import type { Policy } from "../domain/policy.ts";
+import { type Problem, type Result, refuse } from "../domain/problem.ts";
+import { StoreUnavailable } from "../storage/customer-store.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { authenticate, requireMetricsRole, requireTenant, type TokenLookup } from "./authentication.ts";
+import type { Cors } from "./cors.ts";
+import { problemReply } from "./problem-response.ts";
+import type { Reply } from "./reply.ts";
+import type { RequestContext } from "./request-context.ts";
+import type { Access } from "./routes.ts";
+import { Turn } from "./turn.ts";
+
+export type PipelineParts = {
+  readonly tokens: TokenLookup;
+  readonly policy: () => Policy;
+  readonly metrics: Metrics;
+  readonly cors: Cors;
+  readonly log: Log;
+  /** The base of absolute addresses, without a slash at its end; "" for paths. */
+  readonly publicUrl: string;
+  /** ms since 1970. */
+  readonly now: () => number;
+  /** Whether the service is about to stop: then each reply is its connection's last. */
+  readonly isStopping: () => boolean;
+};
+
+/** Nothing with a token in it: request ids are logged. */
+const REQUEST_ID = /^(?!.*cst_[A-Za-z0-9]{40})[A-Za-z0-9._-]{1,64}$/;
+const RETRY_AFTER_SECONDS = "1";
+
+/**
+ * What every request passes, whatever its route: in comes a request, out goes the one Response made for it. The
+ * caller is authenticated here, refusals and failures become problem documents, and each request is counted and
+ * logged once.
+ */
+export class Pipeline {
+  readonly #parts: PipelineParts;
+  readonly #turn = new Turn();
+
+  constructor(parts: PipelineParts) {
+    this.#parts = parts;
+  }
+
+  answer(
+    request: Request,
+    route: RequestContext["route"],
+    access: Access,
+    parameter = "",
+  ): MaybePromise<Response> {
+    const context = this.#contextOf(request, route, parameter);
+    if (!this.#turn.isOver(context.startedAt)) return this.#answer(context, access);
+    // A client that waits sends nothing new, and that ends the turn.
+    return new Promise((next) => setImmediate(next)).then(() => this.#answer(context, access));
+  }
+
+  #contextOf(request: Request, route: RequestContext["route"], parameter: string): RequestContext {
+    const given = request.headers.get("x-request-id");
+    const requestId = given !== null && REQUEST_ID.test(given) ? given : crypto.randomUUID();
+    return {
+      request,
+      route,
+      parameter,
+      requestId,
+      startedAt: performance.now(),
+      nowMs: this.#parts.now(),
+      caller: null,
+    };
+  }
+
+  #answer(context: RequestContext, access: Access): MaybePromise<Response> {
+    try {
+      const result = hasUsableHost(context.request) ? this.#handle(context, access) : HOST_REFUSED;
+      if (!(result instanceof Promise)) return this.#finish(context, this.#replyOf(context, result));
+      return result.then(
+        (settled) => this.#finish(context, this.#replyOf(context, settled)),
+        (error) => this.#finish(context, this.#failure(context, error)),
+      );
+    } catch (error) {
+      return this.#finish(context, this.#failure(context, error));
+    }
+  }
+
+  /** Check 2 of the order of checks, then the route's own. */
+  #handle(context: RequestContext, access: Access): MaybePromise<Result<Reply>> {
+    if (access.callers === "anyone") return access.handle(context);
+    const { tokens, policy } = this.#parts;
+    const authorization = context.request.headers.get("authorization");
+    return andThen(authenticate(tokens, authorization, context.nowMs), (found) => {
+      if (!found.ok) return found;
+      context.caller = found.value;
+      if (access.callers === "tenants") {
+        const caller = requireTenant(found.value);
+        return caller.ok ? access.handle(context, caller.value) : caller;
+      }
+      const caller = requireMetricsRole(found.value, policy());
+      return caller.ok ? access.handle(context) : caller;
+    });
+  }
+
+  #replyOf(context: RequestContext, result: Result<Reply>): Reply {
+    return result.ok ? result.value : this.#problem(context, result.problem);
+  }
+
+  /** The instance is the request id where that is ours; a caller may send the same one twice. */
+  #problem({ request, requestId }: RequestContext, problem: Problem): Reply {
+    const isCallers = request.headers.get("x-request-id") === requestId;
+    return problemReply(problem, isCallers ? crypto.randomUUID() : requestId, this.#parts.publicUrl);
+  }
+
+  /** What no client can cause: the log says why, the reply does not. */
+  #failure(context: RequestContext, error: unknown): Reply {
+    const { requestId } = context;
+    const { logger } = this.#parts.log;
+    if (error instanceof StoreUnavailable) {
+      logger.error({ requestId, cause: error.message }, "store unavailable");
+      return this.#problem(context, STORE_UNAVAILABLE.problem);
+    }
+    logger.error({ requestId, err: error }, "internal error");
+    return this.#problem(context, INTERNAL_ERROR.problem);
+  }
+
+  #finish(context: RequestContext, reply: Reply): Response {
+    const { request, route, requestId, caller } = context;
+    const { status, headers, etag, body, problem } = reply;
+    const response = new Response(body, { status, headers });
+    if (etag !== undefined) response.headers.set("etag", etag);
+    response.headers.set("x-request-id", requestId);
+    // It makes the client open a new connection; without it the next request would be lost (RFC 9112, section 9.6).
+    if (this.#parts.isStopping()) response.headers.set("connection", "close");
+    this.#parts.cors.decorate(request, response.headers);
+    const durationMs = performance.now() - context.startedAt;
+    this.#parts.metrics.record(context, reply, durationMs / 1000);
+    this.#parts.log.access({
+      timeMs: Math.round(context.nowMs + durationMs),
+      method: request.method,
+      route,
+      status,
+      durationMs,
+      requestId,
+      caller,
+      code: problem,
+      isAllowedWithoutIfMatch: reply.allowedWithoutIfMatch === true,
+    });
+    return response;
+  }
+}
+
+const HOST_REFUSED = refuse(
+  "malformed-request",
+  "The Host header is not a host name with an optional port. Send the name under which you reach the service.",
+);
+const STORE_UNAVAILABLE = refuse(
+  "store-unavailable",
+  "The database can't answer now. Try again; after a write read the customer first, since it was not acknowledged.",
+  { headers: { "retry-after": RETRY_AFTER_SECONDS } },
+);
+const INTERNAL_ERROR = refuse("internal-error", "The service failed. Report the request id.");
+
+/** With an unusable Host header the address of the request is a bare path, and what was routed is unsure. */
+function hasUsableHost({ url }: Request): boolean {
+  const at = url.indexOf("://");
+  return (at === 4 || at === 5) && url[at + 3] !== "/";
+}

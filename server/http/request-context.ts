@@ -1,0 +1,34 @@
+import type { Caller } from "../storage/sqlite/token-rows.ts";
+
+/** The paths of the routes as the specification writes them; metrics and logs name a route by it, never by an id. */
+export type RoutePath =
+  | "/customers"
+  | "/customers/search"
+  | "/customers/{id}"
+  | "/metrics"
+  | "/healthz"
+  | "/readyz"
+  | "/problems/{code}";
+
+/** What everything between the socket and an operation knows of one request. */
+export type RequestContext = {
+  readonly request: Request;
+  /** "(none)" where no route has the request's path. */
+  readonly route: RoutePath | "(none)";
+  /** The path's one parameter, decoded; "" where it has none. */
+  readonly parameter: string;
+  /** The caller's own X-Request-Id where it is usable, else a new UUID. */
+  readonly requestId: string;
+  /** performance.now() at the start. */
+  readonly startedAt: number;
+  /** ms since 1970, at the start. */
+  readonly nowMs: number;
+  /** Null until the token has been found, and on routes that anyone may use. */
+  caller: Caller | null;
+};
+
+/** The query string of a request, without its question mark. */
+export function searchOf({ url }: Request): string {
+  const start = url.indexOf("?");
+  return start === -1 ? "" : url.slice(start + 1);
+}
