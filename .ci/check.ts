@@ -1,6 +1,6 @@
 /**
- * The three test commands. `test` lints, type-checks and runs every *.test.ts; `processes` runs those that start the
- * service once more, on two processes; `system` runs every *.system.ts, which need Debian packages.
+ * The three test commands. `test` lints, type-checks and runs every *.test.ts; `services` runs those that start the
+ * service as a process once more, with two services on one port and one database; `system` runs every *.system.ts, which need Debian packages.
  *
  * The exit code of `bun test` alone is not believed: a file without tests, a skipped test and a
  * `process.exit(0)` inside a test all end with 0. The JUnit file is read, and every test file must stand
@@ -11,13 +11,13 @@ import { tally } from "./tally.ts";
 
 const SUITES = {
   test: { pattern: "{server,cli,conformance}/**/*.test.ts", lint: true },
-  processes: { pattern: "{server,cli,conformance}/**/*.test.ts", lint: false },
+  services: { pattern: "{server,cli,conformance}/**/*.test.ts", lint: false },
   system: { pattern: "{server,cli,conformance}/**/*.system.ts", lint: false },
 } as const;
 
 const name = process.argv[2];
-if (name !== "test" && name !== "processes" && name !== "system") {
-  console.error("usage: bun .ci/check.ts test|processes|system [name filter of files …]");
+if (name !== "test" && name !== "services" && name !== "system") {
+  console.error("usage: bun .ci/check.ts test|services|system [name filter of files …]");
   process.exit(2);
 }
 const suite = SUITES[name];
@@ -26,7 +26,7 @@ const root = new URL("..", import.meta.url).pathname;
 const bun = process.execPath;
 
 async function run(command: string[]): Promise<number> {
-  const env = name === "processes" ? { ...process.env, TEST_PROCESSES: "2" } : process.env;
+  const env = name === "services" ? { ...process.env, TEST_SERVICES: "2" } : process.env;
   const child = Bun.spawn(command, { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });
   return await child.exited;
 }
@@ -45,7 +45,7 @@ if (suite.lint && filters.length === 0) {
   await step("tsc", [bun, "node_modules/typescript/bin/tsc", "-p", "."]);
 }
 
-/** Starts the service as a process of its own, or as several. */
+/** Starts the service as a process of its own. */
 function startsService(file: string): boolean {
   return readFileSync(`${root}${file}`, "utf8").includes("/server-process.ts");
 }
@@ -53,7 +53,7 @@ function startsService(file: string): boolean {
 const files = [...new Bun.Glob(suite.pattern).scanSync({ cwd: root })]
   // conformance/suite is the kit's own front for QA; it wants a BASE_URL and is run by a test of the kit.
   .filter((file) => !file.includes("node_modules/") && !file.startsWith("conformance/suite/"))
-  .filter((file) => name !== "processes" || startsService(file))
+  .filter((file) => name !== "services" || startsService(file))
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
 if (files.length === 0) {

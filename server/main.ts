@@ -1,14 +1,12 @@
 #!/usr/bin/env -S bun --no-env-file
 import { existsSync } from "node:fs";
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError } from "commander";
 import packageJson from "../package.json";
 import { createToken, listTokens, revokeToken } from "./commands/token.ts";
 import { type Config, readConfig, SETTINGS, type SettingName } from "./config/config.ts";
 import { readPolicyFile } from "./config/policy-file.ts";
 import { nearest } from "./domain/nearest.ts";
 import { curlLines } from "./first-start.ts";
-import { ProcessChannel } from "./process-channel.ts";
-import { startProcesses } from "./processes.ts";
 import { StartRefused, startService } from "./service.ts";
 import { StoreUnavailable } from "./storage/customer-store.ts";
 import { backupDatabase } from "./storage/sqlite/backup.ts";
@@ -41,7 +39,6 @@ withSettings(program.command("serve", { isDefault: true }), SERVE)
   .description("Start the service.")
   .option("--print-url", 'print one line, {"url":"…"}, on stdout and nothing else')
   .option("--no-samples", "leave out the sample customers of the first start")
-  .addOption(new Option("--child", "one of the processes of `--processes`").hideHelp())
   // As the default command it is handed every word that is no command.
   .allowExcessArguments()
   .action(async (flags: Flags, { args: [word] }: Command) => {
@@ -128,12 +125,7 @@ program
 
 async function serve(flags: Flags): Promise<void> {
   const config = configOf(flags, SERVE);
-  const hasSamples = flags["samples"] !== false;
-  const isChild = flags["child"] === true;
-  const service =
-    config.processes > 1 && !isChild
-      ? await startProcesses(config, hasSamples)
-      : await startService(config, hasSamples, isChild ? new ProcessChannel() : null);
+  const service = await startService(config, flags["samples"] !== false);
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
@@ -145,9 +137,6 @@ async function serve(flags: Flags): Promise<void> {
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
   process.on("SIGHUP", service.reloadPolicy);
-  // One of several whose starter is gone has nobody who would stop it.
-  if (isChild) process.on("disconnect", stop);
-  if (isChild) return;
   if (flags["printUrl"] === true) return console.log(JSON.stringify({ url: service.url }));
   console.log(`Listening on ${service.url}`);
   if (service.first === null) return;

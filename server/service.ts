@@ -3,17 +3,14 @@ import type { Config } from "./config/config.ts";
 import { readPolicyFile } from "./config/policy-file.ts";
 import { type FirstStart, firstStart } from "./first-start.ts";
 import { Cors } from "./http/cors.ts";
-import type { ProcessChannel } from "./process-channel.ts";
 import { SqliteConnections } from "./storage/sqlite/connections.ts";
 import { SqliteCustomerStore } from "./storage/sqlite/sqlite-customer-store.ts";
 import { TokenStore } from "./storage/sqlite/token-store.ts";
-import { CLIENT_VERSIONS_MAX, ClientVersions } from "./telemetry/client-versions.ts";
 import { openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
-import { VERSIONS_TOLD_MAX } from "./telemetry/pooled-metrics.ts";
 
 /** How long requests in flight may take to finish once the service is told to stop. */
-export const DRAIN_MS = 10_000;
+const DRAIN_MS = 10_000;
 /** For so long every answer says that it is its connection's last, before connections are closed. */
 const FAREWELL_MS = 250;
 
@@ -35,16 +32,12 @@ export type RunningService = {
 /**
  * Opens the store, listens, and answers.
  *
- * @param channel of a process that is one of several, which share the port; null for the only one
  * @throws StartRefused, DatabaseRefused
  */
-export async function startService(
-  config: Config,
-  hasSamples: boolean,
-  channel: ProcessChannel | null = null,
-): Promise<RunningService> {
-  // Before anything is made: a start that is refused leaves nothing behind.
-  if (channel === null) refuseTakenPort(config);
+export async function startService(config: Config, hasSamples: boolean): Promise<RunningService> {
+  // Before the database is opened: a refused start leaves nothing behind. A port that is shared is not probed,
+  // since the probe would take connections from the services that listen there.
+  if (!config.sharesPort) refuseTakenPort(config);
   let { policy } = config;
   let isStopping = false;
   const { tls } = config;
@@ -57,15 +50,12 @@ export async function startService(
   const tokens = new TokenStore(connections);
   const now = Date.now;
   const first = await firstStart(connections, config.databasePath, hasSamples, now());
-  // One of several leaves it to the sum of all to say which versions are named.
-  const versions = new ClientVersions(channel === null ? CLIENT_VERSIONS_MAX : VERSIONS_TOLD_MAX);
-  const metrics = new Metrics(!config.metricsArePublic, versions);
+  const metrics = new Metrics(!config.metricsArePublic);
   const app = createApp({
     store,
     tokens,
     policy: () => policy,
     metrics,
-    exposition: () => channel?.sum() ?? metrics.text(),
     metricsArePublic: config.metricsArePublic,
     cors: new Cors(config.corsOrigins),
     publicUrl: config.publicUrl,
@@ -77,7 +67,7 @@ export async function startService(
     app.listen({
       hostname: config.host,
       port: config.port,
-      reusePort: channel !== null,
+      reusePort: config.sharesPort,
       ...(tls === null ? {} : { tls }),
     });
   } catch (error) {
@@ -86,7 +76,6 @@ export async function startService(
   }
   const port = app.server?.port ?? config.port;
   const url = urlOf(config, port);
-  channel?.listening(port, metrics);
   logger.info({ url, database: config.databasePath, policy: config.policyFile ?? "built-in" }, "listening");
 
   return {
@@ -115,7 +104,7 @@ export async function startService(
   };
 }
 
-export function refuseTakenPort(config: Config): void {
+function refuseTakenPort(config: Config): void {
   try {
     Bun.listen({ hostname: config.host, port: config.port, socket: { data: () => {} } }).stop(true);
   } catch (error) {
@@ -124,12 +113,16 @@ export function refuseTakenPort(config: Config): void {
 }
 
 function cantListen({ host, port }: Config, error: unknown): StartRefused {
-  return new StartRefused(
-    `${host}:${port} can't be listened on: ${(error as Error).message}. Set PORT to another one, or to 0 for a free one; HOST to an address of this machine.`,
-  );
+  const { code, message } = error as NodeJS.ErrnoException;
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: `Port ${port} on ${host} is already in use. Choose another with PORT=… (0 picks a free one).`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1 or 0.0.0.0.`,
+    EACCES: `This user may not listen on port ${port}. Choose one from 1024 on with PORT=….`,
+  };
+  return new StartRefused(reasons[code ?? ""] ?? `${host}:${port} cannot be listened on: ${message}.`);
 }
 
-export function urlOf({ host, tls }: Config, port: number): string {
+function urlOf({ host, tls }: Config, port: number): string {
   return `${tls === null ? "http" : "https"}://${hostInUrl(host)}:${port}`;
 }
 

@@ -10,7 +10,7 @@ function configOf(environment: Record<string, string>) {
 describe("a setting", () => {
   test("that is absent or empty has its default", () => {
     const empty = Object.fromEntries(SETTINGS.map(({ name }) => [name, ""]));
-    const { policy: _, texts: __, ...config } = configOf(empty);
+    const { policy: _, ...config } = configOf(empty);
     expect(config).toEqual({
       host: "127.0.0.1",
       port: 8080,
@@ -22,7 +22,7 @@ describe("a setting", () => {
       tls: null,
       corsOrigins: [],
       publicUrl: "",
-      processes: 1,
+      sharesPort: false,
     });
     expect(configOf({})).toEqual(configOf(empty));
   });
@@ -41,7 +41,7 @@ describe("a setting", () => {
     ["DATABASE_URL", "sqlite:c.db", { databasePath: "c.db" }],
     ["DATABASE_URL", "sqlite::memory:", { databasePath: ":memory:" }],
     ["METRICS_ACCESS", "public", { metricsArePublic: true }],
-    ["PROCESSES", "64", { processes: 64 }],
+    ["REUSE_PORT", "1", { sharesPort: true }],
     ["LOG_FORMAT", "text", { logFormat: "text" }],
     ["CORS_ORIGINS", "*", { corsOrigins: ["*"] }],
     [
@@ -60,7 +60,7 @@ describe("a setting", () => {
       "DATABASE_URL",
       ["c.db", "sqlite:", "sqlite://", "postgres://h/d", "sqlite:dir/", "sqlite::x:", "sqlite:c.db?mode=ro"],
     ],
-    ["PROCESSES", ["0", "65", "-1", "two", "1.5"]],
+    ["REUSE_PORT", ["yes", "2"]],
     ["METRICS_ACCESS", ["Public", "yes"]],
     ["LOG_LEVEL", ["INFO", "verbose"]],
     ["LOG_FORMAT", ["pretty"]],

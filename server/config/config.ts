@@ -23,13 +23,9 @@ export type Config = {
   readonly corsOrigins: readonly string[];
   /** Without a slash at its end; "" for paths instead of absolute addresses. */
   readonly publicUrl: string;
-  /** How many processes share the port; 1 to {@link PROCESSES_MAX}. */
-  readonly processes: number;
-  /** All of these as text, for a process that is to have the same. */
-  readonly texts: Readonly<Record<SettingName, string>>;
+  /** Whether other services may listen on the same port; the kernel spreads connections over them. */
+  readonly sharesPort: boolean;
 };
-
-const PROCESSES_MAX = 64;
 
 export type SettingName =
   | "HOST"
@@ -43,7 +39,7 @@ export type SettingName =
   | "TLS_KEY_FILE"
   | "CORS_ORIGINS"
   | "PUBLIC_URL"
-  | "PROCESSES";
+  | "REUSE_PORT";
 
 type Setting = {
   readonly name: SettingName;
@@ -104,10 +100,11 @@ export const SETTINGS: readonly Setting[] = [
       "Address under which clients reach the service, for Location, Link and problem types. Empty: paths.",
   },
   {
-    name: "PROCESSES",
-    flag: "--processes",
-    fallback: "1",
-    meaning: "How many processes share the port and the database, for machines with more cores.",
+    name: "REUSE_PORT",
+    flag: "--reuse-port",
+    fallback: "0",
+    meaning:
+      "`1`: several services on this machine listen on one port, and the kernel spreads connections over them.",
   },
 ];
 
@@ -178,12 +175,7 @@ export function readConfig(
     fault("PUBLIC_URL", "give an http or https address without query, such as https://api.example.com/crm.");
   }
 
-  const processes = /^\d{1,2}$/.test(text("PROCESSES")) ? Number(text("PROCESSES")) : 0;
-  if (processes < 1 || processes > PROCESSES_MAX)
-    fault("PROCESSES", `give a number from 1 to ${PROCESSES_MAX}.`);
-  if (processes > 1 && databasePath === MEMORY) {
-    fault("PROCESSES", "sqlite::memory: belongs to one process; name a file in DATABASE_URL.");
-  }
+  const sharesPort = oneOf("REUSE_PORT", ["0", "1"], "0") === "1";
 
   if (faults.length > 0 || databasePath === null || !policy.ok || !tls.ok) return { ok: false, faults };
   return {
@@ -200,11 +192,7 @@ export function readConfig(
       tls: tls.files,
       corsOrigins,
       publicUrl,
-      processes,
-      texts: Object.fromEntries(SETTINGS.map(({ name }) => [name, text(name)])) as Record<
-        SettingName,
-        string
-      >,
+      sharesPort,
     },
   };
 }

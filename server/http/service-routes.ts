@@ -11,17 +11,15 @@ import type { Handler } from "./routes.ts";
 export type ServiceRoutesParts = {
   readonly store: CustomerStore;
   readonly metrics: Metrics;
-  /** The text of /metrics: of this process, or of all that serve with it. */
-  readonly exposition: () => Promise<string>;
   readonly publicUrl: string;
 };
 
 /** Metrics, health and the pages behind problem types. */
-export function serviceHandlers({ store, metrics, exposition, publicUrl }: ServiceRoutesParts) {
+export function serviceHandlers({ store, metrics, publicUrl }: ServiceRoutesParts) {
   return {
     metrics: withoutParameters(async () => {
       const headers = replyHeaders({ "content-type": metrics.contentType, "cache-control": "no-store" });
-      return ok({ status: 200, headers, body: await exposition() });
+      return ok({ status: 200, headers, body: await metrics.text() });
     }),
     health: withoutParameters(() => ok(healthReply("ok"))),
     readiness: withoutParameters(() => andThen(store.ping(), () => ok(healthReply("ready")))),

@@ -173,7 +173,7 @@ describe("the log", () => {
     const stderr = new Output(child.stderr);
     const told = await stderr.line((line) => line.includes('"dropped"'));
     child.stdin.end();
-    await Promise.all([child.exited, stderr.over]);
+    await Promise.all([child.exited, stderr.over()]);
     const lines = stderr.text.trim().split("\n");
     const requests = lines.filter((line) => (JSON.parse(line) as { msg: string }).msg === "request");
     const { dropped } = JSON.parse(told ?? "") as { dropped: number };

@@ -3,7 +3,6 @@ import { WRITE_METHODS } from "../domain/policy.ts";
 import type { Reply } from "../http/reply.ts";
 import type { RequestContext, RoutePath } from "../http/request-context.ts";
 import { ClientVersions, versionOf } from "./client-versions.ts";
-import type { MetricsSnapshot } from "./pooled-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 
 const CUSTOMER_ROUTE: RoutePath = "/customers/{id}";
@@ -73,11 +72,6 @@ export class Metrics {
   /** The exposition, in Prometheus' text format 0.0.4. */
   text(): Promise<string> {
     return this.#registry.metrics();
-  }
-
-  /** The same as data, for another process to sum. */
-  snapshot(): Promise<MetricsSnapshot> {
-    return this.#registry.getMetricsAsJSON();
   }
 
   get contentType(): string {

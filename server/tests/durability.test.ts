@@ -4,14 +4,13 @@ import { Random } from "./support/random.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
 import type { Reply } from "./support/test-service.ts";
 
-// `bun run torture` runs more of the same: 100 rounds of 64 writers, on one process and on two.
+// `bun run torture` runs more of the same: 100 rounds of 64 writers, on one service and on two that share port and database.
 const ROUNDS = Number(process.env["ROUNDS"] ?? 20);
 const WRITERS = Number(process.env["WRITERS"] ?? 8);
-const PROCESSES = process.env["PROCESSES"] ?? "1";
 const ACKNOWLEDGED_MIN = 5;
 const ACKNOWLEDGED_MAX = Math.max(60, WRITERS * 8);
 const ROUND_MS = 6_000;
-const SERVE = { args: ["--no-samples", "--processes", PROCESSES] };
+const SERVE = { args: ["--no-samples"] };
 
 type Customer = { readonly name: string; readonly email: string; readonly status: string };
 type Tagged = { readonly etag: string; readonly customer: Customer };
@@ -175,7 +174,7 @@ test(
         writer.write(service, token, () => {
           total.acknowledged += 1;
           left -= 1;
-          if (left === 0) service.killAll();
+          if (left === 0) service.signal("SIGKILL");
         }),
       );
       await Promise.all(streams);
@@ -230,7 +229,7 @@ test("keys repeated, raced and cut off by kill -9: never two customers for one k
       if (!idOf.has(key)) idOf.set(key, reply.json.id);
       expect(reply.json.id).toBe(idOf.get(key));
       left -= 1;
-      if (left === 0) service.killAll();
+      if (left === 0) service.signal("SIGKILL");
     };
     for (let n = 0; n < 6; n += 1) keys.push(`r${round}-${n}`);
     // New keys and old ones, three requests at once for each, in an order that the seed draws.

@@ -128,10 +128,10 @@ test.each([
   await service.stop();
 });
 
-test("all clients of a customer see one history, on several processes that share port and database", async () => {
+test("all clients of a customer see one history, on several services that share port and database", async () => {
   const place = new Workplace();
   try {
-    const service = await place.start({ env: { PROCESSES: "3" } });
+    const service = await place.start({ services: 3 });
     const reply = await service.send(place.adminToken, "POST", "/customers?fields=id", {
       body: { name: "first", email: "first@example.com" },
     });

@@ -177,7 +177,7 @@ describe("SIGHUP", () => {
     /** Has the policy read again, and waits until every process has said this. @returns the last line that says it */
     const reload = async (message: string): Promise<Record<string, unknown>> => {
       const said = () => service.log.filter((line) => line["msg"] === message);
-      const enough = said().length + Math.max(1, service.children.length);
+      const enough = said().length + service.services;
       service.signal("SIGHUP");
       await service.stderr.line(() => said().length >= enough);
       return said().at(-1) ?? {};

@@ -87,7 +87,7 @@ describe("restore", () => {
     expect(await add(service, "Kept")).toBe(201);
     backupDatabase(place.database, backupFile());
     expect(await add(service, "Later")).toBe(201);
-    await service.kill();
+    await service.end("SIGKILL");
     expect(existsSync(`${place.database}-wal`)).toBe(true);
     expect(refusalOf(backupFile())).toBeNull();
     expect(files()).toEqual(["admin.token", "customers.db"]);
@@ -128,7 +128,7 @@ describe("restore", () => {
     const service = await place.start();
     writeFileSync(place.database, "rubbish".repeat(10_000));
     expect(refusalOf(backupFile())).toContain("is open in a running process");
-    await service.kill();
+    await service.end("SIGKILL");
     expect(refusalOf(backupFile())).toBeNull();
     expect(await namesIn(place.database)).toEqual(["Kept"]);
   });
@@ -165,7 +165,7 @@ describe("restore", () => {
   test("brings back what a copied backup still has in a -wal of its own", async () => {
     const service = await place.start();
     expect(await add(service, "In the WAL")).toBe(201);
-    await service.kill();
+    await service.end("SIGKILL");
     mkdirSync(`${place.path}/copy`);
     for (const suffix of ["", "-wal"]) {
       copyFileSync(`${place.database}${suffix}`, `${place.path}/copy/customers.db${suffix}`);
@@ -195,7 +195,7 @@ describe("restore", () => {
     // An old one whose last write is in its -wal alone, as a service that was killed leaves it.
     const service = await place.start({ args: ["--no-samples"] });
     for (const name of ["Old 1", "Old 2"]) expect(await add(service, name)).toBe(201);
-    await service.kill();
+    await service.end("SIGKILL");
     const parts = ["", "-wal"].map((suffix) => [suffix, readFileSync(`${place.database}${suffix}`)] as const);
     const random = new Random();
     const seen = { old: 0, new: 0 };

@@ -12,6 +12,8 @@ export type ServeOptions = LaunchOptions & {
   readonly args?: readonly string[];
   /** Without --print-url. */
   readonly isForPeople?: boolean;
+  /** How many services share the port and the database. */
+  readonly services?: number;
 };
 export type CommandOutcome = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
@@ -78,21 +80,22 @@ export async function runCommand(
   return { code, stdout, stderr };
 }
 
-/** The service as a process of its own: `bun server/main.ts serve`, as an operator runs it. */
+/** The service as a process of its own: `bun server/main.ts serve`, as an operator runs it. Or as several on one port. */
 export class ServerProcess {
   readonly url: string;
   /** All of stdout so far, and of stderr. */
   readonly stdout: Output;
   readonly stderr: Output;
+  /** The exit code; of several the worst. */
   readonly exited: Promise<number>;
-  readonly #child: Child;
+  readonly #children: readonly Child[];
 
-  private constructor(child: Child, url: string, stdout: Output, stderr: Output) {
-    this.#child = child;
+  private constructor(children: readonly Child[], url: string, stdout: Output, stderr: Output) {
+    this.#children = children;
     this.url = url;
     this.stdout = stdout;
     this.stderr = stderr;
-    this.exited = child.exited;
+    this.exited = Promise.all(children.map((child) => child.exited)).then((codes) => Math.max(...codes));
   }
 
   /** Starts it without waiting for anything. */
@@ -105,20 +108,28 @@ export class ServerProcess {
    *
    * @param database its file
    */
-  static async start(
-    database: string,
-    { args = [], isForPeople = false, ...options }: ServeOptions = {},
-  ): Promise<ServerProcess> {
-    const child = launch(
-      ["serve", ...(isForPeople ? [] : ["--print-url"]), ...args],
-      inDatabase(database, options),
-    );
-    const stdout = new Output(child.stdout);
-    const stderr = new Output(child.stderr);
-    const line = await stdout.line((text) => /^(?:\{|Listening on )/.test(text));
-    const url = /https?:[^"\s]+/.exec(line ?? "")?.[0];
-    if (url === undefined) throw new Error(`the service did not start: ${stderr.text}`);
-    return new ServerProcess(child, url, stdout, stderr);
+  static async start(database: string, options: ServeOptions = {}): Promise<ServerProcess> {
+    const { args = [], isForPeople = false, services = SERVICES, ...launching } = options;
+    const command = ["serve", ...(isForPeople ? [] : ["--print-url"]), ...args];
+    const children: Child[] = [];
+    const stdouts: Output[] = [];
+    const stderr = new Output();
+    let url = "";
+    for (let started = 0; started < services; started += 1) {
+      const shared: Environment =
+        services === 1 ? {} : { REUSE_PORT: "1", ...(url === "" ? {} : { PORT: new URL(url).port }) };
+      const env = { ...launching.env, ...shared };
+      const child = launch(command, inDatabase(database, { ...launching, env }));
+      const stdout = new Output(child.stdout);
+      children.push(child);
+      stdouts.push(stdout);
+      stderr.add(child.stderr);
+      const line = await stdout.line((text) => /^(?:\{|Listening on )/.test(text));
+      url = /https?:[^"\s]+/.exec(line ?? "")?.[0] ?? "";
+      if (url === "") throw new Error(`the service did not start: ${stderr.text}`);
+    }
+    const [stdout = new Output()] = stdouts;
+    return new ServerProcess(children, url, stdout, stderr);
   }
 
   get port(): number {
@@ -127,11 +138,7 @@ export class ServerProcess {
 
   /** What the log has so far, a line each. */
   get log(): Record<string, unknown>[] {
-    const whole = this.stderr.text.slice(0, this.stderr.text.lastIndexOf("\n") + 1);
-    return whole
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    return this.stderr.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   }
 
   /** Sends one request on a connection of its own: one that is kept could be tried again unseen. */
@@ -154,67 +161,70 @@ export class ServerProcess {
     return await replyOf(response);
   }
 
+  /** How many processes it is. */
+  get services(): number {
+    return this.#children.length;
+  }
+
   signal(name: NodeJS.Signals): void {
-    this.#child.kill(name);
-  }
-
-  /** The processes that it started (`--processes`); Linux tells them. */
-  get children(): number[] {
-    const { pid } = this.#child;
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
-  }
-
-  /** kill -9, at once, of it and of all that it started. */
-  killAll(): void {
-    const pids = this.children;
-    this.signal("SIGKILL");
-    for (const pid of pids) process.kill(pid, "SIGKILL");
-  }
-
-  /** The same, and waits until all of them are gone: their ends of the pipes are closed then. */
-  async kill(): Promise<void> {
-    this.killAll();
-    await Promise.all([this.exited, this.stdout.over, this.stderr.over]);
+    for (const child of this.#children) child.kill(name);
   }
 
   /** Ends it and reads what it had written. @returns the exit code; 137 after SIGKILL */
   async end(name: NodeJS.Signals = "SIGTERM"): Promise<number> {
     this.signal(name);
-    const [code] = await Promise.all([this.exited, this.stdout.over, this.stderr.over]);
+    const [code] = await Promise.all([this.exited, this.stdout.over(), this.stderr.over()]);
     return code;
   }
 }
 
-/** A stream of text, collected as it comes. */
+/** Streams of text, collected as they come; the text of each stays whole. */
 export class Output {
-  text = "";
-  /** Ends with the stream. */
-  readonly over: Promise<void>;
-  #isOver = false;
+  readonly #texts: string[] = [];
+  readonly #collecting: Promise<void>[] = [];
+  #open = 0;
   #wake: (() => void)[] = [];
 
-  constructor(stream: ReadableStream<Uint8Array>) {
-    this.over = this.#collect(stream);
+  constructor(...streams: readonly ReadableStream<Uint8Array>[]) {
+    for (const stream of streams) this.add(stream);
   }
 
-  /** Waits for a whole line that is like this. @returns it, or null when the stream ended without one */
+  add(stream: ReadableStream<Uint8Array>): void {
+    this.#open += 1;
+    this.#collecting.push(this.#collect(stream, this.#texts.push("") - 1));
+  }
+
+  get text(): string {
+    return this.#texts.join("");
+  }
+
+  /** Every whole line so far. */
+  get lines(): string[] {
+    return this.#texts.flatMap((text) => text.split("\n").slice(0, -1));
+  }
+
+  /** Waits until every stream has ended. */
+  async over(): Promise<void> {
+    await Promise.all(this.#collecting);
+  }
+
+  /** Waits for a whole line that is like this. @returns it, or null when the streams ended without one */
   async line(isWanted: (line: string) => boolean): Promise<string | null> {
     for (;;) {
-      const lines = this.text.split("\n").slice(0, -1);
-      const found = lines.find(isWanted);
+      const found = this.lines.find(isWanted);
       if (found !== undefined) return found;
-      if (this.#isOver) return null;
+      if (this.#open === 0) return null;
       await new Promise<void>((wake) => this.#wake.push(wake));
     }
   }
 
-  async #collect(stream: ReadableStream<Uint8Array>): Promise<void> {
+  async #collect(stream: ReadableStream<Uint8Array>, index: number): Promise<void> {
     const decoder = new TextDecoder();
     for await (const chunk of stream) {
-      this.text += decoder.decode(chunk, { stream: true });
+      this.#texts[index] += decoder.decode(chunk, { stream: true });
       this.#wakeAll();
     }
-    this.#isOver = true;
+    this.#open -= 1;
     this.#wakeAll();
   }
 
@@ -225,11 +235,11 @@ export class Output {
   }
 }
 
-/** `bun run test:processes` runs every test that starts the service on several processes. */
-const PROCESSES = process.env["TEST_PROCESSES"] ?? "1";
+/** `bun run test:services` runs every test that starts the service as a process with two of them on one port. */
+const SERVICES = Number(process.env["TEST_SERVICES"] ?? 1);
 
 function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
-  return { ...options, env: { PORT: "0", PROCESSES, DATABASE_URL: `sqlite:${database}`, ...options.env } };
+  return { ...options, env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, ...options.env } };
 }
 
 type Child = ReturnType<typeof launch>;

@@ -59,7 +59,6 @@ export class TestService {
       tokens: this.tokens,
       policy: () => policy.policy,
       metrics,
-      exposition: () => metrics.text(),
       metricsArePublic,
       cors: new Cors(options.corsOrigins ?? []),
       publicUrl: options.publicUrl ?? "",
