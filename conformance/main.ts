@@ -1,27 +1,26 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null
 /** The command line of the conformance kit. Exit codes: README.md. */
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { cleanup } from "./commands/cleanup.ts";
 import { doctor } from "./commands/doctor.ts";
 import { init } from "./commands/init.ts";
 import { replay } from "./commands/replay.ts";
+import { addReportCommand } from "./commands/report.ts";
 import { DEFAULT_OUT, printReport, REPORT_FILE, run, writeReports } from "./commands/run.ts";
 import type { RunFlags } from "./commands/run-flags.ts";
 import { addRunOptions } from "./commands/run-options.ts";
 import { addTargetOptions, profileOf, type TargetFlags } from "./commands/target-options.ts";
-import { diff } from "./report/diff.ts";
-import { readReport } from "./report/report-file.ts";
 import { rulesMarkdown, rulesText } from "./report/rule-listing.ts";
 import { ProfileFault } from "./target/profile.ts";
+import { VERSION } from "./version.ts";
 
 const USAGE = 2;
 const KIT_FAULT = 5;
 
 const program = new Command("conformance")
   .description("Tests a deployment of the customer resource API against its specification.")
-  .version("0.1.0")
+  .version(VERSION)
   .exitOverride()
   .configureOutput({ writeErr: (text) => process.stderr.write(text) })
   .addHelpText(
@@ -75,25 +74,9 @@ addRunOptions(program.command("replay <id>"))
     exitCode = await replay(id, from, flags);
   });
 
-program
-  .command("report")
-  .description("draw the reports of an earlier run again, or compare two runs")
-  .requiredOption("--from <file>", "report.json of the run")
-  .option("--diff <file>", "an older report.json: what is new, mended, still broken, no longer run")
-  .option("--out <dir>", "write all report files there")
-  .action(({ from, diff: older, out }: { from: string; diff?: string; out?: string }) => {
-    const report = readReport(from);
-    if (older !== undefined) {
-      const text = diff(readReport(older), report);
-      process.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
-      return;
-    }
-    if (out !== undefined) {
-      mkdirSync(out, { recursive: true });
-      writeReports(report, out, []);
-    }
-    printReport(report);
-  });
+addReportCommand(program, (code) => {
+  exitCode = code;
+});
 
 addTargetOptions(program.command("cleanup"))
   .description("put right what a killed run left, from its journal")

@@ -6,6 +6,7 @@ import type { RunOptions } from "../run/options.ts";
 import type { CallerHeader } from "../target/caller-header.ts";
 import { masking } from "../target/mask.ts";
 import type { Profile } from "../target/profile.ts";
+import { VERSION } from "../version.ts";
 import { bodyText, headerValue, headerValues, type Reply } from "./http-reply.ts";
 import { Onlooker } from "./onlooker.ts";
 import { type Held, type Outgoing, type Result, Transport } from "./transport.ts";
@@ -175,7 +176,7 @@ export class Wire {
 
   #outgoing(ask: Ask): Outgoing {
     const general: [string, string][] = [
-      ["User-Agent", "customers-conformance/0.1.0"],
+      ["User-Agent", `customers-conformance/${VERSION}`],
       ...(ask.headers.some(([name]) => name.toLowerCase() === "accept")
         ? []
         : ([["Accept", "application/json, */*;q=0.5"]] as [string, string][])),

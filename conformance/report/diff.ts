@@ -4,7 +4,7 @@ import { visible } from "./visible.ts";
 
 type Standing = "broken" | "held" | "not run";
 
-export type Change = "new" | "mended" | "still broken" | "no longer run" | "newly run" | "same";
+export type Change = "new" | "fixed" | "still broken" | "no longer run" | "newly run" | "same";
 
 function standing(rule: RuleResult | undefined): Standing {
   if (rule === undefined) return "not run";
@@ -12,11 +12,11 @@ function standing(rule: RuleResult | undefined): Standing {
   return rule.outcome === "pass" ? "held" : "not run";
 }
 
-/** A rule that was broken and then was not run is not mended: nobody looked. */
+/** A rule that was broken and then was not run is not fixed: nobody looked. */
 export function changeOf(older: RuleResult | undefined, newer: RuleResult | undefined): Change {
   const [then, now] = [standing(older), standing(newer)];
   if (now === "broken") return then === "broken" ? "still broken" : "new";
-  if (now === "held") return then === "broken" ? "mended" : then === "held" ? "same" : "newly run";
+  if (now === "held") return then === "broken" ? "fixed" : then === "held" ? "same" : "newly run";
   return then === "not run" ? "same" : "no longer run";
 }
 
@@ -27,7 +27,7 @@ function line(change: Change, older: RuleResult | undefined, newer: RuleResult |
   const rule = newer ?? older;
   if (rule === undefined) throw new Error("one of the two runs knows the rule");
   const title = `  ${rule.id} ${rule.title}`;
-  if (change === "mended" || change === "newly run") return title;
+  if (change === "fixed" || change === "newly run") return title;
   if (change === "no longer run")
     return `${title}\n    ${newer === undefined ? "not selected" : `${newer.outcome}: ${newer.reason}`}`;
   const [before, after] = [fired(older), fired(newer)];
@@ -35,7 +35,7 @@ function line(change: Change, older: RuleResult | undefined, newer: RuleResult |
   const gone = before.filter((id) => !after.includes(id));
   const moved =
     change === "still broken" && added.length + gone.length > 0
-      ? `\n    otherwise than before:${added.map((id) => ` +${id}`).join("")}${gone.map((id) => ` -${id}`).join("")}`
+      ? `\n    unlike before:${added.map((id) => ` +${id}`).join("")}${gone.map((id) => ` -${id}`).join("")}`
       : "";
   return `${title}\n    ${rule.reason}${moved}`;
 }
@@ -43,7 +43,7 @@ function line(change: Change, older: RuleResult | undefined, newer: RuleResult |
 const SECTIONS: [Change, string][] = [
   ["new", "New"],
   ["still broken", "Still broken"],
-  ["mended", "Mended"],
+  ["fixed", "Fixed"],
   ["no longer run", "No longer run"],
   ["newly run", "Newly run"],
 ];
@@ -80,4 +80,23 @@ export function diff(older: Report, newer: Report): string {
   if (changed === 0)
     lines.push("", "Nothing changed: no rule is broken in either run, and the same rules were run.");
   return `${lines.map(visible).join("\n")}\n`;
+}
+
+/**
+ * The exit code of a gate that fails on what is new.
+ *
+ * @returns 1 where a rule is newly violated, and no expectation covers it; the newer run's own code where it did not
+ * come to a verdict; 3 where it no longer tested what the older run tested; else 0.
+ */
+export function gateExitCode(older: Report, newer: Report): number {
+  const then = new Map(older.rules.map((rule) => [rule.id, rule]));
+  const now = new Map(newer.rules.map((rule) => [rule.id, rule]));
+  const isNew = newer.rules.some(
+    ({ id, outcome, expected }) =>
+      outcome === "violation" && expected === null && then.get(id)?.outcome !== "violation",
+  );
+  if (isNew) return 1;
+  if (!["conforms", "violates", "incomplete"].includes(newer.verdict)) return newer.exitCode;
+  const untested = older.rules.some((rule) => changeOf(rule, now.get(rule.id)) === "no longer run");
+  return untested ? 3 : 0;
 }

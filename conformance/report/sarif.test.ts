@@ -6,7 +6,8 @@ type Log = {
   version: string;
   runs: [
     {
-      tool: { driver: { rules: { id: string }[] } };
+      automationDetails: { id: string };
+      tool: { driver: { version: string; rules: { id: string }[] } };
       invocations: [
         {
           exitCode: number;
@@ -39,10 +40,20 @@ test("violations are errors, warnings are warnings, and each points at its rule"
   }
 });
 
-test("what was not decided is told as a notification, never as a result", () => {
+test("what was not decided is a notification, never as a result", () => {
   const [run] = parse(sarif(sampleReport())).runs;
   expect(run.invocations[0].toolExecutionNotifications).toHaveLength(3);
   expect(run.invocations[0].executionSuccessful).toBe(false);
+});
+
+test("results belong to one deployment and one version of the kit", () => {
+  const ids = ["https://staging.example/api", "https://live.example"].map((baseUrl) => {
+    const report = sampleReport();
+    const [run] = parse(sarif({ ...report, target: { ...report.target, baseUrl } })).runs;
+    expect(run.tool.driver.version).toMatch(/^\d+\.\d+\.\d+/);
+    return run.automationDetails.id;
+  });
+  expect(ids).toEqual(["customers-conformance/staging.example/api/", "customers-conformance/live.example/"]);
 });
 
 test("an expected violation is suppressed, not left out", () => {

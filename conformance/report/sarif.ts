@@ -4,6 +4,7 @@
  * `webRequest` and `webResponse`, which SARIF has for just this.
  */
 
+import { VERSION } from "../version.ts";
 import { exchangeOf, findingLines } from "./finding-text.ts";
 import type { Exchange, Report, RuleResult } from "./schema.ts";
 import { visible, visibleValue } from "./visible.ts";
@@ -74,9 +75,14 @@ function result(rule: RuleResult, ruleIndex: number, report: Report): Record<str
   };
 }
 
+/** The base URL without its scheme, as a path: `staging.example/api`. */
+function deploymentOf({ target }: Report): string {
+  return visible(target.baseUrl).replace(/^https?:\/\//, "");
+}
+
 export function sarif(report: Report): string {
   const reported = report.rules.filter(({ outcome }) => outcome === "violation" || outcome === "warning");
-  const notTold = report.rules.filter(
+  const undecided = report.rules.filter(
     ({ outcome }) => outcome === "kit-error" || outcome === "could-not-run" || outcome === "inconclusive",
   );
   const log = {
@@ -84,9 +90,13 @@ export function sarif(report: Report): string {
     version: "2.1.0",
     runs: [
       {
+        // One id per deployment: a new upload replaces the results of this deployment and leaves the others alone.
+        automationDetails: { id: `customers-conformance/${deploymentOf(report)}/` },
         tool: {
           driver: {
             name: "customers-conformance",
+            version: VERSION,
+            semanticVersion: VERSION,
             informationUri: "https://www.rfc-editor.org/rfc/rfc9110#section-13.1.1",
             rules: report.rules.map((rule) => ({
               id: rule.id,
@@ -106,7 +116,7 @@ export function sarif(report: Report): string {
             exitCodeDescription: report.headline,
             commandLine: report.options.command,
             startTimeUtc: report.startedAt,
-            toolExecutionNotifications: notTold.map((rule) => ({
+            toolExecutionNotifications: undecided.map((rule) => ({
               level: rule.outcome === "kit-error" ? "error" : "warning",
               message: { text: visible(`${rule.id} ${rule.outcome}: ${rule.reason}`) },
               associatedRule: { id: rule.id },

@@ -8,15 +8,18 @@ import type { Expectation } from "./options.ts";
 
 const ExpectedFile = Type.Object(
   {
-    violation: Type.Array(
-      Type.Object(
-        {
-          rule: Type.String({ pattern: "^[A-Z]{3}-[0-9]{2}$" }),
-          reason: Type.String({ minLength: 1 }),
-          owner: Type.String({ minLength: 1 }),
-          until: Type.String({ pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }),
-        },
-        { additionalProperties: false },
+    // A list without entries is a list: all that was known may have been fixed.
+    violation: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            rule: Type.String({ pattern: "^[A-Z]{3}-[0-9]{2}$" }),
+            reason: Type.String({ minLength: 1 }),
+            owner: Type.String({ minLength: 1 }),
+            until: Type.String({ pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }),
+          },
+          { additionalProperties: false },
+        ),
       ),
     ),
   },
@@ -37,11 +40,12 @@ export function readExpected(text: string): Expectation[] {
         ({ path, message }) => `expected: ${path.slice(1).replaceAll("/", ".")}: ${message}`,
       ),
     );
+  const { violation = [] } = value;
   const known = new Set<string>(catalogue.map(({ id }) => id));
-  const unknown = value.violation.filter(({ rule }) => !known.has(rule));
+  const unknown = violation.filter(({ rule }) => !known.has(rule));
   if (unknown.length > 0)
     throw new ProfileFault(unknown.map(({ rule }) => `expected: there is no rule ${rule}`));
-  return value.violation;
+  return violation;
 }
 
 /** A TOML date is as good as a string of that form. */
