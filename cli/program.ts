@@ -1,18 +1,18 @@
 /** The tree of commands, and what surrounds each: settings, interruption, the message and code of the ending. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import packageJson from "../package.json" with { type: "json" };
+import { startDeadline } from "./client/deadline.ts";
 import { COMMANDS } from "./commands/all.ts";
-import { openCustomersApi } from "./customers-api.ts";
-import { startDeadline } from "./deadline.ts";
-import { EXIT_CODES } from "./exit-code.ts";
-import { type Failure, failure, UsageError } from "./failure.ts";
-import type { Ending, Invocation } from "./invocation.ts";
+import type { Ending, Invocation } from "./commands/invocation.ts";
+import { emptyProfileFile, profilePath, readProfileFile } from "./config/profile-file.ts";
+import type { Environment } from "./config/setting-source.ts";
+import { type Flags, OUTPUT_FORMATS, parseDurationMs, readSettings } from "./config/settings.ts";
+import { openCustomersApi } from "./http/customers-api.ts";
+import { EXIT_CODES } from "./outcome/exit-code.ts";
+import { type Failure, failure, UsageError } from "./outcome/failure.ts";
 import { openDataStream } from "./output/data-stream.ts";
 import { openMessages } from "./output/messages.ts";
-import { emptyProfileFile, profilePath, readProfileFile } from "./profile-file.ts";
-import type { Environment } from "./setting-source.ts";
-import { type Flags, OUTPUT_FORMATS, parseDurationMs, readSettings } from "./settings.ts";
-import { openTerminal, type Streams } from "./terminal.ts";
+import { openTerminal, type Streams } from "./output/terminal.ts";
 
 /**
  * Makes a commander action of a command's body. The body gets its positional arguments as written and its

@@ -6,9 +6,9 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { temporaryDirectory } from "../testing/client.ts";
-import { startCustomerServer } from "../testing/customer-server.ts";
-import { TOKEN } from "../testing/dialect.ts";
+import { temporaryDirectory } from "../tests/support/client.ts";
+import { startCustomerServer } from "../tests/support/customer-server.ts";
+import { TOKEN } from "../tests/support/dialect.ts";
 
 /** What the design allows the executable: milliseconds, as the median. */
 const LIMITS_MS = { help: 60, version: 60, get: 130 } as const;

@@ -1,6 +1,6 @@
 import { Argument } from "commander";
-import { COMPLETION_SCRIPTS, type Shell } from "../completion-scripts.ts";
-import { HELP_TOPICS } from "../help-topics.ts";
+import { COMPLETION_SCRIPTS, type Shell } from "../help/completion-scripts.ts";
+import { HELP_TOPICS } from "../help/topics.ts";
 import type { RegisterCommand } from "../program.ts";
 
 /** The registry of the specification (2.2): names to begin with; other deployments may know more. */
@@ -17,8 +17,8 @@ export const registerCompletion: RegisterCommand = (program, run) => {
 
   program.command("__complete [words...]", { hidden: true }).action(
     run(async ({ env, out }, words) => {
-      const { complete } = await import("../completion.ts");
-      const { profilePath, readProfileFile } = await import("../profile-file.ts");
+      const { complete } = await import("../help/completion-candidates.ts");
+      const { profilePath, readProfileFile } = await import("../config/profile-file.ts");
       const profiles = [...(await readProfileFile(profilePath(env))).profiles.keys()];
       // Variadic: commander gives the words as one array.
       const typed = (words[0] ?? []) as readonly string[];

@@ -1,18 +1,18 @@
-import { counted } from "../conflict-failure.ts";
-import { sendCreation } from "../creation.ts";
-import type { Reply } from "../customers-api.ts";
-import { type Failure, failure } from "../failure.ts";
-import type { Ending, Invocation } from "../invocation.ts";
-import { formatJson, type Json } from "../json.ts";
+import { sendCreation } from "../client/creation.ts";
+import { type Customer, memberName, memberNamed, parseCustomer, plainText } from "../client/customer.ts";
+import { formatJson, type Json } from "../client/json.ts";
+import { readCurrent } from "../client/read-customer.ts";
+import { type ApiRequest, createCustomer } from "../client/request.ts";
+import { judgeCreation, unclearReply } from "../client/verdict.ts";
+import type { Reply } from "../http/customers-api.ts";
+import { counted } from "../outcome/conflict-failure.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
+import { requestIdOf, writeFailure } from "../outcome/reply-failure.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "../program.ts";
-import { readCurrent } from "../read-customer.ts";
-import { requestIdOf, writeFailure } from "../reply-failure.ts";
-import { type Customer, memberName, memberNamed, parseCustomer, plainText } from "../representation.ts";
-import { type ApiRequest, createCustomer } from "../requests.ts";
-import { judgeCreation, unclearReply } from "../write-verdict.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { printRequest } from "./dry-run.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 import { addFieldsOption, addWithEtagOption, idempotencyKey } from "./options.ts";
 
 type Options = {

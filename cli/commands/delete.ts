@@ -1,13 +1,13 @@
-import { writeUntilDecided } from "../conflict-loop.ts";
-import type { Ending, Invocation } from "../invocation.ts";
+import type { Customer } from "../client/customer.ts";
+import { deletionIntent } from "../client/intent.ts";
+import { writeUntilDecided } from "../client/loop.ts";
+import { readCurrent } from "../client/read-customer.ts";
+import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { formatRecord } from "../output/table.ts";
 import type { RegisterCommand } from "../program.ts";
-import { readCurrent } from "../read-customer.ts";
-import type { Customer } from "../representation.ts";
-import { deletionIntent } from "../write-intent.ts";
-import { summaryLine, withSummary } from "../write-summary.ts";
 import { ask, unasked } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 import {
   addLoopOptions,
   addWriteOptions,

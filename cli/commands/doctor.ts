@@ -1,6 +1,9 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import type { CompleteReply, Reply } from "../customers-api.ts";
+import { memberNamed, parseJsonOrUndefined, plainText } from "../client/customer.ts";
+import { formatJson, type Json } from "../client/json.ts";
+import { customersOf } from "../client/pages.ts";
+import { type ApiRequest, listCustomers, readCustomer } from "../client/request.ts";
 import {
   type Finding,
   judgeClock,
@@ -9,14 +12,11 @@ import {
   judgeFreshness,
   judgeTags,
 } from "../doctor/diagnosis.ts";
-import { failure } from "../failure.ts";
-import type { Ending, Invocation } from "../invocation.ts";
-import { formatJson, type Json } from "../json.ts";
+import type { CompleteReply, Reply } from "../http/customers-api.ts";
+import { failure } from "../outcome/failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
-import { customersOf } from "../pages.ts";
 import type { RegisterCommand } from "../program.ts";
-import { memberNamed, parseJsonOrUndefined, plainText } from "../representation.ts";
-import { type ApiRequest, listCustomers, readCustomer } from "../requests.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 
 export const registerDoctor: RegisterCommand = (program, run) => {
   program

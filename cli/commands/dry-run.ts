@@ -1,14 +1,15 @@
 /** --dry-run: the request that would be sent, and the change field by field. */
-import { conflictFailure, expectationFailure, tagFailure } from "../conflict-failure.ts";
-import { readState, type WriteJob } from "../conflict-loop.ts";
-import { parseEntityTag } from "../entity-tag.ts";
-import type { Ending, Invocation } from "../invocation.ts";
-import { formatJson, isJsonObject, type Json, jsonEquals } from "../json.ts";
+
+import { type Customer, memberNamed, parseJsonOrUndefined } from "../client/customer.ts";
+import { parseEntityTag } from "../client/entity-tag.ts";
+import { formatJson, isJsonObject, type Json, jsonEquals } from "../client/json.ts";
+import { readState, type WriteJob } from "../client/loop.ts";
+import type { ApiRequest } from "../client/request.ts";
+import { afterReading, NO_HISTORY } from "../client/step.ts";
+import { conflictFailure, expectationFailure, tagFailure } from "../outcome/conflict-failure.ts";
 import { outputFormat } from "../output/print-customers.ts";
 import { visibleControls } from "../output/visible-controls.ts";
-import { type Customer, memberNamed, parseJsonOrUndefined } from "../representation.ts";
-import type { ApiRequest } from "../requests.ts";
-import { afterReading, NO_HISTORY } from "../update-step.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 
 /** Reads and decides as the write itself would, and prints in place of sending. */
 export async function dryRun(invocation: Invocation, job: WriteJob): Promise<Ending> {

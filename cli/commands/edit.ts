@@ -1,5 +1,9 @@
-import { conflictFailure, expectationFailure } from "../conflict-failure.ts";
-import { writeUntilDecided } from "../conflict-loop.ts";
+import type { Customer } from "../client/customer.ts";
+import type { Change } from "../client/field-conflicts.ts";
+import { changeIntent } from "../client/intent.ts";
+import { writeUntilDecided } from "../client/loop.ts";
+import { NO_HISTORY, unmetExpectation } from "../client/step.ts";
+import { readWhole } from "../client/whole-customer.ts";
 import {
   changedMembers,
   conflictComments,
@@ -10,17 +14,13 @@ import {
   withComments,
 } from "../edit/edit-text.ts";
 import { type EditedFile, openEditor } from "../edit/editor.ts";
-import type { Failure } from "../failure.ts";
-import type { Ending, Invocation } from "../invocation.ts";
+import { conflictFailure, expectationFailure } from "../outcome/conflict-failure.ts";
+import type { Failure } from "../outcome/failure.ts";
+import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import type { RegisterCommand } from "../program.ts";
-import type { Customer } from "../representation.ts";
-import type { Change } from "../three-way-merge.ts";
-import { NO_HISTORY, unmetExpectation } from "../update-step.ts";
-import { readWhole } from "../whole-customer.ts";
-import { changeIntent } from "../write-intent.ts";
-import { summaryLine, withSummary } from "../write-summary.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 import { addWriteOptions, requiredId, type WriteOptions } from "./options.ts";
 
 /** The editor opens again after a conflict or a mistake; an editor that is a script must not do so for ever. */

@@ -1,16 +1,16 @@
 import { createWriteStream, existsSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { Option } from "commander";
-import { amount, showProgress } from "../bulk/progress.ts";
-import { type Failure, failure } from "../failure.ts";
-import type { Ending, Invocation } from "../invocation.ts";
+import { eachPage } from "../client/pages.ts";
+import type { Ports } from "../client/read-customer.ts";
+import type { ListQuery } from "../client/request.ts";
+import { wholeFields } from "../client/whole-customer.ts";
+import type { OutputFormat } from "../config/settings.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
-import { eachPage } from "../pages.ts";
+import { amount, showProgress } from "../output/progress.ts";
 import type { RegisterCommand } from "../program.ts";
-import type { Ports } from "../read-customer.ts";
-import type { ListQuery } from "../requests.ts";
-import type { OutputFormat } from "../settings.ts";
-import { wholeFields } from "../whole-customer.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
 
 type Options = {

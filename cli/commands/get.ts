@@ -1,9 +1,9 @@
+import { parseCustomer } from "../client/customer.ts";
+import { readWithRetry } from "../client/read-retry.ts";
+import { readCustomer } from "../client/request.ts";
+import { readFailure } from "../outcome/reply-failure.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "../program.ts";
-import { readWithRetry } from "../read-retry.ts";
-import { readFailure } from "../reply-failure.ts";
-import { parseCustomer } from "../representation.ts";
-import { readCustomer } from "../requests.ts";
 import { addFieldsOption, addWithEtagOption, entityTags, requiredId } from "./options.ts";
 
 type Options = { fields?: readonly string[]; ifNoneMatch?: string; withEtag?: boolean };

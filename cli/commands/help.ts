@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { UsageError } from "../failure.ts";
-import { HELP_TOPICS } from "../help-topics.ts";
-import { nearestOf } from "../nearest.ts";
+import { HELP_TOPICS } from "../help/topics.ts";
+import { UsageError } from "../outcome/failure.ts";
+import { nearestOf } from "../outcome/nearest.ts";
 import type { RegisterCommand } from "../program.ts";
 
 /** Needs no settings, so that a broken profile does not stand before the help. */

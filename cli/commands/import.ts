@@ -1,13 +1,13 @@
 import { createReadStream, statSync } from "node:fs";
 import { Option } from "commander";
-import type { ImportPlan } from "../bulk/import-run.ts";
-import type { Journal } from "../bulk/journal.ts";
-import { amount } from "../bulk/progress.ts";
-import type { Format } from "../bulk/rows.ts";
-import { type Failure, failure } from "../failure.ts";
-import type { Ending, Invocation } from "../invocation.ts";
+import type { Journal } from "../import/journal.ts";
+import type { Format } from "../import/rows.ts";
+import type { ImportPlan } from "../import/run.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
+import { amount } from "../output/progress.ts";
 import type { RegisterCommand } from "../program.ts";
 import { confirmWrite } from "./confirm-write.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 import { addLoopOptions, atLeastOne, type LoopOptions } from "./options.ts";
 
 type Options = LoopOptions & {
@@ -65,7 +65,7 @@ export const registerImport: RegisterCommand = (program, run) => {
         );
       }
       if (!piped) return await importFile(invocation, { path: file, name: file, options });
-      const { spool } = await import("../bulk/import-file.ts");
+      const { spool } = await import("../import/input.ts");
       const spooled = await spool(
         file === "-" ? process.stdin : createReadStream(file),
         file === "-" ? "stdin" : file,
@@ -99,9 +99,9 @@ function concurrency(text: string): number {
 type Input = { path: string; name: string; options: Options };
 
 async function importFile(invocation: Invocation, { path, name, options }: Input): Promise<Ending> {
-  const { earlierJournal, useJournal } = await import("../bulk/begin-import.ts");
-  const { survey } = await import("../bulk/import-file.ts");
-  const { detectFormat, readRows } = await import("../bulk/rows.ts");
+  const { earlierJournal, useJournal } = await import("../import/begin.ts");
+  const { survey } = await import("../import/input.ts");
+  const { detectFormat, readRows } = await import("../import/rows.ts");
   const { url } = invocation.api;
   const journalPath = options.journal ?? (name === "-" ? ":memory:" : `${name}.journal`);
   const beginning = {
@@ -145,8 +145,8 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
       onConflict: options.onConflict ?? "reapply",
       maxAttempts: options.maxAttempts,
     };
-    const { runImport } = await import("../bulk/import-run.ts");
-    const { importEnding } = await import("../bulk/import-ending.ts");
+    const { runImport } = await import("../import/run.ts");
+    const { importEnding } = await import("../import/ending.ts");
     const alreadyComplete = journal.record.complete;
     return await importEnding(invocation, {
       ...(await runImport(invocation, plan)),
@@ -167,7 +167,7 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
 
 /** The input or the journal failed under the running import: what was replied is recorded, the rest is not done. */
 async function brokenOff(error: unknown, name: string): Promise<Failure> {
-  const { InputError } = await import("../bulk/rows.ts");
+  const { InputError } = await import("../import/rows.ts");
   const { code } = error as NodeJS.ErrnoException;
   const isSystemError = typeof code === "string" && /^(?:E[A-Z]+|SQLITE_.*)$/.test(code);
   if (!(error instanceof InputError) && !isSystemError) throw error;
@@ -183,7 +183,7 @@ async function dryRun(
   invocation: Invocation,
   plan: { rows: ImportPlan["rows"]; total: number; concurrency: number },
 ): Promise<Ending> {
-  const { forecastImport, forPrograms } = await import("../bulk/import-dry-run.ts");
+  const { forecastImport, forPrograms } = await import("../import/rehearsal.ts");
   const { forecast, stop } = await forecastImport(invocation, plan);
   const { created, updated, unchanged, failed } = forecast;
   const counts = `${created} would be created, ${updated} updated, ${unchanged} left unchanged, ${failed} would fail`;

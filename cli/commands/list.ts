@@ -1,7 +1,7 @@
-import { counted } from "../conflict-failure.ts";
-import { failure } from "../failure.ts";
+import { eachPage } from "../client/pages.ts";
+import { counted } from "../outcome/conflict-failure.ts";
+import { failure } from "../outcome/failure.ts";
 import { openListPrinter } from "../output/print-customers.ts";
-import { eachPage } from "../pages.ts";
 import type { RegisterCommand } from "../program.ts";
 import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
 

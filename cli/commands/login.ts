@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
-import { openCustomersApi } from "../customers-api.ts";
-import { type Failure, failure, UsageError } from "../failure.ts";
-import type { Ending, Invocation } from "../invocation.ts";
-import { changeProfileFile, type Profile } from "../profile-file.ts";
+import { readWithRetry } from "../client/read-retry.ts";
+import { readCustomer } from "../client/request.ts";
+import { changeProfileFile, type Profile } from "../config/profile-file.ts";
+import { type Flags, readSettings } from "../config/settings.ts";
+import { checkedToken } from "../config/token.ts";
+import { openCustomersApi } from "../http/customers-api.ts";
+import { type Failure, failure, UsageError } from "../outcome/failure.ts";
+import { readFailure } from "../outcome/reply-failure.ts";
 import type { RegisterCommand } from "../program.ts";
-import { readWithRetry } from "../read-retry.ts";
-import { readFailure } from "../reply-failure.ts";
-import { readCustomer } from "../requests.ts";
-import { type Flags, readSettings } from "../settings.ts";
-import { checkedToken } from "../token.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 import { load } from "./profile.ts";
 
 /** No service assigns it: a reading of it tells whether the credentials are known, and shows nobody's data. */

@@ -1,8 +1,8 @@
 /** Options that several commands share. */
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
-import { parseEntityTag } from "../entity-tag.ts";
-import { UsageError } from "../failure.ts";
+import { parseEntityTag } from "../client/entity-tag.ts";
+import { UsageError } from "../outcome/failure.ts";
 
 export type Expectation = { field: string; value: string };
 

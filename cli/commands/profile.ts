@@ -1,12 +1,7 @@
 /** `customers profile list|use|set|show`: named sets of settings, in a file that only the operator can read. */
 import { Option } from "commander";
-import { failure, UsageError } from "../failure.ts";
-import { parseHeader, parseHeaderEnv } from "../header-option.ts";
-import type { Invocation } from "../invocation.ts";
-import { formatJson, type Json, type JsonObject } from "../json.ts";
-import { nearestOf } from "../nearest.ts";
-import { outputFormat } from "../output/print-customers.ts";
-import { formatRecord, formatTable } from "../output/table.ts";
+import { formatJson, type Json, type JsonObject } from "../client/json.ts";
+import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
 import {
   changeProfileFile,
   PROFILE_SETTINGS,
@@ -14,9 +9,14 @@ import {
   type ProfileFile,
   profilePath,
   readProfileFile,
-} from "../profile-file.ts";
+} from "../config/profile-file.ts";
+import type { Flags } from "../config/settings.ts";
+import { failure, UsageError } from "../outcome/failure.ts";
+import { nearestOf } from "../outcome/nearest.ts";
+import { outputFormat } from "../output/print-customers.ts";
+import { formatRecord, formatTable } from "../output/table.ts";
 import type { RegisterCommand } from "../program.ts";
-import type { Flags } from "../settings.ts";
+import type { Invocation } from "./invocation.ts";
 
 type SetOptions = { protected?: boolean; casing?: "lower" | "pascal"; unset?: readonly string[] };
 

@@ -1,15 +1,15 @@
-import { writeUntilDecided } from "../conflict-loop.ts";
-import { UsageError } from "../failure.ts";
-import type { Ending, Invocation } from "../invocation.ts";
-import type { Json } from "../json.ts";
+import type { Change } from "../client/field-conflicts.ts";
+import { changeIntent } from "../client/intent.ts";
+import type { Json } from "../client/json.ts";
+import { writeUntilDecided } from "../client/loop.ts";
+import { readCurrent } from "../client/read-customer.ts";
+import { UsageError } from "../outcome/failure.ts";
+import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "../program.ts";
-import { readCurrent } from "../read-customer.ts";
-import type { Change } from "../three-way-merge.ts";
-import { changeIntent } from "../write-intent.ts";
-import { summaryLine, withSummary } from "../write-summary.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 import {
   addFieldsOption,
   addLoopOptions,

@@ -1,8 +1,8 @@
 /** What the replies of a deployment say about the way to it: pure, one function a question. */
 
-import type { CompleteReply, Reply } from "../customers-api.ts";
-import { parseEntityTag } from "../entity-tag.ts";
-import { isSuccess } from "../http-status.ts";
+import { parseEntityTag } from "../client/entity-tag.ts";
+import { isSuccess } from "../client/status.ts";
+import type { CompleteReply, Reply } from "../http/customers-api.ts";
 
 export type Finding = {
   check: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { formatJson, type Json, JsonNumber, type JsonObject, jsonEquals } from "../json.ts";
+import { formatJson, type Json, JsonNumber, type JsonObject, jsonEquals } from "../client/json.ts";
 import { changedMembers, mergedValue, parseText, renderText, withComments } from "./edit-text.ts";
 
 const scalar: fc.Arbitrary<Json> = fc.oneof(

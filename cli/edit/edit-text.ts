@@ -2,9 +2,17 @@
  * The text that `edit` shows and reads back: the customer as JSON, under lines of comment. A line that begins
  * with // can't be part of JSON, so comments are whole lines and everything else is the server's own JSON.
  */
-import { formatJson, isJsonObject, type Json, type JsonObject, jsonEquals, parseJson } from "../json.ts";
-import { memberNamed, plainText } from "../representation.ts";
-import type { FieldConflict } from "../three-way-merge.ts";
+
+import { memberNamed, plainText } from "../client/customer.ts";
+import type { FieldConflict } from "../client/field-conflicts.ts";
+import {
+  formatJson,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  jsonEquals,
+  parseJson,
+} from "../client/json.ts";
 
 const COMMENT = /^\s*\/\//;
 

@@ -1,6 +1,7 @@
 /** stderr: messages for people, or for programs with `--output json`. Secrets are masked here, for all of it. */
-import type { Failure } from "../failure.ts";
-import { formatJson, type Json, JsonNumber } from "../json.ts";
+
+import { formatJson, type Json, JsonNumber } from "../client/json.ts";
+import type { Failure } from "../outcome/failure.ts";
 import { visibleControls } from "./visible-controls.ts";
 
 /**

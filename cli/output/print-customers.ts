@@ -1,11 +1,12 @@
 /** Customers on stdout, in the format that was asked for. JSON is the server's own text, or its values unrounded. */
-import { valueCell } from "../bulk/csv-cell.ts";
-import { type Failure, failure } from "../failure.ts";
-import type { Invocation } from "../invocation.ts";
-import { formatJson, type Json, type JsonObject } from "../json.ts";
-import { nearestOf } from "../nearest.ts";
-import { type Customer, memberNamed, plainText } from "../representation.ts";
-import type { OutputFormat } from "../settings.ts";
+
+import { type Customer, memberNamed, plainText } from "../client/customer.ts";
+import { formatJson, type Json, type JsonObject } from "../client/json.ts";
+import type { Invocation } from "../commands/invocation.ts";
+import type { OutputFormat } from "../config/settings.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
+import { nearestOf } from "../outcome/nearest.ts";
+import { valueCell } from "./csv-cell.ts";
 import { columnNames, formatRecord, formatTable } from "./table.ts";
 import { visibleControls } from "./visible-controls.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Json, JsonObject } from "../json.ts";
+import type { Json, JsonObject } from "../client/json.ts";
 import { displayWidth, truncate } from "./display-width.ts";
 import { formatRecord, formatTable } from "./table.ts";
 

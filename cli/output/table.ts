@@ -1,6 +1,7 @@
 /** Tables for people: aligned by display width, nothing in a cell can steer the terminal. */
-import type { Json, JsonObject } from "../json.ts";
-import { plainText } from "../representation.ts";
+
+import { plainText } from "../client/customer.ts";
+import type { Json, JsonObject } from "../client/json.ts";
 import { displayWidth, padEnd, truncate } from "./display-width.ts";
 import { visibleControls } from "./visible-controls.ts";
 

@@ -1,0 +1,60 @@
+/** What someone else did to the fields that we want to write. Pure. */
+
+import { memberNamed } from "./customer.ts";
+import { type Json, type JsonObject, jsonEquals } from "./json.ts";
+
+/** Field names as the operator wrote them; null removes a member (RFC 7396). */
+export type Change = ReadonlyMap<string, Json>;
+
+/** A field whose value is not what either side began with; undefined is an absent member. */
+export type FieldConflict = {
+  field: string;
+  base: Json | undefined;
+  theirs: Json | undefined;
+  mine: Json | undefined;
+};
+
+/**
+ * The named fields that are no longer as in `base` and not yet as wanted. An empty list: the change can be
+ * applied to `theirs` without undoing anybody's.
+ */
+export function conflictingFields(base: JsonObject, theirs: JsonObject, change: Change): FieldConflict[] {
+  const conflicts: FieldConflict[] = [];
+  for (const [field, mine] of change) {
+    const before = memberNamed(base, field)?.value;
+    const now = memberNamed(theirs, field)?.value;
+    if (!sameValue(before, now) && !sameValue(now, mine))
+      conflicts.push({ field, base: before, theirs: now, mine });
+  }
+  return conflicts;
+}
+
+/** Any member that differs, for a deletion: it concerns all of them. */
+export function differingFields(base: JsonObject, theirs: JsonObject): FieldConflict[] {
+  return [...new Set([...base.keys(), ...theirs.keys()])]
+    .filter((field) => !sameValue(base.get(field), theirs.get(field)))
+    .map((field) => ({ field, base: base.get(field), theirs: theirs.get(field), mine: undefined }));
+}
+
+/** True where nothing would change. */
+export function hasValues(value: JsonObject, change: Change): boolean {
+  return [...change].every(([field, wanted]) => sameValue(memberNamed(value, field)?.value, wanted));
+}
+
+/**
+ * True where the state is what our write makes of it: a server may store text without the blanks around it,
+ * and such a write must not pass for somebody else's.
+ */
+export function looksWritten(value: JsonObject, change: Change): boolean {
+  return [...change].every(([field, wanted]) => {
+    const now = memberNamed(value, field)?.value;
+    return typeof now === "string" && typeof wanted === "string"
+      ? now.trim().normalize() === wanted.trim().normalize()
+      : sameValue(now, wanted);
+  });
+}
+
+/** Removing a member and setting it to null are the same wish. */
+function sameValue(a: Json | undefined, b: Json | undefined): boolean {
+  return jsonEquals(a ?? null, b ?? null);
+}

@@ -1,0 +1,101 @@
+/** What a conditional write is for: the request for a state, and when a state is as wanted. Pure. */
+
+import { type Customer, memberName, memberNamed, REGISTRY } from "./customer.ts";
+import {
+  type Change,
+  conflictingFields,
+  differingFields,
+  type FieldConflict,
+  hasValues,
+  looksWritten,
+} from "./field-conflicts.ts";
+import type { Json } from "./json.ts";
+import { type ApiRequest, deleteCustomer, patchCustomer, replaceCustomer } from "./request.ts";
+import { type Confirms, confirmsChange, confirmsDeletion } from "./verdict.ts";
+
+export type WriteIntent = {
+  /** "updated", "deleted": as in "customer X was not updated". */
+  done: string;
+  /**
+   * Fields that the reads ask for; "whole" where one is concerned that can't be asked for by name, undefined
+   * where the server's default set will do.
+   */
+  fields: readonly string[] | "whole" | undefined;
+  /** What will do where these credentials may not read all of `fields`. */
+  fieldsAtLeast: readonly string[] | undefined;
+  /** The write for this state, with this tag as its condition. */
+  request(current: Customer, tag: string): ApiRequest;
+  /** True where the request says all by itself, so that a state which is not the tag's can't leak into it. */
+  selfContained: boolean;
+  /** Nothing would have to be sent. */
+  isUnchanged(current: Customer): boolean;
+  /** The state that our own write leaves behind; "gone" after a 404. */
+  isAsWanted(state: Customer | "gone"): boolean;
+  /** True where a reply with a status of success is a service's reply to this write. */
+  confirms: Confirms;
+  /** What someone else changed that we are about to write over. */
+  conflicts(base: Customer, theirs: Customer): FieldConflict[];
+};
+
+/** PUT replaces exactly these (2.3). */
+const REPLACED = ["name", "email"];
+
+/**
+ * @param change at least one field. PUT where only name and email are in it and both are known, else PATCH.
+ * @param alsoRead fields that --expect looks at.
+ */
+export function changeIntent(
+  id: string,
+  change: Change,
+  alsoRead: readonly string[],
+  casing: "lower" | "pascal",
+): WriteIntent {
+  const named = [...change.keys()].map((field) => field.toLowerCase());
+  const replaces = named.every((field) => REPLACED.includes(field));
+  const needed = [
+    ...new Set([...(replaces ? REPLACED : named), ...alsoRead.map((field) => field.toLowerCase())]),
+  ];
+  return {
+    done: "updated",
+    // Others than the registry's can't be asked for, only found in the default set.
+    fields: needed.every((field) => REGISTRY.includes(field)) ? needed : "whole",
+    selfContained: !replaces || REPLACED.every((field) => named.includes(field)),
+    fieldsAtLeast: replaces && named.length < REPLACED.length ? [...named, ...alsoRead] : undefined,
+    request(current, tag) {
+      const changed = [...change].map(([field, value]): [string, Json] => [
+        memberName(current.value, field, casing),
+        value,
+      ]);
+      const kept = REPLACED.filter((field) => !named.includes(field)).map((field) =>
+        memberNamed(current.value, field),
+      );
+      // A replacement needs both; one that could not be read would be overwritten with a guess.
+      // Name and email are strings (2.3): null is what a policy shows in place of a value that it hides.
+      const unreadable = kept.some((member) => typeof member?.value !== "string");
+      if (!replaces || unreadable) return patchCustomer(id, tag, new Map(changed));
+      const unchanged = kept.flatMap((member): [string, Json][] =>
+        member ? [[member.name, member.value]] : [],
+      );
+      return replaceCustomer(id, tag, new Map([...unchanged, ...changed]));
+    },
+    isUnchanged: (current) => hasValues(current.value, change),
+    isAsWanted: (state) => state !== "gone" && looksWritten(state.value, change),
+    confirms: confirmsChange(change),
+    conflicts: (base, theirs) => conflictingFields(base.value, theirs.value, change),
+  };
+}
+
+export function deletionIntent(id: string, alsoRead: readonly string[]): WriteIntent {
+  const inRegistry = alsoRead.every((field) => REGISTRY.includes(field.toLowerCase()));
+  return {
+    done: "deleted",
+    fields: alsoRead.length === 0 ? undefined : inRegistry ? alsoRead : "whole",
+    fieldsAtLeast: undefined,
+    selfContained: true,
+    request: (_, tag) => deleteCustomer(id, tag),
+    isUnchanged: () => false,
+    isAsWanted: (state) => state === "gone",
+    confirms: confirmsDeletion,
+    conflicts: (base, theirs) => differingFields(base.value, theirs.value),
+  };
+}

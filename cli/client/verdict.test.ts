@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import type { CompleteReply, Reply } from "../http/customers-api.ts";
+import {
+  type Confirms,
+  confirmsChange,
+  confirmsDeletion,
+  judgeCreation,
+  judgeWrite,
+  unclearReply,
+  type WriteVerdict,
+} from "./verdict.ts";
+
+const reply = (status: number, fields: Record<string, string> = {}, text = ""): CompleteReply => ({
+  kind: "complete",
+  status,
+  fields: new Map(Object.entries(fields)),
+  text,
+});
+const none = (sent: boolean): Reply => ({ kind: "no-complete-reply", sent, cause: "reset", detail: "" });
+
+test.each<[Reply, WriteVerdict]>([
+  [reply(204), "accepted"],
+  [reply(202), "pending"],
+  [reply(202, { etag: '"2"' }), "pending"],
+  [reply(412), "stale"],
+  [reply(404), "gone"],
+  [reply(410), "gone"],
+  [reply(429), "busy"],
+  [reply(503), "doubtful"],
+  [reply(408), "unknown"],
+  [reply(500), "unknown"],
+  [reply(502), "unknown"],
+  [reply(504), "unknown"],
+  [reply(520), "unknown"],
+  [none(true), "unknown"],
+  [none(false), "not-sent"],
+  [reply(501), "refused"],
+  [reply(505), "refused"],
+  [reply(301), "refused"],
+  [reply(400), "refused"],
+  [reply(403), "refused"],
+  [reply(428), "refused"],
+])("%j is judged %s", (value, verdict) => {
+  expect(judgeWrite(value, () => false)).toBe(verdict === "accepted" ? "unknown" : verdict);
+  expect(judgeWrite(value, () => true)).toBe(verdict);
+});
+
+const html = { "content-type": "text/html" };
+const json = { "content-type": "application/json" };
+const tag = { etag: '"2"' };
+const page = "<!doctype html><title>Sign on</title>";
+
+describe("a status of success is believed where a service says it, and not where a proxy shows a page", () => {
+  const change = confirmsChange(new Map([["name", "Mine"]]));
+  test.each<[string, Confirms, CompleteReply, boolean]>([
+    ["change: 204 with a tag", change, reply(204, tag), true],
+    ["change: 204 whose tag a proxy strips", change, reply(204), true],
+    ["change: 200 with a tag and nothing else", change, reply(200, tag), true],
+    ["change: 200 with a tag and a customer", change, reply(200, { ...json, ...tag }, '{"Name":"x"}'), true],
+    ["change: 200 without a tag that shows the change", change, reply(200, json, '{"Name":"Mine"}'), true],
+    ["change: 200 without a tag that shows another", change, reply(200, json, '{"Name":"Ada"}'), false],
+    ["change: 200 with nothing at all", change, reply(200), false],
+    ["change: 200 with a page", change, reply(200, html, page), false],
+    [
+      "change: 200 with a page that has a tag of its own",
+      change,
+      reply(200, { ...html, ...tag }, page),
+      false,
+    ],
+    ["change: 200 with a notice", change, reply(200, json, '{"message":"maintenance"}'), false],
+    ["deletion: 204", confirmsDeletion, reply(204), true],
+    ["deletion: 200 with nothing", confirmsDeletion, reply(200), true],
+    ["deletion: 200 with the customer", confirmsDeletion, reply(200, json, '{"id":"1"}'), true],
+    ["deletion: 200 with a page", confirmsDeletion, reply(200, html, page), false],
+  ])("%s", (_, confirms, value, believed) => {
+    const unbelieved = value.text === page ? "doubtful" : "unknown";
+    expect(judgeWrite(value, confirms)).toBe(believed ? "accepted" : unbelieved);
+  });
+
+  test.each<[string, CompleteReply, WriteVerdict]>([
+    ["201", reply(201), "accepted"],
+    ["200 with the customer", reply(200, json, '{"Id":"1"}'), "accepted"],
+    ["200 with its place", reply(200, { location: "/customers/1" }), "accepted"],
+    ["202, whatever place it names", reply(202, { location: "/jobs/1" }, '{"id":"1"}'), "unknown"],
+    ["200 with a page", reply(200, html, page), "unknown"],
+    ["200 with a notice", reply(200, json, '{"message":"maintenance"}'), "unknown"],
+    ["503 that says when", reply(503, { "retry-after": "1" }), "busy"],
+    ["503 that says nothing", reply(503), "unknown"],
+  ])("creation: %s", (_, value, verdict) => {
+    expect(judgeCreation(value)).toBe(verdict);
+  });
+
+  test("the words for what is not believed name the kind of page", () => {
+    expect(unclearReply(reply(200, { "content-type": "text/html; charset=utf-8" }, page))).toContain(
+      "200 with text/html",
+    );
+    expect(unclearReply(reply(502))).toContain("502");
+  });
+});

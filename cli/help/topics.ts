@@ -1,0 +1,77 @@
+/** What `customers help TOPIC` prints. Each fits one screen: 24 lines of 80 columns. */
+import { EXIT_CODES } from "../outcome/exit-code.ts";
+
+export const HELP_TOPICS: Readonly<Record<string, () => string>> = {
+  conflicts: () => CONFLICTS,
+  "exit-codes": exitCodes,
+  output: () => OUTPUT,
+};
+
+const CONFLICTS = `How update, edit, delete and import write under concurrent writers
+
+1. The customer is read with its entity-tag, which names this version of it.
+2. Your change is applied. If nothing would change, nothing is sent.
+3. The write is sent with If-Match: TAG. The server accepts it only if nobody
+   wrote since: a change of somebody else is never overwritten unseen.
+4. Refused (412): the customer is read again, and --on-conflict decides.
+     reapply  your fields are set on the new version and sent again (default)
+     merge    the same, unless someone else changed one of your fields: then
+              base, theirs and mine are shown, and nothing is sent (exit 5)
+     fail     stop at the first 412 (exit 5), unless it is as you want it
+   Again and again, with growing random pauses, until --timeout (30 s) or
+   --max-attempts ends it (exit 5). edit merges, and opens the editor again.
+5. No reply, or 500, 502, 504: the write may have been applied. It is never
+   sent again blindly: the customer is read, and step 4 decides. If reading
+   can't tell, the outcome is unknown (exit 8); running it again is safe.
+6. 429 and 503 are waited for as Retry-After says.
+
+--if-match TAG pins a version: no second reading, no retry.
+--expect FIELD=VALUE stops (exit 5) where any reading shows another value. Of
+many who claim with it, one alone ends with exit 0.
+`;
+
+const OUTPUT = `stdout is data; summaries, progress and errors are on stderr. --quiet removes
+the summaries, --verbose adds the exchange with every secret masked.
+
+--output FORMAT
+  table    for people; the default on a terminal
+  json     the server's own text, numbers unrounded; the default elsewhere
+  ndjson   one customer a line
+  csv      with a header; cells that a spreadsheet would run as a formula have
+           an apostrophe in front, which import takes away again
+  value    the bare values of --fields, separated by tabs, a customer a line;
+           tabs, line ends and backslashes in them as \\t, \\n, \\r, \\\\:
+             email=$(customers get ID --output value --fields email)
+
+--fields name,email   what the server is asked for
+--with-etag           {"etag": …, "customer": …}, in CSV and tables a column
+
+With --output json an error is one JSON object on stderr: code, message, hint,
+requestId, exitCode, details, and the server's problem document.
+
+NO_COLOR, FORCE_COLOR and TERM=dumb are honoured. Nothing asks, colours or
+moves without a terminal.
+`;
+
+function exitCodes(): string {
+  const rows = Object.values(EXIT_CODES).map(({ code, meaning }) =>
+    wrapped(String(code).padStart(5), meaning),
+  );
+  return `Exit codes\n\n${rows.join("\n")}\n`;
+}
+
+const WIDTH = 78;
+
+/** The first column, and the words beside it on as many lines as they need. */
+function wrapped(first: string, text: string): string {
+  const lines: string[] = [];
+  let line = `${first} `;
+  for (const word of text.split(" ")) {
+    if (line.length + 1 + word.length > WIDTH) {
+      lines.push(line);
+      line = " ".repeat(first.length + 1);
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line].join("\n");
+}

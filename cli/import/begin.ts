@@ -1,0 +1,64 @@
+/** Which journal an import goes by: a new one, or that of an import which did not come to its end. */
+import { existsSync } from "node:fs";
+import { type Failure, failure } from "../outcome/failure.ts";
+import { type Journal, openJournal } from "./journal.ts";
+
+export type Beginning = {
+  resume: boolean;
+  restart: boolean;
+  url: string;
+  journalPath: string;
+  input: string;
+};
+
+/** `replace`: of an import that is done or given up; to be emptied once the new input is known to be sound. */
+export type EarlierJournal = { kind: "none" } | { kind: "resume" | "replace"; journal: Journal };
+
+export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
+  const { journalPath, resume, restart, url, input } = beginning;
+  if (!existsSync(journalPath)) return { kind: "none" };
+  const journal = useJournal(beginning);
+  if ("exit" in journal) return journal;
+  const { record } = journal;
+  if (resume && record.url !== url) {
+    journal.close();
+    return failure(
+      "usage",
+      `the import of ${input} that ${journalPath} belongs to went to ${record.url}, not to ${url}; nothing was sent`,
+      "Give the same --url or --profile as then, or begin anew with --restart.",
+    );
+  }
+  if (resume) return { kind: "resume", journal };
+  if (restart || record.complete || journal.lastRow() === 0) return { kind: "replace", journal };
+  const { created, updated, unchanged, failed } = journal.counts();
+  journal.close();
+  return failure(
+    "usage",
+    `an earlier import of ${input} did not come to its end: ${created + updated + unchanged + failed} rows are done; nothing was sent`,
+    "Go on with --resume, or begin anew with --restart: rows that were imported are then sent again.",
+  );
+}
+
+/** Opens the journal, or makes it. */
+export function useJournal({ journalPath, url, input }: Beginning): Journal | Failure {
+  const elsewhere = "Name another file with --journal PATH.";
+  try {
+    const opened = openJournal(journalPath, url);
+    if (opened.ok) return opened.journal;
+    return opened.why === "locked"
+      ? failure(
+          "usage",
+          `${input} is being imported by another process (it has ${journalPath} open)`,
+          "Wait for it to end.",
+        )
+      : failure("usage", `${journalPath} is no journal of an import`, `Move it away. ${elsewhere}`);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === undefined) throw error;
+    return failure(
+      "usage",
+      `the journal ${journalPath} can't be written (${code}); nothing was sent`,
+      elsewhere,
+    );
+  }
+}

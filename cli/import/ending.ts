@@ -1,0 +1,135 @@
+/** How an import ends: its summary, the file of failed rows, and what to do about what is left. */
+import { existsSync } from "node:fs";
+import type { Ending, Invocation } from "../commands/invocation.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
+import { amount, count } from "../output/progress.ts";
+import { writeFailedRows } from "./failed-rows.ts";
+import { failedRows, failedRowsPath } from "./input.ts";
+import type { Journal } from "./journal.ts";
+import type { Format, Header, Row } from "./rows.ts";
+import type { Tally } from "./run.ts";
+
+export type Ended = {
+  tally: Tally;
+  stop: Failure | undefined;
+  total: number;
+  /** As the operator named the input. */
+  name: string;
+  journalPath: string;
+  journal: Journal;
+  /** It was complete before this run: its failed rows were written then. */
+  alreadyComplete: boolean;
+  failedPath: string | undefined;
+  failedRows: { format: Format; header: Header; rows: () => AsyncIterable<Row> };
+};
+
+export async function importEnding(invocation: Invocation, ended: Ended): Promise<Ending> {
+  const { messages } = invocation;
+  const { tally, stop, total, journal } = ended;
+  messages.note(summary(ended));
+  const left = total - (tally.created + tally.updated + tally.unchanged + tally.failed);
+  await printCounts(invocation, tally, { total, left });
+  for (const line of doubtLines(journal.doubtful())) messages.warn(line);
+  if (left > 0) return unfinished(ended, left);
+  if (stop !== undefined && stop.exit !== "interrupted") return stop;
+  if (tally.failed === 0) {
+    journal.complete();
+    return undefined;
+  }
+  const message = `${count(tally.failed)} of ${amount(total, "row")} failed`;
+  if (ended.alreadyComplete)
+    return failure("rows-failed", message, "Their file was written when the import ended.");
+  const written = await keepFailedRows(ended);
+  if ("exit" in written) return { ...written, message: `${message}, and ${written.message}` };
+  journal.complete();
+  return failure(
+    "rows-failed",
+    message,
+    `They are in ${written.path} with reasons: mend them and import that file.`,
+  );
+}
+
+/** For a script that asks for it: what the summary says, as one line of JSON on stdout. */
+async function printCounts(
+  { out, settings }: Invocation,
+  { created, updated, unclear, unchanged, failed, conflicts }: Tally,
+  { total, left }: { total: number; left: number },
+): Promise<void> {
+  if (settings.output !== "json" && settings.output !== "ndjson") return;
+  await out.write(
+    `${JSON.stringify({ rows: total, created, updated, unclear, unchanged, failed, left, conflicts })}\n`,
+  );
+}
+
+function summary({ tally, name, total }: Ended): string {
+  const { created, updated, unclear, unchanged, failed, conflicts } = tally;
+  const found =
+    unclear === 0 ? "" : ` (${count(unclear)} found so after a lost reply, perhaps by someone else)`;
+  const parts = [
+    `${count(created)} created`,
+    `${count(updated)} updated${found}`,
+    `${count(unchanged)} unchanged`,
+    `${count(failed)} failed`,
+  ];
+  const input = name === "-" ? "stdin" : name;
+  return `import of ${input}, ${amount(total, "row")}: ${parts.join(", ")}; ${amount(conflicts, "conflict")}`;
+}
+
+const DOUBTFUL_SHOWN_MAX = 1000;
+
+/** Nobody can tell these from the outside; saying nothing would pass a guess for knowledge. */
+function doubtLines(doubtful: readonly number[]): string[] {
+  if (doubtful.length === 0) return [];
+  const places = `row ${doubtful.slice(0, DOUBTFUL_SHOWN_MAX).join(", ")}`;
+  return [
+    `${amount(doubtful.length, "row")} had been sent before without a reply, went out again, and the server does not say that it knew their Idempotency-Key: ${places}${doubtful.length > DOUBTFUL_SHOWN_MAX ? ", …" : ""}`,
+    "Where this deployment ignores that header, these customers may exist twice; look with: customers list --email ADDRESS",
+  ];
+}
+
+/** Rows are left: why, and how to go on. */
+function unfinished({ tally, stop, name, journalPath }: Ended, left: number): Failure {
+  const kept = journalPath !== ":memory:";
+  const open = tally.unknown === 0 ? "" : `, ${count(tally.unknown)} of them sent without a clear reply`;
+  const rest = `${amount(left, "row")} not done yet${stop === undefined ? "" : open}`;
+  const hint = kept
+    ? `Go on with: customers import ${name} --resume`
+    : "stdin leaves no journal: give --journal PATH, and the same rows again with --resume.";
+  if (stop !== undefined)
+    return {
+      ...stop,
+      message: `${stop.message}; ${rest}`,
+      hint: stop.hint === undefined ? hint : `${stop.hint}\n${hint}`,
+    };
+  if (tally.unknown === 0)
+    return failure("failure", `${name} became shorter while it was imported: ${rest}`, hint);
+  return failure(
+    tally.failed > 0 ? "rows-failed" : "unknown-outcome",
+    `unknown outcome of ${amount(tally.unknown, "row")}: no complete reply came; ${rest}`,
+    `${hint}; sending them again is safe, since updates are conditional and creations carry an Idempotency-Key.`,
+  );
+}
+
+async function keepFailedRows(ended: Ended): Promise<{ path: string } | Failure> {
+  const { name, failedPath, journal } = ended;
+  const { format, header, rows } = ended.failedRows;
+  const path = failedPath ?? failedRowsPath(name === "-" ? "stdin" : name, format);
+  if (existsSync(path))
+    return failure(
+      "failure",
+      `${path} exists already`,
+      "Name another file with --failed PATH, and run it with --resume.",
+    );
+  try {
+    await writeFailedRows(path, format, header, failedRows(rows(), journal));
+    return { path };
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === undefined) throw error;
+    return failure(
+      "failure",
+      `${path} can't be written (${code})`,
+      "Name another file with --failed PATH, and run it with --resume.",
+    );
+  }
+}

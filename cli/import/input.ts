@@ -1,0 +1,134 @@
+/** The input of an import as files on disk: stdin kept in one, all of it checked, and where its companions lie. */
+import { createWriteStream, existsSync, rmSync } from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { formatJson } from "../client/json.ts";
+import { makePrivateDirectory } from "../files/private-directory.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
+import { amount, count } from "../output/progress.ts";
+import type { InputIdentity, Journal } from "./journal.ts";
+import { type Format, type Header, InputError, type Row, readRows } from "./rows.ts";
+import { place } from "./run.ts";
+
+/** A stream as a file: an import is read twice, first to check it. @param name of the stream, for messages. */
+export async function spool(
+  stream: NodeJS.ReadableStream,
+  name: string,
+  interrupted: AbortSignal,
+): Promise<{ path: string; remove(): void } | Failure> {
+  const directory = makePrivateDirectory("import");
+  if (typeof directory !== "string") return directory;
+  const path = join(directory, "stdin");
+  const remove = () => rmSync(directory, { recursive: true, force: true });
+  try {
+    const kept = pipeline(stream, createWriteStream(path, { mode: 0o600 }));
+    // A pipe that nobody writes to can't be closed while its opening waits: it is left to the end of the process.
+    await Promise.race([kept, aborted(interrupted)]);
+    if (!interrupted.aborted) return { path, remove };
+    kept.catch(() => {});
+    remove();
+    return failure("interrupted", `interrupted while ${name} was read; nothing was sent`);
+  } catch (error) {
+    remove();
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return failure(
+      "failure",
+      `${name} could not be kept in ${directory} (${code}); nothing was sent`,
+      "Make room there, or set TMPDIR.",
+    );
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+export type Survey = InputIdentity & { header: Header };
+
+/**
+ * Reads all rows before anything is sent: a file that breaks off in the middle is refused as a whole, and
+ * a resumed import must be of the same rows.
+ */
+export async function survey(
+  { path, name }: { path: string; name: string },
+  format: Format,
+  journal: Journal | undefined,
+): Promise<Survey | Failure> {
+  let header: Header = [];
+  let rows = 0;
+  const digest = new Bun.CryptoHasher("sha256");
+  try {
+    for await (const row of readRows(path, format, (columns) => {
+      header = columns;
+      digest.update(`${JSON.stringify(columns)}\n`);
+    })) {
+      const known = journal?.row(row.number);
+      if (known !== undefined && known.fingerprint !== row.fingerprint)
+        return changed(name, `${place(row)} differs`);
+      rows += 1;
+      digest.update(`${contentOf(row)}\n`);
+    }
+  } catch (error) {
+    return unreadable(name, error);
+  }
+  if (journal !== undefined && journal.lastRow() > rows) return changed(name, `row ${rows + 1} is missing`);
+  const surveyed = { rows, digest: digest.digest("hex"), header };
+  const before = journal?.record.input;
+  if (before && before.rows !== rows)
+    return changed(name, `it had ${amount(before.rows, "row")} and has ${count(rows)} now`);
+  if (before && before.digest !== surveyed.digest)
+    return changed(name, "a row that was not sent yet differs");
+  return surveyed;
+}
+
+/** The same for the same row, whatever quotes and line ends it is written with in CSV. */
+function contentOf({ source }: Row): string {
+  return source.format === "csv" ? JSON.stringify(source.cells) : formatJson(source.object);
+}
+
+function changed(input: string, how: string): Failure {
+  return failure(
+    "usage",
+    `${input} is not the file that was imported before: ${how}; nothing was sent`,
+    "Restore it and use --resume, or begin anew with --restart: rows that were imported are then sent again.",
+  );
+}
+
+/** What an error in reading means before anything was sent. */
+function unreadable(input: string, error: unknown): Failure {
+  if (error instanceof InputError) {
+    return failure(
+      "usage",
+      `${input}: ${error.message}`,
+      "Nothing was sent. Mend the file and run it again.",
+    );
+  }
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === undefined) throw error;
+  return failure("usage", `${input} can't be read (${code})`, "Nothing was sent. Check the path.");
+}
+
+/** `customers.csv` → `customers.failed.csv`, and with a number where that exists. */
+export function failedRowsPath(input: string, format: Format): string {
+  const extension = extname(input) || `.${format}`;
+  const stem = join(dirname(input), basename(input, extname(input)));
+  for (let copy = 1; ; copy += 1) {
+    const path = `${stem}.failed${copy === 1 ? "" : `-${copy}`}${extension}`;
+    if (!existsSync(path)) return path;
+  }
+}
+
+/** The failed rows of a complete import, with their reasons, in the order of the input. */
+export async function* failedRows(
+  rows: AsyncIterable<Row>,
+  journal: Journal,
+): AsyncGenerator<{ row: Row; reason: string }> {
+  for await (const row of rows) {
+    const record = journal.row(row.number);
+    if (record?.state === "failed") yield { row, reason: record.reason ?? "" };
+  }
+}

@@ -1,0 +1,114 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { temporaryDirectory } from "../tests/support/client.ts";
+import { type Journal, openJournal } from "./journal.ts";
+
+const JOURNAL_MODULE = new URL("./journal.ts", import.meta.url).pathname;
+
+function open(path: string): Journal {
+  const opened = openJournal(path, "http://example.com");
+  if (!opened.ok) throw new Error(opened.why);
+  return opened.journal;
+}
+
+/** A process that records rows, then stops for ever without closing anything. */
+async function recordInChild(path: string, statements: string) {
+  const script = `
+    const { openJournal } = await import(${JSON.stringify(JOURNAL_MODULE)});
+    const { journal } = openJournal(${JSON.stringify(path)}, "http://example.com");
+    ${statements};
+    process.stdout.write("ready");
+    setInterval(() => {}, 1 << 30);`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });
+  await child.stdout.getReader().read();
+  return child;
+}
+
+test("what was recorded before kill -9 is there afterwards, and the import keeps its id", async () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  const child = await recordInChild(
+    path,
+    `for (let number = 1; number <= 1000; number += 1) journal.finished({ number, fingerprint: number }, "updated");
+     journal.sent({ number: 1001, fingerprint: 7 }); journal.failed({ number: 1002, fingerprint: 8 }, "no such customer")`,
+  );
+  child.kill("SIGKILL");
+  await child.exited;
+  const journal = open(path);
+  expect(journal.counts()).toEqual({ sent: 1, created: 0, updated: 1000, unchanged: 0, failed: 1 });
+  expect(journal.row(1001)).toEqual({ fingerprint: 7, state: "sent", reason: null });
+  expect(journal.row(1002)).toEqual({ fingerprint: 8, state: "failed", reason: "no such customer" });
+  expect(journal.lastRow()).toBe(1002);
+  expect(journal.row(1003)).toBeUndefined();
+  const { record } = journal;
+  expect(record).toMatchObject({
+    url: "http://example.com",
+    complete: false,
+  });
+  journal.finished({ number: 1001, fingerprint: 7 }, "created");
+  journal.complete();
+  journal.close();
+  const again = open(path);
+  expect(again.record).toEqual({ ...record, complete: true });
+  expect(again.row(1001)?.state).toBe("created");
+  again.restart();
+  expect([again.lastRow(), again.record.complete, again.record.importId === record.importId]).toEqual([
+    0,
+    false,
+    false,
+  ]);
+  again.close();
+});
+
+test("creations that may have been made twice are known until the server shows that it knew a key", () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  const first = open(path);
+  first.finished({ number: 3, fingerprint: 3 }, "created", "doubtful");
+  first.finished({ number: 4, fingerprint: 4 }, "created");
+  first.close();
+  const second = open(path);
+  second.finished({ number: 1, fingerprint: 1 }, "created", "doubtful");
+  expect(second.doubtful()).toEqual([1, 3]);
+  second.finished({ number: 2, fingerprint: 2 }, "created", "replayed");
+  expect(second.doubtful()).toEqual([]);
+  second.close();
+});
+
+test("a journal of a client that kept no checksum of the whole input is gone on with, and gets one", () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  const earlier = new Database(path, { create: true });
+  earlier.run(
+    "CREATE TABLE import (import_id TEXT NOT NULL, url TEXT NOT NULL, complete INTEGER NOT NULL) STRICT",
+  );
+  earlier.run("INSERT INTO import VALUES ('7', 'http://example.com', 0)");
+  earlier.close();
+  const journal = open(path);
+  expect(journal.record).toMatchObject({ importId: "7", input: null });
+  journal.identify({ rows: 2, digest: "ab" });
+  journal.identify({ rows: 3, digest: "cd" });
+  expect(journal.record.input).toEqual({ rows: 2, digest: "ab" });
+  journal.restart();
+  expect(journal.record.input).toBeNull();
+  journal.close();
+});
+
+test("while one process has the journal, another is refused; the lock ends with the process", async () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  const child = await recordInChild(path, "");
+  expect(openJournal(path, "http://example.com")).toEqual({ ok: false, why: "locked" });
+  child.kill("SIGKILL");
+  await child.exited;
+  open(path).close();
+});
+
+test("a file that is no journal is refused and left as it is", async () => {
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "journal");
+  await Bun.write(path, "these are somebody's notes, long enough to be no empty database".repeat(100));
+  expect(openJournal(path, "http://example.com")).toEqual({ ok: false, why: "not-a-journal" });
+  expect(await Bun.file(path).text()).toStartWith("these are somebody's notes");
+});

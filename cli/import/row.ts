@@ -1,0 +1,210 @@
+/** One row of an import against the server: what came of it, and whether the import can go on. */
+
+import { sendCreation } from "../client/creation.ts";
+import {
+  type Customer,
+  memberName,
+  memberNamed,
+  parseJsonOrUndefined,
+  plainText,
+} from "../client/customer.ts";
+import type { Deadline } from "../client/deadline.ts";
+import { parseEntityTag } from "../client/entity-tag.ts";
+import { looksWritten } from "../client/field-conflicts.ts";
+import { changeIntent } from "../client/intent.ts";
+import { type Json, type JsonObject, jsonEquals } from "../client/json.ts";
+import { type WriteOutcome, writeUntilDecided } from "../client/loop.ts";
+import { type Ports, readCurrent } from "../client/read-customer.ts";
+import { createCustomer } from "../client/request.ts";
+import { isSuccess } from "../client/status.ts";
+import { judgeCreation, unclearReply } from "../client/verdict.ts";
+import { readWhole } from "../client/whole-customer.ts";
+import type { OnConflict } from "../commands/options.ts";
+import type { CustomersApi, Reply } from "../http/customers-api.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
+import { writeFailure } from "../outcome/reply-failure.ts";
+import type { EarlierSending } from "./journal.ts";
+import type { Row } from "./rows.ts";
+
+export type RowOutcome = (
+  | { kind: "created"; earlier: EarlierSending | undefined }
+  /** `unclear`: a reply was lost, and the customer is found as the row wants it, perhaps by someone else. */
+  | { kind: "updated"; unclear: boolean }
+  | { kind: "unchanged" }
+  /** This row's own fault; final. */
+  | { kind: "failed"; failure: Failure }
+  /** A write was sent and nobody knows what came of it. */
+  | { kind: "unknown"; failure: Failure }
+  /** Nothing came of this row, and nothing would of the next. */
+  | { kind: "stop"; failure: Failure }
+) & { conflicts: number };
+
+export type RowContext = {
+  api: CustomersApi;
+  deadline: Deadline;
+  casing: "lower" | "pascal";
+  onConflict: OnConflict;
+  maxAttempts: number | undefined;
+};
+
+export async function createRow(
+  { api, deadline, casing }: RowContext,
+  row: Row,
+  key: string,
+  sentBefore: boolean,
+): Promise<RowOutcome> {
+  const request = createCustomer(createdValue(row, casing), key);
+  const { reply } = await sendCreation({ api, deadline }, request);
+  const verdict = judgeCreation(reply);
+  if (verdict === "accepted" && reply.kind === "complete") {
+    const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
+    const earlier = replayed ? "replayed" : sentBefore ? "doubtful" : undefined;
+    return { kind: "created", earlier, conflicts: 0 };
+  }
+  if (verdict === "unknown") {
+    // A server that stumbles over the row twice will do so a third time: the row is the operator's to look at.
+    const stumbles = reply.kind === "complete" && !OF_EVERY_ROW.includes(reply.status);
+    const kind = sentBefore && stumbles ? "failed" : "unknown";
+    return { kind, failure: unknownCreation(reply), conflicts: 0 };
+  }
+  const subject = { what: "the customer", url: api.url, method: "POST", collection: true };
+  return refusedRow(writeFailure(reply, "created", subject));
+}
+
+/** What a row without an id creates, in the spelling of a server of which nothing was read. */
+export function createdValue({ values }: Row, casing: "lower" | "pascal"): JsonObject {
+  const nothing: JsonObject = new Map();
+  return new Map([...values].map(([column, value]) => [memberName(nothing, column, casing), value]));
+}
+
+function unknownCreation(reply: Reply): Failure {
+  return failure(
+    "unknown-outcome",
+    `unknown outcome: whether it was created can't be told: ${unclearReply(reply)}`,
+  );
+}
+
+/** @param sentBefore an earlier run left the outcome of this row open. */
+export async function updateRow(
+  context: RowContext,
+  id: string,
+  row: Row,
+  sentBefore: boolean,
+): Promise<RowOutcome> {
+  const outcome = await updateOnce(context, id, row);
+  // It is as the row wants it: by that earlier sending, or by someone else.
+  return sentBefore && outcome.kind === "unchanged"
+    ? { kind: "updated", unclear: true, conflicts: outcome.conflicts }
+    : outcome;
+}
+
+async function updateOnce(context: RowContext, id: string, row: Row): Promise<RowOutcome> {
+  const { casing, onConflict, maxAttempts } = context;
+  if (row.etag !== undefined && parseEntityTag(row.etag).kind !== "strong") {
+    return { kind: "failed", failure: unusableTag(id, row.etag), conflicts: 0 };
+  }
+  const base = isSelfExplaining(row) ? undefined : await readForRow(context, id, row);
+  if (base !== undefined && "exit" in base) return refusedRow(base);
+  const change = base === undefined ? row.values : changeOf(row, base.value);
+  if (change.size === 0) return { kind: "unchanged", conflicts: 0 };
+  const intent = changeIntent(id, change, [], casing);
+  const job = { id, intent, onConflict, expect: [], ifMatch: row.etag, maxAttempts, base };
+  return rowOutcome(await writeUntilDecided(context, job), row);
+}
+
+/** Its quotes belong to a tag; a weak one is of no use for a write. */
+export function unusableTag(id: string, etag: string): Failure {
+  return failure(
+    "failure",
+    `customer ${id} was not updated: the row's etag (${etag}) is no strong entity-tag like "abc", quotes included`,
+  );
+}
+
+/** What the row's columns are compared with. */
+export function readForRow(ports: Ports, id: string, { values }: Row): Promise<Customer | Failure> {
+  const columns = [...values.keys()];
+  return columns.every(isTextField) ? readCurrent(ports, id, columns) : readWhole(ports, id);
+}
+
+/** Members that are strings wherever the specification shows them. */
+const TEXT_FIELDS = ["name", "email", "status"];
+
+function isTextField(column: string): boolean {
+  return TEXT_FIELDS.includes(column.toLowerCase());
+}
+
+/** True where the row alone says what is to be written: CSV knows text only, and so can't where a member may be a number. */
+function isSelfExplaining({ source, values }: Row): boolean {
+  return source.format === "ndjson" || [...values.keys()].every(isTextField);
+}
+
+/**
+ * What a row would change of this customer. A cell that says what is there changes nothing; another is read
+ * as JSON where the member is there and is no string.
+ */
+export function changeOf({ source, values }: Row, base: JsonObject): JsonObject {
+  const change = new Map<string, Json>();
+  for (const [column, value] of values) {
+    const now = memberNamed(base, column)?.value;
+    const text = source.format === "csv" && typeof value === "string" ? value : undefined;
+    if (now !== undefined && text === plainText(now)) continue;
+    const typed =
+      text !== undefined && now !== undefined && typeof now !== "string"
+        ? parseJsonOrUndefined(text)
+        : undefined;
+    const wanted = typed ?? value;
+    if (!jsonEquals(wanted, now ?? null)) change.set(column, wanted);
+  }
+  return change;
+}
+
+function refusedRow(failure: Failure, conflicts = 0): RowOutcome {
+  return { kind: stopsAll(failure) ? "stop" : "failed", failure, conflicts };
+}
+
+function rowOutcome(outcome: WriteOutcome, row: Row): RowOutcome {
+  const { conflicts } = outcome;
+  switch (outcome.kind) {
+    case "written":
+      return { kind: "updated", unclear: false, conflicts };
+    case "unchanged":
+      return { kind: "unchanged", conflicts };
+    case "as-wanted":
+      return outcome.unknowns > 0
+        ? { kind: "updated", unclear: true, conflicts }
+        : { kind: "unchanged", conflicts };
+    case "conflict":
+      // A second run meets its own writes again: what is there is what the row wants, and nothing is claimed.
+      if (row.etag !== undefined && looksWritten(outcome.theirs.value, row.values))
+        return { kind: "unchanged", conflicts };
+      return {
+        kind: "failed",
+        failure: row.etag === undefined ? outcome.failure : pinned(outcome.failure, row),
+        conflicts,
+      };
+    case "failed": {
+      const { failure } = outcome;
+      return outcome.unknowns > 0 ? { kind: "unknown", failure, conflicts } : refusedRow(failure, conflicts);
+    }
+  }
+}
+
+/** The reason is read in a file of rows, where nobody gave an --if-match. */
+function pinned(failure: Failure, { id, etag }: Row): Failure {
+  return { ...failure, message: `customer ${id} is no longer the version ${etag} that the row's etag names` };
+}
+
+/** Replies that concern every row: no credentials, and not now. */
+const OF_EVERY_ROW = [401, 407, 429, 502, 503, 504];
+
+/**
+ * True for what would befall every other row too: no server, no credentials, an interruption. A 403 may
+ * concern a field that these credentials may not write, a 500 a customer that the server stumbles over.
+ */
+export function stopsAll({ exit, status, code }: Failure): boolean {
+  // What spoils one entity-tag on the way spoils them all.
+  if (code.startsWith("etag-")) return true;
+  // A success that is none is a proxy's page, which stands before every row.
+  if (status !== undefined) return OF_EVERY_ROW.includes(status) || isSuccess(status);
+  return exit === "unreachable" || exit === "interrupted" || exit === "usage";
+}

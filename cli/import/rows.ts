@@ -1,0 +1,203 @@
+/**
+ * The rows of an import, streamed from CSV (RFC 4180, with a header) or NDJSON. A file is read twice: once to
+ * check all of it before anything is sent, once to import it. Memory holds one row at a time.
+ */
+import { createReadStream } from "node:fs";
+import { pipeline, Readable } from "node:stream";
+import { CsvError, parse as csvParser } from "csv-parse";
+import { isJsonObject, type Json, type JsonObject, parseJson } from "../client/json.ts";
+import { readCell } from "../output/csv-cell.ts";
+
+export type Row = {
+  /** From 1; the header and blank lines are not counted. */
+  number: number;
+  /** Where it begins in the file, from 1, as an editor counts. */
+  line: number;
+  /** Absent: the row creates a customer. */
+  id?: string;
+  /** Pins the version that the row was made from. */
+  etag?: string;
+  /** What is to be set; blank CSV cells are not in it. CSV knows text only. */
+  values: JsonObject;
+  /** The row as it came, for the file of failed rows. */
+  source: RowSource;
+  /** Of the row's content: tells on `--resume` whether it is still the same row. */
+  fingerprint: number;
+};
+export type RowSource =
+  | { format: "csv"; cells: readonly string[] }
+  | { format: "ndjson"; object: JsonObject };
+export type Format = RowSource["format"];
+
+/** The columns of a CSV file, as written; NDJSON has none. */
+export type Header = readonly string[];
+
+/** Thrown while reading: the input can't be understood. The message names the line and what to mend. */
+export class InputError extends Error {}
+
+/** Columns that describe the row and not the customer, in any case. `reason` is what a failed row carries. */
+const OF_THE_ROW = ["id", "etag", "reason"] as const;
+const RECORD_CHARACTERS_MAX = 1_048_576;
+
+/** @param onHeader called once, before the first row, with the columns of a CSV file. */
+export function readRows(
+  path: string,
+  format: Format,
+  onHeader: (header: Header) => void = () => {},
+): AsyncIterable<Row> {
+  return format === "csv" ? readCsv(path, onHeader) : readNdjson(path);
+}
+
+/** By the file's name, else by its first character: NDJSON begins with an object (an array is told apart later). */
+export async function detectFormat(path: string, name: string): Promise<Format> {
+  if (/\.csv$/i.test(name)) return "csv";
+  if (/\.(ndjson|jsonl)$/i.test(name)) return "ndjson";
+  // What can't be read is told when it is read.
+  const start = await Bun.file(path)
+    .slice(0, 4096)
+    .text()
+    .catch(() => "");
+  return /^\uFEFF?\s*[{[]/.test(start) ? "ndjson" : "csv";
+}
+
+async function* readCsv(path: string, onHeader: (header: Header) => void): AsyncGenerator<Row> {
+  const parser = csvParser({
+    bom: true,
+    info: true,
+    relax_column_count: true, // told below, with the line and both counts
+    skip_empty_lines: true,
+    skip_records_with_empty_values: true, // the `,,,` that spreadsheets leave behind
+    max_record_size: RECORD_CHARACTERS_MAX,
+  });
+  pipeline(Readable.from(decoded(path)), parser, () => {}); // an error of the file arrives through the parser
+  let header: Header | undefined;
+  let number = 0;
+  const records = parser as AsyncIterable<{ record: string[]; info: { lines: number } }>;
+  try {
+    for await (const { record: cells, info } of records) {
+      if (header === undefined) {
+        header = cells.map((name) => name.trim());
+        checkHeader(header);
+        onHeader(header);
+        continue;
+      }
+      number += 1;
+      yield csvRow(header, cells, number, info.lines - lineBreaks(cells));
+    }
+  } catch (error) {
+    throw csvError(error);
+  }
+  if (header === undefined)
+    throw new InputError("the file is empty: a CSV file begins with a line of column names");
+}
+
+function checkHeader(header: Header): void {
+  const [only = ""] = header;
+  if (header.length === 1 && /[;\t|]/.test(only)) {
+    throw new InputError(`line 1: columns are separated by commas, and this line has none: ${only}`);
+  }
+  const seen = new Set<string>();
+  for (const column of header) {
+    if (column.trim() === "") throw new InputError("line 1: a column has no name");
+    const name = column.toLowerCase();
+    if (seen.has(name)) throw new InputError(`line 1: the column ${column} appears twice`);
+    seen.add(name);
+  }
+}
+
+function csvRow(header: Header, cells: string[], number: number, line: number): Row {
+  if (cells.length !== header.length) {
+    throw new InputError(`line ${line}: ${cells.length} cells where the header has ${header.length}`);
+  }
+  const members = header.flatMap((column, at): [string, Json][] => {
+    const cell = cells[at] as string;
+    return cell === "" ? [] : [[column, readCell(cell)]];
+  });
+  return makeRow(new Map(members), { format: "csv", cells }, JSON.stringify([header, cells]), number, line);
+}
+
+function lineBreaks(cells: readonly string[]): number {
+  return cells.reduce((sum, cell) => sum + (cell.match(/\r\n|\r|\n/g)?.length ?? 0), 0);
+}
+
+function csvError(error: unknown): unknown {
+  return error instanceof CsvError ? new InputError(`not CSV: ${error.message}`) : error;
+}
+
+async function* readNdjson(path: string): AsyncGenerator<Row> {
+  let number = 0;
+  let line = 0;
+  for await (const text of lines(decoded(path))) {
+    line += 1;
+    if (text.trim() === "") continue;
+    number += 1;
+    yield ndjsonRow(text, number, line);
+  }
+}
+
+function ndjsonRow(text: string, number: number, line: number): Row {
+  let value: Json;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    throw new InputError(`line ${line}: not JSON: ${(error as Error).message}`);
+  }
+  if (!isJsonObject(value))
+    throw new InputError(`line ${line}: a JSON object is expected, one a line (of an array: jq -c '.[]')`);
+  return makeRow(unwrapped(value), { format: "ndjson", object: value }, text, number, line);
+}
+
+/** What `--with-etag` writes, `{"etag": …, "customer": {…}}`, is read as the customer with its etag. */
+function unwrapped(object: JsonObject): JsonObject {
+  const customer = object.get("customer");
+  if (!isJsonObject(customer) || !object.has("etag")) return object;
+  const rest = [...object].filter(([name]) => name !== "customer");
+  return new Map([...customer, ...rest]);
+}
+
+function makeRow(members: JsonObject, source: RowSource, text: string, number: number, line: number): Row {
+  const ofTheRow: Partial<Record<(typeof OF_THE_ROW)[number], string>> = {};
+  const values = new Map<string, Json>();
+  const seen = new Set<string>();
+  for (const [name, value] of members) {
+    const lower = name.toLowerCase();
+    // Names match without regard to case: of two members for one field, which is meant can't be told.
+    if (seen.has(lower)) throw new InputError(`line ${line}: the member ${name} appears twice`);
+    seen.add(lower);
+    const own = OF_THE_ROW.find((column) => column === lower);
+    if (own === undefined) values.set(name, value);
+    else if (typeof value === "string") ofTheRow[own] = value;
+    else if (value !== null) throw new InputError(`line ${line}: ${name} is not a string`);
+  }
+  const { id, etag } = ofTheRow;
+  if (etag !== undefined && id === undefined) {
+    throw new InputError(`line ${line}: an etag pins the version of a customer, but the row names no id`);
+  }
+  const fingerprint = Bun.hash.xxHash32(text);
+  return { number, line, ...(id ? { id } : {}), ...(etag ? { etag } : {}), values, source, fingerprint };
+}
+
+/** The file as text; anything but UTF-8 is refused, because guessing would write wrong names. */
+async function* decoded(path: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  try {
+    for await (const chunk of createReadStream(path, { highWaterMark: 65_536 }))
+      yield decoder.decode(chunk, { stream: true });
+    yield decoder.decode();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new InputError("the file is not UTF-8; save it as UTF-8 (in a spreadsheet: “CSV UTF-8”)");
+  }
+}
+
+async function* lines(chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = "";
+  for await (const chunk of chunks) {
+    const parts = (rest + chunk).split("\n");
+    rest = parts.pop() ?? "";
+    if (rest.length > RECORD_CHARACTERS_MAX)
+      throw new InputError(`a line is longer than ${RECORD_CHARACTERS_MAX} characters`);
+    yield* parts;
+  }
+  if (rest !== "") yield rest;
+}

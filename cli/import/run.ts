@@ -1,0 +1,162 @@
+/** Sends the rows of an import, with a journal of what came of each. */
+
+import { backOffMs } from "../client/retry-timing.ts";
+import type { Invocation } from "../commands/invocation.ts";
+import type { OnConflict } from "../commands/options.ts";
+import type { Failure } from "../outcome/failure.ts";
+import { maskSecrets } from "../output/messages.ts";
+import { showProgress } from "../output/progress.ts";
+import type { FinalState, Journal, Remark } from "./journal.ts";
+import { forEachConcurrently } from "./pool.ts";
+import { createRow, type RowContext, type RowOutcome, updateRow } from "./row.ts";
+import type { Row } from "./rows.ts";
+
+export type ImportPlan = {
+  rows: AsyncIterable<Row>;
+  total: number;
+  journal: Journal;
+  concurrency: number;
+  onConflict: OnConflict;
+  maxAttempts: number | undefined;
+};
+
+const INTERRUPTED: Failure = { exit: "interrupted", code: "interrupted", message: "interrupted" };
+
+export type Tally = Record<FinalState | "unknown", number> & {
+  conflicts: number;
+  /** Of those updated: a reply was lost, and they were found as wanted, perhaps by someone else. */
+  unclear: number;
+};
+
+/** Of failing rows: more are only counted, so that a million of them fill no screen. */
+const SHOWN_MAX = 5;
+
+/** @returns what came of the rows, those of earlier runs included, and why it stopped before the end. */
+export async function runImport(
+  invocation: Invocation,
+  plan: ImportPlan,
+): Promise<{ tally: Tally; stop: Failure | undefined }> {
+  const { settings, messages, api, interrupted } = invocation;
+  const { journal } = plan;
+  const { importId } = journal.record;
+  const { sent: _, ...final } = journal.counts();
+  const tally = { ...final, unknown: 0, conflicts: 0, unclear: journal.unclear() };
+  const before = tally.created + tally.updated + tally.unchanged + tally.failed;
+  const undecided = new Set<string>();
+  let stop: Failure | undefined;
+  const progress = showProgress(invocation, "rows", () => ({
+    done: tally.created + tally.updated + tally.unchanged + tally.failed,
+    before,
+    total: plan.total,
+    conflicts: tally.conflicts,
+    failed: tally.failed,
+  }));
+
+  async function send(row: Row): Promise<RowOutcome> {
+    const context: RowContext = {
+      api,
+      deadline: invocation.deadline(),
+      casing: settings.casing,
+      onConflict: plan.onConflict,
+      maxAttempts: plan.maxAttempts,
+    };
+    const { id } = row;
+    const sentBefore = journal.row(row.number)?.state === "sent";
+    if (id !== undefined) return await persistently(context, () => updateRow(context, id, row, sentBefore));
+    journal.sent(row);
+    const key = `${importId}-${row.number}`;
+    return await persistently(context, () => createRow(context, row, key, sentBefore));
+  }
+
+  async function work(row: Row): Promise<void> {
+    // A row that comes after one of unknown outcome must not be overtaken by it on --resume.
+    const key = keyOf(row);
+    if (key !== undefined && undecided.has(key)) return;
+    const outcome = await send(row);
+    tally.conflicts += outcome.conflicts;
+    switch (outcome.kind) {
+      case "stop":
+        stop ??= interrupted.aborted ? INTERRUPTED : outcome.failure;
+        return;
+      case "unknown":
+        tally.unknown += 1;
+        journal.sent(row);
+        if (key !== undefined) undecided.add(key);
+        if (tally.unknown <= SHOWN_MAX && !interrupted.aborted)
+          progress.say(`${place(row)}: ${outcome.failure.message}`);
+        return;
+      case "failed": {
+        const reason = maskSecrets(reasonOf(outcome.failure), settings.secrets);
+        journal.failed(row, reason);
+        tally.failed += 1;
+        if (tally.failed - final.failed <= SHOWN_MAX) progress.say(`${place(row)}: ${reason}`);
+        return;
+      }
+    }
+    const remark = remarkOn(outcome);
+    if (remark === "unclear") tally.unclear += 1;
+    journal.finished(row, outcome.kind, remark);
+    tally[outcome.kind] += 1;
+  }
+
+  try {
+    await forEachConcurrently(unfinished(plan), {
+      concurrency: plan.concurrency,
+      keyOf,
+      stopped: () => stop !== undefined || interrupted.aborted,
+      work,
+    });
+  } finally {
+    progress.stop();
+  }
+  if (interrupted.aborted) stop = INTERRUPTED;
+  if (tally.failed - final.failed > SHOWN_MAX)
+    messages.note(`… and ${tally.failed - final.failed - SHOWN_MAX} more`);
+  return { tally, stop };
+}
+
+/** What the journal keeps of a row besides that it is done. */
+function remarkOn(outcome: RowOutcome): Remark | undefined {
+  if (outcome.kind === "created") return outcome.earlier;
+  return outcome.kind === "updated" && outcome.unclear ? "unclear" : undefined;
+}
+
+/** What no waiting mends. */
+const HOPELESS = ["tls", "timeout", "unreadable"];
+
+/** A server that restarts must not end an import: what certainly had no effect is tried until the row's time is up. */
+async function persistently(context: RowContext, attempt: () => Promise<RowOutcome>): Promise<RowOutcome> {
+  for (let tries = 1; ; tries += 1) {
+    const outcome = await attempt();
+    if (outcome.kind !== "stop") return outcome;
+    const { exit, code, waitMs: askedMs = 0 } = outcome.failure;
+    const waitMs = askedMs + backOffMs(tries);
+    const again =
+      exit === "unreachable" && !HOPELESS.includes(code) && waitMs < context.deadline.remainingMs();
+    if (!again) return outcome;
+    await context.deadline.wait(waitMs);
+  }
+}
+
+/** Ids are matched without regard to case. */
+function keyOf(row: Row): string | undefined {
+  return row.id?.toLowerCase();
+}
+
+/** No further than what was checked, should the file have grown since. */
+async function* unfinished({ rows, total, journal }: ImportPlan): AsyncGenerator<Row> {
+  for await (const row of rows) {
+    if (row.number > total) return;
+    const state = journal.row(row.number)?.state;
+    if (state === undefined || state === "sent") yield row;
+  }
+}
+
+export function place({ number, line }: Row): string {
+  return `row ${number} (line ${line})`;
+}
+
+/** One line, for a cell. */
+function reasonOf({ message, details = [] }: Failure): string {
+  return [message, ...details.map((line) => line.trim())].join("; ").replaceAll(/\s+/g, " ");
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import type { Reply } from "../http/customers-api.ts";
+import { readFailure, writeFailure } from "./reply-failure.ts";
+
+const reply = (status: number, body?: object): Reply => ({
+  kind: "complete",
+  status,
+  fields: new Map([["content-type", "application/problem+json"]]),
+  text: body === undefined ? "" : JSON.stringify(body),
+});
+const url = "https://customers.example.com";
+const customer = { what: "customer 1", url };
+const list = { what: "the list of customers", url, collection: true };
+
+test.each(["GET", "POST"])(
+  "no list or search (%s): says nothing of a customer, and is no exit 4",
+  (method) => {
+    for (const status of [404, 405, 501]) {
+      const { exit, message, hint } = readFailure(reply(status), { ...list, method });
+      expect({ exit, message }).toMatchObject({
+        exit: "failure",
+        message: expect.stringContaining("does not know this operation"),
+      });
+      expect(hint).toContain("does not offer it");
+    }
+    expect(readFailure(reply(500), list).exit).toBe("unreachable");
+  },
+);
+
+test.each([
+  ["PUT", "Every deployment of the specification takes this PUT"],
+  ["PATCH", "does not offer PATCH"],
+  ["DELETE", "does not offer deletions"],
+  ["POST", "does not offer it"],
+])("501 to %s: the hint is about this method", (method, words) => {
+  const { hint = "" } = writeFailure(reply(501), "updated", { ...customer, method });
+  expect(hint).toContain(words);
+  expect(hint.includes("PATCH")).toBe(method === "PATCH");
+});
+
+test("a server can't write lines of its own into a log", () => {
+  const problem = {
+    code: "a\nb",
+    title: "x",
+    detail: "no\r\ncustomer 1 updated: 1 attempt",
+    diagnosis: "a\u2028b",
+    errors: [{ pointer: "/name\n/x", detail: "too\nlong" }],
+    didYouMean: "na\nme",
+  };
+  const failure = writeFailure(reply(422, problem), "updated", customer);
+  for (const text of [failure.code, failure.message, failure.hint ?? "", ...(failure.details ?? [])]) {
+    expect(text).not.toMatch(/[\r\n\u2028]/);
+  }
+});

@@ -1,0 +1,47 @@
+/** The one line on stderr at the end of a write: what came of it, in how many attempts, from which tag to which. */
+
+import type { WriteOutcome } from "../client/loop.ts";
+import type { Invocation } from "../commands/invocation.ts";
+import { counted } from "./conflict-failure.ts";
+import type { Failure } from "./failure.ts";
+
+/** @param done "updated" or "deleted". */
+export function summaryLine(id: string, done: string, outcome: WriteOutcome): string {
+  const { kind, before = "unknown", after = "unknown", requestId } = outcome;
+  if (kind === "unchanged") {
+    return `customer ${id} unchanged: it is already as wanted, nothing was sent; tag ${before}`;
+  }
+  const told = kind === "written" || kind === "as-wanted";
+  const parts = [
+    `${counted(outcome.attempts, "attempt")}, ${counted(outcome.conflicts, "conflict")}`,
+    told && done !== "deleted" ? `tag ${before} -> ${after}` : `tag ${before}`,
+  ];
+  if (outcome.unknowns > 0) parts.splice(1, 0, `${outcome.unknowns} without a clear reply`);
+  if (told && requestId !== undefined) parts.push(`request id ${requestId}`);
+  const facts = parts.join("; ");
+  switch (kind) {
+    case "written":
+      return `customer ${id} ${done}: ${facts}`;
+    case "as-wanted":
+      return outcome.unknowns > 0
+        ? `customer ${id} is as wanted: a write of this command had no clear reply, and whether that write or someone else's made it so can't be told; ${facts}`
+        : `customer ${id} unchanged by this command: it was refused, and finds it as wanted already, by someone else or by a copy of its request; ${facts}`;
+    case "conflict":
+    case "failed":
+      return outcome.unknowns > 0
+        ? `customer ${id}: whether it was ${done} is unknown; ${facts}`
+        : `customer ${id} not ${done}: ${facts}`;
+  }
+}
+
+/** The failure with the summary under it, where anything was sent and --quiet does not forbid. */
+export function withSummary(
+  { settings }: Pick<Invocation, "settings">,
+  id: string,
+  done: string,
+  outcome: WriteOutcome & { failure: Failure },
+): Failure {
+  const { failure, attempts } = outcome;
+  if (attempts === 0 || settings.quiet) return failure;
+  return { ...failure, details: [...(failure.details ?? []), summaryLine(id, done, outcome)] };
+}

@@ -1,0 +1,67 @@
+/** The operator's side of the streams: what may be asked, drawn and coloured. */
+import { createInterface } from "node:readline";
+import type { Terminal } from "../commands/invocation.ts";
+import type { Environment } from "../config/setting-source.ts";
+
+export type Streams = { stdin: NodeJS.ReadStream; stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
+
+/** Bytes of stdin that are read where one value (a token) is expected. */
+const STDIN_BYTES_MAX = 1024 * 1024;
+
+export function openTerminal(
+  { stdin, stdout, stderr }: Streams,
+  env: Environment,
+  interrupted: AbortSignal,
+): Terminal {
+  const dumb = env["TERM"] === "dumb";
+  const forced = env["FORCE_COLOR"];
+  const wanted = forced !== undefined ? forced !== "0" && forced !== "" : stdout.isTTY === true && !dumb;
+  const interactive = stdin.isTTY === true && stderr.isTTY === true;
+  return {
+    interactive,
+    stdoutIsTerminal: stdout.isTTY === true,
+    stderrIsTerminal: stderr.isTTY === true && !dumb,
+    color: wanted && !env["NO_COLOR"],
+    columns: stdout.isTTY ? stdout.columns : undefined,
+    ask: (question, options) => ask({ stdin, stderr }, question, options?.secret ?? false, interrupted),
+    readStdin: async () => {
+      let text = "";
+      stdin.setEncoding("utf8");
+      for await (const chunk of stdin) {
+        text += chunk;
+        if (text.length > STDIN_BYTES_MAX) break;
+      }
+      return text.replace(/\r?\n$/, "");
+    },
+  };
+}
+
+/** A secret answer is not echoed: readline writes into nothing, and the terminal is in raw mode. */
+function ask(
+  { stdin, stderr }: Pick<Streams, "stdin" | "stderr">,
+  question: string,
+  secret: boolean,
+  interrupted: AbortSignal,
+): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    // With `terminal`, readline echoes to `output`; without an output it echoes nothing. Asked afterwards, so
+    // that what is typed at the question finds the terminal's own echo switched off already.
+    const lines = createInterface({ input: stdin, terminal: secret });
+    stderr.write(question);
+    let answer: string | undefined;
+    lines.on("line", (line) => {
+      answer = line;
+      lines.close();
+    });
+    // In raw mode Ctrl-C is a key, which readline reports, and no signal.
+    lines.on("SIGINT", () => {
+      process.emit("SIGINT");
+      lines.close();
+    });
+    interrupted.addEventListener("abort", () => lines.close(), { once: true });
+    lines.on("close", () => {
+      if (secret) stderr.write("\n");
+      resolve(answer);
+    });
+  });
+}

@@ -1,0 +1,150 @@
+import { afterAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { judgeClock } from "../doctor/diagnosis.ts";
+import { runClient as runClientAs, temporaryDirectory } from "./support/client.ts";
+import { startCustomerServer } from "./support/customer-server.ts";
+import { OURS, TOKEN, UNLIKE_OURS } from "./support/dialect.ts";
+import { compiledClient } from "./support/executable.ts";
+import * as faults from "./support/faults.ts";
+import { type Fault, startFaultyProxy } from "./support/faulty-proxy.ts";
+import { startForwardProxy } from "./support/forward-proxy.ts";
+import { startTlsFront } from "./support/tls-front.ts";
+
+const command = [await compiledClient()];
+const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
+
+const stops: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
+async function place(fault?: Fault, dialect = OURS) {
+  const server = startCustomerServer(dialect);
+  stops.push(server.stop);
+  server.add({});
+  if (fault === undefined) return { server, env: { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN } };
+  const proxy = await startFaultyProxy(server.url, fault);
+  stops.push(proxy.stop);
+  return { server, env: { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: TOKEN } };
+}
+
+type Finding = { check: string; verdict: string; found: string; mend?: string };
+
+async function examine(env: Record<string, string>, args: string[] = []) {
+  const run = await runClient(["doctor", "--output", "json", ...args], { env });
+  const findings = JSON.parse(run.stdout) as Finding[];
+  return { ...run, finding: (check: string) => findings.find((one) => one.check.startsWith(check)) };
+}
+
+test("a sound way is all ok, in words and as JSON, and is only read", async () => {
+  const { server, env } = await place();
+  const run = await runClient(["doctor"], { env });
+  expect([run.exitCode, run.stderr]).toEqual([0, ""]);
+  const lines = run.stdout.trimEnd().split("\n");
+  expect(lines.every((line) => line.startsWith("ok "))).toBe(true);
+  for (const check of [
+    "settings",
+    "connection",
+    "clock",
+    "credentials",
+    "entity-tag",
+    "entity-tag with gzip",
+    "freshness",
+  ]) {
+    expect(run.stdout).toContain(` ${check} `);
+  }
+  expect(run.stdout).not.toContain(TOKEN);
+  expect(server.requests.every(({ method }) => method === "GET")).toBe(true);
+});
+
+test("the deployment unlike ours is sound too", async () => {
+  const { server } = await place(undefined, UNLIKE_OURS);
+  const env = { CUSTOMERS_URL: server.url, KEY: server.dialect.credentials.value };
+  const { exitCode, finding } = await examine(env, ["--header-env", "X-Api-Key: $KEY"]);
+  expect([exitCode, finding("entity-tag")?.found]).toEqual([0, `strong: ${server.all()[0]?.tag}`]);
+});
+
+test.each([
+  ["weakenTags", faults.weakenTags(), "entity-tag", "bad", 1, "weak"],
+  ["stripTags", faults.stripTags(), "entity-tag", "bad", 1, "none arrives"],
+  ["weakenTagsOfCompressed", faults.weakenTagsOfCompressed(), "entity-tag with gzip", "warning", 0, "W/"],
+  ["a cache", cached(), "freshness", "bad", 1, "120 s old"],
+] as const)(
+  "%s is found on the way, with the line that mends it",
+  async (_, fault, check, verdict, exitCode, found) => {
+    const { env } = await place(fault);
+    const run = await examine(env);
+    expect(run.finding(check)).toMatchObject({
+      verdict,
+      found: expect.stringContaining(found),
+      mend: expect.any(String),
+    });
+    expect(run.exitCode).toBe(exitCode);
+  },
+);
+
+function cached(): Fault {
+  return async (exchange) => {
+    const reply = await exchange.forward();
+    exchange.answer({ ...reply, headers: { ...reply.headers, age: "120" } });
+  };
+}
+
+test("wrong credentials end with exit 3, a server that is gone with exit 7", async () => {
+  const { server, env } = await place();
+  const refused = await examine({ ...env, CUSTOMERS_TOKEN: "cst_wrong" });
+  expect([refused.exitCode, refused.finding("credentials")?.verdict]).toEqual([3, "bad"]);
+  await server.stop();
+  const gone = await examine(env);
+  expect([gone.exitCode, gone.finding("connection")?.verdict]).toEqual([7, "bad"]);
+  const unknown = await examine({
+    ...env,
+    CUSTOMERS_URL: `http://${"label-past-63-characters".repeat(3)}.test`,
+  });
+  expect([unknown.exitCode, unknown.finding("name")?.verdict]).toEqual([7, "bad"]);
+});
+
+test("a private authority is named as what is missing, and --cacert mends it, through a proxy too", async () => {
+  const { server, env } = await place();
+  const front = await startTlsFront(server.url);
+  const proxy = await startForwardProxy();
+  using directory = temporaryDirectory();
+  stops.push(front.stop, proxy.stop);
+  const secure = { ...env, CUSTOMERS_URL: front.url };
+  const untrusted = await examine(secure);
+  expect([untrusted.exitCode, untrusted.finding("connection")?.mend]).toEqual([
+    7,
+    expect.stringContaining("--cacert"),
+  ]);
+  const ca = join(directory.path, "ca.pem");
+  writeFileSync(ca, front.ca);
+  expect((await examine(secure, ["--cacert", ca])).exitCode).toBe(0);
+  expect((await examine(secure, ["--cacert", ca, "--proxy", proxy.url])).exitCode).toBe(0);
+  expect(proxy.seen[0]).toBe(`CONNECT ${new URL(front.url).host}`);
+});
+
+test("where the list names no customer, an id is asked for", async () => {
+  const server = startCustomerServer();
+  stops.push(server.stop);
+  const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN };
+  const empty = await examine(env);
+  expect([empty.exitCode, empty.finding("entity-tag")?.mend]).toEqual([0, "customers doctor ID"]);
+  const { id } = server.add({});
+  expect((await examine(env, [id])).finding("entity-tag")?.verdict).toBe("ok");
+  expect((await examine(env, ["none"])).exitCode).toBe(4);
+});
+
+test("a clock that is off by more than a minute is a warning", () => {
+  const date = "Fri, 01 Jan 2027 00:00:00 GMT";
+  const serverMs = Date.parse(date);
+  expect(judgeClock(date, serverMs + 30_000).verdict).toBe("ok");
+  expect(judgeClock(date, serverMs + 90_000)).toMatchObject({
+    verdict: "warning",
+    found: expect.stringContaining("90 s ahead"),
+  });
+  expect(judgeClock(date, serverMs - 90_000)).toMatchObject({
+    found: expect.stringContaining("90 s behind"),
+  });
+  expect(judgeClock(undefined, serverMs).verdict).toBe("ok");
+});

@@ -1,0 +1,59 @@
+/** Ctrl-C at every place where the client waits. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnClient } from "./support/client.ts";
+import { startDeployment as deployment, stopDeployments } from "./support/deployment.ts";
+import { TOKEN } from "./support/dialect.ts";
+import { compiledClient } from "./support/executable.ts";
+import { answerInstead, slow } from "./support/faults.ts";
+import type { Fault } from "./support/faulty-proxy.ts";
+
+let command: string[];
+beforeAll(async () => {
+  command = [await compiledClient()];
+}, 120_000);
+afterAll(stopDeployments);
+
+describe("Ctrl-C while the client waits to send again", () => {
+  const refusal = (status: number, retryAfter: number) =>
+    answerInstead(status, { times: Number.POSITIVE_INFINITY, retryAfter });
+  const writes =
+    (fault: Fault): Fault =>
+    (exchange) =>
+      exchange.isWrite ? fault(exchange) : slow(0)(exchange);
+  test.each<[string, string[], Fault, string]>([
+    ["update, 503", ["update", "ID", "--name", "Eve"], writes(refusal(503, 20)), "no write was accepted"],
+    ["update, 429", ["update", "ID", "--name", "Eve"], writes(refusal(429, 20)), "no write was accepted"],
+    ["delete, 503", ["delete", "ID", "--yes"], writes(refusal(503, 20)), "no write was accepted"],
+    [
+      "create, 429",
+      ["create", "--name", "Eve", "--email", "eve@example.com"],
+      refusal(429, 20),
+      "nothing was written",
+    ],
+    ["update, 202", ["update", "ID", "--name", "Eve"], writes(refusal(202, 20)), "can't be told"],
+    ["get, 503", ["get", "ID"], refusal(503, 20), "nothing was written"],
+    ["list, 429", ["list"], refusal(429, 20), "nothing was written"],
+  ])("%s: it says interrupted, and what became of the write", async (_, args, fault, words) => {
+    const { proxy, customer, server } = await deployment(fault);
+    const child = spawnClient(
+      [...args.map((word) => (word === "ID" ? customer.id : word)), "-o", "json", "--verbose"],
+      { command, env: { CUSTOMERS_URL: proxy?.url ?? "", CUSTOMERS_TOKEN: TOKEN } },
+    );
+    let stderr = "";
+    for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
+      const before = stderr;
+      stderr += chunk;
+      // Told of the refusal, it has begun to wait.
+      const refused = /< (?:202|429|503)\n/;
+      if (!refused.test(before) && refused.test(stderr)) child.kill("SIGINT");
+    }
+    expect(await child.exited).toBe(130);
+    const failure = JSON.parse(stderr.trimEnd().split("\n").at(-1) ?? "");
+    const pending = args[0] === "update" && words === "can't be told";
+    expect(failure).toMatchObject({ exitCode: 130, code: pending ? "unknown-outcome" : "interrupted" });
+    if (pending) expect(failure.message).not.toContain("nothing was");
+    expect(failure.message).toContain("interrupted");
+    expect(failure.message).toContain(words);
+    expect(server.writes).toHaveLength(0);
+  });
+});

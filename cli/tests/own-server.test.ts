@@ -1,0 +1,175 @@
+/** The client against this project's own service, as two programs that share nothing but HTTP. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { runClient, temporaryDirectory } from "./support/client.ts";
+import { compiledClient } from "./support/executable.ts";
+import { dropReplies } from "./support/faults.ts";
+import { startFaultyProxy } from "./support/faulty-proxy.ts";
+
+const SERVICE = new URL("../../server/main.ts", import.meta.url).pathname;
+const directory = temporaryDirectory();
+const environment = {
+  PATH: process.env["PATH"] ?? "",
+  DATABASE_URL: `sqlite:${join(directory.path, "customers.db")}`,
+  PORT: "0",
+  LOG_LEVEL: "silent",
+  POLICY_FILE: join(directory.path, "policy.toml"),
+};
+let service: Bun.Subprocess<"ignore", "pipe", "inherit">;
+let command: string[];
+let url: string;
+const tokens: Record<string, string> = {};
+
+beforeAll(async () => {
+  command = [await compiledClient()];
+  await Bun.write(environment.POLICY_FILE, POLICY);
+  service = Bun.spawn([process.execPath, SERVICE, "serve", "--print-url", "--no-samples"], {
+    cwd: directory.path,
+    env: environment,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  for await (const chunk of service.stdout) {
+    url = JSON.parse(Buffer.from(chunk).toString()).url;
+    break;
+  }
+  for (const role of ["editor", "viewer", "support", "clerk"]) {
+    const create = ["token", "create", "--tenant", "acme", "--role", role, "--client", role];
+    const child = Bun.spawn([process.execPath, SERVICE, ...create], {
+      cwd: directory.path,
+      env: environment,
+      stdout: "pipe",
+    });
+    tokens[role] = (await child.stdout.text()).trim();
+  }
+}, 120_000);
+afterAll(async () => {
+  service.kill();
+  await service.exited;
+  directory[Symbol.dispose]();
+});
+
+const POLICY = `
+[roles.editor]
+read = ["id", "name", "email", "status"]
+operations = ["get", "list", "create", "replace", "patch", "delete"]
+[roles.viewer]
+read = ["id", "name", "email", "status"]
+operations = ["get", "list"]
+[roles.support]
+read = ["id", "name", "status"]
+operations = ["get", "list"]
+[roles.clerk]
+read = ["id", "name"]
+operations = ["get", "replace", "patch"]
+[enforcement]
+mode = "strict"
+`;
+
+const as = (role: string, ...args: string[]) =>
+  runClient(args, { command, env: { CUSTOMERS_URL: url, CUSTOMERS_TOKEN: tokens[role] ?? "" } });
+async function created(name: string): Promise<string> {
+  const { stdout } = await as(
+    "editor",
+    "create",
+    "--name",
+    name,
+    "--email",
+    `${name.toLowerCase()}@example.com`,
+    "-o",
+    "value",
+    "--fields",
+    "id",
+  );
+  return stdout.trim();
+}
+
+test("create, get, list, update, search, delete", async () => {
+  const id = await created("Ada");
+  expect((await as("editor", "get", id, "--fields", "name,status")).stdout).toBe(
+    '{"name":"Ada","status":"active"}\n',
+  );
+  expect(await as("editor", "update", id, "--name", "Eve", "--status", "closed")).toMatchObject({
+    exitCode: 0,
+  });
+  expect((await as("editor", "list", "--status", "closed", "-o", "value", "--fields", "id")).stdout).toBe(
+    `${id}\n`,
+  );
+  expect(
+    (await as("editor", "list", "--email", "ada@example.com", "-o", "value", "--fields", "id,name")).stdout,
+  ).toBe(`${id}\tEve\n`);
+  expect(await as("editor", "delete", id, "--yes")).toMatchObject({ exitCode: 0 });
+  expect(await as("editor", "get", id)).toMatchObject({ exitCode: 4 });
+});
+
+test("ten writers of one field: all succeed, and each made one version", async () => {
+  const id = await created("Contended");
+  const runs = await Promise.all(
+    Array.from({ length: 10 }, (_, at) => as("editor", "update", id, "--name", `Writer ${at}`)),
+  );
+  expect(runs.map(({ exitCode }) => exitCode)).toEqual(new Array(10).fill(0));
+  const steps = runs.map(({ stderr }) => /updated: .* tag (".*") -> (".*?");/.exec(stderr)?.[2]);
+  expect(new Set(steps).size).toBe(10);
+  const last = JSON.parse((await as("editor", "get", id, "--with-etag")).stdout).etag;
+  expect(steps).toContain(last);
+});
+
+test("text that the service trims is known again, and a creation repeated with its key is one", async () => {
+  const id = await created("Blank");
+  expect(await as("editor", "update", id, "--name", "  Trimmed  ")).toMatchObject({ exitCode: 0 });
+  expect((await as("editor", "get", id, "-o", "value", "--fields", "name")).stdout).toBe("Trimmed\n");
+  const twice = ["create", "--name", "Once", "--email", "once@example.com", "--idempotency-key", "once-1"];
+  const first = await as("editor", ...twice);
+  const second = await as("editor", ...twice);
+  expect(second.stdout).toBe(first.stdout);
+  expect(second.stderr).toContain("created earlier");
+});
+
+test("who may not read the address may still change the name, and leaves the address alone", async () => {
+  const id = await created("Hidden");
+  expect(await as("clerk", "update", id, "--name", "Renamed")).toMatchObject({ exitCode: 0 });
+  expect((await as("editor", "get", id, "-o", "value", "--fields", "name,email")).stdout).toBe(
+    "Renamed\thidden@example.com\n",
+  );
+  expect(await as("clerk", "update", id, "--email", "new@example.com")).toMatchObject({ exitCode: 3 });
+});
+
+test("an import whose replies are lost is resumed by row, and what export writes imports as unchanged", async () => {
+  const proxy = await startFaultyProxy(url, dropReplies(3));
+  const env = { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: tokens["editor"] ?? "" };
+  const [input, all] = [join(directory.path, "in.csv"), join(directory.path, "all.csv")];
+  const rows = Array.from({ length: 20 }, (_, at) => `Bulk ${at},bulk@example.com,suspended\n`);
+  await Bun.write(input, `name,email,status\n${rows.join("")}`);
+  const lost = await runClient(["import", input], { command, env });
+  expect([lost.exitCode, lost.stderr]).toEqual([8, expect.stringContaining("unknown outcome of 3 rows")]);
+  const resumed = await runClient(["import", input, "--resume"], { command, env });
+  expect([resumed.exitCode, resumed.stderr]).toEqual([0, expect.stringContaining("20 created")]);
+  await as("editor", "export", all, "--email", "bulk@example.com", "--with-etag");
+  const exported = (await Bun.file(all).text()).trimEnd().split("\n");
+  expect(exported[0]).toBe("etag,id,name,email,status");
+  expect(exported).toHaveLength(21);
+  const again = await as("editor", "import", all);
+  expect([again.exitCode, again.stderr]).toEqual([0, expect.stringContaining("20 unchanged")]);
+  await proxy.stop();
+});
+
+describe("refusals say what to do", () => {
+  test.each([
+    ["a field that the role may not read", "support", ["--fields", "email"], 3, "not allow"],
+    ["an unknown field", "viewer", ["--fields", "nmae"], 6, 'Did you mean "name"?'],
+  ])("%s", async (_, role, args, exitCode, words) => {
+    const ended = await as(role, "get", await created("Refused"), ...args);
+    expect({ exitCode: ended.exitCode, stdout: ended.stdout }).toEqual({ exitCode, stdout: "" });
+    expect(ended.stderr).toContain(words);
+    expect(ended.stderr).toContain("request id");
+  });
+
+  test("a role that may not write: exit 3; a value that is not allowed: exit 6, with its pointer", async () => {
+    const id = await created("Refused");
+    expect(await as("viewer", "update", id, "--name", "Eve")).toMatchObject({ exitCode: 3 });
+    const invalid = await as("editor", "update", id, "--status", "clsed");
+    expect(invalid.exitCode).toBe(6);
+    expect(invalid.stderr).toContain("/status: ");
+  });
+});

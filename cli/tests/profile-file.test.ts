@@ -1,0 +1,124 @@
+/** The file of profiles under several writers, and where it can't be written: through the real program. */
+import { expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runClient, temporaryDirectory } from "./support/client.ts";
+import { TOKEN } from "./support/dialect.ts";
+
+const stored = (home: string) =>
+  Bun.TOML.parse(readFileSync(join(home, ".config/customers/config.toml"), "utf8")) as {
+    current?: string;
+    profiles: Record<string, Record<string, unknown>>;
+  };
+
+test("of profiles that are stored at the same moment every one is there", async () => {
+  using home = temporaryDirectory();
+  const names = ["a", "b", "c", "d", "e", "f"];
+  const runs = await Promise.all(
+    names.map((name) =>
+      runClient(["profile", "set", name, "--url", `http://${name}.example`], { home: home.path }),
+    ),
+  );
+  expect(runs.map(({ exitCode }) => exitCode)).toEqual(names.map(() => 0));
+  expect(Object.keys(stored(home.path).profiles).sort()).toEqual(names);
+  expect(readdirSync(join(home.path, ".config/customers")).sort()).toEqual([
+    "config.toml",
+    "config.toml.lock",
+  ]);
+}, 60_000);
+
+test("a login changes url and token alone: what others store while it checks its token stays", async () => {
+  using home = temporaryDirectory();
+  const set = (...args: string[]) => runClient(["profile", "set", ...args], { home: home.path });
+  using server = checkingServer(async () => {
+    await set("prod", "--protected", "--timeout", "5s");
+    await set("other", "--url", "http://other.example");
+    await runClient(["profile", "use", "other"], { home: home.path });
+  });
+  await set("prod", "--url", server.url);
+  const login = await runClient(["login", "--profile", "prod"], { home: home.path, stdin: TOKEN });
+  expect(login).toMatchObject({ exitCode: 0 });
+  expect(stored(home.path)).toEqual({
+    current: "other",
+    profiles: {
+      prod: { url: server.url, token: TOKEN, protected: true, timeout: "5000ms" },
+      other: { url: "http://other.example" },
+    },
+  });
+}, 60_000);
+
+test("a profile that is given another server meanwhile does not get a token that was checked with the first", async () => {
+  using home = temporaryDirectory();
+  const set = (url: string) => runClient(["profile", "set", "prod", "--url", url], { home: home.path });
+  using server = checkingServer(() => set("http://other.example"));
+  await set(server.url);
+  const { exitCode, stderr } = await runClient(["login", "--profile", "prod"], {
+    home: home.path,
+    stdin: TOKEN,
+  });
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("the token was not stored"),
+  });
+  expect(stored(home.path).profiles).toEqual({ prod: { url: "http://other.example" } });
+}, 60_000);
+
+test.each([
+  ["the home directory is none", () => "/dev/null"],
+  ["nothing can be made there", () => "/proc"],
+  [
+    "a file stands where the directory should be",
+    (directory: string) => {
+      writeFileSync(join(directory, ".config"), "");
+      return directory;
+    },
+  ],
+  [
+    "the file is a link to itself",
+    (directory: string) => {
+      mkdirSync(join(directory, ".config/customers"), { recursive: true });
+      symlinkSync("config.toml", join(directory, ".config/customers/config.toml"));
+      return directory;
+    },
+  ],
+  [
+    "a directory stands where the file should be",
+    (directory: string) => {
+      mkdirSync(join(directory, ".config/customers/config.toml"), { recursive: true });
+      return directory;
+    },
+  ],
+])(
+  "%s: profile set and login say so, exit 2, and no trace",
+  async (_, homeOf) => {
+    using directory = temporaryDirectory();
+    using server = checkingServer(async () => {});
+    const home = homeOf(directory.path);
+    for (const [args, stdin] of [
+      [["profile", "set", "x", "--url", "http://x.example"], ""],
+      [["login", "--url", server.url], TOKEN],
+    ] as const) {
+      const { exitCode, stderr } = await runClient([...args], { home, stdin });
+      expect({ exitCode, stderr }).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining("profile file"),
+      });
+      expect(stderr).not.toMatch(/fault of this program|\n\s+at /);
+    }
+  },
+  60_000,
+);
+
+/** Takes every token; `meanwhile` is done before it says so. */
+function checkingServer(meanwhile: () => Promise<unknown>) {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 255,
+    async fetch() {
+      await meanwhile();
+      return new Response(null, { status: 404 });
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}`, [Symbol.dispose]: () => void server.stop(true) };
+}

@@ -1,0 +1,97 @@
+/** Runs the client as its users do: as a child process with an environment of its own. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export type Run = { exitCode: number; stdout: string; stderr: string };
+export type RunOptions = {
+  env?: Record<string, string>;
+  stdin?: string | Uint8Array;
+  cwd?: string;
+  /** The command in place of `bun cli/main.ts`, such as a compiled binary. */
+  command?: string[];
+};
+
+/** Bun would make a missing home directory, to keep transpiled code in it; below this none can be made. */
+const NO_HOME = "/dev/null";
+const MAIN = new URL("../../main.ts", import.meta.url).pathname;
+export const CLIENT_COMMAND = [process.execPath, MAIN];
+
+/** A directory that is removed when the test's `using` scope ends. */
+export function temporaryDirectory(): { path: string; [Symbol.dispose](): void } {
+  const path = mkdtempSync(join(tmpdir(), "customers-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/**
+ * Starts the client. Of the caller's environment only PATH and the like come along, never a CUSTOMERS_ or
+ * proxy variable; HOME and XDG_CONFIG_HOME are `home` (default: none).
+ */
+export function spawnClient(args: string[], options: RunOptions & { home?: string } = {}) {
+  const home = options.home ?? NO_HOME;
+  const { PATH = "", TMPDIR = tmpdir() } = process.env;
+  return Bun.spawn([...(options.command ?? CLIENT_COMMAND), ...args], {
+    env: { PATH, TMPDIR, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), TZ: "UTC", ...options.env },
+    stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin as string]),
+    stdout: "pipe",
+    stderr: "pipe",
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+}
+
+/** Runs the client to its end. */
+export async function runClient(args: string[], options: RunOptions & { home?: string } = {}): Promise<Run> {
+  const child = spawnClient(args, options);
+  const [stdout, stderr, exitCode] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ]);
+  return { exitCode, stdout, stderr };
+}
+
+const END = "(end of the run)";
+
+/** Runs the client on a pseudo-terminal of 80 columns; both streams arrive mixed, as a person sees them. */
+export async function runOnTerminal(
+  args: string[],
+  options: {
+    env?: Record<string, string>;
+    home?: string;
+    keys?: string;
+    keysAfter?: string;
+    command?: string[];
+  } = {},
+): Promise<{ exitCode: number; screen: string }> {
+  const home = options.home ?? NO_HOME;
+  const { PATH = "", TMPDIR = tmpdir() } = process.env;
+  const decoder = new TextDecoder();
+  let screen = "";
+  let { keys } = options;
+  const ended = Promise.withResolvers<void>();
+  // Typed too early, a secret would be echoed by the terminal itself.
+  const type = () => {
+    if (keys === undefined || !screen.includes(options.keysAfter ?? "")) return;
+    terminal.write(keys);
+    keys = undefined;
+  };
+  await using terminal = new Bun.Terminal({
+    cols: 80,
+    rows: 24,
+    data: (_, data) => {
+      screen += decoder.decode(data, { stream: true });
+      type();
+      if (screen.includes(END)) ended.resolve();
+    },
+  });
+  // What is on the way when a process ends may come later than the news of its end: the shell's word is the last.
+  const script = `trap : INT; "$@"; code=$?; printf '${END}'; exit $code`;
+  const child = Bun.spawn(["sh", "-c", script, "sh", ...(options.command ?? CLIENT_COMMAND), ...args], {
+    env: { PATH, TMPDIR, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), TERM: "xterm", ...options.env },
+    terminal,
+  });
+  type();
+  const exitCode = await child.exited;
+  await ended.promise;
+  return { exitCode, screen: screen.replace(END, "") };
+}

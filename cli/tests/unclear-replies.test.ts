@@ -1,0 +1,139 @@
+/** Replies to writes that come, and do not say what a customer service says: a gateway's 503, a proxy's page. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startDeployment as deployment, stopDeployments } from "./support/deployment.ts";
+import { compiledClient } from "./support/executable.ts";
+import * as faults from "./support/faults.ts";
+
+beforeAll(async () => void (await compiledClient()), 120_000);
+afterAll(stopDeployments);
+
+const ALWAYS = Number.POSITIVE_INFINITY;
+
+describe.concurrent("503 without Retry-After", () => {
+  test("503 to every write, nothing applied: not served, and nothing was written", async () => {
+    const { server, update } = await deployment(
+      faults.answerInstead(503, { which: "writes", times: ALWAYS }),
+    );
+    const { exitCode } = await update("--name", "Mine", "--max-attempts", "3");
+    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 7, writes: 0 });
+  });
+
+  test("503 to a creation that was made: not sent again", async () => {
+    const { server, run } = await deployment(faults.answerAfterWrites(503));
+    const { exitCode } = await run("create", "--name", "Eve", "--email", "eve@example.com");
+    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 1 });
+  });
+});
+
+describe.concurrent("a proxy's page", () => {
+  const page = {
+    status: 200,
+    headers: { "content-type": "text/html" },
+    body: new TextEncoder().encode("<!doctype html><title>Sign on</title>"),
+  };
+
+  test("a page with 200 in place of the service's answer: not believed, read, and sent again", async () => {
+    const { server, update, remove } = await deployment(
+      faults.firstWrite((exchange) => exchange.answer(page)),
+    );
+    const { exitCode, stderr } = await update("--name", "Eve");
+    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 1 });
+    expect(stderr).toContain("2 attempts, 0 conflicts");
+    expect((await remove()).exitCode).toBe(0);
+    expect(server.writes).toHaveLength(2);
+  });
+
+  test("a page with 200, and the write applied all the same: as wanted, and not claimed", async () => {
+    for (const [args, code] of [
+      [[], 0],
+      [["--expect", "name=Ada"], 8],
+    ] as const) {
+      const { server, update } = await deployment(
+        faults.firstWrite(async (exchange) => {
+          await exchange.forward();
+          exchange.answer(page);
+        }),
+      );
+      const { exitCode, stderr } = await update("--name", "Eve", ...args);
+      expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: code, writes: 1 });
+      expect(stderr).toContain("can't be told");
+    }
+  });
+
+  test("a page with 200 to every write: nothing came of it, which is said, and soon", async () => {
+    const { server, proxy, update, run } = await deployment((exchange) =>
+      exchange.isWrite ? exchange.answer(page) : faults.slow(0)(exchange),
+    );
+    const { exitCode, stderr } = await update("--name", "Eve");
+    expect({ exitCode, writes: server.writes.length, sent: proxy?.writesSeen }).toEqual({
+      exitCode: 1,
+      writes: 0,
+      sent: 3,
+    });
+    expect(stderr).toContain("200 with text/html");
+    const created = await run("create", "--name", "Eve", "--email", "eve@example.com");
+    expect(created.exitCode).toBe(8);
+    expect(created.stderr).toContain("--idempotency-key");
+  });
+});
+
+describe.concurrent("a success that is not yet one", () => {
+  const taken = { status: 202, headers: {}, body: new Uint8Array() };
+  const job = {
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: new TextEncoder().encode('{"job":"7"}'),
+  };
+
+  test.each([
+    ["update", ["--name", "Eve"]],
+    ["update", ["--status", "closed"]],
+    ["update", ["--name", "Eve", "--expect", "name=Ada"]],
+    ["delete", ["--yes"]],
+  ])("202 to %s %j, and never applied: unknown, sent once", async (command, args) => {
+    const { proxy, customer, run } = await deployment((exchange) =>
+      exchange.isWrite ? exchange.answer(taken) : faults.slow(0)(exchange),
+    );
+    const { exitCode, stderr } = await run(command, customer.id, ...args, "--timeout", "3");
+    expect({ exitCode, sent: proxy?.writesSeen }).toEqual({ exitCode: 8, sent: 1 });
+    expect(stderr).toContain("the server answered 202");
+    expect(stderr).not.toMatch(/was not (?:updated|deleted)/);
+  });
+
+  test.each([
+    ["update", ["--name", "Eve"], "is as wanted"],
+    ["delete", ["--yes"], "is as wanted"],
+  ])("202 to %s, and applied when it has been looked at: waited for", async (command, args, words) => {
+    let left: (() => Promise<unknown>) | undefined;
+    let looks = 0;
+    const { server, customer, run } = await deployment(async (exchange) => {
+      if (exchange.isWrite) {
+        left = () => exchange.forward();
+        return exchange.answer(taken);
+      }
+      if (left !== undefined) looks += 1;
+      if (looks === 3) await left?.();
+      exchange.answer(await exchange.forward());
+    });
+    const { exitCode, stderr } = await run(command, customer.id, ...args);
+    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 1 });
+    expect(stderr).toContain(words);
+  });
+
+  test("200 with a job to every write: it may still come, so nobody says that it was not", async () => {
+    const { proxy, update } = await deployment((exchange) =>
+      exchange.isWrite ? exchange.answer(job) : faults.slow(0)(exchange),
+    );
+    const { exitCode, stderr } = await update("--name", "Eve");
+    expect({ exitCode, sent: proxy?.writesSeen }).toEqual({ exitCode: 8, sent: 3 });
+    expect(stderr).not.toContain("was not updated");
+  });
+
+  test("202 to a creation: unknown, and no customer is named", async () => {
+    const { run } = await deployment((exchange) =>
+      exchange.answer({ ...taken, headers: { location: "/jobs/7" } }),
+    );
+    const { exitCode, stdout } = await run("create", "--name", "Eve", "--email", "eve@example.com");
+    expect({ exitCode, stdout }).toEqual({ exitCode: 8, stdout: "" });
+  });
+});
