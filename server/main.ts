@@ -54,9 +54,9 @@ withSettings(token.command("create"), DATABASE_AND_POLICY)
   .option("--tenant <name>", "whose customers it is for; left out for a role that reads metrics alone")
   .option("--expires <time>", "how long it holds: 12h, 90d, 52w; without it until revoked")
   .action(async (flags: { role: string; client: string; tenant?: string; expires?: string } & Flags) => {
-    const { databasePath, policy } = configOf(flags, DATABASE_AND_POLICY);
+    const { databaseUrl, databasePath, policy } = configOf(flags, DATABASE_AND_POLICY);
     const isNew = !existsSync(onDisk(databasePath));
-    const created = await createToken(databasePath, policy, flags, Date.now());
+    const created = await createToken(databaseUrl, policy, flags, Date.now());
     if (!created.ok) throw new CommandRefused(created.fault);
     if (isNew) console.error(`${databasePath} did not exist and was made.`);
     console.log(created.value);
@@ -176,10 +176,10 @@ function databaseOf(flags: Flags): string {
   return onDisk(configOf(flags, DATABASE).databasePath);
 }
 
-/** The database of a command that makes none: in the wrong directory, or mistyped, it would look at an empty one. */
+/** The database URL of a command that makes none: in the wrong directory, or mistyped, it would look at an empty one. */
 function existing(flags: Flags): string {
   const databasePath = databaseOf(flags);
-  if (existsSync(databasePath)) return databasePath;
+  if (existsSync(databasePath)) return configOf(flags, DATABASE).databaseUrl;
   throw new CommandRefused(
     `${databasePath} does not exist. Name the database of the service in DATABASE_URL.`,
   );

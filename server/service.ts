@@ -1,11 +1,8 @@
 import { createApp } from "./app.ts";
 import type { Config } from "./config/config.ts";
 import { readPolicyFile } from "./config/policy-file.ts";
-import { type FirstStart, firstStart } from "./first-start.ts";
 import { Cors } from "./http/cors.ts";
-import { SqliteConnections } from "./storage/sqlite/connections.ts";
-import { SqliteCustomerStore } from "./storage/sqlite/sqlite-customer-store.ts";
-import { TokenStore } from "./storage/sqlite/token-store.ts";
+import { type FirstStart, maskDatabaseUrl, openStorage } from "./storage/storage.ts";
 import { openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 
@@ -43,17 +40,16 @@ export async function startService(config: Config, hasSamples: boolean): Promise
   const { tls } = config;
   const log = openLog(config.logLevel, config.logFormat);
   const { logger } = log;
-  const connections = SqliteConnections.openAdaptive(config.databasePath, (reason) =>
-    logger.error({ reason }, "the writer's thread died; the next write starts another"),
-  );
-  const store = new SqliteCustomerStore(connections);
-  const tokens = new TokenStore(connections);
+  const storage = await openStorage(config.databaseUrl, {
+    onFault: (reason) => logger.error({ reason }, "the writer's thread died; the next write starts another"),
+  });
   const now = Date.now;
-  const first = await firstStart(connections, config.databasePath, hasSamples, now());
+  const first = await storage.firstStart(hasSamples, now());
   const metrics = new Metrics(!config.metricsArePublic);
   const app = createApp({
-    store,
-    tokens,
+    store: storage.customers,
+    tokens: storage.tokens,
+    ping: () => storage.ping(),
     policy: () => policy,
     metrics,
     metricsArePublic: config.metricsArePublic,
@@ -71,12 +67,15 @@ export async function startService(config: Config, hasSamples: boolean): Promise
       ...(tls === null ? {} : { tls }),
     });
   } catch (error) {
-    await store.close();
+    await storage.close();
     throw cantListen(config, error);
   }
   const port = app.server?.port ?? config.port;
   const url = urlOf(config, port);
-  logger.info({ url, database: config.databasePath, policy: config.policyFile ?? "built-in" }, "listening");
+  logger.info(
+    { url, database: maskDatabaseUrl(config.databaseUrl), policy: config.policyFile ?? "built-in" },
+    "listening",
+  );
 
   return {
     url,
@@ -97,7 +96,7 @@ export async function startService(config: Config, hasSamples: boolean): Promise
         logger.warn("requests still in flight after the time to drain were cut off");
         await app.stop(true);
       }
-      await store.close();
+      await storage.close();
       logger.info("stopped");
       await log.close();
     },

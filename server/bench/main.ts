@@ -6,8 +6,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
-import { TokenStore } from "../storage/sqlite/token-store.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { batchCeiling } from "./batch-ceiling.ts";
 import { copyDatabase, integrity, type SeededDatabase, seedDatabase } from "./database.ts";
 import { type Measure, markdown, measure, ratio, shown } from "./measure.ts";
@@ -233,13 +232,13 @@ async function measureMemory(): Promise<void> {
 }
 
 async function startOurs(name: string, seeded: SeededDatabase): Promise<Target> {
-  const connections = SqliteConnections.open(seeded.path);
-  const token = await new TokenStore(connections).create(
+  const storage = SqliteStorage.open(seeded.path);
+  const { token } = await storage.tokens.create(
     { client: "bench", role: "admin", tenant: "default" },
     Date.now(),
     null,
   );
-  await connections.close();
+  await storage.close();
   const target = await startServer(name, [process.execPath, "../main.ts", "serve", "--print-url"], {
     cwd: import.meta.dir,
     idsFile: seeded.idsFile,

@@ -1,7 +1,6 @@
 import { NAME_PATTERN, type Policy } from "../domain/policy.ts";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
-import type { TokenRecord } from "../storage/sqlite/token-rows.ts";
-import { TokenStore } from "../storage/sqlite/token-store.ts";
+import { openStorage } from "../storage/storage.ts";
+import type { TokenRecord, TokenStore } from "../storage/token-store.ts";
 
 type Outcome = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly fault: string };
 
@@ -14,7 +13,7 @@ type TokenRequest = {
 
 /** @returns the token itself, which is shown this once */
 export async function createToken(
-  databasePath: string,
+  databaseUrl: string,
   policy: Policy,
   request: TokenRequest,
   nowMs: number,
@@ -26,10 +25,10 @@ export async function createToken(
   if (Number.isNaN(lifetimeMs))
     return { ok: false, fault: `--expires ${expires}: give a time such as 12h, 90d or 52w.` };
   const expiresAtMs = lifetimeMs === null ? null : nowMs + lifetimeMs;
-  const value = await withTokens(databasePath, (tokens) =>
+  const { token } = await withTokens(databaseUrl, (tokens) =>
     tokens.create({ role, client, tenant: tenant ?? null }, nowMs, expiresAtMs),
   );
-  return { ok: true, value };
+  return { ok: true, value: token };
 }
 
 function requestFault(policy: Policy, { role, client, tenant }: TokenRequest): string | null {
@@ -52,10 +51,10 @@ function requestFault(policy: Policy, { role, client, tenant }: TokenRequest): s
   return null;
 }
 
-export function listTokens(databasePath: string): Promise<string> {
-  return withTokens(databasePath, async (tokens) => {
+export function listTokens(databaseUrl: string): Promise<string> {
+  return withTokens(databaseUrl, async (tokens) => {
     const heading = ["PREFIX", "CLIENT", "ROLE", "TENANT", "CREATED", "EXPIRES", "LAST USED", "REVOKED"];
-    const rows = tokens.list().map(cells);
+    const rows = (await tokens.list()).map(cells);
     const widths = heading.map((title, column) =>
       Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)),
     );
@@ -70,8 +69,8 @@ export function listTokens(databasePath: string): Promise<string> {
   });
 }
 
-export function revokeToken(databasePath: string, prefix: string, nowMs: number): Promise<Outcome> {
-  return withTokens(databasePath, async (tokens) => {
+export function revokeToken(databaseUrl: string, prefix: string, nowMs: number): Promise<Outcome> {
+  return withTokens(databaseUrl, async (tokens) => {
     const outcome = await tokens.revoke(prefix, nowMs);
     if (outcome.kind === "missing") {
       return {
@@ -88,12 +87,12 @@ export function revokeToken(databasePath: string, prefix: string, nowMs: number)
   });
 }
 
-async function withTokens<T>(databasePath: string, use: (tokens: TokenStore) => Promise<T>): Promise<T> {
-  const connections = SqliteConnections.open(databasePath);
+async function withTokens<T>(databaseUrl: string, use: (tokens: TokenStore) => Promise<T>): Promise<T> {
+  const storage = await openStorage(databaseUrl);
   try {
-    return await use(new TokenStore(connections));
+    return await use(storage.tokens);
   } finally {
-    await connections.close();
+    await storage.close();
   }
 }
 

@@ -14,6 +14,7 @@ describe("a setting", () => {
     expect(config).toEqual({
       host: "127.0.0.1",
       port: 8080,
+      databaseUrl: "sqlite:./data/customers.db",
       databasePath: "./data/customers.db",
       policyFile: null,
       metricsArePublic: false,

@@ -1,5 +1,5 @@
 import type { Policy } from "../domain/policy.ts";
-import { MEMORY } from "../storage/sqlite/sqlite-database.ts";
+import { parseSqliteUrl } from "../storage/sqlite/sqlite-database.ts";
 import { readPolicyFile } from "./policy-file.ts";
 import { readTlsFiles, type TlsFiles } from "./tls-files.ts";
 
@@ -10,6 +10,7 @@ export type Config = {
   readonly host: string;
   /** 0: a free one. */
   readonly port: number;
+  readonly databaseUrl: string;
   /** A file, or ":memory:". */
   readonly databasePath: string;
   /** Where the policy is read again from; null for the built-in one. */
@@ -145,7 +146,7 @@ export function readConfig(
   const port = /^\d{1,5}$/.test(text("PORT")) ? Number(text("PORT")) : Number.NaN;
   if (!(port <= 65_535)) fault("PORT", "give a number from 0 to 65535; 0 takes a free port.");
 
-  const databasePath = readDatabaseUrl(text("DATABASE_URL"));
+  const databasePath = parseSqliteUrl(text("DATABASE_URL"));
   if (databasePath === null) {
     fault("DATABASE_URL", "give sqlite:FILE, such as sqlite:./data/customers.db, or sqlite::memory:.");
   }
@@ -183,6 +184,7 @@ export function readConfig(
     config: {
       host: text("HOST"),
       port,
+      databaseUrl: text("DATABASE_URL"),
       databasePath,
       policyFile,
       policy: policy.policy,
@@ -195,13 +197,6 @@ export function readConfig(
       sharesPort,
     },
   };
-}
-
-/** @returns the path of `sqlite:PATH` (also `sqlite://PATH`), ":memory:", or null */
-function readDatabaseUrl(url: string): string | null {
-  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1];
-  if (path === undefined || path.includes("?") || path.endsWith("/")) return null;
-  return path === MEMORY || !path.startsWith(":") ? path : null;
 }
 
 function isOrigin(text: string): boolean {

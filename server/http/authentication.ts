@@ -1,7 +1,7 @@
 import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import { type Policy, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
-import type { Caller } from "../storage/sqlite/token-rows.ts";
+import type { Caller } from "../storage/token-store.ts";
 
 /** Looks up who calls; everything the service knows of a caller hangs on its token. */
 export type TokenLookup = { readonly find: (token: string, nowMs: number) => MaybePromise<Caller | null> };

@@ -58,6 +58,7 @@ export function customerHandlers(parts: CustomerRoutesParts) {
 class RequestCall implements Call {
   readonly tenant: string;
   readonly client: string;
+  readonly tokenId: string;
   readonly rights: Rights;
   readonly enforcement: Enforcement;
   readonly nowMs: number;
@@ -68,12 +69,13 @@ class RequestCall implements Call {
 
   constructor(
     { request, nowMs }: RequestContext,
-    { client, tenant, role }: TenantCaller,
+    { client, tokenId, tenant, role }: TenantCaller,
     parts: CustomerRoutesParts,
   ) {
     const policy = parts.policy();
     this.tenant = tenant;
     this.client = client;
+    this.tokenId = tokenId;
     this.rights = rightsOf(policy, tenant, role);
     this.enforcement = policy.enforcement;
     this.nowMs = nowMs;

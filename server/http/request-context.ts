@@ -1,4 +1,4 @@
-import type { Caller } from "../storage/sqlite/token-rows.ts";
+import type { Caller } from "../storage/token-store.ts";
 
 /** The paths of the routes as the specification writes them; metrics and logs name a route by it, never by an id. */
 export type RoutePath =

@@ -1,7 +1,6 @@
-import { andThen } from "../domain/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import { isProblemCode, ok, refuse } from "../domain/problem.ts";
 import { readQuery } from "../operations/query.ts";
-import type { CustomerStore } from "../storage/customer-store.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { problemPage } from "./problem-pages.ts";
 import { type Reply, replyHeaders } from "./reply.ts";
@@ -9,20 +8,21 @@ import { searchOf } from "./request-context.ts";
 import type { Handler } from "./routes.ts";
 
 export type ServiceRoutesParts = {
-  readonly store: CustomerStore;
+  /** Fails with StoreUnavailable while the store cannot answer. */
+  readonly ping: () => MaybePromise<void>;
   readonly metrics: Metrics;
   readonly publicUrl: string;
 };
 
 /** Metrics, health and the pages behind problem types. */
-export function serviceHandlers({ store, metrics, publicUrl }: ServiceRoutesParts) {
+export function serviceHandlers({ ping, metrics, publicUrl }: ServiceRoutesParts) {
   return {
     metrics: withoutParameters(async () => {
       const headers = replyHeaders({ "content-type": metrics.contentType, "cache-control": "no-store" });
       return ok({ status: 200, headers, body: await metrics.text() });
     }),
     health: withoutParameters(() => ok(healthReply("ok"))),
-    readiness: withoutParameters(() => andThen(store.ping(), () => ok(healthReply("ready")))),
+    readiness: withoutParameters(() => andThen(ping(), () => ok(healthReply("ready")))),
     problemPage: withoutParameters(({ request, parameter: code }) =>
       isProblemCode(code)
         ? ok(problemPage(code, request.headers.get("accept"), publicUrl))

@@ -35,6 +35,7 @@ import { readQuery } from "./query.ts";
 export type Call = {
   readonly tenant: string;
   readonly client: string;
+  readonly tokenId: string;
   readonly rights: Rights;
   readonly enforcement: Enforcement;
   readonly nowMs: number;

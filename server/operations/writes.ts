@@ -79,7 +79,7 @@ export async function create(store: CustomerStore, call: Call): Promise<Result<C
   const { id, rowVersion } = outcome;
   // Not read back: what was stored is what was sent, also when an earlier request made it.
   const fields = pick({ id, ...customer }, projection.value);
-  return ok({ kind: "created", id, rowVersion, fields, isReplayed: outcome.kind === "replayed" });
+  return ok({ kind: "created", id, rowVersion, fields, isReplayed: outcome.isReplayed });
 }
 
 export function replace(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
@@ -91,7 +91,7 @@ export function replace(store: CustomerStore, call: Call, id: string): Promise<R
         flatMap(replacementBody.read(json), (body) => withoutId(body, storedId)),
       ),
     apply: (target, { name, email }, projection) =>
-      store.replace(target, { name: storedName(name), email }, projection),
+      store.replace(target, { name: storedName(name), email }, projection, null),
   });
 }
 
@@ -104,7 +104,12 @@ export function patch(store: CustomerStore, call: Call, id: string): Promise<Res
         flatMap(patchBody.read(json), (body) => withoutId(body, storedId)),
       ),
     apply: (target, { name, ...others }, projection) =>
-      store.patch(target, name === undefined ? others : { ...others, name: storedName(name) }, projection),
+      store.patch(
+        target,
+        name === undefined ? others : { ...others, name: storedName(name) },
+        projection,
+        null,
+      ),
   });
 }
 
@@ -113,7 +118,7 @@ export function remove(store: CustomerStore, call: Call, id: string): Promise<Re
     method: "DELETE",
     operation: "delete",
     readChange: async () => ok(null),
-    apply: (target) => store.remove(target),
+    apply: (target) => store.remove(target, null),
   });
 }
 
@@ -158,8 +163,13 @@ async function write<Change>(
   if (!allowed.ok) return allowed;
   if (!change.ok) return unapplied(change);
   const returned = prefersRepresentation(call.headers.get("prefer")) ? projection.value : NO_FIELDS;
-  const outcome = await apply({ tenant: call.tenant, id: storedId, expected }, change.value, returned);
+  const outcome = await apply(
+    { tenant: call.tenant, id: storedId, expected: expected === "any" ? { anyExcept: [] } : expected },
+    change.value,
+    returned,
+  );
   if (outcome.kind === "missing") return customerNotFound();
+  if (outcome.kind === "key-reused") throw new Error("a write without a key met one");
   if (outcome.kind === "stale") return preconditionFailed(ifMatch.value, outcome.rowVersion);
   return ok({
     kind: "written",
@@ -188,7 +198,7 @@ function prefersRepresentation(prefer: string | null): boolean {
 
 function idempotencyKey(call: Call, key: string, body: readonly string[]): IdempotencyKey {
   return {
-    client: call.client,
+    tokenId: call.tokenId,
     key,
     digest: Bun.SHA256.hash(JSON.stringify(body), "hex"),
     nowMs: call.nowMs,

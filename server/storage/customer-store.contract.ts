@@ -4,15 +4,17 @@ import { drawRowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, STATUSES } from "../domain/field-registry.ts";
 import { projectionOf } from "../domain/projection.ts";
 import { type CustomerStore, IDEMPOTENCY_KEY_MS, type WriteTarget } from "./customer-store.ts";
+import type { Storage } from "./storage.ts";
 
 const ALL = projectionOf(FIELD_NAMES);
 const ADA = { name: "Ada", email: "ada@example.com", status: "active" } as const;
 const NOW = Date.UTC(2026, 0, 1);
 
 /** Every rule that a store keeps, run on each engine. */
-export function customerStoreContract(engine: string, open: () => CustomerStore): void {
-  const store = open();
-  afterAll(() => store.close());
+export function customerStoreContract(engine: string, open: () => Storage): void {
+  const storage = open();
+  const store = storage.customers;
+  afterAll(() => storage.close());
 
   async function make(tenant = "t", customer: Parameters<CustomerStore["create"]>[1] = ADA) {
     const outcome = await store.create(tenant, customer, NOW, null);
@@ -37,10 +39,12 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
       const target = { tenant: "theirs", id, expected };
       expect(await store.read("theirs", id, ALL)).toBeNull();
       expect(await store.rowVersion("theirs", id)).toBeNull();
-      expect(await store.replace(target, ADA, ALL)).toEqual({ kind: "missing" });
-      expect(await store.patch(target, { name: "x" }, ALL)).toEqual({ kind: "missing" });
-      expect(await store.remove(target)).toEqual({ kind: "missing" });
-      expect(await store.remove({ ...target, expected: "any" })).toEqual({ kind: "missing" });
+      expect(await store.replace(target, ADA, ALL, null)).toEqual({ kind: "missing" });
+      expect(await store.patch(target, { name: "x" }, ALL, null)).toEqual({ kind: "missing" });
+      expect(await store.remove(target, null)).toEqual({ kind: "missing" });
+      expect(await store.remove({ ...target, expected: { anyExcept: [] } }, null)).toEqual({
+        kind: "missing",
+      });
       expect((await read({ tenant: "mine", id }))?.fields).toEqual({ id, ...ADA });
     });
 
@@ -60,10 +64,10 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
       let target = await make();
       const seen = [target.expected];
       const steps = [
-        () => store.replace(target, { name: "B", email: "b@example.com" }, ALL),
-        () => store.replace(target, { name: "B", email: "b@example.com" }, ALL), // the same values again
-        () => store.patch(target, { status: "closed" }, ALL),
-        () => store.patch(target, {}, ALL),
+        () => store.replace(target, { name: "B", email: "b@example.com" }, ALL, null),
+        () => store.replace(target, { name: "B", email: "b@example.com" }, ALL, null), // the same values again
+        () => store.patch(target, { status: "closed" }, ALL, null),
+        () => store.patch(target, {}, ALL, null),
       ];
       for (const step of steps) {
         const outcome = await step();
@@ -89,7 +93,7 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
         { name: "n", status: STATUSES[2] },
       ]) {
         const target = await make();
-        await store.patch(target, changes, []);
+        await store.patch(target, changes, [], null);
         expect((await read(target))?.fields).toEqual({ id: target.id, ...ADA, ...changes });
       }
     });
@@ -99,45 +103,54 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
       const before = await read(target);
       const stale = { ...target, expected: drawRowVersion() };
       const expected = { kind: "stale" as const, rowVersion: target.expected };
-      expect(await store.replace(stale, { name: "x", email: "x@x" }, ALL)).toEqual(expected);
-      expect(await store.patch(stale, { name: "x" }, ALL)).toEqual(expected);
-      expect(await store.remove(stale)).toEqual(expected);
+      expect(await store.replace(stale, { name: "x", email: "x@x" }, ALL, null)).toEqual(expected);
+      expect(await store.patch(stale, { name: "x" }, ALL, null)).toEqual(expected);
+      expect(await store.remove(stale, null)).toEqual(expected);
       expect(await read(target)).toEqual(before);
     });
 
     test("a version of the past stays stale, also after delete and re-create", async () => {
       const target = await make();
-      expect(await store.remove(target)).toEqual({ kind: "removed" });
+      expect(await store.remove(target, null)).toEqual({ kind: "removed", isReplayed: false });
       expect(await read(target)).toBeNull();
       for (const write of [
-        store.replace(target, ADA, ALL),
-        store.patch(target, {}, ALL),
-        store.remove(target),
+        store.replace(target, ADA, ALL, null),
+        store.patch(target, {}, ALL, null),
+        store.remove(target, null),
       ]) {
         expect(await write).toEqual({ kind: "missing" });
       }
     });
 
-    test('"any" writes whatever version is stored', async () => {
+    test("any version writes whatever is stored", async () => {
       const target = await make();
       expect(
-        (await store.replace({ ...target, expected: "any" }, { name: "x", email: "x@x" }, [])).kind,
+        (
+          await store.replace(
+            { ...target, expected: { anyExcept: [] } },
+            { name: "x", email: "x@x" },
+            [],
+            null,
+          )
+        ).kind,
       ).toBe("applied");
-      expect((await store.patch({ ...target, expected: "any" }, { name: "y" }, [])).kind).toBe("applied");
-      expect((await store.remove({ ...target, expected: "any" })).kind).toBe("removed");
+      expect(
+        (await store.patch({ ...target, expected: { anyExcept: [] } }, { name: "y" }, [], null)).kind,
+      ).toBe("applied");
+      expect((await store.remove({ ...target, expected: { anyExcept: [] } }, null)).kind).toBe("removed");
     });
 
     test("of many writes against one version at once exactly one is applied", async () => {
       const target = await make();
       const outcomes = await Promise.all(
-        Array.from({ length: 50 }, (_, index) => store.patch(target, { name: `n${index}` }, ALL)),
+        Array.from({ length: 50 }, (_, index) => store.patch(target, { name: `n${index}` }, ALL, null)),
       );
       const applied = outcomes.filter((outcome) => outcome.kind === "applied");
       expect(applied).toHaveLength(1);
       expect(outcomes.filter((outcome) => outcome.kind === "stale")).toHaveLength(49);
       const stored = await read(target);
       for (const outcome of outcomes) {
-        if (outcome.kind !== "missing")
+        if (outcome.kind === "applied" || outcome.kind === "stale")
           expect<string | undefined>(outcome.rowVersion).toBe(stored?.rowVersion);
       }
       expect(stored?.fields).toEqual((applied[0] as { fields: object }).fields);
@@ -146,7 +159,7 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
     test("a write that was answered is seen by the next read", async () => {
       let target = await make();
       for (let round = 0; round < 200; round += 1) {
-        const outcome = await store.patch(target, { name: `r${round}` }, []);
+        const outcome = await store.patch(target, { name: `r${round}` }, [], null);
         if (outcome.kind !== "applied") throw new Error(outcome.kind);
         target = { ...target, expected: outcome.rowVersion };
         expect(await store.read("t", target.id, projectionOf(["name"]))).toEqual({
@@ -211,14 +224,14 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
   });
 
   describe(`${engine}: idempotency keys`, () => {
-    const key = { client: "c", key: "k1", digest: "01", nowMs: NOW };
+    const key = { tokenId: "c", key: "k1", digest: "01", nowMs: NOW };
     const count = async (tenant: string) =>
       (await store.page({ tenant, after: null, limit: 100, status: null, email: null }, [])).items.length;
 
     test("a repeated key answers the first customer and makes no other", async () => {
       const first = await store.create("keys", ADA, NOW, key);
       const again = await store.create("keys", ADA, NOW, key);
-      expect(again).toEqual({ ...first, kind: "replayed" } as typeof again);
+      expect(again).toEqual({ ...first, isReplayed: true } as typeof again);
       expect(await count("keys")).toBe(1);
     });
 
@@ -229,21 +242,25 @@ export function customerStoreContract(engine: string, open: () => CustomerStore)
       expect(await count("keys")).toBe(1);
     });
 
-    test("a key is its tenant's and its client's own, and lives 24 hours", async () => {
+    test("a key is its tenant's and its token's own, and lives 24 hours", async () => {
       expect((await store.create("keys2", ADA, NOW, key)).kind).toBe("created");
-      expect((await store.create("keys", ADA, NOW, { ...key, client: "d" })).kind).toBe("created");
+      expect((await store.create("keys", ADA, NOW, { ...key, tokenId: "d" })).kind).toBe("created");
       const last = NOW + IDEMPOTENCY_KEY_MS - 1;
-      expect((await store.create("keys", ADA, last, { ...key, nowMs: last })).kind).toBe("replayed");
+      expect(await store.create("keys", ADA, last, { ...key, nowMs: last })).toMatchObject({
+        isReplayed: true,
+      });
       const later = NOW + IDEMPOTENCY_KEY_MS;
-      expect((await store.create("keys", ADA, later, { ...key, nowMs: later })).kind).toBe("created");
+      expect(await store.create("keys", ADA, later, { ...key, nowMs: later })).toMatchObject({
+        isReplayed: false,
+      });
     });
 
     test("one key raced many times makes one customer", async () => {
       const outcomes = await Promise.all(
         Array.from({ length: 30 }, () => store.create("race", ADA, NOW, { ...key, key: "race" })),
       );
-      expect(outcomes.filter((outcome) => outcome.kind === "created")).toHaveLength(1);
-      expect(outcomes.filter((outcome) => outcome.kind === "replayed")).toHaveLength(29);
+      expect(outcomes.filter((outcome) => outcome.kind === "created" && !outcome.isReplayed)).toHaveLength(1);
+      expect(outcomes.filter((outcome) => outcome.kind === "created" && outcome.isReplayed)).toHaveLength(29);
       expect(await count("race")).toBe(1);
     });
   });

@@ -24,37 +24,58 @@ export type Page = {
   readonly lastId: string | null;
 };
 
-/** Which row a write is for, and which version it expects there; "any" only while a rollout allows it. */
+/** Any version but these; an empty list is any version at all. Only while a rollout allows writes without If-Match. */
+export type AnyExcept = { readonly anyExcept: readonly RowVersion[] };
+
+/** Which row a write is for, and which version it expects there. */
 export type WriteTarget = {
   readonly tenant: string;
   readonly id: string;
-  readonly expected: RowVersion | "any";
+  readonly expected: RowVersion | AnyExcept;
 };
 
 /**
  * What became of a write. `applied` is said only once it is durable; `fields` is the state that it made, as
- * projected. `stale`: another version is stored, and nothing was changed. `missing`: no such row.
+ * projected. `stale`: a version that was not expected is stored, and nothing was changed. `missing`: no such row.
+ * `key-reused`: another request came under this idempotency key, and nothing was changed. A replayed outcome is that
+ * of the first request under the key, whatever has happened to the row since; nothing was written again.
  */
 export type WriteOutcome =
-  | { readonly kind: "applied"; readonly rowVersion: RowVersion; readonly fields: CustomerFields }
+  | {
+      readonly kind: "applied";
+      readonly rowVersion: RowVersion;
+      readonly fields: CustomerFields;
+      readonly isReplayed: boolean;
+    }
   | { readonly kind: "stale"; readonly rowVersion: RowVersion }
-  | { readonly kind: "missing" };
+  | { readonly kind: "missing" }
+  | { readonly kind: "key-reused" };
 
-export type RemoveOutcome = Exclude<WriteOutcome, { kind: "applied" }> | { readonly kind: "removed" };
+export type RemoveOutcome =
+  | Exclude<WriteOutcome, { kind: "applied" }>
+  | { readonly kind: "removed"; readonly isReplayed: boolean };
 
-/** Makes a create safe to repeat: one customer for one key of one client of one tenant, for as long as it lives. */
+export type CreateOutcome =
+  | {
+      readonly kind: "created";
+      readonly id: string;
+      /** Its first version. */
+      readonly rowVersion: RowVersion;
+      readonly isReplayed: boolean;
+    }
+  | { readonly kind: "key-reused" };
+
+/**
+ * Makes a write safe to repeat: one outcome for one key of one token, for {@link IDEMPOTENCY_KEY_MS}. Only accepted
+ * writes are remembered; one that was refused is judged anew.
+ */
 export type IdempotencyKey = {
-  readonly client: string;
+  readonly tokenId: string;
   readonly key: string;
-  /** Distinguishes bodies: SHA-256, hexadecimal. */
+  /** Distinguishes requests: SHA-256, hexadecimal, of all that decides the outcome. */
   readonly digest: string;
   readonly nowMs: number;
 };
-
-/** `replayed`: the key made this customer before, in this first version; nothing was written. */
-export type CreateOutcome =
-  | { readonly kind: "created" | "replayed"; readonly id: string; readonly rowVersion: RowVersion }
-  | { readonly kind: "key-reused" };
 
 /** How long an idempotency key is kept. */
 export const IDEMPOTENCY_KEY_MS = 24 * 3_600_000;
@@ -79,13 +100,19 @@ export interface CustomerStore {
     key: IdempotencyKey | null,
   ): Promise<CreateOutcome>;
   /** Compares and sets in one statement. */
-  replace(target: WriteTarget, next: Replacement, projection: Projection): Promise<WriteOutcome>;
-  patch(target: WriteTarget, changes: CustomerChanges, projection: Projection): Promise<WriteOutcome>;
-  remove(target: WriteTarget): Promise<RemoveOutcome>;
-  /** Fails with {@link StoreUnavailable} when reads can't be answered. */
-  ping(): MaybePromise<void>;
-  /** Finishes the writes that it has taken, then closes. */
-  close(): Promise<void>;
+  replace(
+    target: WriteTarget,
+    next: Replacement,
+    projection: Projection,
+    key: IdempotencyKey | null,
+  ): Promise<WriteOutcome>;
+  patch(
+    target: WriteTarget,
+    changes: CustomerChanges,
+    projection: Projection,
+    key: IdempotencyKey | null,
+  ): Promise<WriteOutcome>;
+  remove(target: WriteTarget, key: IdempotencyKey | null): Promise<RemoveOutcome>;
 }
 
 /** The engine can't answer: locked, full, unreadable. The cause is for the log, never for a client. */

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
 import { connect, openDatabase } from "../storage/sqlite/sqlite-database.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { RawConnection, type RawRequest, rawRequest } from "./support/raw-connection.ts";
 import type { RawReply } from "./support/raw-exchange.ts";
 import { TestService } from "./support/test-service.ts";
@@ -21,16 +21,15 @@ const deaths: string[] = [];
 const ENGINES = [
   {
     title: "writes in the same thread",
-    engine: SqliteConnections.over(connect(watched), writer),
+    engine: SqliteStorage.over(connect(watched), writer),
     commits: () => writer.ran.filter((sql) => sql === "COMMIT").length,
   },
   {
     title: "writes in a thread of their own",
-    engine: SqliteConnections.openAdaptive(
-      join(directory, "threaded.db"),
-      (reason) => deaths.push(reason),
-      () => true,
-    ),
+    engine: SqliteStorage.open(join(directory, "threaded.db"), {
+      onFault: (reason) => deaths.push(reason),
+      chooseWhere: () => "thread",
+    }),
     // Another thread's statements can't be watched.
     commits: () => 1,
   },
@@ -62,7 +61,7 @@ function writeOf(
 }
 
 describe.each(ENGINES)("$title", ({ engine, commits }) => {
-  const service = new TestService({ connections: engine });
+  const service = new TestService({ storage: engine });
   const connections: RawConnection[] = [];
   let authorization = "";
   beforeAll(async () => {

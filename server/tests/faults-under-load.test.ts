@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { CountingClients } from "./support/counting-clients.ts";
 import { holdLock } from "./support/held-lock.ts";
 import { Workplace } from "./support/server-process.ts";
@@ -41,11 +41,10 @@ test("the writer's thread dies five times amid writes: none that was acknowledge
   };
   const deaths: string[] = [];
   const service = new TestService({
-    connections: SqliteConnections.openAdaptive(
-      place.database,
-      (reason) => deaths.push(reason),
-      () => true, // every write goes to the thread
-    ),
+    storage: SqliteStorage.open(place.database, {
+      onFault: (reason) => deaths.push(reason),
+      chooseWhere: () => "thread",
+    }),
   });
   try {
     const clients = new CountingClients(service.port, await service.token());

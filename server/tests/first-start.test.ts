@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { drawToken } from "../storage/bearer-token.ts";
 import { SqliteConnections } from "../storage/sqlite/connections.ts";
-import { drawToken, newToken, TokenStore } from "../storage/sqlite/token-store.ts";
+import { newToken, SqliteTokenStore } from "../storage/sqlite/sqlite-token-store.ts";
 import { ServerProcess, Workplace } from "./support/server-process.ts";
 
 let place: Workplace;
@@ -94,7 +95,7 @@ test("token and samples are one write: where one of them fails there is none", a
   }));
   const failed = await connections.write.run("makeFirstRows", { token, customers }).catch(String);
   expect(failed).toContain("CHECK constraint failed");
-  expect(new TokenStore(connections).list()).toEqual([]);
+  expect(new SqliteTokenStore(connections).list()).toEqual([]);
   await connections.close();
 });
 

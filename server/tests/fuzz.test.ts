@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { anyDamage } from "./support/arbitrary-damage.ts";
 import { anyTraffic, type Traffic, trafficBytes } from "./support/arbitrary-traffic.ts";
 import { BARE, faultOf, SECRET } from "./support/judged-answers.ts";
@@ -37,7 +37,7 @@ console.log(`fuzz: SEED=${seed}`);
 const directory = mkdtempSync(join(tmpdir(), "customers-"));
 const deaths: string[] = [];
 const service = new TestService({
-  connections: SqliteConnections.openAdaptive(join(directory, "fuzz.db"), (reason) => deaths.push(reason)),
+  storage: SqliteStorage.open(join(directory, "fuzz.db"), { onFault: (reason) => deaths.push(reason) }),
 });
 let token = "";
 let foreign = { path: "", etag: "" };

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { type Reply, TestService } from "./support/test-service.ts";
 
 const HOUR_MS = 3_600_000;
@@ -14,13 +14,14 @@ const directory = mkdtempSync(join(tmpdir(), "customers-"));
 /** The thread of the writes, as in production, must live through it all. */
 const deaths: string[] = [];
 let nowMs = Date.UTC(2027, 0, 1);
+const tokens = new Map<string, Promise<string>>();
 const open = (): TestService =>
   new TestService({
-    connections: SqliteConnections.openAdaptive(
-      join(directory, "keys.db"),
-      (reason) => deaths.push(reason),
-      () => true,
-    ),
+    tokens,
+    storage: SqliteStorage.open(join(directory, "keys.db"), {
+      onFault: (reason) => deaths.push(reason),
+      chooseWhere: () => "thread",
+    }),
     now: () => nowMs,
   });
 let service = open();

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { rawExchange } from "./support/raw-exchange.ts";
 import { temporaryDirectory } from "./support/server-process.ts";
 import { TestService } from "./support/test-service.ts";
@@ -9,7 +9,7 @@ import { TestService } from "./support/test-service.ts";
 // service is answered in the turn that brought it.
 const directory = temporaryDirectory();
 const service = new TestService({
-  connections: SqliteConnections.openAdaptive(`${directory.path}/customers.db`, () => {}),
+  storage: SqliteStorage.open(`${directory.path}/customers.db`),
 });
 afterAll(async () => {
   await service.stop();
@@ -78,7 +78,7 @@ describe("a body that takes its time", () => {
   test("is refused when its token was revoked meanwhile, and nothing is written", async () => {
     const { path, etag } = await service.customer();
     const caller = { client: "leaver", role: "editor", tenant: "acme" };
-    const token = await service.tokens.create(caller, Date.now(), null);
+    const { token } = await service.storage.tokens.create(caller, Date.now(), null);
     const head = `PUT ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nIf-Match: ${etag}\r\nContent-Type: application/json\r\nContent-Length: ${NAMED.length}\r\nConnection: close\r\n\r\n`;
     const received = await new Promise<string>((resolve, reject) => {
       let text = "";
@@ -86,7 +86,7 @@ describe("a body that takes its time", () => {
         socket.write(head);
         // A request of the same client on another connection shows that the first one's headers are in.
         await service.send("GET", path);
-        await service.tokens.revoke(token, Date.now());
+        await service.storage.tokens.revoke(token, Date.now());
         socket.write(NAMED);
       });
       socket.on("data", (chunk) => {

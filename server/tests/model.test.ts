@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import fc from "fast-check";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
 import { MEMORY } from "../storage/sqlite/sqlite-database.ts";
-import { TokenStore } from "../storage/sqlite/token-store.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { anyStep } from "./support/arbitrary-steps.ts";
 import { ModelRun, POLICY } from "./support/model-run.ts";
 import { RawConnection } from "./support/raw-connection.ts";
@@ -36,11 +35,10 @@ test.each([
     const service = new TestService({
       policy: POLICY,
       now: () => clock.nowMs,
-      connections: SqliteConnections.openAdaptive(
-        where === "in memory" ? MEMORY : place.database,
-        (reason) => deaths.push(reason),
-        () => true,
-      ),
+      storage: SqliteStorage.open(where === "in memory" ? MEMORY : place.database, {
+        onFault: (reason) => deaths.push(reason),
+        chooseWhere: () => "thread",
+      }),
     });
     const connection = await RawConnection.open(service.port);
     let runs = 0;
@@ -71,14 +69,14 @@ test("the same over two services on one port, each request on a connection of it
     services: 2,
     args: ["--no-samples", "--policy-file", policy],
   });
-  const connections = SqliteConnections.open(place.database);
-  const store = new TokenStore(connections);
+  const storage = SqliteStorage.open(place.database);
   const made = new Map<string, string>();
   const tokens = {
     async token({ role, tenant }: { role: string; tenant: string }): Promise<string> {
       const key = `${role} ${tenant}`;
       const token =
-        made.get(key) ?? (await store.create({ client: "model", role, tenant }, Date.now(), null));
+        made.get(key) ??
+        (await storage.tokens.create({ client: "model", role, tenant }, Date.now(), null)).token;
       made.set(key, token);
       return token;
     },
@@ -103,6 +101,6 @@ test("the same over two services on one port, each request on a connection of it
   try {
     await fc.assert(law, seeded(40));
   } finally {
-    await connections.close();
+    await storage.close();
   }
 });

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
 import { MEMORY } from "../storage/sqlite/sqlite-database.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { RawConnection, rawRequest } from "./support/raw-connection.ts";
 import { Workplace } from "./support/server-process.ts";
 import { TestService } from "./support/test-service.ts";
@@ -119,7 +119,10 @@ test.each([
 ])("all clients of a customer see one history, $title", async ({ file, isBusy }) => {
   const deaths: string[] = [];
   const service = new TestService({
-    connections: SqliteConnections.openAdaptive(file, (reason) => deaths.push(reason), isBusy),
+    storage: SqliteStorage.open(file, {
+      onFault: (reason) => deaths.push(reason),
+      chooseWhere: () => (isBusy() ? "thread" : "inline"),
+    }),
   });
   const authorization = `Authorization: Bearer ${await service.token()}`;
   const { path, etag: first } = await service.customer({ name: "first" });

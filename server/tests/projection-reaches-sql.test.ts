@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
 import { openDatabase } from "../storage/sqlite/sqlite-database.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { TestService } from "./support/test-service.ts";
 import { WatchedDatabase } from "./support/watched-database.ts";
 
@@ -15,7 +15,7 @@ const path = join(directory, "customers.db");
 openDatabase(path).close();
 const database = new WatchedDatabase(path, { readwrite: true, create: false, strict: true });
 const service = new TestService({
-  connections: SqliteConnections.over(database, database),
+  storage: SqliteStorage.over(database, database),
   policy: `[roles.clerk]\nread = ["id", "name"]\noperations = ["get", "list", "create", "replace", "patch"]\n${BUILT_IN_POLICY}`,
 });
 let customer: Awaited<ReturnType<typeof service.customer>>;

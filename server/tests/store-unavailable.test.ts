@@ -1,9 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from "node:fs";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
-import { SqliteCustomerStore } from "../storage/sqlite/sqlite-customer-store.ts";
 import { connect, openDatabase } from "../storage/sqlite/sqlite-database.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { holdLock } from "./support/held-lock.ts";
 import { movedIn, requestSeries, scrape, writeSeries } from "./support/metric-series.ts";
 import { Workplace } from "./support/server-process.ts";
@@ -19,8 +18,8 @@ afterEach(async () => {
   await place.clear();
 });
 
-function serviceOn(connections: SqliteConnections): TestService {
-  const service = new TestService({ connections });
+function serviceOn(storage: SqliteStorage): TestService {
+  const service = new TestService({ storage });
   services.push(service);
   return service;
 }
@@ -41,7 +40,7 @@ const big = (n: number) => ({ name: `${n} ${"x".repeat(190)}`, email: `${"x".rep
 describe("a full disk", () => {
   test("refuses writes with 503 and Retry-After, acknowledges none, serves reads, and is over when there is room", async () => {
     const writer = openDatabase(place.database);
-    const service = serviceOn(SqliteConnections.over(connect(place.database), writer));
+    const service = serviceOn(SqliteStorage.over(connect(place.database), writer));
     const customer = await service.customer();
     const limit = (pages: number) => writer.query(`PRAGMA max_page_count = ${pages}`).get();
     limit(1); // SQLite takes it as: no page more than there are
@@ -98,7 +97,7 @@ describe("a lock that another process holds", () => {
   test("for too long is 503 for each write that waits, and nothing of them is made; later writes succeed", async () => {
     const writer = openDatabase(place.database);
     const limits = { lockWaitMs: 50, pendingMax: 1000 };
-    const service = serviceOn(SqliteConnections.over(connect(place.database), writer, limits));
+    const service = serviceOn(SqliteStorage.over(connect(place.database), writer, limits));
     const customer = await service.customer();
     const headers = { "if-match": customer.etag };
     const lock = await holdLock(place.database);
@@ -118,7 +117,7 @@ describe("a lock that another process holds", () => {
   test("makes a write an attempt in the metrics, and neither a 412 nor a 428", async () => {
     const writer = openDatabase(place.database);
     const limits = { lockWaitMs: 0, pendingMax: 10 };
-    const service = serviceOn(SqliteConnections.over(connect(place.database), writer, limits));
+    const service = serviceOn(SqliteStorage.over(connect(place.database), writer, limits));
     const { path, etag } = await service.customer({}, { client: "shop" });
     // While it can still be made: the token that reads the metrics.
     await scrape(service);
@@ -200,12 +199,12 @@ test("two processes on one database: of writes with one entity-tag, sent to both
 
 describe("a database file that goes bad while the service runs", () => {
   async function serviceOnManyCustomers() {
-    const store = new SqliteCustomerStore(SqliteConnections.open(place.database));
+    const storage = SqliteStorage.open(place.database);
     const creations = Array.from({ length: 3000 }, (_, n) =>
-      store.create("default", { ...big(n), status: "active" }, n, null),
+      storage.customers.create("default", { ...big(n), status: "active" }, n, null),
     );
     const ids = (await Promise.all(creations)).map((outcome) => ("id" in outcome ? outcome.id : ""));
-    await store.close();
+    await storage.close();
     const service = await place.start({ args: ["--no-samples"] });
     return { service, token: place.adminToken, ids };
   }

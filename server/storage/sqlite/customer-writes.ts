@@ -44,7 +44,7 @@ export function createCustomer(statements: StatementCache, creation: Creation): 
     ...[tenant, id, customer.name, customer.email, customer.status, rowVersion, nowMs],
   );
   if (key !== null) keep(statements, tenant, key, id, rowVersion);
-  return { kind: "created", id, rowVersion };
+  return { kind: "created", id, rowVersion, isReplayed: false };
 }
 
 /** The one statement of PUT and PATCH: it compares and sets; only where it changed nothing a SELECT says why. */
@@ -55,13 +55,15 @@ function updateCustomer(statements: StatementCache, { target, changes, projectio
   const sql = `UPDATE customers SET ${set} WHERE ${where.sql} RETURNING ${columns(projection)}`;
   const values = names.map((name) => changes[name] ?? null);
   const row = statements.get<CustomerRow>(sql, ...values, drawRowVersion(), ...where.params);
-  return row === null ? whyNot(statements, target) : { kind: "applied", ...stored(row, projection) };
+  return row === null
+    ? whyNot(statements, target)
+    : { kind: "applied", ...stored(row, projection), isReplayed: false };
 }
 
 function removeCustomer(statements: StatementCache, target: WriteTarget): RemoveOutcome {
   const where = whereTarget(target);
   const isRemoved = statements.run(`DELETE FROM customers WHERE ${where.sql}`, ...where.params) > 0;
-  return isRemoved ? { kind: "removed" } : whyNot(statements, target);
+  return isRemoved ? { kind: "removed", isReplayed: false } : whyNot(statements, target);
 }
 
 function whyNot(
@@ -73,9 +75,13 @@ function whyNot(
 }
 
 function whereTarget({ tenant, id, expected }: WriteTarget): { sql: string; params: Params } {
-  return expected === "any"
-    ? { sql: "tenant = ? AND id = ?", params: [tenant, id] }
-    : { sql: "tenant = ? AND id = ? AND row_version = ?", params: [tenant, id, expected] };
+  if (typeof expected === "string")
+    return { sql: "tenant = ? AND id = ? AND row_version = ?", params: [tenant, id, expected] };
+  // As JSON: a list of any length is one statement.
+  return {
+    sql: "tenant = ? AND id = ? AND row_version NOT IN (SELECT value FROM json_each(?))",
+    params: [tenant, id, JSON.stringify(expected.anyExcept)],
+  };
 }
 
 type KeptKey = {
@@ -88,27 +94,27 @@ type KeptKey = {
 function earlierCreate(
   statements: StatementCache,
   tenant: string,
-  { client, key, digest, nowMs }: IdempotencyKey,
+  { tokenId, key, digest, nowMs }: IdempotencyKey,
 ): CreateOutcome | null {
   const row = statements.get<KeptKey>(
     "SELECT digest = unhex(?) AS is_same_body, customer_id, row_version FROM idempotency_keys WHERE tenant = ? AND client = ? AND key = ? AND expires_at > ?",
-    ...[digest, tenant, client, key, nowMs],
+    ...[digest, tenant, tokenId, key, nowMs],
   );
   if (row === null) return null;
   if (row.is_same_body === 0) return { kind: "key-reused" };
-  return { kind: "replayed", id: row.customer_id, rowVersion: row.row_version };
+  return { kind: "created", id: row.customer_id, rowVersion: row.row_version, isReplayed: true };
 }
 
 function keep(
   statements: StatementCache,
   tenant: string,
-  { client, key, digest, nowMs }: IdempotencyKey,
+  { tokenId, key, digest, nowMs }: IdempotencyKey,
   id: string,
   rowVersion: RowVersion,
 ): void {
   statements.run("DELETE FROM idempotency_keys WHERE expires_at <= ?", nowMs);
   statements.run(
     "INSERT INTO idempotency_keys (tenant, client, key, digest, customer_id, row_version, expires_at) VALUES (?, ?, ?, unhex(?), ?, ?, ?)",
-    ...[tenant, client, key, digest, id, rowVersion, nowMs + IDEMPOTENCY_KEY_MS],
+    ...[tenant, tokenId, key, digest, id, rowVersion, nowMs + IDEMPOTENCY_KEY_MS],
   );
 }

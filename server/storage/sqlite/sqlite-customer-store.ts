@@ -72,25 +72,26 @@ export class SqliteCustomerStore implements CustomerStore {
     return this.#connections.write.run("createCustomer", { tenant, customer, nowMs, key });
   }
 
-  replace(target: WriteTarget, { name, email }: Replacement, projection: Projection): Promise<WriteOutcome> {
-    return this.#connections.write.run("updateCustomer", { target, changes: { name, email }, projection });
+  replace(
+    target: WriteTarget,
+    { name, email }: Replacement,
+    projection: Projection,
+    key: IdempotencyKey | null,
+  ): Promise<WriteOutcome> {
+    return this.patch(target, { name, email }, projection, key);
   }
 
-  patch(target: WriteTarget, changes: CustomerChanges, projection: Projection): Promise<WriteOutcome> {
+  patch(
+    target: WriteTarget,
+    changes: CustomerChanges,
+    projection: Projection,
+    _key: IdempotencyKey | null,
+  ): Promise<WriteOutcome> {
     return this.#connections.write.run("updateCustomer", { target, changes, projection });
   }
 
-  remove(target: WriteTarget): Promise<RemoveOutcome> {
+  remove(target: WriteTarget, _key: IdempotencyKey | null): Promise<RemoveOutcome> {
     return this.#connections.write.run("removeCustomer", target);
-  }
-
-  ping(): void {
-    this.#connections.read.requirePlace();
-    this.#connections.read.run(() => this.#reader.get("SELECT 1 FROM customers LIMIT 1"));
-  }
-
-  close(): Promise<void> {
-    return this.#connections.close();
   }
 }
 

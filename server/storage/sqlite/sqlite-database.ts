@@ -9,6 +9,20 @@ const APPLICATION_ID = 0x43555354;
 
 export const MEMORY = ":memory:";
 
+/** @returns the file of `sqlite:FILE` (also `sqlite://FILE`), {@link MEMORY}, or null for what is no such URL */
+export function parseSqliteUrl(databaseUrl: string): string | null {
+  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(databaseUrl)?.[1];
+  if (path === undefined || path.includes("?") || path.endsWith("/")) return null;
+  return path === MEMORY || !path.startsWith(":") ? path : null;
+}
+
+/** @throws DatabaseRefused for what is no `sqlite:` URL */
+export function sqlitePath(databaseUrl: string): string {
+  const path = parseSqliteUrl(databaseUrl);
+  if (path === null) throw new DatabaseRefused("DATABASE_URL names no database. Give sqlite:FILE.");
+  return path;
+}
+
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** A database that can't be used as it is. The message says why and what to do. */

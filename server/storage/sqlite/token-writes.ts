@@ -1,11 +1,12 @@
+import type { RevokeOutcome, TokenHolder } from "../token-store.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";
-import { type Caller, type RevokeOutcome, TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./token-rows.ts";
+import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./token-rows.ts";
 
 export type NewToken = {
   /** SHA-256 of the token, hexadecimal. */
   readonly digest: string;
   readonly prefix: string;
-  readonly caller: Caller;
+  readonly holder: TokenHolder;
   readonly nowMs: number;
   readonly expiresAtMs: number | null;
 };
@@ -15,12 +16,18 @@ type WhichToken = { readonly digest: string } | { readonly prefix: string };
 /** The writes on tokens, on the writer's connection inside its transaction. */
 export const TOKEN_WRITES = { insertToken, revokeToken, noteTokenUse };
 
-export function insertToken(statements: StatementCache, token: NewToken): void {
-  const { digest, prefix, caller, nowMs, expiresAtMs } = token;
+/** @returns whether no token and no customer of its tenant existed before */
+export function insertToken(statements: StatementCache, token: NewToken): boolean {
+  const { digest, prefix, holder, nowMs, expiresAtMs } = token;
+  const isKnown = statements.get(
+    "SELECT 1 FROM tokens WHERE tenant IS ?1 UNION ALL SELECT 1 FROM customers WHERE tenant = ?1 LIMIT 1",
+    holder.tenant,
+  );
   statements.run(
     "INSERT INTO tokens (digest, prefix, client, role, tenant, created_at, expires_at) VALUES (unhex(?), ?, ?, ?, ?, ?, ?)",
-    ...[digest, prefix, caller.client, caller.role, caller.tenant, nowMs, expiresAtMs],
+    ...[digest, prefix, holder.client, holder.role, holder.tenant, nowMs, expiresAtMs],
   );
+  return holder.tenant !== null && isKnown === null;
 }
 
 function revokeToken(

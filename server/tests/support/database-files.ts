@@ -1,24 +1,23 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { SqliteConnections } from "../../storage/sqlite/connections.ts";
-import { SqliteCustomerStore } from "../../storage/sqlite/sqlite-customer-store.ts";
+import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
 
 const TENANT = "default";
 
 /** Makes a database with customers of these names, without a process, which would cost a second each time. */
 export async function writeDatabase(file: string, ...names: string[]): Promise<void> {
-  const store = new SqliteCustomerStore(SqliteConnections.open(file));
+  const storage = SqliteStorage.open(file);
   for (const name of names) {
-    await store.create(TENANT, { name, email: "x@example.com", status: "active" }, 0, null);
+    await storage.customers.create(TENANT, { name, email: "x@example.com", status: "active" }, 0, null);
   }
-  await store.close();
+  await storage.close();
 }
 
 /** The names of the customers in a file that no process has open. */
 export async function namesIn(file: string): Promise<string[]> {
-  const store = new SqliteCustomerStore(SqliteConnections.open(file));
+  const storage = SqliteStorage.open(file);
   const filter = { tenant: TENANT, after: null, limit: 500, status: null, email: null };
-  const { items } = store.page(filter, ["name"]);
-  await store.close();
+  const { items } = storage.customers.page(filter, ["name"]);
+  await storage.close();
   return items.map((item) => item.fields.name ?? "");
 }
 

@@ -1,17 +1,18 @@
 import { createApp } from "../../app.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
 import { Cors } from "../../http/cors.ts";
-import { SqliteConnections } from "../../storage/sqlite/connections.ts";
-import { SqliteCustomerStore } from "../../storage/sqlite/sqlite-customer-store.ts";
 import { MEMORY } from "../../storage/sqlite/sqlite-database.ts";
-import type { Caller } from "../../storage/sqlite/token-rows.ts";
-import { TokenStore } from "../../storage/sqlite/token-store.ts";
+import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
+import type { TokenHolder } from "../../storage/token-store.ts";
 import { createLog, lineOf } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 
 export type TestServiceOptions = {
   readonly policy?: string;
-  readonly connections?: SqliteConnections;
+  /** In memory where it is left out. */
+  readonly storage?: SqliteStorage;
+  /** The tokens of an earlier service on the same storage. */
+  readonly tokens?: Map<string, Promise<string>>;
   readonly metricsArePublic?: boolean;
   readonly corsOrigins?: readonly string[];
   readonly publicUrl?: string;
@@ -32,31 +33,30 @@ export type Reply = {
 
 /** The service on a real socket and a real SQLite, in this process: with a clock and a log that a test can hold. */
 export class TestService {
-  readonly store: SqliteCustomerStore;
-  readonly tokens: TokenStore;
+  readonly storage: SqliteStorage;
   readonly url: string;
   readonly port: number;
   /** Each log line, parsed. */
   readonly logLines: Record<string, unknown>[] = [];
   readonly #app: ReturnType<typeof createApp>;
   readonly #now: () => number;
-  readonly #tokens = new Map<string, string>();
+  readonly #tokens: Map<string, Promise<string>>;
 
   constructor(options: TestServiceOptions = {}) {
-    const connections = options.connections ?? SqliteConnections.open(MEMORY);
     const policy = readPolicyText(options.policy ?? BUILT_IN_POLICY);
     if (!policy.ok) throw new Error(policy.faults.join("\n"));
     this.#now = options.now ?? Date.now;
-    this.store = new SqliteCustomerStore(connections);
-    this.tokens = new TokenStore(connections);
+    this.#tokens = options.tokens ?? new Map();
+    this.storage = options.storage ?? SqliteStorage.open(MEMORY);
     const metricsArePublic = options.metricsArePublic ?? false;
     const log = createLog("info", (line) =>
       this.logLines.push(JSON.parse(lineOf(line)) as Record<string, unknown>),
     );
     const metrics = new Metrics(!metricsArePublic);
     this.#app = createApp({
-      store: this.store,
-      tokens: this.tokens,
+      store: this.storage.customers,
+      tokens: this.storage.tokens,
+      ping: () => this.storage.ping(),
       policy: () => policy.policy,
       metrics,
       metricsArePublic,
@@ -72,10 +72,12 @@ export class TestService {
   }
 
   /** A token of this caller; the same one for the same caller. `monitor` belongs to no tenant. */
-  async token({ role = "admin", client = "test", tenant = "acme" }: Partial<Caller> = {}): Promise<string> {
-    const caller: Caller = { role, client, tenant: role === "monitor" ? null : tenant };
+  token({ role = "admin", client = "test", tenant = "acme" }: Partial<TokenHolder> = {}): Promise<string> {
+    const caller: TokenHolder = { role, client, tenant: role === "monitor" ? null : tenant };
     const key = JSON.stringify(caller);
-    const token = this.#tokens.get(key) ?? (await this.tokens.create(caller, this.#now(), null));
+    const token =
+      this.#tokens.get(key) ??
+      this.storage.tokens.create(caller, this.#now(), null).then((created) => created.token);
     this.#tokens.set(key, token);
     return token;
   }
@@ -88,7 +90,7 @@ export class TestService {
       headers = {},
       body,
       caller = {},
-    }: { headers?: Record<string, string>; body?: unknown; caller?: Partial<Caller> | null } = {},
+    }: { headers?: Record<string, string>; body?: unknown; caller?: Partial<TokenHolder> | null } = {},
   ): Promise<Reply> {
     const authorization: Record<string, string> =
       caller === null ? {} : { authorization: `Bearer ${await this.token(caller)}` };
@@ -105,7 +107,7 @@ export class TestService {
   /** Makes a customer in the tenant of the default caller, or of `caller`. @returns its id and entity-tag */
   async customer(
     fields: { name?: string; email?: string; status?: string } = {},
-    caller: Partial<Caller> = {},
+    caller: Partial<TokenHolder> = {},
   ): Promise<{ id: string; etag: string; path: string }> {
     const reply = await this.send("POST", "/customers?fields=id", {
       body: { name: "Ada", email: "ada@example.com", ...fields },
@@ -126,7 +128,7 @@ export class TestService {
 
   async stop(): Promise<void> {
     await this.#app.stop(true);
-    await this.store.close();
+    await this.storage.close();
   }
 }
 

@@ -1,0 +1,74 @@
+import type { MaybePromise } from "../domain/maybe-promise.ts";
+import type { CustomerStore } from "./customer-store.ts";
+import { sqlitePath } from "./sqlite/sqlite-database.ts";
+import { SqliteStorage } from "./sqlite/sqlite-storage.ts";
+import type { TokenStore } from "./token-store.ts";
+
+/** What the first start on an empty database made. */
+export type FirstStart = {
+  /** The file that holds the admin token, absolute. */
+  readonly tokenFile: string;
+  /** Null without samples. */
+  readonly sampleId: string | null;
+};
+
+/** Plain numbers, for metrics. */
+export type StorageStats = {
+  /** Writes that wait for their commit, or whose commit is under way. */
+  readonly writesWaiting: number;
+  readonly databaseBytes: number;
+  /** Bytes of the write-ahead log; 0 where the engine has none of its own. */
+  readonly logBytes: number;
+};
+
+/** One transaction that was committed. */
+export type Commit = {
+  /** How many writes it held. */
+  readonly writes: number;
+  /** From its begin to its end. */
+  readonly ms: number;
+  /** In the thread that answers requests, or beside it. */
+  readonly where: "inline" | "thread";
+};
+
+export type StorageOptions = {
+  /** Called after each commit. It must not throw. */
+  readonly onCommit?: (commit: Commit) => void;
+  /** Called with a sentence when the engine lost something that it replaces by itself. */
+  readonly onFault?: (reason: string) => void;
+};
+
+/** A database of customers and tokens, whatever the engine. */
+export interface Storage {
+  readonly customers: CustomerStore;
+  readonly tokens: TokenStore;
+  /**
+   * Makes an admin token, and samples to try things on. The decision and all of its rows are one transaction.
+   *
+   * @returns null when the database has tokens already
+   */
+  firstStart(hasSamples: boolean, nowMs: number): Promise<FirstStart | null>;
+  /** Fails with StoreUnavailable when reads or writes cannot be answered. */
+  ping(): MaybePromise<void>;
+  stats(): StorageStats;
+  /** Finishes the writes that it has taken, then closes. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the database of a URL, made where it is new.
+ *
+ * @throws DatabaseRefused with a sentence that says why and what to do
+ */
+export async function openStorage(databaseUrl: string, options: StorageOptions = {}): Promise<Storage> {
+  return SqliteStorage.open(sqlitePath(databaseUrl), options);
+}
+
+/** The URL for logs and messages, without a password. */
+export function maskDatabaseUrl(databaseUrl: string): string {
+  if (databaseUrl.startsWith("sqlite:")) return databaseUrl;
+  // Not through URL: what it cannot parse would be shown whole.
+  return databaseUrl
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/[^:@/]*):.*@/i, "$1:***@")
+    .replace(/([?&]password=)[^&]*/gi, "$1***");
+}
