@@ -1,7 +1,8 @@
 /** Creations, which no If-Match protects: sent again only where the earlier one certainly had no effect. */
-import type { Reply } from "../http/customers-api.ts";
+
 import type { Ports } from "./read-customer.ts";
 import { serverWaitMs } from "./read-retry.ts";
+import type { Reply } from "./reply.ts";
 import type { ApiRequest } from "./request.ts";
 import { backOffMs } from "./retry-timing.ts";
 import { saysWhen } from "./verdict.ts";

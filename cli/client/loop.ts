@@ -3,8 +3,6 @@
  * update-step.ts, which decides. Each ending says what became of the write.
  */
 
-import type { Expectation, OnConflict } from "../commands/options.ts";
-import type { Reply } from "../http/customers-api.ts";
 import {
   conflictFailure,
   expectationFailure,
@@ -20,9 +18,11 @@ import { parseEntityTag } from "./entity-tag.ts";
 import type { FieldConflict } from "./field-conflicts.ts";
 import type { WriteIntent } from "./intent.ts";
 import { type Ports, readCurrent } from "./read-customer.ts";
+import type { Reply } from "./reply.ts";
 import { type ApiRequest, asPlainJson } from "./request.ts";
 import { backOffMs } from "./retry-timing.ts";
 import { isSuccess } from "./status.ts";
+import type { Expectation, OnConflict } from "./step.ts";
 import {
   type AfterReading,
   afterLooking,

@@ -1,9 +1,9 @@
-import type { CustomersApi } from "../http/customers-api.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { type Customer, memberNamed, parseCustomer, plainText } from "./customer.ts";
 import type { Deadline } from "./deadline.ts";
 import { readWithRetry } from "./read-retry.ts";
+import type { CustomersApi } from "./reply.ts";
 import { readCustomer } from "./request.ts";
 
 export type Ports = { api: CustomersApi; deadline: Deadline };

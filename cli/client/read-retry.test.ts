@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { NoReplyCause, Reply } from "../http/customers-api.ts";
 import { serverWaitMs, waitBeforeRepeating } from "./read-retry.ts";
+import type { NoReplyCause, Reply } from "./reply.ts";
 
 const reply = (status: number, fields: Record<string, string> = {}): Reply => ({
   kind: "complete",

@@ -1,6 +1,7 @@
 /** Reads, which may be repeated at will: a short trouble on the way is no reason to fail. */
-import type { CustomersApi, Reply } from "../http/customers-api.ts";
+
 import type { Deadline } from "./deadline.ts";
+import type { CustomersApi, Reply } from "./reply.ts";
 import type { ApiRequest } from "./request.ts";
 import { backOffMs, retryAfterMs } from "./retry-timing.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Reply } from "../http/customers-api.ts";
 import type { Customer } from "./customer.ts";
 import { changeIntent, deletionIntent } from "./intent.ts";
 import type { Json } from "./json.ts";
+import type { Reply } from "./reply.ts";
 import { afterReading, afterWrite, type History, type Job, NO_HISTORY, recorded } from "./step.ts";
 import type { WriteVerdict } from "./verdict.ts";
 

@@ -1,12 +1,18 @@
 /** The conflict loop's decisions, as pure functions: what follows a reading, and what follows a write. */
-import type { Expectation, OnConflict } from "../commands/options.ts";
-import type { Reply } from "../http/customers-api.ts";
+
 import { type Customer, memberNamed, plainText } from "./customer.ts";
 import type { FieldConflict } from "./field-conflicts.ts";
 import type { WriteIntent } from "./intent.ts";
 import { serverWaitMs } from "./read-retry.ts";
+import type { Reply } from "./reply.ts";
 import { backOffMs } from "./retry-timing.ts";
 import type { WriteVerdict } from "./verdict.ts";
+
+/** Compared as text. */
+export type Expectation = { field: string; value: string };
+
+/** What to do when someone else wrote in between. */
+export type OnConflict = "reapply" | "merge" | "fail";
 
 export type History = {
   /** Writes that were sent. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { CompleteReply, Reply } from "../http/customers-api.ts";
+import type { CompleteReply, Reply } from "./reply.ts";
 import {
   type Confirms,
   confirmsChange,

@@ -1,10 +1,10 @@
 /** What a reply says of the write that it answers. Pure. */
 
-import type { CompleteReply, Reply } from "../http/customers-api.ts";
 import { memberNamed, parseJsonOrUndefined } from "./customer.ts";
 import { type Change, looksWritten } from "./field-conflicts.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import { serverWaitMs } from "./read-retry.ts";
+import type { CompleteReply, Reply } from "./reply.ts";
 import { isSuccess } from "./status.ts";
 
 export type WriteVerdict =

@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { memberNamed, parseJsonOrUndefined, plainText } from "../client/customer.ts";
 import { formatJson, type Json } from "../client/json.ts";
 import { customersOf } from "../client/pages.ts";
+import type { CompleteReply, Reply } from "../client/reply.ts";
 import { type ApiRequest, listCustomers, readCustomer } from "../client/request.ts";
 import {
   type Finding,
@@ -12,7 +13,6 @@ import {
   judgeFreshness,
   judgeTags,
 } from "../doctor/diagnosis.ts";
-import type { CompleteReply, Reply } from "../http/customers-api.ts";
 import { failure } from "../outcome/failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "../program.ts";

@@ -1,8 +1,8 @@
 /** What a command gets: settings, the server, the streams, the clock. Made once by program.ts. */
 
 import type { Deadline } from "../client/deadline.ts";
+import type { CustomersApi } from "../client/reply.ts";
 import type { Settings } from "../config/settings.ts";
-import type { CustomersApi } from "../http/customers-api.ts";
 import type { Failure } from "../outcome/failure.ts";
 import type { DataStream } from "../output/data-stream.ts";
 import type { Messages } from "../output/messages.ts";

@@ -2,11 +2,8 @@
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import { parseEntityTag } from "../client/entity-tag.ts";
+import type { Expectation, OnConflict } from "../client/step.ts";
 import { UsageError } from "../outcome/failure.ts";
-
-export type Expectation = { field: string; value: string };
-
-export type OnConflict = "reapply" | "merge" | "fail";
 
 export type WriteOptions = {
   dryRun?: boolean;

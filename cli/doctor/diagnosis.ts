@@ -1,8 +1,8 @@
 /** What the replies of a deployment say about the way to it: pure, one function a question. */
 
 import { parseEntityTag } from "../client/entity-tag.ts";
+import type { CompleteReply, Reply } from "../client/reply.ts";
 import { isSuccess } from "../client/status.ts";
-import type { CompleteReply, Reply } from "../http/customers-api.ts";
 
 export type Finding = {
   check: string;

@@ -5,8 +5,8 @@
  */
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent } from "undici/index.js";
+import type { NoCompleteReply, Reply } from "../client/reply.ts";
 import type { Settings } from "../config/settings.ts";
-import type { NoCompleteReply, Reply } from "./customers-api.ts";
 import { proxyInWords } from "./proxy-setting.ts";
 
 export type Transport = {

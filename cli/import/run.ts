@@ -1,8 +1,8 @@
 /** Sends the rows of an import, with a journal of what came of each. */
 
 import { backOffMs } from "../client/retry-timing.ts";
+import type { OnConflict } from "../client/step.ts";
 import type { Invocation } from "../commands/invocation.ts";
-import type { OnConflict } from "../commands/options.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { maskSecrets } from "../output/messages.ts";
 import { showProgress } from "../output/progress.ts";

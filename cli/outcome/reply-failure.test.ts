@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Reply } from "../http/customers-api.ts";
+import type { Reply } from "../client/reply.ts";
 import { readFailure, writeFailure } from "./reply-failure.ts";
 
 const reply = (status: number, body?: object): Reply => ({

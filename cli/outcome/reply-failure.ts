@@ -3,9 +3,9 @@
 import { parseJsonOrUndefined, plainText, REGISTRY } from "../client/customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../client/json.ts";
 import { serverWaitMs } from "../client/read-retry.ts";
+import type { CompleteReply, NoCompleteReply, Reply } from "../client/reply.ts";
 import { isSuccess } from "../client/status.ts";
 import { unclearReply } from "../client/verdict.ts";
-import type { CompleteReply, NoCompleteReply, Reply } from "../http/customers-api.ts";
 import type { Exit } from "./exit-code.ts";
 import type { Failure } from "./failure.ts";
 import { nearestOf } from "./nearest.ts";
