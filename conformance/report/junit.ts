@@ -1,13 +1,13 @@
 /** JUnit XML, one suite a family, one case a rule, and one for the verdict, so that no red run reads green. */
 
-import { findingLines } from "./finding-text.ts";
+import { findingText } from "./finding.ts";
 import { FAMILIES, type Report, type RuleResult } from "./schema.ts";
 import { escapeMarkup } from "./visible.ts";
 
 type Result = { tag: "failure" | "error" | "skipped"; type: string; message: string; text: string };
 
 function resultOf(rule: RuleResult, incompleteIsFine: boolean): Result | undefined {
-  const text = findingLines(rule).join("\n");
+  const text = findingText(rule).join("\n");
   const result = (tag: Result["tag"], message = rule.reason): Result => ({
     tag,
     type: rule.outcome,
@@ -21,7 +21,7 @@ function resultOf(rule: RuleResult, incompleteIsFine: boolean): Result | undefin
     );
   switch (rule.outcome) {
     case "pass":
-    case "warning": // a SHOULD: told in system-out, since a CI run that fails on it would be switched off
+    case "warning": // a SHOULD: it stands in system-out; a CI job that fails on it would be switched off
       return undefined;
     case "violation":
       return result("failure");
@@ -84,7 +84,7 @@ export function junit(report: Report): string {
     if (rules.length === 0) continue;
     const cases = rules.map((rule) => {
       const result = resultOf(rule, report.options.allowIncomplete);
-      const said = rule.outcome === "warning" ? findingLines(rule).join("\n") : "";
+      const said = rule.outcome === "warning" ? findingText(rule).join("\n") : "";
       const time = rule.durationMs / 1000;
       return {
         xml: testcase(`conformance.${family}`, `${rule.id} ${rule.title}`, time, result, said),

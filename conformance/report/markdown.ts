@@ -1,6 +1,6 @@
 /** Markdown for a GitHub step summary: the verdict first, each finding folded. */
 
-import { findingLines } from "./finding-text.ts";
+import { findingText, groupsByReason } from "./finding.ts";
 import { OUTCOMES, type Report, type RuleResult } from "./schema.ts";
 import { visible } from "./visible.ts";
 
@@ -28,7 +28,7 @@ function block(text: string): string {
 function finding(rule: RuleResult): string {
   const title = `<b>${rule.id}</b> ${inline(rule.title)} (${rule.level})`;
   const known = rule.expected === null ? "" : ` expected until ${inline(rule.expected.until)}`;
-  const text = findingLines(rule).join("\n").slice(0, TEXT_MAX);
+  const text = findingText(rule).map(visible).join("\n").slice(0, TEXT_MAX);
   return `<details><summary>${title}${known}</summary>\n\n${block(text)}\n\n</details>`;
 }
 
@@ -54,18 +54,21 @@ export function markdown(report: Report): string {
       `| ${shown.map((outcome) => report.counts[outcome]).join(" | ")} |`,
     ].join("\n"),
     ...section("Violations", of("violation")),
-    ...section("Warnings", of("warning")),
     ...section("Faults of the kit", of("kit-error")),
     ...(untested.length === 0
       ? []
       : [
           `### Not tested (${untested.length})`,
           [
-            "| rule | outcome | why |",
+            "| why | outcome | rules |",
             "|---|---|---|",
-            ...untested.map((rule) => `| ${rule.id} | ${rule.outcome} | ${inline(rule.reason)} |`),
+            ...groupsByReason(untested, report.rules).map(
+              ({ reason, rules, names }) =>
+                `| ${inline(reason)} | ${[...new Set(rules.map(({ outcome }) => outcome))].join(", ")} | ${names.join(" ")} |`,
+            ),
           ].join("\n"),
         ]),
+    ...section("Warnings", of("warning")),
     ...(report.fixtures.left.length === 0
       ? []
       : [

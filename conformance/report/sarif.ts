@@ -5,7 +5,7 @@
  */
 
 import { VERSION } from "../version.ts";
-import { exchangeOf, findingLines } from "./finding-text.ts";
+import { findingOf, findingText } from "./finding.ts";
 import type { Exchange, Report, RuleResult } from "./schema.ts";
 import { visible, visibleValue } from "./visible.ts";
 
@@ -44,14 +44,13 @@ function web({ request, reply }: Exchange): Record<string, unknown> {
 }
 
 function result(rule: RuleResult, ruleIndex: number, report: Report): Record<string, unknown> {
-  const [reason = "", ...details] = findingLines(rule);
-  const exchange = rule.evidence.map((each) => exchangeOf(rule, each)).find((each) => each !== undefined);
+  const exchange = findingOf(rule).probes.find((probe) => probe.exchange !== undefined)?.exchange;
   const fired = rule.assertions.filter((each) => each.fired > 0).map((each) => each.id);
   return {
     ruleId: rule.id,
     ruleIndex,
     level: rule.outcome === "warning" ? "warning" : "error",
-    message: { text: `${rule.title}: ${reason}\n${details.join("\n")}` },
+    message: { text: visible(`${rule.title}: ${rule.reason}\n${findingText(rule).join("\n")}`) },
     locations: [
       {
         physicalLocation: { artifactLocation: { uri: "conformance/RULES.md" }, region: { startLine: 1 } },

@@ -18,7 +18,7 @@ test.each(OUTCOMES)(
   },
 );
 
-test("a block with everything and very long texts still has at most 24 lines, and ends with curl and again", () => {
+test("a block with everything and very long texts still has at most 24 lines, and ends with curl and rerun", () => {
   const long = "word ".repeat(400);
   const base = sampleRule("violation", 1);
   const moment = {
@@ -59,4 +59,13 @@ test("the report names verdict, exit code, what was not tested and why, and what
 test("colour is for terminals alone", () => {
   expect(terminal(sampleReport(), style)).not.toContain("\x1b[3");
   expect(terminal(sampleReport(), { ...style, color: true })).toContain("\x1b[3");
+});
+
+test("the sentence on overlap stands once, however many races there were", () => {
+  const [race] = sampleReport().races;
+  if (race === undefined) throw new Error("the sample has a race");
+  const races = ["ATM-01", "ATM-02", "ATM-03"].map((rule, n) => ({ ...race, rule, gapMs: n }));
+  const text = terminal(sampleReport({ races }), style).replace(/\s+/g, " ");
+  expect(text.match(/longer has probably been hit/g)).toHaveLength(1);
+  for (const { rule } of races) expect(text).toContain(`${rule} 19 of 20`);
 });

@@ -1,10 +1,11 @@
 /** The terminal report: a block for each failure, then the account and the verdict. Drawn from report.json alone. */
-import type { Evidence, Moment, Report, RuleResult } from "./schema.ts";
+import { findingOf, groupsByReason, type Label, type Line, OVERLAP } from "./finding.ts";
+import type { Moment, Report, RuleResult } from "./schema.ts";
 import { visible } from "./visible.ts";
 
 export type TerminalStyle = { readonly color: boolean /** In columns. */; readonly width: number };
 
-const LABEL_COLUMNS = 10;
+const LABEL_COLUMNS = 17;
 const TIMELINE_LINES_MAX = 8;
 export const BLOCK_LINES_MAX = 24;
 const QUERY_CHARACTERS_MAX = 60;
@@ -46,24 +47,22 @@ export function terminal(raw: Report, style: TerminalStyle): string {
   const untested = report.rules.filter(
     ({ outcome }) => outcome === "could-not-run" || outcome === "inconclusive" || outcome === "kit-error",
   );
-  if (untested.length > 0) {
-    lines.push(paint.bold("Not tested, or not to the end"));
-    for (const [reason, ids] of byReason(untested, report.rules))
-      lines.push(...wrap(`${ids.join(" ")}: ${reason}`, style.width, "  ", 3));
-    lines.push("");
-  }
   const absent = report.rules.filter(({ outcome }) => outcome === "not-applicable");
-  if (absent.length > 0) {
-    lines.push(paint.bold("Not applicable here"));
-    for (const [reason, ids] of byReason(absent, report.rules))
-      lines.push(...wrap(`${ids.join(" ")}: ${reason}`, style.width, "  ", 3));
+  for (const [title, rules] of [
+    ["Could not be tested", untested],
+    ["Not applicable here", absent],
+  ] as const) {
+    if (rules.length === 0) continue;
+    lines.push(paint.bold(title));
+    for (const { reason, names } of groupsByReason(rules, report.rules))
+      lines.push(...wrap(`${reason}: ${names.join(" ")}`, style.width, "  ", 3));
     lines.push("");
   }
-  lines.push(...account(report, paint));
+  lines.push(...account(report, paint, style.width));
   return lines.join("\n");
 }
 
-function account(report: Report, paint: ReturnType<typeof paints>): string[] {
+function account(report: Report, paint: ReturnType<typeof paints>, width: number): string[] {
   const { counts, fixtures } = report;
   const parts = Object.entries(counts)
     .filter(([, count]) => count > 0)
@@ -72,8 +71,12 @@ function account(report: Report, paint: ReturnType<typeof paints>): string[] {
     `${report.rules.length} rules against ${report.target.baseUrl}: ${parts.join(", ") || "none run"}`,
     `${report.requests} requests in ${(report.durationMs / 1000).toFixed(1)} s; ${fixtures.made} customers made, ${fixtures.removed} removed${fixtures.given > 0 ? `; ${fixtures.given} given, ${fixtures.restored} put back` : ""}`,
   ];
-  for (const race of report.races)
-    lines.push(`${race.rule}: ${race.overlapped} of ${race.rounds} rounds overlapped; ${race.note}`);
+  const overlaps = report.races.map(({ rule, overlapped, rounds, gapMs }) => {
+    const within = gapMs === null ? "" : ` (${gapMs.toFixed(2)} ms)`;
+    return `${rule} ${overlapped} of ${rounds}${within}`;
+  });
+  if (overlaps.length > 0)
+    lines.push(...wrap(`Rounds that overlapped: ${overlaps.join(", ")}. ${OVERLAP}`, width, "", 5));
   if (fixtures.keptByDesign.length > 0)
     lines.push(`No DELETE is offered here, so these stay: ${fixtures.keptByDesign.join(" ")}`);
   for (const { id, why } of fixtures.left)
@@ -83,77 +86,41 @@ function account(report: Report, paint: ReturnType<typeof paints>): string[] {
   return lines;
 }
 
-/** A family that shares one reason as a whole is named once. */
-function byFamily(ids: readonly string[], all: readonly RuleResult[]): string[] {
-  const families = [...new Set(ids.map((id) => id.slice(0, 3)))];
-  return families.flatMap((family) => {
-    const here = ids.filter((id) => id.startsWith(family));
-    const whole = here.length > 2 && here.length === all.filter((rule) => rule.family === family).length;
-    return whole ? [family] : here;
-  });
-}
-
-function byReason(rules: readonly RuleResult[], all: readonly RuleResult[]): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  for (const { id, reason } of rules) found.set(reason, [...(found.get(reason) ?? []), id]);
-  for (const [reason, ids] of found) found.set(reason, byFamily(ids, all));
-  return found;
-}
-
 /** At most 24 lines. The curl line is never wrapped, so that it can be pasted. */
 export function failureBlock(raw: RuleResult, style: TerminalStyle): string[] {
   const rule = readable(raw);
   const paint = paints(style);
-  const [evidence] = rule.evidence;
+  const { about, probes, advice } = findingOf(rule);
+  const [first] = probes;
   const mark = rule.outcome === "violation" ? paint.red("✗") : paint.yellow("!");
-  const known =
-    rule.expected === null
-      ? ""
-      : `  (expected until ${rule.expected.until}: ${rule.expected.reason}, ${rule.expected.owner})`;
-  const row = (label: string, text: string | undefined | null, lineCount = 2) =>
-    text === undefined || text === null || text === ""
-      ? []
-      : wrap(text, style.width, " ".repeat(LABEL_COLUMNS + 2), lineCount).map((line, index) =>
-          index === 0 ? `  ${paint.dim(label.padEnd(LABEL_COLUMNS))}${line.trimStart()}` : line,
-        );
-  const more = rule.evidence.length > 1 ? ` (and ${rule.evidence.length - 1} more probes like it)` : "";
+  const more = probes.length > 1 ? ` (and ${probes.length - 1} more probes like it)` : "";
+  const row = ({ label, text }: Line) => {
+    const shown = label === "probe" ? text + more : text;
+    const indent = " ".repeat(LABEL_COLUMNS + 2);
+    return wrap(shown, style.width, indent, LINES_MAX[label] ?? 2).map((line, index) =>
+      index === 0 ? `  ${paint.dim(label.padEnd(LABEL_COLUMNS))}${line.trimStart()}` : line,
+    );
+  };
+  const whole = ({ label, text }: Line) => {
+    const tooLong = text.length > CURL_CHARACTERS_MAX;
+    const shown = tooLong ? "too long for a terminal: see report.html or report.json" : text;
+    return `  ${paint.dim(label.padEnd(LABEL_COLUMNS))}${shown}`;
+  };
+  const isCommand = ({ label }: Line) => label === "curl" || label === "rerun";
+  // The title names the route already.
+  const probeLines = (first?.lines ?? []).filter(({ label }) => label !== "request");
   const lines = [
-    `${mark} ${paint.bold(`${rule.id}  ${rule.level}  ${rule.title}`)}  ${route(rule)}${known}`,
-    ...row("rule", `${rule.section}: ${rule.rule}`),
-    ...row("found", rule.reason),
-    ...row(
-      "sent",
-      evidence === undefined
-        ? null
-        : `${evidence.probe}${evidence.odd === null ? "" : `   ${evidence.odd}`}${more}`,
-    ),
-    ...row("allowed", evidence?.allowed),
-    ...row("came", evidence?.came),
-    ...row("state", stateAfter(evidence)),
-    ...row(
-      "twin",
-      evidence?.twin === null || evidence?.twin === undefined
-        ? null
-        : `${evidence.twin.differs}: ${evidence.twin.status}`,
-      1,
-    ),
+    `${mark} ${paint.bold(`${rule.id}  ${rule.level}  ${rule.title}`)}  ${route(rule)}`,
+    ...[...about, ...probeLines].flatMap(row),
     ...timeline(rule.timeline, paint),
-    ...row("impact", rule.impact),
-    ...row(
-      "layer",
-      rule.layer === null ? null : `${rule.layer.name} (${rule.layer.sign}); mend: ${rule.layer.mending}`,
-    ),
+    ...advice.filter((line) => !isCommand(line)).flatMap(row),
   ];
-  const closing = [
-    ...(rule.curl === null
-      ? []
-      : [
-          `  ${paint.dim("curl".padEnd(LABEL_COLUMNS))}${rule.curl.length > CURL_CHARACTERS_MAX ? "too long for a terminal: it stands in report.html and report.json" : rule.curl}`,
-        ]),
-    `  ${paint.dim("again".padEnd(LABEL_COLUMNS))}${rule.again}`,
-  ];
+  const closing = advice.filter(isCommand).map(whole);
   return [...lines.slice(0, BLOCK_LINES_MAX - closing.length), ...closing];
 }
+
+/** Lines that a label may take, where it is not two. */
+const LINES_MAX: Partial<Record<Label, number>> = { "control request": 1, header: 1, known: 1 };
 
 /** The route of the first probe: `PUT /customers/{id}`. */
 function route({ exchanges, evidence }: RuleResult): string {
@@ -163,17 +130,6 @@ function route({ exchanges, evidence }: RuleResult): string {
   const path = /\/customers\/[^/]+$/.test(pathname) ? "/customers/{id}" : pathname;
   const query = search.length > QUERY_CHARACTERS_MAX ? `${search.slice(0, QUERY_CHARACTERS_MAX)}…` : search;
   return `${request.method} ${path}${query}`;
-}
-
-function stateAfter(evidence: Evidence | undefined): string | null {
-  if (evidence === undefined || evidence.after === null) return null;
-  const { after, before, unchanged } = evidence;
-  const word = unchanged === null ? "read back" : unchanged ? "unchanged, read back" : "CHANGED, read back";
-  const shown = (state: typeof after) =>
-    `${state.status}${state.tag === null ? "" : ` ${state.tag}`} ${JSON.stringify(state.fields ?? {})}`;
-  return unchanged === true || before === null
-    ? `${word}: ${shown(after)}`
-    : `${word}: ${shown(before)} → ${shown(after)}`;
 }
 
 /** Who wrote what, in the order of the answers: the winners first of all that came at once. */

@@ -28,3 +28,8 @@ export function escapeMarkup(text: string): string {
     .replaceAll('"', "&quot;")
     .replaceAll("'", "&#39;");
 }
+
+/** Text that is markup already: what stands between backticks becomes code. */
+export function inlineCode(markup: string): string {
+  return markup.replace(/`([^`\n]+)`/g, "<code>$1</code>");
+}

@@ -1,4 +1,4 @@
-/** The HTML report, looked at in a browser: light and dark, wide and narrow, from a run against a faulty service. */
+/** The HTML report in a browser: light and dark, wide and narrow, from a run against a faulty service. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -59,39 +59,18 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** Of every text on the page: the least contrast between it and what lies behind (WCAG 2.2, 1.4.3). */
-const LEAST_CONTRAST = `(() => {
-  const rgb = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
-  const light = ([r, g, b]) => { const f = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
-  const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] === 1) return c; } return [255, 255, 255]; };
-  let least = { ratio: 99, text: "" };
-  for (const e of document.querySelectorAll("body *")) {
-    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || e.closest("style") || e.getClientRects().length === 0) continue;
-    const style = getComputedStyle(e);
-    const [a, b] = [light(rgb(e.closest("svg") ? style.fill : style.color)), light(behind(e))].sort((x, y) => y - x);
-    const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < least.ratio) least = { ratio, text: e.textContent.slice(0, 40) };
+test.each(LOOKS)("at $width px in $scheme nothing runs out of the page", async (look) => {
+  for (const [name, page] of [
+    ["real", real],
+    ["hostile", hostile],
+  ] as const) {
+    await page.look(look);
+    await Bun.write(`${PICTURES}${name}-${look.scheme}-${look.width}.png`, await page.screenshot());
+    expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(
+      look.width,
+    );
   }
-  return least;
-})()`;
-
-test.each(LOOKS)(
-  "at $width px in $scheme nothing runs out of the page and every text can be read",
-  async (look) => {
-    for (const [name, page] of [
-      ["real", real],
-      ["hostile", hostile],
-    ] as const) {
-      await page.look(look);
-      await Bun.write(`${PICTURES}${name}-${look.scheme}-${look.width}.png`, await page.screenshot());
-      expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(
-        look.width,
-      );
-      const least = await page.evaluate<{ ratio: number; text: string }>(LEAST_CONTRAST);
-      expect({ ...least, enough: least.ratio >= 4.5 }).toEqual({ ...least, enough: true });
-    }
-  },
-);
+});
 
 test("light and dark differ, and follow the reader's setting", async () => {
   const background = async (scheme: Look["scheme"]) => {

@@ -1,7 +1,9 @@
 /** One finding of the HTML page: what was sent, allowed, came, and stood afterwards. */
-import type { Evidence, Exchange, Outcome, RuleResult, State } from "../schema.ts";
-import { escapeMarkup as esc, visibleValue } from "../visible.ts";
+import { findingOf, type Label, type Line, type Probe } from "../finding.ts";
+import type { Exchange, Outcome, RuleResult } from "../schema.ts";
+import { escapeMarkup as esc, inlineCode, visibleValue } from "../visible.ts";
 import { raceHtml } from "./html-race.ts";
+import { citationHtml } from "./specification-html.ts";
 
 /** Probes shown at once; the rest folds up. */
 const PROBES_MAX = 2;
@@ -21,8 +23,31 @@ export const TONES = {
 export const chip = (outcome: Outcome): string =>
   `<span class="chip c-${TONES[outcome]}">${outcome.replaceAll("-", " ")}</span>`;
 
-const row = (term: string, description: string | undefined): string =>
-  description === undefined || description === "" ? "" : `<dt>${term}</dt><dd>${description}</dd>`;
+/** A longer text in bold is hard to read. */
+const BOLD_CHARACTERS_MAX = 80;
+
+/** How the text of a label is set; a sentence where nothing else is said. */
+const STYLES: Partial<Record<Label, (text: string) => string>> = {
+  header: (text) => `<code>${esc(text)}</code>`,
+  request: (text) => `<code>${esc(text)}</code>`,
+  came: (text) => (text.length > BOLD_CHARACTERS_MAX ? esc(text) : `<b>${esc(text)}</b>`),
+  state: (text) => esc(text).replace(/^CHANGED/, '<span class="no">CHANGED</span>'),
+  fix: (text) => `<code>${esc(text)}</code>`,
+  curl: (text) => `<pre><code>${esc(text)}</code></pre>`,
+  rerun: (text) => `<pre><code>${esc(text)}</code></pre>`,
+};
+
+/** @param citation links in place of the text that names the section */
+function list(lines: readonly Line[], citation: readonly [text: string, links: string] = ["", ""]): string {
+  const rows = lines.map(({ label, text }) => {
+    const set = STYLES[label] ?? ((plain: string) => inlineCode(esc(plain)));
+    const [place, links] = citation;
+    const cited = label === "rule" && text.endsWith(place);
+    const shown = cited ? set(text.slice(0, text.length - place.length)) + links : set(text);
+    return `<dt>${label}</dt><dd>${shown}</dd>`;
+  });
+  return `<dl class="say">${rows.join("")}</dl>`;
+}
 
 function message(exchange: Exchange): string {
   const { request, reply, failure } = exchange;
@@ -40,67 +65,27 @@ function message(exchange: Exchange): string {
   return `<pre><code>${esc(sent.join("\n"))}</code></pre><pre><code>${esc(got.join("\n"))}</code></pre>`;
 }
 
-function state(name: string, value: State | null): string {
-  if (value === null) return "";
-  const fields = value.fields === null ? "" : ` <code>${esc(JSON.stringify(value.fields))}</code>`;
-  return row(
-    name,
-    `${value.status}, ETag ${value.tag === null ? "none" : `<code>${esc(visibleValue(value.tag))}</code>`}${fields}`,
-  );
-}
-
-function probe(rule: RuleResult, evidence: Evidence): string {
-  const exchange = rule.exchanges.find(({ n }) => n === evidence.sent);
-  const { twin, unchanged } = evidence;
-  const kept =
-    unchanged === null
+function probeHtml({ lines, evidence, exchange }: Probe): string {
+  const fired = evidence.fired.map((id) => `<code>${esc(id)}</code>`).join(" ");
+  const shown =
+    exchange === undefined
       ? ""
-      : unchanged
-        ? `<span class="yes">unchanged</span>`
-        : `<span class="no">changed</span>`;
-  return `<div class="probe"><dl class="say">${[
-    row("Tried", esc(evidence.probe)),
-    row("Odd in it", evidence.odd === null ? "" : `<code>${esc(evidence.odd)}</code>`),
-    row("Allowed", esc(evidence.allowed)),
-    row("Came", `<b>${esc(evidence.came)}</b>`),
-    row("State after", kept),
-    state("Read before", evidence.before),
-    state("Read after", evidence.after),
-    row(
-      "Twin",
-      twin === null
-        ? ""
-        : `${twin.ok ? "was accepted" : "failed as well"} (${twin.status}, request ${twin.n}); it differs in: ${esc(twin.differs)}`,
-    ),
-    row("Assertions", evidence.fired.map((id) => `<code>${esc(id)}</code>`).join(" ")),
-  ].join(
-    "",
-  )}</dl>${exchange === undefined ? "" : `<details><summary>request ${exchange.n} and its reply</summary>${message(exchange)}</details>`}</div>`;
+      : `<details><summary>request ${exchange.n} and its reply</summary>${message(exchange)}</details>`;
+  return `<div class="probe">${list(lines)}<p class="legend">Assertions that failed: ${fired}</p>${shown}</div>`;
 }
 
 /** @param open the first findings stand open; a page of fifty would not be read. */
 export function findingHtml(rule: RuleResult, open: boolean): string {
-  const { layer, expected } = rule;
-  const probes = rule.evidence.map((each) => probe(rule, each));
-  const rest = probes.slice(PROBES_MAX);
+  const { about, probes, advice } = findingOf(rule);
+  const shown = probes.map(probeHtml);
+  const rest = shown.slice(PROBES_MAX);
   const folded =
     rest.length === 0
       ? ""
-      : `<details class="more"><summary>${rest.length} more probes of this rule fired</summary>${rest.join("")}</details>`;
-  const known =
-    expected === null
-      ? ""
-      : `Expected until ${esc(expected.until)} by ${esc(expected.owner)}: ${esc(expected.reason)}`;
-  return `<details class="card ${expected === null ? TONES[rule.outcome] : "mute"}" id="${rule.id}"${open ? " open" : ""}><summary><span class="id">${rule.id}</span><span class="title">${esc(rule.title)} <span class="chip c-mute">${rule.level}</span></span><span class="reason">${esc(rule.reason)}</span></summary><div class="in"><dl class="say">${[
-    row("Rule", `${esc(rule.rule)} (specification ${esc(rule.section)})`),
-    row("Impact", esc(rule.impact)),
-    row("Layer", layer === null ? "" : `<b>${esc(layer.name)}</b>: ${esc(layer.sign)}`),
-    row("Mend", layer === null ? "" : `<code>${esc(layer.mending)}</code>`),
-    row("Known", known),
-  ].join(
-    "",
-  )}</dl>${probes.slice(0, PROBES_MAX).join("")}${raceHtml(rule.timeline)}${folded}<dl class="say">${[
-    row("By hand", rule.curl === null ? "" : `<pre><code>${esc(rule.curl)}</code></pre>`),
-    row("Again", `<code>${esc(rule.again)}</code>`),
-  ].join("")}</dl></div></details>`;
+      : `<details class="more"><summary>${rest.length} more probes of this rule failed</summary>${rest.join("")}</details>`;
+  const tone = rule.expected === null ? TONES[rule.outcome] : "mute";
+  // The reason stands in the summary already.
+  const said = about.filter(({ label }) => label !== "found");
+  const citation = [`${rule.section})`, `${citationHtml(rule.section)})`] as const;
+  return `<details class="card ${tone}" id="${rule.id}"${open ? " open" : ""}><summary><span class="id">${rule.id}</span><span class="title">${inlineCode(esc(rule.title))} <span class="chip c-mute">${rule.level}</span></span><span class="reason">${inlineCode(esc(rule.reason))}</span></summary><div class="in">${list(said, citation)}${shown.slice(0, PROBES_MAX).join("")}${raceHtml(rule.timeline)}${folded}${list(advice)}</div></details>`;
 }

@@ -7,7 +7,7 @@ const LEFT = 92;
 const LANE = 24;
 const HEAD = 24;
 /** Rounds drawn of one rule; the rest is in report.json. */
-const ROUNDS_MAX = 6;
+const ROUNDS_MAX = 2;
 
 const shorten = (tag: string | null): string =>
   tag === null ? "none" : tag.length > 22 ? `${tag.slice(0, 20)}…` : tag;

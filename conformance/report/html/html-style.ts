@@ -22,7 +22,6 @@ h1{font-size:clamp(1.6rem,4.5vw,2.6rem);line-height:1.15;margin:.35rem 0 .5rem;c
 .headline,.reason,.title{overflow-wrap:anywhere}.headline{font-size:1.12rem;margin:0 0 1rem;max-width:60ch}
 .facts{display:flex;flex-wrap:wrap;gap:.35rem 1.6rem;margin:1rem 0 0;padding:0;list-style:none;color:var(--soft);font-size:.9rem}
 .facts b{color:var(--ink);font-weight:600}
-.trust{color:var(--soft);font-size:.86rem;max-width:90ch;margin:1rem 0 0}
 .more{margin-top:.9rem}.more>summary{cursor:pointer;color:var(--accent)}
 .bar{display:flex;height:.8rem;border-radius:.4rem;overflow:hidden;gap:2px;background:var(--line);margin:.2rem 0 .7rem}
 .bar i{display:block;min-width:3px}
@@ -30,9 +29,10 @@ h1{font-size:clamp(1.6rem,4.5vw,2.6rem);line-height:1.15;margin:.35rem 0 .5rem;c
 .dot{display:inline-block;width:.7em;height:.7em;border-radius:50%;margin-right:.4em}
 .t-good{background:var(--good)}.t-bad{background:var(--bad)}.t-warn{background:var(--warn)}.t-mute{background:var(--mute)}.t-kit{background:var(--kit)}
 nav{background:var(--card);border-bottom:1px solid var(--line);position:sticky;top:0;z-index:2}
-nav>div{display:flex;gap:1.2rem;overflow-x:auto;white-space:nowrap;padding-top:.6rem;padding-bottom:.6rem;font-size:.92rem}
+nav>div{display:flex;flex-wrap:wrap;gap:.1rem 1.2rem;padding-top:.55rem;padding-bottom:.55rem;font-size:.92rem}
 nav a{text-decoration:none}
-section{margin:2.2rem 0;scroll-margin-top:3.5rem}
+section{margin:2.2rem 0}[id]{scroll-margin-top:5rem}:target{outline:2px solid var(--accent);outline-offset:.25rem;border-radius:.2rem}
+.spec{padding:.4rem 1.1rem 1.1rem}.spec h3,.spec h4,.spec h5{margin:1.2rem 0 .4rem}.spec p{margin:.35rem 0;max-width:90ch}.spec .item{padding-left:1.6em;text-indent:-1.6em}.spec .item code{text-indent:0}.spec table{margin:.5rem 0}.spec td:first-child{overflow-wrap:normal}.one{white-space:nowrap}
 h2{font-size:1.35rem;margin:0 0 .8rem;letter-spacing:-.01em}
 h2 small{color:var(--soft);font-weight:400;font-size:.85em;margin-left:.4em}
 .card{background:var(--card);border:1px solid var(--line);border-radius:.7rem;margin:0 0 1rem;overflow:hidden}
@@ -46,7 +46,7 @@ h2 small{color:var(--soft);font-weight:400;font-size:.85em;margin-left:.4em}
 .card .reason{grid-column:2;color:var(--soft)}
 .card .in{padding:.2rem 1.1rem 1.1rem;border-left:.3rem solid var(--tone)}
 .probe{border-top:1px solid var(--line);margin-top:.9rem;padding-top:.7rem}
-dl.say{display:grid;grid-template-columns:8.5rem 1fr;gap:.35rem 1rem;margin:.5rem 0}
+dl.say{display:grid;grid-template-columns:9rem 1fr;gap:.35rem 1rem;margin:.5rem 0}
 dl.say dt{color:var(--soft);font-size:.88rem}
 dl.say dd{margin:0;min-width:0;overflow-wrap:anywhere}
 .chip{display:inline-block;border-radius:1em;padding:.05em .65em;font-size:.8rem;font-weight:600;white-space:nowrap}
@@ -68,7 +68,7 @@ svg.race .won{fill:var(--good)}svg.race .lost{fill:var(--mute)}svg.race .odd{fil
 .legend{color:var(--soft);font-size:.85rem;margin:.2rem 0 0}
 .empty{color:var(--soft)}
 footer{color:var(--soft);font-size:.85rem;padding:1rem 0 3rem}
-@media (max-width:44rem){dl.say{grid-template-columns:1fr;gap:0 1rem}dl.say dt{margin-top:.45rem}
+@media (max-width:44rem){nav{position:static}[id]{scroll-margin-top:.5rem}dl.say{grid-template-columns:1fr;gap:0 1rem}dl.say dt{margin-top:.45rem}
 .card>summary,.card>.head{grid-template-columns:1fr}.card .reason,.card>summary::after{grid-column:1}
 table.stack thead{display:none}table.stack td{display:block;border:0;padding:.1rem .9rem}table.stack tr{display:block;border-bottom:1px solid var(--line);padding:.5rem 0}
 table.stack tr:last-child{border:0}table.stack td.n{text-align:left}}

@@ -1,9 +1,11 @@
 /** The report as one page: it needs no script and no network, and everything on it is in report.json. */
+import { groupsByReason, OVERLAP } from "../finding.ts";
 import { FAMILIES, type Family, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
-import { escapeMarkup as esc } from "../visible.ts";
+import { escapeMarkup as esc, inlineCode } from "../visible.ts";
 import { chip, findingHtml, TONES, type Tone } from "./html-finding.ts";
 import { raceHtml } from "./html-race.ts";
 import { STYLE } from "./html-style.ts";
+import { citationHtml, specificationHtml } from "./specification-html.ts";
 
 /** Rows of the ledger that a page holds; report.json holds all. */
 const LEDGER_MAX = 5000;
@@ -45,14 +47,9 @@ function table(heads: [text: string, cls?: string][], rows: string[][], cls = ""
   return `<div class="card scroll"><table${cls === "" ? "" : ` class="${cls}"`}><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
 }
 
-const list = (sentences: readonly string[]): string =>
-  `<ul>${sentences.map((each) => `<li>${esc(each)}</li>`).join("")}</ul>`;
-
 function cover(report: Report): string {
   const { word, tone } = VERDICTS[report.verdict];
   const shown = OUTCOMES.filter((outcome) => report.counts[outcome] > 0);
-  // The first sentence is what the kit has been shown to catch.
-  const [trust] = report.trust;
   const bar = shown
     .map((outcome) => `<i class="t-${TONES[outcome]}" style="flex:${report.counts[outcome]}"></i>`)
     .join("");
@@ -76,7 +73,7 @@ function cover(report: Report): string {
     ["exit code", String(report.exitCode)],
   ];
   if (report.target.via.length > 0) facts.push(["seen on the way", report.target.via.join(", ")]);
-  return `<header class="cover ${tone}"><div><p class="eyebrow">Customer resource: conformance</p><h1>${word}</h1><p class="headline">${esc(report.headline)}</p><div class="bar" role="img" aria-label="${shown.map((outcome) => `${report.counts[outcome]} ${outcome}`).join(", ")}">${bar}</div><ul class="keys">${keys.join("")}</ul><ul class="facts">${facts.map(([name, value]) => `<li>${name} <b>${esc(value)}</b></li>`).join("")}</ul>${trust === undefined ? "" : `<p class="trust">${esc(trust)}</p>`}</div></header>`;
+  return `<header class="cover ${tone}"><div><p class="eyebrow">Customer resource: conformance</p><h1>${word}</h1><p class="headline">${inlineCode(esc(report.headline))}</p><div class="bar" role="img" aria-label="${shown.map((outcome) => `${report.counts[outcome]} ${outcome}`).join(", ")}">${bar}</div><ul class="keys">${keys.join("")}</ul><ul class="facts">${facts.map(([name, value]) => `<li>${name} <b>${esc(value)}</b></li>`).join("")}</ul></div></header>`;
 }
 
 function findings(id: string, title: string, rules: RuleResult[], open: number): Section[] {
@@ -100,13 +97,13 @@ function families(report: Report): string {
       const linked = rule.evidence.length > 0 ? `<a href="#${rule.id}">${rule.id}</a>` : rule.id;
       return [
         linked,
-        esc(rule.title),
+        inlineCode(esc(rule.title)),
         `<span class="chip c-mute">${rule.level}</span>`,
         chip(rule.outcome),
-        esc(rule.section),
+        citationHtml(rule.section),
       ];
     });
-    return `<h3>${family} <small>${FAMILY_NAMES[family]}: ${passed} of ${rules.length} pass</small></h3>${table([["id", "k"], ["title"], ["level", "k"], ["outcome", "k"], ["section", "k"]], rows, "stack")}`;
+    return `<h3>${family} <small>${FAMILY_NAMES[family]}: ${passed} of ${rules.length} pass</small></h3>${table([["id", "k"], ["title"], ["level", "k"], ["outcome", "k"], ["specification", "k"]], rows, "stack")}`;
   }).join("");
 }
 
@@ -117,16 +114,14 @@ function races(report: Report): Section[] {
     String(race.rounds),
     String(race.overlapped),
     String(race.unknown),
-    race.gapMs === null ? "" : `${race.gapMs.toFixed(1)} ms`,
-    esc(race.note),
+    race.gapMs === null ? "" : `${race.gapMs.toFixed(2)} ms`,
   ]);
   const heads: [string, string?][] = [
     ["rule", "k"],
     ["rounds", "n"],
     ["overlapped", "n"],
     ["unknown", "n"],
-    ["gap", "n"],
-    ["what would have been seen"],
+    ["last bytes left within", "n"],
   ];
   const calm = report.rules.filter(
     (rule) => rule.timeline.length > 0 && rule.outcome !== "violation" && rule.outcome !== "warning",
@@ -140,30 +135,43 @@ function races(report: Report): Section[] {
       id: "races",
       title: "Races",
       note: "requests that were open at once",
-      html: table(heads, rows, "stack") + lines.join(""),
+      html: `${table(heads, rows, "stack")}<p class="legend">${esc(OVERLAP)}</p>${lines.join("")}`,
     },
   ];
 }
 
-function notTested(report: Report): Section[] {
-  const rules = report.rules.filter(
-    ({ outcome }) =>
-      outcome === "could-not-run" || outcome === "inconclusive" || outcome === "not-applicable",
-  );
-  const rows = [
-    ...rules.map((rule) => [rule.id, esc(rule.title), chip(rule.outcome), esc(rule.reason)]),
-    ...report.notSelected.map((id) => [
-      id,
-      "",
-      `<span class="chip c-mute">not selected</span>`,
-      "left out by --only or --skip",
-    ]),
-  ];
-  const html =
-    rows.length === 0
-      ? `<p class="empty">Every rule was run.</p>`
-      : table([["id", "k"], ["title"], ["outcome", "k"], ["why"]], rows, "stack");
-  return [{ id: "not-tested", title: "Not tested, and why", note: String(rows.length), html }];
+function groups(report: Report, outcomes: readonly RuleResult["outcome"][]): string {
+  const rules = report.rules.filter(({ outcome }) => outcomes.includes(outcome));
+  const rows = groupsByReason(rules, report.rules).map(({ reason, rules: members, names }) => [
+    flags(inlineCode(esc(reason))),
+    [...new Set(members.map(({ outcome }) => outcome))].map(chip).join(" "),
+    names.map((name) => `<span class="one">${esc(name)}</span>`).join(" "),
+    String(members.length),
+  ]);
+  return table([["why"], ["outcome", "k"], ["rules"], ["count", "n"]], rows, "stack");
+}
+
+/** A flag in a sentence is what its reader will type. */
+const flags = (markup: string): string => markup.replace(/--[a-z][a-z-]+/g, '<code class="one">$&</code>');
+
+function untested(report: Report): Section[] {
+  const count = report.counts["could-not-run"] + report.counts.inconclusive;
+  if (count === 0) return [];
+  const note = `${count} rules, grouped by reason`;
+  const html = groups(report, ["could-not-run", "inconclusive"]);
+  return [{ id: "untested", title: "Could not be tested", note, html }];
+}
+
+function leftOut(report: Report): Section[] {
+  const absent = report.counts["not-applicable"];
+  if (absent + report.notSelected.length === 0) return [];
+  const table = absent === 0 ? "" : groups(report, ["not-applicable"]);
+  const unselected =
+    report.notSelected.length === 0
+      ? ""
+      : `<p>Not selected by <code>--only</code> or <code>--skip</code>: ${report.notSelected.map(esc).join(" ")}</p>`;
+  const note = String(absent + report.notSelected.length);
+  return [{ id: "left-out", title: "Not applicable or not selected", note, html: table + unselected }];
 }
 
 function fixtures(report: Report): Section {
@@ -179,6 +187,12 @@ function fixtures(report: Report): Section {
     title: "Customers of this run",
     html: `<p>${said}</p>${kept}${rows.length === 0 ? "" : `<h3 class="no">Left behind</h3>${table([["id"], ["why"]], rows, "stack")}`}`,
   };
+}
+
+function trust(report: Report): Section[] {
+  if (report.trust.length === 0) return [];
+  const items = report.trust.map((each) => `<li>${inlineCode(esc(each))}</li>`);
+  return [{ id: "trust", title: "How far this can be trusted", html: `<ul>${items.join("")}</ul>` }];
 }
 
 function ledger(report: Report): Section {
@@ -219,11 +233,14 @@ export function html(report: Report): string {
     `<code>${esc(value)}</code>`,
     esc(evidence),
   ]);
+  // What matters first: what is broken, then what nobody knows, then the rest.
   const sections: Section[] = [
     ...findings("violations", "Violations", of("violation"), OPEN_MAX),
     ...findings("kit-errors", "Faults of the kit", of("kit-error"), OPEN_MAX),
+    ...untested(report),
     ...findings("warnings", "Warnings", of("warning"), 0),
     { id: "rules", title: "Rules by family", html: families(report) },
+    ...leftOut(report),
     ...races(report),
     {
       id: "deployment",
@@ -233,17 +250,10 @@ export function html(report: Report): string {
           ? `<p class="empty">Nothing was inferred.</p>`
           : table([["point"], ["value"], ["evidence"]], inferred, "stack"),
     },
-    ...notTested(report),
-    {
-      id: "trust",
-      title: "How far this can be trusted",
-      html:
-        report.trust.length === 0
-          ? `<p class="empty">The kit was not asked about itself.</p>`
-          : list(report.trust),
-    },
     fixtures(report),
+    ...trust(report),
     ledger(report),
+    { id: "specification", title: "The specification", html: specificationHtml() },
   ];
   const links = sections.map(({ id, title }) => `<a href="#${id}">${title}</a>`).join("");
   const body = sections
@@ -255,6 +265,6 @@ export function html(report: Report): string {
   const policy = "default-src 'none'; style-src 'unsafe-inline'";
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta http-equiv="Content-Security-Policy" content="${policy}"><title>${VERDICTS[report.verdict].word}: ${esc(report.target.baseUrl)}</title><style>${STYLE}</style></head>
-<body>${cover(report)}<nav><div>${links}</div></nav><main>${body}<footer>Made by <code>${esc(report.options.command)}</code>; seed ${report.options.seed}, ${report.options.rounds} rounds on ${report.options.connections} connections. Drawn from report.json alone.</footer></main></body></html>
+<body>${cover(report)}<nav><div>${links}</div></nav><main>${body}<footer>Made by <code>${esc(report.options.command)}</code>; ${report.options.rounds} rounds on ${report.options.connections} connections. Drawn from report.json alone.</footer></main></body></html>
 `;
 }

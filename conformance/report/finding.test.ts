@@ -1,0 +1,57 @@
+import { expect, test } from "bun:test";
+import { findingText, groupsByReason, LABELS } from "./finding.ts";
+import { html } from "./html/html.ts";
+import { junit } from "./junit.ts";
+import { markdown } from "./markdown.ts";
+import { sampleReport, sampleRule } from "./sample-report.ts";
+import { sarif } from "./sarif.ts";
+import type { RuleResult } from "./schema.ts";
+import { terminal } from "./terminal.ts";
+
+const RENDERERS = {
+  terminal: (rule: RuleResult) => terminal(sampleReport({ rules: [rule] }), { color: false, width: 400 }),
+  junit: (rule: RuleResult) => junit(sampleReport({ rules: [rule] })),
+  sarif: (rule: RuleResult) => sarif(sampleReport({ rules: [rule] })),
+  markdown: (rule: RuleResult) => markdown(sampleReport({ rules: [rule] })),
+  html: (rule: RuleResult) => html(sampleReport({ rules: [rule] })),
+};
+
+const known = { reason: "ticket", owner: "team", until: "2999-12-31" };
+const rule = { ...sampleRule("violation", 1), expected: known };
+
+test("a finding uses every label, and no other", () => {
+  const used = findingText(rule).map((line) => line.slice(0, line.indexOf(":")));
+  expect([...new Set(used)].sort()).toEqual([...LABELS].sort());
+});
+
+// The terminal names the request in its title line, and the page the finding in its summary.
+const ELSEWHERE: Record<string, string> = { terminal: "request", html: "found" };
+
+test.each(Object.entries(RENDERERS))("%s speaks of a finding in the same words", (name, draw) => {
+  const text = draw(rule);
+  for (const label of LABELS.filter((each) => each !== ELSEWHERE[name]))
+    expect(text).toMatch(new RegExp(`(?:\\b|\\\\n)${label}(?::| {2,}|</dt>)`));
+  // Words of earlier reports that had to be deciphered.
+  expect(text).not.toMatch(/\b(?:twin|mend|mended|odd in it|again|told)\b/i);
+});
+
+test.each(Object.entries(RENDERERS))("%s shows a blank at the end of a header as ·", (_, draw) => {
+  expect(draw(rule)).toMatch(/W\/(?:"|&quot;|\\")3(?:"|&quot;|\\")·/);
+});
+
+test("reasons are grouped, the largest group first, a whole family by its name", () => {
+  const of = (n: number, reason: string): RuleResult => ({
+    ...sampleRule("could-not-run", n),
+    id: `MET-0${n}`,
+    family: "MET",
+    reason,
+  });
+  const metrics = [1, 2, 3].map((n) => of(n, "no metrics URL (--metrics-url)"));
+  const other = [{ ...sampleRule("inconclusive", 1), reason: "moved" }];
+  const all = [...other, ...metrics, sampleRule("pass", 1)];
+  const groups = groupsByReason([...other, ...metrics], all);
+  expect(groups.map(({ reason, names }) => [reason, names.join(" ")])).toEqual([
+    ["no metrics URL (--metrics-url)", "MET"],
+    ["moved", "IFM-02"],
+  ]);
+});

@@ -1,0 +1,145 @@
+/**
+ * What every report says of a finding, as labelled lines. Renderers style these lines and add no words of their own,
+ * so that one finding reads the same in the terminal, in JUnit, SARIF, Markdown and HTML.
+ */
+import type { Evidence, Exchange, RuleResult, State } from "./schema.ts";
+import { visibleValue } from "./visible.ts";
+
+export const LABELS = [
+  "rule",
+  "found",
+  "known",
+  "probe",
+  "request",
+  "header",
+  "allowed",
+  "came",
+  "state",
+  "control request",
+  "impact",
+  "layer",
+  "fix",
+  "curl",
+  "rerun",
+] as const;
+
+export type Label = (typeof LABELS)[number];
+export type Line = { readonly label: Label; readonly text: string };
+
+export type Probe = {
+  readonly lines: readonly Line[];
+  readonly evidence: Evidence;
+  /** The exchange whose answer broke the rule. */
+  readonly exchange: Exchange | undefined;
+};
+
+export type Finding = {
+  readonly about: readonly Line[];
+  readonly probes: readonly Probe[];
+  readonly advice: readonly Line[];
+};
+
+export function findingOf(rule: RuleResult): Finding {
+  const { expected, layer } = rule;
+  return {
+    about: lines([
+      ["rule", ruleText(rule)],
+      ["found", rule.reason],
+      ["known", expected && `expected until ${expected.until} (${expected.owner}): ${expected.reason}`],
+    ]),
+    probes: rule.evidence.map((evidence) => probeOf(rule, evidence)),
+    advice: lines([
+      ["impact", rule.impact],
+      ["layer", layer && `${layer.name} (${layer.sign})`],
+      ["fix", layer?.mending],
+      ["curl", rule.curl],
+      ["rerun", rule.again],
+    ]),
+  };
+}
+
+/** The finding as lines of plain text, `label: text`. */
+export function findingText(rule: RuleResult): string[] {
+  const { about, probes, advice } = findingOf(rule);
+  return [...about, ...probes.flatMap((probe) => probe.lines), ...advice].map(
+    ({ label, text }) => `${label}: ${text}`,
+  );
+}
+
+/** The sentence of the specification and its place. */
+function ruleText({ rule, section }: RuleResult): string {
+  return `${rule} (specification ${section})`;
+}
+
+function probeOf(rule: RuleResult, evidence: Evidence): Probe {
+  const exchangeAt = (n: number | null | undefined) => rule.exchanges.find((each) => each.n === n);
+  const exchange = exchangeAt(evidence.sent);
+  return {
+    evidence,
+    exchange,
+    lines: lines([
+      ["probe", evidence.probe],
+      ["request", exchange && `${exchange.request.method} ${exchange.request.url}`],
+      ["header", evidence.odd === null ? null : visibleValue(evidence.odd)],
+      ["allowed", evidence.allowed],
+      ["came", evidence.came],
+      ["state", stateText(evidence)],
+      ["control request", controlText(evidence, exchangeAt(evidence.twin?.n))],
+    ]),
+  };
+}
+
+function lines(pairs: readonly (readonly [Label, string | null | undefined])[]): Line[] {
+  return pairs.flatMap(([label, text]) =>
+    text === null || text === undefined || text === "" ? [] : [{ label, text }],
+  );
+}
+
+function stateText({ after, before, unchanged }: Evidence): string | null {
+  if (after === null) return null;
+  if (unchanged === null) return `read back: ${stateOf(after)}`;
+  if (unchanged) return `unchanged, read back: ${stateOf(after)}`;
+  return before === null
+    ? `CHANGED, read back: ${stateOf(after)}`
+    : `CHANGED, read back: ${stateOf(before)} → ${stateOf(after)}`;
+}
+
+function stateOf({ status, tag, fields }: State): string {
+  return `${status}${tag === null ? "" : ` ${visibleValue(tag)}`} ${JSON.stringify(fields ?? {})}`;
+}
+
+/** With its own header, since the one thing that differs may be a blank. */
+function controlText({ twin, odd }: Evidence, exchange: Exchange | undefined): string | null {
+  if (twin === null) return null;
+  const sent = exchange?.request.headers.find(([name]) => name.toLowerCase() === "if-match");
+  const header = sent === undefined ? "" : `${sent[0]}: ${visibleValue(sent[1])}`;
+  const own = header === "" || (odd !== null && visibleValue(odd) === header) ? "" : ` with ${header}`;
+  const outcome = twin.ok ? "accepted" : "failed as well";
+  return `${outcome} (${twin.status}, request ${twin.n})${own}; it differs in: ${twin.differs}`;
+}
+
+/** How far the races of a run can be trusted. */
+export const OVERLAP =
+  "The time is the median within which the last bytes of a round left. A gap between check and write that is longer has probably been hit in so many rounds; a shorter one may have gone unseen.";
+
+/** Rules that share a reason, each family as a whole where all of its rules are among them. */
+export type ReasonGroup = {
+  readonly reason: string;
+  readonly rules: readonly RuleResult[];
+  readonly names: readonly string[];
+};
+
+/** @param all every rule of the report. Largest group first, so that one remedy enables as much as possible. */
+export function groupsByReason(rules: readonly RuleResult[], all: readonly RuleResult[]): ReasonGroup[] {
+  const groups = Map.groupBy(rules, ({ reason }) => reason);
+  return [...groups]
+    .map(([reason, members]) => ({ reason, rules: members, names: namesOf(members, all) }))
+    .sort((a, b) => b.rules.length - a.rules.length);
+}
+
+function namesOf(rules: readonly RuleResult[], all: readonly RuleResult[]): string[] {
+  return [...Map.groupBy(rules, ({ family }) => family)].flatMap(([family, members]) => {
+    const size = all.filter((rule) => rule.family === family).length;
+    return members.length > 2 && members.length === size ? [family] : members.map(({ id }) => id);
+  });
+}
