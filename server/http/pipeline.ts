@@ -8,6 +8,7 @@ import { authenticate, requireMetricsRole, requireTenant, type TokenLookup } fro
 import type { Cors } from "./cors.ts";
 import { problemReply } from "./problem-response.ts";
 import type { Reply } from "./reply.ts";
+import { discardBody } from "./request-body.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { Access } from "./routes.ts";
 import { Turn } from "./turn.ts";
@@ -72,14 +73,20 @@ export class Pipeline {
   #answer(context: RequestContext, access: Access): MaybePromise<Response> {
     try {
       const result = hasUsableHost(context.request) ? this.#handle(context, access) : HOST_REFUSED;
-      if (!(result instanceof Promise)) return this.#finish(context, this.#replyOf(context, result));
+      if (!(result instanceof Promise)) return this.#respond(context, this.#replyOf(context, result));
       return result.then(
-        (settled) => this.#finish(context, this.#replyOf(context, settled)),
-        (error) => this.#finish(context, this.#failure(context, error)),
+        (settled) => this.#respond(context, this.#replyOf(context, settled)),
+        (error) => this.#respond(context, this.#failure(context, error)),
       );
     } catch (error) {
-      return this.#finish(context, this.#failure(context, error));
+      return this.#respond(context, this.#failure(context, error));
     }
+  }
+
+  #respond(context: RequestContext, reply: Reply): MaybePromise<Response> {
+    const { request } = context;
+    if (request.bodyUsed || request.body === null) return this.#finish(context, reply);
+    return discardBody(request).then(() => this.#finish(context, reply));
   }
 
   /** Check 2 of the order of checks, then the route's own. */

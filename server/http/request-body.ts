@@ -4,8 +4,8 @@ import { parseJsonText } from "./json-text.ts";
 export const BODY_BYTES_MAX = 65_536;
 
 /**
- * Reads a body as JSON: size, media type, then text, in this order. A body that is too long is not read to its
- * end, whether its length was declared or not.
+ * Reads a body as JSON: size, media type, then text, in this order. A body that is too long is not kept,
+ * whether its length was declared or not.
  *
  * @param mediaTypes in lower case; compared without parameters and case (RFC 9110, section 8.3.1)
  */
@@ -28,25 +28,71 @@ export async function readJsonBody(
   return parseJsonText(body.value);
 }
 
-/** @returns the body, or a refusal as soon as it is longer than it may be */
+/** @returns the body, or a refusal where it is longer than it may be */
 async function readBytes(request: Request): Promise<Result<Uint8Array>> {
   try {
     // A declared length was checked, and the server holds a body to it. First, since to ask for `body` makes a stream.
     if (request.headers.has("content-length")) return ok(await request.bytes());
     if (request.body === null) return ok(new Uint8Array());
+    const reader = request.body.getReader();
     const chunks: Uint8Array[] = [];
     let length = 0;
-    for await (const chunk of request.body) {
-      length += chunk.byteLength;
-      if (length > BODY_BYTES_MAX) return tooLarge();
-      chunks.push(chunk);
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      length += read.value.byteLength;
+      if (length > BODY_BYTES_MAX) {
+        await discardRest(reader);
+        return tooLarge();
+      }
+      chunks.push(read.value);
     }
     return ok(Buffer.concat(chunks));
   } catch (error) {
-    // The client left, broke its framing or was too slow. Nobody reads this answer, but the log must not blame the service.
-    if (!(error instanceof DOMException && error.name === "AbortError")) throw error;
+    if (!isCutOff(error)) throw error;
+    // Nobody reads this reply, but the log must not blame the service.
     return refuse("incomplete-body", "The connection ended before the body was whole.");
   }
+}
+
+/** What is used of a ReadableStreamDefaultReader, of which the platform's types have two versions. */
+type BodyReader = {
+  read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>;
+  cancel(): Promise<void>;
+};
+
+/** How much of an unwanted body is read, and for how long, before the reply is sent regardless. */
+const DISCARDED = { bytesMax: 32 * 1024 * 1024, msMax: 10_000 };
+
+/**
+ * Reads a body that nobody wants before it is replied to. Where the reply is the connection's last (`Connection:
+ * close`, HTTP/1.0), Bun closes the socket with it; bytes that arrive afterwards are answered with a reset, which
+ * discards the reply. RFC 9112, section 9.6 would rather have the reply sent first and the connection closed in
+ * stages, but Bun offers no half-closing, and does not tell the version of HTTP, so every body is read. Behind an
+ * nginx with two upstreams, 900 kB POSTs without a token had taken both out of service: 196 of 200 reads were 502.
+ */
+export async function discardBody(request: Request): Promise<void> {
+  if (Number(request.headers.get("content-length") ?? 0) > DISCARDED.bytesMax) return;
+  if (request.body !== null) await discardRest(request.body.getReader());
+}
+
+export async function discardRest(reader: BodyReader, { bytesMax, msMax } = DISCARDED): Promise<void> {
+  // A pending read of a cancelled stream ends.
+  const timer = setTimeout(() => void reader.cancel(), msMax);
+  try {
+    let bytes = 0;
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      bytes += read.value?.byteLength ?? 0;
+      if (bytes > bytesMax) return void reader.cancel();
+    }
+  } catch (error) {
+    if (!isCutOff(error)) throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The client left, broke its framing or was too slow. */
+function isCutOff(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
 }
 
 function tooLarge(): Result<never> {

@@ -62,3 +62,29 @@ test.each(
     expect(answer.grownMiB).toBeLessThan(GROWTH_MIB_MAX);
   },
 );
+
+test("many unwanted bodies at once are kept no more than one: all are refused in little memory", async () => {
+  const at = { before: process.memoryUsage.rss(), most: 0 };
+  const block = Buffer.alloc(MIB, "a");
+  const statuses = await Promise.all(
+    Array.from({ length: 64 }, async () => {
+      const socket = connect(service.port, "127.0.0.1");
+      let received = "";
+      socket.on("data", (chunk) => {
+        received += chunk.toString("latin1");
+      });
+      await once(socket, "connect");
+      socket.write(
+        `POST /customers HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${4 * MIB}\r\n\r\n`,
+      );
+      for (let sent = 0; sent < 4; sent += 1) {
+        if (!socket.write(block)) await once(socket, "drain");
+        at.most = Math.max(at.most, process.memoryUsage.rss());
+      }
+      if (!socket.closed) await once(socket, "close");
+      return parseRawReply(received)?.status;
+    }),
+  );
+  expect(new Set(statuses)).toEqual(new Set([401]));
+  expect((at.most - at.before) / MIB).toBeLessThan(GROWTH_MIB_MAX);
+});

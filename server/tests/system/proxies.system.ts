@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { type ServerProcess, Workplace } from "../support/server-process.ts";
+import { type Reply, replyOf } from "../support/test-service.ts";
+
+let place: Workplace;
+const programs: ReturnType<typeof Bun.spawn>[] = [];
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(async () => {
+  for (const program of programs.splice(0)) {
+    program.kill("SIGTERM");
+    await program.exited;
+  }
+  await place.clear();
+});
+
+/** A port that was free a moment ago: proxies take no 0. */
+function freePort(): number {
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
+  const { port } = server;
+  server.stop(true);
+  return port;
+}
+
+/** Starts a proxy and waits until it answers. */
+async function startProxy(command: readonly string[], url: string): Promise<void> {
+  const program = Bun.spawn([...command], { stdout: "ignore", stderr: "inherit" });
+  programs.push(program);
+  while (program.exitCode === null) {
+    try {
+      await fetch(url);
+      return;
+    } catch {
+      await new Promise(setImmediate);
+    }
+  }
+  throw new Error(`${command[0]} ended with ${program.exitCode}`);
+}
+
+/** nginx as its documentation begins: `proxy_pass` to upstreams, and nothing else. */
+async function startNginx(services: readonly ServerProcess[], port: number): Promise<string> {
+  const file = `${place.path}/nginx.conf`;
+  writeFileSync(
+    file,
+    `${process.getuid?.() === 0 ? "user root; " : ""}daemon off; error_log stderr crit; pid ${place.path}/nginx.pid;
+events {}
+http {
+  access_log off;
+  client_body_temp_path ${place.path}/body; proxy_temp_path ${place.path}/proxy; fastcgi_temp_path ${place.path}/f;
+  uwsgi_temp_path ${place.path}/u; scgi_temp_path ${place.path}/s;
+  upstream customers {
+${services.map((service) => `    server 127.0.0.1:${service.port};`).join("\n")}
+  }
+  server {
+    listen 127.0.0.1:${port};
+    location / { proxy_pass http://customers; }
+  }
+}
+`,
+  );
+  const url = `http://127.0.0.1:${port}`;
+  await startProxy(["nginx", "-c", file, "-e", "stderr"], url);
+  return url;
+}
+
+test("900 kB POSTs without a token, through nginx, take no upstream out of service for others", async () => {
+  const services = [await place.start(), await place.start()];
+  const token = place.adminToken;
+  const url = await startNginx(services, freePort());
+  const body = Buffer.alloc(900_000, "a");
+  const innocent = (): Promise<Reply> =>
+    fetch(`${url}/customers?limit=1`, { headers: { authorization: `Bearer ${token}` } }).then(replyOf);
+  const statuses = { refused: new Set<number>(), read: new Set<number>() };
+  for (let round = 0; round < 20; round += 1) {
+    const refused = Array.from({ length: 5 }, () =>
+      fetch(`${url}/customers`, { method: "POST", body }).then(replyOf),
+    );
+    const reads = Array.from({ length: 10 }, innocent);
+    for (const { status } of await Promise.all(refused)) statuses.refused.add(status);
+    for (const { status } of await Promise.all(reads)) statuses.read.add(status);
+  }
+  expect(statuses).toEqual({ refused: new Set([401]), read: new Set([200]) });
+}, 120_000);
+
+test.each([64, 1_024, 16_384])("a refusal reaches Python's urllib after a body of %i KiB", async (kib) => {
+  const { url } = await place.start();
+  const script = `
+import urllib.request, urllib.error
+request = urllib.request.Request("${url}/customers", data=b"a" * ${kib * 1024}, method="POST")
+for _ in range(10):
+    try:
+        urllib.request.urlopen(request)
+    except urllib.error.HTTPError as error:
+        print(error.code)
+`;
+  const python = Bun.spawn(["python3", "-c", script], { stdout: "pipe", stderr: "pipe" });
+  const [out, err] = await Promise.all([
+    new Response(python.stdout).text(),
+    new Response(python.stderr).text(),
+    python.exited,
+  ]);
+  expect({ out, err }).toEqual({ out: "401\n".repeat(10), err: "" });
+});
