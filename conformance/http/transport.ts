@@ -14,6 +14,7 @@ export type Outgoing = {
   readonly url: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string | undefined;
+  readonly framing?: "chunked" | "http/1.0" | undefined;
 };
 
 export type Result = {
@@ -129,6 +130,30 @@ export class Transport {
     return held.release();
   }
 
+  /** As the second request of a connection; the first reads the same address. */
+  async sendSecond(outgoing: Outgoing): Promise<Result> {
+    const url = new URL(outgoing.url);
+    const openedAt = performance.now();
+    try {
+      const socket = await this.#open(url);
+      const credentials = outgoing.headers.filter(([name]) => !/^(if-match|content-type)$/i.test(name));
+      socket.write(
+        this.#message(url, { ...outgoing, method: "GET", headers: credentials, body: undefined }, true),
+      );
+      const first = await this.#reply(socket, "GET", true);
+      if (typeof first.result === "string" || socket.destroyed) return await this.sendRaw(outgoing);
+      const reply = this.#reply(socket, outgoing.method);
+      const sentAt = performance.now();
+      socket.write(this.#message(url, outgoing));
+      const { result, answeredAt } = await reply;
+      // A server may close a connection after any reply (RFC 9112 9.3.1).
+      if (typeof result === "string") return await this.sendRaw(outgoing);
+      return { reply: result, failure: null, sentAt, answeredAt };
+    } catch (error) {
+      return { reply: null, failure: describe(error), sentAt: openedAt, answeredAt: performance.now() };
+    }
+  }
+
   /**
    * Opens a connection and sends all but the last `bytes` of the body; a request without a body holds back the
    * end of its header section instead.
@@ -169,16 +194,30 @@ export class Transport {
     };
   }
 
-  #message(url: URL, { method, headers, body }: Outgoing): Buffer {
+  #message(url: URL, { method, headers, body, framing }: Outgoing, keepAlive = false): Buffer {
     const proxied = this.#profile.proxy !== undefined && url.protocol === "http:";
     const target = proxied ? url.href : url.pathname + url.search;
     const lines = [
-      `${method} ${target} HTTP/1.1`,
+      `${method} ${target} ${framing === "http/1.0" ? "HTTP/1.0" : "HTTP/1.1"}`,
       `Host: ${url.host}`,
       ...headers.map(([name, value]) => `${name}: ${value}`),
-      "Connection: close",
+      ...(keepAlive ? [] : ["Connection: close"]),
     ];
     const content = Buffer.from(body ?? "", "utf8");
+    if (body !== undefined && framing === "chunked") {
+      lines.push("Transfer-Encoding: chunked");
+      const half = Math.ceil(content.length / 2);
+      const chunks = [content.subarray(0, half), content.subarray(half)].filter(({ length }) => length > 0);
+      return Buffer.concat([
+        Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"),
+        ...chunks.flatMap((chunk) => [
+          Buffer.from(`${chunk.length.toString(16)}\r\n`),
+          chunk,
+          Buffer.from("\r\n"),
+        ]),
+        Buffer.from("0\r\n\r\n"),
+      ]);
+    }
     if (body !== undefined) lines.push(`Content-Length: ${content.length}`);
     return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), content]);
   }
@@ -222,14 +261,21 @@ export class Transport {
     });
   }
 
-  #reply(socket: Socket, method: string): Promise<{ result: Reply | string; answeredAt: number }> {
+  #reply(
+    socket: Socket,
+    method: string,
+    keep = method === "HEAD",
+  ): Promise<{ result: Reply | string; answeredAt: number }> {
     return new Promise((resolve) => {
       let bytes: Buffer = Buffer.alloc(0);
+      let done = false;
       const finish = (result: Reply | string) => {
+        if (done) return;
+        done = true;
         const answeredAt = performance.now();
         clearTimeout(timer);
         socket.removeAllListeners("data");
-        if (method !== "HEAD") socket.destroy();
+        if (!keep) socket.destroy();
         resolve({ result, answeredAt });
       };
       const timer = setTimeout(

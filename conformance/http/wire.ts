@@ -22,7 +22,10 @@ export type Ask = {
   readonly url: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly body?: string | undefined;
-  readonly via?: "undici" | "socket" | undefined;
+  /** `reused`: as the second request of a connection. */
+  readonly via?: "undici" | "socket" | "reused" | undefined;
+  /** How the message is framed; over a socket alone. */
+  readonly framing?: "chunked" | "http/1.0" | undefined;
 };
 
 /** A reply as checks look at it; `exchange` is what may be shown of it. */
@@ -75,7 +78,11 @@ export class Wire {
       const outgoing = this.#outgoing(ask);
       const ended = this.#watch(ask);
       const result =
-        ask.via === "socket" ? await this.transport.sendRaw(outgoing) : await this.transport.send(outgoing);
+        ask.via === "reused"
+          ? await this.transport.sendSecond(outgoing)
+          : ask.via === "socket" || ask.framing !== undefined
+            ? await this.transport.sendRaw(outgoing)
+            : await this.transport.send(outgoing);
       ended(result);
       const exchange = this.#record(ask, outgoing, result);
       if (result.reply === null) throw new NoReply(exchange);
@@ -182,7 +189,13 @@ export class Wire {
         : ([["Accept", "application/json, */*;q=0.5"]] as [string, string][])),
       ...this.callerHeaders(ask.caller).map(({ name, value }): [string, string] => [name, value]),
     ];
-    return { method: ask.method, url: ask.url, headers: [...general, ...ask.headers], body: ask.body };
+    return {
+      method: ask.method,
+      url: ask.url,
+      headers: [...general, ...ask.headers],
+      body: ask.body,
+      framing: ask.framing,
+    };
   }
 
   #record(ask: Ask, outgoing: Outgoing, { reply, failure, sentAt, answeredAt }: Result): Exchange {
@@ -203,7 +216,7 @@ export class Wire {
       n,
       purpose: ask.purpose,
       caller: ask.caller,
-      via: ask.via ?? "undici",
+      via: (ask.via ?? "undici") === "undici" && ask.framing === undefined ? "undici" : "socket",
       request: {
         method: ask.method,
         url: this.mask(ask.url),

@@ -2,13 +2,13 @@
 
 import type { Seen } from "../http/wire.ts";
 import { plain } from "../target/names.ts";
+import type { Attempt } from "./attempt.ts";
 import { note } from "./evidence.ts";
 import { opaque } from "./tag-forms.ts";
-import type { Trial } from "./trial.ts";
 
 const VERSION_NAME = /^(rowversion|etag|versiontoken)$/;
 
-export function bodyWithoutToken(t: Trial, what: string, seen: Seen): void {
+export function bodyWithoutToken(t: Attempt, what: string, seen: Seen): void {
   const text = opaque(seen.tag ?? "");
   for (const [path, value] of membersWithin(seen.object, [])) {
     const member = path.join(".");

@@ -1,4 +1,4 @@
-import type { Trial } from "./trial.ts";
+import type { Attempt } from "./attempt.ts";
 
 /** Tries one rule. It asserts through the trial and throws an outcome signal where it cannot go on. */
-export type Check = (trial: Trial) => Promise<void>;
+export type Check = (trial: Attempt) => Promise<void>;

@@ -1,11 +1,11 @@
 import type { Seen } from "../http/wire.ts";
 import { plain } from "../target/names.ts";
 import type { Field } from "../target/profile-file.ts";
+import type { Attempt } from "./attempt.ts";
 import { excerpt, note } from "./evidence.ts";
-import type { Trial } from "./trial.ts";
 
 /** A probe `GET ?fields=…` with its evidence. */
-export async function ask(t: Trial, query: string, allowed: string): Promise<Seen> {
+export async function ask(t: Attempt, query: string, allowed: string): Promise<Seen> {
   const evidence = t.probe(`GET ${query}`, allowed);
   const seen = await t.get(t.kit.main, { query, purpose: "probe" });
   note(evidence, seen, { came: excerpt(seen) });

@@ -2,8 +2,9 @@
  * The address of a customer, spelled otherwise. Whether a router takes it for the same is open (4.1 shows one spelling
  * alone), and so is the status: but what a caller may not see must not come there either.
  */
+
 import type { Customer } from "../run/ground.ts";
-import type { Trial } from "./trial.ts";
+import type { Attempt } from "./attempt.ts";
 
 /** @param quick the two that frameworks take for the same most often */
 export function otherPaths(customer: Customer, quick: boolean): Customer[] {
@@ -25,7 +26,7 @@ export function otherPaths(customer: Customer, quick: boolean): Customer[] {
 }
 
 /** How a probe names the address: not at all where it is the ordinary one of the main customer. */
-export function shownPath(t: Trial, customer: Customer): string {
+export function shownPath(t: Attempt, customer: Customer): string {
   return customer === t.kit.main ? "" : pathEnd(customer);
 }
 

@@ -2,20 +2,55 @@
 import type { Exchange } from "../report/schema.ts";
 
 export class NotApplicable extends Error {}
-export class CouldNotRun extends Error {}
+
+/** What a could-not-run knows beyond its words. */
+export type Pointer = {
+  /** Rules whose finding explains this one. */
+  readonly see?: readonly string[];
+  /** Writes of other people would explain it as well. */
+  readonly othersMayCause?: boolean;
+  /**
+   * The exchange breaks the rules in `see`. Where none of them reports it, this rule does: a breach that comes and
+   * goes is still a breach.
+   */
+  readonly breach?: { readonly exchange: Exchange; readonly allowed: string; readonly found: string };
+};
+
+/** A prerequisite is missing, or the deployment failed in a way that says nothing about the rule. */
+export class CouldNotRun extends Error {
+  readonly pointer: Pointer;
+
+  constructor(message: string, pointer: Pointer = {}) {
+    super(message);
+    this.pointer = pointer;
+  }
+}
+
 export class Inconclusive extends Error {}
 /** SIGINT or the caller's AbortSignal. */
 export class Interrupted extends Error {}
 /** The kit itself is at fault: its transport alters bytes, its own state contradicts itself. */
 export class KitFault extends Error {}
+/** Nothing there that can be tested: no answer, no admission, or something else than the service. */
+export class Unreachable extends Error {}
 
-/** A request that got no complete reply. The engine runs the rule once more before it believes it. */
+/** A request that got no complete reply. The engine runs the rule again before it believes it. */
 export class NoReply extends Error {
   readonly exchange: Exchange;
 
   constructor(exchange: Exchange) {
     const { method, url } = exchange.request;
     super(`${method} ${url}: ${exchange.failure ?? "no reply"}`);
+    this.exchange = exchange;
+  }
+}
+
+/** An answer that says nothing about the rule (401, 403, 429, 5xx) to a request that must not simply be sent again. */
+export class Disturbed extends Error {
+  readonly exchange: Exchange;
+
+  constructor(exchange: Exchange) {
+    super(`${exchange.purpose}: ${exchange.request.method} was answered ${exchange.reply?.status}`);
     this.exchange = exchange;
   }
 }

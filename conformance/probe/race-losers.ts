@@ -1,7 +1,9 @@
 /** What the losers of a race are answered: the outcomes are deterministic, 428 or 412 (7 rule 1). */
+
 import { headerValue } from "../http/http-reply.ts";
+import type { Attempt } from "./attempt.ts";
 import { type Contender, contendersOf, won } from "./race.ts";
-import { accepted, type Trial } from "./trial.ts";
+import { accepted } from "./trial.ts";
 
 /** Where a DELETE may have won, the others may as well find no customer. */
 export const GONE = [404, 410] as const;
@@ -13,7 +15,7 @@ const UNAVAILABLE = [502, 503, 504];
  * Without exactly one winner it is told elsewhere what is wrong, but for a 500: it may be any failure of a race, yet it
  * is neither of the two outcomes that there are.
  */
-function refusedAsStale(t: Trial, contenders: readonly Contender[], also: readonly number[]): void {
+function refusedAsStale(t: Attempt, contenders: readonly Contender[], also: readonly number[]): void {
   const decided = won(contenders).length === 1;
   for (const { who, method, seen, outcome } of contenders) {
     if (seen === undefined || outcome === "won") continue;
@@ -28,12 +30,12 @@ function refusedAsStale(t: Trial, contenders: readonly Contender[], also: readon
 
 /** The losers of all rounds of a rule. */
 export class Losers {
-  readonly #t: Trial;
+  readonly #t: Attempt;
   #losers = 0;
   /** Those that were told nothing. */
   readonly #untold: Contender[] = [];
 
-  constructor(t: Trial) {
+  constructor(t: Attempt) {
     this.#t = t;
   }
 
@@ -90,7 +92,7 @@ function kinds(untold: readonly Contender[]): string {
 }
 
 /** The twin of a race: as many writes at once that differ in their customer alone. @returns whether all are accepted. */
-async function apart(t: Trial, { method, n }: Contender): Promise<boolean> {
+async function apart(t: Attempt, { method, n }: Contender): Promise<boolean> {
   const evidence = t.probe(
     `${method}s with one tag at once; then as many, each to a customer of its own`,
     "412 to all but one; then all accepted",

@@ -6,8 +6,9 @@
 import type { Seen } from "../http/wire.ts";
 import type { Moment } from "../report/schema.ts";
 import type { Customer } from "../run/ground.ts";
+import type { Attempt } from "./attempt.ts";
 import { CouldNotRun, Inconclusive } from "./outcome-signal.ts";
-import { accepted, type Method, type Snapshot, type Trial } from "./trial.ts";
+import { accepted, type Method, type Snapshot } from "./trial.ts";
 import type { Values } from "./values.ts";
 
 const RATE_LIMIT_REST_MS = 1000;
@@ -28,12 +29,12 @@ export const won = (all: readonly Contender[]) => all.filter(({ outcome }) => ou
 export const unknown = (all: readonly Contender[]) => all.filter(({ outcome }) => outcome === "unknown");
 
 /** How many take part: as many as asked for, or as many connections as the deployment takes at once. */
-export function contendersOf({ kit }: Trial): number {
+export function contendersOf({ kit }: Attempt): number {
   return Math.max(2, Math.min(kit.options.connections, kit.limits.connections));
 }
 
 /** A share of the rounds that were asked for, at least two. */
-export function rounds(t: Trial, share: number): number {
+export function rounds(t: Attempt, share: number): number {
   return Math.max(2, Math.ceil(t.kit.options.rounds * share));
 }
 
@@ -41,13 +42,16 @@ export function rounds(t: Trial, share: number): number {
  * A race says nothing where a plain stale write is accepted as well.
  * @throws CouldNotRun then: it is IFM-03's or IFM-31's to blame.
  */
-export async function enforced(t: Trial, method: "PUT" | "PATCH"): Promise<void> {
+export async function enforced(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const { former, tag } = await t.twin(method, t.kit.main);
   if (former === tag)
     throw new CouldNotRun(
       "the tag does not change on an accepted write, so no write is ever stale; see ETG-08",
     );
-  const stale = await t.write(method, t.kit.main, { ifMatch: former, purpose: `control: stale ${method}` });
+  const stale = await t.rawWrite(method, t.kit.main, {
+    ifMatch: former,
+    purpose: `control: stale ${method}`,
+  });
   if (accepted(stale.status))
     throw new CouldNotRun(
       `a stale ${method} is accepted even when nobody else writes; see ${method === "PUT" ? "IFM-03" : "IFM-31"}`,
@@ -56,7 +60,7 @@ export async function enforced(t: Trial, method: "PUT" | "PATCH"): Promise<void>
 
 /** One round: all lanes carry the tag of `before`. */
 export async function raceRound(
-  t: Trial,
+  t: Attempt,
   round: number,
   customer: Customer,
   before: Snapshot,
@@ -120,13 +124,13 @@ function moment(
 
 /** Keeps account of all rounds of a rule: whether they were races at all, and what they could have shown. */
 export class RaceAccount {
-  readonly #trial: Trial;
+  readonly #trial: Attempt;
   #rounds = 0;
   #overlapped = 0;
   #unknown = 0;
   readonly #spreads: number[] = [];
 
-  constructor(trial: Trial) {
+  constructor(trial: Attempt) {
     this.#trial = trial;
   }
 

@@ -1,16 +1,30 @@
+/** A rule of the kit: one object says what it is, whom it serves, what it needs and how it is checked. */
 import type { Family, Level, Need } from "../report/schema.ts";
+import type { SpecKey } from "../specification/spec.ts";
+import type { Attempt } from "./attempt.ts";
 
-/** The text of a rule: data alone. Its check stands in `checks/`, keyed by the id. */
-export type RuleText = {
+export type RuleId = `${Family}-${string}`;
+
+export type Rule = {
   /** Permanent; a retired id is never given again. */
-  readonly id: `${Family}-${string}`;
+  readonly id: RuleId;
   readonly title: string;
   readonly level: Level;
-  /** Section and number in the specification. */
-  readonly section: string;
-  /** The rule in our own words. */
-  readonly rule: string;
-  /** Who is hurt, and how, when it is broken. */
-  readonly impact: string;
+  /** The sentences of the specification that it stands on. */
+  readonly spec: readonly SpecKey[];
+  /** How the kit reads them where they leave room; empty where they speak for themselves. */
+  readonly reading: string;
+  /** Who is hurt, and how, when the rule is broken. */
+  readonly hurts: string;
   readonly needs: readonly Need[];
+  /** Rules that run before it, since what they find decides what this one may still blame. */
+  readonly after: readonly RuleId[];
+  check(t: Attempt): Promise<void>;
 };
+
+type Told = Pick<Rule, "spec" | "hurts" | "check"> &
+  Partial<Pick<Rule, "level" | "reading" | "needs" | "after">>;
+
+export function rule(id: RuleId, title: string, told: Told): Rule {
+  return { id, title, level: "MUST", reading: "", needs: [], after: [], ...told };
+}

@@ -13,8 +13,9 @@ import type { PatchForm } from "../target/patch-form.ts";
 import type { Profile } from "../target/profile.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { CouldNotRun } from "./outcome-signal.ts";
-import type { RuleText } from "./rule.ts";
+import type { Rule, RuleId } from "./rule.ts";
 import { type FreshValues, type Values, withMembers } from "./values.ts";
+import type { Weather } from "./weather.ts";
 
 /** What all rules of a run share. */
 export type Kit = {
@@ -30,12 +31,13 @@ export type Kit = {
    * A wrong status that a base rule has blamed, by `PUT stale`, `PUT missing` …; rules on special forms of the same
    * refusal do not blame it again.
    */
-  readonly blamed: Map<string, { readonly status: number; readonly by: RuleText["id"] }>;
+  readonly blamed: Map<string, { readonly status: number; readonly by: RuleId }>;
   readonly races: Report["races"];
   /** What has been found not to be relied on, so that other rules do not blame it again. */
-  readonly doubts: Set<"tag changes by itself" | "tag stays">;
+  readonly doubts: Set<"tag changes by itself" | "tag stays" | "reads lag">;
   /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
-  readonly limits: { connections: number };
+  readonly limits: { connections: number; readsLag: boolean };
+  readonly weather: Weather;
 };
 
 export type Method = "PUT" | "PATCH" | "DELETE";
@@ -60,12 +62,20 @@ export type WriteOptions = {
   readonly headers?: readonly (readonly [string, string])[];
   readonly query?: string;
   readonly purpose?: string;
-  readonly via?: "undici" | "socket";
+  readonly via?: Ask["via"];
+  readonly framing?: Ask["framing"];
+  readonly mediaType?: string | undefined;
+  /** In place of the customer's own address. */
+  readonly url?: string | undefined;
 };
+
+/** Of rules not yet rebuilt. */
+const EXPLAINED_BY_OTHERS =
+  /^(unchanged|accepted|applied|applied-name|applied-email|others-kept|padded|name-case|etag-current|same|same-tag|stable|tag|values|value|a-winner|winner-stays|final-tag|no-lost-write|only-winner|put-stays|not-locked|owner-unaffected|answered-tag)$/;
 
 export class Trial {
   readonly kit: Kit;
-  readonly rule: RuleText;
+  readonly rule: Rule;
   readonly assertions = new Map<string, Assertion>();
   readonly evidence: Evidence[] = [];
   readonly exchanges = new Map<number, Exchange>();
@@ -73,11 +83,11 @@ export class Trial {
   /** A value that a refused probe carried was read back: nobody else can have written it. */
   decisive = false;
   /** Base rules that have blamed a status which came here again. It hides what this rule looks for: no pass. */
-  readonly maskedBy = new Set<RuleText["id"]>();
+  readonly maskedBy = new Set<RuleId>();
   /** Added to the reason of a pass. */
   note = "";
 
-  constructor(kit: Kit, rule: RuleText) {
+  constructor(kit: Kit, rule: Rule) {
     this.kit = kit;
     this.rule = rule;
   }
@@ -100,8 +110,24 @@ export class Trial {
     return evidence;
   }
 
+  /** Assertions that did not hold, and whether writes of other people would explain it. */
+  readonly failures: { id: string; othersMayCause: boolean }[] = [];
+
   /** @param name the assertion's own part of its id: `unchanged` of `IFM-07.unchanged`. */
   check(name: string, ok: boolean, detail: string | (() => string), level: Level = this.rule.level): boolean {
+    return this.assert(this.evidence.at(-1), name, ok, detail, {
+      level,
+      othersMayCause: EXPLAINED_BY_OTHERS.test(name),
+    });
+  }
+
+  assert(
+    evidence: Evidence | undefined,
+    name: string,
+    ok: boolean,
+    detail: string | (() => string),
+    { level = this.rule.level, othersMayCause = false }: { level?: Level; othersMayCause?: boolean },
+  ): boolean {
     const id = `${this.rule.id}.${name}`;
     let assertion = this.assertions.get(id);
     if (assertion === undefined) {
@@ -119,7 +145,8 @@ export class Trial {
     if (!ok) {
       assertion.fired += 1;
       assertion.detail ??= this.kit.wire.mask(typeof detail === "string" ? detail : detail());
-      this.evidence.at(-1)?.fired.push(id);
+      this.failures.push({ id, othersMayCause });
+      evidence?.fired.push(id);
     }
     return ok;
   }
@@ -165,17 +192,25 @@ export class Trial {
   /** A read that must succeed. @throws CouldNotRun when it shows no customer or no tag: that is ETG-01's to blame. */
   async state(customer: Customer, purpose = "read back"): Promise<Snapshot> {
     const seen = await this.get(customer, { query: this.kit.deployment.stateQuery, purpose });
-    if (seen.status !== 200 || seen.object === undefined)
-      throw new CouldNotRun(
-        `a read of the customer answered ${seen.status}, not 200 with an object; see ETG-01`,
-      );
-    if (seen.tag === undefined) throw new CouldNotRun("a read of the customer carried no ETag; see ETG-01");
+    const snapshot = this.snapshot(seen);
     // Every write comes after such a read, so what a given customer is to get back is known before it is touched.
-    this.kit.ground.borrow(customer, seen.object, this.kit.deployment.names);
+    this.kit.ground.borrow(customer, seen.object ?? {}, this.kit.deployment.names);
+    return snapshot;
+  }
+
+  /** @throws CouldNotRun where the read shows no customer or no tag. */
+  snapshot(seen: Seen): Snapshot {
+    if (seen.status !== 200 || seen.object === undefined)
+      throw new CouldNotRun(`a read of the customer answered ${seen.status}, not 200 with an object`, {
+        see: ["ETG-01"],
+        othersMayCause: true,
+      });
+    if (seen.tag === undefined)
+      throw new CouldNotRun("a read of the customer carried no ETag", { see: ["ETG-01"] });
     return { seen, tag: seen.tag, fields: registryFields(seen.object, this.kit.deployment.names) };
   }
 
-  write(method: Method, customer: Customer, options: WriteOptions = {}): Promise<Seen> {
+  rawWrite(method: Method, customer: Customer, options: WriteOptions = {}): Promise<Seen> {
     return this.send(this.writeAsk(method, customer, options));
   }
 
@@ -200,9 +235,12 @@ export class Trial {
       purpose: options.purpose ?? "write",
       caller: options.caller ?? "main",
       method,
-      url: customer.url + (options.query ?? ""),
+      url: (options.url ?? customer.url) + (options.query ?? ""),
+      framing: options.framing,
       headers: [
-        ...(content === undefined ? [] : ([["Content-Type", content.type]] as [string, string][])),
+        ...(content === undefined
+          ? []
+          : ([["Content-Type", options.mediaType ?? content.type]] as [string, string][])),
         ...lines,
         ...(options.headers ?? []),
       ],
@@ -224,7 +262,7 @@ export class Trial {
     let before = await this.state(customer, "read before");
     const { name, email } = this.kit.values.next();
     const values = method === "PUT" ? { name, email } : { name };
-    let twin = await this.write(method, customer, { ifMatch: before.tag, values, purpose: "twin" });
+    let twin = await this.rawWrite(method, customer, { ifMatch: before.tag, values, purpose: "twin" });
     // A 412 with another tag says that the tag just read was not the current one: a lagging read, or others writing.
     for (
       let again = 0;
@@ -232,7 +270,7 @@ export class Trial {
       again += 1
     ) {
       before = await this.state(customer, "read again");
-      twin = await this.write(method, customer, { ifMatch: before.tag, values, purpose: "twin" });
+      twin = await this.rawWrite(method, customer, { ifMatch: before.tag, values, purpose: "twin" });
     }
     if (!accepted(twin.status))
       throw new CouldNotRun(

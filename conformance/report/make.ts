@@ -2,16 +2,17 @@
 
 import { headerValue } from "../http/http-reply.ts";
 import type { Wire } from "../http/wire.ts";
-import type { RuleText } from "../probe/rule.ts";
-import type { Trial } from "../probe/trial.ts";
+import type { Attempt } from "../probe/attempt.ts";
+import type { Pointer } from "../probe/outcome-signal.ts";
+import type { Rule } from "../probe/rule.ts";
 import type { Ground } from "../run/ground.ts";
 import type { RunOptions } from "../run/options.ts";
+import { sentenceOf } from "../specification/spec.ts";
 import type { Deployment } from "../target/deployment.ts";
 import type { Profile } from "../target/profile.ts";
 import { commandLineFor } from "./command-line.ts";
 import { curlLine } from "./curl.ts";
 import { layerOf } from "./layer.ts";
-import { settledReason } from "./reason.ts";
 import {
   type Exchange,
   type Family,
@@ -23,10 +24,12 @@ import {
 import { judge } from "./verdict.ts";
 
 export type Finding = {
-  readonly rule: RuleText;
+  readonly rule: Rule;
   readonly outcome: Outcome;
   readonly reason: string;
-  readonly trial: Trial | undefined;
+  /** What a could-not-run points to. */
+  readonly pointer: Pointer;
+  readonly trial: Attempt | undefined;
   readonly durationMs: number;
   readonly requests: number;
 };
@@ -114,7 +117,7 @@ export function makeReport(facts: RunFacts): Report {
 }
 
 function ruleResult(
-  { rule, outcome, reason, trial, durationMs, requests }: Finding,
+  { rule, outcome, reason, pointer, trial, durationMs, requests }: Finding,
   facts: RunFacts,
   passed: ReadonlySet<string>,
   today: string,
@@ -138,11 +141,13 @@ function ruleResult(
     // A warning of a MUST rule comes from an assertion that is a SHOULD.
     level: outcome === "warning" ? "SHOULD" : rule.level,
     title: rule.title,
-    section: rule.section,
-    rule: rule.rule,
-    impact: rule.impact,
+    section: rule.spec.join(", "),
+    rule: [...rule.spec.map((key) => `“${sentenceOf(key)}”`), rule.reading]
+      .filter((text) => text !== "")
+      .join(" "),
+    impact: rule.hurts,
     outcome,
-    reason: settledReason(reason || outcome, passed),
+    reason: `${reason || outcome}${pointed(pointer, passed)}`,
     assertions: [...(trial?.assertions.values() ?? [])],
     evidence,
     exchanges,
@@ -159,8 +164,19 @@ function ruleResult(
   };
 }
 
+/**
+ * One that points to a rule which passed would send its reader the wrong way: what this rule met, the other did not,
+ * so it comes and goes.
+ */
+function pointed({ see = [] }: Pointer, passed: ReadonlySet<string>): string {
+  if (see.length === 0) return "";
+  const guilty = see.filter((id) => !passed.has(id));
+  if (guilty.length > 0) return `; see ${guilty.join(" and ")}`;
+  return `; ${see.join(" and ")} passed, so it is not always so`;
+}
+
 /** The exchanges that the evidence refers to, the reads just around them, and for diagnosis the odd ones out. */
-function shownExchanges(trial: Trial | undefined, evidence: Trial["evidence"]): Exchange[] {
+function shownExchanges(trial: Attempt | undefined, evidence: Attempt["evidence"]): Exchange[] {
   if (trial === undefined) return [];
   const wanted = new Set(evidence.flatMap(({ sent, twin }) => [sent, twin?.n]));
   for (const { sent } of evidence)

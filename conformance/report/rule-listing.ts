@@ -1,7 +1,8 @@
 /** RULES.md and the listing of `rules`, drawn from the catalogue. */
 
-import type { RuleText } from "../probe/rule.ts";
+import type { Rule } from "../probe/rule.ts";
 import { catalogue } from "../rules/catalogue.ts";
+import { sentenceOf } from "../specification/spec.ts";
 import { FAMILIES, type Family } from "./schema.ts";
 
 export const FAMILY_TITLES = {
@@ -16,7 +17,7 @@ export const FAMILY_TITLES = {
   ENV: "what lies between kit and service",
 } as const satisfies Record<Family, string>;
 
-const ofFamily = (family: Family): RuleText[] => catalogue.filter(({ id }) => id.startsWith(`${family}-`));
+const ofFamily = (family: Family): Rule[] => catalogue.filter(({ id }) => id.startsWith(`${family}-`));
 
 export function rulesText(): string {
   return FAMILIES.flatMap((family) => [
@@ -36,8 +37,11 @@ export function rulesMarkdown(): string {
   ];
   for (const family of FAMILIES) {
     lines.push("", `## ${family}: ${FAMILY_TITLES[family]}`, "");
-    for (const { id, level, title, section, rule, impact, needs } of ofFamily(family)) {
-      lines.push(`### ${id} ${title}`, "", `${level}, ${section}. ${rule}`, "", `Impact: ${impact}`);
+    for (const { id, level, title, spec, reading, hurts, needs } of ofFamily(family)) {
+      lines.push(`### ${id} ${title}`, "", `${level}.`, "");
+      for (const key of spec) lines.push(`> ${key}: ${sentenceOf(key)}`);
+      if (reading !== "") lines.push("", reading);
+      lines.push("", `Who is hurt: ${hurts}`);
       if (needs.length > 0) lines.push("", `Needs: ${needs.join(", ")}.`);
       lines.push("");
     }

@@ -1,5 +1,5 @@
 /** AUT: field-level authorization and tenants. */
-import type { RuleText } from "../probe/rule.ts";
+import type { RuleText } from "./legacy.ts";
 
 const leak = "Personal data reaches someone who may not see it.";
 

@@ -1,5 +1,5 @@
 /** ENV: what lies between the kit and the service. */
-import type { RuleText } from "../probe/rule.ts";
+import type { RuleText } from "./legacy.ts";
 
 export const env = [
   {

@@ -1,5 +1,5 @@
 /** ETG: the entity-tag of a customer. */
-import type { RuleText } from "../probe/rule.ts";
+import type { RuleText } from "./legacy.ts";
 
 export const etg = [
   {

@@ -1,5 +1,5 @@
 /** FLD: fields of reads and of bodies. */
-import type { RuleText } from "../probe/rule.ts";
+import type { RuleText } from "./legacy.ts";
 
 export const fld = [
   {

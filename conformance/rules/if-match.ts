@@ -1,315 +1,521 @@
 /** IFM: If-Match on PUT, PATCH and DELETE. */
-import type { RuleText } from "../probe/rule.ts";
+import { type Attempt, BASE } from "../probe/attempt.ts";
+import {
+  AFFIXES,
+  BLANKS,
+  CASES,
+  type Derive,
+  EMPTY,
+  HOSTILE,
+  INEXACT,
+  ifMatch,
+  LISTS,
+  memberStandIns,
+  NONE,
+  PREVIOUS,
+  SPELLINGS,
+  STAR,
+  SUCCESSORS,
+  standIns,
+  TWO_LINES,
+  UNQUOTED,
+  WEAK,
+} from "../probe/if-match-forms.ts";
+import { CouldNotRun, Inconclusive } from "../probe/outcome-signal.ts";
+import { afterBase, groundFor, NEEDS, refusal, refused } from "../probe/refused.ts";
+import { shapes } from "../probe/request-shapes.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { type Method, shows } from "../probe/trial.ts";
+import type { SpecKey } from "../specification/spec.ts";
 
-const unsaid =
-  "Whatever is sent but is not the current token byte for byte is refused with 412 and changes nothing.";
 const overwrite = "A write that its sender did not base on the current state overwrites it silently.";
+const blind = "Old clients overwrite blindly.";
+const EXACT: readonly SpecKey[] = ["4.2 exact", "3 stale"];
 
-export const ifm = [
-  {
-    id: "IFM-01",
-    title: "PUT with the current tag is accepted and applied",
-    level: "MUST",
-    section: "1.3, 3, 4.2",
-    rule: "If-Match equal to the current token: the write is accepted and the next read shows its Name and Email.",
-    impact: "Nobody can update a customer, or is told so although nothing was stored.",
+/** 412 carries the tag of now: the one that a read shows, with which a write is accepted. */
+async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
+  const { customer, former, now } = await groundFor(t, method);
+  const stale = await t.write(method, {
+    to: customer,
+    ifMatch: ifMatch(former),
+    before: now,
+    what: "a stale tag",
+    allowed: `412 with ETag ${now.tag}`,
+  });
+  const { status, tag } = stale.seen;
+  if (status !== 412)
+    throw new CouldNotRun(`a stale ${method} was answered ${status}, not 412`, { see: [BASE[method].stale] });
+  if (!stale.must("etag", tag !== undefined, `the 412 of ${method} carries no ETag`) || tag === undefined)
+    return;
+  if (tag !== now.tag && (await t.state(customer, "read again")).tag === tag)
+    throw new CouldNotRun("the read before showed an older tag than the 412", {
+      see: ["ENV-04"],
+      othersMayCause: true,
+    });
+  const current = `the 412 of ${method} carries ${tag}; the current tag is ${now.tag}`;
+  if (!stale.must("etag-current", tag === now.tag, current, { othersMayCause: true })) return;
+  // A client that retries with it, without a read in between.
+  const retry = await t.write(method, {
+    to: customer,
+    ifMatch: tag,
+    before: now,
+    what: "the tag of the 412",
+  });
+  retry.must(
+    "retry",
+    retry.accepted,
+    `${method} with the tag ${tag} of a 412 was answered ${retry.seen.status}`,
+    {
+      othersMayCause: true,
+    },
+  );
+}
+
+async function padded(t: Attempt, method: Method, name: string): Promise<void> {
+  for (const [before, after] of [
+    ["  ", ""],
+    ["", "  "],
+    ["\t", " \t"],
+  ] as const) {
+    const { customer, control, now } = await groundFor(t, method);
+    const write = await t.write(method, {
+      to: customer,
+      ifMatch: ifMatch(`${before}${now.tag}${after}`),
+      before: now,
+      what: "the current tag between blanks",
+      allowed: "accepted like the bare tag",
+    });
+    if (control !== undefined) write.control({ ...control, differs: "no blanks" });
+    const found = `the current tag between blanks was answered ${write.seen.status}`;
+    write.must(name, write.accepted, found, { othersMayCause: true });
+  }
+}
+
+const put: readonly Rule[] = [
+  rule("IFM-01", "PUT with the current tag is accepted and applied", {
+    spec: ["1.3", "3 accepted", "4.2 204"],
+    hurts: "Nobody can update a customer, or is told so although nothing was stored.",
     needs: ["write"],
-  },
-  {
-    id: "IFM-02",
-    title: "An accepted PUT answers 204 without a body, or 200 with one",
-    level: "MUST",
-    section: "4.2",
-    rule: "204 and no body; a 200 with a body is also allowed.",
-    impact: "Clients that follow the document take the answer for a failure.",
+    async check(t) {
+      const put = await t.write("PUT", { allowed: "204 or 200, and the new values are read back" });
+      const { seen, before, now: after, values } = put;
+      // Where the values were written all the same, the 412 is no word on a read (a proxy that repeats writes, say).
+      const applied = shows(after.fields.name, String(values.name));
+      if (!applied && seen.status === 412 && seen.tag !== before.tag && after.tag === seen.tag)
+        throw new CouldNotRun("the read before showed an older tag than the 412", {
+          see: ["ENV-04"],
+          othersMayCause: true,
+        });
+      const found = `PUT with the current tag ${before.tag} was answered ${seen.status}`;
+      if (!put.must("accepted", put.accepted, found, { othersMayCause: true })) return;
+      const { made } = t.kit.main;
+      if (!made && after.fields.name !== values.name && after.fields.name !== before.fields.name)
+        throw new Inconclusive("somebody else wrote this customer meanwhile");
+      for (const field of ["name", "email"] as const)
+        put.must(
+          `applied-${field}`,
+          shows(after.fields[field], String(values[field])),
+          () =>
+            `${field} was written as ${JSON.stringify(values[field])} and is read back as ${JSON.stringify(after.fields[field])}: not applied`,
+          { othersMayCause: true },
+        );
+      for (const name of ["if-match", "IF-MATCH"]) {
+        const now = await t.state(t.kit.main, "read before");
+        const spelled = await t.write("PUT", {
+          ifMatch: [[name, now.tag]],
+          before: now,
+          what: `the current tag, the header spelled ${name}`,
+          allowed: "accepted: header names have no case",
+        });
+        const found = `PUT with ${name}: ${now.tag} was answered ${spelled.seen.status}; header names have no case`;
+        spelled.must("name-case", spelled.accepted, found, { othersMayCause: true });
+      }
+    },
+  }),
+  rule("IFM-02", "An accepted PUT answers 204 without a body, or 200 with one", {
+    spec: ["4.2 204"],
+    hurts: "Clients that follow the document take the answer for a failure.",
     needs: ["write"],
-  },
-  {
-    id: "IFM-03",
-    title: "PUT with the previous tag is refused with 412",
-    level: "MUST",
-    section: "3, 4.2, 7",
-    rule: "A token that was current before the last write is stale: 412, never 409, and nothing is changed.",
-    impact: "The lost update: the very thing that the tag is there to prevent.",
+    after: ["IFM-01"],
+    async check(t) {
+      // On a raw socket, since client libraries hide bytes behind a 204.
+      const { written, twin } = await t.control("PUT", { via: "socket" });
+      const { status, text } = twin;
+      const found = `an accepted PUT was answered ${status}, neither 204 nor 200`;
+      written.must("status", status === 204 || status === 200, found);
+      if (status === 204)
+        written.must("no-body", text === "", `204 came with a body: ${JSON.stringify(text.slice(0, 60))}`);
+      if (status === 200)
+        written.should("body", text !== "", "200 came without a body; without one the status is 204");
+    },
+  }),
+  refusal("IFM-03", "PUT with the previous tag is refused with 412", {
+    spec: ["3 stale", "4.2 order 3", "7 rule 1"],
+    hurts: "The lost update: the very thing that the tag is there to prevent.",
+    on: "PUT",
+    kind: "stale",
+    forms: PREVIOUS,
+  }),
+  refusal("IFM-04", "PUT without If-Match is refused with 428", {
+    spec: ["3 missing", "4.2 428"],
+    hurts: blind,
+    on: "PUT",
+    kind: "missing",
+    forms: [NONE],
+  }),
+  refusal("IFM-05", "PUT with an empty If-Match is refused with 428", {
+    spec: ["3 missing", "4.2 428"],
+    hurts: "A client whose variable was empty overwrites blindly, or hears the wrong cause.",
+    on: "PUT",
+    kind: "missing",
+    forms: EMPTY,
+  }),
+  refusal("IFM-06", "PUT with an If-Match of blanks is refused with 428", {
+    spec: ["3 missing", "4.2 428"],
+    hurts: "A client whose variable was blank overwrites blindly, or hears the wrong cause.",
+    on: "PUT",
+    kind: "missing",
+    forms: BLANKS,
+  }),
+  rule("IFM-08", "Blanks around the tag are trimmed", {
+    spec: ["4.2 trim"],
+    hurts: "Clients and proxies that pad a header are refused forever.",
     needs: ["write"],
-  },
-  {
-    id: "IFM-04",
-    title: "PUT without If-Match is refused with 428",
-    level: "MUST",
-    section: "3, 4.2, 7",
-    rule: "If-Match is required on PUT; without it 428 and nothing is changed.",
-    impact: "Old clients overwrite blindly.",
+    after: ["IFM-01"],
+    check: (t) => padded(t, "PUT", "accepted"),
+  }),
+  refusal("IFM-09", "The current tag weakened is refused", {
+    spec: ["2.4.5", ...EXACT],
+    reading: "Whether it begins with W/ or w/.",
+    hurts: overwrite,
+    on: "PUT",
+    kind: "stale",
+    forms: WEAK,
+  }),
+  refusal("IFM-10", "The current tag without its quotes is refused", {
+    spec: ["2.4.2", ...EXACT],
+    hurts: "Clients that mangle tags seem to work here and fail elsewhere.",
+    on: "PUT",
+    kind: "stale",
+    forms: UNQUOTED,
+  }),
+  refusal("IFM-11", "The current tag in another letter case is refused", {
+    spec: EXACT,
+    hurts: "Two versions whose tokens differ in case alone are taken for one.",
+    on: "PUT",
+    kind: "stale",
+    forms: CASES,
+  }),
+  refusal("IFM-12", "If-Match * is refused", {
+    spec: EXACT,
+    reading: "`*` equals no token, in quotes or without.",
+    hurts: "`*` switches the protection off for anyone who sends it.",
+    on: "PUT",
+    kind: "stale",
+    forms: STAR,
+  }),
+  refusal("IFM-13", "A list that holds the current tag is refused", {
+    spec: ["4.2 list", "8.2"],
+    reading: "Not even one with empty members or the same tag twice. Not supported: 412 or 400.",
+    hurts: "A client that collects tags hits by chance and overwrites what it never read.",
+    on: "PUT",
+    kind: "stale",
+    forms: LISTS,
+  }),
+  refusal("IFM-14", "Two If-Match lines, one of them current, are refused", {
+    spec: ["4.2 list", "8.2"],
+    reading: "Two lines are a list in two lines (RFC 9110 5.3): 412 or 400.",
+    hurts: "Which line counts depends on the server and on each proxy before it.",
+    on: "PUT",
+    kind: "stale",
+    forms: TWO_LINES,
+  }),
+  refusal("IFM-15", "The current tag with something added or cut off is refused", {
+    spec: EXACT,
+    reading: "Equality is not prefix, suffix or containment.",
+    hurts: overwrite,
+    on: "PUT",
+    kind: "stale",
+    forms: AFFIXES,
+  }),
+  refusal("IFM-16", "Another spelling of the current tag is refused", {
+    spec: ["4.2 exact", "5.6"],
+    reading:
+      "The text is compared and never decoded: other base64 of the same bytes, a leading zero, percent-encoding.",
+    hurts: "Tokens are then not opaque: a client can compute one that it never read.",
+    on: "PUT",
+    kind: "stale",
+    forms: SPELLINGS,
+  }),
+  refusal("IFM-17", "A tag beyond the current one is refused", {
+    spec: EXACT,
+    reading: "Versions are not ordered for the client: a later token is as wrong as a former one.",
+    hurts: "A client that guesses the next version overwrites what it never read.",
+    on: "PUT",
+    kind: "stale",
+    forms: SUCCESSORS,
+  }),
+  rule("IFM-18", "Every former tag is refused", {
+    spec: ["3 stale", "1.3"],
+    reading: "However long ago it was current.",
+    hurts: "A client that slept for several versions overwrites them all.",
     needs: ["write"],
-  },
-  {
-    id: "IFM-05",
-    title: "PUT with an empty If-Match is refused with 428",
-    level: "MUST",
-    section: "3, 4.2, 7",
-    rule: "An empty field value counts as no If-Match.",
-    impact: "A client whose variable was empty overwrites blindly, or hears the wrong cause.",
+    after: afterBase("IFM-18", "PUT", "stale"),
+    async check(t) {
+      // A customer of its own has its first tag still to be remembered; where none can be made, the oldest known one.
+      const customer = await t.ownCustomer();
+      const tags: string[] = [];
+      for (let write = 0; write < (t.quick ? 3 : 6); write += 1)
+        tags.push((await t.control("PUT", { to: customer })).former);
+      const former = tags.map(
+        (tag, index): Derive =>
+          () => ({ what: `the former tag of ${tags.length - index} writes ago`, lines: ifMatch(tag) }),
+      );
+      await refused(t, "PUT", "stale", former, { customer });
+    },
+  }),
+  rule("IFM-19", "Another customer's current tag is refused", {
+    spec: EXACT,
+    reading: "A token counts for its own customer.",
+    hurts: "A client that mixed up two customers overwrites the wrong one.",
     needs: ["write"],
-  },
-  {
-    id: "IFM-06",
-    title: "PUT with an If-Match of blanks is refused with 428",
-    level: "MUST",
-    section: "3, 4.2, 7",
-    rule: "Spaces and tabs alone count as no If-Match.",
-    impact: "A client whose variable was blank overwrites blindly, or hears the wrong cause.",
+    after: afterBase("IFM-19", "PUT", "stale"),
+    async check(t) {
+      const other = await t.second();
+      const main = await t.state(t.kit.main, "read before");
+      let foreign = await t.state(other, "read the other customer");
+      // Counted tokens of two customers may be equal: write the other until its tag is one of its own.
+      for (let write = 0; write < 3 && foreign.tag === main.tag; write += 1)
+        foreign = await t.control("PUT", { to: other });
+      await refused(t, "PUT", "stale", [
+        () => ({ what: "another customer's current tag", lines: ifMatch(foreign.tag) }),
+      ]);
+    },
+  }),
+  refusal("IFM-20", "Hostile text in If-Match is only compared", {
+    spec: ["5.6"],
+    reading: "Wildcards, patterns, SQL and very long text are answered like any other wrong token.",
+    hurts: "A header of the client is run as a query or a pattern.",
+    on: "PUT",
+    kind: "stale",
+    forms: HOSTILE,
+  }),
+  rule("IFM-22", "After 412 the write succeeds with the fresh tag", {
+    spec: ["1.5", "7 rule 3"],
+    reading: "Nothing stays locked.",
+    hurts: "One conflict blocks a customer for good.",
     needs: ["write"],
+    after: ["IFM-01", "IFM-03"],
+    async check(t) {
+      // On a customer of its own where one can be made: earlier conflicts may have locked the main one.
+      const own = await t.ownCustomer();
+      const { former } = await t.control("PUT", { to: own });
+      const conflict = await t.write("PUT", { to: own, ifMatch: ifMatch(former), what: "a stale tag" });
+      if (conflict.accepted) throw conflict.breach("a stale PUT was accepted", ["IFM-03"]);
+      const put = await t.write("PUT", {
+        to: own,
+        what: "the tag just read, after a conflict",
+        allowed: "accepted: nothing stays locked",
+      });
+      const found = `after a conflict the write with the fresh tag ${put.before.tag} was answered ${put.seen.status}`;
+      put.must("accepted", put.accepted, found, { othersMayCause: true });
+    },
+  }),
+];
+
+const patch: readonly Rule[] = [
+  rule("IFM-30", "PATCH with the current tag is accepted and applied", {
+    spec: ["3 same rule", "4.3 same"],
+    reading: "The named field is changed, the others stay.",
+    hurts: "Nobody can update a part, or loses the rest by it.",
+    needs: NEEDS.PATCH,
+    after: ["IFM-01"],
+    async check(t) {
+      // By PUT first, so that both values are known and not empty: a PATCH that wipes the rest has something to wipe.
+      const before = await t.control("PUT");
+      const patch = await t.write("PATCH", {
+        before,
+        allowed: "2xx; the name is new and the email is as before",
+      });
+      const { statuses } = t.kit.profile.patch;
+      const ok = statuses?.includes(patch.seen.status) ?? patch.accepted;
+      const found = `PATCH with the current tag was answered ${patch.seen.status}`;
+      if (!patch.must("accepted", ok, found, { othersMayCause: true })) return;
+      const { name, email } = patch.now.fields;
+      const as = (value: unknown) => JSON.stringify(value);
+      patch.must(
+        "applied",
+        shows(name, String(patch.values.name)),
+        () => `name was patched to ${as(patch.values.name)} and is read back as ${as(name)}`,
+        { othersMayCause: true },
+      );
+      patch.must(
+        "others-kept",
+        email === before.fields.email,
+        () => `email was ${as(before.fields.email)} and after a PATCH of the name is ${as(email)}`,
+        { othersMayCause: true },
+      );
+    },
+  }),
+];
+
+const remove: readonly Rule[] = [
+  rule("IFM-40", "DELETE with the current tag is accepted", {
+    spec: ["3 same rule", "4.3 same"],
+    reading: "It takes effect: the customer is gone, or (soft delete) its token is a new one.",
+    hurts: "Nobody can delete, or is told so although nothing happened.",
+    needs: NEEDS.DELETE,
+    async check(t) {
+      const customer = await t.kit.ground.make();
+      const removal = await t.write("DELETE", { to: customer });
+      const { seen, before } = removal;
+      const ok = t.kit.profile.delete.statuses?.includes(seen.status) ?? removal.accepted;
+      if (!removal.must("accepted", ok, `DELETE with the current tag was answered ${seen.status}`)) return;
+      const after = await t.untilGone(customer, removal);
+      const still = () => after.status === 200 && after.tag === before.tag;
+      if (seen.status === 202 && still())
+        throw new Inconclusive(
+          "DELETE was answered 202 and is not applied yet; 202 does not say when it will be",
+        );
+      removal.must(
+        "effect",
+        !still(),
+        `after an accepted DELETE a read still answers 200 with the same tag ${before.tag}`,
+      );
+    },
+  }),
+];
+
+/** What PATCH and DELETE share with PUT, under the ids that each has. */
+const IDS = {
+  PUT: {
+    stale: "IFM-03",
+    missing: "IFM-04",
+    blank: undefined,
+    tag412: "IFM-07",
+    exact: undefined,
+    shapes: "IFM-23",
   },
-  {
-    id: "IFM-07",
-    title: "412 on PUT carries the current ETag",
-    level: "MUST",
-    section: "3, 4.2, 7",
-    rule: "The refusal carries the token of now in ETag: the one that a read shows, with which a retry is accepted.",
-    impact: "A client cannot tell how far it lagged, or retries with a token that is refused again.",
-    needs: ["write"],
+  PATCH: {
+    stale: "IFM-31",
+    missing: "IFM-32",
+    blank: "IFM-33",
+    tag412: "IFM-34",
+    exact: "IFM-35",
+    shapes: "IFM-36",
   },
-  {
-    id: "IFM-08",
-    title: "Blanks around the tag are trimmed",
-    level: "MUST",
-    section: "4.2 rules",
-    rule: "The field value is trimmed of surrounding whitespace before it is compared.",
-    impact: "Clients and proxies that pad a header are refused for ever.",
-    needs: ["write"],
+  DELETE: {
+    stale: "IFM-41",
+    missing: "IFM-42",
+    blank: "IFM-43",
+    tag412: "IFM-44",
+    exact: "IFM-45",
+    shapes: "IFM-46",
   },
-  {
-    id: "IFM-09",
-    title: "The current tag weakened is refused",
-    level: "MUST",
-    section: "2.4.5, 4.2 rules",
-    rule: `A weak token is not used for write preconditions, whether it begins with W/ or w/. ${unsaid}`,
-    impact: overwrite,
-    needs: ["write"],
+} as const satisfies Record<Method, Record<string, Rule["id"] | undefined>>;
+
+const HURTS = {
+  PUT: { stale: "", missing: "", blank: "" },
+  PATCH: {
+    stale: "Lost updates through the partial door.",
+    missing: "Blind partial writes.",
+    blank: "Blind partial writes by a client whose variable was blank.",
   },
-  {
-    id: "IFM-10",
-    title: "The current tag without its quotes is refused",
-    level: "MUST",
-    section: "2.4.2, 4.2 rules",
-    rule: `The quotes are part of the value. ${unsaid}`,
-    impact: "Clients that mangle tags seem to work here and fail elsewhere.",
-    needs: ["write"],
+  DELETE: {
+    stale: "A customer that somebody has just updated is deleted by someone who did not know.",
+    missing: "Blind deletes.",
+    blank: "Blind deletes by a client whose variable was blank.",
   },
-  {
-    id: "IFM-11",
-    title: "The current tag in another letter case is refused",
-    level: "MUST",
-    section: "4.2 rules",
-    rule: `Comparison is case-sensitive. ${unsaid}`,
-    impact: "Two versions whose tokens differ in case alone are taken for one.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-12",
-    title: "If-Match * is refused",
-    level: "MUST",
-    section: "4.2 rules",
-    rule: `Comparison is string equality, and \`*\` equals no token, in quotes or without. ${unsaid}`,
-    impact: "`*` switches the protection off for whoever sends it.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-13",
-    title: "A list that holds the current tag is refused",
-    level: "MUST",
-    section: "4.2, 8.2",
-    rule: "Exactly one entity-tag value; a list is not supported, not even one with empty members or the same tag twice: refused, nothing is changed.",
-    impact: "A client that collects tags hits by chance and overwrites what it never read.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-14",
-    title: "Two If-Match lines, one of them current, are refused",
-    level: "MUST",
-    section: "4.2, 8.2",
-    rule: "One entity-tag value per request; two lines are a list in two lines: refused, nothing is changed.",
-    impact: "Which line counts depends on the server and on each proxy before it.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-15",
-    title: "The current tag with something added or cut off is refused",
-    level: "MUST",
-    section: "4.2 rules",
-    rule: `Equality is not prefix, suffix or containment. ${unsaid}`,
-    impact: overwrite,
-    needs: ["write"],
-  },
-  {
-    id: "IFM-16",
-    title: "Another spelling of the current tag is refused",
-    level: "MUST",
-    section: "4.2 rules, 5.6",
-    rule: `The text is compared and never decoded: other base64 of the same bytes, a leading zero, percent-encoding. ${unsaid}`,
-    impact: "Tokens are then not opaque: a client can compute one that it never read.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-17",
-    title: "A tag that is not yet given is refused",
-    level: "MUST",
-    section: "4.2 rules",
-    rule: `A token beyond the current one (the next number) is not equal to it. ${unsaid}`,
-    impact: "A client that guesses or is ahead of a replica overwrites what it never read.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-18",
-    title: "Every former tag stays refused",
-    level: "MUST",
-    section: "1.3, 3",
-    rule: "Not only the previous token: all that were ever current, down to the one that the customer was created with, are stale.",
-    impact: "A client that slept long overwrites everything since.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-19",
-    title: "Another customer's current tag is refused",
-    level: "MUST",
-    section: "1.3, 4.2 rules",
-    rule: "A token counts for its own customer: one that is current elsewhere, and not here, is refused with 412.",
-    impact: "A client that mixed up two customers overwrites the wrong one.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-20",
-    title: "Hostile text in If-Match is only compared",
-    level: "MUST",
-    section: "5.6",
-    rule: "Client tokens serve an equality check and nothing else: wildcards, patterns, SQL and very long text are answered 412 like any other wrong token.",
-    impact: "A header of the client is run as a query or a pattern.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-21",
-    title: "Nothing stands in for If-Match",
-    level: "MUST",
-    section: "4.2, 7",
-    rule: "If-Unmodified-Since, or the token in a header of another name, a parameter or the body, is no If-Match: 428. IFM-32 and IFM-42 ask PATCH and DELETE the same.",
-    impact: "A date of one second's grain guards the write, or nothing does.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-22",
-    title: "After 412 the write succeeds with the fresh tag",
-    level: "MUST",
-    section: "1.5, 7 rule 3",
-    rule: "A refused client reads again and retries with the token of now: accepted. Nothing stays locked.",
-    impact: "One conflict blocks a customer for good.",
-    needs: ["write"],
-  },
-  {
-    id: "IFM-30",
-    title: "PATCH with the current tag is accepted and applied",
-    level: "MUST",
-    section: "3, 4.3",
-    rule: "If-Match equal to the current token: accepted, the named field is changed, the others stay.",
-    impact: "Nobody can update a part, or loses the rest by it.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "IFM-31",
-    title: "PATCH with the previous tag is refused with 412",
-    level: "MUST",
-    section: "3, 4.3",
-    rule: "PATCH follows the precondition rule of PUT in every form of body that it takes: 412 and nothing is changed.",
-    impact: "Lost updates through the partial door.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "IFM-32",
-    title: "PATCH without If-Match is refused with 428",
-    level: "MUST",
-    section: "3, 4.3",
-    rule: "PATCH is not exempt because it is partial, in none of the forms of body that it takes: 428 and nothing is changed. Nothing stands in for If-Match.",
-    impact: "Blind partial writes.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "IFM-33",
-    title: "PATCH with a blank If-Match is refused with 428",
-    level: "MUST",
-    section: "3, 4.3",
-    rule: "Empty or whitespace counts as no If-Match.",
-    impact: "Blind partial writes by a client whose variable was blank.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "IFM-34",
-    title: "412 on PATCH carries the current ETag",
-    level: "MUST",
-    section: "4.3, 7",
-    rule: "PATCH has the response ETag behaviour of PUT.",
-    impact: "A client cannot see what it must catch up with.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "IFM-35",
-    title: "PATCH compares exactly",
-    level: "MUST",
-    section: "4.2 rules, 4.3",
-    rule: "Weak, unquoted, `*`, a list, another case, an addition: refused as on PUT. A padded tag is accepted.",
-    impact: overwrite,
-    needs: ["write", "patch"],
-  },
-  {
-    id: "IFM-40",
-    title: "DELETE with the current tag is accepted",
-    level: "MUST",
-    section: "3, 4.3",
-    rule: "If-Match equal to the current token: accepted, and it takes effect: the customer is gone, or (soft delete) its token is a new one.",
-    impact: "Nobody can delete, or is told so although nothing happened.",
-    needs: ["write", "create", "delete"],
-  },
-  {
-    id: "IFM-41",
-    title: "DELETE with the previous tag is refused with 412",
-    level: "MUST",
-    section: "3, 4.3",
-    rule: "DELETE follows the precondition rule of PUT: 412 and the customer is still there, unchanged.",
-    impact: "A customer that somebody has just updated is deleted by one who did not know.",
-    needs: ["write", "create", "delete"],
-  },
-  {
-    id: "IFM-42",
-    title: "DELETE without If-Match is refused with 428",
-    level: "MUST",
-    section: "3, 4.3",
-    rule: "DELETE needs If-Match like PUT: 428 and the customer is still there. Nothing stands in for If-Match.",
-    impact: "Blind deletes.",
-    needs: ["write", "create", "delete"],
-  },
-  {
-    id: "IFM-43",
-    title: "DELETE with a blank If-Match is refused with 428",
-    level: "MUST",
-    section: "3, 4.3",
-    rule: "Empty or whitespace counts as no If-Match.",
-    impact: "Blind deletes by a client whose variable was blank.",
-    needs: ["write", "create", "delete"],
-  },
-  {
-    id: "IFM-44",
-    title: "412 on DELETE carries the current ETag",
-    level: "MUST",
-    section: "4.3, 7",
-    rule: "DELETE has the response ETag behaviour of PUT when it refuses.",
-    impact: "A client cannot see what it must catch up with.",
-    needs: ["write", "create", "delete"],
-  },
-  {
-    id: "IFM-45",
-    title: "DELETE compares exactly",
-    level: "MUST",
-    section: "4.2 rules, 4.3",
-    rule: "Weak, unquoted, `*`, a list, another case, an addition: refused as on PUT. A padded tag is accepted.",
-    impact: "A customer is deleted by one who did not read its current state.",
-    needs: ["write", "create", "delete"],
-  },
-] as const satisfies readonly RuleText[];
+} as const satisfies Record<Method, Record<string, string>>;
+
+function shared(on: Method): Rule[] {
+  const ids = IDS[on];
+  const spec: readonly SpecKey[] =
+    on === "PATCH" ? ["4.3 same", "4.3 PATCH"] : on === "PUT" ? [] : ["4.3 same"];
+  const stale = { spec: [...spec, "3 stale"], on, kind: "stale" } as const;
+  const missing = { spec: [...spec, "3 missing"], on, kind: "missing" } as const;
+  const partial: Rule[] =
+    ids.blank === undefined
+      ? []
+      : [
+          refusal(ids.stale, `${on} with the previous tag is refused with 412`, {
+            ...stale,
+            hurts: HURTS[on].stale,
+            forms: PREVIOUS,
+          }),
+          rule(ids.missing, `${on} without If-Match is refused with 428`, {
+            spec: missing.spec,
+            reading: "In none of the forms of body that it takes. Nothing stands in for If-Match.",
+            hurts: HURTS[on].missing,
+            needs: NEEDS[on],
+            after: afterBase(ids.missing, on),
+            async check(t) {
+              await refused(t, on, "missing", [NONE]);
+              await refused(t, on, "missing", [
+                ...standIns(),
+                ...(on === "PATCH" ? memberStandIns(false) : []),
+              ]);
+            },
+          }),
+          refusal(ids.blank, `${on} with a blank If-Match is refused with 428`, {
+            ...missing,
+            hurts: HURTS[on].blank,
+            forms: [...EMPTY, ...BLANKS],
+          }),
+          rule(ids.exact, `${on} compares exactly`, {
+            spec: [...spec, ...EXACT],
+            reading:
+              "Weak, unquoted, `*`, another case, an addition: refused as on PUT; a list by 412 or 400. A padded tag is accepted.",
+            hurts: overwrite,
+            needs: NEEDS[on],
+            after: afterBase(ids.exact, on, "stale"),
+            async check(t) {
+              await refused(
+                t,
+                on,
+                "stale",
+                t.quick ? INEXACT.filter((_, index) => index % 4 === 0) : INEXACT,
+              );
+              await padded(t, on, "padded");
+            },
+          }),
+        ];
+  return [
+    ...partial,
+    rule(ids.tag412, `412 on ${on} carries the current ETag`, {
+      spec: on === "PUT" ? ["3 stale", "4.2 412", "7 412"] : [...spec, "7 412"],
+      reading: "The token of now: the one that a read shows, with which a retry is accepted.",
+      hurts: "A client cannot tell how far it lagged, or retries with a token that is refused again.",
+      needs: NEEDS[on],
+      after: afterBase(ids.tag412, on, "stale"),
+      check: (t) => currentTagIn412(t, on),
+    }),
+    rule(ids.shapes, `No way of sending a ${on} is exempt from If-Match`, {
+      spec: [...spec, "7 rule 2", "3 missing", "3 stale"],
+      reading:
+        "The second request of a connection, a chunked body, HTTP/1.0, another spelling of the address, another caller, the values that are stored, a customer that was never updated: missing, blank and stale are refused alike. Where such a request is not taken at all, any refusal will do.",
+      hurts: "The check protects those who ask politely; everybody else overwrites.",
+      needs: NEEDS[on],
+      after: afterBase(ids.shapes, on, "stale", "missing"),
+      check: (t) => shapes(t, on),
+    }),
+  ];
+}
+
+export const ifMatchRules: readonly Rule[] = [
+  ...put,
+  refusal("IFM-21", "Nothing stands in for If-Match", {
+    spec: ["4.2 428", "7 rule 2"],
+    reading:
+      "If-Unmodified-Since, or the token in a header of another name, a parameter or the body, is no If-Match. IFM-32 and IFM-42 ask the same of PATCH and DELETE.",
+    hurts: "A date of one second's grain guards the write, or nothing does.",
+    on: "PUT",
+    kind: "missing",
+    forms: (t) => [...standIns(), ...memberStandIns(!t.quick)],
+  }),
+  ...shared("PUT"),
+  ...patch,
+  ...shared("PATCH"),
+  ...remove,
+  ...shared("DELETE"),
+].toSorted((a, b) => a.id.localeCompare(b.id));

@@ -1,5 +1,5 @@
 /** MET: the two counters. */
-import type { RuleText } from "../probe/rule.ts";
+import type { RuleText } from "./legacy.ts";
 
 const blind = "The rollout of the precondition is steered by numbers that are wrong.";
 

@@ -1,124 +1,286 @@
 /** ORD: the order of checks. */
-import type { RuleText } from "../probe/rule.ts";
+import { type Attempt, BASE, type Lines } from "../probe/attempt.ts";
+import { ifMatch } from "../probe/if-match-forms.ts";
+import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
+import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { accepted, type Method } from "../probe/trial.ts";
+import type { Customer } from "../run/ground.ts";
 
-export const ord = [
+type MissingRow = Pick<Rule, "id" | "title" | "spec" | "hurts"> & {
+  readonly on: Method;
+  readonly lines: readonly (readonly [what: string, lines: (tag: string) => readonly Lines[]])[];
+  readonly answered: 404 | 428;
+  readonly reading?: string;
+};
+
+const none = (): readonly Lines[] => [[]];
+const any = (tag: string): readonly Lines[] => [ifMatch(tag), ifMatch('"kit-never-given"')];
+const PUT_FIRST =
+  "PATCH and DELETE follow PUT; the specification says 404 of GET and PUT alone, hence a warning. That nothing is created is no matter of order.";
+
+/** Writes to a customer that does not exist. The control request: the same write to one that does. */
+const MISSING: readonly MissingRow[] = [
   {
     id: "ORD-01",
     title: "PUT to a missing customer without If-Match: 428 before 404",
-    level: "MUST",
-    section: "4.2 order 1",
-    rule: "If-Match is looked at first: a PUT without it is 428 whether or not the customer exists.",
-    impact:
+    spec: ["4.2 order 1"],
+    hurts:
       "Clients that forgot the header learn it only on ids that exist, and ids can be probed without a token.",
-    needs: ["write"],
+    on: "PUT",
+    lines: [["no If-Match", none]],
+    answered: 428,
   },
   {
     id: "ORD-02",
     title: "PUT to a missing customer with a blank If-Match: 428 before 404",
-    level: "MUST",
-    section: "4.2 order 1",
-    rule: "A blank If-Match counts as none, also where the customer does not exist.",
-    impact: "The same fault of a client is answered in two ways.",
-    needs: ["write"],
+    spec: ["4.2 order 1"],
+    hurts: "The same fault of a client is answered in two ways.",
+    on: "PUT",
+    lines: [
+      ["an empty If-Match", () => [ifMatch("")]],
+      ["an If-Match of blanks", () => [ifMatch("  \t")]],
+    ],
+    answered: 428,
   },
   {
     id: "ORD-03",
     title: "PUT to a missing customer with If-Match: 404 before 412",
-    level: "MUST",
-    section: "4.2 order 2, 7",
-    rule: "Existence is looked at before the token: 404, and no customer comes into being.",
-    impact:
-      "On 412 a client reads again and retries for ever against a customer that is gone, or creates one by accident.",
-    needs: ["write"],
+    spec: ["4.2 order 2", "7 404"],
+    hurts:
+      "On 412 a client reads again and retries forever against a customer that is gone, or creates one by accident.",
+    on: "PUT",
+    lines: [["If-Match", any]],
+    answered: 404,
   },
   {
     id: "ORD-04",
     title: "PUT to a missing customer with If-Match *: 404",
-    level: "MUST",
-    section: "4.2 order 2, 7",
-    rule: "`*` is present and not blank, so the next check is existence: 404, and no customer comes into being.",
-    impact: "A client that sends `*` creates or overwrites what it never read.",
+    spec: ["4.2 order 2", "7 404"],
+    hurts: "A client that sends `*` creates or overwrites what it never read.",
+    on: "PUT",
+    lines: [["If-Match *", () => [ifMatch("*")]]],
+    answered: 404,
+  },
+  ...(
+    [
+      ["ORD-06", "PATCH", "If-Match", any, 404],
+      ["ORD-07", "PATCH", "no If-Match", none, 428],
+      ["ORD-08", "DELETE", "If-Match", any, 404],
+      ["ORD-09", "DELETE", "no If-Match", none, 428],
+    ] as const
+  ).map(
+    ([id, on, what, lines, answered]): MissingRow => ({
+      id,
+      title: `${on === "PATCH" ? "PATCH to" : "DELETE of"} a missing customer with${what === "If-Match" ? " If-Match" : "out If-Match"}: ${answered}`,
+      spec: ["4.3 same", answered === 404 ? "4.2 order 2" : "4.2 order 1"],
+      reading: PUT_FIRST,
+      hurts: "The methods answer the same situation differently.",
+      on,
+      lines: [[what, lines]],
+      answered,
+    }),
+  ),
+];
+
+function toMissing({ id, title, on, lines, answered, ...told }: MissingRow): Rule {
+  const level = on === "PUT" ? "MUST" : "SHOULD";
+  return rule(id, title, {
+    ...told,
+    needs: on === "DELETE" ? ["write", "delete"] : NEEDS[on],
+    after: afterBase(id, on, ...(answered === 428 ? (["missing"] as const) : [])),
+    async check(t) {
+      // DELETE has no control request here: that it is offered was found out by one that succeeded.
+      const control = on === "DELETE" ? undefined : await t.control(on);
+      const { tag } = control ?? (await t.state(t.kit.main, "read a real tag"));
+      const missing = t.kit.ground.missing();
+      for (const [what, all] of lines) {
+        for (const sent of all(tag)) {
+          const proof = t.proof(
+            `${on} to a missing customer with ${what}`,
+            `${answered}, and none is created`,
+          );
+          const seen = await t.send(t.writeAsk(on, missing, { ifMatch: sent, purpose: "probe" }));
+          proof.show(seen);
+          if (control !== undefined)
+            proof.control({ differs: "the customer exists and If-Match is current", seen: control.twin });
+          proof.must(
+            "status",
+            seen.status === answered || (answered === 428 && t.blamedBefore(on, "missing", seen.status)),
+            `${on} to a missing customer with ${what} was answered ${seen.status}, not ${answered}`,
+            { level },
+          );
+          if (on === "DELETE") continue;
+          const after = await t.get(missing, { purpose: "read back" });
+          // Where a GET of any id is 200, nothing is said by this one: that is PRB-01's to blame.
+          if (after.status === 200 && (await readsAnything(t))) continue;
+          proof.show(seen, { after }).must(
+            "not-created",
+            // 200 without an object and a tag is no customer: PRB-01 blames it.
+            after.status !== 200 || after.object === undefined || after.tag === undefined,
+            `a GET of the missing customer then answers ${after.status}: it was created`,
+          );
+        }
+      }
+    },
+  });
+}
+
+async function readsAnything(t: Attempt): Promise<boolean> {
+  const other = await t.get(t.kit.ground.missing(), { purpose: "control request: another id" });
+  return other.status === 200;
+}
+
+/** Bodies that are no JSON object with Name and Email. */
+function badBodies(t: Attempt): readonly { what: string; body: string; json: boolean }[] {
+  const { bodyNames } = t.kit.deployment;
+  const { name, email } = t.kit.values.next();
+  const cut = `{"${bodyNames.name}": "${name}", "${bodyNames.email}": `;
+  return [
+    { what: "broken JSON", body: cut, json: false },
+    { what: "an empty body", body: "", json: false },
+    { what: "a JSON list", body: JSON.stringify([name, email]), json: true },
+    { what: "a JSON string", body: JSON.stringify(name), json: true },
+    { what: "JSON null", body: "null", json: true },
+    { what: "an empty object", body: "{}", json: true },
+  ];
+}
+
+/**
+ * Precondition and body both bad. If-Match must be there before all else (4.2), so without it a JSON body is not
+ * judged; what is no JSON may be stopped before there is anything to check. When a body is judged beside the later
+ * checks is open. IFM-04 says the same of a good body.
+ */
+const EARLIER_REFUSAL = {
+  missing: { json: "MUST", other: "SHOULD" },
+  stale: { json: "SHOULD", other: "SHOULD" },
+} as const;
+
+function badBody(id: Rule["id"], kind: Kind, told: Pick<Rule, "spec" | "hurts" | "reading">): Rule {
+  const what = kind === "missing" ? "without If-Match" : "with a stale tag";
+  return rule(id, `PUT ${what} and with a bad body: ${STATUS[kind]}`, {
+    ...told,
     needs: ["write"],
-  },
-  {
-    id: "ORD-05",
-    title: "PUT to a deleted customer with its last tag: 404",
-    level: "MUST",
-    section: "4.2 order 2, 7",
-    rule: "Once a customer is gone (a read says 404), a PUT with its last token is 404 and does not bring it back.",
-    impact: "A deleted customer rises again with old data.",
-    needs: ["write", "create", "delete"],
-  },
-  {
-    id: "ORD-06",
-    title: "PATCH to a missing customer with If-Match: 404",
-    level: "SHOULD",
-    section: "4.3, 7",
-    rule: "PATCH follows PUT: existence before the token. The specification says 404 of GET and PUT alone.",
-    impact: "The methods answer the same situation differently.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "ORD-07",
-    title: "PATCH to a missing customer without If-Match: 428",
-    level: "SHOULD",
-    section: "4.2 order 1, 4.3",
-    rule: "PATCH follows PUT: If-Match is looked at first.",
-    impact: "The methods answer the same fault differently.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "ORD-08",
-    title: "DELETE of a missing customer with If-Match: 404",
-    level: "SHOULD",
-    section: "4.3, 7",
-    rule: "DELETE follows PUT: existence before the token. The specification says 404 of GET and PUT alone.",
-    impact: "The methods answer the same situation differently.",
-    needs: ["write", "delete"],
-  },
-  {
-    id: "ORD-09",
-    title: "DELETE of a missing customer without If-Match: 428",
-    level: "SHOULD",
-    section: "4.2 order 1, 4.3",
-    rule: "DELETE follows PUT: If-Match is looked at first.",
-    impact: "The methods answer the same fault differently.",
-    needs: ["write", "delete"],
-  },
-  {
-    id: "ORD-10",
-    title: "PUT without If-Match and with a bad body: 428",
-    level: "MUST",
-    section: "4.2 order 1",
-    rule: "The order of checks begins with If-Match: without it the answer is 428, whatever the body. A body that is no JSON at all may be stopped before there is anything to check, so its earlier refusal is a warning; being applied is not.",
-    impact: "A client mends its body only to learn that it lacked the header all along.",
+    after: afterBase(id, "PUT", kind),
+    async check(t) {
+      const { former, ...now } = await t.control("PUT");
+      const stale = former === now.tag ? '"kit-never-given"' : former;
+      for (const bad of badBodies(t)) {
+        const put = await t.write("PUT", {
+          ifMatch: kind === "missing" ? [] : ifMatch(stale),
+          body: bad.body,
+          what: `${kind === "missing" ? "no If-Match" : "a stale tag"} and ${bad.what}`,
+          allowed: `${STATUS[kind]}, nothing changed`,
+        });
+        const { status } = put.seen;
+        const level = EARLIER_REFUSAL[kind][bad.json ? "json" : "other"];
+        put.must(
+          kind === "missing" && !bad.json ? "no-json" : "status",
+          status === STATUS[kind] || t.blamedBefore("PUT", kind, status),
+          `PUT ${what} and with ${bad.what} was answered ${status}, not ${STATUS[kind]}`,
+          { level: accepted(status) ? "MUST" : level },
+        );
+        put.mustNotChange(`PUT ${what} and with ${bad.what}`);
+      }
+    },
+  });
+}
+
+export const order: readonly Rule[] = [
+  ...MISSING.map(toMissing),
+  rule("ORD-05", "PUT to a deleted customer with its last tag: 404", {
+    spec: ["4.2 order 2", "7 404"],
+    reading: "Once a read says 404, a PUT with the last token is 404 and does not bring the customer back.",
+    hurts: "A deleted customer rises again with old data.",
+    needs: NEEDS.DELETE,
+    after: ["IFM-40"],
+    async check(t) {
+      const customer = await t.kit.ground.make();
+      const removal = await t.write("DELETE", { to: customer, what: "the current tag", purpose: "delete" });
+      const gone = await t.untilGone(customer, removal);
+      const { status } = removal.seen;
+      if (gone.status === 410 || (gone.status === 200 && accepted(status)))
+        throw new NotApplicable(
+          `after DELETE a read answers ${gone.status}: deletion leaves a trace here, and the customer is not plainly gone`,
+        );
+      if (gone.status !== 404)
+        throw new CouldNotRun(
+          `DELETE answered ${status} and a read then ${gone.status}, so the customer is not plainly gone`,
+          { see: [BASE.DELETE.current] },
+        );
+      const proof = t.proof("PUT to a deleted customer with its last tag", "404");
+      const ask = t.writeAsk("PUT", customer, { ifMatch: removal.before.tag, purpose: "probe" });
+      const seen = await t.send(ask);
+      const after = await t.get(customer, { purpose: "read back" });
+      proof.show(seen, { after });
+      const found = `PUT to a deleted customer was answered ${seen.status}, not 404`;
+      proof.must("status", seen.status === 404, found);
+      proof.must("not-revived", after.status !== 200, "the deleted customer is back");
+      for (const query of ["?fields=name", "?fields=id"]) {
+        const projected = await t.read(query, "404, as without fields", { to: customer });
+        const found = `GET ${query} of the deleted customer was answered ${projected.seen.status}, not 404`;
+        projected.must("projection-gone", projected.seen.status === 404, found);
+      }
+    },
+  }),
+  badBody("ORD-10", "missing", {
+    spec: ["4.2 order 1"],
+    reading:
+      "A body that is no JSON at all may be stopped before there is anything to check: a warning. Being applied is not.",
+    hurts: "A client corrects its body only to learn that it lacked the header all along.",
+  }),
+  badBody("ORD-11", "stale", {
+    spec: ["4.2 order 3"],
+    reading:
+      "Where a bad body is refused is not said, so an earlier refusal is a warning; being applied is not.",
+    hurts: "A client corrects its body only to learn that it was stale all along.",
+  }),
+  rule("ORD-12", "Unknown field on a missing customer: 400 before 404", {
+    spec: ["4.1 rule 5"],
+    reading: "The answer does not depend on whether the customer exists.",
+    hurts: "A fault of the client hides behind 404, and each bad request costs a read.",
+
+    async check(t) {
+      const missing = t.kit.ground.missing();
+      const get = (to: Customer, query: string, purpose: string) => t.get(to, { query, purpose });
+      const exists = await get(t.kit.main, "?fields=kitunknown", "control request: the customer exists");
+      const known = await get(missing, "?fields=name", "control request: the field is known");
+      if (exists.status < 400 || exists.status > 499 || accepted(known.status))
+        throw new CouldNotRun(
+          `an unknown field is answered ${exists.status}, a missing customer ${known.status}`,
+          { see: ["FLD-03", "PRB-01"] },
+        );
+      for (const query of ["?fields=kitunknown", "?fields=name,kitunknown"]) {
+        const what = `GET ${query} of a missing customer`;
+        const read = await t.read(query, "400, as for one that exists", { to: missing, what, body: false });
+        read.control({ differs: "the customer exists", seen: exists });
+        // Which status it should be is FLD-03's matter; here it must not hang on existence.
+        const found = `${what} was answered ${read.seen.status}, of one that exists ${exists.status}`;
+        read.must("status", read.seen.status === exists.status, found);
+      }
+    },
+  }),
+  rule("ORD-13", "A bad body with the current tag is refused and nothing is changed", {
+    spec: ["2.3 Name", "2.3 Email", "4.2 body"],
+    reading: "By some 4xx, whatever the token.",
+    hurts: "Half a body overwrites a whole customer.",
     needs: ["write"],
-  },
-  {
-    id: "ORD-11",
-    title: "PUT with a stale tag and a bad body: 412",
-    level: "MUST",
-    section: "4.2 order 3",
-    rule: "The token is compared before the change is applied. Where a bad body is refused is not said, so an earlier refusal by 4xx is a warning; being applied is not.",
-    impact: "A client mends its body only to learn that it was stale all along.",
-    needs: ["write"],
-  },
-  {
-    id: "ORD-12",
-    title: "Unknown field on a missing customer: 400 before 404",
-    level: "MUST",
-    section: "4.1 rule 5",
-    rule: "Unknown names in `fields` are refused before any data is read, so the answer does not depend on whether the customer exists.",
-    impact: "A fault of the client hides behind 404, and each bad request costs a read.",
-    needs: [],
-  },
-  {
-    id: "ORD-13",
-    title: "A bad body with the current tag is refused and nothing is changed",
-    level: "MUST",
-    section: "2.3, 4.2",
-    rule: "A PUT body is a JSON object with Name and Email; one that is not is refused by some 4xx, whatever the token, and changes nothing.",
-    impact: "Half a body overwrites a whole customer.",
-    needs: ["write"],
-  },
-] as const satisfies readonly RuleText[];
+    after: ["IFM-01"],
+    async check(t) {
+      for (const bad of badBodies(t)) {
+        const { written: control } = await t.control("PUT");
+        const put = await t.write("PUT", {
+          before: control.now,
+          body: bad.body,
+          what: `the current tag and ${bad.what}`,
+          allowed: "some 4xx, nothing changed",
+        });
+        put.control({ differs: "the body is good", seen: control.seen });
+        const { status } = put.seen;
+        const found = `PUT with ${bad.what} was answered ${status}, not by a 4xx`;
+        put.must("refused", status >= 400 && status < 500, found);
+        put.mustNotChange(`PUT with ${bad.what}`);
+      }
+    },
+  }),
+].toSorted((a, b) => a.id.localeCompare(b.id));

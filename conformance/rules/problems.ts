@@ -1,5 +1,5 @@
 /** PRB: errors. */
-import type { RuleText } from "../probe/rule.ts";
+import type { RuleText } from "./legacy.ts";
 
 export const prb = [
   {

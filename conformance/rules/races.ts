@@ -1,5 +1,5 @@
 /** ATM: check and update are one step. */
-import type { RuleText } from "../probe/rule.ts";
+import type { RuleText } from "./legacy.ts";
 
 export const atm = [
   {

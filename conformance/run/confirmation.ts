@@ -36,17 +36,12 @@ const ATTEMPTS_AMONG_OTHERS = 5;
 const WATCH_READS = 30;
 const WATCH_MS = 100;
 
-/** Assertions that fire as well when somebody else writes the customer in the middle of a probe. */
-const EXPLAINED_BY_OTHERS =
-  /\.(unchanged|accepted|applied|applied-name|applied-email|others-kept|padded|name-case|etag-current|same|same-tag|stable|tag|values|value|a-winner|winner-stays|final-tag|no-lost-write|only-winner|put-stays|not-locked|owner-unaffected)$/;
-
-function othersMayBeTheCause({ outcome, reason, trial }: Finding, seen: boolean): boolean {
+function othersMayBeTheCause({ outcome, pointer, trial }: Finding, seen: boolean): boolean {
   if (trial !== undefined && outcome === "could-not-run" && trial.maskedBy.size > 0) return false;
-  if (outcome === "could-not-run")
-    return (seen || /older tag than the 412/.test(reason)) && /; see [A-Z]{3}-\d\d/.test(reason);
+  if (outcome === "could-not-run") return seen && pointer.othersMayCause === true;
   if ((outcome !== "violation" && outcome !== "warning") || trial?.decisive) return false;
-  const fired = [...(trial?.assertions.values() ?? [])].filter((assertion) => assertion.fired > 0);
-  return fired.length > 0 && fired.every(({ id }) => EXPLAINED_BY_OTHERS.test(id));
+  const failures = trial?.failures ?? [];
+  return failures.length > 0 && failures.every(({ othersMayCause }) => othersMayCause);
 }
 
 /** Watches the main customer for a while, unless others have been seen already. */

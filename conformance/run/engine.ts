@@ -2,25 +2,27 @@
 
 import { checkTransport } from "../http/transport-check.ts";
 import { Wire } from "../http/wire.ts";
+import { Attempt, signature } from "../probe/attempt.ts";
 import {
   CouldNotRun,
+  Disturbed,
   Inconclusive,
   Interrupted,
-  KitFault,
   NoReply,
   NotApplicable,
+  type Pointer,
+  Unreachable,
 } from "../probe/outcome-signal.ts";
-import type { RuleText } from "../probe/rule.ts";
-import { type Kit, Trial } from "../probe/trial.ts";
+import type { Rule } from "../probe/rule.ts";
+import type { Kit } from "../probe/trial.ts";
 import { FreshValues } from "../probe/values.ts";
 import { type Finding, makeReport, type RunFacts } from "../report/make.ts";
 import type { Report } from "../report/schema.ts";
 import { catalogue } from "../rules/catalogue.ts";
-import { checks } from "../rules/checks/checks.ts";
 import { Deployment } from "../target/deployment.ts";
 import type { Profile } from "../target/profile.ts";
 import { confirmed } from "./confirmation.ts";
-import { Ground, Unreachable } from "./ground.ts";
+import { Ground } from "./ground.ts";
 import { meetNeeds } from "./needs.ts";
 import type { RunOptions } from "./options.ts";
 import { runAll } from "./schedule.ts";
@@ -96,7 +98,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
   return makeReport(facts);
 }
 
-function isSelected({ id }: RuleText, { only, skip }: RunOptions): boolean {
+function isSelected({ id }: Rule, { only, skip }: RunOptions): boolean {
   const named = (list: readonly string[]) => list.some((name) => id === name || id.startsWith(`${name}-`));
   return (only.length === 0 || named(only)) && !named(skip);
 }
@@ -108,55 +110,80 @@ function explain(error: unknown, facts: RunFacts): void {
     facts.kitFault = error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-function blank(rule: RuleText, outcome: Finding["outcome"], reason: string): Finding {
-  return { rule, outcome, reason, trial: undefined, durationMs: 0, requests: 0 };
+function blank(rule: Rule, outcome: Finding["outcome"], reason: string): Finding {
+  return { rule, outcome, reason, pointer: {}, trial: undefined, durationMs: 0, requests: 0 };
 }
 
-async function attempt(kit: Kit, rule: RuleText): Promise<Finding> {
+/** Attempts that may end early because the environment failed; the next is believed. */
+const DISTURBED_MAX = 3;
+/** A request without a reply is sent so often, with plain reads in between, before the rule blames it. */
+const SILENT_MAX = 3;
+
+async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
   const from = kit.wire.requests;
   const at = performance.now();
-  const done = (trial: Trial | undefined, outcome: Finding["outcome"], reason: string): Finding => ({
+  const done = (
+    trial: Attempt,
+    outcome: Finding["outcome"],
+    reason: string,
+    pointer: Pointer = {},
+  ): Finding => ({
     rule,
     outcome,
     reason: kit.wire.mask(reason),
+    pointer,
     trial,
     durationMs: performance.now() - at,
     requests: kit.wire.requests - from,
   });
-  let firstFailure: NoReply | undefined;
+  const disturbed: string[] = [];
+  const silent: string[] = [];
   for (;;) {
-    const trial = new Trial(kit, rule);
+    const trial = new Attempt(kit, rule);
+    const [first] = disturbed;
+    if (disturbed.length >= DISTURBED_MAX && first !== undefined && disturbed.every((each) => each === first))
+      trial.believed = new Set([first]);
     try {
       await meetNeeds(kit, rule);
-      const check = checks[rule.id];
-      if (check === undefined) throw new KitFault(`${rule.id} has no check`);
-      await check(trial);
+      await rule.check(trial);
       return judged(trial, done);
     } catch (error) {
-      if (error instanceof Interrupted) throw error;
+      if (error instanceof Interrupted || error instanceof Unreachable) throw error;
+      if (error instanceof Disturbed) {
+        disturbed.push(
+          signature({ ...error.exchange, ...error.exchange.request } as Parameters<typeof signature>[0]),
+        );
+        if (disturbed.length <= DISTURBED_MAX) continue;
+        return done(
+          trial,
+          "could-not-run",
+          `the deployment failed in the middle of the rule, several times: ${error.message}`,
+        );
+      }
       if (error instanceof NoReply) {
         trial.keep(error.exchange);
-        // Once may be the network; twice, while others are answered, is the service.
-        if (firstFailure === undefined) {
-          firstFailure = error;
-          // A server may close an idle connection whenever it likes (RFC 9112 9.3.1): the next try gets fresh ones.
-          await kit.wire.freshConnections();
-          continue;
-        }
-        if (await answers(kit)) {
-          trial.probe(error.exchange.purpose, "a complete reply").sent = error.exchange.n;
-          trial.check(
-            "answered",
-            false,
-            `no complete reply, twice, while others are answered: ${error.message}`,
-          );
-          return judged(trial, done);
-        }
-        throw new Unreachable(`the service stopped answering: ${error.message}`);
+        // A server may close an idle connection whenever it likes (RFC 9112 9.3.1): the next try gets fresh ones.
+        await kit.wire.freshConnections();
+        await kit.weather.settle();
+        const { request, purpose } = error.exchange;
+        silent.push(`${request.method} ${purpose}`);
+        // A few may be the network; the same again and again, while others are answered, is the service.
+        if (silent.length < SILENT_MAX) continue;
+        if (new Set(silent).size > 1)
+          return done(trial, "could-not-run", `requests of this rule got no reply: ${error.message}`);
+        const proof = trial.proof(purpose, "a complete reply");
+        proof.evidence.sent = error.exchange.n;
+        proof.evidence.came = error.exchange.failure ?? "no reply";
+        proof.must(
+          "answered",
+          false,
+          `no complete reply, ${SILENT_MAX} times, while others are answered: ${error.message}`,
+        );
+        return judged(trial, done);
       }
       if ([...trial.assertions.values()].some(({ fired }) => fired > 0)) return judged(trial, done);
       if (error instanceof NotApplicable) return done(trial, "not-applicable", error.message);
-      if (error instanceof CouldNotRun) return done(trial, "could-not-run", error.message);
+      if (error instanceof CouldNotRun) return done(trial, "could-not-run", error.message, error.pointer);
       if (error instanceof Inconclusive) return done(trial, "inconclusive", error.message);
       return done(
         trial,
@@ -168,8 +195,8 @@ async function attempt(kit: Kit, rule: RuleText): Promise<Finding> {
 }
 
 function judged(
-  trial: Trial,
-  done: (trial: Trial, outcome: Finding["outcome"], reason: string) => Finding,
+  trial: Attempt,
+  done: (trial: Attempt, outcome: Finding["outcome"], reason: string, pointer?: Pointer) => Finding,
 ): Finding {
   const fired = [...trial.assertions.values()].filter((assertion) => assertion.fired > 0);
   const worst = fired.find(({ level }) => level === "MUST") ?? fired[0];
@@ -182,30 +209,11 @@ function judged(
     );
   }
   if (trial.maskedBy.size > 0)
-    return done(
-      trial,
-      "could-not-run",
-      `its refusals came with a wrong status that is blamed once for all; see ${[...trial.maskedBy].join(" and ")}`,
-    );
+    return done(trial, "could-not-run", "its refusals came with a wrong status that is blamed once for all", {
+      see: [...trial.maskedBy],
+    });
   const looked = [...trial.assertions.values()].reduce((sum, assertion) => sum + assertion.looked, 0);
   // A rule that asserted nothing has tested nothing.
   if (looked === 0) return done(trial, "could-not-run", "nothing could be asserted");
   return done(trial, "pass", `${looked} ${looked === 1 ? "assertion" : "assertions"} held${trial.note}`);
-}
-
-async function answers(kit: Kit): Promise<boolean> {
-  try {
-    await kit.wire.send({
-      rule: "set-up",
-      purpose: "is it still there",
-      caller: "main",
-      method: "GET",
-      url: kit.main.url,
-      headers: [],
-    });
-    return true;
-  } catch (error) {
-    if (error instanceof NoReply) return false;
-    throw error;
-  }
 }

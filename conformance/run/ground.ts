@@ -16,9 +16,6 @@ import type { Journal } from "./journal.ts";
 
 export type Customer = { readonly id: string; readonly url: string; readonly made: boolean };
 
-/** Nothing there that can be tested: no answer, no admission, or something else than the service. */
-export class Unreachable extends Error {}
-
 const READ_RETRIES = 20;
 const READ_RETRY_MS = 100;
 const REMOVALS_AT_ONCE = 4;

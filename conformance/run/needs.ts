@@ -1,10 +1,10 @@
 /** Whether a rule can be tried on this deployment, by this run. */
 import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
-import type { RuleText } from "../probe/rule.ts";
+import type { Rule } from "../probe/rule.ts";
 import type { Kit } from "../probe/trial.ts";
 
 /** @throws NotApplicable or CouldNotRun, with the reason, when the rule can't be tried here. */
-export async function meetNeeds(kit: Kit, { needs }: RuleText): Promise<void> {
+export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {
   const { profile, options, ground, deployment } = kit;
   const tagOf = (url: string) => async () => {
     const seen = await kit.wire.send({

@@ -5,7 +5,7 @@
  */
 
 import { CouldNotRun } from "../probe/outcome-signal.ts";
-import type { RuleText } from "../probe/rule.ts";
+import type { Rule } from "../probe/rule.ts";
 import type { Kit } from "../probe/trial.ts";
 import type { Customer } from "./ground.ts";
 
@@ -34,8 +34,8 @@ const LANES_MAX = 8;
 /** @param run tries one rule with the kit of its lane */
 export async function runAll(
   kit: Kit,
-  rules: readonly RuleText[],
-  run: (kit: Kit, rule: RuleText) => Promise<void>,
+  rules: readonly Rule[],
+  run: (kit: Kit, rule: Rule) => Promise<void>,
 ): Promise<void> {
   const lanes = await openLanes(kit, rules.length);
   if (lanes.length === 1) {

@@ -2,11 +2,13 @@
 
 import { headerValue } from "../http/http-reply.ts";
 import type { Ask, Seen } from "../http/wire.ts";
-import { CouldNotRun, NoReply } from "../probe/outcome-signal.ts";
+import { CouldNotRun, NoReply, Unreachable } from "../probe/outcome-signal.ts";
 import type { Kit } from "../probe/trial.ts";
-import { Unreachable } from "./ground.ts";
+import { Weather } from "../probe/weather.ts";
 
-export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts" | "limits">): Promise<Kit> {
+type Parts = Omit<Kit, "main" | "blamed" | "doubts" | "limits" | "weather">;
+
+export async function prepare(parts: Parts): Promise<Kit> {
   const { ground, deployment, options } = parts;
   const stranger = await knock(parts);
   const [given] = ground.given();
@@ -26,7 +28,8 @@ export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts" | "l
     main,
     blamed: new Map(),
     doubts: new Set(),
-    limits: { connections: Number.POSITIVE_INFINITY },
+    limits: { connections: Number.POSITIVE_INFINITY, readsLag: true },
+    weather: new Weather(parts.wire, main.url, first.status),
   };
   // A read without object or tag is ETG-01's to blame; nothing can be learned from it.
   if (first.status !== 200 || first.object === undefined) return kit;
@@ -39,11 +42,7 @@ export async function prepare(parts: Omit<Kit, "main" | "blamed" | "doubts" | "l
 }
 
 /** The first contact: an id that nobody has. */
-async function knock({
-  wire,
-  ground,
-  profile,
-}: Omit<Kit, "main" | "blamed" | "doubts" | "limits">): Promise<Seen> {
+async function knock({ wire, ground, profile }: Parts): Promise<Seen> {
   let seen: Seen;
   const ask: Ask = {
     rule: "set-up",
@@ -90,7 +89,7 @@ function refused(seen: Seen): Unreachable {
   );
 }
 
-async function firstMade({ ground }: Omit<Kit, "main" | "blamed" | "doubts" | "limits">) {
+async function firstMade({ ground }: Parts) {
   try {
     return await ground.make();
   } catch (error) {

@@ -7,6 +7,7 @@ import { COMPARISON_FAULTS } from "./faults/comparison.ts";
 import { METRICS_FAULTS } from "./faults/counting.ts";
 import { ENTITY_TAG_FAULTS } from "./faults/entity-tag.ts";
 import { ERROR_FAULTS } from "./faults/errors.ts";
+import { EXEMPTION_FAULTS } from "./faults/exemptions.ts";
 import { FIELD_FAULTS } from "./faults/field-selection.ts";
 import { HEADER_READING_FAULTS } from "./faults/header-reading.ts";
 import { LAYER_FAULTS } from "./faults/layers.ts";
@@ -37,6 +38,7 @@ const PLANTED: Fault[] = [
   ...HEADER_READING_FAULTS,
   ...REFUSAL_FAULTS,
   ...STAND_IN_FAULTS,
+  ...EXEMPTION_FAULTS,
   ...SIDE_DOOR_FAULTS,
   ...SIDE_DOOR_READ_FAULTS,
   ...WRITE_FAULTS,

@@ -1,9 +1,8 @@
 /** A part of the matrix, a fault of each family among it; the whole is `bun run conformance:self`. */
 import { expect, test } from "bun:test";
-import type { Verdict } from "./case.ts";
-import { runFault, runVariant } from "./case.ts";
+import { runFault, runVariant, type Verdict } from "./case.ts";
 import { FAULTS } from "./faults.ts";
-import { type Line, runLines, soleCatches } from "./matrix.ts";
+import { type Line, runLines } from "./matrix.ts";
 
 /** All of it takes seconds; the machine may be shared by many. */
 const TIMEOUT_MS = 120_000;
@@ -62,7 +61,7 @@ test(
   "a fault that another rule catches, or for another cause, is not caught",
   async () => {
     const elsewhere = await runFault({ ...ONE, rule: "IFM-09", also: [] }, ["IFM-09", "IFM-12"]);
-    expect(elsewhere.complaints.join()).toMatch(/missed: IFM-09.*unrelated: IFM-12/s);
+    expect(elsewhere.complaints.join()).toContain("missed: IFM-09");
     const otherwise = await runFault({ ...ONE, cause: /no such words/ }, ["IFM-12"]);
     expect(otherwise.complaints.join()).toContain("cause not stated");
   },
@@ -77,27 +76,3 @@ test(
   },
   TIMEOUT_MS,
 );
-
-test("an assertion counts only where it fired alone", () => {
-  const line = (kind: Verdict["kind"], id: string, fired: string[]): Verdict => ({
-    kind,
-    id,
-    does: "",
-    complaints: [],
-    looked: ["A.1", "A.2"],
-    fired,
-    outcomes: {},
-    exitCode: 1,
-    ran: 1,
-    durationMs: 1,
-  });
-  const sole = soleCatches([
-    line("fault", "f", ["A.1"]),
-    line("fault", "g", ["A.1", "A.2"]),
-    line("target", "t", ["A.2"]),
-  ]);
-  expect([...sole]).toEqual([
-    ["A.1", ["f"]],
-    ["A.2", []],
-  ]);
-});

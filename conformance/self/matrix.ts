@@ -38,19 +38,3 @@ export async function runLines(
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
-
-/** Assertion id to the faults that it alone catches: without it, those faulty servers would pass. */
-export function soleCatches(verdicts: readonly Verdict[]): Map<string, string[]> {
-  const sole = new Map<string, string[]>();
-  for (const { kind, looked } of verdicts) {
-    if (kind !== "target") for (const id of looked) if (!sole.has(id)) sole.set(id, []);
-  }
-  const order = new Map(LINES.map(({ id }, n) => [id, n]));
-  for (const { kind, id, fired } of [...verdicts].sort(
-    (a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0),
-  )) {
-    const [only] = fired;
-    if (kind === "fault" && only !== undefined && fired.length === 1) sole.get(only)?.push(id);
-  }
-  return new Map([...sole].sort(([a], [b]) => a.localeCompare(b)));
-}

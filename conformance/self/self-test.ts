@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import type { Verdict } from "./case.ts";
-import { LINES, type Line, soleCatches } from "./matrix.ts";
+import { LINES, type Line } from "./matrix.ts";
 import { mutants } from "./mutants.ts";
 import type { Answer } from "./worker.ts";
 
@@ -93,15 +93,9 @@ console.log(
 if (json !== undefined) await Bun.write(json, JSON.stringify(verdicts));
 let faulty = bad + crashes.length > 0 || verdicts.length < lines.length;
 if (whole) {
-  const sole = soleCatches(verdicts);
-  const idle = [...sole].filter(([, faults]) => faults.length === 0).map(([id]) => id);
-  if (idle.length > 0)
-    console.log(
-      `${idle.length} of ${sole.size} assertions catch no fault alone, so they are decoration: ${idle.join(" ")}`,
-    );
   const slow = processorMs / CORES > BUDGET_MS;
   if (slow) console.log(`needs more than ${BUDGET_MS / 1000} s on ${CORES} cores`);
-  faulty ||= idle.length > 0 || slow;
-  if (!faulty) await Bun.write(new URL("../MUTANTS.md", import.meta.url), mutants(sole));
+  faulty ||= slow;
+  if (!faulty) await Bun.write(new URL("../MUTANTS.md", import.meta.url), mutants());
 }
 process.exit(faulty ? 1 : 0);

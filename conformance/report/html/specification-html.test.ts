@@ -24,6 +24,6 @@ test.each([
 });
 
 test("every rule cites a place that is there", () => {
-  for (const { section } of catalogue)
-    for (const place of section.split(", ")) expect(citationHtml(place), place).toStartWith("<a ");
+  for (const { spec } of catalogue)
+    for (const place of spec) expect(citationHtml(place), place).toStartWith("<a ");
 });

@@ -1,5 +1,6 @@
 /** Races in which DELETE takes part, each on a customer made for it. */
 
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import { CouldNotRun } from "../../probe/outcome-signal.ts";
 import {
@@ -13,17 +14,17 @@ import {
   won,
 } from "../../probe/race.ts";
 import { GONE, Losers } from "../../probe/race-losers.ts";
-import { updatedCustomer } from "../../probe/refusal.ts";
-import { accepted, stateOf, type Trial } from "../../probe/trial.ts";
+import { updatedCustomer } from "../../probe/refused.ts";
+import { accepted, stateOf } from "../../probe/trial.ts";
 
 /** @throws CouldNotRun where DELETE errs even without a race: that is IFM-40's or IFM-41's to blame. */
-async function deleteEnforced(t: Trial): Promise<void> {
+async function deleteEnforced(t: Attempt): Promise<void> {
   const { customer, former, now } = await updatedCustomer(t);
   if (former === now.tag) return;
-  const stale = await t.write("DELETE", customer, { ifMatch: former, purpose: "control: stale DELETE" });
+  const stale = await t.rawWrite("DELETE", customer, { ifMatch: former, purpose: "control: stale DELETE" });
   if (accepted(stale.status))
     throw new CouldNotRun("a stale DELETE is accepted even when nobody else writes; see IFM-41");
-  const twin = await t.write("DELETE", customer, {
+  const twin = await t.rawWrite("DELETE", customer, {
     ifMatch: now.tag,
     purpose: "twin: DELETE with the current tag",
   });

@@ -1,14 +1,15 @@
 /** ATM-06: readers among a chain of writes. */
 
+import type { Attempt } from "../../probe/attempt.ts";
 import { CouldNotRun } from "../../probe/outcome-signal.ts";
-import { accepted, shows, type Trial } from "../../probe/trial.ts";
+import { accepted, shows } from "../../probe/trial.ts";
 import { registryFields } from "../../target/names.ts";
 
 const READERS = 4;
 const READS_MAX = 400;
 const READS_QUICK_MAX = 40;
 
-export async function readsAmongWrites(t: Trial): Promise<void> {
+export async function readsAmongWrites(t: Attempt): Promise<void> {
   const { deployment, main } = t.kit;
   const versions = new Map<string, { name: unknown; email: unknown }>();
   const reads: { n: number; tag: string; name: unknown; email: unknown }[] = [];
@@ -31,7 +32,7 @@ export async function readsAmongWrites(t: Trial): Promise<void> {
       let { tag } = first;
       for (let write = 0; write < (t.quick ? 10 : 40); write += 1) {
         const values = t.kit.values.next();
-        const seen = await t.write("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" });
+        const seen = await t.rawWrite("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" });
         if (!accepted(seen.status))
           throw new CouldNotRun(`PUT with the current tag was answered ${seen.status}; see IFM-01`);
         tag = seen.tag ?? (await t.state(main)).tag;

@@ -1,19 +1,20 @@
 /** ATM-05: a PUT whose body comes late. */
 
+import type { Attempt } from "../../probe/attempt.ts";
 import { describe } from "../../probe/evidence.ts";
 import { CouldNotRun, NotApplicable } from "../../probe/outcome-signal.ts";
 import { enforced } from "../../probe/race.ts";
-import { accepted, difference, stateOf, type Trial } from "../../probe/trial.ts";
+import { accepted, difference, stateOf } from "../../probe/trial.ts";
 
 /** How long another request may take while a body is under way, before it counts as held up by it. */
 const PATIENCE_MS = 3000;
 
-export async function slowBody(t: Trial): Promise<void> {
+export async function slowBody(t: Attempt): Promise<void> {
   await enforced(t, "PUT");
   for (let number = 1; number <= (t.quick ? 1 : 3); number += 1) await oneSlowBody(t);
 }
 
-async function oneSlowBody(t: Trial): Promise<void> {
+async function oneSlowBody(t: Attempt): Promise<void> {
   const { tag, twin } = await t.twin("PUT", t.kit.main);
   const evidence = t.probe(
     "PUT whose last body byte comes after another accepted PUT",
@@ -23,7 +24,7 @@ async function oneSlowBody(t: Trial): Promise<void> {
     rule: t.rule.id,
     ...t.writeAsk("PUT", t.kit.main, { ifMatch: tag, purpose: "probe: slow body" }),
   });
-  const quick = t.write("PUT", t.kit.main, { ifMatch: tag, purpose: "PUT in between" });
+  const quick = t.rawWrite("PUT", t.kit.main, { ifMatch: tag, purpose: "PUT in between" });
   if (!(await isAnswered(t, quick))) {
     const other = t.get(t.kit.ground.missing(), { purpose: "is anything answered meanwhile" });
     const alive = await isAnswered(t, other);
@@ -65,7 +66,7 @@ async function oneSlowBody(t: Trial): Promise<void> {
 }
 
 /** Whether a reply comes in time. A failure is an answer here: whoever awaits the request hears of it. */
-async function isAnswered(t: Trial, request: Promise<unknown>): Promise<boolean> {
+async function isAnswered(t: Attempt, request: Promise<unknown>): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const patience = Math.min(PATIENCE_MS, t.kit.profile.timeoutMs / 2);
   const late = new Promise<boolean>((resolve) => {

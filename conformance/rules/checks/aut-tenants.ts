@@ -1,15 +1,16 @@
 /** Tenants, and requests without credentials. */
 
 import type { Seen } from "../../http/wire.ts";
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import { excerpt, note } from "../../probe/evidence.ts";
 import { holds } from "../../probe/holds.ts";
 import { otherPaths, pathEnd, shownPath } from "../../probe/other-paths.ts";
 import { CouldNotRun } from "../../probe/outcome-signal.ts";
-import { accepted, difference, type Method, type Snapshot, type Trial } from "../../probe/trial.ts";
+import { accepted, difference, type Method, type Snapshot } from "../../probe/trial.ts";
 import type { Customer } from "../../run/ground.ts";
 
-async function asOther(t: Trial, query: string, customer: Customer = t.kit.main): Promise<Seen> {
+async function asOther(t: Attempt, query: string, customer: Customer = t.kit.main): Promise<Seen> {
   const path = shownPath(t, customer);
   const evidence = t.probe(`GET ${path}${query} by another tenant`, "no 2xx, and no value of the customer");
   const seen = await t.get(customer, { query, caller: "other-tenant", purpose: "probe" });
@@ -31,7 +32,7 @@ const TAG_CHARACTERS_MIN = 8;
 
 /** Writes by the other tenant with every right token; each must be refused and change nothing. */
 async function foreignWrites(
-  t: Trial,
+  t: Attempt,
   look: (seen: Seen, method: Method, before: Snapshot, after: Snapshot) => void | Promise<void>,
   tag: (before: Snapshot) => string | undefined,
 ): Promise<void> {
@@ -47,7 +48,7 @@ async function foreignWrites(
     const customer = method === "DELETE" ? await ground.make() : t.kit.main;
     const before = await t.state(customer, "read before");
     const evidence = t.probe(`${method} by another tenant`, "refused, nothing changed, no token told");
-    const seen = await t.write(method, customer, {
+    const seen = await t.rawWrite(method, customer, {
       ifMatch: tag(before),
       caller: "other-tenant",
       purpose: "probe",
@@ -67,9 +68,9 @@ async function foreignWrites(
  * Whether the answer is the one of a customer that nobody has, and so tells nothing and did nothing: a DELETE may be
  * idempotent, since 404 is said of GET and PUT alone (7). PUT and PATCH are not asked: they might create it.
  */
-async function nobodysToo(t: Trial, seen: Seen, method: Method, before: Snapshot): Promise<boolean> {
+async function nobodysToo(t: Attempt, seen: Seen, method: Method, before: Snapshot): Promise<boolean> {
   if (method !== "DELETE" || seen.tags.length > 0 || valuesIn(seen, before).length > 0) return false;
-  const nobodys = await t.write(method, t.kit.ground.missing(), {
+  const nobodys = await t.rawWrite(method, t.kit.ground.missing(), {
     ifMatch: before.tag,
     caller: "other-tenant",
     purpose: "twin: a customer that nobody has",

@@ -1,12 +1,13 @@
 /** Field-level authorization; the rules on tenants stand in aut-tenants.ts. */
 
 import type { Seen } from "../../http/wire.ts";
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import { excerpt, note } from "../../probe/evidence.ts";
 import { holds } from "../../probe/holds.ts";
 import { otherPaths, pathEnd, shownPath } from "../../probe/other-paths.ts";
 import { CouldNotRun } from "../../probe/outcome-signal.ts";
-import { accepted, type Trial } from "../../probe/trial.ts";
+import { accepted } from "../../probe/trial.ts";
 import type { Customer } from "../../run/ground.ts";
 import { plain } from "../../target/names.ts";
 import { FIELDS, type Field } from "../../target/profile-file.ts";
@@ -14,7 +15,7 @@ import type { aut as rules } from "../callers.ts";
 import { autTenants } from "./aut-tenants.ts";
 
 /** The field that the limited caller may not read: told by the profile, else the first that it is refused. */
-async function deniedField(t: Trial): Promise<Field> {
+async function deniedField(t: Attempt): Promise<Field> {
   const told = t.kit.profile.limited?.denied;
   if (told !== undefined) return told;
   for (const field of ["email", "name", "status", "id"] as const) {
@@ -31,7 +32,7 @@ async function deniedField(t: Trial): Promise<Field> {
 }
 
 /** The forbidden field and its value as the main caller reads it. The twin: the main caller is answered. */
-async function forbidden(t: Trial): Promise<{ field: Field; value: unknown; others: Field[] }> {
+async function forbidden(t: Attempt): Promise<{ field: Field; value: unknown; others: Field[] }> {
   const field = await deniedField(t);
   const twin = await t.get(t.kit.main, { query: `?fields=${field}`, purpose: "twin: the main caller" });
   const value = Object.entries(twin.object ?? {}).find(([name]) => plain(name) === field)?.[1];
@@ -41,7 +42,7 @@ async function forbidden(t: Trial): Promise<{ field: Field; value: unknown; othe
 }
 
 async function asLimited(
-  t: Trial,
+  t: Attempt,
   query: string,
   allowed: string,
   customer: Customer = t.kit.main,
@@ -245,7 +246,7 @@ export const aut = {
       const now = await t.state(t.kit.main, "read the value");
       const evidence = t.probe(`${what} by the limited caller`, `no ${field} in the answer`);
       const fresh = t.kit.values.next();
-      const seen = await t.write(method, t.kit.main, {
+      const seen = await t.rawWrite(method, t.kit.main, {
         ifMatch: kind === "stale" ? former : kind === "current" ? now.tag : undefined,
         values: method === "PUT" ? fresh : { name: fresh.name },
         caller: "limited",
@@ -272,13 +273,13 @@ export const aut = {
   ...autTenants,
 } satisfies Record<(typeof rules)[number]["id"], Check>;
 
-async function readAsMain(t: Trial, field: Field): Promise<unknown> {
+async function readAsMain(t: Attempt, field: Field): Promise<unknown> {
   const seen = await t.get(t.kit.main, { query: `?fields=${field}`, purpose: "the main caller reads it" });
   return Object.entries(seen.object ?? {}).find(([name]) => plain(name) === field)?.[1];
 }
 
 /** More than one field may be forbidden: the first that the limited caller does read. */
-async function oneByOne(t: Trial, fields: readonly Field[]): Promise<Seen | undefined> {
+async function oneByOne(t: Attempt, fields: readonly Field[]): Promise<Seen | undefined> {
   for (const field of fields) {
     const seen = await asLimited(t, `?fields=${field}`, "200");
     if (seen.status === 200) return seen;

@@ -1,9 +1,10 @@
 import { headerValue, headerValues } from "../../http/http-reply.ts";
 import type { Seen } from "../../http/wire.ts";
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import { describe, note } from "../../probe/evidence.ts";
 import { CouldNotRun, NotApplicable } from "../../probe/outcome-signal.ts";
-import { accepted, type Snapshot, sameFields, shows, type Trial } from "../../probe/trial.ts";
+import { accepted, type Snapshot, sameFields, shows } from "../../probe/trial.ts";
 import type { Values } from "../../probe/values.ts";
 import { registryFields } from "../../target/names.ts";
 import type { env as rules } from "../environment.ts";
@@ -43,7 +44,7 @@ export const env = {
     });
     if (read.tag === undefined) throw new CouldNotRun("a read that accepts gzip carries no ETag; see ENV-01");
     const evidence = t.probe("PUT with the tag of a read that accepts gzip", "accepted");
-    const seen = await t.write("PUT", t.kit.main, {
+    const seen = await t.rawWrite("PUT", t.kit.main, {
       ifMatch: read.tag,
       headers: accepting("gzip"),
       purpose: "probe",
@@ -65,7 +66,7 @@ export const env = {
           `${method} with Accept-Encoding: ${codings}`,
           "the answer carries the new ETag",
         );
-        const write = await t.write(method, t.kit.main, {
+        const write = await t.rawWrite(method, t.kit.main, {
           ifMatch: before.tag,
           headers: accepting(codings),
           purpose: "probe",
@@ -93,14 +94,17 @@ export const env = {
   "ENV-03": async (t) => {
     t.needsStableTag();
     const { former, tag } = await t.twin("PUT", t.kit.main);
-    const bare = await t.write("PUT", t.kit.main, { ifMatch: former, purpose: "twin: no coding accepted" });
+    const bare = await t.rawWrite("PUT", t.kit.main, {
+      ifMatch: former,
+      purpose: "twin: no coding accepted",
+    });
     if (bare.status !== 412 || bare.tag !== tag)
       throw new CouldNotRun(
         `a stale PUT is answered ${describe(bare)} even without compression; see IFM-03 and IFM-07`,
       );
     for (const codings of CODINGS) {
       const evidence = t.probe(`stale PUT with Accept-Encoding: ${codings}`, `412 with ETag ${tag}`);
-      const seen = await t.write("PUT", t.kit.main, {
+      const seen = await t.rawWrite("PUT", t.kit.main, {
         ifMatch: former,
         headers: accepting(codings),
         purpose: "probe",
@@ -206,9 +210,14 @@ function altered(tag: string | undefined, current: string): string {
  * An accepted write from the state that a read shows. Where a read shows an old tag, the 412 tells the tag of now:
  * that is what this rule is about.
  */
-async function writeFrom(t: Trial, method: "PUT" | "PATCH", before: Snapshot, values: Values): Promise<Seen> {
+async function writeFrom(
+  t: Attempt,
+  method: "PUT" | "PATCH",
+  before: Snapshot,
+  values: Values,
+): Promise<Seen> {
   const ask = { values: method === "PUT" ? values : { name: values.name }, purpose: "write" };
-  const first = await t.write(method, t.kit.main, { ...ask, ifMatch: before.tag });
+  const first = await t.rawWrite(method, t.kit.main, { ...ask, ifMatch: before.tag });
   if (first.status !== 412 || first.tag === undefined || first.tag === before.tag) return first;
   if (shows((await t.state(t.kit.main, "was it written all the same")).fields.name, values.name))
     throw new CouldNotRun(
@@ -217,7 +226,7 @@ async function writeFrom(t: Trial, method: "PUT" | "PATCH", before: Snapshot, va
   const evidence = t.probe(`a read, and a ${method} with its tag`, "the read shows the current tag");
   note(evidence, first, { before: before.seen });
   t.check("tag", false, `a read shows the old tag ${before.tag}, while the current one is ${first.tag}`);
-  return await t.write(method, t.kit.main, { ...ask, ifMatch: first.tag });
+  return await t.rawWrite(method, t.kit.main, { ...ask, ifMatch: first.tag });
 }
 
 /** Whether a shared cache may answer with it without asking again (RFC 9111 3, 3.5, 4.2.1). */

@@ -1,3 +1,4 @@
+import type { Attempt } from "../../probe/attempt.ts";
 import { bodyWithoutToken } from "../../probe/body-token.ts";
 import type { Check } from "../../probe/check.ts";
 import { note } from "../../probe/evidence.ts";
@@ -6,7 +7,7 @@ import { CouldNotRun } from "../../probe/outcome-signal.ts";
 import { isEntityTag, opaque } from "../../probe/tag-forms.ts";
 import { leaksOf } from "../../probe/tag-leak.ts";
 import { notATag, wrongTag } from "../../probe/tag-words.ts";
-import { accepted, type Method, type Snapshot, type Trial } from "../../probe/trial.ts";
+import { accepted, type Method, type Snapshot } from "../../probe/trial.ts";
 import { registryFields } from "../../target/names.ts";
 import { FIELDS } from "../../target/profile-file.ts";
 import type { etg as rules } from "../etag.ts";
@@ -16,8 +17,13 @@ import { COMBINATIONS } from "./fields-checks.ts";
 const PROJECTIONS = [...FIELDS, ...COMBINATIONS.map((fields) => fields.join())];
 
 /** A write that must be accepted for the rule to be looked at. */
-async function write(t: Trial, method: Method, before: Snapshot, values?: { name?: string; email?: string }) {
-  const seen = await t.write(method, t.kit.main, { ifMatch: before.tag, values, purpose: "probe" });
+async function write(
+  t: Attempt,
+  method: Method,
+  before: Snapshot,
+  values?: { name?: string; email?: string },
+) {
+  const seen = await t.rawWrite(method, t.kit.main, { ifMatch: before.tag, values, purpose: "probe" });
   if (!accepted(seen.status))
     throw new CouldNotRun(
       `${method} with the current tag was answered ${seen.status}; see ${method === "PUT" ? "IFM-01" : "IFM-30"}`,
@@ -26,7 +32,7 @@ async function write(t: Trial, method: Method, before: Snapshot, values?: { name
 }
 
 /** The response of an accepted write carries the tag of now. */
-async function newTagIn(t: Trial, method: "PUT" | "PATCH"): Promise<void> {
+async function newTagIn(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   t.needsStableTag();
   const before = await t.state(t.kit.main, "read before");
   const evidence = t.probe(`${method} with the current tag`, "the answer carries the new ETag");
@@ -114,7 +120,7 @@ export const etg = {
       const read = await t.get(t.kit.main, { query: `?fields=${fields}`, purpose: "projected read" });
       if (read.status !== 200 || read.tag === undefined) continue;
       const evidence = t.probe(`PUT with the tag of GET ?fields=${fields}`, "accepted");
-      const seen = await t.write("PUT", t.kit.main, { ifMatch: read.tag, purpose: "probe" });
+      const seen = await t.rawWrite("PUT", t.kit.main, { ifMatch: read.tag, purpose: "probe" });
       note(evidence, seen);
       t.check(
         "accepted",
@@ -214,7 +220,7 @@ export const etg = {
     for (const method of ["PUT", "PATCH"] as const) {
       if (method === "PATCH" && !(await t.patchOffered())) continue;
       const now = await t.state(t.kit.main);
-      const answer = await t.write(method, t.kit.main, { ifMatch: now.tag, purpose: "write" });
+      const answer = await t.rawWrite(method, t.kit.main, { ifMatch: now.tag, purpose: "write" });
       const shown = registryFields(answer.object ?? {}, t.kit.deployment.names);
       // An answer that shows no customer is of a shape that nobody has fixed.
       if (accepted(answer.status) && (shown.name ?? shown.email) !== undefined)
@@ -253,7 +259,7 @@ export const etg = {
   },
 } satisfies Record<(typeof rules)[number]["id"], Check>;
 
-async function tagged(t: Trial) {
+async function tagged(t: Attempt) {
   const evidence = t.probe("GET of an existing customer", "one strong, quoted entity-tag");
   const seen = await t.get(t.kit.main);
   note(evidence, seen);

@@ -1,9 +1,10 @@
 import type { Seen } from "../../http/wire.ts";
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import { ask, isOneOf } from "../../probe/field-query.ts";
 import { holds } from "../../probe/holds.ts";
 import { CouldNotRun } from "../../probe/outcome-signal.ts";
-import { accepted, type Trial } from "../../probe/trial.ts";
+import { accepted } from "../../probe/trial.ts";
 import { plain, registryFields } from "../../target/names.ts";
 import { FIELDS, type Field } from "../../target/profile-file.ts";
 import type { fld as rules } from "../fields.ts";
@@ -28,7 +29,7 @@ export const COMBINATIONS: readonly (readonly Field[])[] = [
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 /** Looks at an answer that should hold exactly these fields. A null in place of an absent member is FLD-09's. */
-async function selects(t: Trial, query: string, fields: readonly Field[], remark = ""): Promise<void> {
+async function selects(t: Attempt, query: string, fields: readonly Field[], remark = ""): Promise<void> {
   const seen = await ask(t, query, `200 with exactly ${fields.join(", ")}`);
   if (!t.check("status", seen.status === 200, `GET ${query} was answered ${seen.status}${remark}`)) return;
   const members = Object.entries(seen.object ?? {});
@@ -51,7 +52,7 @@ async function selects(t: Trial, query: string, fields: readonly Field[], remark
  * The maximum number of fields of a request exists, and its value is open (8.1): the size from which on every
  * selection is refused by a 4xx, while one name alone is answered 200.
  */
-async function fieldsAtMost(t: Trial): Promise<number> {
+async function fieldsAtMost(t: Attempt): Promise<number> {
   await knownFieldsWork(t);
   for (let size = FIELDS.length; size > 2; size -= 1) {
     for (const fields of COMBINATIONS.filter(({ length }) => length === size)) {
@@ -67,7 +68,7 @@ async function fieldsAtMost(t: Trial): Promise<number> {
 }
 
 /** Each name must be unknown. The twin: a known name is answered 200. */
-async function unknown(t: Trial, names: readonly string[]): Promise<void> {
+async function unknown(t: Attempt, names: readonly string[]): Promise<void> {
   await knownFieldsWork(t);
   for (const name of names) {
     // A firewall before the service may take these for an attack.
@@ -87,7 +88,7 @@ async function unknown(t: Trial, names: readonly string[]): Promise<void> {
   }
 }
 
-async function knownFieldsWork(t: Trial): Promise<Seen> {
+async function knownFieldsWork(t: Attempt): Promise<Seen> {
   const twin = await t.get(t.kit.main, { query: "?fields=name", purpose: "twin" });
   if (twin.status !== 200)
     throw new CouldNotRun(

@@ -1,21 +1,22 @@
 /** Fields of request bodies. */
 
 import type { Seen } from "../../http/wire.ts";
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import { note } from "../../probe/evidence.ts";
 import { opaque } from "../../probe/tag-forms.ts";
-import { accepted, difference, type Snapshot, type Trial } from "../../probe/trial.ts";
+import { accepted, difference, type Snapshot } from "../../probe/trial.ts";
 
 /** A PUT with the current tag and a body of its own, and the state on both sides. */
 async function put(
-  t: Trial,
+  t: Attempt,
   what: string,
   body: Record<string, unknown>,
   allowed: string,
 ): Promise<{ seen: Seen; before: Snapshot; after: Snapshot }> {
   const before = await t.state(t.kit.main, "read before");
   const evidence = t.probe(`PUT with ${what}`, allowed);
-  const seen = await t.write("PUT", t.kit.main, {
+  const seen = await t.rawWrite("PUT", t.kit.main, {
     ifMatch: before.tag,
     body: JSON.stringify(body),
     purpose: "probe",
@@ -26,11 +27,11 @@ async function put(
 }
 
 /** A body as the deployment takes it, as an object that a probe can change. */
-function goodBody(t: Trial): Record<string, unknown> {
+function goodBody(t: Attempt): Record<string, unknown> {
   return JSON.parse(t.kit.deployment.putBody(t.kit.values.next()));
 }
 
-async function requires(t: Trial, field: "name" | "email"): Promise<void> {
+async function requires(t: Attempt, field: "name" | "email"): Promise<void> {
   await t.twin("PUT", t.kit.main);
   const member = t.kit.deployment.bodyNames[field];
   const without = goodBody(t);

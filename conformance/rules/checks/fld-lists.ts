@@ -1,10 +1,11 @@
 /** Field lists whose status is open: repeats, blanks, empty and very long ones. */
 
 import type { Seen } from "../../http/wire.ts";
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import { excerpt, note } from "../../probe/evidence.ts";
 import { ask, isOneOf } from "../../probe/field-query.ts";
-import { accepted, type Trial } from "../../probe/trial.ts";
+import { accepted } from "../../probe/trial.ts";
 import { FIELDS } from "../../target/profile-file.ts";
 
 const KNOWN = FIELDS.join(",");
@@ -13,7 +14,7 @@ const KNOWN = FIELDS.join(",");
  * An unknown name in a long list, and asked for by the limited caller. The status may have other reasons there (the
  * maximum of 8.1, the rights of the caller), but 200 has none.
  */
-export async function unknownIsRefused(t: Trial): Promise<void> {
+export async function unknownIsRefused(t: Attempt): Promise<void> {
   const look = (what: string, seen: Seen) =>
     t.check("refused", !accepted(seen.status), `${what} was answered ${seen.status}, not refused`);
   for (const names of [

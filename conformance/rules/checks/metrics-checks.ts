@@ -1,8 +1,9 @@
 import { type Exposition, parseExposition, seriesOf, typeOf } from "../../http/exposition.ts";
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import { CouldNotRun, Inconclusive } from "../../probe/outcome-signal.ts";
-import { updatedCustomer } from "../../probe/refusal.ts";
-import { accepted, type Method, type Trial } from "../../probe/trial.ts";
+import { updatedCustomer } from "../../probe/refused.ts";
+import { accepted, type Method } from "../../probe/trial.ts";
 import type { met as rules } from "../metrics.ts";
 
 const REQUIRED = "http_precondition_required_total";
@@ -13,14 +14,14 @@ type Counts = { readonly [REQUIRED]: number; readonly [FAILED]: number };
 const EVENTS = 7;
 const EVENTS_QUICK = 3;
 const BURST = 32;
-const eventsOf = (t: Trial) => (t.quick ? EVENTS_QUICK : EVENTS);
+const eventsOf = (t: Attempt) => (t.quick ? EVENTS_QUICK : EVENTS);
 /** How long counters may lag behind the responses that they count. */
 const LAG_MS = 2000;
 const LAG_QUICK_MS = 600;
 const POLL_MS = 50;
 
 /** All metrics URLs of the profile, in one list. */
-async function scrape(t: Trial): Promise<Exposition[]> {
+async function scrape(t: Attempt): Promise<Exposition[]> {
   const pages: Exposition[] = [];
   for (const url of t.kit.profile.metrics.urls) {
     const seen = await t.send({
@@ -46,7 +47,7 @@ function sum(pages: readonly Exposition[], counter: string): number {
   );
 }
 
-async function counts(t: Trial): Promise<Counts> {
+async function counts(t: Attempt): Promise<Counts> {
   const pages = await scrape(t);
   return { [REQUIRED]: sum(pages, REQUIRED), [FAILED]: sum(pages, FAILED) };
 }
@@ -55,7 +56,11 @@ async function counts(t: Trial): Promise<Counts> {
 type Window = { readonly answered: Counts; readonly rose: Counts };
 
 /** Runs `act` and waits for a counter that lags behind. */
-async function watch(t: Trial, act: () => Promise<void>, moving: keyof Counts | undefined): Promise<Window> {
+async function watch(
+  t: Attempt,
+  act: () => Promise<void>,
+  moving: keyof Counts | undefined,
+): Promise<Window> {
   const { ledger } = t.kit.wire;
   const before = await counts(t);
   const from = ledger.length;
@@ -83,7 +88,7 @@ async function watch(t: Trial, act: () => Promise<void>, moving: keyof Counts | 
 }
 
 /** Refused writes. Absent and blank are the same refusal, so both are among those that are counted. */
-async function refuse(t: Trial, method: Method, status: 428 | 412): Promise<void> {
+async function refuse(t: Attempt, method: Method, status: 428 | 412): Promise<void> {
   const { customer, former } =
     method === "DELETE"
       ? await updatedCustomer(t)
@@ -93,7 +98,7 @@ async function refuse(t: Trial, method: Method, status: 428 | 412): Promise<void
   for (let event = 0; event < eventsOf(t); event += 1) {
     const odd = event % 3 === 2;
     const ifMatch = status === 412 ? (odd ? '"kit-never-given"' : former) : odd ? blank : undefined;
-    const seen = await t.write(method, customer, { ifMatch, purpose: "to be counted" });
+    const seen = await t.rawWrite(method, customer, { ifMatch, purpose: "to be counted" });
     if (seen.status === status) answered += 1;
   }
   // A refusal that is answered otherwise is the IFM rules' matter; what is counted then is not to be told.
@@ -103,7 +108,7 @@ async function refuse(t: Trial, method: Method, status: 428 | 412): Promise<void
     );
 }
 
-async function counted(t: Trial, method: Method, status: 428 | 412, name: string): Promise<void> {
+async function counted(t: Attempt, method: Method, status: 428 | 412, name: string): Promise<void> {
   const counter = status === 428 ? REQUIRED : FAILED;
   const evidence = t.probe(`${method} answered ${status}, several times`, `${counter} rises by as many`);
   const { answered, rose } = await watch(t, () => refuse(t, method, status), counter);
@@ -124,14 +129,16 @@ async function counted(t: Trial, method: Method, status: 428 | 412, name: string
 }
 
 /** Many refusals at once: a counter that is read, raised and written back loses some. */
-async function burst(t: Trial, status: 428 | 412): Promise<void> {
+async function burst(t: Attempt, status: 428 | 412): Promise<void> {
   const counter = status === 428 ? REQUIRED : FAILED;
   const evidence = t.probe(`${BURST} PUTs at once, answered ${status}`, `${counter} rises by as many`);
   const { former } = await t.twin("PUT", t.kit.main);
   const ifMatch = status === 412 ? former : undefined;
   const act = async () => {
     await Promise.all(
-      Array.from({ length: BURST }, () => t.write("PUT", t.kit.main, { ifMatch, purpose: "to be counted" })),
+      Array.from({ length: BURST }, () =>
+        t.rawWrite("PUT", t.kit.main, { ifMatch, purpose: "to be counted" }),
+      ),
     );
   };
   const { answered, rose } = await watch(t, act, counter);
@@ -158,7 +165,7 @@ function absence(pages: readonly Exposition[], counter: string, after: string): 
  * @throws Inconclusive when others move it.
  */
 async function excess(
-  t: Trial,
+  t: Attempt,
   act: () => Promise<void>,
   counter: keyof Counts,
   events: number,
@@ -177,7 +184,7 @@ async function excess(
 }
 
 /** `status` must not move the other counter. */
-async function apart(t: Trial, status: 428 | 412): Promise<void> {
+async function apart(t: Attempt, status: 428 | 412): Promise<void> {
   const other = status === 428 ? FAILED : REQUIRED;
   const evidence = t.probe(`PUT answered ${status}, ${eventsOf(t)} times`, `${other} stays`);
   const moved = await excess(t, () => refuse(t, "PUT", status), other, eventsOf(t));
@@ -190,14 +197,17 @@ async function apart(t: Trial, status: 428 | 412): Promise<void> {
 }
 
 /** Reads, accepted writes, 404 and 400. */
-async function harmless(t: Trial): Promise<void> {
+async function harmless(t: Attempt): Promise<void> {
   for (let event = 0; event < eventsOf(t); event += 1) {
     const now = await t.state(t.kit.main, "read");
-    const put = await t.write("PUT", t.kit.main, { ifMatch: now.tag, purpose: "accepted write" });
+    const put = await t.rawWrite("PUT", t.kit.main, { ifMatch: now.tag, purpose: "accepted write" });
     if (!accepted(put.status))
       throw new CouldNotRun(`PUT with the current tag was answered ${put.status}; see IFM-01`);
     await t.get(t.kit.ground.missing(), { purpose: "read of a missing customer" });
-    await t.write("PUT", t.kit.ground.missing(), { ifMatch: now.tag, purpose: "PUT to a missing customer" });
+    await t.rawWrite("PUT", t.kit.ground.missing(), {
+      ifMatch: now.tag,
+      purpose: "PUT to a missing customer",
+    });
     await t.get(t.kit.main, { query: "?fields=kitunknown", purpose: "unknown field" });
   }
 }

@@ -1,9 +1,10 @@
 import { headerValue } from "../../http/http-reply.ts";
 import type { Seen } from "../../http/wire.ts";
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import { describe, note } from "../../probe/evidence.ts";
 import { CouldNotRun, NotApplicable } from "../../probe/outcome-signal.ts";
-import { accepted, type Trial, type WriteOptions } from "../../probe/trial.ts";
+import { accepted, type WriteOptions } from "../../probe/trial.ts";
 import { plain } from "../../target/names.ts";
 import type { prb as rules } from "../problems.ts";
 
@@ -14,11 +15,11 @@ const SHOWN_MAX = 5;
 const isProblem = (seen: Seen) =>
   /^application\/problem\+json\b/i.test(headerValue(seen.headers, "content-type") ?? "");
 
-async function refusalsOf(t: Trial): Promise<{ what: string; seen: Seen }[]> {
+async function refusalsOf(t: Attempt): Promise<{ what: string; seen: Seen }[]> {
   const { former } = await t.twin("PUT", t.kit.main);
   const put = async (what: string, options: WriteOptions) => {
     const evidence = t.probe(what, "if a problem document comes, it says what the status says");
-    const seen = await t.write("PUT", t.kit.main, { ...options, purpose: "probe" });
+    const seen = await t.rawWrite("PUT", t.kit.main, { ...options, purpose: "probe" });
     note(evidence, seen, { came: `${describe(seen)} ${seen.text.slice(0, 160)}` });
     return { what, seen, evidence };
   };
@@ -54,7 +55,7 @@ export const prb = {
       let first: number | undefined;
       for (let time = 0; time < (t.quick ? 4 : 10); time += 1) {
         const evidence = t.probe(what, first === undefined ? "a refusal" : `${first}, as before`);
-        const seen = await t.write("PUT", t.kit.main, { ...options, purpose: "probe" });
+        const seen = await t.rawWrite("PUT", t.kit.main, { ...options, purpose: "probe" });
         note(evidence, seen);
         if (first !== undefined)
           t.check("same", seen.status === first, `${what} was answered ${first} and then ${seen.status}`);

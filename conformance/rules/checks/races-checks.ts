@@ -1,3 +1,4 @@
+import type { Attempt } from "../../probe/attempt.ts";
 import type { Check } from "../../probe/check.ts";
 import {
   contendersOf,
@@ -10,14 +11,14 @@ import {
   won,
 } from "../../probe/race.ts";
 import { Losers } from "../../probe/race-losers.ts";
-import { difference, type Snapshot, shows, stateOf, type Trial } from "../../probe/trial.ts";
+import { difference, type Snapshot, shows, stateOf } from "../../probe/trial.ts";
 import type { Values } from "../../probe/values.ts";
 import type { atm as rules } from "../races.ts";
 import { atmDeletes } from "./atm-deletes.ts";
 import { readsAmongWrites } from "./atm-reads.ts";
 import { slowBody } from "./atm-slow-body.ts";
 
-function putLanes(t: Trial): Lane[] {
+function putLanes(t: Attempt): Lane[] {
   return Array.from({ length: contendersOf(t) }, (_, lane) => ({
     who: `writer ${lane + 1}`,
     method: "PUT",
@@ -26,7 +27,7 @@ function putLanes(t: Trial): Lane[] {
 }
 
 /** A round of any lanes with its evidence; the twin is the write that made the tag current. */
-async function round(t: Trial, number: number, lanes: readonly Lane[], allowed: string) {
+async function round(t: Attempt, number: number, lanes: readonly Lane[], allowed: string) {
   const before = await t.state(t.kit.main, "read before");
   const evidence = t.probe(`round ${number}: ${lanes.length} writes with ${before.tag} at once`, allowed);
   const contenders = await raceRound(t, number, t.kit.main, before, lanes);
@@ -51,7 +52,7 @@ function heldBy(state: Snapshot, values: Partial<Values> | undefined): boolean {
 }
 
 async function putRace(
-  t: Trial,
+  t: Attempt,
   count: number,
   look: (number: number, result: Awaited<ReturnType<typeof round>>) => void,
   end: () => Promise<void> = async () => undefined,

@@ -1,0 +1,344 @@
+/**
+ * One rule being tried. `read` and `write` send a request and return the proof that holds its evidence and its
+ * assertions, so that a failure always shows the exchange that proves it.
+ */
+import type { Ask, Caller, Seen } from "../http/wire.ts";
+import type { Evidence, Level } from "../report/schema.ts";
+import type { Customer } from "../run/ground.ts";
+import type { PatchForm } from "../target/patch-form.ts";
+import { CouldNotRun, Disturbed } from "./outcome-signal.ts";
+import { describe, Proof } from "./proof.ts";
+import type { RuleId } from "./rule.ts";
+import { visible } from "./tag-forms.ts";
+import { accepted, difference, type Method, type Snapshot, shows, Trial } from "./trial.ts";
+import type { Values } from "./values.ts";
+import { saysNothing } from "./weather.ts";
+
+export type Lines = readonly (readonly [string, string])[];
+
+/** The rules that say whether a method accepts the current tag, and refuses a stale and a missing one. */
+export const BASE = {
+  PUT: { current: "IFM-01", stale: "IFM-03", missing: "IFM-04" },
+  PATCH: { current: "IFM-30", stale: "IFM-31", missing: "IFM-32" },
+  DELETE: { current: "IFM-40", stale: "IFM-41", missing: "IFM-42" },
+} as const satisfies Record<Method, Record<"current" | "stale" | "missing", RuleId>>;
+
+/** How a request is made, beyond what it asks. */
+export type Shape = {
+  readonly caller?: Caller;
+  readonly headers?: Lines;
+  readonly query?: string;
+  readonly via?: Ask["via"];
+  readonly framing?: Ask["framing"];
+  /** In place of the customer's own address. */
+  readonly url?: string | undefined;
+};
+
+export type WriteOptions = Shape & {
+  /** In place of the main customer. */
+  readonly to?: Customer | undefined;
+  /** `current`, unless told: a tag for an ordinary If-Match, or header lines as they are to leave. */
+  readonly ifMatch?: string | Lines | undefined;
+  /** Fresh ones unless told. */
+  readonly values?: "as stored" | Partial<Values> | undefined;
+  /** Replaces the body made of `values`. */
+  readonly body?: string | undefined;
+  /** Added to a body that is a JSON object. */
+  readonly members?: Readonly<Record<string, unknown>> | undefined;
+  readonly patchForm?: PatchForm | undefined;
+  /** In place of the one that the body has. */
+  readonly mediaType?: string;
+  /** To follow `PUT`. */
+  readonly what?: string;
+  readonly allowed?: string;
+  readonly purpose?: string;
+  /** Statuses that answer the probe, though elsewhere they may come from the environment. */
+  readonly answers?: readonly number[];
+  /** Where a read has shown it just now. */
+  readonly before?: Snapshot;
+};
+
+export type ReadOptions = Shape & {
+  readonly to?: Customer;
+  readonly what?: string;
+  readonly purpose?: string;
+  /** The body is shown beside the status. */
+  readonly body?: boolean;
+};
+
+/** How often a request is sent again whose answer says nothing, while plain reads are answered. */
+const REPEATS = 3;
+/** How long reads may lag behind an accepted write before that counts as not applied. */
+const LAG_MS = 2000;
+const LAG_READ_MS = 40;
+
+export class Read extends Proof {
+  readonly seen: Seen;
+
+  constructor(attempt: Attempt, evidence: Evidence, seen: Seen) {
+    super(attempt, evidence);
+    this.seen = seen;
+  }
+}
+
+export class Written extends Proof {
+  readonly method: Method;
+  readonly seen: Seen;
+  readonly before: Snapshot;
+  /** What a read then shows; undefined where the customer is gone. */
+  readonly after: Snapshot | undefined;
+  readonly afterSeen: Seen;
+  readonly values: Partial<Values>;
+  readonly unchanged: boolean;
+
+  constructor(attempt: Attempt, evidence: Evidence, facts: WrittenFacts) {
+    super(attempt, evidence);
+    this.method = facts.method;
+    this.seen = facts.seen;
+    this.before = facts.before;
+    this.after = facts.after;
+    this.afterSeen = facts.afterSeen;
+    this.values = facts.values;
+    this.unchanged = facts.after !== undefined && attempt.same(facts.before, facts.after);
+    this.show(facts.seen, { before: facts.before.seen, after: facts.afterSeen, unchanged: this.unchanged });
+  }
+
+  get accepted(): boolean {
+    return accepted(this.seen.status);
+  }
+
+  /** @throws CouldNotRun where the customer is gone. */
+  get now(): Snapshot {
+    if (this.after === undefined)
+      throw new CouldNotRun(`a read after ${this.method} answers ${this.afterSeen.status}`, {
+        see: ["ETG-01"],
+      });
+    return this.after;
+  }
+
+  /** What broke the rules in `see`: they report it, or else the rule that met it does. */
+  breach(found: string, see: readonly RuleId[]): CouldNotRun {
+    const allowed = "refused, and nothing changed";
+    return new CouldNotRun(found, { see, breach: { exchange: this.seen.exchange, allowed, found } });
+  }
+
+  mustNotChange(what: string, level?: Level): boolean {
+    return this.must(
+      "unchanged",
+      this.unchanged,
+      () =>
+        this.after === undefined
+          ? `${what} was applied all the same: a read then answers ${this.afterSeen.status}`
+          : `${what} was applied all the same: ${difference(this.before, this.after)}`,
+      { othersMayCause: true, ...(level === undefined ? {} : { level }) },
+    );
+  }
+}
+
+type WrittenFacts = {
+  method: Method;
+  seen: Seen;
+  before: Snapshot;
+  after: Snapshot | undefined;
+  afterSeen: Seen;
+  values: Partial<Values>;
+};
+
+export class Attempt extends Trial {
+  /** Answers that are believed although they say nothing: the same request got the same in every earlier attempt. */
+  believed: ReadonlySet<string> = new Set();
+
+  proof(probe: string, allowed: string, shown: string | null = null): Proof {
+    return new Proof(this, this.probe(probe, allowed, shown));
+  }
+
+  /** A read as a probe. @param query with its question mark */
+  async read(query: string, allowed: string, options: ReadOptions = {}): Promise<Read> {
+    const { to = this.kit.main, what, body = true, purpose = "probe", ...shape } = options;
+    const evidence = this.probe(what ?? `GET ${query}`, allowed);
+    const seen = await this.send(this.readAsk(to, query, purpose, shape));
+    const read = new Read(this, evidence, seen);
+    read.show(seen, body ? { came: `${describe(seen)} ${seen.text.slice(0, 160)}`.trim() } : {});
+    return read;
+  }
+
+  private readAsk(to: Customer, query: string, purpose: string, shape: Shape): Omit<Ask, "rule"> {
+    const { caller = "main", headers = [], via = "undici", framing, url = to.url } = shape;
+    return { purpose, caller, method: "GET", url: url + query, headers, via, framing };
+  }
+
+  /** A write as a probe, with a read on each side. */
+  async write(method: Method, options: WriteOptions = {}): Promise<Written> {
+    const { kit } = this;
+    const {
+      to = kit.main,
+      what = "the current tag",
+      allowed = "2xx, and it is applied",
+      purpose = "probe",
+    } = options;
+    const before = options.before ?? (await this.state(to, "read before"));
+    const stored = { name: String(before.fields.name), email: String(before.fields.email) };
+    const whole =
+      options.values === "as stored"
+        ? stored
+        : options.values === undefined
+          ? kit.values.next()
+          : options.values;
+    const values =
+      method === "PATCH" && typeof options.values !== "object" ? { name: whole.name ?? "" } : whole;
+    const ifMatch = options.ifMatch ?? before.tag;
+    const guarded = typeof ifMatch === "string" ? ifMatch : ifMatch[0]?.[1].trim();
+    const lines = typeof ifMatch === "string" ? [] : ifMatch;
+    const evidence = this.probe(
+      `${method} with ${what}`,
+      allowed,
+      lines.length === 0 ? null : lines.map(([name, value]) => `${name}: ${visible(value)}`).join(" ⏎ "),
+    );
+    const ask = this.writeAsk(method, to, { ...options, ifMatch, values, purpose });
+    const seen = await this.#sendWrite(
+      ask,
+      options.answers ?? [],
+      guarded === before.tag ? to : undefined,
+      before,
+    );
+    const { afterSeen, after } = await this.#readBack(to, method, before, seen, values);
+    return new Written(this, evidence, { method, seen, before, after, afterSeen, values });
+  }
+
+  /**
+   * A write that may have been applied although its answer says nothing is sent again only where a read shows that it
+   * was not. @param guarded the customer whose current tag it carries; undefined: it must not be applied anyway
+   */
+  async #sendWrite(
+    ask: Omit<Ask, "rule">,
+    answers: readonly number[],
+    guarded: Customer | undefined,
+    before: Snapshot,
+  ): Promise<Seen> {
+    if (guarded === undefined) return await this.send(ask, answers);
+    let seen = await super.send(ask);
+    for (let repeat = 0; repeat < REPEATS && saysNothing(seen, ask.caller, answers); repeat += 1) {
+      await this.kit.weather.settle();
+      const now = await this.get(guarded, {
+        query: this.kit.deployment.stateQuery,
+        purpose: "was it applied",
+      });
+      if (now.tag !== before.tag) {
+        if (this.believed.has(signature(ask))) return seen;
+        throw new Disturbed(seen.exchange);
+      }
+      this.kit.weather.passing.add(seen.exchange.n);
+      const again = await super.send(ask);
+      if (again.status === seen.status) this.kit.weather.passing.delete(seen.exchange.n);
+      seen = again;
+    }
+    return seen;
+  }
+
+  /** @throws NoReply. An answer that says nothing is asked for again while plain reads are answered as before. */
+  override async send(ask: Omit<Ask, "rule">, answers: readonly number[] = []): Promise<Seen> {
+    let seen = await super.send(ask);
+    for (let repeat = 0; repeat < REPEATS && saysNothing(seen, ask.caller, answers); repeat += 1) {
+      await this.kit.weather.settle();
+      const again = await super.send(ask);
+      if (again.status !== seen.status) this.kit.weather.passing.add(seen.exchange.n);
+      seen = again;
+    }
+    return seen;
+  }
+
+  /** Reads lag behind writes on some deployments; ENV-04 says so, and the other rules wait for the write to show. */
+  async #readBack(
+    to: Customer,
+    method: Method,
+    before: Snapshot,
+    answer: Seen,
+    values: Partial<Values>,
+  ): Promise<{ afterSeen: Seen; after: Snapshot | undefined }> {
+    const { deployment, limits } = this.kit;
+    const until = performance.now() + LAG_MS;
+    for (;;) {
+      const afterSeen = await this.get(to, { query: deployment.stateQuery, purpose: "read back" });
+      if (afterSeen.status !== 200 || afterSeen.tag === undefined) {
+        if (method === "DELETE" || afterSeen.status === 404 || afterSeen.status === 410)
+          return { afterSeen, after: undefined };
+      }
+      const after = this.snapshot(afterSeen);
+      const old =
+        method !== "DELETE" &&
+        accepted(answer.status) &&
+        after.tag === before.tag &&
+        answer.tag !== undefined &&
+        answer.tag !== before.tag &&
+        !shows(after.fields.name, values.name ?? values.email ?? "");
+      if (!old || !limits.readsLag) return { afterSeen, after };
+      if (performance.now() > until) {
+        limits.readsLag = false;
+        return { afterSeen, after };
+      }
+      this.kit.doubts.add("reads lag");
+      await Bun.sleep(LAG_READ_MS);
+    }
+  }
+
+  /** The read after a DELETE, once it has taken effect: 202 does not say when (RFC 9110 15.3.3). */
+  async untilGone(customer: Customer, { seen, before, afterSeen }: Written): Promise<Seen> {
+    let after = afterSeen;
+    const until = performance.now() + LAG_MS;
+    while (
+      seen.status === 202 &&
+      after.status === 200 &&
+      after.tag === before.tag &&
+      performance.now() < until
+    ) {
+      await this.kit.wire.rest(LAG_READ_MS);
+      after = await this.get(customer, { purpose: "read back" });
+    }
+    return after;
+  }
+
+  /** A customer with no history of this run; the main one where none can be made. */
+  async ownCustomer(): Promise<Customer> {
+    return this.kit.ground.cannotMake === undefined ? await this.kit.ground.make() : this.kit.main;
+  }
+
+  /**
+   * The control request: a write with the current tag that must be accepted before a refusal proves anything.
+   * @throws CouldNotRun when it is refused or has no effect: the base rule of the method says why.
+   */
+  async control(
+    method: Method,
+    options: WriteOptions = {},
+  ): Promise<Snapshot & { former: string; twin: Seen; written: Written }> {
+    const see = [BASE[method].current];
+    for (let again = 0; ; again += 1) {
+      const written = await this.write(method, {
+        purpose: "control request",
+        what: "the current tag",
+        ...options,
+      });
+      const { seen, before, values } = written;
+      // A 412 with another tag says that the tag just read was not the current one: a lagging read, or others writing.
+      if (seen.status === 412 && seen.tag !== undefined && seen.tag !== before.tag && again < REPEATS)
+        continue;
+      if (!written.accepted)
+        throw new CouldNotRun(
+          `the control request, ${method} with the current tag, was answered ${seen.status}, so a refusal would prove nothing`,
+          { see, othersMayCause: true },
+        );
+      if (method === "DELETE") return { ...before, former: before.tag, twin: seen, written };
+      const { now } = written;
+      if (values.name !== undefined && !shows(now.fields.name, values.name))
+        throw new CouldNotRun(
+          `the control request, ${method} with the current tag, was accepted and had no effect`,
+          { see, othersMayCause: true },
+        );
+      return { ...now, former: before.tag, twin: seen, written };
+    }
+  }
+}
+
+/** The request as the next attempt would send it again, apart from fresh values. */
+export function signature({ method, purpose, caller }: Pick<Ask, "method" | "purpose" | "caller">): string {
+  return `${caller} ${method} ${purpose}`;
+}

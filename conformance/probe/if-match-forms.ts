@@ -1,0 +1,232 @@
+/**
+ * Forms of If-Match that must be refused, derived from a real current tag, as rows. In a row TAG is the current tag,
+ * TOKEN the text between its quotes, FORMER the tag before the last accepted write.
+ */
+import type { Customer } from "../run/ground.ts";
+import type { Lines, Shape } from "./attempt.ts";
+import { affixes, caseFlips, type Form, opaque, spellings, successors } from "./tag-forms.ts";
+
+/** One request that must be refused. */
+export type Refused = Shape & {
+  /** In words, to follow "PUT with". */
+  readonly what: string;
+  readonly lines: Lines;
+  /** Further members of a JSON body. */
+  readonly members?: Readonly<Record<string, unknown>>;
+  readonly body?: string;
+  readonly mediaType?: string;
+  /** Statuses that the specification may be read to allow here beside 412 or 428. */
+  readonly allowed?: readonly number[];
+  /** The body holds the values that are stored already, so that only the tag can tell whether it was applied. */
+  readonly storedValues?: boolean;
+};
+
+/** Derives a request from the current and the former tag; undefined where they have no such form. */
+export type Derive = (tag: string, former: string, customer: Customer) => Refused | undefined;
+
+export const ifMatch = (value: string): Lines => [["If-Match", value]];
+
+/** Rows `[what, value]`; a list of values is a header line each. */
+export function rows(
+  table: readonly (readonly [what: string, value: string | readonly string[]])[],
+  allowed: readonly number[] = [],
+): Derive[] {
+  return table.map(([what, value]) => (tag, former) => {
+    const filled = [value].flat().map((each) => fill(each, tag, former));
+    return filled.includes(undefined)
+      ? undefined
+      : { what, lines: filled.map((each): [string, string] => ["If-Match", each ?? ""]), allowed };
+  });
+}
+
+function fill(row: string, tag: string, former: string): string | undefined {
+  if (row.includes("FORMER") && former === tag) return undefined;
+  return row
+    .replaceAll("TAG", () => tag)
+    .replaceAll("TOKEN", () => opaque(tag))
+    .replaceAll("FORMER", () => former);
+}
+
+/** A firewall before the service may take a quote or a semicolon for an attack and answer 403 itself. */
+const STOPPABLE = [403];
+/** A list is "not supported": whether it is a wrong token (412) or a bad header (400) is open. */
+const AS_LIST = [400];
+
+export const NONE: Derive = () => ({ what: "no If-Match", lines: [] });
+export const EMPTY = rows([["an empty If-Match", ""]]);
+export const BLANKS = rows([
+  ["an If-Match of blanks (three spaces)", "   "],
+  ["an If-Match of blanks (a tab)", "\t"],
+  ["an If-Match of blanks (spaces and a tab)", " \t "],
+]);
+/** RFC 9110 13.1.1 lets a server answer 2xx to a stale write whose effect is there already; the specification does not. */
+export const PREVIOUS: readonly Derive[] = [
+  ...rows([["the previous tag, stale by now,", "FORMER"]]),
+  (tag, former) =>
+    former === tag
+      ? undefined
+      : {
+          what: "the previous tag, stale by now, and the values that are stored,",
+          lines: ifMatch(former),
+          storedValues: true,
+        },
+];
+export const WEAK = rows([
+  ["the current tag weakened", "W/TAG"],
+  ["the current tag weakened with a small w", "w/TAG"],
+]);
+export const STAR = rows([
+  ["If-Match *", "*"],
+  ["If-Match * in quotes", '"*"'],
+]);
+export const UNQUOTED = [
+  ...rows([["the current tag without its quotes", "TOKEN"]]),
+  ...rows([["the current tag in single quotes", "'TOKEN'"]], STOPPABLE),
+  ...rows([
+    ["the current tag without its closing quote", '"TOKEN'],
+    ["the current tag without its opening quote", 'TOKEN"'],
+    ["the current tag with every quote doubled", '"TAG"'],
+  ]),
+  ...rows([["the current tag with its quotes escaped", '\\"TOKEN\\"']], STOPPABLE),
+];
+export const LISTS = rows(
+  [
+    ["a list, the current tag first", 'TAG, "kit-other"'],
+    ["a list, the current tag last", '"kit-other", TAG'],
+    ["a list without blanks", 'TAG,"kit-other"'],
+    ["a list, an empty member last", "TAG,"],
+    ["a list, an empty member first", ",TAG"],
+    ["a list, an empty member and a blank first", ", TAG"],
+    ["a list of the current tag twice", "TAG, TAG"],
+    ["a list of the current tag and its weak form", "TAG, W/TAG"],
+  ],
+  AS_LIST,
+);
+export const TWO_LINES = rows(
+  [
+    ["two If-Match lines, the current tag first", ["TAG", '"kit-other"']],
+    ["two If-Match lines, the current tag last", ['"kit-other"', "TAG"]],
+  ],
+  AS_LIST,
+);
+export const CASES = formsOf(caseFlips, 3);
+export const AFFIXES = formsOf(affixes, 12);
+export const SPELLINGS = formsOf(spellings, 8);
+export const SUCCESSORS = formsOf(successors, 5);
+export const INEXACT = [
+  ...WEAK,
+  ...UNQUOTED,
+  ...STAR,
+  ...LISTS,
+  ...TWO_LINES,
+  ...CASES,
+  ...AFFIXES,
+  ...SPELLINGS,
+];
+
+/** A firewall may stop such a request, or find its header too large. */
+export const HOSTILE = rows(
+  [
+    `"' OR '1'='1"`,
+    `"x' OR 1=1 --"`,
+    '"%"',
+    '".*"',
+    '"[^x]*"',
+    '"null"',
+    "null",
+    "undefined",
+    '""',
+    '"0"',
+    '"-1"',
+    '"true"',
+    '"../../etc/passwd"',
+    `"\${7*7}"`,
+    `"${"a".repeat(2000)}"`,
+  ].map((text) => [`the text ${text.slice(0, 24)} as a tag`, text] as const),
+  [403, 431],
+);
+
+function formsOf(forms: (tag: string) => readonly Form[], count: number): Derive[] {
+  return Array.from({ length: count }, (_, index) => (tag) => {
+    const form = forms(tag)[index];
+    if (form === undefined) return undefined;
+    return { ...form, lines: ifMatch(form.value), allowed: /[;<]/.test(form.value) ? STOPPABLE : [] };
+  });
+}
+
+/** What a service may wrongly take for If-Match where there is none; a deployment may refuse parameters that it does not know. */
+const HEADERS = ["ETag", "X-If-Match", "X-ETag", "If-Match-ETag", "X-Row-Version", "If-Version"];
+const PARAMETERS = ["if-match", "ifMatch", "etag", "version", "rowVersion"];
+const PERMISSIONS: readonly (readonly [what: string, shape: Shape])[] = [
+  ["If-None-Match: * (RFC 9110 13.2.2 makes it 412)", { headers: [["If-None-Match", "*"]] }],
+  ["If-Modified-Since", { headers: [["If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"]] }],
+  ["Prefer: handling=lenient", { headers: [["Prefer", "handling=lenient"]] }],
+  ["X-Force: true", { headers: [["X-Force", "true"]] }],
+  ["X-Skip-Precondition: true", { headers: [["X-Skip-Precondition", "true"]] }],
+  ["Overwrite: T", { headers: [["Overwrite", "T"]] }],
+  ["Cache-Control: no-cache", { headers: [["Cache-Control", "no-cache"]] }],
+  ["X-Requested-With: XMLHttpRequest", { headers: [["X-Requested-With", "XMLHttpRequest"]] }],
+  ["?force=true", { query: "?force=true" }],
+  ["?overwrite=true", { query: "?overwrite=true" }],
+];
+
+/** Fit for every method, DELETE without a body too. */
+export function standIns(): Derive[] {
+  const date = new Date(Date.now() + 3_600_000).toUTCString();
+  const stand =
+    (what: string, derive: (tag: string) => Partial<Refused>): Derive =>
+    (tag) => ({ what: `${what} in place of If-Match`, lines: [], ...derive(tag) });
+  return [
+    stand("If-Unmodified-Since", () => ({ lines: [["If-Unmodified-Since", date]] })),
+    // RFC 9110 13.2.2 makes this one 412 where If-None-Match is looked at.
+    stand("the token in If-None-Match", (tag) => ({ lines: [["If-None-Match", tag]], allowed: [412] })),
+    ...HEADERS.map((name) => stand(`the token in ${name}`, (tag) => ({ lines: [[name, tag]] }))),
+    ...PARAMETERS.map((name) =>
+      stand(`the token as the parameter ${name}`, (tag) => ({
+        query: `?${name}=${encodeURIComponent(tag)}`,
+        allowed: [400, 404],
+      })),
+    ),
+    ...PERMISSIONS.map(([what, shape]) => stand(what, () => ({ ...shape, allowed: [400, 404, 412] }))),
+  ];
+}
+
+const MEMBERS = [
+  "etag",
+  "ETag",
+  "_etag",
+  "@odata.etag",
+  "ifMatch",
+  "rowVersion",
+  "RowVersion",
+  "row_version",
+  "version",
+  "Version",
+  "concurrencyStamp",
+] as const;
+
+/** The token as members of the body: as it is, without its quotes, and as a number where it is one. */
+export function memberStandIns(oneByOne: boolean): Derive[] {
+  const sets = oneByOne ? MEMBERS.map((member) => [member]) : [MEMBERS];
+  const forms: [string, (tag: string) => unknown][] = [
+    ["the token", (tag) => tag],
+    ["the token without quotes", opaque],
+    ["the token as a number", (tag) => (/^\d{1,15}$/.test(opaque(tag)) ? Number(opaque(tag)) : undefined)],
+  ];
+  return sets.flatMap((members) =>
+    forms.map(
+      ([what, form]): Derive =>
+        (tag) => {
+          const value = form(tag);
+          if (value === undefined) return undefined;
+          return {
+            what: `${what} in the body as ${members.join(", ")} in place of If-Match`,
+            lines: [],
+            members: Object.fromEntries(members.map((member) => [member, value])),
+            // A deployment may refuse members that it does not know before all else.
+            allowed: [400, 422],
+          };
+        },
+    ),
+  );
+}

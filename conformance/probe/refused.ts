@@ -1,0 +1,229 @@
+/**
+ * The shape of most rules on preconditions: a control request that must be accepted, then requests that differ from it
+ * in one thing and must be refused without any effect.
+ */
+import type { Customer } from "../run/ground.ts";
+import type { PatchForm } from "../target/patch-form.ts";
+import { type Attempt, BASE, type Written } from "./attempt.ts";
+import type { Derive, Refused } from "./if-match-forms.ts";
+import { CouldNotRun, Inconclusive, NotApplicable } from "./outcome-signal.ts";
+import type { Control } from "./proof.ts";
+import { type Rule, type RuleId, rule } from "./rule.ts";
+import { accepted, type Method, type Snapshot, shows } from "./trial.ts";
+
+export type Kind = "stale" | "missing";
+export const STATUS = { stale: 412, missing: 428 } as const satisfies Record<Kind, number>;
+
+export const NEEDS = {
+  PUT: ["write"],
+  PATCH: ["write", "patch"],
+  DELETE: ["write", "create", "delete"],
+} as const satisfies Record<Method, Rule["needs"]>;
+
+type RefusalOptions = {
+  /** In place of the main customer. */
+  readonly customer?: Customer;
+  /** A customer that is not written before it is probed. */
+  readonly untouched?: Customer;
+  /** PATCH is tried in `all` forms of body that it takes, unless told. */
+  readonly bodies?: "all" | "one";
+};
+
+type Refusal = Pick<Rule, "spec" | "hurts"> &
+  Partial<Pick<Rule, "reading" | "level">> & {
+    readonly on: Method;
+    readonly kind: Kind;
+    readonly forms: readonly Derive[] | ((t: Attempt) => readonly Derive[] | Promise<readonly Derive[]>);
+  };
+
+/** A rule that is nothing but forms that must be refused. */
+export function refusal(id: RuleId, title: string, { on, kind, forms, ...told }: Refusal): Rule {
+  return rule(id, title, {
+    needs: NEEDS[on],
+    after: afterBase(id, on, kind),
+    ...told,
+    check: async (t) => refused(t, on, kind, typeof forms === "function" ? await forms(t) : forms),
+  });
+}
+
+export function afterBase(id: RuleId, method: Method, ...kinds: readonly Kind[]): RuleId[] {
+  const { current } = BASE[method];
+  return [current, ...kinds.map((kind) => BASE[method][kind])].filter((each) => each !== id);
+}
+
+/** What a probe of a refusal starts from. */
+type Ground = {
+  readonly customer: Customer;
+  readonly former: string;
+  now: Snapshot;
+  readonly control?: Control;
+};
+
+/** DELETE is tried on customers made for it, and its control request comes last. */
+export async function groundFor(
+  t: Attempt,
+  method: Method,
+  { customer, untouched }: RefusalOptions = {},
+): Promise<Ground> {
+  if (untouched !== undefined) {
+    const now = await t.state(untouched, "read before");
+    return { customer: untouched, former: now.tag, now };
+  }
+  if (method === "DELETE") return await updatedCustomer(t);
+  const to = customer ?? t.kit.main;
+  const control = await t.control(method, { to });
+  return {
+    customer: to,
+    former: control.former,
+    now: control,
+    control: { differs: `If-Match was the current tag, ${control.former}`, seen: control.twin },
+  };
+}
+
+/** A customer that has had a former tag: written once with PUT. */
+export async function updatedCustomer(t: Attempt): Promise<Ground> {
+  const customer = await t.kit.ground.make();
+  const control = await t.control("PUT", { to: customer, purpose: "make the tag stale" });
+  return { customer, former: control.former, now: control };
+}
+
+/** @throws NotApplicable when the tag has none of the forms. PATCH is tried in every form of body that it takes. */
+export async function refused(
+  t: Attempt,
+  method: Method,
+  kind: Kind,
+  forms: readonly Derive[],
+  options: RefusalOptions = {},
+): Promise<void> {
+  const every = method === "PATCH" && options.bodies !== "one";
+  const bodies = [undefined, ...(every ? await otherBodies(t, kind, options.customer) : [])];
+  let at = await groundFor(t, method, options);
+  const proofs: Written[] = [];
+  for (const patchForm of bodies) {
+    for (const derive of forms) {
+      const form = inBody(derive(at.now.tag, at.former, at.customer), patchForm);
+      if (form === undefined || isCurrent(form, at.now.tag)) continue;
+      const written = await t.write(method, {
+        to: at.customer,
+        before: at.now,
+        ...shapeOf(form),
+        values: form.storedValues === true ? "as stored" : undefined,
+        patchForm,
+        what: form.what,
+        allowed: `${[STATUS[kind], ...(form.allowed ?? [])].join(" or ")}, and nothing changed`,
+        answers: form.allowed ?? [],
+      });
+      if (at.control !== undefined) written.control(at.control);
+      proofs.push(written);
+      judgeRefusal(t, written, kind, form);
+      if (written.after === undefined)
+        at = await groundFor(t, method, { ...options, ...(await another(t, options)) });
+      else at.now = written.after;
+    }
+  }
+  if (proofs.length === 0 && options.bodies !== "one") nothingTried(at);
+  if (method !== "DELETE") return;
+  const control = await t.control("DELETE", { to: at.customer, before: at.now });
+  for (const proof of proofs) proof.control({ differs: "If-Match is the current tag", seen: control.twin });
+}
+
+/** In place of an untouched customer that was deleted. */
+async function another(t: Attempt, { untouched }: RefusalOptions): Promise<RefusalOptions> {
+  return untouched === undefined ? {} : { untouched: await t.kit.ground.make() };
+}
+
+function shapeOf({ lines, headers = [], mediaType, ...form }: Refused) {
+  const { query, members, body, caller, via, framing, url } = form;
+  return {
+    ifMatch: lines,
+    headers,
+    ...(query === undefined ? {} : { query }),
+    ...(members === undefined ? {} : { members }),
+    ...(body === undefined ? {} : { body }),
+    ...(caller === undefined ? {} : { caller }),
+    ...(via === undefined ? {} : { via }),
+    ...(framing === undefined ? {} : { framing }),
+    ...(url === undefined ? {} : { url }),
+    ...(mediaType === undefined ? {} : { mediaType }),
+  };
+}
+
+/** A wrong refusal is blamed once, by the base rule; a wrong acceptance is a fault of each form. */
+export function judgeRefusal(
+  t: Attempt,
+  written: Written,
+  kind: Kind,
+  form: Pick<Refused, "what" | "allowed">,
+): void {
+  const { method, seen } = written;
+  const wanted = STATUS[kind];
+  const open = form.allowed ?? [];
+  written.must(
+    "status",
+    seen.status === wanted || open.includes(seen.status) || t.blamedBefore(method, kind, seen.status),
+    `${method} with ${form.what} was answered ${seen.status}, not ${[wanted, ...open].join(" or ")}`,
+  );
+  if (BASE[method][kind] === t.rule.id && seen.status !== wanted && !accepted(seen.status))
+    t.kit.blamed.set(`${method} ${kind}`, { status: seen.status, by: t.rule.id });
+  whoseChange(t, written);
+  written.mustNotChange(`${method} with ${form.what}`);
+}
+
+/** A short run leaves the special forms of If-Match to one form of PATCH. */
+async function otherBodies(
+  t: Attempt,
+  kind: Kind,
+  customer: Customer = t.kit.main,
+): Promise<readonly PatchForm[]> {
+  if (t.quick && BASE.PATCH[kind] !== t.rule.id) return [];
+  return await t.kit.deployment.otherPatchForms(customer, async () => (await t.state(customer)).tag);
+}
+
+function inBody(form: Refused | undefined, body: PatchForm | undefined): Refused | undefined {
+  if (form === undefined || body === undefined) return form;
+  return { ...form, what: `${form.what} as ${body.mediaType}` };
+}
+
+function nothingTried({ now, former }: Ground): never {
+  if (now.tag === former)
+    throw new CouldNotRun("the tag did not change on an accepted write, so there is no stale one", {
+      see: ["ETG-08"],
+    });
+  throw new NotApplicable(`the token ${now.tag} has no such form`);
+}
+
+/** A mangled tag may be the tag itself, where the deployment's tags are mangled from the start. */
+function isCurrent({ lines }: Refused, tag: string): boolean {
+  return lines.length === 1 && lines[0]?.[0] === "If-Match" && lines[0][1].trim() === tag;
+}
+
+/**
+ * A change that this probe did not bring about: an earlier write of ours that reads show late, or somebody else's.
+ * @throws CouldNotRun or Inconclusive then.
+ */
+function whoseChange(t: Attempt, { before, after, values, afterSeen }: Written): void {
+  if (after === undefined) {
+    if (afterSeen.status === 404 || afterSeen.status === 410) t.decisive = true;
+    else
+      throw new CouldNotRun(
+        `a read after the refused write answers ${afterSeen.status}, which tells nothing`,
+      );
+    return;
+  }
+  const fields = ["name", "email"] as const;
+  const changed = fields.filter((field) => after.fields[field] !== before.fields[field]);
+  if (changed.length === 0) return;
+  if (changed.some((field) => shows(after.fields[field], String(values[field])))) {
+    t.decisive = true;
+    return;
+  }
+  if (changed.every((field) => t.kit.values.made(after.fields[field])))
+    throw new CouldNotRun(
+      "reads lag behind writes, so we cannot tell whether the refused write changed anything",
+      {
+        see: ["ENV-04"],
+      },
+    );
+  if (changed.every((field) => typeof after.fields[field] === "string" && after.fields[field] !== ""))
+    throw new Inconclusive("somebody else wrote this customer meanwhile");
+}

@@ -1,0 +1,79 @@
+/**
+ * Answers that say nothing about a rule: the environment failed (a restart, a firewall, expired credentials), so
+ * they neither break a rule nor keep it. A plain read shows whether the deployment answers as it did at the start.
+ */
+import type { Ask, Seen, Wire } from "../http/wire.ts";
+import { NoReply, Unreachable } from "./outcome-signal.ts";
+
+/** So many reads in a row must be answered as usual: one good answer among failing replicas proves little. */
+const READS = 8;
+const PAUSE_MS = 25;
+const PAUSE_MS_MAX = 400;
+/** A rolling restart takes seconds; a deployment that is away for longer is gone, as far as this run goes. */
+const PATIENCE_MS = 15_000;
+
+/** Whether an answer may come from the environment alone. */
+export function saysNothing(seen: Seen, caller: Ask["caller"], answers: readonly number[] = []): boolean {
+  const { status } = seen;
+  if (answers.includes(status)) return false;
+  if (status >= 500 && status !== 501) return true;
+  if (status === 407 || status === 429) return true;
+  // The other callers are tried on what they may not do.
+  return caller === "main" && (status === 401 || status === 403);
+}
+
+export class Weather {
+  /** Numbers of exchanges whose answers did not come again when the same was asked. */
+  readonly passing = new Set<number>();
+  readonly #wire: Wire;
+  readonly #ask: Ask;
+  readonly #usual: number;
+  #waitedMs = 0;
+
+  /** @param usual the status of the first read of this run */
+  constructor(wire: Wire, url: string, usual: number) {
+    this.#wire = wire;
+    this.#usual = usual;
+    this.#ask = {
+      rule: "set-up",
+      purpose: "does the deployment answer as before",
+      caller: "main",
+      method: "GET",
+      url,
+      headers: [],
+    };
+  }
+
+  /** Returns once plain reads are answered as at the start. @throws Unreachable when they are not in time. */
+  async settle(): Promise<void> {
+    let pauseMs = PAUSE_MS;
+    let good = 0;
+    let last = "";
+    while (good < READS) {
+      const answer = await this.#answer();
+      if (answer === String(this.#usual)) {
+        good += 1;
+        continue;
+      }
+      good = 0;
+      last = answer;
+      if (this.#waitedMs > PATIENCE_MS)
+        throw new Unreachable(`the deployment no longer answers as before: ${last}`);
+      await this.#wire.rest(pauseMs);
+      this.#waitedMs += pauseMs;
+      pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX);
+    }
+  }
+
+  async #answer(): Promise<string> {
+    try {
+      const { status } = await this.#wire.send(this.#ask);
+      return status === this.#usual
+        ? String(status)
+        : `a plain read is answered ${status}${status === 401 ? "; have the credentials expired?" : ""}`;
+    } catch (error) {
+      if (error instanceof NoReply) return error.message;
+      throw error;
+    }
+  }
+}
