@@ -1,28 +1,24 @@
+import packageJson from "../package.json";
 import { createApp } from "./app.ts";
 import type { Config } from "./config/config.ts";
 import { readPolicyFile } from "./config/policy-file.ts";
+import { variableOf } from "./config/settings.ts";
+import { readTlsFiles } from "./config/tls-files.ts";
 import { Cors } from "./http/cors.ts";
+import { Listener, refuseTakenPort } from "./listener.ts";
 import { type FirstStart, maskDatabaseUrl, openStorage } from "./storage/storage.ts";
-import { openLog } from "./telemetry/log.ts";
+import { type Log, openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
-
-/** How long requests in flight may take to finish once the service is told to stop. */
-const DRAIN_MS = 10_000;
-/** For so long every answer says that it is its connection's last, before connections are closed. */
-const FAREWELL_MS = 250;
-
-/** A start that can't be. The message says why and what to do. */
-export class StartRefused extends Error {
-  override readonly name = "StartRefused";
-}
 
 export type RunningService = {
   readonly url: string;
+  /** Of the second listener, for metrics and health; null without ADMIN_PORT. */
+  readonly adminUrl: string | null;
   /** What the first start made; null on every later one. */
   readonly first: FirstStart | null;
-  /** Reads the policy file again. A bad one is logged, and the policy stays. */
-  readonly reloadPolicy: () => void;
-  /** Takes no more requests, finishes those in flight, commits and closes. */
+  /** Reads policy and TLS files again. A bad file is logged, and what was read before stays in force. */
+  readonly reload: () => void;
+  /** Accepts no more requests, finishes those in flight, commits and closes. */
   readonly stop: () => Promise<void>;
 };
 
@@ -31,71 +27,86 @@ export type RunningService = {
  *
  * @throws StartRefused, DatabaseRefused
  */
-export async function startService(config: Config, hasSamples: boolean): Promise<RunningService> {
-  // Before the database is opened: a refused start leaves nothing behind. A port that is shared is not probed,
-  // since the probe would take connections from the services that listen there.
-  if (!config.sharesPort) refuseTakenPort(config);
-  let { policy } = config;
+export async function startService(config: Config): Promise<RunningService> {
+  const { host, port, adminPort, reusePort } = config;
+  const address = { host, port, portVariable: variableOf("port"), isShared: reusePort };
+  const adminAddress =
+    adminPort === null
+      ? null
+      : { host, port: adminPort, portVariable: variableOf("adminPort"), isShared: false };
+  refuseTakenPort(address);
+  if (adminAddress !== null) refuseTakenPort(adminAddress);
+
+  let { policy } = config.policyFile;
   let isStopping = false;
-  const { tls } = config;
   const log = openLog(config.logLevel, config.logFormat);
   const { logger } = log;
   const storage = await openStorage(config.databaseUrl, {
     onFault: (reason) => logger.error({ reason }, "the writer's thread died; the next write starts another"),
   });
-  const now = Date.now;
-  const first = await storage.firstStart(hasSamples, now());
-  const metrics = new Metrics(!config.metricsArePublic);
-  const app = createApp({
+  const first = await storage.firstStart(config.samples, Date.now());
+  const areMetricsPublic = config.metricsAccess === "public";
+  const parts = {
     store: storage.customers,
     tokens: storage.tokens,
     ping: () => storage.ping(),
     policy: () => policy,
-    metrics,
-    metricsArePublic: config.metricsArePublic,
+    metrics: new Metrics(!areMetricsPublic),
+    metricsArePublic: areMetricsPublic,
     cors: new Cors(config.corsOrigins),
     publicUrl: config.publicUrl,
     log,
-    now,
+    now: Date.now,
     isStopping: () => isStopping,
-  });
+  };
+  const { tls, idleTimeout: idleTimeoutSeconds } = config;
+  const listeners: Listener[] = [];
   try {
-    app.listen({
-      hostname: config.host,
-      port: config.port,
-      reusePort: config.sharesPort,
-      ...(tls === null ? {} : { tls }),
-    });
+    const main = adminAddress === null ? "everything" : "customers";
+    listeners.push(
+      new Listener({ address, tls, idleTimeoutSeconds, createApp: () => createApp(parts, main) }),
+    );
+    if (adminAddress !== null) {
+      const createAdminApp = () => createApp(parts, "admin");
+      listeners.push(
+        new Listener({ address: adminAddress, tls, idleTimeoutSeconds, createApp: createAdminApp }),
+      );
+    }
   } catch (error) {
+    for (const listener of listeners) await listener.stop(0);
     await storage.close();
-    throw cantListen(config, error);
+    throw error;
   }
-  const port = app.server?.port ?? config.port;
-  const url = urlOf(config, port);
+  const [{ url = "" } = {}, { url: adminUrl = null } = {}] = listeners;
   logger.info(
-    { url, database: maskDatabaseUrl(config.databaseUrl), policy: config.policyFile ?? "built-in" },
+    {
+      version: packageJson.version,
+      url,
+      ...(adminUrl === null ? {} : { adminUrl }),
+      database: maskDatabaseUrl(config.databaseUrl),
+      policy: config.policyFile.path ?? "built-in",
+    },
     "listening",
   );
 
   return {
     url,
+    adminUrl,
     first,
-    reloadPolicy: () => {
-      const result = readPolicyFile(config.policyFile);
-      if (result.ok) policy = result.policy;
-      if (result.ok) logger.info("policy read again");
-      else logger.error({ faults: result.faults }, "policy refused; the one in force stays");
+    reload: () => {
+      policy = reloadPolicy(config, log) ?? policy;
+      reloadTls(config, log, listeners);
     },
     stop: async () => {
-      logger.info("stopping");
       isStopping = true;
-      await Bun.sleep(FAREWELL_MS);
-      const drained = app.stop().then(() => true);
-      const isDrained = await Promise.race([drained, Bun.sleep(DRAIN_MS).then(() => false)]);
-      if (!isDrained) {
-        logger.warn("requests still in flight after the time to drain were cut off");
-        await app.stop(true);
-      }
+      logger.info("stopping");
+      // Clients and load balancers learn from replies and from /readyz that they must go elsewhere.
+      await Bun.sleep(config.stopGrace * 1000);
+      const [main, admin] = listeners;
+      const isDrained = await main?.stop(config.stopDrain * 1000);
+      if (isDrained === false)
+        logger.warn("requests that were still in flight after STOP_DRAIN were cut off");
+      await admin?.stop(0);
       await storage.close();
       logger.info("stopped");
       await log.close();
@@ -103,30 +114,33 @@ export async function startService(config: Config, hasSamples: boolean): Promise
   };
 }
 
-function refuseTakenPort(config: Config): void {
-  try {
-    Bun.listen({ hostname: config.host, port: config.port, socket: { data: () => {} } }).stop(true);
-  } catch (error) {
-    throw cantListen(config, error);
+/** @returns null where the policy in force stays */
+function reloadPolicy(
+  { policyFile: { path } }: Config,
+  { logger }: Log,
+): Config["policyFile"]["policy"] | null {
+  if (path === null) {
+    logger.info("no POLICY_FILE is set; the built-in policy stays in force");
+    return null;
   }
+  const result = readPolicyFile(path);
+  if (result.ok) logger.info({ file: path }, "policy file reloaded");
+  else logger.error({ file: path, faults: result.faults }, "policy file refused; the policy in force stays");
+  return result.ok ? result.policy : null;
 }
 
-function cantListen({ host, port }: Config, error: unknown): StartRefused {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const reasons: Readonly<Record<string, string>> = {
-    EADDRINUSE: `Port ${port} on ${host} is already in use. Choose another with PORT=… (0 picks a free one).`,
-    EADDRNOTAVAIL: `${host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1 or 0.0.0.0.`,
-    EACCES: `This user may not listen on port ${port}. Choose one from 1024 on with PORT=….`,
-  };
-  return new StartRefused(reasons[code ?? ""] ?? `${host}:${port} cannot be listened on: ${message}.`);
-}
-
-function urlOf({ host, tls }: Config, port: number): string {
-  return `${tls === null ? "http" : "https"}://${hostInUrl(host)}:${port}`;
-}
-
-function hostInUrl(host: string): string {
-  if (host === "0.0.0.0") return "127.0.0.1";
-  if (host === "::") return "[::1]";
-  return host.includes(":") ? `[${host}]` : host;
+function reloadTls(
+  { tls, tlsCertFile, tlsKeyFile }: Config,
+  { logger }: Log,
+  listeners: readonly Listener[],
+): void {
+  if (tls === null) return;
+  const result = readTlsFiles(tlsCertFile, tlsKeyFile);
+  if (!result.ok || result.files === null) {
+    const faults = result.ok ? [] : result.faults.map(({ name, what }) => `${variableOf(name)}: ${what}`);
+    logger.error({ faults }, "TLS files refused; the certificate in force stays");
+    return;
+  }
+  for (const listener of listeners) listener.replaceTls(result.files);
+  logger.info({ file: tlsCertFile }, "TLS files reloaded");
 }

@@ -1,90 +1,118 @@
+import type { Command } from "commander";
 import { NAME_PATTERN, type Policy } from "../domain/policy.ts";
-import { openStorage } from "../storage/storage.ts";
-import type { TokenRecord, TokenStore } from "../storage/token-store.ts";
+import { maskDatabaseUrl, openStorage } from "../storage/storage.ts";
+import type { TokenHolder, TokenRecord, TokenStore } from "../storage/token-store.ts";
+import { CommandRefused } from "./command-refused.ts";
+import { databaseUrlOf, existingDatabaseUrlOf, isNewDatabase } from "./database.ts";
+import { settingsOf, withSettings } from "./setting-options.ts";
 
-type Outcome = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly fault: string };
+type Options = Readonly<Record<string, unknown>>;
 
-type TokenRequest = {
+export function addTokenCommands(program: Command): void {
+  const token = program.command("token").description("Create, list and revoke tokens.");
+  withSettings(token.command("create"), ["databaseUrl", "policyFile"])
+    .description("Print a new token, once.")
+    .requiredOption("--role <role>", "a role of the policy")
+    .requiredOption("--client <name>", "who will use it; shown in metrics and logs")
+    .option("--tenant <name>", "whose customers it may reach; leave it out for a role that reads metrics")
+    .option("--expires <time>", "how long it is valid: 12h, 90d, 52w; without it until revoked")
+    .action(async (options: TokenOptions & Options) => {
+      const { policyFile } = settingsOf(options, ["databaseUrl", "policyFile"]);
+      const wanted = readTokenOptions(policyFile.policy, options, Date.now());
+      if (!wanted.ok) throw new CommandRefused(wanted.fault);
+      await createToken(databaseUrlOf(options), wanted.holder, wanted.expiresAtMs);
+    });
+  withSettings(token.command("list"), ["databaseUrl"])
+    .description("List the tokens by their first characters.")
+    .action(async (options: Options) => {
+      const rows = await withTokens(existingDatabaseUrlOf(options), async (tokens) => tokens.list());
+      console.log(table(rows));
+    });
+  withSettings(token.command("revoke"), ["databaseUrl"])
+    .description("Revoke a token; the next request with it is refused.")
+    .argument("<prefix>", "its first characters, as listed, or the whole token")
+    .action((prefix: string, options: Options) => revokeToken(existingDatabaseUrlOf(options), prefix));
+}
+
+export type TokenOptions = {
   readonly role: string;
   readonly client: string;
   readonly tenant?: string;
   readonly expires?: string;
 };
 
-/** @returns the token itself, which is shown this once */
-export async function createToken(
-  databaseUrl: string,
-  policy: Policy,
-  request: TokenRequest,
-  nowMs: number,
-): Promise<Outcome> {
-  const { role, client, tenant, expires } = request;
-  const fault = requestFault(policy, request);
-  if (fault !== null) return { ok: false, fault };
-  const lifetimeMs = expires === undefined ? null : parseDuration(expires);
-  if (Number.isNaN(lifetimeMs))
-    return { ok: false, fault: `--expires ${expires}: give a time such as 12h, 90d or 52w.` };
-  const expiresAtMs = lifetimeMs === null ? null : nowMs + lifetimeMs;
-  const { token } = await withTokens(databaseUrl, (tokens) =>
-    tokens.create({ role, client, tenant: tenant ?? null }, nowMs, expiresAtMs),
-  );
-  return { ok: true, value: token };
-}
+type TokenReading =
+  | { readonly ok: true; readonly holder: TokenHolder; readonly expiresAtMs: number | null }
+  | { readonly ok: false; readonly fault: string };
 
-function requestFault(policy: Policy, { role, client, tenant }: TokenRequest): string | null {
+const NAME_SHAPE = "1 to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit";
+
+/** Reads whom the new token is for. @returns that, or one sentence: which option is wrong, and what it must be */
+export function readTokenOptions(policy: Policy, options: TokenOptions, nowMs: number): TokenReading {
+  const { role, client, tenant, expires } = options;
+  const refuse = (fault: string): TokenReading => ({ ok: false, fault });
   const isName = (text: string): boolean => new RegExp(NAME_PATTERN).test(text);
-  const shape = "1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit";
-  if (!isName(client)) return `--client ${client}: give ${shape}.`;
-  if (tenant !== undefined && !isName(tenant)) return `--tenant ${tenant}: give ${shape}.`;
+  if (!isName(client)) return refuse(`--client "${client}" must be ${NAME_SHAPE}.`);
+  if (tenant !== undefined && !isName(tenant)) return refuse(`--tenant "${tenant}" must be ${NAME_SHAPE}.`);
   const own = tenant === undefined ? undefined : policy.tenants.get(tenant);
   const rights = own?.get(role) ?? policy.roles.get(role);
   if (rights === undefined) {
     const roles = [...new Set([...policy.roles.keys(), ...(own?.keys() ?? [])])];
-    return `--role ${role}: the policy has ${roles.join(", ")}.`;
+    return refuse(`--role "${role}" must be a role of the policy: ${roles.join(", ")}.`);
   }
   const isForMetrics = rights.operations.has("metrics");
   if (isForMetrics && tenant !== undefined) {
-    return `--tenant: leave it out. The role ${role} reads metrics, which name every tenant, so its tokens belong to none.`;
-  }
-  if (!isForMetrics && tenant === undefined)
-    return `--tenant: name the tenant whose customers the token is for.`;
-  return null;
-}
-
-export function listTokens(databaseUrl: string): Promise<string> {
-  return withTokens(databaseUrl, async (tokens) => {
-    const heading = ["PREFIX", "CLIENT", "ROLE", "TENANT", "CREATED", "EXPIRES", "LAST USED", "REVOKED"];
-    const rows = (await tokens.list()).map(cells);
-    const widths = heading.map((title, column) =>
-      Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)),
+    return refuse(
+      `--tenant must be left out: the role ${role} reads metrics, which name every tenant, so its tokens belong to none.`,
     );
-    return [heading, ...rows]
-      .map((row) =>
-        row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join("  ")
-          .trimEnd(),
-      )
-      .join("\n");
-  });
+  }
+  if (!isForMetrics && tenant === undefined) {
+    return refuse("--tenant is missing. Name the tenant whose customers the token may reach.");
+  }
+  const lifetimeMs = expires === undefined ? null : readDuration(expires);
+  if (Number.isNaN(lifetimeMs))
+    return refuse(`--expires "${expires}" must be a time such as 12h, 90d or 52w.`);
+  return {
+    ok: true,
+    holder: { role, client, tenant: tenant ?? null },
+    expiresAtMs: lifetimeMs === null ? null : nowMs + lifetimeMs,
+  };
 }
 
-export function revokeToken(databaseUrl: string, prefix: string, nowMs: number): Promise<Outcome> {
-  return withTokens(databaseUrl, async (tokens) => {
-    const outcome = await tokens.revoke(prefix, nowMs);
-    if (outcome.kind === "missing") {
-      return {
-        ok: false,
-        fault: "No valid token begins like that. `token list` shows the first characters of each.",
-      };
-    }
-    if (outcome.kind === "ambiguous") {
-      const prefixes = outcome.tokens.map((token) => token.prefix).join(", ");
-      return { ok: false, fault: `Several tokens begin like that: ${prefixes}. Give more characters.` };
-    }
-    const { prefix: revoked, client, role } = outcome.token;
-    return { ok: true, value: `${revoked}: revoked (client ${client}, role ${role})` };
-  });
+/** Prints the token alone on stdout, so that `TOKEN=$(…)` works; what else there is to know goes to stderr. */
+async function createToken(
+  databaseUrl: string,
+  holder: TokenHolder,
+  expiresAtMs: number | null,
+): Promise<void> {
+  const isNew = isNewDatabase(databaseUrl);
+  const { token, isTenantNew } = await withTokens(databaseUrl, (tokens) =>
+    tokens.create(holder, Date.now(), expiresAtMs),
+  );
+  if (isNew) console.error(`Created the database ${maskDatabaseUrl(databaseUrl)}.`);
+  if (isTenantNew) {
+    console.error(
+      `Tenant "${holder.tenant}" is new: it had no token and no customer. If that is a typing error, revoke the token.`,
+    );
+  }
+  console.log(token);
+}
+
+async function revokeToken(databaseUrl: string, prefix: string): Promise<void> {
+  const outcome = await withTokens(databaseUrl, (tokens) => tokens.revoke(prefix, Date.now()));
+  if (outcome.kind === "missing") {
+    throw new CommandRefused(
+      "No valid token starts with these characters. `token list` shows the first characters of each token.",
+    );
+  }
+  if (outcome.kind === "ambiguous") {
+    const prefixes = outcome.tokens.map((token) => token.prefix).join(", ");
+    throw new CommandRefused(
+      `Several tokens start with these characters: ${prefixes}. Give more characters.`,
+    );
+  }
+  const { prefix: revoked, client, role } = outcome.token;
+  console.log(`${revoked}: revoked (client ${client}, role ${role})`);
 }
 
 async function withTokens<T>(databaseUrl: string, use: (tokens: TokenStore) => Promise<T>): Promise<T> {
@@ -99,9 +127,21 @@ async function withTokens<T>(databaseUrl: string, use: (tokens: TokenStore) => P
 const UNITS_MS: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
 /** @returns ms, or NaN */
-function parseDuration(text: string): number {
+function readDuration(text: string): number {
   const [, count, unit = ""] = /^([1-9]\d{0,4})([hdw])$/.exec(text) ?? [];
   return Number(count) * (UNITS_MS[unit] ?? Number.NaN);
+}
+
+function table(tokens: readonly TokenRecord[]): string {
+  const heading = ["PREFIX", "CLIENT", "ROLE", "TENANT", "CREATED", "EXPIRES", "LAST USED", "REVOKED"];
+  const rows = [heading, ...tokens.map(cells)];
+  const widths = heading.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  return rows.map(line).join("\n");
 }
 
 function cells(token: TokenRecord): string[] {

@@ -1,76 +1,90 @@
 import { describe, expect, test } from "bun:test";
-import { readConfig, SETTINGS } from "./config.ts";
+import { readConfig, readSettings } from "./config.ts";
+import { flagOf, SETTING_NAMES, type SettingName, type SettingTexts, variableOf } from "./settings.ts";
 
-function configOf(environment: Record<string, string>) {
-  const result = readConfig({}, environment);
+function configOf(texts: SettingTexts) {
+  const result = readConfig(texts);
   if (!result.ok) throw new Error(result.faults.join("\n"));
-  return result.config;
+  return result.value;
 }
 
 describe("a setting", () => {
-  test("that is absent or empty has its default", () => {
-    const empty = Object.fromEntries(SETTINGS.map(({ name }) => [name, ""]));
-    const { policy: _, ...config } = configOf(empty);
+  test("that is absent has its default", () => {
+    const { policyFile, ...config } = configOf({});
+    expect(policyFile.path).toBeNull();
     expect(config).toEqual({
       host: "127.0.0.1",
       port: 8080,
+      reusePort: false,
+      adminPort: null,
       databaseUrl: "sqlite:./data/customers.db",
-      databasePath: "./data/customers.db",
-      policyFile: null,
-      metricsArePublic: false,
+      samples: true,
+      metricsAccess: "token",
       logLevel: "info",
       logFormat: "json",
+      tlsCertFile: "",
+      tlsKeyFile: "",
       tls: null,
       corsOrigins: [],
       publicUrl: "",
-      sharesPort: false,
+      idleTimeout: 75,
+      stopGrace: 0.25,
+      stopDrain: 10,
     });
-    expect(configOf({})).toEqual(configOf(empty));
   });
 
-  test("given by a flag wins over the environment, an empty flag included", () => {
-    const result = readConfig({ PORT: "1", PUBLIC_URL: "" }, { PORT: "2", PUBLIC_URL: "https://x.example" });
-    expect(result).toMatchObject({ ok: true, config: { port: 1, publicUrl: "" } });
-    expect(readConfig({ PORT: "" }, { PORT: "2" }).ok).toBe(false);
+  test("has one name, spelled as variable and as flag", () => {
+    expect([variableOf("tlsCertFile"), flagOf("tlsCertFile")]).toEqual(["TLS_CERT_FILE", "--tls-cert-file"]);
+    expect(new Set(SETTING_NAMES.map(variableOf)).size).toBe(SETTING_NAMES.length);
   });
 
-  test.each([
-    ["PORT", "0", { port: 0 }],
-    ["PORT", "65535", { port: 65_535 }],
-    ["DATABASE_URL", "sqlite:/var/lib/c.db", { databasePath: "/var/lib/c.db" }],
-    ["DATABASE_URL", "sqlite:///var/lib/c.db", { databasePath: "/var/lib/c.db" }],
-    ["DATABASE_URL", "sqlite:c.db", { databasePath: "c.db" }],
-    ["DATABASE_URL", "sqlite::memory:", { databasePath: ":memory:" }],
-    ["METRICS_ACCESS", "public", { metricsArePublic: true }],
-    ["REUSE_PORT", "1", { sharesPort: true }],
-    ["LOG_FORMAT", "text", { logFormat: "text" }],
-    ["CORS_ORIGINS", "*", { corsOrigins: ["*"] }],
+  test.each<[SettingName, string, unknown]>([
+    ["port", "0", 0],
+    ["port", "65535", 65_535],
+    ["adminPort", "", null],
+    ["adminPort", "0", 0],
+    ["databaseUrl", "sqlite:///var/lib/c.db", "sqlite:///var/lib/c.db"],
+    ["databaseUrl", "sqlite::memory:", "sqlite::memory:"],
+    ["metricsAccess", "public", "public"],
+    ["reusePort", "1", true],
+    ["samples", "0", false],
+    ["logFormat", "text", "text"],
+    ["idleTimeout", "255", 255],
+    ["stopGrace", "0", 0],
+    ["stopDrain", "0.5", 0.5],
+    ["corsOrigins", "*", ["*"]],
     [
-      "CORS_ORIGINS",
+      "corsOrigins",
       " https://a.example , http://localhost:3000,",
-      { corsOrigins: ["https://a.example", "http://localhost:3000"] },
+      ["https://a.example", "http://localhost:3000"],
     ],
-    ["PUBLIC_URL", "https://a.example/crm//", { publicUrl: "https://a.example/crm" }],
-  ])("%s=%s is read", (name, value, expected) => {
-    expect(configOf({ [name]: value })).toMatchObject(expected);
+    ["publicUrl", "https://a.example/crm//", "https://a.example/crm"],
+  ])("%s=%s is read", (name, text, value) => {
+    expect<unknown>(configOf({ [name]: text })[name]).toEqual(value);
   });
 
-  test.each([
-    ["PORT", ["-1", "65536", "http", "8080.5", "0x50", " 80", "1e3"]],
+  test.each<[SettingName, readonly string[]]>([
+    ["host", [""]],
+    ["port", ["", "-1", "65536", "http", "8080.5", "0x50", " 80", "1e3"]],
+    ["adminPort", ["-1", "65536", "http"]],
     [
-      "DATABASE_URL",
+      "databaseUrl",
       ["c.db", "sqlite:", "sqlite://", "postgres://h/d", "sqlite:dir/", "sqlite::x:", "sqlite:c.db?mode=ro"],
     ],
-    ["REUSE_PORT", ["yes", "2"]],
-    ["METRICS_ACCESS", ["Public", "yes"]],
-    ["LOG_LEVEL", ["INFO", "verbose"]],
-    ["LOG_FORMAT", ["pretty"]],
+    ["reusePort", ["yes", "2", "true"]],
+    ["samples", ["no"]],
+    ["metricsAccess", ["Public", "yes"]],
+    ["logLevel", ["INFO", "verbose"]],
+    ["logFormat", ["pretty"]],
+    ["idleTimeout", ["0", "256", "75s", "-1", "1e2"]],
+    ["stopGrace", ["-1", "3601", "5s"]],
+    ["stopDrain", ["-1", "3601", ""]],
     [
-      "CORS_ORIGINS",
+      "corsOrigins",
       ["example.com", "https://a.example/", "https://a.example/app", "ftp://a.example", "null"],
     ],
     [
-      "PUBLIC_URL",
+      "publicUrl",
       [
         "a.example",
         "ftp://a.example",
@@ -80,22 +94,23 @@ describe("a setting", () => {
         "https://u:p@a.example",
       ],
     ],
-    ["POLICY_FILE", ["/nowhere/policy.toml", "/"]],
-  ])("%s is refused by name where its value can't be used", (name, values) => {
-    for (const value of values) {
-      const result = readConfig({}, { [name]: value });
-      expect(result.ok ? [value] : result.faults).toEqual([
-        expect.stringContaining(`${name} is "${value}": `),
+    ["policyFile", ["/nowhere/policy.toml", "/"]],
+  ])("%s is refused by name where its text cannot be used", (name, texts) => {
+    for (const text of texts) {
+      const result = readConfig({ [name]: text });
+      expect(result.ok ? [text] : result.faults).toEqual([
+        expect.stringContaining(`${variableOf(name)} is "${text}": it `),
       ]);
     }
   });
 
+  test("that is a database URL never shows its password", () => {
+    const result = readConfig({ databaseUrl: "mysql://crm:s3cret@db.example/crm" });
+    expect(result.ok ? "" : result.faults.join()).toContain("mysql://crm:***@db.example/crm");
+  });
+
   test("that a command does not use is neither read nor refused", () => {
-    const result = readConfig(
-      { PORT: "many" },
-      { LOG_LEVEL: "loud", POLICY_FILE: "/nowhere", DATABASE_URL: "sqlite:c.db" },
-      ["DATABASE_URL"],
-    );
-    expect(result).toMatchObject({ ok: true, config: { databasePath: "c.db", port: 8080 } });
+    const texts = { port: "many", logLevel: "loud", policyFile: "/nowhere", databaseUrl: "sqlite:c.db" };
+    expect(readSettings(texts, ["databaseUrl"])).toEqual({ ok: true, value: { databaseUrl: "sqlite:c.db" } });
   });
 });

@@ -30,7 +30,7 @@ export function readPolicyFile(path: string | null): PolicyResult {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    return { ok: false, faults: [`it can't be read: ${(error as Error).message}`] };
+    return { ok: false, faults: [`it cannot be read: ${(error as Error).message}`] };
   }
   return readPolicyText(text);
 }

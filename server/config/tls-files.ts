@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 /** A certificate chain and its private key, as PEM. */
 export type TlsFiles = { readonly cert: string; readonly key: string };
 
-type TlsFault = { readonly name: "TLS_CERT_FILE" | "TLS_KEY_FILE"; readonly what: string };
+type TlsFault = { readonly name: "tlsCertFile" | "tlsKeyFile"; readonly what: string };
 type TlsFilesResult =
   | { readonly ok: true; readonly files: TlsFiles | null }
   | { readonly ok: false; readonly faults: readonly TlsFault[] };
@@ -16,11 +16,11 @@ export function readTlsFiles(certFile: string, keyFile: string): TlsFilesResult 
   const key = readPem(keyFile, "a private key without a passphrase", createPrivateKey);
   if (cert.ok && key.ok) {
     if (cert.value.checkPrivateKey(key.value)) return { ok: true, files: { cert: cert.pem, key: key.pem } };
-    return { ok: false, faults: [{ name: "TLS_KEY_FILE", what: "it is not the key of TLS_CERT_FILE." }] };
+    return { ok: false, faults: [{ name: "tlsKeyFile", what: "it is not the key of TLS_CERT_FILE" }] };
   }
   const faults: TlsFault[] = [];
-  if (!cert.ok) faults.push({ name: "TLS_CERT_FILE", what: cert.what });
-  if (!key.ok) faults.push({ name: "TLS_KEY_FILE", what: key.what });
+  if (!cert.ok) faults.push({ name: "tlsCertFile", what: cert.what });
+  if (!key.ok) faults.push({ name: "tlsKeyFile", what: key.what });
   return { ok: false, faults };
 }
 
@@ -29,16 +29,16 @@ type Pem<T> =
   | { readonly ok: false; readonly what: string };
 
 function readPem<T>(file: string, noun: string, parse: (pem: string) => T): Pem<T> {
-  if (file === "") return { ok: false, what: "HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE; set it too." };
+  if (file === "") return { ok: false, what: "HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE; set it too" };
   let pem: string;
   try {
     pem = readFileSync(file, "utf8");
   } catch (error) {
-    return { ok: false, what: `it can't be read: ${(error as Error).message}.` };
+    return { ok: false, what: `it cannot be read: ${(error as Error).message}` };
   }
   try {
     return { ok: true, pem, value: parse(pem) };
   } catch {
-    return { ok: false, what: `it holds no PEM of ${noun}.` };
+    return { ok: false, what: `it holds no PEM of ${noun}` };
   }
 }

@@ -25,8 +25,19 @@ export type RoutesParts = CustomerRoutesParts &
     readonly metricsArePublic: boolean;
   };
 
-/** Everything that is served. OPTIONS and 405 follow from it: app.ts. */
-export function routes(parts: RoutesParts): Route[] {
+export type Audience = "everything" | "customers" | "admin";
+
+const ADMIN_PATHS: readonly RoutePath[] = ["/metrics", "/healthz", "/readyz"];
+
+/** The routes of one listener. OPTIONS and 405 follow from them: app.ts. */
+export function routesFor(audience: Audience, parts: RoutesParts): Route[] {
+  const all = routes(parts);
+  if (audience === "admin") return all.filter(({ path }) => ADMIN_PATHS.includes(path));
+  return audience === "customers" ? all.filter(({ path }) => path !== "/metrics") : all;
+}
+
+/** Everything that is served. */
+function routes(parts: RoutesParts): Route[] {
   const customers = customerHandlers(parts);
   const service = serviceHandlers(parts);
   const monitors = parts.metricsArePublic ? "anyone" : "monitors";

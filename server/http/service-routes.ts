@@ -10,19 +10,22 @@ import type { Handler } from "./routes.ts";
 export type ServiceRoutesParts = {
   /** Fails with StoreUnavailable while the store cannot answer. */
   readonly ping: () => MaybePromise<void>;
+  readonly isStopping: () => boolean;
   readonly metrics: Metrics;
   readonly publicUrl: string;
 };
 
 /** Metrics, health and the pages behind problem types. */
-export function serviceHandlers({ ping, metrics, publicUrl }: ServiceRoutesParts) {
+export function serviceHandlers({ ping, isStopping, metrics, publicUrl }: ServiceRoutesParts) {
   return {
     metrics: withoutParameters(async () => {
       const headers = replyHeaders({ "content-type": metrics.contentType, "cache-control": "no-store" });
       return ok({ status: 200, headers, body: await metrics.text() });
     }),
     health: withoutParameters(() => ok(healthReply("ok"))),
-    readiness: withoutParameters(() => andThen(ping(), () => ok(healthReply("ready")))),
+    readiness: withoutParameters(() =>
+      isStopping() ? ok(healthReply("stopping", 503)) : andThen(ping(), () => ok(healthReply("ready"))),
+    ),
     problemPage: withoutParameters(({ request, parameter: code }) =>
       isProblemCode(code)
         ? ok(problemPage(code, request.headers.get("accept"), publicUrl))
@@ -39,9 +42,9 @@ function withoutParameters(handle: Handler): Handler {
   };
 }
 
-function healthReply(status: string): Reply {
+function healthReply(status: string, code = 200): Reply {
   return {
-    status: 200,
+    status: code,
     headers: replyHeaders({ "content-type": "application/json", "cache-control": "no-store" }),
     body: JSON.stringify({ status }),
   };

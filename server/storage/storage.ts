@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import type { CustomerStore } from "./customer-store.ts";
-import { sqlitePath } from "./sqlite/sqlite-database.ts";
+import { parseSqliteUrl, sqlitePath } from "./sqlite/sqlite-database.ts";
 import { SqliteStorage } from "./sqlite/sqlite-storage.ts";
 import type { TokenStore } from "./token-store.ts";
 
@@ -62,6 +62,13 @@ export interface Storage {
  */
 export async function openStorage(databaseUrl: string, options: StorageOptions = {}): Promise<Storage> {
   return SqliteStorage.open(sqlitePath(databaseUrl), options);
+}
+
+/** Completes the sentence "DATABASE_URL must …". */
+export const DATABASE_URL_SHAPE = "be sqlite:FILE, such as sqlite:./data/customers.db, or sqlite::memory:";
+
+export function isDatabaseUrl(text: string): boolean {
+  return parseSqliteUrl(text) !== null;
 }
 
 /** The URL for logs and messages, without a password. */

@@ -1,6 +1,6 @@
 import pino, { type Logger } from "pino";
 import { SonicBoom } from "sonic-boom";
-import type { LogFormat } from "../config/config.ts";
+import type { LogFormat } from "../config/settings.ts";
 
 declare module "sonic-boom" {
   interface SonicBoom {

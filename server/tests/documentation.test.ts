@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { SETTINGS } from "../config/config.ts";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
+import { flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../config/settings.ts";
 import { PROBLEMS } from "../domain/problem.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 
@@ -18,9 +18,10 @@ describe("server/README.md is complete", () => {
   });
 
   test("each setting has its row: variable, flag, default, meaning", () => {
-    for (const { name, flag, fallback, meaning } of SETTINGS) {
+    for (const name of SETTING_NAMES) {
+      const { fallback, meaning } = SETTINGS[name];
       const shown = fallback === "" ? "" : `\`${fallback}\` `;
-      expect(missing(`| \`${name}\` | \`${flag}\` | ${shown}| ${meaning} |`)).toEqual([]);
+      expect(missing(`| \`${variableOf(name)}\` | \`${flagOf(name)}\` | ${shown}| ${meaning} |`)).toEqual([]);
     }
   });
 

@@ -75,7 +75,7 @@ describe("a later start", () => {
   test("on a database that `token create` made makes neither token nor samples", async () => {
     const args = ["token", "create", "--role", "editor", "--client", "ci", "--tenant", "acme"];
     const created = await place.run(args);
-    expect(created.stderr).toContain("did not exist and was made");
+    expect(created.stderr).toContain("Created the database");
     const service = await place.start();
     expect(() => place.adminToken).toThrow();
     expect(await customersSeen(service, created.stdout.trim())).toBe(0);

@@ -59,14 +59,14 @@ describe("settings", () => {
     const faulty = [
       ["PORT", "80800", "0 to 65535"],
       ["DATABASE_URL", "postgres://x", "sqlite:"],
-      ["POLICY_FILE", "no-such-policy.toml", "can't be read"],
+      ["POLICY_FILE", "no-such-policy.toml", "cannot be read"],
       ["METRICS_ACCESS", "open", "token, public"],
       ["LOG_LEVEL", "loud", "info"],
       ["LOG_FORMAT", "xml", "json, text"],
-      ["TLS_CERT_FILE", "no-such-cert.pem", "can't be read"],
-      ["TLS_KEY_FILE", '""', "set it too"],
       ["CORS_ORIGINS", "https://example.com/app", "scheme://host"],
       ["PUBLIC_URL", "example.com", "http or https"],
+      ["TLS_CERT_FILE", "no-such-cert.pem", "cannot be read"],
+      ["TLS_KEY_FILE", '""', "set it too"],
     ];
     const lines = outcome.stderr.trim().split("\n").slice(1);
     expect(lines).toHaveLength(faulty.length);
@@ -190,7 +190,7 @@ describe("policy check", () => {
     expect((await check("[roles")).stderr).toContain("it is not TOML");
     const missing = await place.run(["policy", "check", "missing.toml"], { PORT: "many" });
     expect(missing).toMatchObject({ code: 1, stdout: "" });
-    expect(missing.stderr).toContain("it can't be read");
+    expect(missing.stderr).toContain("it cannot be read");
     expect(readdirSync(place.path)).toEqual(["policy.toml"]);
   });
 });

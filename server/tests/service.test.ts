@@ -123,14 +123,14 @@ describe("told to stop", () => {
     await isClosed;
   });
 
-  test("it cuts off what is still in flight after ten seconds, ends with 0, and nothing half-made is kept", async () => {
-    const service = await place.start();
+  test("it cuts off what is still in flight after STOP_DRAIN, ends with 0, and nothing half-made is kept", async () => {
+    const service = await place.start({ env: { STOP_DRAIN: "0.2" } });
     const token = place.adminToken;
     const create = await SlowCreate.begin(service, token);
     expect(await service.end()).toBe(0);
     expect(await create.answer).not.toContain("201");
     expect(service.log.map((line) => line["msg"])).toContain(
-      "requests still in flight after the time to drain were cut off",
+      "requests that were still in flight after STOP_DRAIN were cut off",
     );
     const later = await place.start();
     expect((await later.send(token, "GET", "/customers")).json.items).toHaveLength(3);
@@ -186,10 +186,10 @@ describe("SIGHUP", () => {
 
     writeFileSync(policyFile, READ_ONLY);
     expect(await create()).toBe(201);
-    await reload("policy read again");
+    await reload("policy file reloaded");
     expect(await create()).toBe(403);
 
-    const refused = "policy refused; the one in force stays";
+    const refused = "policy file refused; the policy in force stays";
     writeFileSync(policyFile, `${withWrites}\n[roles.visitor]\nreed = []\noperations = ["gte"]`);
     const { faults, level } = await reload(refused);
     expect(level).toBe(50);
@@ -202,7 +202,7 @@ describe("SIGHUP", () => {
     expect(await create()).toBe(403);
 
     writeFileSync(policyFile, withWrites);
-    await reload("policy read again");
+    await reload("policy file reloaded");
     expect(await create()).toBe(201);
   });
 });
@@ -233,7 +233,7 @@ describe("HTTPS", () => {
       [key, cert, ["TLS_CERT_FILE", "no PEM of a certificate", "TLS_KEY_FILE", "no PEM of a private key"]],
       [cert, "", ["TLS_KEY_FILE", "set it too"]],
       ["", key, ["TLS_CERT_FILE", "set it too"]],
-      [`${place.path}/none.pem`, key, ["TLS_CERT_FILE", "can't be read"]],
+      [`${place.path}/none.pem`, key, ["TLS_CERT_FILE", "cannot be read"]],
     ];
     for (const [certFile, keyFile, says] of rows) {
       const outcome = await place.run([], { PORT: "0", TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });

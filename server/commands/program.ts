@@ -1,0 +1,45 @@
+import { Command, CommanderError } from "commander";
+import packageJson from "../../package.json";
+import { StartRefused } from "../listener.ts";
+import { StoreUnavailable } from "../storage/customer-store.ts";
+import { DatabaseRefused } from "../storage/sqlite/sqlite-database.ts";
+import { CommandRefused } from "./command-refused.ts";
+import { addDatabaseCommands } from "./database.ts";
+import { addPolicyCommands } from "./policy.ts";
+import { addServeCommand } from "./serve.ts";
+import { ignoreEmptyVariables } from "./setting-options.ts";
+import { addTokenCommands } from "./token.ts";
+
+/** Runs the command of these arguments. @returns the exit code: 0 done, 1 refused or failed, 2 a usage error */
+export async function runCommand(argv: readonly string[]): Promise<number> {
+  const program = new Command("server/main.ts")
+    .description("The customer resource service.")
+    .version(packageJson.version)
+    .showSuggestionAfterError()
+    .showHelpAfterError("(--help lists the commands and options)")
+    .exitOverride();
+  addServeCommand(program);
+  addTokenCommands(program);
+  addDatabaseCommands(program);
+  addPolicyCommands(program);
+  ignoreEmptyVariables();
+  try {
+    await program.parseAsync([...argv]);
+    return 0;
+  } catch (error) {
+    // commander has written its message; its own exit code for a usage error is 1.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    console.error(messageOf(error));
+    return 1;
+  }
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof CommandRefused || error instanceof StartRefused || error instanceof DatabaseRefused) {
+    return error.message;
+  }
+  if (error instanceof StoreUnavailable) {
+    return `The database cannot answer now: ${error.message}. Nothing was changed. Try again.`;
+  }
+  throw error;
+}

@@ -1,0 +1,57 @@
+import type { Command } from "commander";
+import { readConfig } from "../config/config.ts";
+import { SETTING_NAMES } from "../config/settings.ts";
+import { nearest } from "../domain/nearest.ts";
+import { curlLines } from "../first-start.ts";
+import { startService } from "../service.ts";
+import { onReload } from "./reload-signal.ts";
+import { settingsRefused, settingTexts, withSettings } from "./setting-options.ts";
+
+export function addServeCommand(program: Command): void {
+  withSettings(program.command("serve", { isDefault: true }), SETTING_NAMES)
+    .description("Start the service.")
+    .option("--no-samples", "the same as --samples 0")
+    .option("--print-url", 'print one line, {"url":"…"}, on stdout and nothing else')
+    // As the default command it receives every word that is no command.
+    .allowExcessArguments()
+    .action(async (options: Readonly<Record<string, unknown>>, { args: [word] }: Command) => {
+      if (word !== undefined) refuseWord(program, word);
+      await serve(options);
+    });
+}
+
+async function serve(options: Readonly<Record<string, unknown>>): Promise<void> {
+  const config = readConfig(settingTexts(options));
+  if (!config.ok) throw settingsRefused(config.faults);
+  const service = await startService(config.value);
+  let isStopping = false;
+  const stop = async (): Promise<void> => {
+    if (isStopping) return;
+    isStopping = true;
+    await service.stop();
+    process.exit(0);
+  };
+  // Before the address is printed: anyone who reads it may send a signal at once.
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+  onReload(service.reload);
+  const { url, adminUrl, first } = service;
+  if (options["printUrl"] === true) {
+    console.log(JSON.stringify({ url, ...(adminUrl === null ? {} : { adminUrl }) }));
+    return;
+  }
+  console.log(`Listening on ${url}`);
+  if (adminUrl !== null) console.log(`Metrics and health on ${adminUrl}`);
+  if (first === null) return;
+  console.log(`\nThe first start created an admin token in ${first.tokenFile}. Try:\n`);
+  for (const line of curlLines(first, url, config.value.tls !== null)) console.log(`${line}\n`);
+}
+
+function refuseWord(program: Command, word: string): never {
+  const near = nearest(
+    word,
+    program.commands.map((command) => command.name()),
+  );
+  const hint = near === null ? "" : `\n(Did you mean ${near}?)`;
+  return program.error(`error: unknown command '${word}'${hint}`);
+}

@@ -1,0 +1,192 @@
+import type { Policy } from "../domain/policy.ts";
+import { DATABASE_URL_SHAPE, isDatabaseUrl, maskDatabaseUrl } from "../storage/storage.ts";
+import { readPolicyFile } from "./policy-file.ts";
+
+type Reading<Value> =
+  | { readonly ok: true; readonly value: Value }
+  /** Each fault completes the sentence `PORT is "x": …`. */
+  | { readonly ok: false; readonly faults: readonly string[] };
+
+type Setting<Value> = {
+  /** The default; "" where there is none. */
+  readonly fallback: string;
+  readonly meaning: string;
+  readonly isSwitch: boolean;
+  readonly read: (text: string) => Reading<Value>;
+};
+
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+const LOG_FORMATS = ["json", "text"] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+/** Bun counts the idle time of a connection in one byte. */
+const IDLE_TIMEOUT_SECONDS_MAX = 255;
+const STOP_SECONDS_MAX = 3_600;
+
+/**
+ * Every setting of the service. The key gives the names: `idleTimeout` is IDLE_TIMEOUT in the environment and
+ * `--idle-timeout` on the command line. Help, validation and the table in README.md follow from these rows.
+ */
+export const SETTINGS = {
+  host: setting("127.0.0.1", "Address to listen on.", (text) =>
+    text === "" ? must("be an address, such as 127.0.0.1 or 0.0.0.0") : is(text),
+  ),
+  port: setting("8080", "Port to listen on; 0 picks a free one.", readPort),
+  reusePort: toggle(
+    "0",
+    "`1`: several services on this machine listen on one port, and the kernel spreads connections over them.",
+  ),
+  adminPort: setting(
+    "",
+    "Port of a second listener for /metrics, /healthz and /readyz; the first then serves no metrics. Empty: none.",
+    (text) => (text === "" ? is(null) : readPort(text)),
+  ),
+  databaseUrl: setting(
+    "sqlite:./data/customers.db",
+    "`sqlite:FILE`, or `sqlite::memory:` for a database that ends with the service.",
+    (text) => (isDatabaseUrl(text) ? is(text) : must(DATABASE_URL_SHAPE)),
+  ),
+  samples: toggle("1", "`0`: the first start creates no sample customers."),
+  policyFile: setting(
+    "",
+    "Roles, rights and enforcement (TOML). Empty: the built-in policy.",
+    (text): Reading<{ readonly path: string | null; readonly policy: Policy }> => {
+      const path = text === "" ? null : text;
+      const result = readPolicyFile(path);
+      return result.ok ? is({ path, policy: result.policy }) : result;
+    },
+  ),
+  metricsAccess: word(
+    "token",
+    ["token", "public"],
+    "`token`: for tokens with the operation metrics; `public`: for anyone, without caller labels.",
+  ),
+  logLevel: word("info", LOG_LEVELS, `One of ${LOG_LEVELS.join(", ")}.`),
+  logFormat: word("json", LOG_FORMATS, "`json`, or `text` for people."),
+  tlsCertFile: setting("", "Certificate chain (PEM); with the key: HTTPS.", is),
+  tlsKeyFile: setting("", "Private key of the certificate (PEM).", is),
+  corsOrigins: setting(
+    "",
+    "Origins of browser pages that may call, separated by commas; `*` for any. Empty: none.",
+    readOrigins,
+  ),
+  publicUrl: setting(
+    "",
+    "Address under which clients reach the service, for Location, Link and problem types. Empty: paths.",
+    (text) =>
+      text === "" || isBaseUrl(text)
+        ? is(text.replace(/\/+$/, ""))
+        : must("be an http or https address without a query, such as https://api.example.com/crm"),
+  ),
+  idleTimeout: setting(
+    "75",
+    "Seconds after which an idle connection is closed. Keep it above the idle time of the proxy in front.",
+    (text) => readSeconds(text, 1, IDLE_TIMEOUT_SECONDS_MAX),
+  ),
+  stopGrace: setting(
+    "0.25",
+    "Seconds between the signal to stop and the last accepted connection; /readyz is 503 meanwhile.",
+    (text) => readSeconds(text, 0, STOP_SECONDS_MAX),
+  ),
+  stopDrain: setting("10", "Seconds that requests in flight may take to finish after that.", (text) =>
+    readSeconds(text, 0, STOP_SECONDS_MAX),
+  ),
+};
+
+type SettingTable = typeof SETTINGS;
+export type SettingName = keyof SettingTable;
+export type Settings = {
+  readonly [Name in SettingName]: SettingTable[Name] extends Setting<infer Value> ? Value : never;
+};
+export type SettingTexts = Readonly<Partial<Record<SettingName, string>>>;
+
+export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
+
+/** `idleTimeout` as the environment names it: IDLE_TIMEOUT. */
+export function variableOf(name: SettingName): string {
+  return name.replace(/[A-Z]/g, "_$&").toUpperCase();
+}
+
+/** `idleTimeout` as the command line names it: --idle-timeout. */
+export function flagOf(name: SettingName): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** @returns a setting's value, or sentences that name the setting, its text and what it must be */
+export function readSetting<Name extends SettingName>(
+  name: Name,
+  texts: SettingTexts,
+): Reading<Settings[Name]> {
+  const { fallback, read } = SETTINGS[name] as Setting<Settings[Name]>;
+  const text = texts[name] ?? fallback;
+  const reading = read(text);
+  if (reading.ok) return reading;
+  return { ok: false, faults: reading.faults.map((fault) => settingFault(name, text, fault)) };
+}
+
+export function settingFault(name: SettingName, text: string, fault: string): string {
+  const shown = name === "databaseUrl" ? maskDatabaseUrl(text) : text;
+  return `${variableOf(name)} is ${JSON.stringify(shown)}: ${fault}.`;
+}
+
+function setting<Value>(
+  fallback: string,
+  meaning: string,
+  read: (text: string) => Reading<Value>,
+): Setting<Value> {
+  return { fallback, meaning, read, isSwitch: false };
+}
+
+function toggle(fallback: "0" | "1", meaning: string): Setting<boolean> {
+  const read = (text: string): Reading<boolean> =>
+    text === "0" || text === "1" ? is(text === "1") : must("be 0 or 1");
+  return { fallback, meaning, read, isSwitch: true };
+}
+
+function word<Word extends string>(fallback: Word, words: readonly Word[], meaning: string): Setting<Word> {
+  return setting(fallback, meaning, (text) => {
+    const found = words.find((candidate) => candidate === text);
+    return found === undefined ? must(`be one of ${words.join(", ")}`) : is(found);
+  });
+}
+
+function is<Value>(value: Value): Reading<Value> {
+  return { ok: true, value };
+}
+
+function must(be: string): Reading<never> {
+  return { ok: false, faults: [`it must ${be}`] };
+}
+
+function readPort(text: string): Reading<number> {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  return port <= 65_535 ? is(port) : must("be a number from 0 to 65535; 0 picks a free port");
+}
+
+function readSeconds(text: string, least: number, most: number): Reading<number> {
+  const seconds = /^\d{1,6}(?:\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN;
+  return seconds >= least && seconds <= most
+    ? is(seconds)
+    : must(`be a number of seconds from ${least} to ${most}`);
+}
+
+function readOrigins(text: string): Reading<readonly string[]> {
+  const origins = text
+    .split(",")
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== "");
+  return origins.every((origin) => origin === "*" || isOrigin(origin))
+    ? is(origins)
+    : must('list origins such as https://app.example.com (scheme://host[:port]), or be "*"');
+}
+
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text;
+}
+
+function isBaseUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  // An empty query or fragment leaves no trace in the parsed address.
+  return /^https?:$/.test(protocol) && !/[?#\s]/.test(text) && username === "" && password === "";
+}

@@ -1,0 +1,115 @@
+import type { Elysia } from "elysia";
+import type { TlsFiles } from "./config/tls-files.ts";
+
+/** A start that is refused. The message says why and what to do. */
+export class StartRefused extends Error {
+  override readonly name = "StartRefused";
+}
+
+type Address = {
+  readonly host: string;
+  /** 0: a free one. */
+  readonly port: number;
+  /** The setting that names the port. */
+  readonly portVariable: string;
+  readonly isShared: boolean;
+};
+
+type ListenerOptions = {
+  readonly address: Address;
+  readonly tls: TlsFiles | null;
+  readonly idleTimeoutSeconds: number;
+  readonly createApp: () => Elysia;
+};
+
+/** One address that the service listens on. */
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly port: number;
+  #app: Elysia;
+  /** Apps whose certificate was replaced, while they finish their requests. */
+  readonly #replaced = new Set<Elysia>();
+
+  /** @throws StartRefused */
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    try {
+      this.#app = this.#listen(options.address.port, options.tls);
+    } catch (error) {
+      throw listenRefused(options.address, error);
+    }
+    this.port = this.#app.server?.port ?? options.address.port;
+  }
+
+  get url(): string {
+    const { address, tls } = this.#options;
+    return `${tls === null ? "http" : "https"}://${hostInUrl(address.host)}:${this.port}`;
+  }
+
+  /**
+   * Serves new connections with another certificate. Bun reads a certificate once per listener, so this one is
+   * replaced. On a shared port the new one listens first; elsewhere the old one must close first, and for some
+   * milliseconds connections are refused.
+   */
+  replaceTls(tls: TlsFiles): void {
+    const old = this.#app;
+    const stopOld = (): void => {
+      this.#replaced.add(old);
+      void old.stop().finally(() => this.#replaced.delete(old));
+    };
+    if (!this.#options.address.isShared) stopOld();
+    this.#app = this.#listen(this.port, tls);
+    if (this.#options.address.isShared) stopOld();
+  }
+
+  /** Accepts no more connections and finishes the requests in flight. @returns false when some were cut off */
+  async stop(drainMs: number): Promise<boolean> {
+    const apps = [this.#app, ...this.#replaced];
+    const drained = Promise.all(apps.map((app) => app.stop())).then(() => true);
+    if (await Promise.race([drained, Bun.sleep(drainMs).then(() => false)])) return true;
+    await Promise.all(apps.map((app) => app.stop(true)));
+    return false;
+  }
+
+  #listen(port: number, tls: TlsFiles | null): Elysia {
+    const { address, idleTimeoutSeconds, createApp } = this.#options;
+    return createApp().listen({
+      hostname: address.host,
+      port,
+      reusePort: address.isShared,
+      idleTimeout: idleTimeoutSeconds,
+      ...(tls === null ? {} : { tls }),
+    });
+  }
+}
+
+/**
+ * Refuses a start on a taken port before the database is opened, so that it leaves nothing behind. A shared port is
+ * not probed: the probe would take connections from the services that listen there.
+ *
+ * @throws StartRefused
+ */
+export function refuseTakenPort(address: Address): void {
+  if (address.isShared) return;
+  try {
+    Bun.listen({ hostname: address.host, port: address.port, socket: { data: () => {} } }).stop(true);
+  } catch (error) {
+    throw listenRefused(address, error);
+  }
+}
+
+function listenRefused({ host, port, portVariable }: Address, error: unknown): StartRefused {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: `Port ${port} on ${host} is already in use. Choose another with ${portVariable}=… (0 picks a free one).`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1 or 0.0.0.0.`,
+    EACCES: `This user may not listen on port ${port}. Choose one from 1024 on with ${portVariable}=….`,
+  };
+  return new StartRefused(reasons[code ?? ""] ?? `${host}:${port} cannot be listened on: ${message}.`);
+}
+
+function hostInUrl(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return host.includes(":") ? `[${host}]` : host;
+}
