@@ -16,7 +16,7 @@ const SAMPLE_MAX = 100_000;
 export function seedDatabase(path: string, customers: number): SeededDatabase {
   const db = openDatabase(path);
   const insert = db.prepare(
-    "INSERT INTO customers (tenant, id, name, email, status, row_version, created_at) VALUES ('default', ?, ?, ?, 'active', ?, 0)",
+    "INSERT INTO customers (tenant, id, name, email, email_folded, status, row_version, created_at) VALUES ('default', ?1, ?2, ?3, ?3, 'active', ?4, 0)",
   );
   const ids: string[] = [];
   db.transaction(() => {

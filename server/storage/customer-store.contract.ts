@@ -1,9 +1,17 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { drawRowVersion } from "../domain/entity-tag.ts";
+import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, STATUSES } from "../domain/field-registry.ts";
 import { projectionOf } from "../domain/projection.ts";
-import { type CustomerStore, IDEMPOTENCY_KEY_MS, type WriteTarget } from "./customer-store.ts";
+import {
+  type CreateOutcome,
+  type CustomerStore,
+  IDEMPOTENCY_KEY_MS,
+  type IdempotencyKey,
+  type RemoveOutcome,
+  type WriteOutcome,
+  type WriteTarget,
+} from "./customer-store.ts";
 import type { Storage } from "./storage.ts";
 
 const ALL = projectionOf(FIELD_NAMES);
@@ -140,6 +148,20 @@ export function customerStoreContract(engine: string, open: () => Storage): void
       expect((await store.remove({ ...target, expected: { anyExcept: [] } }, null)).kind).toBe("removed");
     });
 
+    test("any version but some writes only where none of those is stored", async () => {
+      const target = await make();
+      const others = [drawRowVersion(), drawRowVersion()];
+      const but = (...anyExcept: RowVersion[]) => ({ ...target, expected: { anyExcept } });
+      const stale = { kind: "stale" as const, rowVersion: target.expected };
+      const isStored = but(...others, target.expected);
+      expect(await store.replace(isStored, { name: "x", email: "x@x" }, [], null)).toEqual(stale);
+      expect(await store.patch(isStored, { name: "x" }, [], null)).toEqual(stale);
+      expect(await store.remove(isStored, null)).toEqual(stale);
+      expect((await store.patch(but(...others), { name: "x" }, [], null)).kind).toBe("applied");
+      expect((await store.remove(but(target.expected), null)).kind).toBe("removed");
+      expect(await store.patch(but(...others), { name: "x" }, [], null)).toEqual({ kind: "missing" });
+    });
+
     test("of many writes against one version at once exactly one is applied", async () => {
       const target = await make();
       const outcomes = await Promise.all(
@@ -186,6 +208,19 @@ export function customerStoreContract(engine: string, open: () => Storage): void
       expect(Number.parseInt(newest.replaceAll("-", "").slice(0, 12), 16)).toBe(NOW + 2);
     });
 
+    test("a new customer's id is greater than all that its tenant ever had, also when the newest are deleted", async () => {
+      const made = [];
+      for (let index = 0; index < 5; index += 1) made.push(await make("newest"));
+      const newest = made.at(-1)?.id ?? "";
+      for (const target of made.slice(1)) await store.remove(target, null);
+      const outcome = await store.create("newest", ADA, NOW - 1, null);
+      if (outcome.kind !== "created") throw new Error(outcome.kind);
+      expect(outcome.id > newest).toBe(true);
+      const page = { tenant: "newest", after: newest, limit: 10, status: null, email: null };
+      const { items } = await store.page(page, projectionOf(["id"]));
+      expect(items.map(({ fields }) => fields.id)).toEqual([outcome.id]);
+    });
+
     const query = { tenant: "pages", after: null, limit: 3, status: null, email: null };
 
     test("pages follow each other in the order of creation, each customer once, and the last says so", async () => {
@@ -210,8 +245,27 @@ export function customerStoreContract(engine: string, open: () => Storage): void
       expect(items.map((item) => Object.keys(item.fields))).toEqual([["name"], ["name"], ["name"]]);
     });
 
-    test("a page filters by status and by exact email", async () => {
-      await make("filter", { ...ADA, status: "closed", email: "X@example.com" });
+    test("a page filters by email without regard to case, whatever write stored it", async () => {
+      const [first, second] = [
+        await make("fold", { ...ADA, email: "Zo\u00cb@Example.COM" }),
+        await make("fold"),
+      ];
+      await store.replace(second, { name: "x", email: "GRACE@example.com" }, [], null);
+      const found = async (email: string) =>
+        (await store.page({ ...query, tenant: "fold", email }, projectionOf(["id"]))).items.map(
+          ({ fields }) => fields.id,
+        );
+      expect(await found("zo\u00eb@example.com")).toEqual([first.id]);
+      expect(await found("grace@EXAMPLE.com")).toEqual([second.id]);
+      await store.patch({ ...second, expected: { anyExcept: [] } }, { email: "Ada@Example.com" }, [], null);
+      expect(await found("grace@example.com")).toEqual([]);
+      expect(await found("ADA@EXAMPLE.COM")).toEqual([second.id]);
+      expect(await found("zoe@example.com")).toEqual([]);
+      expect((await read(first))?.fields.email).toBe("Zo\u00cb@Example.COM");
+    });
+
+    test("a page filters by status and by email", async () => {
+      await make("filter", { ...ADA, status: "closed", email: "y@example.com" });
       await make("filter", { ...ADA, email: "x@example.com" });
       const count = async (filter: object) =>
         (await store.page({ ...query, tenant: "filter", ...filter }, [])).items.length;
@@ -224,44 +278,120 @@ export function customerStoreContract(engine: string, open: () => Storage): void
   });
 
   describe(`${engine}: idempotency keys`, () => {
-    const key = { tokenId: "c", key: "k1", digest: "01", nowMs: NOW };
+    const KEY = { tokenId: "c", key: "k1", digest: "01", nowMs: NOW };
+    let keys = 0;
+    const newKey = () => ({ ...KEY, key: `key ${++keys}` });
     const count = async (tenant: string) =>
       (await store.page({ tenant, after: null, limit: 100, status: null, email: null }, [])).items.length;
+    type Write = (
+      target: WriteTarget,
+      key: IdempotencyKey | null,
+    ) => Promise<CreateOutcome | WriteOutcome | RemoveOutcome>;
+    const WRITES: [string, Write][] = [
+      ["create", ({ tenant }, key) => store.create(tenant, ADA, NOW, key)],
+      ["replace", (target, key) => store.replace(target, { name: "B", email: "b@b" }, ALL, key)],
+      ["patch", (target, key) => store.patch(target, { status: "closed" }, projectionOf(["status"]), key)],
+      ["remove", (target, key) => store.remove(target, key)],
+    ];
 
-    test("a repeated key answers the first customer and makes no other", async () => {
-      const first = await store.create("keys", ADA, NOW, key);
-      const again = await store.create("keys", ADA, NOW, key);
-      expect(again).toEqual({ ...first, isReplayed: true } as typeof again);
-      expect(await count("keys")).toBe(1);
+    test.each(WRITES)("a repeated %s answers the first outcome and writes nothing", async (_, write) => {
+      const target = await make();
+      const key = newKey();
+      const first = await write(target, key);
+      expect(first).toMatchObject({ isReplayed: false });
+      const customers = await count("t");
+      const stored = await read(target);
+      expect(await write(target, key)).toEqual({ ...first, isReplayed: true } as typeof first);
+      expect(await read(target)).toEqual(stored);
+      expect(await count("t")).toBe(customers);
     });
 
-    test("a key with another body is refused and makes nothing", async () => {
-      expect(await store.create("keys", ADA, NOW, { ...key, digest: "02" })).toEqual({
-        kind: "key-reused",
-      });
-      expect(await count("keys")).toBe(1);
+    test.each(WRITES)("a %s that raced many times under one key is one write", async (_, write) => {
+      const target = await make();
+      const key = newKey();
+      const outcomes = await Promise.all(Array.from({ length: 12 }, () => write(target, key)));
+      const first = outcomes.find((outcome) => "isReplayed" in outcome && !outcome.isReplayed);
+      if (first === undefined) throw new Error("every one is a replay");
+      expect(outcomes).toEqual(
+        outcomes.map((outcome) => ({ ...first, isReplayed: outcome !== first }) as typeof outcome),
+      );
     });
 
-    test("a key is its tenant's and its token's own, and lives 24 hours", async () => {
-      expect((await store.create("keys2", ADA, NOW, key)).kind).toBe("created");
-      expect((await store.create("keys", ADA, NOW, { ...key, tokenId: "d" })).kind).toBe("created");
-      const last = NOW + IDEMPOTENCY_KEY_MS - 1;
-      expect(await store.create("keys", ADA, last, { ...key, nowMs: last })).toMatchObject({
+    test.each(WRITES)(
+      "a %s that is another request under a used key is refused, and writes nothing",
+      async (_, write) => {
+        const key = newKey();
+        const used = await make();
+        await store.patch(used, { name: "first" }, [], key);
+        const target = await make();
+        const customers = await count("t");
+        expect(await write(target, { ...key, digest: "02" })).toEqual({ kind: "key-reused" });
+        expect((await read(target))?.rowVersion).toEqual(target.expected);
+        expect(await count("t")).toBe(customers);
+      },
+    );
+
+    test("a replay answers what the first write made, whatever has become of the customer since", async () => {
+      const target = await make();
+      const key = newKey();
+      const first = await store.replace(target, { name: "B", email: "b@b" }, ALL, key);
+      if (first.kind !== "applied") throw new Error(first.kind);
+      expect(first.fields).toEqual({ id: target.id, name: "B", email: "b@b", status: "active" });
+      await store.patch({ ...target, expected: first.rowVersion }, { name: "C" }, [], null);
+      expect(await store.replace(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
+        ...first,
         isReplayed: true,
       });
-      const later = NOW + IDEMPOTENCY_KEY_MS;
-      expect(await store.create("keys", ADA, later, { ...key, nowMs: later })).toMatchObject({
+      await store.remove({ ...target, expected: { anyExcept: [] } }, null);
+      expect(await store.replace(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
+        ...first,
+        isReplayed: true,
+      });
+      expect(await read(target)).toBeNull();
+    });
+
+    test("a refused write does not use its key up: it is judged anew", async () => {
+      const target = await make();
+      const key = newKey();
+      const stale = { ...target, expected: drawRowVersion() };
+      expect((await store.patch(stale, { name: "x" }, [], key)).kind).toBe("stale");
+      expect((await store.remove({ ...target, id: crypto.randomUUID() }, key)).kind).toBe("missing");
+      expect(await store.patch(target, { name: "x" }, [], { ...key, digest: "02" })).toMatchObject({
+        kind: "applied",
         isReplayed: false,
       });
     });
 
-    test("one key raced many times makes one customer", async () => {
-      const outcomes = await Promise.all(
-        Array.from({ length: 30 }, () => store.create("race", ADA, NOW, { ...key, key: "race" })),
+    test("a key is its token's own, and lives 24 hours", async () => {
+      const key = newKey();
+      const create = (nowMs: number, other: Partial<IdempotencyKey> = {}) =>
+        store.create("keys", ADA, nowMs, { ...key, nowMs, ...other });
+      const first = await create(NOW);
+      expect(await create(NOW, { tokenId: "d" })).toMatchObject({ isReplayed: false });
+      expect(await create(NOW + IDEMPOTENCY_KEY_MS - 1)).toEqual({
+        ...first,
+        isReplayed: true,
+      } as typeof first);
+      // Still there or not, an expired key is as good as new, for any request.
+      const second = await create(NOW + IDEMPOTENCY_KEY_MS, { digest: "02" });
+      expect(second).toMatchObject({ kind: "created", isReplayed: false });
+      expect(await create(NOW + IDEMPOTENCY_KEY_MS, { digest: "02" })).toEqual({
+        ...second,
+        isReplayed: true,
+      } as typeof first);
+    });
+
+    test("a key's write and its memory are one: after many expired keys too", async () => {
+      const made = Array.from({ length: 1_200 }, (_, index) =>
+        store.create("many", ADA, NOW, { ...KEY, tokenId: "many", key: `${index}` }),
       );
-      expect(outcomes.filter((outcome) => outcome.kind === "created" && !outcome.isReplayed)).toHaveLength(1);
-      expect(outcomes.filter((outcome) => outcome.kind === "created" && outcome.isReplayed)).toHaveLength(29);
-      expect(await count("race")).toBe(1);
+      await Promise.all(made);
+      const later = NOW + IDEMPOTENCY_KEY_MS;
+      for (let index = 0; index < 5; index += 1) {
+        const key = { ...KEY, tokenId: "many", key: `${index}`, digest: "03", nowMs: later };
+        expect(await store.create("many", ADA, later, key)).toMatchObject({ isReplayed: false });
+        expect(await store.create("many", ADA, later, key)).toMatchObject({ isReplayed: true });
+      }
     });
   });
 

@@ -14,7 +14,7 @@ export type PageQuery = {
   /** 1 or more. */
   readonly limit: number;
   readonly status: CustomerStatus | null;
-  /** Matched exactly. */
+  /** Matched as foldEmail folds it. */
   readonly email: string | null;
 };
 

@@ -60,7 +60,7 @@ describe("the SELECT names the fields asked for and row_version alone", () => {
     expect([status, plain]).toEqual([
       204,
       [
-        "UPDATE customers SET name = ?, email = ?, row_version = ? WHERE tenant = ? AND id = ? AND row_version = ? RETURNING row_version",
+        "UPDATE customers SET name = ?, email = ?, email_folded = ?, row_version = ? WHERE tenant = ? AND id = ? AND row_version = ? RETURNING row_version",
       ],
     ]);
     const { etag } = await service.send("GET", customer.path);
@@ -71,7 +71,7 @@ describe("the SELECT names the fields asked for and row_version alone", () => {
       headers,
     });
     expect(preferred).toEqual([
-      "UPDATE customers SET email = ?, row_version = ? WHERE tenant = ? AND id = ? AND row_version = ? RETURNING id, name, row_version",
+      "UPDATE customers SET email = ?, email_folded = ?, row_version = ? WHERE tenant = ? AND id = ? AND row_version = ? RETURNING id, name, row_version",
     ]);
   });
 });

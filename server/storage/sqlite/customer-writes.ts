@@ -1,16 +1,16 @@
-import type { CustomerChanges, NewCustomer } from "../../domain/customer.ts";
+import { type CustomerChanges, foldEmail, type NewCustomer } from "../../domain/customer.ts";
 import { drawCustomerId } from "../../domain/customer-id.ts";
 import { drawRowVersion, type RowVersion } from "../../domain/entity-tag.ts";
 import type { Projection } from "../../domain/projection.ts";
-import {
-  type CreateOutcome,
-  IDEMPOTENCY_KEY_MS,
-  type IdempotencyKey,
-  type RemoveOutcome,
-  type WriteOutcome,
-  type WriteTarget,
+import type {
+  CreateOutcome,
+  IdempotencyKey,
+  RemoveOutcome,
+  WriteOutcome,
+  WriteTarget,
 } from "../customer-store.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
+import { once } from "./idempotency-keys.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";
 
 export type Creation = {
@@ -24,43 +24,64 @@ export type Update = {
   readonly target: WriteTarget;
   readonly changes: CustomerChanges;
   readonly projection: Projection;
+  readonly key: IdempotencyKey | null;
 };
+
+export type Removal = { readonly target: WriteTarget; readonly key: IdempotencyKey | null };
 
 /** The writes on customers, on the writer's connection inside its transaction. */
 export const CUSTOMER_WRITES = { createCustomer, updateCustomer, removeCustomer };
 
 export function createCustomer(statements: StatementCache, creation: Creation): CreateOutcome {
-  const { tenant, customer, nowMs, key } = creation;
-  const earlier = key === null ? null : earlierCreate(statements, tenant, key);
-  if (earlier !== null) return earlier;
-  const newest = statements.get<{ id: string }>(
-    "SELECT id FROM customers WHERE tenant = ? ORDER BY id DESC LIMIT 1",
+  return once(statements, creation.key, () => insert(statements, creation));
+}
+
+function updateCustomer(statements: StatementCache, write: Update): WriteOutcome {
+  return once(statements, write.key, () => update(statements, write));
+}
+
+function removeCustomer(statements: StatementCache, { target, key }: Removal): RemoveOutcome {
+  return once(statements, key, () => remove(statements, target));
+}
+
+function insert(statements: StatementCache, { tenant, customer, nowMs }: Creation): CreateOutcome {
+  const newest = statements.get<{ newest_id: string }>(
+    "SELECT newest_id FROM tenants WHERE tenant = ?",
     tenant,
   );
-  const id = drawCustomerId(nowMs, newest?.id ?? null);
+  const id = drawCustomerId(nowMs, newest?.newest_id ?? null);
   const rowVersion = drawRowVersion();
+  const { name, email, status } = customer;
   statements.run(
-    "INSERT INTO customers (tenant, id, name, email, status, row_version, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    ...[tenant, id, customer.name, customer.email, customer.status, rowVersion, nowMs],
+    "INSERT INTO customers (tenant, id, name, email, email_folded, status, row_version, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    ...[tenant, id, name, email, foldEmail(email), status, rowVersion, nowMs],
   );
-  if (key !== null) keep(statements, tenant, key, id, rowVersion);
+  statements.run(
+    "INSERT INTO tenants VALUES (?, ?) ON CONFLICT DO UPDATE SET newest_id = excluded.newest_id",
+    ...[tenant, id],
+  );
   return { kind: "created", id, rowVersion, isReplayed: false };
 }
 
 /** The one statement of PUT and PATCH: it compares and sets; only where it changed nothing a SELECT says why. */
-function updateCustomer(statements: StatementCache, { target, changes, projection }: Update): WriteOutcome {
-  const names = (["name", "email", "status"] as const).filter((name) => changes[name] !== undefined);
-  const set = [...names, "row_version"].map((column) => `${column} = ?`).join(", ");
+function update(statements: StatementCache, { target, changes, projection }: Update): WriteOutcome {
+  const { name, email, status } = changes;
+  const values = Object.entries({
+    name,
+    email,
+    email_folded: email === undefined ? undefined : foldEmail(email),
+    status,
+    row_version: drawRowVersion(),
+  }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]));
+  const set = values.map(({ column }) => `${column} = ?`).join(", ");
   const where = whereTarget(target);
   const sql = `UPDATE customers SET ${set} WHERE ${where.sql} RETURNING ${columns(projection)}`;
-  const values = names.map((name) => changes[name] ?? null);
-  const row = statements.get<CustomerRow>(sql, ...values, drawRowVersion(), ...where.params);
-  return row === null
-    ? whyNot(statements, target)
-    : { kind: "applied", ...stored(row, projection), isReplayed: false };
+  const row = statements.get<CustomerRow>(sql, ...values.map(({ value }) => value), ...where.params);
+  if (row === null) return whyNot(statements, target);
+  return { kind: "applied", ...stored(row, projection), isReplayed: false };
 }
 
-function removeCustomer(statements: StatementCache, target: WriteTarget): RemoveOutcome {
+function remove(statements: StatementCache, target: WriteTarget): RemoveOutcome {
   const where = whereTarget(target);
   const isRemoved = statements.run(`DELETE FROM customers WHERE ${where.sql}`, ...where.params) > 0;
   return isRemoved ? { kind: "removed", isReplayed: false } : whyNot(statements, target);
@@ -75,46 +96,12 @@ function whyNot(
 }
 
 function whereTarget({ tenant, id, expected }: WriteTarget): { sql: string; params: Params } {
-  if (typeof expected === "string")
+  if (typeof expected === "string") {
     return { sql: "tenant = ? AND id = ? AND row_version = ?", params: [tenant, id, expected] };
+  }
   // As JSON: a list of any length is one statement.
   return {
     sql: "tenant = ? AND id = ? AND row_version NOT IN (SELECT value FROM json_each(?))",
     params: [tenant, id, JSON.stringify(expected.anyExcept)],
   };
-}
-
-type KeptKey = {
-  /** 1 or 0. */
-  readonly is_same_body: number;
-  readonly customer_id: string;
-  readonly row_version: RowVersion;
-};
-
-function earlierCreate(
-  statements: StatementCache,
-  tenant: string,
-  { tokenId, key, digest, nowMs }: IdempotencyKey,
-): CreateOutcome | null {
-  const row = statements.get<KeptKey>(
-    "SELECT digest = unhex(?) AS is_same_body, customer_id, row_version FROM idempotency_keys WHERE tenant = ? AND client = ? AND key = ? AND expires_at > ?",
-    ...[digest, tenant, tokenId, key, nowMs],
-  );
-  if (row === null) return null;
-  if (row.is_same_body === 0) return { kind: "key-reused" };
-  return { kind: "created", id: row.customer_id, rowVersion: row.row_version, isReplayed: true };
-}
-
-function keep(
-  statements: StatementCache,
-  tenant: string,
-  { tokenId, key, digest, nowMs }: IdempotencyKey,
-  id: string,
-  rowVersion: RowVersion,
-): void {
-  statements.run("DELETE FROM idempotency_keys WHERE expires_at <= ?", nowMs);
-  statements.run(
-    "INSERT INTO idempotency_keys (tenant, client, key, digest, customer_id, row_version, expires_at) VALUES (?, ?, ?, unhex(?), ?, ?, ?)",
-    ...[tenant, tokenId, key, digest, id, rowVersion, nowMs + IDEMPOTENCY_KEY_MS],
-  );
 }

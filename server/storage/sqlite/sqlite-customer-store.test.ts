@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { customerStoreContract } from "../customer-store.contract.ts";
+import { IDEMPOTENCY_KEY_MS } from "../customer-store.ts";
 import { SqliteConnections } from "./connections.ts";
 import { connect, MEMORY, openDatabase } from "./sqlite-database.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
@@ -44,4 +45,26 @@ test("a closed store leaves one file behind, and its customers and cursor key ar
   expect(second.customers.cursorKey).toEqual(cursorKey);
   expect(second.customers.rowVersion("t", made.id)).toEqual(made.rowVersion);
   await second.close();
+});
+
+test("expired idempotency keys go at most 500 at a time, until none is left", async () => {
+  const path = join(directory, "purge.db");
+  const storage = SqliteStorage.open(path);
+  const create = (key: string, nowMs: number) =>
+    storage.customers.create("t", { name: "A", email: "a@b", status: "active" }, nowMs, {
+      ...{ tokenId: "t", digest: "01" },
+      key,
+      nowMs,
+    });
+  await Promise.all(Array.from({ length: 1_200 }, (_, index) => create(`old ${index}`, 0)));
+  const other = connect(path);
+  const kept = () => other.query<{ n: number }, []>("SELECT count(*) AS n FROM idempotency_keys").get()?.n;
+  const counts = [kept()];
+  for (let index = 0; index < 4; index += 1) {
+    await create(`new ${index}`, IDEMPOTENCY_KEY_MS);
+    counts.push(kept());
+  }
+  expect(counts).toEqual([1_200, 701, 202, 3, 4]);
+  other.close();
+  await storage.close();
 });

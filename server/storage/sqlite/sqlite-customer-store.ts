@@ -1,4 +1,9 @@
-import type { CustomerChanges, NewCustomer, Replacement } from "../../domain/customer.ts";
+import {
+  type CustomerChanges,
+  foldEmail,
+  type NewCustomer,
+  type Replacement,
+} from "../../domain/customer.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
 import type { Projection } from "../../domain/projection.ts";
 import type {
@@ -14,13 +19,17 @@ import type {
 } from "../customer-store.ts";
 import type { SqliteConnections } from "./connections.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
+import { PURGED_KEYS_MAX } from "./idempotency-keys.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";
+
+const PURGE_EVERY_MS = 3_600_000;
 
 /** Customers in SQLite. Reads share one transaction a turn, writes one commit a turn (customer-writes.ts). */
 export class SqliteCustomerStore implements CustomerStore {
   readonly cursorKey: Uint8Array;
   readonly #connections: SqliteConnections;
   readonly #reader: StatementCache;
+  #purgeAtMs = 0;
 
   constructor(connections: SqliteConnections) {
     this.#connections = connections;
@@ -53,7 +62,7 @@ export class SqliteCustomerStore implements CustomerStore {
     };
     where("id > ?", after);
     where("status = ?", status);
-    where("email = ?", email);
+    where("email_folded = ?", email === null ? null : foldEmail(email));
     // The id as the paging key goes under another name: it is in the body only where the projection has it.
     const sql = `SELECT ${columns(projection)}, id AS page_key FROM customers WHERE ${conditions.join(" AND ")} ORDER BY id LIMIT ?`;
     const rows = this.#connections.read.run(() =>
@@ -69,6 +78,7 @@ export class SqliteCustomerStore implements CustomerStore {
     nowMs: number,
     key: IdempotencyKey | null,
   ): Promise<CreateOutcome> {
+    if (key !== null) this.#purgeKeys(nowMs);
     return this.#connections.write.run("createCustomer", { tenant, customer, nowMs, key });
   }
 
@@ -85,13 +95,28 @@ export class SqliteCustomerStore implements CustomerStore {
     target: WriteTarget,
     changes: CustomerChanges,
     projection: Projection,
-    _key: IdempotencyKey | null,
+    key: IdempotencyKey | null,
   ): Promise<WriteOutcome> {
-    return this.#connections.write.run("updateCustomer", { target, changes, projection });
+    if (key !== null) this.#purgeKeys(key.nowMs);
+    return this.#connections.write.run("updateCustomer", { target, changes, projection, key });
   }
 
-  remove(target: WriteTarget, _key: IdempotencyKey | null): Promise<RemoveOutcome> {
-    return this.#connections.write.run("removeCustomer", target);
+  remove(target: WriteTarget, key: IdempotencyKey | null): Promise<RemoveOutcome> {
+    if (key !== null) this.#purgeKeys(key.nowMs);
+    return this.#connections.write.run("removeCustomer", { target, key });
+  }
+
+  /** Once an hour, and at every keyed write while a purge left some over: keys expire as fast as they came. */
+  #purgeKeys(nowMs: number): void {
+    if (nowMs < this.#purgeAtMs) return;
+    this.#purgeAtMs = nowMs + PURGE_EVERY_MS;
+    this.#connections.write.run("purgeKeys", { nowMs }).then(
+      (purged) => {
+        if (purged === PURGED_KEYS_MAX) this.#purgeAtMs = 0;
+      },
+      // A locked or full disk: the expired keys stay, which harms nobody, and the next hour tries again.
+      () => {},
+    );
   }
 }
 

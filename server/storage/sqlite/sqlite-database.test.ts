@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
-import { MIGRATIONS } from "./schema.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
 import {
   connect,
   DatabaseRefused,
@@ -61,7 +61,7 @@ describe("a database that is opened", () => {
 
   test("is made with its directories", () => {
     openDatabase(`${directory.path}/a/b/customers.db`).close();
-    expect(schemaVersion(connect(`${directory.path}/a/b/customers.db`))).toBe(MIGRATIONS.length);
+    expect(schemaVersion(connect(`${directory.path}/a/b/customers.db`))).toBe(SCHEMA_VERSION);
   });
 
   test("is not written again when it is up to date: the write lock of another process does not hinder a start", () => {
@@ -71,59 +71,6 @@ describe("a database that is opened", () => {
     openDatabase(file).close();
     other.run("ROLLBACK");
     other.close();
-  });
-
-  test("takes the steps of a migration together or not at all", () => {
-    const db = new Database(file);
-    // A table in the way of a step, in a file that is otherwise ours: the step fails after others were taken.
-    db.run("PRAGMA application_id = 0x43555354");
-    db.run("CREATE TABLE idempotency_keys (x)");
-    db.close();
-    expect(() => openDatabase(file)).toThrow();
-    const after = new Database(file);
-    expect(schemaVersion(after)).toBe(0);
-    const names = after.query<{ name: string }, []>("SELECT name FROM sqlite_schema").all();
-    expect(names.map((row) => row.name)).toEqual(["idempotency_keys"]);
-    after.close();
-  });
-});
-
-describe("a database of schema 1", () => {
-  test("keeps its customers, and every entity-tag that a client holds stays good", () => {
-    const earlier = new Database(file);
-    earlier.run(MIGRATIONS[0] ?? "");
-    earlier.run("PRAGMA user_version = 1");
-    earlier.run("PRAGMA application_id = 0x43555354");
-    const versions = [
-      new Uint8Array(12),
-      new Uint8Array(12).fill(255),
-      ...Array.from({ length: 98 }, () => crypto.getRandomValues(new Uint8Array(12))),
-    ];
-    const kept = versions.map((bytes, index) => {
-      const id = `00000000-0000-7000-8000-${String(index).padStart(12, "0")}`;
-      earlier.run("INSERT INTO customers VALUES ('t', ?, 'Ada', 'ada@example.com', 'closed', ?, 5)", [
-        id,
-        bytes,
-      ]);
-      earlier.run("INSERT INTO idempotency_keys VALUES ('t', 'c', ?, x'00', ?, ?, 9)", [id, id, bytes]);
-      return { id, row_version: Buffer.from(bytes).toString("base64url") };
-    });
-    earlier.close();
-
-    const db = openDatabase(file);
-    expect(schemaVersion(db)).toBe(MIGRATIONS.length);
-    const rest = { tenant: "t", name: "Ada", email: "ada@example.com", status: "closed", created_at: 5 };
-    expect(db.query("SELECT * FROM customers ORDER BY id").all()).toEqual(
-      kept.map((row) => ({ ...row, ...rest })),
-    );
-    expect(
-      db.query("SELECT customer_id AS id, row_version FROM idempotency_keys ORDER BY key").all(),
-    ).toEqual(kept);
-    const indexes = db.query<{ name: string }, []>("SELECT name FROM pragma_index_list('customers')").all();
-    expect(indexes.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["customers_by_status", "customers_by_email"]),
-    );
-    db.close();
   });
 });
 
@@ -153,13 +100,24 @@ describe("a file that is refused is left as it was", () => {
 
   test("a database of a newer version", () => {
     const newer = openDatabase(file);
-    newer.run(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    newer.run(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
     newer.close();
     const before = bytesOf();
     for (const open of [openDatabase, openExistingDatabase]) {
       expect(refusalOf(() => open(file))).toContain(
-        `newer version (schema ${MIGRATIONS.length + 1}; this one knows ${MIGRATIONS.length})`,
+        `newer version (schema ${SCHEMA_VERSION + 1}; this one knows ${SCHEMA_VERSION})`,
       );
+    }
+    expect(bytesOf()).toEqual(before);
+  });
+
+  test.each([1, 2])("a database of schema %d, which was never released", (version) => {
+    const earlier = openDatabase(file);
+    earlier.run(`PRAGMA user_version = ${version}`);
+    earlier.close();
+    const before = bytesOf();
+    for (const open of [openDatabase, openExistingDatabase]) {
+      expect(refusalOf(() => open(file))).toContain(`never released (schema ${version};`);
     }
     expect(bytesOf()).toEqual(before);
   });

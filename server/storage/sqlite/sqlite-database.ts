@@ -2,7 +2,7 @@ import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "../customer-store.ts";
-import { MIGRATIONS } from "./schema.ts";
+import { SCHEMA, SCHEMA_VERSION } from "./schema.ts";
 
 /** Marks a file as a database of this service: "CUST" as a 32-bit integer (SQLite's application_id). */
 const APPLICATION_ID = 0x43555354;
@@ -31,7 +31,7 @@ export class DatabaseRefused extends Error {
 }
 
 /**
- * Opens the database, made (mode 0600, by the process's umask) and migrated where needed. What is refused is
+ * Opens the database, made (mode 0600, by the process's umask) where it is new. What is refused is
  * left as it was, byte for byte.
  *
  * @param path a file, or {@link MEMORY}
@@ -43,7 +43,7 @@ export function openDatabase(path: string): Database {
     return opened(path, true, (db) => {
       refuseForeign(db, path);
       configure(db, path);
-      migrate(db, path);
+      makeSchema(db, path);
     });
   });
 }
@@ -98,17 +98,16 @@ export function schemaVersion(db: Database): number {
   return pragma(db, "user_version");
 }
 
-/** Brings the schema to this version, in one transaction with the count of its steps. */
-function migrate(db: Database, path: string): void {
-  // Nothing to do is the rule, and must not need the write lock or a disk with space.
-  if (isOurs(db) && schemaVersion(db) === MIGRATIONS.length) return;
+/** Gives a new database its schema, in one transaction. */
+function makeSchema(db: Database, path: string): void {
+  // Having nothing to do is the rule, and must not need the write lock or a disk with space.
+  if (isOurs(db)) return;
   db.transaction(() => {
     // Again, now that no other process can come in between.
     refuseForeign(db, path);
-    for (let step = schemaVersion(db); step < MIGRATIONS.length; step += 1) {
-      db.run(MIGRATIONS[step] ?? "");
-      db.run(`PRAGMA user_version = ${step + 1}`);
-    }
+    if (isOurs(db)) return;
+    db.run(SCHEMA);
+    db.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
   }).immediate();
 }
@@ -121,9 +120,14 @@ function refuseForeign(db: Database, path: string): void {
       `${path} is the database of another program. Name another file in DATABASE_URL.`,
     );
   }
-  if (version > MIGRATIONS.length) {
+  if (version > SCHEMA_VERSION) {
     throw new DatabaseRefused(
-      `${path} was written by a newer version (schema ${version}; this one knows ${MIGRATIONS.length}). Start that version, or restore a backup from before it.`,
+      `${path} was written by a newer version (schema ${version}; this one knows ${SCHEMA_VERSION}). Start that version, or restore a backup from before it.`,
+    );
+  }
+  if (isOurs(db) && version < SCHEMA_VERSION) {
+    throw new DatabaseRefused(
+      `${path} was written by a version that was never released (schema ${version}; this one knows ${SCHEMA_VERSION}). Name another file in DATABASE_URL.`,
     );
   }
 }

@@ -50,7 +50,10 @@ function noteTokenUse(
   statements: StatementCache,
   { digest, hourMs }: { digest: string; hourMs: number },
 ): void {
-  statements.run("UPDATE tokens SET last_used_at = ? WHERE digest = unhex(?)", hourMs, digest);
+  statements.run(
+    "UPDATE tokens SET last_used_at = max(?, created_at) WHERE digest = unhex(?)",
+    ...[hourMs, digest],
+  );
 }
 
 function matching(which: WhichToken): { condition: string; params: Params } {

@@ -140,7 +140,7 @@ export class ModelRun {
       email: verdict.email ?? "?",
       status: verdict.status ?? "active",
     };
-    const earlier = this.#keys.get(`${caller.tenant} ${key}`);
+    const earlier = this.#keys.get(`${caller.tenant} ${caller.role} ${key}`);
     if (key !== null && earlier !== undefined && earlier.expiresMs > this.#clock.nowMs) {
       const { id: _, tag: __, ...first } = earlier.first;
       if (JSON.stringify(first) !== JSON.stringify(set))
@@ -155,7 +155,7 @@ export class ModelRun {
     const made = { ...set, id, tag: this.#newTag(reply) };
     this.#model.put(caller.tenant, made);
     if (key !== null)
-      this.#keys.set(`${caller.tenant} ${key}`, {
+      this.#keys.set(`${caller.tenant} ${caller.role} ${key}`, {
         first: made,
         expiresMs: this.#clock.nowMs + 24 * 3_600_000,
       });
@@ -186,7 +186,9 @@ export class ModelRun {
       expect(pages).toBeLessThan(1000);
     }
     const wanted = customers.filter(
-      (one) => (status ?? one.status) === one.status && (email ?? one.email) === one.email,
+      (one) =>
+        (status ?? one.status) === one.status &&
+        (email ?? one.email).toLowerCase() === one.email.toLowerCase(),
     );
     expect(found).toStrictEqual(
       wanted.map((one) => ({ etag: one.tag, customer: projected(one, caller, query) })),

@@ -1,0 +1,67 @@
+import {
+  type CreateOutcome,
+  IDEMPOTENCY_KEY_MS,
+  type IdempotencyKey,
+  type RemoveOutcome,
+  type WriteOutcome,
+} from "../customer-store.ts";
+import type { StatementCache } from "./statement-cache.ts";
+
+/** A purge deletes at most this many: 300,000 at once held every request up for 1.9 s. */
+export const PURGED_KEYS_MAX = 500;
+
+/** A write of its own, so that nobody's request pays for yesterday's keys. */
+export const KEY_WRITES = { purgeKeys };
+
+type KeptKey = {
+  /** 1 or 0. */
+  readonly is_same_request: number;
+  readonly outcome: string;
+};
+
+/**
+ * Runs a write once for its key, inside the transaction: an accepted one is remembered with its outcome, and answered
+ * from there when it is repeated. A refused one is forgotten.
+ */
+export function once<Outcome extends CreateOutcome | WriteOutcome | RemoveOutcome>(
+  statements: StatementCache,
+  key: IdempotencyKey | null,
+  write: () => Outcome,
+): Outcome | { kind: "key-reused" } {
+  if (key === null) return write();
+  const kept = statements.get<KeptKey>(
+    "SELECT digest = unhex(?) AS is_same_request, outcome FROM idempotency_keys WHERE token_id = ? AND key = ? AND expires_at > ?",
+    ...[key.digest, key.tokenId, key.key, key.nowMs],
+  );
+  if (kept !== null) {
+    if (kept.is_same_request === 0) return { kind: "key-reused" };
+    return { ...(JSON.parse(kept.outcome) as Outcome), isReplayed: true };
+  }
+  const outcome = write();
+  if (isAccepted(outcome)) keep(statements, key, outcome);
+  return outcome;
+}
+
+function isAccepted({ kind }: CreateOutcome | WriteOutcome | RemoveOutcome): boolean {
+  return kind === "created" || kind === "applied" || kind === "removed";
+}
+
+/** An expired key may still be there: it is replaced. */
+function keep(
+  statements: StatementCache,
+  { tokenId, key, digest, nowMs }: IdempotencyKey,
+  outcome: object,
+): void {
+  statements.run(
+    "INSERT OR REPLACE INTO idempotency_keys (token_id, key, digest, outcome, expires_at) VALUES (?, ?, unhex(?), ?, ?)",
+    ...[tokenId, key, digest, JSON.stringify(outcome), nowMs + IDEMPOTENCY_KEY_MS],
+  );
+}
+
+/** @returns how many expired keys were deleted */
+function purgeKeys(statements: StatementCache, { nowMs }: { readonly nowMs: number }): number {
+  return statements.run(
+    "DELETE FROM idempotency_keys WHERE (token_id, key) IN (SELECT token_id, key FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
+    ...[nowMs, PURGED_KEYS_MAX],
+  );
+}
