@@ -4,9 +4,11 @@ import packageJson from "../package.json" with { type: "json" };
 import { startDeadline } from "./client/deadline.ts";
 import { COMMANDS } from "./commands/all.ts";
 import type { Ending, Invocation } from "./commands/invocation.ts";
+import { parseDurationMs } from "./config/duration.ts";
+import { type Flags, OUTPUT_FORMATS } from "./config/flags.ts";
 import { emptyProfileFile, profilePath, readProfileFile } from "./config/profile-file.ts";
 import type { Environment } from "./config/setting-source.ts";
-import { type Flags, OUTPUT_FORMATS, parseDurationMs, readSettings } from "./config/settings.ts";
+import { readSettings } from "./config/settings.ts";
 import { openCustomersApi } from "./http/customers-api.ts";
 import { EXIT_CODES } from "./outcome/exit-code.ts";
 import { type Failure, failure, UsageError } from "./outcome/failure.ts";
@@ -175,6 +177,8 @@ function addGlobalOptions(program: Command): void {
     )
     .option("--proxy <url>", "HTTP proxy for every request")
     .option("--cacert <path>", "trust these certificates (PEM) instead of the system's")
+    .option("--cert <path>", "client certificate (PEM), for servers that ask for one")
+    .option("--key <path>", "private key of --cert (PEM); without it, in the same file")
     .option("--insecure", "do not check the server's certificate")
     .option("--timeout <time>", "limit in time of the whole command: 30, 500ms, 2m (default: 30)", duration)
     .addOption(

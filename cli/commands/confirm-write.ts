@@ -5,8 +5,11 @@ import type { Ending, Invocation } from "./invocation.ts";
 /** @param what continues "About to …": `delete customer X`. Undefined: go on. */
 export async function confirmWrite(invocation: Invocation, what: string, yes: boolean): Promise<Ending> {
   const { settings } = invocation;
-  if (!settings.protected || yes) return undefined;
-  return ask(invocation, `About to ${what} at ${settings.url} (profile "${settings.profile}" is protected).`);
+  if (settings.protectedBy === undefined || yes) return undefined;
+  return ask(
+    invocation,
+    `About to ${what} at ${settings.url} (profile "${settings.protectedBy}" is protected).`,
+  );
 }
 
 export async function ask({ terminal }: Invocation, statement: string): Promise<Ending> {

@@ -5,6 +5,7 @@ import { formatJson, type Json } from "../client/json.ts";
 import { customersOf } from "../client/pages.ts";
 import type { CompleteReply, Reply } from "../client/reply.ts";
 import { type ApiRequest, listCustomers, readCustomer } from "../client/request.ts";
+import { proxyInWords } from "../config/proxy.ts";
 import {
   type Finding,
   judgeClock,
@@ -96,7 +97,7 @@ function send({ api, deadline }: Invocation, request: ApiRequest): Promise<Reply
 
 function settingsLine({ api, settings }: Invocation): string {
   const profile = settings.profile === undefined ? "no profile" : `profile "${settings.profile}"`;
-  const proxy = settings.proxy.kind === "explicit" ? `, proxy ${new URL(settings.proxy.url).host}` : "";
+  const proxy = settings.proxy.kind === "proxy" ? `, ${proxyInWords(settings.proxy)}` : "";
   const names = settings.headers.map(({ name }) => name).join(", ") || "none";
   return `${api.url}, ${profile}${proxy}; headers: ${names}`;
 }
@@ -104,7 +105,7 @@ function settingsLine({ api, settings }: Invocation): string {
 /** Behind a proxy the name is looked up there, not here. */
 async function judgeName({ api, settings }: Invocation): Promise<Finding | undefined> {
   const host = new URL(api.url).hostname.replace(/^\[|\]$/g, "");
-  if (isIP(host) !== 0 || settings.proxy.kind === "explicit") return undefined;
+  if (isIP(host) !== 0 || settings.proxy.kind === "proxy") return undefined;
   try {
     const addresses = await lookup(host, { all: true });
     return {

@@ -4,7 +4,7 @@ import { eachPage } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
 import type { ListQuery } from "../client/request.ts";
 import { wholeFields } from "../client/whole-customer.ts";
-import type { OutputFormat } from "../config/settings.ts";
+import type { OutputFormat } from "../config/flags.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";

@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { readWithRetry } from "../client/read-retry.ts";
 import { readCustomer } from "../client/request.ts";
-import { changeProfileFile, type Profile } from "../config/profile-file.ts";
-import { type Flags, readSettings } from "../config/settings.ts";
-import { checkedToken } from "../config/token.ts";
+import { parseBaseUrl } from "../config/base-url.ts";
+import type { Flags } from "../config/flags.ts";
+import type { Profile } from "../config/profile.ts";
+import { changeProfileFile } from "../config/profile-file.ts";
+import { readSettings } from "../config/settings.ts";
+import { checkedToken } from "../config/token-text.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
@@ -26,10 +29,8 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
   const file = await load(invocation);
   const name = options.profile ?? (env["CUSTOMERS_PROFILE"] || undefined) ?? file.current ?? "default";
   const before = file.profiles.get(name) ?? {};
-  const url = invocation.settings.url ?? before.url;
-  if (url === undefined) {
-    return failure("usage", `profile "${name}" has no server yet`, "Give it once: customers login --url URL");
-  }
+  const url = loginUrl(options, env, name, before);
+  if (typeof url !== "string") return url;
   const token = await readToken(options, invocation, `Token for ${url}: `);
   messages.hide([token]);
   const profile: Profile = { ...before, url, token };
@@ -37,8 +38,8 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
   const { tokenFile: _, tokenStdin: __, ...flags } = options;
   const settings = await readSettings({
     flags: { ...flags, url, profile: name },
-    env: { ...env, CUSTOMERS_TOKEN: undefined },
-    file: { ...file, profiles: new Map([[name, profile]]), warning: undefined },
+    env: { ...env, CUSTOMERS_TOKEN: undefined, CUSTOMERS_URL: undefined },
+    file: { ...file, profiles: new Map([[name, profile]]), problems: new Map(), warnings: [] },
     readStdin: terminal.readStdin,
   });
   messages.hide(settings.secrets);
@@ -62,6 +63,27 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
   if (refused !== undefined) return refused;
   messages.note(`the token is not refused by ${url} and stored in profile "${name}" (${file.path})`);
   return undefined;
+}
+
+/** CUSTOMERS_URL must not quietly move a profile to another server: the token in it would go there too. */
+function loginUrl(options: Flags, env: Invocation["env"], name: string, before: Profile): string | Failure {
+  if (options.url !== undefined) return parseBaseUrl(options.url, "--url");
+  const stored = before.url === undefined ? undefined : parseBaseUrl(before.url, "url");
+  const variable = env["CUSTOMERS_URL"] ? parseBaseUrl(env["CUSTOMERS_URL"], "CUSTOMERS_URL") : undefined;
+  if (
+    stored !== undefined &&
+    (variable === undefined || variable === stored || options.profile !== undefined)
+  ) {
+    return stored;
+  }
+  if (variable !== undefined && stored === undefined) return variable;
+  return stored === undefined
+    ? failure("usage", `profile "${name}" has no server yet`, "Give it once: customers login --url URL")
+    : failure(
+        "usage",
+        `CUSTOMERS_URL names ${variable}, and profile "${name}" belongs to ${stored}; nothing was sent`,
+        "Say which is meant with --url URL or --profile NAME.",
+      );
 }
 
 function pointedElsewhere(name: string, url: string | undefined): Failure {

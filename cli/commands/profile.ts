@@ -1,16 +1,17 @@
 /** `customers profile list|use|set|show`: named sets of settings, in a file that only the operator can read. */
+import { resolve } from "node:path";
 import { Option } from "commander";
 import { formatJson, type Json, type JsonObject } from "../client/json.ts";
+import type { Flags } from "../config/flags.ts";
 import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
 import {
-  changeProfileFile,
-  PROFILE_SETTINGS,
+  isSettingName,
+  PROFILE_SETTING_NAMES,
   type Profile,
-  type ProfileFile,
-  profilePath,
-  readProfileFile,
-} from "../config/profile-file.ts";
-import type { Flags } from "../config/settings.ts";
+  profileRows,
+  profileSecrets,
+} from "../config/profile.ts";
+import { changeProfileFile, type ProfileFile, profilePath, readProfileFile } from "../config/profile-file.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
 import { outputFormat } from "../output/print-customers.ts";
@@ -77,7 +78,12 @@ export const registerProfile: RegisterCommand = (program, run) => {
         const { path } = await load(invocation);
         const refused = await changeProfileFile(path, (file) => {
           const changed = changedProfile(file.profiles.get(name) ?? {}, options, invocation);
-          return { ...file, profiles: new Map([...file.profiles, [name, changed]]) };
+          const removed = (options.unset ?? []).filter((setting) => !isSettingName(setting));
+          const unknown = removed.find(
+            (setting) => !file.problems.get(name)?.some((problem) => problem.includes(`"${setting}"`)),
+          );
+          if (unknown !== undefined) return unknownSetting(unknown);
+          return { ...file, profiles: new Map([...file.profiles, [name, changed]]), removed: options.unset };
         });
         if (refused === undefined) invocation.messages.note(`profile "${name}" stored in ${path}`);
         return refused;
@@ -92,7 +98,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
         const name = argument ?? file.current ?? "";
         const found = file.profiles.get(name);
         if (found === undefined) return unknownProfile(name, file);
-        const row = shownProfile(name, found);
+        const row = new Map<string, Json>([["name", name], ...profileRows(found)]);
         await print(invocation, [row], (style) => formatRecord(row, style), row);
         return undefined;
       }, "no-profile"),
@@ -101,10 +107,8 @@ export const registerProfile: RegisterCommand = (program, run) => {
 
 export async function load({ env, messages }: Pick<Invocation, "env" | "messages">): Promise<ProfileFile> {
   const file = await readProfileFile(profilePath(env));
-  for (const { token, headers = {} } of file.profiles.values()) {
-    messages.hide([...(token === undefined ? [] : [token]), ...Object.values(headers)]);
-  }
-  if (file.warning !== undefined) messages.caution(file.warning);
+  for (const profile of file.profiles.values()) messages.hide(profileSecrets(profile));
+  for (const warning of file.warnings) messages.caution(warning);
   return file;
 }
 
@@ -121,15 +125,14 @@ function changedProfile(
   }
   const after: Profile = { ...before };
   for (const setting of options.unset ?? []) {
-    const known = PROFILE_SETTINGS.find((candidate) => candidate === setting);
-    if (known === undefined) {
-      throw new UsageError(`there is no setting "${setting}"`, `Known: ${PROFILE_SETTINGS.join(", ")}.`);
-    }
-    delete after[known];
+    if (isSettingName(setting)) delete after[setting];
   }
   if (options.url !== undefined && settings.url !== undefined) after.url = settings.url;
   if (options.proxy !== undefined) after.proxy = options.proxy;
-  if (options.cacert !== undefined) after.cacert = options.cacert;
+  for (const name of ["cacert", "cert", "key"] as const) {
+    // As an absolute path: the command runs in other directories later.
+    if (options[name] !== undefined) after[name] = resolve(options[name]);
+  }
   if (options.insecure !== undefined) after.insecure = options.insecure;
   if (options.timeout !== undefined) after.timeout = `${options.timeout}ms`;
   if (options.protected !== undefined) after.protected = options.protected;
@@ -147,13 +150,8 @@ function changedProfile(
   return after;
 }
 
-function shownProfile(name: string, { token, headers, ...plain }: Profile): JsonObject {
-  const row = new Map<string, Json>([["name", name]]);
-  for (const [setting, value] of Object.entries(plain))
-    row.set(setting, typeof value === "boolean" ? value : String(value));
-  for (const header of Object.keys(headers ?? {})) row.set(`header ${header}`, "***");
-  if (token !== undefined) row.set("token", "***");
-  return row;
+function unknownSetting(setting: string) {
+  return failure("usage", `there is no setting "${setting}"`, `Known: ${PROFILE_SETTING_NAMES.join(", ")}.`);
 }
 
 function unknownProfile(name: string, file: ProfileFile) {

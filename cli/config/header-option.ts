@@ -12,7 +12,7 @@ const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\s\S]*)$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** The client decides these itself; another value would break what it promises. */
 const RESERVED =
-  /^(?:if-match|if-none-match|content-length|transfer-encoding|connection|host|idempotency-key|accept-encoding)$/i;
+  /^(?:if-match|if-none-match|content-length|transfer-encoding|connection|host|idempotency-key|accept-encoding|proxy-authorization)$/i;
 /** Names of headers whose values are secrets. */
 export const SECRET_NAME = /auth|token|key|secret|cookie|password|credential|session|signature/i;
 
@@ -40,6 +40,7 @@ const RESERVED_HINT: Record<string, string> = {
   "if-match": "Use --if-match TAG.",
   "if-none-match": "Use --if-none-match TAG.",
   "idempotency-key": "Use --idempotency-key KEY.",
+  "proxy-authorization": "Give the credentials in the proxy's URL: http://user:password@host:port",
 };
 
 /** Replaces `$NAME` and `${NAME}` in the value, so that the secret stays out of the process list. */

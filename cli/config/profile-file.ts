@@ -1,55 +1,23 @@
 /** `$XDG_CONFIG_HOME/customers/config.toml`: named profiles, mode 0600 because tokens may stand in it. */
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { systemCode } from "../files/system-code.ts";
+import { writeAtomically } from "../files/write-atomically.ts";
 import { type Failure, UsageError } from "../outcome/failure.ts";
-
-export type Profile = {
-  url?: string;
-  token?: string;
-  headers?: Record<string, string>;
-  proxy?: string;
-  cacert?: string;
-  insecure?: boolean;
-  /** As on the command line: `30`, `30s`, `500ms`, `2m`. */
-  timeout?: string | number;
-  /** Writes ask, or need --yes. */
-  protected?: boolean;
-  /** Member names in bodies where no representation was read: `name` or `Name`. */
-  casing?: "lower" | "pascal";
-};
+import { asTable, type Profile, readProfile } from "./profile.ts";
 
 export type ProfileFile = {
   path: string;
   /** The profile that `profile use` chose. */
   current: string | undefined;
+  /** The valid settings of each profile. */
   profiles: ReadonlyMap<string, Profile>;
-  /** Said once on stderr: the file can be read by others. */
-  warning: string | undefined;
+  /** What is wrong in a profile, by its name: an error where that profile is used. */
+  problems: ReadonlyMap<string, readonly string[]>;
+  /** Printed once on standard error. */
+  warnings: readonly string[];
 };
-
-const KINDS = {
-  url: "string",
-  token: "string",
-  headers: "table of strings",
-  proxy: "string",
-  cacert: "string",
-  insecure: "boolean",
-  timeout: "string or number",
-  protected: "boolean",
-  casing: "string",
-} as const satisfies Record<keyof Profile, string>;
-
-export const PROFILE_SETTINGS = Object.keys(KINDS) as (keyof Profile)[];
 
 export function profilePath(env: Readonly<Record<string, string | undefined>>): string {
   // An XDG path that is not absolute must be ignored, says its specification.
@@ -59,58 +27,75 @@ export function profilePath(env: Readonly<Record<string, string | undefined>>): 
 }
 
 export function emptyProfileFile(path: string): ProfileFile {
-  return { path, current: undefined, profiles: new Map(), warning: undefined };
+  return { path, current: undefined, profiles: new Map(), problems: new Map(), warnings: [] };
 }
 
-const MEND = "Mend the file, or move it away.";
+const CORRECT = "Correct the file, or move it away.";
 
 /**
- * A missing file is an empty one; one whose directory is closed to these rights is too, with a warning: a service may run with
- * somebody else's HOME, and settings of the environment. A malformed one is a UsageError that names the place.
+ * A missing file is an empty one. So is one in a directory that is closed to this user, with a warning: a service may
+ * run with somebody else's HOME and with settings of the environment. A malformed one is a UsageError that names the place.
  */
 export async function readProfileFile(path: string): Promise<ProfileFile> {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return emptyProfileFile(path);
-    if ((code === "EACCES" || code === "EPERM") && !existsSync(path))
-      return {
-        ...emptyProfileFile(path),
-        warning: `warning: the profile file ${path} can't be reached (${code}): no profile is used`,
-      };
-    throw new UsageError(`the profile file ${path} can't be read (${message})`, MEND);
+    if ((code === "EACCES" || code === "EPERM") && !existsSync(path)) {
+      const warning = `warning: the profile file ${path} can't be reached (${code}): no profile is used`;
+      return { ...emptyProfileFile(path), warnings: [warning] };
+    }
+    throw new UsageError(`the profile file ${path} can't be read (${code})`, CORRECT);
   }
+  return profileFileOf(path, await parseToml(path, text), statSync(path).mode & 0o777);
+}
+
+async function parseToml(path: string, text: string): Promise<Record<string, unknown>> {
   const { parse, TomlError } = await import("smol-toml");
-  let content: Record<string, unknown>;
   try {
-    content = parse(text);
+    return parse(text);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    // The message of TomlError quotes the line, which may hold a token: only the place is told.
+    // The message of TomlError quotes the line, which may hold a token: only the place is printed.
     const place = `at line ${error.line}, column ${error.column}`;
-    throw new UsageError(`the profile file ${path} is not valid TOML ${place}`, MEND);
+    throw new UsageError(`the profile file ${path} is not valid TOML ${place}`, CORRECT);
   }
+}
+
+function profileFileOf(path: string, content: Record<string, unknown>, mode: number): ProfileFile {
   const profiles = new Map<string, Profile>();
-  for (const [name, table] of Object.entries(asTable(content["profiles"]) ?? {})) {
-    profiles.set(name, checkedProfile(table, `profile "${name}" in ${path}`));
+  const problems = new Map<string, readonly string[]>();
+  for (const [name, value] of Object.entries(asTable(content["profiles"]) ?? {})) {
+    const table = asTable(value);
+    const read =
+      table === undefined ? { profile: {}, problems: [`${name} is not a table`] } : readProfile(table);
+    profiles.set(name, read.profile);
+    if (read.problems.length > 0) problems.set(name, read.problems);
   }
-  const current = content["current"];
-  const mode = statSync(path).mode & 0o777;
-  return {
-    path,
-    current: typeof current === "string" ? current : undefined,
-    profiles,
-    warning:
-      (mode & 0o077) === 0
-        ? undefined
-        : `warning: ${path} has mode ${mode.toString(8).padStart(4, "0")} and may hold a token; mend it with: chmod 600 ${path}`,
-  };
+  const { current } = content;
+  const warnings = [
+    ...((mode & 0o077) === 0
+      ? []
+      : [
+          `warning: ${path} has mode ${mode.toString(8).padStart(4, "0")} and may hold a token; correct that with: chmod 600 ${path}`,
+        ]),
+    ...Object.keys(content)
+      .filter((key) => key !== "current" && key !== "profiles")
+      .map((key) => `warning: ${path}: unknown key "${key}"`),
+    ...[...problems].flatMap(([name, all]) =>
+      all.map((problem) => `warning: profile "${name}" in ${path}: ${problem}`),
+    ),
+  ];
+  return { path, current: typeof current === "string" ? current : undefined, profiles, problems, warnings };
 }
 
 /** What a change leaves behind. */
-export type ProfileContent = Pick<ProfileFile, "current" | "profiles">;
+export type ProfileContent = Pick<ProfileFile, "current" | "profiles"> & {
+  /** Unknown keys that are to be removed from profiles which change. */
+  removed?: readonly string[] | undefined;
+};
 
 /**
  * Changes the file as it is now, and not as it was when the command began: another command may have written
@@ -126,9 +111,10 @@ export async function changeProfileFile(
   const done = await writing(path, async () => {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     return await withExclusiveLock(`${path}.lock`, async () => {
-      const changed = change(await readProfileFile(path));
+      const file = await readProfileFile(path);
+      const changed = change(file);
       if ("exit" in changed) return changed;
-      await writeProfileFile(path, changed);
+      await writeProfileFile(path, file, changed);
       return undefined;
     });
   });
@@ -139,61 +125,54 @@ export async function changeProfileFile(
   );
 }
 
-/** Written beside and renamed, so that an interruption leaves the old file or the new one. */
-async function writeProfileFile(path: string, { current, profiles }: ProfileContent): Promise<void> {
-  const { stringify } = await import("smol-toml");
-  const text = stringify({
-    ...(current === undefined ? {} : { current }),
-    profiles: Object.fromEntries(profiles),
-  });
-  const draft = `${path}.${process.pid}`;
-  try {
-    writeFileSync(draft, text, { mode: 0o600 });
-    chmodSync(draft, 0o600);
-    renameSync(draft, path);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
+/** Writes only what changed, so that comments and unknown keys stay. */
+async function writeProfileFile(path: string, before: ProfileFile, after: ProfileContent): Promise<void> {
+  const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+  const { editToml } = await import("./toml-edit.ts");
+  const content = await parseToml(path, text);
+  const wanted = contentWith(content, before, after);
+  const edited = editToml(text, content, wanted);
+  const result = await parseToml(path, edited).catch(() => undefined);
+  if (!Bun.deepEquals(result, wanted)) {
+    throw new UsageError(
+      `the profile file ${path} is written in a form that this command cannot change without damage`,
+      "Write each profile as a table of its own, [profiles.NAME] with one setting a line, or change the file in an editor.",
+    );
   }
+  writeAtomically(path, edited, 0o600);
 }
 
-/** What the system or the lock says against it is no fault of this program. */
+/** The whole content as it shall be: a profile that did not change keeps what this version does not know. */
+function contentWith(
+  content: Record<string, unknown>,
+  before: ProfileFile,
+  after: ProfileContent,
+): Record<string, unknown> {
+  const { current: _, profiles: __, ...rest } = content;
+  const tables = asTable(content["profiles"]) ?? {};
+  const profiles: Record<string, unknown> = {};
+  for (const [name, profile] of after.profiles) {
+    const table = asTable(tables[name]) ?? {};
+    const known = before.profiles.get(name) ?? {};
+    const kept = Object.entries(table).filter(([key]) => !(key in known) && !after.removed?.includes(key));
+    profiles[name] = { ...Object.fromEntries(kept), ...profile };
+  }
+  return {
+    ...rest,
+    ...(after.current === undefined ? {} : { current: after.current }),
+    ...(after.profiles.size === 0 && content["profiles"] === undefined ? {} : { profiles }),
+  };
+}
+
+/** What the system or the lock says against it is reported; it is no bug. */
 async function writing<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (typeof code !== "string" || !/^(?:E[A-Z0-9]+|SQLITE_.*)$/.test(code)) throw error;
+    if (error instanceof UsageError) throw error;
     throw new UsageError(
-      `the profile file ${path} can't be written (${code})`,
+      `the profile file ${path} can't be written (${systemCode(error)})`,
       "Make its directory writable, or set XDG_CONFIG_HOME to another one. Without a profile, settings are given as flags or in the environment.",
     );
   }
-}
-
-function asTable(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
-}
-
-function checkedProfile(value: unknown, where: string): Profile {
-  const table = asTable(value);
-  if (table === undefined) throw new UsageError(`${where} is not a table`);
-  for (const [setting, content] of Object.entries(table)) {
-    if (!(setting in KINDS)) {
-      throw new UsageError(
-        `${where}: unknown setting "${setting}"`,
-        `Known: ${PROFILE_SETTINGS.join(", ")}.`,
-      );
-    }
-    const kind = KINDS[setting as keyof Profile];
-    const headers = asTable(content);
-    const fits =
-      kind === "table of strings"
-        ? headers !== undefined && Object.values(headers).every((header) => typeof header === "string")
-        : kind.split(" or ").includes(typeof content);
-    if (!fits) throw new UsageError(`${where}: ${setting} must be a ${kind}`);
-  }
-  return table as Profile;
 }

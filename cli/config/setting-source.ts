@@ -1,8 +1,14 @@
-/** Where settings come from. */
+/** Where settings come from: variables and the files that settings name. */
 import { readFileSync } from "node:fs";
 import { UsageError } from "../outcome/failure.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A variable that is set but empty counts as not set. */
+export function fromEnvironment(env: Environment, name: string): string | undefined {
+  const value = env[name];
+  return value === undefined || value === "" ? undefined : value;
+}
 
 /** @param option the flag, for the message of the UsageError. */
 export function readSettingFile(path: string, option: string): string {
@@ -15,25 +21,57 @@ export function readSettingFile(path: string, option: string): string {
   }
 }
 
-/** The PEM text of --cacert, with one certificate in it at the least, and none that can't be read. */
-export async function readCertificates(path: string): Promise<string> {
-  const text = readSettingFile(path, "--cacert");
+/** The text of a PEM file with at least one certificate; a UsageError where it holds none or a broken one. */
+export async function readCertificates(path: string, option = "--cacert"): Promise<string> {
+  const text = readSettingFile(path, option);
   const { X509Certificate } = await import("node:crypto");
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   try {
     for (const block of blocks) new X509Certificate(block);
   } catch {
-    throw new UsageError(`--cacert: ${path} holds a certificate that can't be read`);
+    throw new UsageError(`${option}: ${path} holds a certificate that can't be read`);
   }
   if (blocks.length > 0) return text;
   throw new UsageError(
-    `--cacert: ${path} holds no certificate`,
-    "Give the authority's certificate as PEM, which begins with -----BEGIN CERTIFICATE-----",
+    `${option}: ${path} holds no certificate`,
+    "Give the certificate as PEM, which begins with -----BEGIN CERTIFICATE-----",
   );
 }
 
-/** A variable that is set but empty counts as not set. */
-export function fromEnvironment(env: Environment, name: string): string | undefined {
-  const value = env[name];
-  return value === undefined || value === "" ? undefined : value;
+/** Both as PEM text. */
+export type ClientCertificate = { cert: string; key: string };
+
+/** The key may stand in the file of the certificate, as curl allows. Undefined where none is set. */
+export async function readClientCertificate({
+  cert,
+  key = cert,
+}: {
+  cert?: string;
+  key?: string;
+}): Promise<ClientCertificate | undefined> {
+  if (cert === undefined) {
+    if (key === undefined) return undefined;
+    throw new UsageError("--key is given without --cert", "Give the client certificate too: --cert PATH");
+  }
+  const certificates = await readCertificates(cert, "--cert");
+  const keyPath = key ?? cert;
+  const keyText = readSettingFile(keyPath, "--key");
+  const { createPrivateKey, X509Certificate } = await import("node:crypto");
+  if (/ENCRYPTED/.test(keyText)) {
+    throw new UsageError(
+      `--key: ${keyPath} is protected by a passphrase, which is not supported`,
+      "Give a key without one, readable only by you: openssl pkey -in KEY -out PLAIN",
+    );
+  }
+  try {
+    const privateKey = createPrivateKey(keyText);
+    if (new X509Certificate(certificates).checkPrivateKey(privateKey))
+      return { cert: certificates, key: keyText };
+  } catch {
+    throw new UsageError(
+      `--key: ${keyPath} holds no private key`,
+      "Give the key as PEM, with --key PATH or in the file of --cert.",
+    );
+  }
+  throw new UsageError(`--key: ${keyPath} is not the key of the certificate in ${cert}`);
 }

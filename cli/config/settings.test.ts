@@ -3,15 +3,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "../outcome/failure.ts";
 import { temporaryDirectory } from "../tests/support/client.ts";
-import {
-  changeProfileFile,
-  emptyProfileFile,
-  type Profile,
-  profilePath,
-  readProfileFile,
-} from "./profile-file.ts";
+import { parseDurationMs } from "./duration.ts";
+import type { Flags } from "./flags.ts";
+import type { Profile } from "./profile.ts";
+import { changeProfileFile, emptyProfileFile, profilePath, readProfileFile } from "./profile-file.ts";
 import type { Environment } from "./setting-source.ts";
-import { type Flags, parseDurationMs, readSettings } from "./settings.ts";
+import { readSettings } from "./settings.ts";
 
 function settings(
   flags: Flags,
@@ -25,26 +22,129 @@ function settings(
 const headersOf = async (...args: Parameters<typeof settings>) =>
   Object.fromEntries((await settings(...args)).headers.map(({ name, value }) => [name, value]));
 
-describe("flag over environment over profile", () => {
-  const profiles = { a: { url: "http://a", token: "token-a" }, b: { url: "http://b", token: "token-b" } };
-  test.each<[string, Flags, Environment, string, string]>([
-    ["the current profile", {}, {}, "http://a", "Bearer token-a"],
-    ["CUSTOMERS_PROFILE", {}, { CUSTOMERS_PROFILE: "b" }, "http://b", "Bearer token-b"],
-    ["--profile", { profile: "a" }, { CUSTOMERS_PROFILE: "b" }, "http://a", "Bearer token-a"],
-    ["CUSTOMERS_URL", {}, { CUSTOMERS_URL: "http://env" }, "http://env", "Bearer token-a"],
-    ["--url", { url: "http://flag" }, { CUSTOMERS_URL: "http://env" }, "http://flag", "Bearer token-a"],
-    ["CUSTOMERS_TOKEN", {}, { CUSTOMERS_TOKEN: "env" }, "http://a", "Bearer env"],
-    ["--token-stdin", { tokenStdin: true }, { CUSTOMERS_TOKEN: "env" }, "http://a", "Bearer from-stdin"],
+describe("flag over environment over profile, each as a whole", () => {
+  const profiles = {
+    a: { url: "http://a", token: "token-a" },
+    b: { url: "http://b", token: "token-b" },
+    bare: { url: "http://bare" },
+    nowhere: { token: "token-n" },
+  };
+  const env = { CUSTOMERS_URL: "http://env", CUSTOMERS_TOKEN: "token-env" };
+  test.each<[string, Flags, Environment, string, string | undefined]>([
+    ["the current profile", {}, {}, "http://a", "token-a"],
+    ["CUSTOMERS_PROFILE", {}, { CUSTOMERS_PROFILE: "b" }, "http://b", "token-b"],
+    ["--profile over CUSTOMERS_PROFILE", { profile: "a" }, { CUSTOMERS_PROFILE: "b" }, "http://a", "token-a"],
+    ["--profile over CUSTOMERS_URL and CUSTOMERS_TOKEN", { profile: "b" }, env, "http://b", "token-b"],
+    [
+      "--profile without a token: a token of another URL stays",
+      { profile: "bare" },
+      env,
+      "http://bare",
+      undefined,
+    ],
+    [
+      "--profile without a token: a token that belongs to no URL",
+      { profile: "bare" },
+      { CUSTOMERS_TOKEN: "token-env" },
+      "http://bare",
+      "token-env",
+    ],
+    ["--profile without a URL", { profile: "nowhere" }, env, "http://env", "token-n"],
+    ["CUSTOMERS_URL and CUSTOMERS_TOKEN over the current profile", {}, env, "http://env", "token-env"],
+    [
+      "CUSTOMERS_URL alone: the profile's token stays",
+      {},
+      { CUSTOMERS_URL: "http://env" },
+      "http://env",
+      undefined,
+    ],
+    ["--url: the profile's token stays", { url: "http://flag" }, {}, "http://flag", undefined],
+    ["--url: a token of another URL stays", { url: "http://flag" }, env, "http://flag", undefined],
+    ["--url of the profile's own origin", { url: "http://a/path" }, {}, "http://a/path", "token-a"],
+    ["--profile and --url that agree", { profile: "a", url: "http://a/" }, {}, "http://a", "token-a"],
+    ["CUSTOMERS_TOKEN", {}, { CUSTOMERS_TOKEN: "env" }, "http://a", "env"],
+    ["--token-stdin", { tokenStdin: true }, { CUSTOMERS_TOKEN: "env" }, "http://a", "from-stdin"],
+    [
+      "--token-stdin goes anywhere",
+      { tokenStdin: true, url: "http://flag" },
+      env,
+      "http://flag",
+      "from-stdin",
+    ],
     [
       "an empty variable counts as none",
       {},
       { CUSTOMERS_URL: "", CUSTOMERS_TOKEN: "" },
       "http://a",
-      "Bearer token-a",
+      "token-a",
     ],
-  ])("%s", async (_, flags, env, url, authorization) => {
-    expect((await settings(flags, env, profiles, "a")).url).toBe(url);
-    expect(await headersOf(flags, env, profiles, "a")).toEqual({ Authorization: authorization });
+  ])("%s", async (_, flags, given, url, token) => {
+    expect((await settings(flags, given, profiles, "a")).url).toBe(url);
+    expect(await headersOf(flags, given, profiles, "a")).toEqual(
+      token === undefined ? {} : { Authorization: `Bearer ${token}` },
+    );
+  });
+
+  test.each<[string, Flags, Environment, string[]]>([
+    ["--profile and --url", { profile: "a", url: "http://x" }, {}, ["http://a", "http://x"]],
+    [
+      "CUSTOMERS_PROFILE and CUSTOMERS_URL",
+      {},
+      { CUSTOMERS_PROFILE: "b", CUSTOMERS_URL: "http://x" },
+      ["http://b", "http://x"],
+    ],
+    [
+      "two base paths of one server",
+      { profile: "a", url: "http://a/production" },
+      {},
+      ["http://a", "http://a/production"],
+    ],
+  ])("%s that name different servers are refused, naming both", async (_, flags, given, urls) => {
+    const refusal = await settings(flags, given, profiles, "a").catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(UsageError);
+    for (const url of urls) expect((refusal as Error).message).toContain(url);
+  });
+
+  test("of a profile that belongs to another server nothing is used", async () => {
+    const profile = {
+      token: "t",
+      url: "https://a",
+      headers: { "X-Tenant": "a" },
+      insecure: true,
+      proxy: "http://p:1",
+      casing: "pascal" as const,
+    };
+    const {
+      headers,
+      insecure,
+      proxy,
+      casing,
+      warnings,
+      profile: name,
+    } = await settings({ url: "https://b" }, {}, { a: profile }, "a");
+    expect({ headers, insecure, proxy, casing, name }).toEqual({
+      headers: [],
+      insecure: false,
+      proxy: { kind: "direct" },
+      casing: "lower",
+      name: undefined,
+    });
+    expect(warnings.join()).toContain('profile "a" belongs to https://a');
+  });
+
+  test.each<[string, Flags, Environment, string | undefined]>([
+    ["its own name", { profile: "p" }, {}, "p"],
+    ["--url", { url: "https://PROD.example/" }, {}, "p"],
+    ["--url with another path", { url: "https://prod.example:443/v2" }, {}, "p"],
+    ["CUSTOMERS_URL", {}, { CUSTOMERS_URL: "https://prod.example" }, "p"],
+    ["an unprotected profile of the same origin", { profile: "q" }, {}, "p"],
+    ["another origin", { url: "http://prod.example" }, {}, undefined],
+  ])("a protected origin asks before writes when it is reached by %s", async (_, flags, given, by) => {
+    const guarded = {
+      q: { url: "https://prod.example" },
+      p: { url: "https://prod.example", protected: true },
+    };
+    expect((await settings(flags, given, guarded)).protectedBy).toBe(by);
   });
 
   test("headers of the command line replace those of the profile, and Authorization replaces the token", async () => {
@@ -61,6 +161,7 @@ describe("flag over environment over profile", () => {
 describe("a wrong setting is told", () => {
   test.each<[string, Flags, Environment, string]>([
     ["an unknown profile", { profile: "c" }, {}, 'no profile "c"'],
+    ["a port that is none", { url: "http://x:99999" }, {}, "port 99999"],
     ["a URL without scheme", { url: "example.com" }, {}, "http:// or https://"],
     ["a URL of another scheme", {}, { CUSTOMERS_URL: "ftp://x" }, "http:// or https://"],
     ["a URL with a query", { url: "http://x/?a=b" }, {}, "query"],
@@ -75,7 +176,7 @@ describe("a wrong setting is told", () => {
     ["a variable with a line break", { headerEnv: ["X: $V"] }, { V: "a\nb" }, "--header-env 'X: …' has"],
     ["a variable that is not set", { headerEnv: ["X: $NOPE"] }, {}, "NOPE is not set"],
     ["no variable at all", { headerEnv: ["X: y"] }, {}, "names no variable"],
-    ["a proxy that is no URL", { proxy: "somewhere" }, {}, "proxy"],
+    ["a proxy that is no URL", { proxy: "some where" }, {}, "proxy"],
   ])("%s", async (_, flags, env, words) => {
     const wrong = settings(flags, env).catch((error: unknown) => error);
     expect(await wrong).toBeInstanceOf(UsageError);
@@ -87,36 +188,11 @@ test.each([
   ["http://x/", "http://x"],
   ["https://x:8443/base/path//", "https://x:8443/base/path"],
   ["HTTP://X", "http://x"],
+  ["https://x/customers", "https://x"],
+  ["https://x/customers/", "https://x"],
+  ["https://x/customers/customers", "https://x/customers"],
 ])("the base URL %s is used as %s", async (given, used) => {
   expect((await settings({ url: given })).url).toBe(used);
-});
-
-test("a profile's token that goes to another server is warned of", async () => {
-  const profiles = { a: { url: "https://a", token: "t" } };
-  expect((await settings({ url: "https://b" }, {}, profiles, "a")).warnings.join()).toContain(
-    "keeps its token for https://a, and it is now sent to https://b",
-  );
-  const keys = { a: { url: "https://a", headers: { "X-Api-Key": "k", "X-Tenant": "t" } } };
-  expect((await settings({ url: "https://b" }, {}, keys, "a")).warnings.join()).toContain(
-    "keeps its X-Api-Key for",
-  );
-  expect((await settings({ url: "https://a/x" }, {}, profiles, "a")).warnings).toEqual([]);
-});
-
-test.each<[Environment, object]>([
-  [
-    { http_proxy: "http://a", HTTPS_PROXY: "http://b", no_proxy: "c" },
-    { http: "http://a", https: "http://b", no: "c" },
-  ],
-  [
-    { HTTP_PROXY: "http://A", http_proxy: "http://a", NO_PROXY: "C" },
-    { http: "http://a", https: "", no: "C" },
-  ],
-  [{ HTTP_PROXY: "http://A" }, { http: "http://A" }],
-  // In a CGI script it is what the request's Proxy header says.
-  [{ HTTP_PROXY: "http://A", REQUEST_METHOD: "GET" }, { http: "" }],
-])("the environment's proxies: %j", async (env, proxies) => {
-  expect((await settings({ url: "http://x" }, env)).proxy).toMatchObject(proxies);
 });
 
 test.each([
@@ -162,7 +238,8 @@ describe("the profile file", () => {
       path,
       current: 'odd "name"',
       profiles,
-      warning: undefined,
+      problems: new Map(),
+      warnings: [],
     });
   });
 
@@ -171,6 +248,7 @@ describe("the profile file", () => {
     ["what is not TOML names the place", "[profiles.a]\nurl = ", 0o600, /line 2/],
     ["an unknown setting is named", '[profiles.a]\nurll = "x"', 0o600, /unknown setting "urll"/],
     ["a setting of another kind is named", "[profiles.a]\nurl = 5", 0o600, /url must be a string/],
+    ["a relative path is refused", '[profiles.a]\ncacert = "ca.pem"', 0o600, /"ca.pem" is a relative path/],
     [
       "a header that is no string is named",
       "[profiles.a.headers]\nX = 5",
@@ -182,7 +260,7 @@ describe("the profile file", () => {
     const path = join(directory.path, "config.toml");
     writeFileSync(path, text, { mode });
     const said = await readProfileFile(path).then(
-      ({ warning }) => warning ?? "",
+      ({ warnings }) => warnings.join("\n"),
       (error: Error) => error.message,
     );
     expect(said).toMatch(words);

@@ -1,41 +1,31 @@
-/** The bearer token: from stdin, a file, the environment or the profile, and never from the command line itself. */
+/** The bearer token: from standard input, a file, the environment or the profile; never from the command line itself. */
 import { UsageError } from "../outcome/failure.ts";
-import type { Profile } from "./profile-file.ts";
-import { type Environment, fromEnvironment, readSettingFile } from "./setting-source.ts";
-import type { Flags } from "./settings.ts";
+import type { Deployment } from "./deployment.ts";
+import type { Flags } from "./flags.ts";
+import { readSettingFile } from "./setting-source.ts";
+import { checkedToken } from "./token-text.ts";
 
-export async function chosenToken(sources: {
-  flags: Flags;
-  env: Environment;
-  profile: Profile;
-  readStdin: () => Promise<string>;
-}): Promise<{ value: string; from: "flag" | "environment" | "profile" } | undefined> {
-  const { flags, env, profile, readStdin } = sources;
+export type Token = {
+  value: string;
+  source: "--token-stdin" | "--token-file" | "CUSTOMERS_TOKEN" | "profile";
+};
+
+export async function chosenToken(
+  flags: Flags,
+  { environmentToken, profile }: Pick<Deployment, "environmentToken" | "profile">,
+  readStdin: () => Promise<string>,
+): Promise<Token | undefined> {
+  const token = (text: string, source: Token["source"], words: string = source): Token => ({
+    value: checkedToken(text, words),
+    source,
+  });
   if (flags.tokenStdin && flags.tokenFile !== undefined) {
     throw new UsageError("--token-stdin and --token-file can't be given together");
   }
-  if (flags.tokenStdin) return { value: checkedToken(await readStdin(), "--token-stdin"), from: "flag" };
+  if (flags.tokenStdin) return token(await readStdin(), "--token-stdin");
   if (flags.tokenFile !== undefined) {
-    return {
-      value: checkedToken(readSettingFile(flags.tokenFile, "--token-file"), "--token-file"),
-      from: "flag",
-    };
+    return token(readSettingFile(flags.tokenFile, "--token-file"), "--token-file");
   }
-  const fromVariable = fromEnvironment(env, "CUSTOMERS_TOKEN");
-  if (fromVariable !== undefined) {
-    return { value: checkedToken(fromVariable, "CUSTOMERS_TOKEN"), from: "environment" };
-  }
-  return profile.token === undefined
-    ? undefined
-    : { value: checkedToken(profile.token, "the profile's token"), from: "profile" };
-}
-
-/** A token travels in a header: visible ASCII, no spaces. The value itself is never told. */
-export function checkedToken(text: string, source: string): string {
-  const token = text.trim();
-  if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new UsageError(
-    token === "" ? `${source} is empty` : `${source} holds spaces or characters that a token can't have`,
-    "Give the token alone, on one line.",
-  );
+  if (environmentToken !== undefined) return token(environmentToken, "CUSTOMERS_TOKEN");
+  return profile.token === undefined ? undefined : token(profile.token, "profile", "the profile's token");
 }

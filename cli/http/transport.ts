@@ -1,13 +1,13 @@
 /**
- * undici as the client needs it: proxy, private CA, limits, and what became of a request as a value.
- * Imported at the first request only. The path with /index.js matters: under Bun a bare 'undici' is a
- * built-in shim that ignores time-outs, proxies and dispatchers.
+ * One exchange over undici, whatever becomes of it as a value. Imported at the first request only, so that help and
+ * version do not wait for undici.
  */
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
-import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent } from "undici/index.js";
+import type { Dispatcher } from "undici/index.js";
 import type { NoCompleteReply, Reply } from "../client/reply.ts";
+import { proxyInWords } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
-import { proxyInWords } from "./proxy-setting.ts";
+import { BODY_BYTES_MAX, isProxyRefusal, openDispatcher, ProxyRefusal } from "./dispatcher.ts";
 
 export type Transport = {
   /** @param limitMs for connecting, sending and the whole reply. */
@@ -15,19 +15,17 @@ export type Transport = {
   close(): Promise<void>;
 };
 
-const BODY_BYTES_MAX = 256 * 1024 * 1024;
-
 export function openTransport(settings: Settings, origin: string): Transport {
   const dispatcher = openDispatcher(settings, origin);
+  const { proxy } = settings;
   return {
     exchange: async (options, limitMs, interrupted) => {
       const reply = await exchange(dispatcher, options, limitMs, interrupted);
-      const way =
-        local(origin) && settings.proxy.kind !== "explicit"
-          ? undefined
-          : proxyInWords(settings.proxy, origin);
-      return reply.kind === "no-complete-reply" && reply.cause === "unreachable" && way !== undefined
-        ? { ...reply, detail: `${reply.detail}; ${way}` }
+      if (reply.kind === "complete") {
+        return isProxyRefusal(reply.status, proxy, origin) ? refusedByProxy(reply.status) : reply;
+      }
+      return reply.cause === "unreachable" && proxy.kind === "proxy"
+        ? { ...reply, detail: `${reply.detail}; ${proxyInWords(proxy)}` }
         : reply;
     },
     // Not close(): that would wait for requests which were given up.
@@ -35,36 +33,20 @@ export function openTransport(settings: Settings, origin: string): Transport {
   };
 }
 
-function openDispatcher(settings: Settings, origin: string): Dispatcher {
-  const tls = {
-    ...(settings.cacert === undefined ? {} : { ca: settings.cacert }),
-    // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED=0 somewhere in an environment can't switch it off.
-    rejectUnauthorized: !settings.insecure,
-  };
-  // The limits in time are those of exchange(); undici's own would cut a longer --timeout short.
-  const limits = { headersTimeout: 0, bodyTimeout: 0, maxResponseSize: BODY_BYTES_MAX, allowH2: false };
-  // HTTP/1.1 alone: undici would take HTTP/2 from a server that offers it, over Bun's node:http2, which none of
-  // the proofs here cover.
-  const connect = { ...tls, timeout: 0, allowH2: false };
-  const { proxy } = settings;
-  if (proxy.kind === "explicit") {
-    return new ProxyAgent({ ...limits, uri: proxy.url, requestTls: connect, proxyTls: connect });
-  }
-  if (local(origin) || (proxy.http === "" && proxy.https === "")) return new Agent({ ...limits, connect });
-  return new EnvHttpProxyAgent({
-    ...limits,
-    connect,
-    requestTls: connect,
-    proxyTls: connect,
-    httpProxy: proxy.http,
-    httpsProxy: proxy.https,
-    noProxy: proxy.no,
-  });
-}
-
-/** What runs on this machine is not reached through a proxy, unless the operator names one. */
-function local(origin: string): boolean {
-  return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(origin).hostname);
+/** Nothing reached the server. */
+function refusedByProxy(status: number): NoCompleteReply {
+  const none = { kind: "no-complete-reply", sent: false, cause: "unreachable" } as const;
+  return status === 407
+    ? {
+        ...none,
+        detail: "the proxy asks for credentials (407)",
+        hint: "Give them in the proxy's URL: http://user:password@host:port, as https_proxy or in the profile.",
+      }
+    : {
+        ...none,
+        detail: `the proxy refuses to connect to the server (${status})`,
+        hint: "Ask those who run the proxy, or exempt the server with no_proxy.",
+      };
 }
 
 /** Notes when a request begins to be written: before that it can't have had an effect. */
@@ -130,11 +112,8 @@ async function exchange(
         sent ? `nothing complete came within ${seconds} s` : `no connection within ${seconds} s`,
       );
     }
+    if (error instanceof ProxyRefusal) return refusedByProxy(error.status);
     const { message, code } = innermost(error);
-    if (/\b407\b/.test(message)) {
-      sent = false; // the proxy refused to pass it on
-      return none("unreachable", "the proxy asks for credentials (407)");
-    }
     if (!sent) {
       const hint = CONNECT_HINTS[code];
       const reply = none(TLS_ERROR.test(code) ? "tls" : "unreachable", connectDetail(code, message));

@@ -3,7 +3,7 @@
 import { type Customer, memberNamed, plainText } from "../client/customer.ts";
 import { formatJson, type Json, type JsonObject } from "../client/json.ts";
 import type { Invocation } from "../commands/invocation.ts";
-import type { OutputFormat } from "../config/settings.ts";
+import type { OutputFormat } from "../config/flags.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
 import { valueCell } from "./csv-cell.ts";

@@ -3,8 +3,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
-import { PROFILE_SETTINGS } from "../config/profile-file.ts";
-import { OUTPUT_FORMATS } from "../config/settings.ts";
+import { OUTPUT_FORMATS } from "../config/flags.ts";
+import { PROFILE_SETTING_NAMES } from "../config/profile.ts";
 import { EXIT_CODES } from "../outcome/exit-code.ts";
 import { addCommands } from "../program.ts";
 import { temporaryDirectory } from "./support/client.ts";
@@ -62,8 +62,8 @@ describe("the reference has", () => {
     },
   );
 
-  test.each([...PROFILE_SETTINGS])("the profile setting %s", (setting) => {
-    expect(readme.includes(`| \`${setting}\` |`)).toBe(true);
+  test.each([...PROFILE_SETTING_NAMES])("the profile setting %s", (setting) => {
+    expect(new RegExp(`^\\|.*\\|[^|]*\`${setting}\`[^|]*\\|`, "m").test(readme)).toBe(true);
   });
 
   test.each([...OUTPUT_FORMATS])("the format %s", (format) => {

@@ -1,0 +1,158 @@
+/**
+ * Which proxy a request goes through: the one that the operator names, else the standard variables, read as curl
+ * reads them. The decision is made once for the origin of the deployment, so every part of the program agrees on it.
+ */
+import { BlockList, isIP } from "node:net";
+import { UsageError } from "../outcome/failure.ts";
+import { type Environment, fromEnvironment } from "./setting-source.ts";
+
+export type ProxySetting =
+  | { kind: "direct" }
+  /** `source` names the setting: `--proxy`, `https_proxy`. The URL may hold credentials. */
+  | { kind: "proxy"; url: string; source: string };
+
+/** @param explicit of --proxy or of the profile; "" there means no proxy, as curl has it. */
+export function chosenProxy(
+  explicit: { text: string; source: string } | undefined,
+  origin: string | undefined,
+  env: Environment,
+): ProxySetting {
+  if (explicit !== undefined) return proxyOf(explicit.text, explicit.source);
+  if (origin === undefined || isLocal(origin)) return { kind: "direct" };
+  const variable = proxyVariable(new URL(origin).protocol, env);
+  if (variable === undefined || isExempt(origin, noProxy(env))) return { kind: "direct" };
+  return proxyOf(variable.text, variable.name);
+}
+
+function proxyOf(text: string, source: string): ProxySetting {
+  return text === "" ? { kind: "direct" } : { kind: "proxy", url: parseProxyUrl(text, source), source };
+}
+
+/** Lower case wins, as in curl; in a CGI script HTTP_PROXY is the request's Proxy header, and so anybody's. */
+function proxyVariable(protocol: string, env: Environment): { name: string; text: string } | undefined {
+  const cgi = fromEnvironment(env, "REQUEST_METHOD") !== undefined;
+  const names =
+    protocol === "https:"
+      ? ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+      : ["http_proxy", ...(cgi ? [] : ["HTTP_PROXY"]), "all_proxy", "ALL_PROXY"];
+  for (const name of names) {
+    const text = fromEnvironment(env, name);
+    if (text !== undefined) return { name, text };
+  }
+  return undefined;
+}
+
+function noProxy(env: Environment): string {
+  return fromEnvironment(env, "no_proxy") ?? fromEnvironment(env, "NO_PROXY") ?? "";
+}
+
+/** Every proxy URL of the environment, whichever is used: their passwords are secrets. */
+export function environmentProxies(env: Environment): string[] {
+  return ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].flatMap(
+    (name) => fromEnvironment(env, name) ?? [],
+  );
+}
+
+/** Without a scheme it is http://, as in curl. @param source names the setting in the message. */
+export function parseProxyUrl(text: string, source: string): string {
+  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
+  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  if (url === undefined || url.hostname === "") {
+    throw new UsageError(`${source}: the proxy is not a URL`, "Give it as http://host:port");
+  }
+  if (url.protocol === "http:") {
+    if (!hasPort(withScheme)) url.port = "1080"; // as in curl
+    return url.href;
+  }
+  const scheme = url.protocol.replace(":", "");
+  throw new UsageError(
+    `${source}: ${scheme}:// proxies are not supported`,
+    `Give an http:// proxy${source.includes("_") ? ", or unset the variable" : ""}. It carries https:// requests too, in a tunnel.`,
+  );
+}
+
+/** True where a port is written, :80 included, which a parsed URL does not show. */
+function hasPort(url: string): boolean {
+  return /^[^/]*\/\/(?:[^@/]*@)?(?:\[[^\]]*\]|[^:/?#]*):\d+/.test(url);
+}
+
+/** What runs on this machine is not reached through a proxy, unless the operator names one. */
+function isLocal(origin: string): boolean {
+  return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(origin).hostname);
+}
+
+/**
+ * The forms that curl and Go know: `*`, host names (`example.com` and `.example.com` stand for the name and all below
+ * it), addresses, address ranges (10.0.0.0/8, fd00::/8), each with or without a port; separated by commas or blanks.
+ */
+export function isExempt(origin: string, list: string): boolean {
+  const { hostname, port, protocol } = new URL(origin);
+  const host = bare(hostname);
+  const hostPort = port === "" ? (protocol === "https:" ? "443" : "80") : port;
+  return list
+    .split(/[\s,]+/)
+    .filter((entry) => entry !== "")
+    .some((entry) => entry === "*" || matches(entry.toLowerCase(), host, hostPort));
+}
+
+function matches(entry: string, host: string, port: string): boolean {
+  const range = /^\[?([0-9a-f.:]+)\]?\/(\d{1,3})$/.exec(entry);
+  if (range !== null) return inRange(host, range[1] ?? "", Number(range[2]));
+  const [, bracketed, plain, entryPort] =
+    isIP(entry) === 6 ? [entry, entry] : (/^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(entry) ?? []);
+  const name = bare(bracketed ?? plain ?? "");
+  if (name === "" || (entryPort !== undefined && entryPort !== port)) return false;
+  if (isIP(name) !== 0 || isIP(host) !== 0) return isIP(name) !== 0 && sameAddress(name, host);
+  return host === name || host.endsWith(`.${name}`);
+}
+
+/** Without brackets, leading dots (and `*.`) and the dot of the root. */
+function bare(host: string): string {
+  return host
+    .toLowerCase()
+    .replace(/^\[|\]$/g, "")
+    .replace(/^\*?\.+/, "")
+    .replace(/\.$/, "");
+}
+
+function sameAddress(one: string, other: string): boolean {
+  return inRange(other, one, isIP(one) === 6 ? 128 : 32);
+}
+
+function inRange(host: string, network: string, bits: number): boolean {
+  const family = isIP(network);
+  if (family === 0 || isIP(host) !== family || bits > (family === 6 ? 128 : 32)) return false;
+  const type = family === 6 ? "ipv6" : "ipv4";
+  const ranges = new BlockList();
+  ranges.addSubnet(network, bits, type);
+  return ranges.check(host, type);
+}
+
+/** For messages; never with the proxy's password. */
+export function proxyInWords({ url, source }: Extract<ProxySetting, { kind: "proxy" }>): string {
+  return `through the proxy ${new URL(url).host} (${source})`;
+}
+
+/** `http://me:***@host:port`: who is known may be shown, the password not. */
+export function maskedProxyUrl(text: string): string {
+  return text.replace(/^((?:[a-z][a-z0-9+.-]*:\/\/)?[^/:@]*):[^@]*@/i, "$1:***@");
+}
+
+/** The password as it is written, decoded, and as Proxy-Authorization carries it. */
+export function proxySecrets(text: string): string[] {
+  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
+  if (!URL.canParse(withScheme)) return [];
+  const { username, password } = new URL(withScheme);
+  if (password === "") return [];
+  const plain = decode(password);
+  const basic = Buffer.from(`${decode(username)}:${plain}`).toString("base64");
+  return [...new Set([password, plain, basic])];
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a lone % stands for itself
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * undici's connections to one deployment: direct, or through an HTTP proxy, with the TLS settings of the operator.
+ * The path with /index.js matters: under Bun a bare 'undici' is a built-in shim that ignores proxies and dispatchers.
+ */
+import { Agent, type Dispatcher, Pool, ProxyAgent } from "undici/index.js";
+import type { ProxySetting } from "../config/proxy.ts";
+import type { Settings } from "../config/settings.ts";
+
+export const BODY_BYTES_MAX = 256 * 1024 * 1024;
+
+/** Thrown where the proxy refuses the tunnel: nothing reached the server. */
+export class ProxyRefusal extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`the proxy answered ${status}`);
+    this.status = status;
+  }
+}
+
+export function openDispatcher(settings: Settings, origin: string): Dispatcher {
+  const connect = {
+    ...(settings.cacert === undefined ? {} : { ca: settings.cacert }),
+    ...settings.clientCertificate,
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 somewhere in an environment can't switch it off.
+    rejectUnauthorized: !settings.insecure,
+    timeout: 0,
+    // HTTP/1.1 alone: undici would take HTTP/2 from a server that offers it, over Bun's node:http2, which no test
+    // here covers.
+    allowH2: false,
+  };
+  // The time limits are those of the exchange; undici's own would cut a longer --timeout short.
+  const limits = { headersTimeout: 0, bodyTimeout: 0, maxResponseSize: BODY_BYTES_MAX, allowH2: false };
+  const { proxy } = settings;
+  if (proxy.kind === "direct") return new Agent({ ...limits, connect });
+  if (origin.startsWith("http:")) return forwarding(new Agent({ ...limits, connect }), proxy.url, origin);
+  return new ProxyAgent({
+    ...limits,
+    uri: proxy.url,
+    requestTls: connect,
+    clientFactory: (url, options) => new TunnelPool(url, { ...options }),
+  });
+}
+
+/** undici tells a refused tunnel by the text of an error alone; here the status is a value. */
+class TunnelPool extends Pool {
+  override async connect(options: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData>;
+  override async connect(
+    options: Dispatcher.ConnectOptions,
+    callback?: (error: Error | null, data: Dispatcher.ConnectData) => void,
+  ): Promise<Dispatcher.ConnectData> {
+    if (callback !== undefined) throw new Error("ProxyAgent awaits connect()");
+    const data = await super.connect(options);
+    if (data.statusCode === 200) return data;
+    data.socket.on("error", () => {}).destroy();
+    throw new ProxyRefusal(data.statusCode);
+  }
+}
+
+/**
+ * A request for an http:// URL goes to the proxy itself, with the whole URL as its target (RFC 9112 §3.2.2). undici's
+ * ProxyAgent turns a 407 to such a request into an error with nothing but a text, so this is done here.
+ */
+function forwarding(agent: Agent, proxyUrl: string, origin: string): Dispatcher {
+  const { username, password, origin: proxyOrigin } = new URL(proxyUrl);
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const ofProxy = {
+    host: new URL(origin).host,
+    ...(username === ""
+      ? {}
+      : { "proxy-authorization": `Basic ${Buffer.from(credentials).toString("base64")}` }),
+  };
+  return agent.compose(
+    (dispatch) => (options, handler) =>
+      dispatch(
+        {
+          ...options,
+          origin: proxyOrigin,
+          path: origin + options.path,
+          headers: { ...ofProxy, ...(options.headers as Record<string, string>) },
+        },
+        handler,
+      ),
+  );
+}
+
+/** A 407 that the proxy gives to a request for an http:// URL; a server behind no proxy may say 407 too. */
+export function isProxyRefusal(status: number, proxy: ProxySetting, origin: string): boolean {
+  return status === 407 && proxy.kind === "proxy" && origin.startsWith("http:");
+}
