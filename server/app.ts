@@ -11,7 +11,7 @@ import {
   type RoutesParts,
   routesFor,
 } from "./http/routes.ts";
-import { PATCH_TYPES } from "./operations/writes.ts";
+import { PATCH_TYPES } from "./operations/patch.ts";
 
 type AppParts = PipelineParts & RoutesParts;
 

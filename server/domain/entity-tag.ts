@@ -4,14 +4,17 @@ declare const isRowVersion: unique symbol;
  * A *row version* is what the store keeps: 96 random bits as 16 base64url characters, drawn anew at every
  * accepted write. An *entity-tag* is what HTTP sees: that text in double quotes (RFC 9110, section 8.8.3).
  *
- * Random rather than counted: a version is never used again for another state, not after delete and
- * re-create, not after restoring a backup, not across replicas; and it tells nothing of the data.
+ * Random rather than counted: a version never names two states, not after a delete and a new create, not after
+ * a restored backup, not across replicas; and it reveals nothing about the data.
  *
- * Text rather than bytes: every read would make an array of them and encode it.
+ * Text rather than bytes: with bytes every read would allocate an array and encode it.
  */
 export type RowVersion = string & { readonly [isRowVersion]: true };
 
 const ROW_VERSION_BYTES = 12;
+
+/** Equals no stored version: what a write expects whose preconditions no version can meet. */
+export const NO_VERSION = "" as RowVersion;
 
 export function drawRowVersion(): RowVersion {
   const bytes = crypto.getRandomValues(new Uint8Array(ROW_VERSION_BYTES));
@@ -25,7 +28,7 @@ export function formatEntityTag(version: RowVersion): string {
 
 const ENTITY_TAG = /^"([A-Za-z0-9_-]{16})"$/;
 
-/** @returns the row version of an entity-tag that {@link formatEntityTag} could have made, else null. */
+/** @returns the row version of an entity-tag of the form that {@link formatEntityTag} makes, else null. */
 export function parseEntityTag(text: string): RowVersion | null {
   return (ENTITY_TAG.exec(text)?.[1] ?? null) as RowVersion | null;
 }

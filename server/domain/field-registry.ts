@@ -4,14 +4,20 @@ export const STATUSES = ["active", "suspended", "closed"] as const;
 export type CustomerStatus = (typeof STATUSES)[number];
 
 /**
- * The customer's fields, a row each. Projection, column, body schemas and policy follow from it.
- * `createdAt` is stored but not here: it can't be selected and never leaves through a body.
+ * The customer's fields, one row each. Projections, columns, body schemas and policy follow from it.
+ * `createdAt` is stored but not listed here: it cannot be selected and never appears in a body.
  */
 export const FIELD_REGISTRY = {
   id: { inDefaultSet: true, schema: Type.String() },
   name: { inDefaultSet: true, schema: Type.String({ format: "customer-name" }) },
   email: { inDefaultSet: true, schema: Type.String({ format: "customer-email" }) },
-  status: { inDefaultSet: false, schema: Type.Union(STATUSES.map((status) => Type.Literal(status))) },
+  status: {
+    inDefaultSet: false,
+    schema: Type.Union(
+      STATUSES.map((status) => Type.Literal(status)),
+      { fault: `must be one of ${STATUSES.join(", ")}` },
+    ),
+  },
 } as const satisfies Record<string, { inDefaultSet: boolean; schema: TSchema }>;
 
 export type FieldName = keyof typeof FIELD_REGISTRY;
@@ -41,21 +47,27 @@ for (const [format, fault] of Object.entries(FORMAT_FAULTS)) {
   FormatRegistry.Set(format, (text) => fault(text) === null);
 }
 
-/** Blanks around a name are allowed: they are not stored, and do not count. */
+/** A name is stored exactly as sent: an entity-tag may be returned only for content that was not transformed (RFC 9110, section 9.3.4). */
 function nameFault(name: string): string | null {
   const fault = textFault(name);
   if (fault !== null) return fault;
-  const length = codePoints(name.trim());
-  if (length === 0) return "must not be empty";
-  if (length > NAME_CODE_POINTS_MAX) {
-    return `must have at most ${NAME_CODE_POINTS_MAX} characters; it has ${length}`;
-  }
-  return null;
+  if (INVISIBLE.test(name)) return "must not be blank";
+  const length = codePoints(name);
+  if (length <= NAME_CODE_POINTS_MAX) return null;
+  return `must have at most ${NAME_CODE_POINTS_MAX} characters; it has ${length}`;
 }
 
+// U+2800 is the empty Braille pattern, which is a symbol to Unicode.
+const INVISIBLE = /^[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
+
+/** Of a local part, in octets (RFC 5321, section 4.5.3.1.1), and of a label in a domain (RFC 1035, section 2.3.4). */
+const LOCAL_PART_OCTETS_MAX = 64;
+const LABEL_OCTETS_MAX = 63;
+
 /**
- * A plain check, since only a letter that arrives proves an address: one @ with something on both sides, and
- * none of the characters that would make it a list, a comment or a display name (RFC 5322, section 3.2.3).
+ * Whether mail can be addressed so: a dot-atom (RFC 5322, section 3.2.3, with the letters of RFC 6531), an @, and a host
+ * name (RFC 1123, section 2.1, with the letters of RFC 5890). Whether the address exists only a letter can prove. Not
+ * taken: quoted local parts, address literals, comments, display names and lists.
  */
 function emailFault(email: string): string | null {
   const fault = textFault(email);
@@ -64,16 +76,36 @@ function emailFault(email: string): string | null {
   if (length < EMAIL_CODE_POINTS_MIN || length > EMAIL_CODE_POINTS_MAX) {
     return `must have ${EMAIL_CODE_POINTS_MIN} to ${EMAIL_CODE_POINTS_MAX} characters; it has ${length}`;
   }
-  if (!/^[^\s@<>()[\],;:"\\]+@[^\s@<>()[\],;:"\\]+$/u.test(email)) {
-    return "must be one address of the form local@domain, without blanks, brackets or a display name";
+  const [local = "", domain = ""] = ONE_ADDRESS.exec(email)?.slice(1) ?? [];
+  if (local === "") {
+    return "must be one address of the form local@domain, without spaces, quotes, brackets or a display name";
   }
-  if (/@\.|\.$|\.\./.test(email)) return "must not have an empty label in its domain or two dots in a row";
+  if (local.split(".").includes(""))
+    return "must not have a dot at either end of its local part, or two in a row";
+  if (Buffer.byteLength(local) > LOCAL_PART_OCTETS_MAX) {
+    return `must have at most ${LOCAL_PART_OCTETS_MAX} bytes before the @`;
+  }
+  const labels = domain.split(".");
+  if (labels.includes("")) return "must not have an empty label in its domain";
+  const isHostName = labels.every(
+    (label) => LABEL.test(label) && Buffer.byteLength(label) <= LABEL_OCTETS_MAX,
+  );
+  // RFC 3696, section 2: a top-level domain is not all digits, so 192.0.2.1 is no host name.
+  if (!isHostName || /^[0-9]+$/.test(labels.at(-1) ?? "")) {
+    return "must have a host name after the @: letters, digits, and hyphens inside a label of at most 63 bytes";
+  }
   return null;
 }
 
+const ONE_ADDRESS = /^([^\s@<>()[\],;:"\\]+)@([^\s@<>()[\],;:"\\]+)$/u;
+// Zero-width joiners stand inside words of some scripts (RFC 5892, appendix A).
+const LABEL = /^[\p{L}\p{M}\p{N}](?:(?:[\p{L}\p{M}\p{N}-]|\u200c|\u200d)*[\p{L}\p{M}\p{N}])?$/u;
+
 function textFault(text: string): string | null {
   if (!text.isWellFormed()) return "must be well-formed Unicode; it has a lone surrogate";
-  if (/\p{Cc}/u.test(text)) return "must not have control characters";
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text)) return "must not have control characters or line separators";
+  // They reorder what stands around them, in logs and tables too (Unicode Technical Report 36, section 2.5).
+  if (/\p{Bidi_Control}/u.test(text)) return "must not have bidirectional control characters";
   return null;
 }
 

@@ -2,17 +2,22 @@ import { describe, expect, test } from "bun:test";
 import type { RowVersion } from "./entity-tag.ts";
 import {
   diagnose,
+  EXPLANATIONS,
   expectedVersion,
-  matchesExpected,
-  matchesIfNoneMatch,
-  readIfMatch,
+  failedPrecondition,
+  type Preconditions,
+  readPreconditions,
   trimBlanks,
 } from "./precondition.ts";
 
 const TAG = '"AAECAwQFBgfIycrL"';
-const CURRENT = expectedVersion(TAG) as RowVersion;
 const OPAQUE = TAG.slice(1, -1);
+const CURRENT = OPAQUE as RowVersion;
 const OTHER = '"CQkJCQkJCQkJCQkJ"';
+const WEAK_OTHER = `W/${OTHER}`;
+
+const preconditions = (ifMatch: string | null, ifNoneMatch: string | null = null): Preconditions =>
+  readPreconditions({ get: (name) => (name === "if-match" ? ifMatch : ifNoneMatch) });
 
 test("spaces and tabs are trimmed, and nothing else is", () => {
   expect(trimBlanks(' \t"x"\t ')).toBe('"x"');
@@ -21,21 +26,52 @@ test("spaces and tabs are trimmed, and nothing else is", () => {
   }
 });
 
-test("an absent or blank If-Match is none; a no-break space is a value", () => {
-  for (const blank of [null, "", " ", "\t", " \t \t"]) expect(readIfMatch(blank)).toBeNull();
-  expect(readIfMatch("\u00a0")).toBe("\u00a0");
-  expect(readIfMatch(` ${TAG}\t`)).toBe(TAG);
+test("an absent or blank precondition is none; a no-break space is a value", () => {
+  const none = { ifMatch: null, ifNoneMatch: null };
+  for (const blank of [null, "", " ", "\t", " \t \t"]) expect(preconditions(blank, blank)).toEqual(none);
+  expect(preconditions("\u00a0", ` ${TAG}\t`)).toEqual({ ifMatch: "\u00a0", ifNoneMatch: TAG });
 });
 
-test("only the very tag matches its version", () => {
-  expect(matchesExpected(expectedVersion(TAG), CURRENT)).toBe(true);
-  expect(matchesExpected("any", CURRENT)).toBe(true);
+test("only the very tag meets If-Match", () => {
+  expect(failedPrecondition(preconditions(TAG), CURRENT)).toBeNull();
   for (const other of [OTHER, `W/${TAG}`, OPAQUE, "*", `${TAG}, ${TAG}`, TAG.toLowerCase(), `${TAG}x`]) {
-    expect(matchesExpected(expectedVersion(other), CURRENT)).toBe(false);
+    expect(failedPrecondition(preconditions(other), CURRENT)).toBe("If-Match");
   }
 });
 
-describe("If-None-Match of a read", () => {
+test("If-Match is evaluated before If-None-Match", () => {
+  expect(failedPrecondition(preconditions(OTHER, "*"), CURRENT)).toBe("If-Match");
+  expect(failedPrecondition(preconditions(TAG, "*"), CURRENT)).toBe("If-None-Match");
+  expect(failedPrecondition(preconditions(TAG, WEAK_OTHER), CURRENT)).toBeNull();
+});
+
+describe("what the store compares is what the preconditions say", () => {
+  const values = [
+    null,
+    TAG,
+    OTHER,
+    `W/${TAG}`,
+    "*",
+    `${OTHER}, ${TAG}`,
+    `${TAG}, ${OTHER}`,
+    "x",
+    OPAQUE,
+    '"a,b"',
+    ",",
+  ];
+  const rows = values.flatMap((ifMatch) => values.map((ifNoneMatch) => [ifMatch, ifNoneMatch] as const));
+  test.each(rows)("If-Match %p, If-None-Match %p", (ifMatch, ifNoneMatch) => {
+    const given = preconditions(ifMatch, ifNoneMatch);
+    const expected = expectedVersion(given);
+    for (const stored of [CURRENT, OTHER.slice(1, -1) as RowVersion, "DDDDDDDDDDDDDDDD" as RowVersion]) {
+      const isApplied =
+        typeof expected === "string" ? expected === stored : !expected.anyExcept.includes(stored);
+      expect(isApplied).toBe(failedPrecondition(given, stored) === null);
+    }
+  });
+});
+
+describe("If-None-Match", () => {
   test.each([
     [null, false],
     ["", false],
@@ -57,7 +93,7 @@ describe("If-None-Match of a read", () => {
     [",", false],
     [`"${OPAQUE.toLowerCase()}"`, OPAQUE === OPAQUE.toLowerCase()],
   ])("%p: matches %p", (header, matches) => {
-    expect(matchesIfNoneMatch(header, CURRENT)).toBe(matches);
+    expect(failedPrecondition(preconditions(null, header), CURRENT)).toBe(matches ? "If-None-Match" : null);
   });
 });
 
@@ -90,10 +126,21 @@ describe("a mangled tag is named for what was done to it", () => {
     ['"something else"', "not-an-entity-tag"],
     [OTHER, "stale"],
   ])("%p is %p", (received, kind) => {
-    const diagnosis = diagnose(received, CURRENT);
-    expect(diagnosis.kind).toBe(kind as typeof diagnosis.kind);
-    expect(diagnosis.explanation.length).toBeGreaterThan(40);
+    expect<string>(diagnose(preconditions(received), CURRENT)).toBe(kind);
   });
+});
+
+test("a precondition that only If-None-Match fails is named so", () => {
+  expect(diagnose(preconditions(TAG, "*"), CURRENT)).toBe("none-match");
+  expect(diagnose(preconditions(null, `W/${TAG}`), CURRENT)).toBe("none-match");
+});
+
+test("every explanation says what to do next", () => {
+  for (const explanation of Object.values(EXPLANATIONS)) {
+    expect(explanation).toMatch(
+      /[a-z)*`]\. [^.]*\b(?:[Ss]end|read|Read|Turn|configure|Leave|Idempotency-Key)\b/,
+    );
+  }
 });
 
 function swapCase(text: string): string {
@@ -106,8 +153,10 @@ function swapCase(text: string): string {
 test("a million blanks inside a header are passed over once", () => {
   const blanks = " ".repeat(1_000_000);
   expect(trimBlanks(`${blanks}a${blanks}b${blanks}`)).toBe(`a${blanks}b`);
-  expect(diagnose(`${TAG}${blanks}x`, CURRENT).kind).toBe("trailing-bytes");
-  expect(diagnose(`${TAG},${blanks}x`, CURRENT).kind).toBe("list");
-  expect(matchesIfNoneMatch(`"a",${blanks}x`, CURRENT)).toBe(false);
-  expect(matchesIfNoneMatch(`"a",${blanks}${TAG}${blanks}`, CURRENT)).toBe(true);
+  expect(diagnose(preconditions(`${TAG}${blanks}x`), CURRENT)).toBe("trailing-bytes");
+  expect(diagnose(preconditions(`${TAG},${blanks}x`), CURRENT)).toBe("list");
+  expect(failedPrecondition(preconditions(null, `"a",${blanks}x`), CURRENT)).toBeNull();
+  expect(failedPrecondition(preconditions(null, `"a",${blanks}${TAG}${blanks}`), CURRENT)).toBe(
+    "If-None-Match",
+  );
 });

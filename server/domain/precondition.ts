@@ -1,10 +1,4 @@
-import { formatEntityTag, parseEntityTag, type RowVersion } from "./entity-tag.ts";
-
-/**
- * What a write expects of the stored version: exactly this one; nothing ("any", only while a rollout allows
- * a missing If-Match); or something that no stored version can equal ("unmatchable").
- */
-export type Expected = RowVersion | "any" | "unmatchable";
+import { formatEntityTag, NO_VERSION, parseEntityTag, type RowVersion } from "./entity-tag.ts";
 
 /**
  * Takes spaces and tabs off both ends: the optional white space of RFC 9110, section 5.6.3. `String.trim()`
@@ -23,20 +17,48 @@ function isBlank(charCode: number): boolean {
   return charCode === 0x20 || charCode === 0x09;
 }
 
-/** @returns the trimmed value, or null when the header is absent or blank. */
-export function readIfMatch(header: string | null): string | null {
+/** The preconditions of a request, trimmed; null where the header is absent or blank. */
+export type Preconditions = { readonly ifMatch: string | null; readonly ifNoneMatch: string | null };
+
+export function readPreconditions(headers: Pick<Headers, "get">): Preconditions {
+  return {
+    ifMatch: trimmedOrNull(headers.get("if-match")),
+    ifNoneMatch: trimmedOrNull(headers.get("if-none-match")),
+  };
+}
+
+function trimmedOrNull(header: string | null): string | null {
   const value = header === null ? "" : trimBlanks(header);
   return value === "" ? null : value;
 }
 
-/** A present If-Match as an expectation. Only a tag that this service could have sent can ever match. */
-export function expectedVersion(ifMatch: string): Expected {
-  return parseEntityTag(ifMatch) ?? "unmatchable";
+export type PreconditionHeader = "If-Match" | "If-None-Match";
+
+/**
+ * Evaluates the preconditions in the order of RFC 9110, section 13.2.2: If-Match by byte-equality with the strong
+ * entity-tag, then If-None-Match by weak comparison.
+ *
+ * @returns the header that fails against this version, or null
+ */
+export function failedPrecondition(
+  { ifMatch, ifNoneMatch }: Preconditions,
+  current: RowVersion,
+): PreconditionHeader | null {
+  if (ifMatch !== null && ifMatch !== formatEntityTag(current)) return "If-Match";
+  const excluded = listedVersions(ifNoneMatch);
+  return excluded === "any" || excluded.includes(current) ? "If-None-Match" : null;
 }
 
-export function matchesExpected(expected: Expected, current: RowVersion): boolean {
-  if (expected === "any") return true;
-  return expected === current;
+/** The versions under which the store may apply a write: exactly this one, or any but these. */
+export type ExpectedVersion = RowVersion | { readonly anyExcept: readonly RowVersion[] };
+
+/** The same preconditions as a value that the store compares in the statement that writes. */
+export function expectedVersion({ ifMatch, ifNoneMatch }: Preconditions): ExpectedVersion {
+  const excluded = listedVersions(ifNoneMatch);
+  if (excluded === "any") return NO_VERSION;
+  if (ifMatch === null) return { anyExcept: excluded };
+  const version = parseEntityTag(ifMatch);
+  return version === null || excluded.includes(version) ? NO_VERSION : version;
 }
 
 // One member of a list of entity-tags (RFC 9110, sections 5.6.1 and 8.8.3); empty members are allowed. Blanks before a
@@ -44,70 +66,65 @@ export function matchesExpected(expected: Expected, current: RowVersion): boolea
 const LISTED_TAG = /(?:[ \t]*(?:W\/)?("[^"]*"))?[ \t]*(?:,|$)/y;
 
 /**
- * If-None-Match of a read (RFC 9110, section 13.1.2): a list or `*`, compared weakly; a blank one is absent, and so is
- * what is neither. The list is scanned, not split: an opaque tag may hold a comma.
+ * If-None-Match (RFC 9110, section 13.1.2): `*`, or a list that is compared weakly. A value that is neither counts as
+ * absent. The list is scanned, not split: an opaque tag may hold a comma.
+ *
+ * @returns the versions of the listed tags that this service could have sent
  */
-export function matchesIfNoneMatch(header: string | null, current: RowVersion): boolean {
-  if (header === null) return false;
-  const value = trimBlanks(header);
-  if (value === "*") return true;
-  const tag = formatEntityTag(current);
-  let isFound = false;
+function listedVersions(ifNoneMatch: string | null): "any" | readonly RowVersion[] {
+  if (ifNoneMatch === null) return [];
+  if (ifNoneMatch === "*") return "any";
+  const versions: RowVersion[] = [];
   LISTED_TAG.lastIndex = 0;
-  while (LISTED_TAG.lastIndex < value.length) {
-    const member = LISTED_TAG.exec(value);
-    if (member === null) return false;
-    isFound ||= member[1] === tag;
+  while (LISTED_TAG.lastIndex < ifNoneMatch.length) {
+    const member = LISTED_TAG.exec(ifNoneMatch);
+    if (member === null) return [];
+    const version = parseEntityTag(member[1] ?? "");
+    if (version !== null) versions.push(version);
   }
-  return isFound;
+  return versions;
 }
 
-/** How an If-Match that failed differs from the current entity-tag; what a client developer looks for. */
-type Diagnosis = {
-  readonly kind:
-    | "weak"
-    | "any"
-    | "list"
-    | "compression-suffix"
-    | "unquoted"
-    | "non-ascii"
-    | "case-changed"
-    | "trailing-bytes"
-    | "not-an-entity-tag"
-    | "stale";
-  readonly explanation: string;
-};
+/** Why a precondition failed; a client developer looks here first. */
+export type Diagnosis = keyof typeof EXPLANATIONS;
 
-const EXPLANATION: Record<Diagnosis["kind"], string> = {
-  weak: "If-Match is a weak entity-tag (W/). Writes need the strong one, as the service sent it. A compressing proxy between you and the service weakens tags: have it leave responses with `no-transform` alone, or read with `Accept-Encoding: identity`.",
+/** What happened, to which header, and what to do next. */
+export const EXPLANATIONS = {
+  weak: "If-Match holds a weak entity-tag (W/). Writes need the strong one, exactly as the service sent it. A compressing proxy weakens tags: configure it to leave responses with `no-transform` unchanged, or read with `Accept-Encoding: identity`.",
   any: "If-Match is `*`, which names no version. Send the ETag of your last read.",
-  list: "If-Match holds several values (a list, or several header lines). Send exactly one entity-tag: that of your last read.",
+  list: "If-Match holds more than one value (a list, or several header lines). Send exactly one entity-tag: the ETag of your last read.",
   "compression-suffix":
-    "The tag carries a suffix that a compressing proxy or server module adds (such as -gzip). Turn that off, or read with `Accept-Encoding: identity`, and send the tag as the service made it.",
+    "The entity-tag in If-Match ends in a suffix that a compressing proxy or server module adds, such as -gzip. Turn the suffix off, or read with `Accept-Encoding: identity`, and send the tag as the service sent it.",
   unquoted:
-    "The tag came without its double quotes, or with one of them, or with others. They are part of the value: send it exactly as received.",
+    "The entity-tag in If-Match has lost a double quote, or has other quotes. The quotes are part of the value. Send it exactly as received.",
   "non-ascii":
-    "If-Match has bytes that are not ASCII; no entity-tag of this service has any. Send it exactly as received.",
+    "If-Match contains bytes that are not ASCII, and no entity-tag of this service does. Send the tag exactly as received.",
   "case-changed":
-    "The tag differs from the current one only in the case of letters. Entity-tags are case-sensitive: send it exactly as received.",
+    "The entity-tag in If-Match differs from the current one only in upper and lower case. Entity-tags are case-sensitive. Send it exactly as received.",
   "trailing-bytes":
-    "If-Match holds the current tag with other bytes before or after it. Send the tag alone, exactly as received.",
+    "If-Match holds the current entity-tag with other bytes before or after it. Send the tag alone, exactly as received.",
   "not-an-entity-tag":
     "If-Match is not an entity-tag of this service. Send the ETag header of your last read exactly as received, quotes included.",
   stale:
-    "The customer has changed since the version that you name. Read it again, decide whether your change still holds, and send it with the new entity-tag.",
-};
+    "The customer has changed since the version that If-Match names. Read it again, decide whether your change is still right, and send it with the new entity-tag.",
+  "already-stored":
+    "The customer has changed since the version that If-Match names, but it already holds the values that you sent. An earlier attempt may have been applied and its answer lost. Read the customer to make sure. With an Idempotency-Key a write can be repeated safely.",
+  "none-match":
+    "If-None-Match is `*` or names the current entity-tag, and the customer exists in that version. Leave the header out of writes: If-Match alone protects them.",
+} as const;
 
 /**
- * @param received the trimmed If-Match, known not to be the current entity-tag
+ * @param preconditions of which one fails
  * @param current the version stored now
  */
-export function diagnose(received: string, current: RowVersion): Diagnosis {
-  const kind = diagnosisKind(received, formatEntityTag(current));
-  return { kind, explanation: EXPLANATION[kind] };
+export function diagnose(preconditions: Preconditions, current: RowVersion): Diagnosis {
+  const { ifMatch } = preconditions;
+  return ifMatch !== null && failedPrecondition(preconditions, current) === "If-Match"
+    ? diagnoseIfMatch(ifMatch, formatEntityTag(current))
+    : "none-match";
 }
 
-function diagnosisKind(received: string, tag: string): Diagnosis["kind"] {
+function diagnoseIfMatch(received: string, tag: string): Diagnosis {
   const opaque = tag.slice(1, -1);
   if (parseEntityTag(received) !== null) {
     return received.toLowerCase() === tag.toLowerCase() ? "case-changed" : "stale";

@@ -1,18 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FIELD_NAMES, type FieldName } from "./field-registry.ts";
-import { defaultProjection, FIELDS_MAX, forbiddenFields, parseFields, projectionOf } from "./projection.ts";
+import { defaultProjection, FIELDS_MAX, hidesDefaultField, parseFields, projectionOf } from "./projection.ts";
 
 const EVERYTHING = new Set(FIELD_NAMES);
 const parse = (...lists: string[]) => parseFields(lists, EVERYTHING);
 const codeOf = (...lists: string[]) => {
   const result = parse(...lists);
-  return result.ok ? result.value.join() : result.problem.code;
+  return result.ok ? result.value.fields.join() : result.problem.code;
 };
 
-test("equal sets are one object, in registry order", () => {
-  expect(projectionOf(["email", "id"])).toBe(projectionOf(["id", "email", "id"]));
-  expect(projectionOf(["email", "id"])).toEqual(["id", "email"]);
+test("a projection is in registry order, each field once", () => {
+  expect(projectionOf(["email", "id", "email"])).toEqual({ kind: "named", fields: ["id", "email"] });
 });
 
 test("order, casing, blanks, repeats and a repeated parameter do not matter", () => {
@@ -88,7 +87,11 @@ test("what a client sent comes back in part only", () => {
 });
 
 test("the default set is id, name and email, less what is hidden", () => {
-  expect(defaultProjection(EVERYTHING)).toEqual(["id", "name", "email"]);
-  expect(defaultProjection(new Set<FieldName>(["id", "name", "status"]))).toEqual(["id", "name"]);
-  expect(forbiddenFields(["id", "email"], new Set<FieldName>(["id"]))).toEqual(["email"]);
+  const whole = defaultProjection(EVERYTHING);
+  const narrowed = defaultProjection(new Set<FieldName>(["id", "name", "status"]));
+  expect([whole.fields, narrowed.fields]).toEqual([
+    ["id", "name", "email"],
+    ["id", "name"],
+  ]);
+  expect([whole, narrowed, projectionOf(["id"])].map(hidesDefaultField)).toEqual([false, true, false]);
 });

@@ -3,31 +3,34 @@ import { nearest } from "./nearest.ts";
 import { trimBlanks } from "./precondition.ts";
 import { ok, type Result, refuse } from "./problem.ts";
 
-/**
- * A set of fields in registry order. Equal sets are the same object, so a projection can key a map: there are
- * only 2^4 of them.
- */
-export type Projection = readonly FieldName[];
+/** Which fields an answer shows, in registry order. */
+export type Projection =
+  /** The request names no fields: the registry's default set, less what the policy hides. */
+  | { readonly kind: "default"; readonly fields: readonly FieldName[] }
+  /** The request names them. */
+  | { readonly kind: "named"; readonly fields: readonly FieldName[] }
+  /** The answer has no body, so nothing is read back. */
+  | { readonly kind: "none"; readonly fields: readonly [] };
+
+export const NO_BODY: Projection = { kind: "none", fields: [] };
 
 /** The most names in one `fields`, before repeats collapse. */
 export const FIELDS_MAX = 16;
 
-const INTERNED = new Map<number, Projection>();
-
-export function projectionOf(fields: Iterable<FieldName>): Projection {
-  let mask = 0;
-  for (const field of fields) mask |= 1 << FIELD_NAMES.indexOf(field);
-  let projection = INTERNED.get(mask);
-  if (projection === undefined) {
-    projection = Object.freeze(FIELD_NAMES.filter((_, index) => (mask & (1 << index)) !== 0));
-    INTERNED.set(mask, projection);
-  }
-  return projection;
+export function projectionOf(names: readonly FieldName[]): Projection {
+  return { kind: "named", fields: FIELD_NAMES.filter((name) => names.includes(name)) };
 }
 
-/** The set of a request without `fields`, for a caller who may read these: the registry's default, less what is hidden. */
+/** The projection of a request without `fields`, for a caller who may read these fields. */
 export function defaultProjection(readable: ReadonlySet<FieldName>): Projection {
-  return projectionOf(FIELD_NAMES.filter((name) => FIELD_REGISTRY[name].inDefaultSet && readable.has(name)));
+  return { kind: "default", fields: DEFAULT_FIELDS.filter((name) => readable.has(name)) };
+}
+
+const DEFAULT_FIELDS = FIELD_NAMES.filter((name) => FIELD_REGISTRY[name].inDefaultSet);
+
+/** Whether the policy hides a field of the default set from this caller. */
+export function hidesDefaultField({ kind, fields }: Projection): boolean {
+  return kind === "default" && fields.length < DEFAULT_FIELDS.length;
 }
 
 /**
@@ -35,7 +38,7 @@ export function defaultProjection(readable: ReadonlySet<FieldName>): Projection 
  *
  * @param lists the values of the parameter; a repeated one is joined
  * @param readable what the caller may read: only such names are suggested
- * @returns the projection, which may still hold fields that the caller may not read ({@link forbiddenFields});
+ * @returns the projection, which may still hold fields that the caller may not read;
  *   or `empty-fields`, `unknown-field`, `too-many-fields`
  */
 export function parseFields(lists: readonly string[], readable: ReadonlySet<FieldName>): Result<Projection> {
@@ -57,14 +60,6 @@ export function parseFields(lists: readonly string[], readable: ReadonlySet<Fiel
     );
   }
   return ok(projectionOf(lowered.filter(isFieldName)));
-}
-
-/** @returns the fields of a projection that are not in the readable set, in registry order. */
-export function forbiddenFields(
-  projection: Projection,
-  readable: ReadonlySet<FieldName>,
-): readonly FieldName[] {
-  return projection.filter((name) => !readable.has(name));
 }
 
 const SHOWN_NAMES_MAX = 16;

@@ -1,12 +1,17 @@
-import type { MaybePromise } from "../domain/maybe-promise.ts";
-import { andThen } from "../domain/maybe-promise.ts";
-import { type Enforcement, type Policy, type Rights, rightsOf } from "../domain/policy.ts";
-import { ok, type Result } from "../domain/problem.ts";
-import type { Call } from "../operations/checks.ts";
-import { list, read, search } from "../operations/reads.ts";
-import { create, patch, remove, replace, type Written } from "../operations/writes.ts";
+import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
+import { type Policy, rightsOf } from "../domain/policy.ts";
+import { flatMap, ok, type Result } from "../domain/problem.ts";
+import type { Authority, Call } from "../operations/call.ts";
+import type { Written } from "../operations/conditional-write.ts";
+import { create } from "../operations/create.ts";
+import { list } from "../operations/list.ts";
+import { patch } from "../operations/patch.ts";
+import { read } from "../operations/read.ts";
+import { remove } from "../operations/remove.ts";
+import { replace } from "../operations/replace.ts";
+import { search } from "../operations/search.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
-import { authenticate, type TenantCaller, type TokenLookup } from "./authentication.ts";
+import { authenticate, requireTenant, type TenantCaller, type TokenLookup } from "./authentication.ts";
 import type { Reply } from "./reply.ts";
 import { createdReply, pageReply, readReply, writtenReply } from "./representation.ts";
 import { readJsonBody } from "./request-body.ts";
@@ -30,7 +35,7 @@ export function customerHandlers(parts: CustomerRoutesParts) {
     represent: (outcome: Outcome, context: RequestContext) => Reply,
   ): TenantHandler {
     return (context, caller) =>
-      andThen(operate(store, new RequestCall(context, caller, parts), context.parameter), (outcome) =>
+      andThen(operate(store, new CustomerCall(context, caller, parts), context.parameter), (outcome) =>
         outcome.ok ? ok(represent(outcome.value, context)) : outcome,
       );
   }
@@ -55,30 +60,15 @@ export function customerHandlers(parts: CustomerRoutesParts) {
 }
 
 /** A class, since its methods are seldom called and would otherwise be made for each request. */
-class RequestCall implements Call {
-  readonly tenant: string;
-  readonly client: string;
-  readonly tokenId: string;
-  readonly rights: Rights;
-  readonly enforcement: Enforcement;
-  readonly nowMs: number;
+class CustomerCall implements Call {
+  readonly authority: Authority;
   readonly headers: Headers;
   readonly search: string;
   readonly #request: Request;
   readonly #parts: CustomerRoutesParts;
 
-  constructor(
-    { request, nowMs }: RequestContext,
-    { client, tokenId, tenant, role }: TenantCaller,
-    parts: CustomerRoutesParts,
-  ) {
-    const policy = parts.policy();
-    this.tenant = tenant;
-    this.client = client;
-    this.tokenId = tokenId;
-    this.rights = rightsOf(policy, tenant, role);
-    this.enforcement = policy.enforcement;
-    this.nowMs = nowMs;
+  constructor({ request, nowMs }: RequestContext, caller: TenantCaller, parts: CustomerRoutesParts) {
+    this.authority = authorityOf(caller, parts.policy(), nowMs);
     this.headers = request.headers;
     this.search = searchOf(request);
     this.#request = request;
@@ -89,10 +79,20 @@ class RequestCall implements Call {
     return readJsonBody(this.#request, mediaTypes);
   }
 
-  currentRights(): MaybePromise<Result<Rights>> {
+  lookAgain(): MaybePromise<Result<Authority>> {
     const { tokens, policy, now } = this.#parts;
-    return andThen(authenticate(tokens, this.headers.get("authorization"), now()), (again) =>
-      again.ok ? ok(rightsOf(policy(), again.value.tenant, again.value.role)) : again,
+    const nowMs = now();
+    return andThen(authenticate(tokens, this.headers.get("authorization"), nowMs), (found) =>
+      flatMap(flatMap(found, requireTenant), (caller) => ok(authorityOf(caller, policy(), nowMs))),
     );
   }
+}
+
+function authorityOf(
+  { tenant, client, tokenId, role }: TenantCaller,
+  policy: Policy,
+  nowMs: number,
+): Authority {
+  const rights = rightsOf(policy, tenant, role);
+  return { tenant, client, tokenId, rights, enforcement: policy.enforcement, nowMs };
 }

@@ -1,17 +1,17 @@
-import { Kind, type Static, type TObject, type TSchema } from "@sinclair/typebox";
+import { Kind, type Static, type TObject } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ValueError } from "@sinclair/typebox/errors";
 import { FORMAT_FAULTS } from "../domain/field-registry.ts";
 import { nearest } from "../domain/nearest.ts";
 import { type MemberFault, ok, type Result, refuse } from "../domain/problem.ts";
 
-/** The most faults that one answer lists, and how much of a member's name each shows: no answer is an echo. */
+/** Limits on what an answer repeats: the number of faults, and the length of a property's name. */
 const FAULTS_MAX = 20;
 const POINTER_CHARACTERS_MAX = 128;
 
 /**
- * Checks parsed JSON against a schema. Nothing is coerced and nothing is stripped: a body either is what the
- * operation takes, or is refused with every member that is wrong.
+ * Checks parsed JSON against a schema. Nothing is coerced and nothing is stripped: a body is valid as it is, or is
+ * refused with all of its faults.
  */
 export class BodySchema<Schema extends TObject> {
   readonly #schema: Schema;
@@ -22,11 +22,9 @@ export class BodySchema<Schema extends TObject> {
     this.#check = TypeCompiler.Compile(schema);
   }
 
-  /** @returns the body, typed; or `invalid-body` with a JSON Pointer and a sentence for each fault. */
-  read(body: unknown): Result<Static<Schema>> {
-    if (this.#check.Check(body)) return ok(body);
-    return refuseMembers(this.#faults(body));
-  }
+  /** @returns the body, typed; or `invalid-body` with a JSON Pointer and a sentence for each fault */
+  readonly read = (body: unknown): Result<Static<Schema>> =>
+    this.#check.Check(body) ? ok(body) : refuseMembers(this.#faults(body));
 
   #faults(body: unknown): MemberFault[] {
     const members = Object.keys(this.#schema.properties);
@@ -49,7 +47,7 @@ export function refuseMembers(errors: readonly MemberFault[]): Result<never> {
   const [first] = errors;
   const where = first === undefined || first.pointer === "" ? "The body" : `\`${first.pointer.slice(1)}\``;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more: see \`errors\`)` : "";
-  const sentence = `${where} ${first?.detail ?? "is not what the operation takes"}${more}.`;
+  const sentence = `${where} ${first?.detail ?? "is not valid"}${more}.`;
   return refuse("invalid-body", sentence.replace(/\?\.$/, "?"), {
     extensions: { errors },
   });
@@ -58,26 +56,13 @@ export function refuseMembers(errors: readonly MemberFault[]): Result<never> {
 function explain(error: ValueError, members: readonly string[]): string {
   const { schema, value, path } = error;
   if (value === undefined) return "is required";
-  // `Never` is how TypeBox reports a member that the schema does not have.
+  // TypeBox reports a property that the schema does not have as `Never`.
   if (schema[Kind] === "Never" || isUnknownMember(path, members)) return explainUnknown(path, members);
   if (path === "") return `must be a JSON object; it is ${typeName(value)}`;
   if (value === null) return "must not be null; leave it out instead";
-  return expectation(schema, value);
-}
-
-function expectation(schema: TSchema, value: unknown): string {
-  if (schema[Kind] === "String") {
-    if (typeof value !== "string") return `must be a string; it is ${typeName(value)}`;
-    return FORMAT_FAULTS[schema["format"]]?.(value) ?? "is not valid";
-  }
-  if (schema[Kind] === "Integer") {
-    return `must be a whole number from ${schema["minimum"]} to ${schema["maximum"]}`;
-  }
-  const literals = (schema["anyOf"] ?? []).map((option: TSchema) => option["const"]);
-  if (literals.length > 0 && literals.every((literal: unknown) => typeof literal === "string")) {
-    return `must be one of ${literals.join(", ")}`;
-  }
-  return "must be a comma-separated list of field names, or an array of them";
+  if (schema[Kind] !== "String") return schema["fault"] ?? "is not valid";
+  if (typeof value !== "string") return `must be a string; it is ${typeName(value)}`;
+  return FORMAT_FAULTS[schema["format"]]?.(value) ?? "is not valid";
 }
 
 function isUnknownMember(path: string, members: readonly string[]): boolean {
@@ -86,7 +71,7 @@ function isUnknownMember(path: string, members: readonly string[]): boolean {
 
 function explainUnknown(path: string, members: readonly string[]): string {
   const near = nearest(memberName(path), members);
-  return `is not a member that this takes; ${near === null ? `choose from ${members.join(", ")}` : `did you mean \`${near}\`?`}`;
+  return `is an unknown property; ${near === null ? `choose from ${members.join(", ")}` : `did you mean \`${near}\`?`}`;
 }
 
 function memberName(path: string): string {

@@ -4,36 +4,38 @@ import type { PageQuery } from "../storage/customer-store.ts";
 const ALGORITHM = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const ID_BYTES = 36;
+const CURSOR_BYTES = NONCE_BYTES + ID_BYTES + TAG_BYTES;
 
 type PageFilter = Pick<PageQuery, "tenant" | "status" | "email">;
 
 /**
- * Where the next page begins, sealed: a caller who may not read ids does not get one in a cursor, and a
- * cursor that was changed, or made for another tenant or another filter, does not open.
+ * Where the next page begins, sealed. Ids are a field that the policy may hide, and an id tells when its customer was
+ * created: a cursor that held the id as it is would show both to every caller who may list. The filter is sealed in, so
+ * that a cursor of another tenant or filter is refused instead of starting somewhere else.
  *
- * @param key 32 bytes
+ * @param key 32 bytes, the same for every service on one database
  */
 export function sealCursor(key: Uint8Array, lastId: string, filter: PageFilter): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(filterBytes(filter));
-  const sealed = Buffer.concat([cipher.update(lastId.replaceAll("-", ""), "hex"), cipher.final()]);
-  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString("base64url");
+  return Buffer.concat([nonce, cipher.update(lastId), cipher.final(), cipher.getAuthTag()]).toString(
+    "base64url",
+  );
 }
 
 /** @returns the id after which the page begins, or null for what {@link sealCursor} did not make for this filter */
 export function openCursor(key: Uint8Array, cursor: string, filter: PageFilter): string | null {
   const bytes = Buffer.from(cursor, "base64url");
-  if (bytes.length !== NONCE_BYTES + 16 + TAG_BYTES || bytes.toString("base64url") !== cursor) return null;
+  // Decoding skips what is not base64url: only the text that was made is accepted.
+  if (bytes.length !== CURSOR_BYTES || bytes.toString("base64url") !== cursor) return null;
+  const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES))
+    .setAAD(filterBytes(filter))
+    .setAuthTag(bytes.subarray(-TAG_BYTES));
   try {
-    const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES))
-      .setAAD(filterBytes(filter))
-      .setAuthTag(bytes.subarray(-TAG_BYTES));
-    const opened = Buffer.concat([
-      decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)),
-      decipher.final(),
-    ]);
-    const hex = opened.toString("hex");
-    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+    return (
+      decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8")
+    );
   } catch {
     return null; // The seal does not fit.
   }

@@ -3,7 +3,7 @@ import { type CustomerStatus, isStatus, STATUSES } from "../domain/field-registr
 import { nearest } from "../domain/nearest.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
 
-/** A query string whose every parameter is known; a mistyped `?field=name` must not pass for a full read. */
+/** Refuses unknown parameters: a mistyped `?field=name` must not pass for a full read. */
 export function readQuery(search: string, known: readonly string[]): Result<URLSearchParams> {
   const query = new URLSearchParams(search);
   for (const name of query.keys()) {
@@ -12,7 +12,7 @@ export function readQuery(search: string, known: readonly string[]): Result<URLS
     const shown = name.slice(0, 64).toWellFormed();
     return refuse(
       "unknown-parameter",
-      `The query parameter \`${shown}\` is not known here. ${near === null ? choice(known) : `Did you mean \`${near}\`?`}`,
+      `The query has an unknown parameter \`${shown}\`. ${near === null ? choice(known) : `Did you mean \`${near}\`?`}`,
       { extensions: { parameter: shown, ...(near === null ? {} : { didYouMean: [near] }) } },
     );
   }
@@ -20,22 +20,22 @@ export function readQuery(search: string, known: readonly string[]): Result<URLS
 }
 
 function choice(known: readonly string[]): string {
-  return known.length === 0 ? "This route takes none." : `Choose from ${known.join(", ")}.`;
+  return known.length === 0 ? "This address takes none." : `Choose from ${known.join(", ")}.`;
 }
 
-/** A parameter that may come once. @returns its value, or null when it is absent */
+/** A parameter that may be given once. @returns its value, or null when it is absent */
 export function singleValue(query: URLSearchParams, name: string): Result<string | null> {
   const values = query.getAll(name);
   if (values.length > 1) return invalidParameter(name, "is given more than once; give it once");
   return ok(values[0] ?? null);
 }
 
-/** @returns how many items a page has: 1..500 */
+/** @returns the maximum number of items on a page: 1..500 */
 export function parseLimit(text: string | null): Result<number> {
   if (text === null) return ok(PAGE_LIMIT_DEFAULT);
   const limit = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= PAGE_LIMIT_MAX) return ok(limit);
-  return invalidParameter("limit", `must be a whole number from 1 to ${PAGE_LIMIT_MAX}`);
+  return invalidParameter("limit", `must be an integer from 1 to ${PAGE_LIMIT_MAX}`);
 }
 
 export function parseStatus(text: string | null): Result<CustomerStatus | null> {

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, STATUSES } from "../domain/field-registry.ts";
-import { projectionOf } from "../domain/projection.ts";
+import { NO_BODY, projectionOf } from "../domain/projection.ts";
 import {
   type CreateOutcome,
   type CustomerStore,
@@ -101,7 +101,7 @@ export function customerStoreContract(engine: string, open: () => Storage): void
         { name: "n", status: STATUSES[2] },
       ]) {
         const target = await make();
-        await store.patch(target, changes, [], null);
+        await store.patch(target, changes, NO_BODY, null);
         expect((await read(target))?.fields).toEqual({ id: target.id, ...ADA, ...changes });
       }
     });
@@ -137,13 +137,13 @@ export function customerStoreContract(engine: string, open: () => Storage): void
           await store.replace(
             { ...target, expected: { anyExcept: [] } },
             { name: "x", email: "x@x" },
-            [],
+            NO_BODY,
             null,
           )
         ).kind,
       ).toBe("applied");
       expect(
-        (await store.patch({ ...target, expected: { anyExcept: [] } }, { name: "y" }, [], null)).kind,
+        (await store.patch({ ...target, expected: { anyExcept: [] } }, { name: "y" }, NO_BODY, null)).kind,
       ).toBe("applied");
       expect((await store.remove({ ...target, expected: { anyExcept: [] } }, null)).kind).toBe("removed");
     });
@@ -154,12 +154,12 @@ export function customerStoreContract(engine: string, open: () => Storage): void
       const but = (...anyExcept: RowVersion[]) => ({ ...target, expected: { anyExcept } });
       const stale = { kind: "stale" as const, rowVersion: target.expected };
       const isStored = but(...others, target.expected);
-      expect(await store.replace(isStored, { name: "x", email: "x@x" }, [], null)).toEqual(stale);
-      expect(await store.patch(isStored, { name: "x" }, [], null)).toEqual(stale);
+      expect(await store.replace(isStored, { name: "x", email: "x@x" }, NO_BODY, null)).toEqual(stale);
+      expect(await store.patch(isStored, { name: "x" }, NO_BODY, null)).toEqual(stale);
       expect(await store.remove(isStored, null)).toEqual(stale);
-      expect((await store.patch(but(...others), { name: "x" }, [], null)).kind).toBe("applied");
+      expect((await store.patch(but(...others), { name: "x" }, NO_BODY, null)).kind).toBe("applied");
       expect((await store.remove(but(target.expected), null)).kind).toBe("removed");
-      expect(await store.patch(but(...others), { name: "x" }, [], null)).toEqual({ kind: "missing" });
+      expect(await store.patch(but(...others), { name: "x" }, NO_BODY, null)).toEqual({ kind: "missing" });
     });
 
     test("of many writes against one version at once exactly one is applied", async () => {
@@ -181,7 +181,7 @@ export function customerStoreContract(engine: string, open: () => Storage): void
     test("a write that was answered is seen by the next read", async () => {
       let target = await make();
       for (let round = 0; round < 200; round += 1) {
-        const outcome = await store.patch(target, { name: `r${round}` }, [], null);
+        const outcome = await store.patch(target, { name: `r${round}` }, NO_BODY, null);
         if (outcome.kind !== "applied") throw new Error(outcome.kind);
         target = { ...target, expected: outcome.rowVersion };
         expect(await store.read("t", target.id, projectionOf(["name"]))).toEqual({
@@ -250,14 +250,19 @@ export function customerStoreContract(engine: string, open: () => Storage): void
         await make("fold", { ...ADA, email: "Zo\u00cb@Example.COM" }),
         await make("fold"),
       ];
-      await store.replace(second, { name: "x", email: "GRACE@example.com" }, [], null);
+      await store.replace(second, { name: "x", email: "GRACE@example.com" }, NO_BODY, null);
       const found = async (email: string) =>
         (await store.page({ ...query, tenant: "fold", email }, projectionOf(["id"]))).items.map(
           ({ fields }) => fields.id,
         );
       expect(await found("zo\u00eb@example.com")).toEqual([first.id]);
       expect(await found("grace@EXAMPLE.com")).toEqual([second.id]);
-      await store.patch({ ...second, expected: { anyExcept: [] } }, { email: "Ada@Example.com" }, [], null);
+      await store.patch(
+        { ...second, expected: { anyExcept: [] } },
+        { email: "Ada@Example.com" },
+        NO_BODY,
+        null,
+      );
       expect(await found("grace@example.com")).toEqual([]);
       expect(await found("ADA@EXAMPLE.COM")).toEqual([second.id]);
       expect(await found("zoe@example.com")).toEqual([]);
@@ -268,7 +273,7 @@ export function customerStoreContract(engine: string, open: () => Storage): void
       await make("filter", { ...ADA, status: "closed", email: "y@example.com" });
       await make("filter", { ...ADA, email: "x@example.com" });
       const count = async (filter: object) =>
-        (await store.page({ ...query, tenant: "filter", ...filter }, [])).items.length;
+        (await store.page({ ...query, tenant: "filter", ...filter }, NO_BODY)).items.length;
       expect(await count({})).toBe(2);
       expect(await count({ status: "closed" })).toBe(1);
       expect(await count({ status: "suspended" })).toBe(0);
@@ -282,7 +287,8 @@ export function customerStoreContract(engine: string, open: () => Storage): void
     let keys = 0;
     const newKey = () => ({ ...KEY, key: `key ${++keys}` });
     const count = async (tenant: string) =>
-      (await store.page({ tenant, after: null, limit: 100, status: null, email: null }, [])).items.length;
+      (await store.page({ tenant, after: null, limit: 100, status: null, email: null }, NO_BODY)).items
+        .length;
     type Write = (
       target: WriteTarget,
       key: IdempotencyKey | null,
@@ -322,7 +328,7 @@ export function customerStoreContract(engine: string, open: () => Storage): void
       async (_, write) => {
         const key = newKey();
         const used = await make();
-        await store.patch(used, { name: "first" }, [], key);
+        await store.patch(used, { name: "first" }, NO_BODY, key);
         const target = await make();
         const customers = await count("t");
         expect(await write(target, { ...key, digest: "02" })).toEqual({ kind: "key-reused" });
@@ -337,7 +343,7 @@ export function customerStoreContract(engine: string, open: () => Storage): void
       const first = await store.replace(target, { name: "B", email: "b@b" }, ALL, key);
       if (first.kind !== "applied") throw new Error(first.kind);
       expect(first.fields).toEqual({ id: target.id, name: "B", email: "b@b", status: "active" });
-      await store.patch({ ...target, expected: first.rowVersion }, { name: "C" }, [], null);
+      await store.patch({ ...target, expected: first.rowVersion }, { name: "C" }, NO_BODY, null);
       expect(await store.replace(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
         ...first,
         isReplayed: true,
@@ -354,9 +360,9 @@ export function customerStoreContract(engine: string, open: () => Storage): void
       const target = await make();
       const key = newKey();
       const stale = { ...target, expected: drawRowVersion() };
-      expect((await store.patch(stale, { name: "x" }, [], key)).kind).toBe("stale");
+      expect((await store.patch(stale, { name: "x" }, NO_BODY, key)).kind).toBe("stale");
       expect((await store.remove({ ...target, id: crypto.randomUUID() }, key)).kind).toBe("missing");
-      expect(await store.patch(target, { name: "x" }, [], { ...key, digest: "02" })).toMatchObject({
+      expect(await store.patch(target, { name: "x" }, NO_BODY, { ...key, digest: "02" })).toMatchObject({
         kind: "applied",
         isReplayed: false,
       });

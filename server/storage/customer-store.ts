@@ -2,6 +2,7 @@ import type { CustomerChanges, CustomerFields, NewCustomer, Replacement } from "
 import type { RowVersion } from "../domain/entity-tag.ts";
 import type { CustomerStatus } from "../domain/field-registry.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
+import type { ExpectedVersion } from "../domain/precondition.ts";
 import type { Projection } from "../domain/projection.ts";
 
 /** A customer as a read returns it: the fields of the projection, no others, and the version of the whole. */
@@ -24,14 +25,11 @@ export type Page = {
   readonly lastId: string | null;
 };
 
-/** Any version but these; an empty list is any version at all. Only while a rollout allows writes without If-Match. */
-export type AnyExcept = { readonly anyExcept: readonly RowVersion[] };
-
 /** Which row a write is for, and which version it expects there. */
 export type WriteTarget = {
   readonly tenant: string;
   readonly id: string;
-  readonly expected: RowVersion | AnyExcept;
+  readonly expected: ExpectedVersion;
 };
 
 /**

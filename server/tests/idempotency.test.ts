@@ -61,7 +61,7 @@ async function interrupt(post: Post): Promise<null> {
   const requestId = crypto.randomUUID();
   const body = bodyOf(post);
   const head = [
-    "POST /customers HTTP/1.1",
+    "POST /customers?fields=id,name HTTP/1.1",
     "Host: localhost",
     `Authorization: Bearer ${token}`,
     `X-Request-Id: ${requestId}`,

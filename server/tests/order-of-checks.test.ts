@@ -257,16 +257,125 @@ describe("a present If-Match that is not byte-equal never writes", () => {
     }
   });
 
-  test("other preconditions of a write are ignored, and If-Match of a read is", async () => {
+  test("dates are no preconditions of a write", async () => {
     const { path, etag } = await service.customer();
     const headers = {
       "if-match": etag,
-      "if-none-match": "*",
       "if-unmodified-since": "Mon, 01 Jan 1990 00:00:00 GMT",
       "if-modified-since": "Mon, 01 Jan 2990 00:00:00 GMT",
     };
     expect((await service.send("PUT", path, { body: GOOD, headers })).status).toBe(204);
-    expect((await service.send("GET", path, { headers: { "if-match": STALE } })).status).toBe(200);
+  });
+});
+
+describe("If-Match of a read is compared as that of a write is", () => {
+  const rows: [string, (tag: string) => string[], number][] = [
+    ["absent", () => [], 200],
+    ["blank", () => ["If-Match: \t"], 200],
+    ["the current tag", (tag) => [`If-Match: \t${tag} `], 200],
+    ["another tag", () => [`If-Match: ${STALE}`], 412],
+    ["a weak tag", (tag) => [`If-Match: W/${tag}`], 412],
+    ["a list with it", (tag) => [`If-Match: ${tag}, ${STALE}`], 412],
+    ["any", () => ["If-Match: *"], 412],
+    [
+      "the current tag, and If-None-Match with it",
+      (tag) => [`If-Match: ${tag}`, `If-None-Match: ${tag}`],
+      304,
+    ],
+    [
+      "another tag, and If-None-Match with the current",
+      (tag) => [`If-Match: ${STALE}`, `If-None-Match: ${tag}`],
+      412,
+    ],
+  ];
+  describe.each(["GET", "HEAD"])("%s", (method) => {
+    test.each(rows)("%s: %p", async (_, lines, status) => {
+      const { path, etag } = await service.customer();
+      const reply = await raw(method, path, lines(etag));
+      expect([reply.status, reply.headers.get("etag")]).toEqual([status, etag]);
+      if (status === 412 && method === "GET") {
+        expect(JSON.parse(reply.body)).toMatchObject({
+          code: "precondition-failed",
+          receivedIfMatch: expect.any(String),
+        });
+      }
+      expect((await raw(method, `/customers/${NOBODY}`, lines(etag))).status).toBe(404);
+    });
+  });
+});
+
+describe("If-None-Match of a write is compared after If-Match", () => {
+  const rows: [string, (tag: string) => string[], string | null][] = [
+    ["any", () => ["If-None-Match: *"], "none-match"],
+    ["the current tag", (tag) => [`If-None-Match: ${tag}`], "none-match"],
+    ["the current tag, weak", (tag) => [`If-None-Match: W/${tag}`], "none-match"],
+    ["a list with it", (tag) => [`If-None-Match: ${STALE}, W/${tag}`], "none-match"],
+    ["two lines with it", (tag) => [`If-None-Match: ${STALE}`, `If-None-Match: ${tag}`], "none-match"],
+    ["another tag", () => [`If-None-Match: ${STALE}`], null],
+    ["a blank", () => ["If-None-Match: \t"], null],
+    ["what is no list", (tag) => [`If-None-Match: ${tag.slice(1, -1)}`], null],
+  ];
+  describe.each(METHODS)("%s", (method) => {
+    const body = method === "DELETE" ? "" : JSON.stringify(bodyOf[method]);
+    test.each(rows)("%s: %p", async (_, lines, diagnosis) => {
+      const { path, etag } = await service.customer();
+      const reply = await raw(method, path, [`If-Match: ${etag}`, ...lines(etag)], body);
+      if (diagnosis === null) {
+        expect(reply.status).toBe(204);
+        return;
+      }
+      expect([reply.status, reply.headers.get("etag")]).toEqual([412, etag]);
+      expect(JSON.parse(reply.body)).toMatchObject({ diagnosis, receivedIfNoneMatch: expect.any(String) });
+      expect((await whole(path)).etag).toBe(etag);
+    });
+
+    test("a stale If-Match is named first, a missing customer before both", async () => {
+      const { path, etag } = await service.customer();
+      const lines = [`If-Match: ${STALE}`, "If-None-Match: *"];
+      const reply = await raw(method, path, lines, body);
+      expect([reply.status, reply.headers.get("etag"), JSON.parse(reply.body).diagnosis]).toEqual([
+        412,
+        etag,
+        "stale",
+      ]);
+      expect((await raw(method, `/customers/${NOBODY}`, lines, body)).status).toBe(404);
+    });
+  });
+
+  test("and before the body", async () => {
+    const { path, etag } = await service.customer();
+    const reply = await raw("PUT", path, [`If-Match: ${etag}`, "If-None-Match: *"], "{");
+    expect(reply.status).toBe(412);
+  });
+});
+
+describe("a stale write says where the customer already holds what it sends", () => {
+  const ADA = { name: "Ada", email: "ada@example.com" };
+  const readable = `read = ["id", "name", "status"]`;
+  const rows: [string, WriteMethod, object | undefined, string, string][] = [
+    ["the same values", "PUT", ADA, "admin", "already-stored"],
+    ["the same value", "PATCH", { name: "Ada" }, "admin", "already-stored"],
+    ["another value", "PUT", { ...ADA, name: "Bob" }, "admin", "stale"],
+    ["one value of two", "PATCH", { name: "Ada", status: "closed" }, "admin", "stale"],
+    ["no value", "PATCH", {}, "admin", "stale"],
+    ["a deletion", "DELETE", undefined, "admin", "stale"],
+    [`a field outside of ${readable}`, "PUT", ADA, "clerk", "stale"],
+    [`a field of ${readable}`, "PATCH", { name: "Ada" }, "clerk", "already-stored"],
+  ];
+  test.each(rows)("%s: %s %j by %s is %s", async (_, method, body, role, diagnosis) => {
+    const { path } = await service.customer(ADA);
+    const reply = await service.send(method, path, {
+      body,
+      caller: { role },
+      headers: { "if-match": STALE },
+    });
+    expect([reply.status, reply.json.diagnosis]).toEqual([412, diagnosis]);
+  });
+
+  test("but not to a sender of an Idempotency-Key, who would have got the first answer again", async () => {
+    const { path } = await service.customer(ADA);
+    const headers = { "if-match": STALE, "idempotency-key": "k" };
+    expect((await service.send("PUT", path, { body: ADA, headers })).json.diagnosis).toBe("stale");
   });
 });
 

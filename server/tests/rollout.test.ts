@@ -184,6 +184,29 @@ describe("while a rollout lets writes without If-Match pass", () => {
     },
   );
 
+  test.each(
+    WRITE_METHODS.flatMap((method) =>
+      [
+        { noneMatch: "*", status: 412 },
+        { noneMatch: "the current tag", status: 412 },
+        { noneMatch: '"AAAAAAAAAAAAAAAA"', status: 204 },
+      ].map((row) => ({ method, ...row })),
+    ),
+  )("If-None-Match $noneMatch of a $method alone is $status", async ({ method, noneMatch, status }) => {
+    nowMs = UNTIL_MS - DAY_MS;
+    const { path, etag } = await service.customer();
+    const value = noneMatch === "the current tag" ? `W/${etag}` : noneMatch;
+    const reply = await service.send(method, path, {
+      headers: { "if-none-match": value },
+      body: BODIES[method],
+    });
+    expect(reply.status).toBe(status);
+    if (status === 412) {
+      expect([reply.etag, reply.json.diagnosis]).toEqual([etag, "none-match"]);
+      expect((await service.send("GET", path)).etag).toBe(etag);
+    }
+  });
+
   test("the answer with a body carries the announcement too, and a read carries none", async () => {
     nowMs = UNTIL_MS - DAY_MS;
     const { path } = await service.customer();

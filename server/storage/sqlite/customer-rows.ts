@@ -8,12 +8,12 @@ export type CustomerRow = CustomerFields & { readonly row_version: RowVersion };
 
 /** Exactly the columns of a projection, and the version of the whole. */
 export function columns(projection: Projection): string {
-  return [...projection, "row_version"].join(", ");
+  return [...projection.fields, "row_version"].join(", ");
 }
 
 export function stored(row: CustomerRow, projection: Projection): StoredCustomer {
   const fields: CustomerFields = {};
-  for (const field of projection) {
+  for (const field of projection.fields) {
     const value = row[field];
     if (value !== undefined) fields[field] = value;
   }

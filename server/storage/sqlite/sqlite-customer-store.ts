@@ -42,7 +42,7 @@ export class SqliteCustomerStore implements CustomerStore {
   }
 
   read(tenant: string, id: string, projection: Projection): StoredCustomer | null {
-    const sql = selectOf(projection);
+    const sql = `SELECT ${columns(projection)} FROM customers WHERE tenant = ? AND id = ?`;
     const row = this.#connections.read.run(() => this.#reader.get<CustomerRow>(sql, tenant, id));
     return row === null ? null : stored(row, projection);
   }
@@ -118,16 +118,4 @@ export class SqliteCustomerStore implements CustomerStore {
       () => {},
     );
   }
-}
-
-const selects = new Map<Projection, string>();
-
-/** The SELECT of one customer, written once for each projection. */
-function selectOf(projection: Projection): string {
-  let sql = selects.get(projection);
-  if (sql === undefined) {
-    sql = `SELECT ${columns(projection)} FROM customers WHERE tenant = ? AND id = ?`;
-    selects.set(projection, sql);
-  }
-  return sql;
 }

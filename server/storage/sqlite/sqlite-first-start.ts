@@ -1,6 +1,7 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { NO_BODY } from "../../domain/projection.ts";
 import { drawToken } from "../bearer-token.ts";
 import type { FirstStart } from "../storage.ts";
 import type { SqliteConnections } from "./connections.ts";
@@ -30,7 +31,7 @@ export async function firstStart(
 ): Promise<FirstStart | null> {
   if (new SqliteTokenStore(connections).list().length > 0) return null;
   const filter = { tenant: TENANT, after: null, limit: 1, status: null, email: null };
-  const isEmpty = new SqliteCustomerStore(connections).page(filter, []).items.length === 0;
+  const isEmpty = new SqliteCustomerStore(connections).page(filter, NO_BODY).items.length === 0;
   const samples = hasSamples && isEmpty ? SAMPLES : [];
   const tokenFile = tokenFileOf(databasePath);
   const token = drawToken();

@@ -21,18 +21,27 @@ const anyTarget = fc.record({
   pick: fc.nat(),
   kind: fc.constantFrom("known", "known", "known", "known", "known", "upper case", "never made", "malformed"),
 });
-const NONE_MATCH: readonly { readonly line: (tag: string) => string | null; readonly matches: boolean }[] = [
-  { line: () => null, matches: false },
-  { line: (tag) => tag, matches: true },
-  { line: (tag) => `W/${tag}`, matches: true },
-  { line: (tag) => `"other,one" ,${tag}`, matches: true },
-  { line: (tag) => `"a blank", ${tag}`, matches: true },
-  { line: (tag) => `no tag, ${tag}`, matches: false },
-  { line: () => "*", matches: true },
-  { line: () => '"AAAAAAAAAAAAAAAA", W/"x"', matches: false },
-  { line: () => " \t", matches: false },
-  { line: (tag) => tag.slice(1, -1), matches: false },
+const NONE_MATCH: readonly { readonly line: (tag: string) => string | null }[] = [
+  { line: () => null },
+  { line: () => null },
+  { line: () => null },
+  { line: (tag) => tag },
+  { line: (tag) => `W/${tag}` },
+  { line: (tag) => `"other,one" ,${tag}` },
+  { line: (tag) => `no tag, ${tag}` },
+  { line: () => "*" },
+  { line: () => '"AAAAAAAAAAAAAAAA", W/"x"' },
+  { line: () => " \t" },
+  { line: (tag) => tag.slice(1, -1) },
 ];
+/** How a key is sent, and which key is meant: the quoted form and the bare one are the same. */
+const anyKey = fc.constantFrom(
+  null,
+  null,
+  { sent: "key-1", meant: "key-1" },
+  { sent: '"key-1"', meant: "key-1" },
+  { sent: "key-2", meant: "key-2" },
+);
 const onCustomer = fc.record({
   kind: fc.constant("customer" as const),
   method: fc.constantFrom<Method>("GET", "HEAD", "PUT", "PUT", "PATCH", "PATCH", "DELETE"),
@@ -43,13 +52,16 @@ const onCustomer = fc.record({
   body: anyBody,
   noneMatch: fc.constantFrom(...NONE_MATCH),
   prefers: fc.boolean(),
+  key: anyKey,
 });
+/** The last request of a customer once more, as it was: a client whose answer was lost. */
+const again = fc.record({ kind: fc.constant("again" as const) });
 const onCollection = fc.record({
   kind: fc.constant("create" as const),
   caller: anyCaller,
   query: anyQuery,
   body: anyCreation,
-  key: fc.constantFrom(null, null, "key-1", "key-2"),
+  key: anyKey,
   hours: fc.constantFrom(0, 0, 0, 13, 25),
 });
 const onPages = fc.record({
@@ -62,6 +74,7 @@ const onPages = fc.record({
 });
 export const anyStep = fc.oneof(
   { weight: 7, arbitrary: onCustomer },
+  { weight: 2, arbitrary: again },
   { weight: 2, arbitrary: onCollection },
   { weight: 1, arbitrary: onPages },
 );

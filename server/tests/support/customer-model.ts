@@ -53,6 +53,8 @@ export type Sent = {
   readonly caller: ModelCaller;
   readonly method: Method;
   readonly ifMatch: readonly string[];
+  /** Whether If-None-Match names the current tag. */
+  readonly noneMatches: boolean;
   readonly query: QueryCase;
   /** What the caller's tenant has under the id; undefined where the route has no id. */
   readonly customer: ModelCustomer | null | undefined;
@@ -61,19 +63,28 @@ export type Sent = {
 
 const WRITES: readonly Method[] = ["PUT", "PATCH", "DELETE"];
 
-/** The specification, 4.2 and 4.3, with the wire's checks around it. @returns the code of the refusal, or null: applied */
-export function refusalOf({ caller, method, ifMatch, query, customer, verdict }: Sent): string | null {
-  const isWrite = WRITES.includes(method);
-  const token = ifMatch.join(", ").replace(/^[ \t]+|[ \t]+$/g, "");
+/** Checks 2 to 6. @returns the code of the refusal, or null */
+export function earlyRefusal({ caller, method, ifMatch, query }: Sent): string | null {
   if (caller.role === null) return "unauthenticated";
   if (!caller.operations.includes(OPERATION[method])) return "forbidden-operation";
-  if (isWrite && token === "") return "precondition-required";
+  if (WRITES.includes(method) && tokenOf(ifMatch) === "") return "precondition-required";
   if (typeof query.fields === "string") return query.fields;
   if (query.fields?.some((field) => !caller.read.includes(field))) return "forbidden-field";
+  return null;
+}
+
+/** Checks 7 to 9: the specification, 4.2 and 4.3. @returns the code of the refusal, or null: applied */
+export function lateRefusal({ method, ifMatch, noneMatches, customer, verdict }: Sent): string | null {
+  const token = tokenOf(ifMatch);
   if (customer === null) return "customer-not-found";
-  if (isWrite && token !== customer?.tag) return "precondition-failed";
+  if (customer !== undefined && token !== "" && token !== customer.tag) return "precondition-failed";
+  if (WRITES.includes(method) && noneMatches) return "precondition-failed";
   if (typeof verdict === "number") return BODY_REFUSALS[verdict] ?? "?";
   return null;
+}
+
+function tokenOf(ifMatch: readonly string[]): string {
+  return ifMatch.join(", ").replace(/^[ \t]+|[ \t]+$/g, "");
 }
 
 /** The body of a customer for this caller: the keys that were asked for, or the default ones, and no others. */

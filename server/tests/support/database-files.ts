@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { projectionOf } from "../../domain/projection.ts";
 import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
 
 const TENANT = "default";
@@ -16,7 +17,7 @@ export async function writeDatabase(file: string, ...names: string[]): Promise<v
 export async function namesIn(file: string): Promise<string[]> {
   const storage = SqliteStorage.open(file);
   const filter = { tenant: TENANT, after: null, limit: 500, status: null, email: null };
-  const { items } = storage.customers.page(filter, ["name"]);
+  const { items } = storage.customers.page(filter, projectionOf(["name"]));
   await storage.close();
   return items.map((item) => item.fields.name ?? "");
 }

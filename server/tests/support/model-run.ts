@@ -1,11 +1,13 @@
 import { expect } from "bun:test";
+import type { QueryCase } from "./arbitrary-requests.ts";
 import { type Step, TENANTS } from "./arbitrary-steps.ts";
 import {
   CustomerModel,
+  earlyRefusal,
+  lateRefusal,
   type ModelCaller,
-  type ModelCustomer,
   projected,
-  refusalOf,
+  type Sent,
 } from "./customer-model.ts";
 import { expectCreated, expectRead, expectRefusal } from "./model-expectations.ts";
 import { type RawConnection, rawRequest } from "./raw-connection.ts";
@@ -44,6 +46,26 @@ const FIRST: Omit<Step<"create">, "caller"> = {
 /** Makes the token of a caller, or gives the one that it made. */
 type ModelTokens = { token(caller: { role: string; tenant: string }): Promise<string> };
 
+/** A request of one customer as it was sent, to be sent again. */
+type CustomerRequest = Omit<Step<"customer">, "kind" | "target" | "tag" | "noneMatch"> & {
+  readonly id: string;
+  readonly ifMatch: readonly string[];
+  readonly noneMatch: string | null;
+};
+
+/** The first outcome under an idempotency key, and the request that had it. */
+type KeptOutcome = {
+  readonly request: string;
+  readonly expiresMs: number;
+  readonly outcome: Outcome;
+};
+type Outcome = {
+  readonly status: number;
+  readonly etag: string | undefined;
+  readonly location: string | undefined;
+  readonly body: string;
+};
+
 /** One run: the steps one after another against the service and the model, each answer compared. */
 export class ModelRun {
   readonly #number: number;
@@ -51,7 +73,8 @@ export class ModelRun {
   readonly #connection: Pick<RawConnection, "send">;
   readonly #clock: { nowMs: number };
   readonly #model = new CustomerModel();
-  readonly #keys = new Map<string, { first: ModelCustomer; expiresMs: number }>();
+  readonly #kept = new Map<string, KeptOutcome>();
+  #last: CustomerRequest | null = null;
 
   constructor(
     number: number,
@@ -72,45 +95,81 @@ export class ModelRun {
     }
   }
 
-  take(step: Step<"customer" | "create" | "pages">): Promise<void> {
-    if (step.kind === "customer") return this.#customer(step);
-    return step.kind === "create" ? this.#create(step) : this.#pages(step);
+  async take(step: Step<"customer" | "again" | "create" | "pages">): Promise<void> {
+    if (step.kind === "create") return this.#create(step);
+    if (step.kind === "pages") return this.#pages(step);
+    if (step.kind === "customer") this.#last = this.#request(step);
+    if (this.#last !== null) return this.#customer(this.#last);
   }
 
-  async #customer(step: Step<"customer">): Promise<void> {
-    const { method, query, body } = step;
-    const caller = this.#caller(step.caller);
-    const id = this.#id(step.target);
+  /** The request of a step, its tags taken from what is stored now. */
+  #request({ target, tag, noneMatch, ...step }: Step<"customer">): CustomerRequest {
+    const id = this.#id(target);
+    const { tenant } = this.#caller(step.caller);
+    const current = this.#model.of(tenant).get(id.toLowerCase())?.tag;
+    const other = this.#tag(target.pick);
+    return {
+      ...step,
+      id,
+      ifMatch: tag.lines(current ?? other, other),
+      noneMatch: noneMatch.line(current ?? '"x"'),
+    };
+  }
+
+  async #customer(request: CustomerRequest): Promise<void> {
+    const { method, id, query, body, ifMatch, noneMatch, prefers, key } = request;
+    const caller = this.#caller(request.caller);
     const customer = this.#model.of(caller.tenant).get(id.toLowerCase()) ?? null;
-    const ifMatch = step.tag.lines(customer?.tag ?? this.#tag(step.target.pick), this.#tag(step.target.pick));
-    const noneMatch = step.noneMatch.line(customer?.tag ?? '"x"');
     const isRead = method === "GET" || method === "HEAD";
     const reply = await this.#send(
       method,
       `/customers/${id}?${query.query}`,
-      step.caller,
+      request.caller,
       [
         ...ifMatch.map((line) => `If-Match: ${line}`),
         ...(noneMatch === null ? [] : [`If-None-Match: ${noneMatch}`]),
-        ...(step.prefers ? ["Prefer: return=representation"] : []),
+        ...(prefers ? ["Prefer: return=representation"] : []),
+        ...(key === null ? [] : [`Idempotency-Key: ${key.sent}`]),
         ...(isRead || body.contentType === null ? [] : [`Content-Type: ${body.contentType}`]),
       ],
       isRead ? null : body.bytes(id),
     );
     const verdict = method === "PUT" || method === "PATCH" ? body.verdict[method] : {};
-    const code = refusalOf({ caller, method, ifMatch, query, customer, verdict });
-    if (code !== null) return expectRefusal(reply, code, method, customer);
+    const noneMatches = customer !== null && namesTag(noneMatch, customer.tag);
+    const sent: Sent = { caller, method, ifMatch, noneMatches, query, customer, verdict };
+    const early = earlyRefusal(sent);
+    if (early !== null) return expectRefusal(reply, early, method, customer);
+    const shown = prefers ? shownBy(query.fields) : "none";
+    const set = FIELDS.map((name) => (typeof verdict === "number" ? null : verdict[name]));
+    const canonical = [method, id.toLowerCase(), ifMatch.join(", ").trim(), noneMatch?.trim(), set, shown];
+    const isKeyed = key !== null && !isRead && typeof verdict !== "number" && UUID.test(id);
+    const owner = isKeyed ? ownerOf(request.caller, key.meant) : null;
+    if (this.#isReplayed(owner, canonical, reply, method)) return;
+    const late = lateRefusal(sent);
+    if (late !== null) return expectRefusal(reply, late, method, customer);
     if (customer === null || typeof verdict === "number") throw new Error("the model refuses neither");
-    if (isRead)
-      return expectRead(reply, method, customer, projected(customer, caller, query), step.noneMatch.matches);
+    if (isRead) {
+      // A copy from before a field of the default set was hidden must not be confirmed.
+      const isNarrowed =
+        query.fields === null && !["id", "name", "email"].every((name) => caller.read.includes(name));
+      return expectRead(
+        reply,
+        method,
+        customer,
+        projected(customer, caller, query),
+        noneMatches && !isNarrowed,
+      );
+    }
+    expect(reply.headers.get("idempotency-replayed")).toBeUndefined();
     if (method === "DELETE") {
       this.#model.remove(caller.tenant, customer.id);
       expect([reply.status, reply.body, reply.headers.get("etag")]).toEqual([204, "", undefined]);
-      return;
+      return this.#keep(owner, canonical, reply);
     }
     const next = { ...customer, ...verdict, tag: this.#newTag(reply) };
     this.#model.put(caller.tenant, next);
-    if (!step.prefers) {
+    this.#keep(owner, canonical, reply);
+    if (!prefers) {
       expect([reply.status, reply.body]).toEqual([204, ""]);
       return;
     }
@@ -127,39 +186,58 @@ export class ModelRun {
       `/customers?${query.query}`,
       step.caller,
       [
-        ...(key === null ? [] : [`Idempotency-Key: ${key}`]),
+        ...(key === null ? [] : [`Idempotency-Key: ${key.sent}`]),
         ...(body.contentType === null ? [] : [`Content-Type: ${body.contentType}`]),
       ],
       body.bytes("01a00000-0000-7000-8000-000000000000"),
     );
     const verdict = body.verdict.POST;
-    const code = refusalOf({ caller, method: "POST", ifMatch: [], query, customer: undefined, verdict });
+    const sent = {
+      caller,
+      method: "POST",
+      ifMatch: [],
+      noneMatches: false,
+      query,
+      customer: undefined,
+      verdict,
+    } as const;
+    const code = earlyRefusal(sent) ?? lateRefusal(sent);
     if (code !== null || typeof verdict === "number") return expectRefusal(reply, code ?? "?", "POST", null);
     const set = {
       name: verdict.name ?? "?",
       email: verdict.email ?? "?",
       status: verdict.status ?? "active",
     };
-    const earlier = this.#keys.get(`${caller.tenant} ${caller.role} ${key}`);
-    if (key !== null && earlier !== undefined && earlier.expiresMs > this.#clock.nowMs) {
-      const { id: _, tag: __, ...first } = earlier.first;
-      if (JSON.stringify(first) !== JSON.stringify(set))
-        return expectRefusal(reply, "idempotency-key-reused", "POST", null);
-      expect([reply.status, reply.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
-      return expectCreated(reply, earlier.first, projected(earlier.first, caller, query));
-    }
+    const owner = key === null ? null : ownerOf(step.caller, key.meant);
+    const canonical = ["POST", set, shownBy(query.fields)];
+    if (this.#isReplayed(owner, canonical, reply, "POST")) return;
     expect([reply.status, reply.headers.get("idempotency-replayed")]).toEqual([201, undefined]);
     const id = (reply.headers.get("location") ?? "").slice("/customers/".length);
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(this.#model.ids).not.toContain(id);
     const made = { ...set, id, tag: this.#newTag(reply) };
     this.#model.put(caller.tenant, made);
-    if (key !== null)
-      this.#keys.set(`${caller.tenant} ${caller.role} ${key}`, {
-        first: made,
-        expiresMs: this.#clock.nowMs + 24 * 3_600_000,
-      });
+    this.#keep(owner, canonical, reply);
     expectCreated(reply, made, projected(made, caller, query));
+  }
+
+  /** Whether a key decides the answer, which is then the first outcome again, or that another request had the key. */
+  #isReplayed(owner: string | null, request: readonly unknown[], reply: RawReply, method: string): boolean {
+    const kept = owner === null ? undefined : this.#kept.get(owner);
+    if (kept === undefined || kept.expiresMs <= this.#clock.nowMs) return false;
+    if (kept.request !== JSON.stringify(request)) {
+      expectRefusal(reply, "idempotency-key-reused", method, null);
+      return true;
+    }
+    expect(reply.headers.get("idempotency-replayed")).toBe("true");
+    expect(outcomeOf(reply)).toEqual(kept.outcome);
+    return true;
+  }
+
+  #keep(owner: string | null, request: readonly unknown[], reply: RawReply): void {
+    if (owner === null) return;
+    const expiresMs = this.#clock.nowMs + 24 * 3_600_000;
+    this.#kept.set(owner, { request: JSON.stringify(request), expiresMs, outcome: outcomeOf(reply) });
   }
 
   /** Follows `next` to the end: each customer once, in the order of creation, whichever way it is asked for. */
@@ -282,4 +360,29 @@ function listRefusal(
   return [...(fields ?? []), ...filtered].some((field) => !caller.read.includes(field))
     ? "forbidden-field"
     : null;
+}
+
+const FIELDS = ["name", "email", "status"] as const;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+function shownBy(fields: QueryCase["fields"]): unknown {
+  return Array.isArray(fields) ? ALL.filter((name) => fields.includes(name)) : "default";
+}
+
+/** A key belongs to the token of its caller. */
+function ownerOf({ role, tenant }: { role: string | null; tenant: string }, key: string): string {
+  return `${role} ${tenant} ${key}`;
+}
+
+function outcomeOf({ status, headers, body }: RawReply): Outcome {
+  return { status, etag: headers.get("etag"), location: headers.get("location"), body };
+}
+
+/** If-None-Match as RFC 9110, section 13.1.2 has it, for the lists of {@link NONE_MATCH}. */
+function namesTag(header: string | null, tag: string): boolean {
+  const value = header?.trim() ?? "";
+  if (value === "*") return true;
+  const members = value.match(/(?:W\/)?"[^"]*"/g) ?? [];
+  const isList = value.replace(/(?:W\/)?"[^"]*"/g, "").replace(/[\s,]/g, "") === "";
+  return isList && members.some((member) => member.replace(/^W\//, "") === tag);
 }

@@ -1,5 +1,6 @@
 import { createApp } from "../../app.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
+import type { Policy } from "../../domain/policy.ts";
 import { Cors } from "../../http/cors.ts";
 import { MEMORY } from "../../storage/sqlite/sqlite-database.ts";
 import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
@@ -40,11 +41,11 @@ export class TestService {
   readonly logLines: Record<string, unknown>[] = [];
   readonly #app: ReturnType<typeof createApp>;
   readonly #now: () => number;
+  #policy: Policy;
   readonly #tokens: Map<string, Promise<string>>;
 
   constructor(options: TestServiceOptions = {}) {
-    const policy = readPolicyText(options.policy ?? BUILT_IN_POLICY);
-    if (!policy.ok) throw new Error(policy.faults.join("\n"));
+    this.#policy = policyOf(options.policy ?? BUILT_IN_POLICY);
     this.#now = options.now ?? Date.now;
     this.#tokens = options.tokens ?? new Map();
     this.storage = options.storage ?? SqliteStorage.open(MEMORY);
@@ -57,7 +58,7 @@ export class TestService {
       store: this.storage.customers,
       tokens: this.storage.tokens,
       ping: () => this.storage.ping(),
-      policy: () => policy.policy,
+      policy: () => this.#policy,
       metrics,
       metricsArePublic,
       cors: new Cors(options.corsOrigins ?? []),
@@ -69,6 +70,11 @@ export class TestService {
     this.#app.listen({ hostname: "127.0.0.1", port: 0 });
     this.port = this.#app.server?.port ?? 0;
     this.url = `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Replaces the policy, as a reload does. */
+  reload(policy: string): void {
+    this.#policy = policyOf(policy);
   }
 
   /** A token of this caller; the same one for the same caller. `monitor` belongs to no tenant. */
@@ -130,6 +136,12 @@ export class TestService {
     await this.#app.stop(true);
     await this.storage.close();
   }
+}
+
+function policyOf(text: string): Policy {
+  const result = readPolicyText(text);
+  if (!result.ok) throw new Error(result.faults.join("\n"));
+  return result.policy;
 }
 
 export async function replyOf(response: Response): Promise<Reply> {

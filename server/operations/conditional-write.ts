@@ -1,0 +1,188 @@
+import type { CustomerChanges, CustomerFields } from "../domain/customer.ts";
+import { parseCustomerId } from "../domain/customer-id.ts";
+import type { RowVersion } from "../domain/entity-tag.ts";
+import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
+import type { Operation, WriteMethod } from "../domain/policy.ts";
+import { diagnose, expectedVersion, failedPrecondition, type Preconditions } from "../domain/precondition.ts";
+import { ok, type Refusal, type Result } from "../domain/problem.ts";
+import { NO_BODY, type Projection, projectionOf } from "../domain/projection.ts";
+import type {
+  CustomerStore,
+  IdempotencyKey,
+  RemoveOutcome,
+  WriteOutcome,
+  WriteTarget,
+} from "../storage/customer-store.ts";
+import { refuseMembers } from "./body-schema.ts";
+import type { Authority, Call } from "./call.ts";
+import {
+  customerNotFound,
+  preconditionFailed,
+  requireIfMatch,
+  requireOperation,
+  requireProjection,
+} from "./checks.ts";
+import { keyOf, keyReused, readIdempotencyKey } from "./idempotency-key.ts";
+
+/** PUT, PATCH or DELETE of one customer, as far as headers and query tell. */
+export type ConditionalWrite = {
+  readonly method: WriteMethod;
+  readonly authority: Authority;
+  readonly preconditions: Preconditions;
+  readonly target: WriteTarget;
+  /** What the answer shows: without `Prefer: return=representation` nothing. */
+  readonly projection: Projection;
+  readonly key: string | null;
+};
+
+export type Written = {
+  /** Null after a DELETE: nothing is left to tag. */
+  readonly rowVersion: RowVersion | null;
+  /** The body, where the client prefers one. */
+  readonly fields: CustomerFields | null;
+  /** Where a rollout allowed a write without If-Match: until when it does. */
+  readonly allowedUntilMs: number | null;
+  /** Whether this is the outcome of an earlier request under the same Idempotency-Key. */
+  readonly isReplayed: boolean;
+};
+
+const OPERATION_OF = { PUT: "replace", PATCH: "patch", DELETE: "delete" } as const satisfies Record<
+  WriteMethod,
+  Operation
+>;
+
+/**
+ * Checks 3 to 7 of a write, but whether the customer exists. An operation makes them twice: before it reads the body, to
+ * refuse early, and after it with a fresh authority, which decides.
+ */
+export function checkWrite(
+  call: Call,
+  authority: Authority,
+  method: WriteMethod,
+  id: string,
+): Result<ConditionalWrite> {
+  const permitted = requireOperation(authority, OPERATION_OF[method]);
+  if (!permitted.ok) return permitted;
+  const preconditions = requireIfMatch(call, authority, method);
+  if (!preconditions.ok) return preconditions;
+  const projection = requireProjection(call, authority);
+  if (!projection.ok) return projection;
+  const key = readIdempotencyKey(call.headers);
+  if (!key.ok) return key;
+  const storedId = parseCustomerId(id);
+  if (storedId === null) return customerNotFound();
+  return ok({
+    method,
+    authority,
+    preconditions: preconditions.value,
+    target: { tenant: authority.tenant, id: storedId, expected: expectedVersion(preconditions.value) },
+    projection: prefersRepresentation(call.headers.get("prefer")) ? projection.value : NO_BODY,
+    key: key.value,
+  });
+}
+
+/** `Prefer: return=representation` (RFC 7240, section 4.2). Of several `return` preferences the first counts. */
+function prefersRepresentation(prefer: string | null): boolean {
+  const preference = /(?:^|[,;])[ \t]*return[ \t]*=[ \t]*"?([a-z]*)/i.exec(prefer ?? "")?.[1];
+  return preference?.toLowerCase() === "representation";
+}
+
+/** `id` in a body is tolerated when it is the path's: what was read can be sent back as it is. */
+export function withoutId<Body extends { id?: string }>(
+  body: Body,
+  storedId: string,
+): Result<Omit<Body, "id">> {
+  const { id, ...rest } = body;
+  if (id === undefined || id.toLowerCase() === storedId) return ok(rest);
+  return refuseMembers([{ pointer: "/id", detail: "is not the id in the path; an id cannot be changed" }]);
+}
+
+/** Checks 7 and 8 of a write whose body is refused; only where they pass is the body's refusal the first. */
+export async function refuseBody(
+  store: CustomerStore,
+  write: ConditionalWrite,
+  refusal: Refusal,
+): Promise<Refusal> {
+  const { target, preconditions } = write;
+  const current = await store.rowVersion(target.tenant, target.id);
+  if (current === null) return customerNotFound();
+  if (failedPrecondition(preconditions, current) === null) return refusal;
+  return preconditionFailed(preconditions, diagnose(preconditions, current), current);
+}
+
+/** @param sent the fields that the body sets; null for a DELETE */
+export function idempotencyKeyOf(
+  write: ConditionalWrite,
+  sent: CustomerChanges | null,
+): IdempotencyKey | null {
+  const { method, authority, preconditions, target, projection, key } = write;
+  const { ifMatch, ifNoneMatch } = preconditions;
+  return keyOf(authority, key, projection, [method, target.id, ifMatch, ifNoneMatch, sentValues(sent)]);
+}
+
+/** The answer to a write that the store has judged: applied, or refused by check 7 or 8 or for its key. */
+export async function resultOf(
+  store: CustomerStore,
+  write: ConditionalWrite,
+  sent: CustomerChanges | null,
+  outcome: WriteOutcome | RemoveOutcome,
+): Promise<Result<Written>> {
+  if (outcome.kind === "missing") return customerNotFound();
+  if (outcome.kind === "key-reused") return keyReused();
+  if (outcome.kind === "stale") return refuseStale(store, write, sent, outcome.rowVersion);
+  const { preconditions, authority, projection } = write;
+  const { enforcement } = authority;
+  const allowedUntilMs =
+    preconditions.ifMatch === null && enforcement.mode === "observe" ? enforcement.untilMs : null;
+  const { isReplayed } = outcome;
+  if (outcome.kind === "removed") return ok({ rowVersion: null, fields: null, allowedUntilMs, isReplayed });
+  // A replayed outcome may hold a field that the policy has hidden since.
+  const fields = projection.kind === "none" ? null : pick(outcome.fields, projection);
+  return ok({ rowVersion: outcome.rowVersion, fields, allowedUntilMs, isReplayed });
+}
+
+async function refuseStale(
+  store: CustomerStore,
+  write: ConditionalWrite,
+  sent: CustomerChanges | null,
+  current: RowVersion,
+): Promise<Refusal> {
+  const { preconditions, key } = write;
+  const diagnosis = diagnose(preconditions, current);
+  // With a key a lost answer would have been replayed.
+  const isStored = diagnosis === "stale" && key === null && (await holds(store, write, sent, current));
+  return preconditionFailed(preconditions, isStored ? "already-stored" : diagnosis, current);
+}
+
+/** Whether the customer in this version already holds what was sent; false for a caller who may not read it. */
+async function holds(
+  store: CustomerStore,
+  { target, authority }: ConditionalWrite,
+  sent: CustomerChanges | null,
+  version: RowVersion,
+): Promise<boolean> {
+  const values = sentValues(sent);
+  const { read } = authority.rights;
+  if (values.length === 0 || !values.every(([name]) => read.has(name))) return false;
+  const names = values.map(([name]) => name);
+  const stored = await store.read(target.tenant, target.id, projectionOf(names));
+  return stored?.rowVersion === version && values.every(([name, value]) => stored.fields[name] === value);
+}
+
+function sentValues(sent: CustomerChanges | null): [FieldName, string][] {
+  const values: CustomerFields = sent ?? {};
+  return FIELD_NAMES.flatMap((name): [FieldName, string][] => {
+    const value = values[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+}
+
+/** The fields of a projection, of those that are there. */
+export function pick(fields: CustomerFields, projection: Projection): CustomerFields {
+  const picked: CustomerFields = {};
+  for (const name of projection.fields) {
+    const value = fields[name];
+    if (value !== undefined) picked[name] = value;
+  }
+  return picked;
+}

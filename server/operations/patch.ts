@@ -1,0 +1,35 @@
+import { PATCH_BODY } from "../domain/customer.ts";
+import { flatMap, type Result } from "../domain/problem.ts";
+import type { CustomerStore } from "../storage/customer-store.ts";
+import { BodySchema } from "./body-schema.ts";
+import type { Call } from "./call.ts";
+import {
+  checkWrite,
+  idempotencyKeyOf,
+  refuseBody,
+  resultOf,
+  type Written,
+  withoutId,
+} from "./conditional-write.ts";
+
+export const PATCH_TYPES = ["application/merge-patch+json", "application/json"] as const;
+
+const patchBody = new BodySchema(PATCH_BODY);
+
+/** PATCH: a JSON Merge Patch (RFC 7396). */
+export async function patch(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
+  const early = checkWrite(call, call.authority, "PATCH", id);
+  if (!early.ok) return early;
+  const body = flatMap(flatMap(await call.readJson(PATCH_TYPES), patchBody.read), (read) =>
+    withoutId(read, early.value.target.id),
+  );
+  const authority = await call.lookAgain();
+  if (!authority.ok) return authority;
+  const write = checkWrite(call, authority.value, "PATCH", id);
+  if (!write.ok) return write;
+  if (!body.ok) return refuseBody(store, write.value, body);
+  const { target, projection } = write.value;
+  const key = idempotencyKeyOf(write.value, body.value);
+  const outcome = await store.patch(target, body.value, projection, key);
+  return resultOf(store, write.value, body.value, outcome);
+}

@@ -1,0 +1,12 @@
+import type { Result } from "../domain/problem.ts";
+import type { CustomerStore } from "../storage/customer-store.ts";
+import type { Call } from "./call.ts";
+import { checkWrite, idempotencyKeyOf, resultOf, type Written } from "./conditional-write.ts";
+
+/** DELETE. A body is not read, so the authority of the headers decides. */
+export async function remove(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
+  const write = checkWrite(call, call.authority, "DELETE", id);
+  if (!write.ok) return write;
+  const outcome = await store.remove(write.value.target, idempotencyKeyOf(write.value, null));
+  return resultOf(store, write.value, null, outcome);
+}

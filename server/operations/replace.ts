@@ -1,0 +1,34 @@
+import { REPLACEMENT_BODY } from "../domain/customer.ts";
+import { flatMap, type Result } from "../domain/problem.ts";
+import type { CustomerStore } from "../storage/customer-store.ts";
+import { BodySchema } from "./body-schema.ts";
+import type { Call } from "./call.ts";
+import { JSON_TYPES } from "./checks.ts";
+import {
+  checkWrite,
+  idempotencyKeyOf,
+  refuseBody,
+  resultOf,
+  type Written,
+  withoutId,
+} from "./conditional-write.ts";
+
+const replacementBody = new BodySchema(REPLACEMENT_BODY);
+
+/** PUT. */
+export async function replace(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
+  const early = checkWrite(call, call.authority, "PUT", id);
+  if (!early.ok) return early;
+  const body = flatMap(flatMap(await call.readJson(JSON_TYPES), replacementBody.read), (read) =>
+    withoutId(read, early.value.target.id),
+  );
+  const authority = await call.lookAgain();
+  if (!authority.ok) return authority;
+  const write = checkWrite(call, authority.value, "PUT", id);
+  if (!write.ok) return write;
+  if (!body.ok) return refuseBody(store, write.value, body);
+  const { target, projection } = write.value;
+  const key = idempotencyKeyOf(write.value, body.value);
+  const outcome = await store.replace(target, body.value, projection, key);
+  return resultOf(store, write.value, body.value, outcome);
+}

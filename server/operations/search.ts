@@ -1,0 +1,46 @@
+import { foldEmail, PAGE_LIMIT_DEFAULT, SEARCH_BODY } from "../domain/customer.ts";
+import { flatMap, ok, type Result } from "../domain/problem.ts";
+import type { CustomerStore } from "../storage/customer-store.ts";
+import { BodySchema } from "./body-schema.ts";
+import type { Authority, Call } from "./call.ts";
+import { JSON_TYPES, projectionOfLists, requireOperation } from "./checks.ts";
+import { type CustomerPage, readPage } from "./page.ts";
+import { invalidParameter, readQuery } from "./query.ts";
+
+const searchBody = new BodySchema(SEARCH_BODY);
+
+/** POST /customers/search: like list, with the filter in the body. Personal data stays out of URLs and their logs. */
+export async function search(store: CustomerStore, call: Call): Promise<Result<CustomerPage>> {
+  const early = checkQuery(call, call.authority);
+  if (!early.ok) return early;
+  const body = flatMap(await call.readJson(JSON_TYPES), (json) => searchBody.read(json));
+  const authority = await call.lookAgain();
+  if (!authority.ok) return authority;
+  const queried = checkQuery(call, authority.value);
+  if (!queried.ok) return queried;
+  if (!body.ok) return body;
+  const { fields, limit, status, email, cursor } = body.value;
+  if (queried.value.length > 0 && fields !== undefined) {
+    return invalidParameter("fields", "is given in the query and in the body; give it once");
+  }
+  return readPage(store, authority.value, {
+    // An empty array is an empty list, as `fields=` is.
+    fields: fields === undefined ? queried.value : [[fields].flat().join(",")],
+    limit: limit ?? PAGE_LIMIT_DEFAULT,
+    status: status ?? null,
+    email: email === undefined ? null : foldEmail(email),
+    cursor: cursor ?? null,
+  });
+}
+
+/** Checks 3, 5 and 6 of what precedes the body. @returns the values of `fields` in the query */
+function checkQuery(call: Call, authority: Authority): Result<readonly string[]> {
+  const permitted = requireOperation(authority, "list");
+  if (!permitted.ok) return permitted;
+  const query = readQuery(call.search, ["fields"]);
+  if (!query.ok) return query;
+  const lists = query.value.getAll("fields");
+  const projection = projectionOfLists(lists, authority.rights);
+  if (!projection.ok) return projection;
+  return ok(lists);
+}

@@ -1,0 +1,265 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { parseRawReply, type RawReply } from "./support/raw-exchange.ts";
+import { TestService } from "./support/test-service.ts";
+
+const DAY_MS = 86_400_000;
+const UNTIL_MS = Date.UTC(2027, 2, 31);
+const ALL = '["id", "name", "email", "status"]';
+const EVERYTHING = '["get", "list", "create", "replace", "patch", "delete"]';
+const STRICT = 'mode = "strict"';
+const OBSERVE = 'mode = "observe"\nuntil = 2027-03-31';
+
+const policy = (read = ALL, operations = EVERYTHING, enforcement = STRICT): string =>
+  `[roles.admin]\nread = ${ALL}\noperations = ${EVERYTHING}\n[roles.clerk]\nread = ${read}\noperations = ${operations}\n[enforcement]\n${enforcement}\n`;
+
+let nowMs = UNTIL_MS - DAY_MS;
+const service = new TestService({ policy: policy(), now: () => nowMs });
+afterAll(() => service.stop());
+
+let clerks = 0;
+
+/** Sends a request up to its body, changes something, and sends the body. */
+async function changedMeanwhile(
+  method: string,
+  path: string,
+  lines: readonly string[],
+  body: object,
+  change: (token: string) => unknown,
+): Promise<RawReply> {
+  clerks += 1;
+  const token = await service.token({ role: "clerk", client: `clerk-${clerks}` });
+  const text = JSON.stringify(body);
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    "Host: localhost",
+    "Connection: close",
+    `Authorization: Bearer ${token}`,
+    "Content-Type: application/json",
+    `Content-Length: ${text.length}`,
+    "Expect: 100-continue",
+    ...lines,
+  ];
+  const received = await new Promise<string>((resolve, reject) => {
+    let answer = "";
+    const socket = connect(service.port, "127.0.0.1", () => socket.write(`${head.join("\r\n")}\r\n\r\n`));
+    // "100 Continue" says that the service waits for the body.
+    socket.once("data", async () => {
+      await change(token);
+      socket.on("data", (chunk) => {
+        answer += chunk.toString("latin1");
+      });
+      socket.write(text);
+    });
+    socket.once("close", () => resolve(answer));
+    socket.once("error", reject);
+  });
+  const reply = parseRawReply(received);
+  if (reply === null) throw new Error(`no answer: ${received}`);
+  return reply;
+}
+
+const NEXT = { name: "Grace", email: "grace@example.com" };
+const WRITES = [
+  { method: "PUT", operation: "replace", body: NEXT },
+  { method: "PATCH", operation: "patch", body: NEXT },
+  { method: "POST", operation: "create", body: NEXT },
+] as const;
+const HIDDEN = '["id", "name", "status"]';
+const without = (operation: string): string =>
+  EVERYTHING.replace(new RegExp(`, "${operation}"|"${operation}", `), "");
+
+describe.each(WRITES)(
+  "what changes while the body of a $method is under way decides it",
+  ({ method, operation, body }) => {
+    const isCreate = method === "POST";
+    /** @returns the reply, and whether it changed anything */
+    async function send(
+      before: string,
+      change: (token: string) => unknown,
+      query = "",
+      lines: (etag: string) => string[] = (etag) => [`If-Match: ${etag}`, "Prefer: return=representation"],
+    ): Promise<{ reply: RawReply; isApplied: boolean }> {
+      nowMs = UNTIL_MS - DAY_MS;
+      service.reload(before);
+      const { path, etag } = await service.customer();
+      const count = async (): Promise<number> =>
+        (await service.send("GET", "/customers?limit=500")).json.items.length;
+      const earlier = await count();
+      const reply = await changedMeanwhile(
+        method,
+        `${isCreate ? "/customers" : path}${query}`,
+        lines(etag),
+        body,
+        change,
+      );
+      const isApplied = isCreate
+        ? (await count()) > earlier
+        : (await service.send("GET", path)).etag !== etag;
+      return { reply, isApplied };
+    }
+
+    test.each<[string, string, (token: string) => unknown, string, number, string]>([
+      [
+        "the token is revoked",
+        policy(),
+        (token) => service.storage.tokens.revoke(token, nowMs),
+        "",
+        401,
+        "unauthenticated",
+      ],
+      [
+        "the role loses the operation",
+        policy(),
+        () => service.reload(policy(ALL, without(operation))),
+        "",
+        403,
+        "forbidden-operation",
+      ],
+      [
+        "the role goes",
+        policy(),
+        () => service.reload(policy().replaceAll("clerk", "other")),
+        "",
+        403,
+        "forbidden-operation",
+      ],
+      [
+        "a field that it names is hidden",
+        policy(),
+        () => service.reload(policy(HIDDEN)),
+        "?fields=name,email",
+        403,
+        "forbidden-field",
+      ],
+    ])("%s", async (_, before, change, query, status, code) => {
+      const { reply, isApplied } = await send(before, change, query);
+      expect([reply.status, JSON.parse(reply.body).code, isApplied]).toEqual([status, code, false]);
+    });
+
+    test("a field of the default set that is hidden is left out of the answer", async () => {
+      const { reply, isApplied } = await send(policy(), () => service.reload(policy(HIDDEN)));
+      expect([reply.status, isApplied]).toEqual([isCreate ? 201 : 200, true]);
+      expect(Object.keys(JSON.parse(reply.body))).toEqual(["id", "name"]);
+    });
+
+    test("a field of the default set that is shown again is in the answer", async () => {
+      const { reply } = await send(policy(HIDDEN), () => service.reload(policy()));
+      expect(Object.keys(JSON.parse(reply.body))).toEqual(["id", "name", "email"]);
+    });
+
+    const enforced: [string, () => unknown][] = [
+      ["the policy becomes strict", () => service.reload(policy())],
+      [
+        "the rollout ends",
+        () => {
+          nowMs = UNTIL_MS;
+        },
+      ],
+      [
+        "the client is enforced",
+        () => service.reload(policy(ALL, EVERYTHING, `${OBSERVE}\nenforced_clients = ["clerk-${clerks}"]`)),
+      ],
+      [
+        "the method is enforced",
+        () => service.reload(policy(ALL, EVERYTHING, `${OBSERVE}\nenforced_methods = ["${method}"]`)),
+      ],
+    ];
+    if (isCreate) return;
+    test.each(enforced)("a write without If-Match is 428 where %s", async (_, change) => {
+      const { reply, isApplied } = await send(policy(ALL, EVERYTHING, OBSERVE), change, "", () => []);
+      expect([reply.status, isApplied]).toEqual([428, false]);
+    });
+
+    test("a write without If-Match is announced the end date that holds when it is applied", async () => {
+      const later = OBSERVE.replace("2027-03-31", "2027-06-30");
+      const change = (): void => service.reload(policy(ALL, EVERYTHING, later));
+      const { reply, isApplied } = await send(policy(ALL, EVERYTHING, OBSERVE), change, "", () => []);
+      expect([reply.status, reply.headers.get("precondition-enforced-from"), isApplied]).toEqual([
+        204,
+        "2027-06-30",
+        true,
+      ]);
+    });
+
+    test("a bad body does not tell whether the customer exists to a token that was revoked", async () => {
+      service.reload(policy());
+      const { path } = await service.customer();
+      const revoke = (token: string) => service.storage.tokens.revoke(token, nowMs);
+      const reply = await changedMeanwhile(method, path, ['If-Match: "x"'], { nope: 1 }, revoke);
+      expect(reply.status).toBe(401);
+    });
+  },
+);
+
+describe("what changes while the body of a search is under way decides it", () => {
+  const search = async (before: string, change: (token: string) => unknown, body: object, query = "") => {
+    nowMs = UNTIL_MS - DAY_MS;
+    service.reload(before);
+    await service.customer();
+    const reply = await changedMeanwhile(
+      "POST",
+      `/customers/search${query}`,
+      [],
+      { limit: 1, ...body },
+      change,
+    );
+    return { status: reply.status, ...JSON.parse(reply.body) };
+  };
+  const hide = (): void => service.reload(policy(HIDDEN));
+  test.each<[string, (token: string) => unknown, object, string, number, string]>([
+    [
+      "the token is revoked",
+      (token) => service.storage.tokens.revoke(token, nowMs),
+      {},
+      "",
+      401,
+      "unauthenticated",
+    ],
+    [
+      "the role loses the operation",
+      () => service.reload(policy(ALL, without("list"))),
+      {},
+      "",
+      403,
+      "forbidden-operation",
+    ],
+    ["a field of the query is hidden", hide, {}, "?fields=email", 403, "forbidden-field"],
+    ["a field of the body is hidden", hide, { fields: ["email"] }, "", 403, "forbidden-field"],
+    ["the field of the filter is hidden", hide, { email: "ada@example.com" }, "", 403, "forbidden-field"],
+  ])("%s", async (_, change, body, query, status, code) => {
+    expect(await search(policy(), change, body, query)).toMatchObject({ status, code });
+  });
+
+  test("a field of the default set that is hidden is left out", async () => {
+    const { items } = await search(policy(), hide, {});
+    expect(Object.keys(items[0].customer)).toEqual(["id", "name"]);
+  });
+
+  test("a field of the body that is shown again is answered", async () => {
+    const { items } = await search(policy(HIDDEN), () => service.reload(policy()), { fields: "email" });
+    expect(Object.keys(items[0].customer)).toEqual(["email"]);
+  });
+});
+
+describe("a copy from before a reload that hid a field is not confirmed", () => {
+  const caller = { role: "clerk" };
+  test("by default: 200 without the field, under the same entity-tag", async () => {
+    service.reload(policy());
+    const { path, etag } = await service.customer();
+    const headers = { "if-none-match": etag };
+    expect((await service.send("GET", path, { caller, headers })).status).toBe(304);
+    service.reload(policy(HIDDEN));
+    const hidden = await service.send("GET", path, { caller, headers });
+    expect([hidden.status, Object.keys(hidden.json), hidden.etag]).toEqual([200, ["id", "name"], etag]);
+  });
+
+  test("by name: 304 where it may be read, 403 where not", async () => {
+    service.reload(policy(HIDDEN));
+    const { path, etag } = await service.customer();
+    const headers = { "if-none-match": etag };
+    const named = await service.send("GET", `${path}?fields=id,name`, { caller, headers });
+    const hidden = await service.send("GET", `${path}?fields=id,email`, { caller, headers });
+    expect([named.status, hidden.status]).toEqual([304, 403]);
+  });
+});
