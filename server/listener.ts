@@ -47,19 +47,15 @@ export class Listener {
   }
 
   /**
-   * Serves new connections with another certificate. Bun reads a certificate once per listener, so this one is
-   * replaced. On a shared port the new one listens first; elsewhere the old one must close first, and for some
-   * milliseconds connections are refused.
+   * Serves new connections with another certificate. Bun reads a certificate once per listener, so the listener is
+   * replaced: requests in flight are finished, idle connections are closed, and one that is opened in that very
+   * moment may be refused.
    */
   replaceTls(tls: TlsFiles): void {
     const old = this.#app;
-    const stopOld = (): void => {
-      this.#replaced.add(old);
-      void old.stop().finally(() => this.#replaced.delete(old));
-    };
-    if (!this.#options.address.isShared) stopOld();
+    this.#replaced.add(old);
+    void old.stop().finally(() => this.#replaced.delete(old));
     this.#app = this.#listen(this.port, tls);
-    if (this.#options.address.isShared) stopOld();
   }
 
   /** Accepts no more connections and finishes the requests in flight. @returns false when some were cut off */

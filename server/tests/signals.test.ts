@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { connect } from "node:tls";
+import { RawConnection, rawRequest } from "./support/raw-connection.ts";
+import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
+import { ServerProcess, Workplace } from "./support/server-process.ts";
+
+let place: Workplace;
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(() => place.clear());
+
+const write = (name: string, text: string): string => {
+  writeFileSync(`${place.path}/${name}`, text);
+  return `${place.path}/${name}`;
+};
+
+/** The certificate that a new connection is shown. */
+function certificateAt(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().fingerprint256);
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+}
+
+test("SIGHUP while the program is still loaded does not end it", async () => {
+  const child = ServerProcess.launch(place.database);
+  // From the moment at which the kernel has set the handler: before it no program could help itself.
+  const status = Bun.file(`/proc/${child.pid}/status`);
+  const catchesHangup = async (): Promise<boolean> => {
+    const mask = /SigCgt:\s+(\w+)/.exec(await status.text())?.[1] ?? "0";
+    return Number.parseInt(mask.slice(-1), 16) % 2 === 1;
+  };
+  while (!(await catchesHangup())) await Bun.sleep(1);
+  const ends = child.stdout.getReader().read();
+  for (let sent = 0; sent < 20; sent += 1) child.kill("SIGHUP");
+  const { value } = await ends;
+  expect(new TextDecoder().decode(value)).toStartWith('{"url":');
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+});
+
+describe("a service that is told to stop", () => {
+  test("is not ready from the first moment, still answers, and says so on every connection", async () => {
+    const service = await place.start({ services: 1, env: { STOP_GRACE: "60" } });
+    const connection = await RawConnection.open(service.port);
+    expect((await connection.send(rawRequest("GET", "/readyz", [])))?.status).toBe(200);
+    service.signal("SIGTERM");
+    await service.stderr.line((line) => line.includes('"stopping"'));
+    const ready = await connection.send(rawRequest("GET", "/readyz", []));
+    expect([ready?.status, ready?.body, ready?.headers.get("connection")]).toEqual([
+      503,
+      '{"status":"stopping"}',
+      "close",
+    ]);
+    const read = await service.send(place.adminToken, "GET", "/customers?limit=1");
+    expect([read.status, read.headers.get("connection")]).toEqual([200, "close"]);
+    await service.end("SIGKILL");
+  });
+});
+
+describe("SIGHUP", () => {
+  test("reads the TLS files again: new connections are shown the new certificate, old ones are finished", async () => {
+    const [first, second] = [selfSignedCertificate(), selfSignedCertificate()];
+    const env = { TLS_CERT_FILE: write("cert.pem", first.cert), TLS_KEY_FILE: write("key.pem", first.key) };
+    const service = await place.start({ services: 1, env });
+    const before = await certificateAt(service.port);
+
+    write("cert.pem", second.cert);
+    service.signal("SIGHUP");
+    await service.stderr.line((line) => line.includes("TLS files refused; the certificate in force stays"));
+    expect(service.log.at(-1)).toMatchObject({
+      faults: ["TLS_KEY_FILE: it is not the key of TLS_CERT_FILE"],
+    });
+    expect(await certificateAt(service.port)).toBe(before);
+
+    write("key.pem", second.key);
+    service.signal("SIGHUP");
+    await service.stderr.line((line) => line.includes("TLS files reloaded"));
+    const trusting = { tls: { ca: second.cert } };
+    expect((await fetch(`${service.url}/healthz`, trusting)).status).toBe(200);
+    expect(await certificateAt(service.port)).not.toBe(before);
+    expect(await service.end()).toBe(0);
+  });
+
+  test("without any file to read says that the built-in policy stays", async () => {
+    const service = await place.start({ services: 1 });
+    service.signal("SIGHUP");
+    expect(
+      await service.stderr.line((line) => line.includes("the built-in policy stays in force")),
+    ).not.toBeNull();
+  });
+});
+
+describe("ADMIN_PORT", () => {
+  test("is a listener of its own for metrics and health; the first one serves customers and health, no metrics", async () => {
+    const service = await place.start({ services: 1, env: { ADMIN_PORT: "0", METRICS_ACCESS: "public" } });
+    const { adminUrl = "" } = JSON.parse(service.stdout.text) as { adminUrl?: string };
+    const statuses = async (url: string) =>
+      await Promise.all(
+        ["/metrics", "/healthz", "/readyz", "/customers", "/problems/invalid-body"].map(
+          async (path) => (await fetch(`${url}${path}`)).status,
+        ),
+      );
+    expect(await statuses(adminUrl)).toEqual([200, 200, 200, 404, 404]);
+    expect(await statuses(service.url)).toEqual([404, 200, 200, 401, 200]);
+    const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+    expect(metrics).toContain('http_requests_total{method="GET",route="/customers",status="401"} 1');
+    expect(await service.end()).toBe(0);
+  });
+
+  test("that is taken refuses the start by its own name", async () => {
+    const service = await place.start({ services: 1 });
+    const outcome = await place.run([], { PORT: "0", ADMIN_PORT: String(service.port) });
+    expect(outcome).toMatchObject({
+      code: 1,
+      stderr: `Port ${service.port} on 127.0.0.1 is already in use. Choose another with ADMIN_PORT=… (0 picks a free one).\n`,
+    });
+  });
+});
