@@ -7,6 +7,7 @@ import type { Dispatcher } from "undici/index.js";
 import type { NoCompleteReply, Reply } from "../client/reply.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
+import { brokenConnection, connectError } from "./connect-errors.ts";
 import { BODY_BYTES_MAX, isProxyRefusal, openDispatcher, ProxyRefusal } from "./dispatcher.ts";
 
 export type Transport = {
@@ -21,12 +22,13 @@ export function openTransport(settings: Settings, origin: string): Transport {
   return {
     exchange: async (options, limitMs, interrupted) => {
       const reply = await exchange(dispatcher, options, limitMs, interrupted);
-      if (reply.kind === "complete") {
-        return isProxyRefusal(reply.status, proxy, origin) ? refusedByProxy(reply.status) : reply;
-      }
-      return reply.cause === "unreachable" && proxy.kind === "proxy"
-        ? { ...reply, detail: `${reply.detail}; ${proxyInWords(proxy)}` }
-        : reply;
+      const judged =
+        reply.kind === "complete" && isProxyRefusal(reply.status, proxy, origin)
+          ? refusedByProxy(reply.status)
+          : reply;
+      return judged.kind !== "complete" && judged.cause === "unreachable" && proxy.kind === "proxy"
+        ? { ...judged, detail: `${judged.detail}; ${proxyInWords(proxy)}` }
+        : judged;
     },
     // Not close(): that would wait for requests which were given up.
     close: () => dispatcher.destroy(),
@@ -113,13 +115,14 @@ async function exchange(
       );
     }
     if (error instanceof ProxyRefusal) return refusedByProxy(error.status);
-    const { message, code } = innermost(error);
-    if (!sent) {
-      const hint = CONNECT_HINTS[code];
-      const reply = none(TLS_ERROR.test(code) ? "tls" : "unreachable", connectDetail(code, message));
-      return hint === undefined ? reply : { ...reply, hint };
-    }
-    return none("reset", `the connection broke off (${code === "" ? message : code})`);
+    return sent
+      ? {
+          kind: "no-complete-reply",
+          sent,
+          cause: "reset",
+          ...brokenConnection(error, String(options.origin)),
+        }
+      : { kind: "no-complete-reply", sent, ...connectError(error) };
   } finally {
     clearTimeout(timer);
   }
@@ -143,46 +146,4 @@ function decoded(bytes: Uint8Array, coding: string | undefined): string | undefi
   } catch {
     return undefined;
   }
-}
-
-const TLS_ERROR = /CERT|TLS|SSL|SIGNATURE|ISSUER|EPROTO/;
-
-const CONNECT_DETAILS: Record<string, string> = {
-  ECONNREFUSED: "the connection was refused",
-  ENOTFOUND: "the host name is not known",
-  EAI_AGAIN: "the host name could not be looked up",
-  EHOSTUNREACH: "there is no route to the host",
-  ENETUNREACH: "there is no route to the network",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "the server's certificate is self-signed",
-  SELF_SIGNED_CERT_IN_CHAIN: "the server's certificate is signed by an authority that is not trusted here",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "the server's certificate is signed by an authority that is not trusted here",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    "the server's certificate is signed by an authority that is not trusted here",
-  CERT_HAS_EXPIRED: "the server's certificate has expired",
-  ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host name",
-};
-
-/** Where the authority's certificate is not what is missing. */
-const CONNECT_HINTS: Record<string, string> = {
-  ERR_TLS_CERT_ALTNAME_INVALID:
-    "Give the server as --url by a name that its certificate has, or have the certificate made for this one.",
-  CERT_HAS_EXPIRED: "Those who run the server must renew it; a clock that is wrong here looks the same.",
-  CERT_NOT_YET_VALID: "A clock that is wrong here looks like this: compare it with the server's.",
-};
-
-function connectDetail(code: string, message: string): string {
-  const words = CONNECT_DETAILS[code];
-  return words === undefined ? message || code : `${words} (${code})`;
-}
-
-/** undici and Bun wrap errors, and Happy Eyeballs gathers them: the innermost first one says what happened. */
-function innermost(error: unknown): { message: string; code: string } {
-  let current = error as { message?: string; code?: string; cause?: unknown; errors?: unknown[] };
-  for (let depth = 0; depth < 8; depth += 1) {
-    const next = (current.errors?.[0] ?? current.cause) as typeof current | undefined;
-    if (next === undefined || typeof next !== "object" || next === null) break;
-    current = next;
-  }
-  return { message: current.message ?? String(error), code: String(current.code ?? "") };
 }

@@ -17,7 +17,7 @@ export function makeCertificates(): Certificates {
   ca.sign(authority.private, forge.md.sha256.create());
   const leaf = certificate("localhost", server.public, [
     { name: "basicConstraints", cA: false },
-    { name: "extKeyUsage", serverAuth: true },
+    { name: "extKeyUsage", serverAuth: true, clientAuth: true },
     {
       name: "subjectAltName",
       altNames: [
