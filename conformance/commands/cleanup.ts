@@ -1,21 +1,34 @@
-/** `cleanup`: puts right what killed runs left, from their journals. */
+/** `cleanup`: removes or restores what killed runs left, from their journals. */
+import type { Command } from "commander";
 
 import { Wire } from "../http/wire.ts";
-import { FreshValues } from "../probe/values.ts";
+import { NoReply } from "../probe/outcome-signal.ts";
+import { FreshValues, fillTemplate } from "../probe/values.ts";
 import { Ground, removeCustomer } from "../run/ground.ts";
 import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../run/journal.ts";
 import { defaultOptions } from "../run/options.ts";
 import type { Names } from "../target/names.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
 import { recordedFlags } from "./recorded-flags.ts";
-import { profileOf, type TargetFlags } from "./target-options.ts";
+import { addTargetOptions, profileOf, type TargetFlags } from "./target-options.ts";
 
-/** @returns the exit code: 0 all is right again, 6 something is left. */
-export async function cleanup(flags: TargetFlags): Promise<number> {
-  const journals = journalsIn(journalFolder(process.env));
+type CleanupFlags = TargetFlags & { forget?: boolean };
+
+export function addCleanupCommand(program: Command, end: (exitCode: number) => void): void {
+  addTargetOptions(program.command("cleanup"))
+    .description("remove or restore what a killed run left, from its journal")
+    .option("--forget", "drop the journals without sending anything: the deployment no longer exists")
+    .option("--out <dir>", "accepted so that the flags of `run` can be given again; has no effect")
+    .action(async (flags: CleanupFlags) => end(await cleanup(flags)));
+}
+
+/** @returns the exit code: 0 nothing is left, 6 something is. */
+async function cleanup(flags: CleanupFlags): Promise<number> {
   let left = 0;
   let settled = 0;
-  for (const journal of journals) {
+  /** Base URLs that did not answer: nothing more is sent there. */
+  const silent = new Map<string, string>();
+  for (const journal of journalsIn(journalFolder(process.env))) {
     const entries = journal.read();
     const begin = entries.find((entry) => entry.kind === "run");
     if (begin === undefined) {
@@ -25,34 +38,57 @@ export async function cleanup(flags: TargetFlags): Promise<number> {
     }
     if (flags.baseUrl !== undefined && flags.baseUrl.replace(/\/+$/, "") !== begin.baseUrl) continue;
     if (isAlive(begin.pid)) {
-      console.log(`${begin.baseUrl}: process ${begin.pid} is still running; left alone`);
+      console.log(`${begin.baseUrl}: process ${begin.pid} is still running; its journal is left alone.`);
       continue;
     }
-    const result = await settle(journal, entries, begin, flags);
+    const open = openEntries(entries);
+    if (flags.forget) {
+      journal.remove();
+      console.log(`${begin.baseUrl}: forgot ${open.ids.join(" ") || "a run without customers"}`);
+      continue;
+    }
+    const result = silent.has(begin.baseUrl)
+      ? { left: open.ids.length, settled: 0 }
+      : await settle(journal, open, begin, flags, silent);
     left += result.left;
     settled += result.settled;
   }
-  console.log(
-    left === 0
-      ? `${settled} customers put right; nothing is left`
-      : `${settled} customers put right, ${left} left`,
-  );
+  for (const [baseUrl, why] of silent)
+    console.log(
+      `${baseUrl} does not answer: ${why}. If it no longer exists: cleanup --forget --base-url ${baseUrl}`,
+    );
+  console.log(`${settled} customers removed or restored, ${left} left.`);
   return left === 0 ? 0 : 6;
 }
 
 type Begin = Extract<JournalEntry, { kind: "run" }>;
 
-async function settle(
-  journal: Journal,
-  entries: readonly JournalEntry[],
-  begin: Begin,
-  flags: TargetFlags,
-): Promise<{ settled: number; left: number }> {
+type Open = {
+  readonly made: readonly string[];
+  readonly borrowed: readonly Extract<JournalEntry, { kind: "borrowed" }>[];
+  /** Emails of creates whose answer the killed run never wrote down. */
+  readonly unanswered: readonly string[];
+  readonly ids: readonly string[];
+};
+
+/** What a run has made or borrowed, and not settled. */
+function openEntries(entries: readonly JournalEntry[]): Open {
   const done = new Set(entries.flatMap((entry) => (entry.kind === "settled" ? [entry.id] : [])));
   const made = entries.flatMap((entry) => (entry.kind === "made" && !done.has(entry.id) ? [entry.id] : []));
   const borrowed = entries.flatMap((entry) =>
     entry.kind === "borrowed" && !done.has(entry.id) ? [entry] : [],
   );
+  const ids = [...made, ...borrowed.map(({ id }) => id)];
+  return { made, borrowed, unanswered: unansweredCreates(entries), ids };
+}
+
+async function settle(
+  journal: Journal,
+  { made, borrowed, unanswered, ids }: Open,
+  begin: Begin,
+  flags: TargetFlags,
+  silent: Map<string, string>,
+): Promise<{ settled: number; left: number }> {
   const profile = profileFor(begin, flags);
   const wire = new Wire(profile, { ...defaultOptions, budget: Number.MAX_SAFE_INTEGER });
   wire.cleaning = true;
@@ -69,23 +105,40 @@ async function settle(
     }
   };
   try {
+    if (ids.length + unanswered.length > 0) await knock(wire, ground);
     for (const id of made) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
     for (const { id, names, values } of borrowed)
-      note(id, await giveBack(wire, ground.customerAt(id, false).url, names as Names, values));
-    const unanswered = unansweredCreates(entries);
+      note(id, await giveBack(wire, ground.customerAt(id, false).url, profile, names as Names, values));
     for (const email of unanswered) {
       const id = await ground.findByEmail(email);
       if (id !== undefined) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
       else
         console.log(
-          `${begin.baseUrl}: a create of ${email} was under way; whether it happened can't be seen`,
+          `${begin.baseUrl}: a create of ${email} was under way; whether it happened can't be seen.`,
         );
     }
+  } catch (error) {
+    if (!(error instanceof NoReply)) throw error;
+    silent.set(begin.baseUrl, error.exchange.failure ?? "no reply");
+    return { settled, left: ids.length - settled };
   } finally {
     await wire.close();
   }
   if (left === 0) journal.remove();
   return { settled, left };
+}
+
+/** @throws NoReply where the deployment does not answer at all. */
+async function knock(wire: Wire, ground: Ground): Promise<void> {
+  const { url } = ground.missing();
+  await wire.send({
+    rule: "clean-up",
+    purpose: "is anybody there",
+    caller: "main",
+    method: "GET",
+    url,
+    headers: [],
+  });
 }
 
 /** Creates whose answer the killed run never wrote down. */
@@ -102,9 +155,11 @@ function unansweredCreates(entries: readonly JournalEntry[]): string[] {
 async function giveBack(
   wire: Wire,
   url: string,
+  { putBody }: Profile,
   names: Names,
   values: Readonly<Record<string, unknown>>,
 ): Promise<string | undefined> {
+  const [name, email] = [String(values["name"]), String(values["email"])];
   const read = await wire.send({
     rule: "clean-up",
     purpose: "read before giving back",
@@ -125,7 +180,10 @@ async function giveBack(
       ["Content-Type", "application/json"],
       ["If-Match", read.tag ?? ""],
     ],
-    body: JSON.stringify({ [names.name]: values["name"], [names.email]: values["email"] }),
+    body:
+      putBody === undefined
+        ? JSON.stringify({ [names.name]: name, [names.email]: email })
+        : fillTemplate(putBody, { name, email }),
   });
   return put.status >= 200 && put.status < 300
     ? undefined

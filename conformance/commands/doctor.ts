@@ -1,15 +1,22 @@
 /** `doctor`: is the kit itself fit to judge, and can it reach what it is pointed at. */
 import { accessSync, constants, mkdirSync } from "node:fs";
+import type { Command } from "commander";
 import { checkTransport } from "../http/transport-check.ts";
 import { Wire } from "../http/wire.ts";
 import { NoReply } from "../probe/outcome-signal.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { journalFolder, journalsIn } from "../run/journal.ts";
 import { defaultOptions } from "../run/options.ts";
-import { profileOf, type TargetFlags } from "./target-options.ts";
+import { addTargetOptions, profileOf, type TargetFlags } from "./target-options.ts";
+
+export function addDoctorCommand(program: Command, end: (exitCode: number) => void): void {
+  addTargetOptions(program.command("doctor"))
+    .description("check the kit itself, and whether it reaches the deployment")
+    .action(async (flags: TargetFlags) => end(await doctor(flags)));
+}
 
 /** @returns 0, 4 where the deployment can't be reached, 5 where the kit is at fault. */
-export async function doctor(flags: TargetFlags): Promise<number> {
+async function doctor(flags: TargetFlags): Promise<number> {
   let code = 0;
   const say = (ok: boolean, text: string, bad: number) => {
     console.log(`${ok ? "ok  " : "FAIL"} ${text}`);

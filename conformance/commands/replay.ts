@@ -1,25 +1,39 @@
 /** `replay`: one rule again, with every request and reply in full. */
 
+import { join } from "node:path";
+import type { Command } from "commander";
+import { DEFAULT_OUT } from "../report/command-line.ts";
 import { curlLine } from "../report/curl.ts";
 import { readReport } from "../report/report-file.ts";
 import type { Exchange } from "../report/schema.ts";
 import { visible } from "../report/visible.ts";
 import { recordedFlags } from "./recorded-flags.ts";
+import { REPORT_FILE } from "./report-files.ts";
 import { printReport, run } from "./run.ts";
 import type { RunFlags } from "./run-flags.ts";
+import { addRunOptions } from "./run-options.ts";
+
+export function addReplayCommand(program: Command, end: (exitCode: number) => void): void {
+  addRunOptions(program.command("replay <id>"))
+    .description("run one rule again and show every request and reply")
+    .option("--from <file>", "the report whose flags are used", join(DEFAULT_OUT, REPORT_FILE))
+    .action(async (id: string, { from, ...flags }: RunFlags & { from: string }) =>
+      end(await replay(id, from, flags)),
+    );
+}
 
 /** @param from a report.json whose flags are used where this call gives none */
-export async function replay(id: string, from: string, flags: RunFlags): Promise<number> {
+async function replay(id: string, from: string, flags: RunFlags): Promise<number> {
   const recorded =
     flags.baseUrl === undefined && flags.profile === undefined
       ? recordedFlags(readReport(from).options.arguments ?? [])
       : {};
   const merged: RunFlags = { ...recorded, ...flags, only: id };
-  const { report, exitCode } = await run(merged, [...wordsOf(merged)], ({ trial }) => {
+  const report = await run(merged, wordsOf(merged), ({ trial }) => {
     for (const exchange of trial?.exchanges.values() ?? []) print(exchange);
   });
   printReport(report);
-  return exitCode;
+  return report.exitCode;
 }
 
 function print({ n, purpose, caller, via, request, reply, failure, durationMs }: Exchange): void {

@@ -1,10 +1,10 @@
 /** `report`: draws the reports of an earlier run again, or compares two runs. */
-import { mkdirSync } from "node:fs";
 import type { Command } from "commander";
 import { diff, gateExitCode } from "../report/diff.ts";
 import { readReport } from "../report/report-file.ts";
 import { ProfileFault } from "../target/profile.ts";
-import { printReport, writeReports } from "./run.ts";
+import { checkFolder, writeReports } from "./report-files.ts";
+import { printReport } from "./run.ts";
 
 type ReportFlags = { from: string; diff?: string; failOnNew?: boolean; out?: string };
 
@@ -30,7 +30,7 @@ function report({ from, diff: older, failOnNew, out }: ReportFlags): number {
     return failOnNew ? gateExitCode(before, newer) : 0;
   }
   if (out !== undefined) {
-    mkdirSync(out, { recursive: true });
+    checkFolder(out);
     writeReports(newer, out, []);
   }
   printReport(newer);

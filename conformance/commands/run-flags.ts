@@ -7,6 +7,7 @@ import { readExpected } from "../run/expected.ts";
 import { defaultOptions, QUICK_ROUNDS, type RunOptions } from "../run/options.ts";
 import { trustSentences } from "../run/trust.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
+import { programName } from "./program-name.ts";
 import { readTextFile, type TargetFlags } from "./target-options.ts";
 
 export type RunFlags = TargetFlags & {
@@ -23,10 +24,12 @@ export type RunFlags = TargetFlags & {
   budget?: number;
   seed?: number;
   expected?: string;
+  keepFailing?: boolean;
 };
 
 /** @param words the command line after `run`. @throws ProfileFault on wrong usage. */
 export function runOptions(flags: RunFlags, profile: Profile, words: readonly string[]): RunOptions {
+  const program = programName(process.argv, process.env, process.cwd());
   if (flags.quick && flags.readOnly) throw new ProfileFault(["--quick and --read-only exclude each other"]);
   const mode = flags.readOnly ? "read-only" : flags.quick ? "quick" : "full";
   return {
@@ -42,7 +45,9 @@ export function runOptions(flags: RunFlags, profile: Profile, words: readonly st
     budget: flags.budget ?? profile.budget ?? defaultOptions.budget,
     seed: flags.seed ?? defaultOptions.seed,
     arguments: withoutCredentials(words),
-    command: commandLine(withoutCredentials(words)),
+    keepFailing: flags.keepFailing ?? false,
+    program,
+    command: commandLine(program, withoutCredentials(words)),
     expected: flags.expected === undefined ? [] : readExpected(readTextFile(flags.expected)),
     trust: trustSentences(),
   };

@@ -1,18 +1,29 @@
 import { Journal, journalFolder } from "../run/journal.ts";
 import type { RunOptions } from "../run/options.ts";
-import type { Profile } from "../target/profile.ts";
+import { type Profile, ProfileFault } from "../target/profile.ts";
 
-/** A journal for a run that writes; a read-only one leaves nothing behind. */
+/**
+ * A journal for a run that writes; a read-only one leaves nothing behind.
+ * @throws ProfileFault where it can't be written: a killed run could then not be cleaned up.
+ */
 export function beginJournal(
   profile: Profile,
-  options: RunOptions,
+  { mode, arguments: words }: Pick<RunOptions, "mode" | "arguments">,
   env: Readonly<Record<string, string | undefined>>,
 ): Journal | undefined {
-  if (options.mode === "read-only") return undefined;
-  return Journal.begin(journalFolder(env), {
-    pid: process.pid,
-    baseUrl: profile.baseUrl,
-    startedAt: new Date().toISOString(),
-    arguments: options.arguments,
-  });
+  if (mode === "read-only") return undefined;
+  const folder = journalFolder(env);
+  try {
+    return Journal.begin(folder, {
+      pid: process.pid,
+      baseUrl: profile.baseUrl,
+      startedAt: new Date().toISOString(),
+      arguments: words,
+    });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ProfileFault([
+      `the journal can't be written in ${folder}: ${why}. Name another folder in CUSTOMERS_CONFORMANCE_STATE.`,
+    ]);
+  }
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { DEFAULT_OUT } from "../report/command-line.ts";
 import { addTargetOptions, numberFlag } from "./target-options.ts";
 
 export function addRunOptions(command: Command): Command {
@@ -10,7 +11,8 @@ export function addRunOptions(command: Command): Command {
     .option("--exclusive", "nobody else uses the service meanwhile: counters are compared exactly")
     .option("--allow-incomplete", "exit 0 although something could not be tested")
     .option("--expected <file>", "TOML list of known violations with reason, owner and end date")
-    .option("--out <dir>", "where the reports go", "conformance-report")
+    .option("--out <dir>", "where the reports go", DEFAULT_OUT)
+    .option("--keep-failing", "leave the first customer that a violation shows in place, for its curl line")
     .option("--rounds <n>", "rounds of each race", numberFlag("--rounds", 1))
     .option("--connections <n>", "contenders in each round", numberFlag("--connections", 2))
     .option("--rate <n>", "requests a second at most", numberFlag("--rate", 0.01))

@@ -1,37 +1,57 @@
 /** `run`: the rules against a deployment, and the reports of it. */
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { html } from "../report/html/html.ts";
-import { junit } from "../report/junit.ts";
+import type { Command } from "commander";
+import { DEFAULT_OUT } from "../report/command-line.ts";
 import type { Finding } from "../report/make.ts";
-import { markdown } from "../report/markdown.ts";
-import { sarif } from "../report/sarif.ts";
 import type { Report } from "../report/schema.ts";
 import { terminal } from "../report/terminal.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { runKit } from "../run/engine.ts";
-import { masking } from "../target/mask.ts";
-import type { Profile } from "../target/profile.ts";
+import { checkFolder, REPORT_FILES, writeReports } from "./report-files.ts";
 import { type RunFlags, runOptions } from "./run-flags.ts";
 import { beginJournal } from "./run-journal.ts";
+import { addRunOptions } from "./run-options.ts";
 import { profileOf } from "./target-options.ts";
 
-export const DEFAULT_OUT = "conformance-report";
-export const REPORT_FILE = "report.json";
+export function addRunCommand(program: Command, end: (exitCode: number) => void): void {
+  addRunOptions(program.command("run"))
+    .description(`run the rules and write ${REPORT_FILES.join(", ")}`)
+    .action(async (flags: RunFlags) => end(await runAndWrite(flags, process.argv.slice(3))));
+}
 
 /** @returns the exit code. @throws ProfileFault on wrong usage. */
+async function runAndWrite(flags: RunFlags, words: readonly string[]): Promise<number> {
+  const folder = flags.out ?? DEFAULT_OUT;
+  const profile = profileOf(flags, process.env);
+  checkFolder(folder);
+  const report = await run(flags, words);
+  // First of all: what was found must not be lost with a disk that has filled up.
+  printReport(report);
+  try {
+    const leaks = writeReports(report, folder, profile.secrets);
+    console.log(`Reports: ${REPORT_FILES.map((name) => join(folder, name)).join(", ")}`);
+    if (leaks.length === 0) return report.exitCode;
+    console.error(`A secret stood in ${leaks.join(", ")} and was removed. This is a fault of the kit.`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    console.error(`The reports could not be written to ${folder}: ${why}`);
+  }
+  return KIT_FAULT;
+}
+
+/** @throws ProfileFault on wrong usage. */
 export async function run(
   flags: RunFlags,
   words: readonly string[],
   observe?: (finding: Finding) => void,
-): Promise<{ report: Report; exitCode: number }> {
+): Promise<Report> {
   const profile = profileOf(flags, process.env);
   const options = runOptions(flags, profile, words);
   const abort = new AbortController();
   const interrupt = () => {
     // A second signal does not wait for the clean-up.
     if (abort.signal.aborted) process.exit(130);
-    process.stderr.write("\ninterrupted: cleaning up; once more to leave at once\n");
+    process.stderr.write("\nInterrupted: cleaning up. Interrupt again to leave at once.\n");
     abort.abort();
   };
   process.on("SIGINT", interrupt);
@@ -50,12 +70,14 @@ export async function run(
       },
     );
     progress?.(undefined);
-    return { report, exitCode: report.exitCode };
+    return report;
   } finally {
     process.off("SIGINT", interrupt);
     process.off("SIGTERM", interrupt);
   }
 }
+
+const KIT_FAULT = 5;
 
 function progressLine(): (finding: Finding | undefined) => void {
   let done = 0;
@@ -69,38 +91,11 @@ function progressLine(): (finding: Finding | undefined) => void {
   };
 }
 
-const FILES = {
-  [REPORT_FILE]: (report: Report) => `${JSON.stringify(report, null, 2)}\n`,
-  "junit.xml": junit,
-  "report.html": html,
-  "report.md": markdown,
-  "report.sarif": sarif,
-} as const satisfies Record<string, (report: Report) => string>;
-
-/** Too short a secret turns up by chance. */
-const CANARY_CHARACTERS_MIN = 8;
-
-/**
- * Writes all report files.
- * @returns the names of files in which a secret stood; they are written without it, and the run is a kit fault.
- */
-export function writeReports(report: Report, folder: string, secrets: Profile["secrets"]): string[] {
-  mkdirSync(folder, { recursive: true });
-  const canaries = secrets.filter(({ value }) => value.length >= CANARY_CHARACTERS_MIN);
-  const mask = masking(canaries);
-  const leaks: string[] = [];
-  for (const [name, draw] of Object.entries(FILES)) {
-    const text = draw(report);
-    const safe = mask(text);
-    if (safe !== text) leaks.push(name);
-    writeFileSync(join(folder, name), safe);
-  }
-  return leaks;
-}
-
 export function printReport(report: Report): void {
   const color = process.stdout.isTTY === true && process.env["NO_COLOR"] === undefined;
-  process.stdout.write(
-    `${terminal(report, { color, width: Math.min(process.stdout.columns || 110, 140) })}\n`,
-  );
+  const text = `${terminal(report, { color, width: Math.min(process.stdout.columns || 110, 140) })}\n`;
+  // A file on a full disk, say. What was found is shown in any case.
+  process.stdout.write(text, (error) => {
+    if (error != null && (error as NodeJS.ErrnoException).code !== "EPIPE") process.stderr.write(text);
+  });
 }

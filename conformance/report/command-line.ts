@@ -2,22 +2,37 @@
 
 import { variableOf } from "../target/caller-header.ts";
 
-const FILTERS = ["--only", "--skip"];
+/** Where reports go unless told otherwise. */
+export const DEFAULT_OUT = "conformance-report";
 
-/** @param words what follows `run`, secrets as `$NAME`. */
-export function commandLine(words: readonly string[]): string {
-  return ["conformance run", ...words.map(shellWord)].join(" ");
+/**
+ * @param program how the kit was started: `bun run conformance`
+ * @param words what follows `run`, secrets as `$NAME`.
+ */
+export function commandLine(program: string, words: readonly string[]): string {
+  return [program, "run", ...words.map(shellWord)].join(" ");
 }
 
-/** The same run for one rule. */
-export function commandLineFor(rule: string, words: readonly string[]): string {
-  const kept: string[] = [];
+/** The same run for one rule. Its reports go to a folder of their own, so that the full report stays. */
+export function commandLineFor(program: string, rule: string, words: readonly string[]): string {
+  const [, unfiltered] = without("--skip", without("--only", words)[1]);
+  const [out = DEFAULT_OUT, kept] = without("--out", unfiltered);
+  return commandLine(program, [...kept, "--only", rule, "--out", `${out.replace(/\/+$/, "")}/${rule}`]);
+}
+
+/** The value of a flag, the last one where it is repeated, and the words without it. */
+function without(flag: string, words: readonly string[]): [value: string | undefined, rest: string[]] {
+  let value: string | undefined;
+  const rest: string[] = [];
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? "";
-    if (FILTERS.includes(word)) at += 1;
-    else if (!FILTERS.some((flag) => word.startsWith(`${flag}=`))) kept.push(word);
+    if (word === flag) {
+      at += 1;
+      value = words[at];
+    } else if (word.startsWith(`${flag}=`)) value = word.slice(flag.length + 1);
+    else rest.push(word);
   }
-  return commandLine([...kept, "--only", rule]);
+  return [value, rest];
 }
 
 /** A value with `$NAME` is left to the shell, as a header of `--header-env` must not be. */

@@ -2,7 +2,7 @@
  * What every report says of a finding, as labelled lines. Renderers style these lines and add no words of their own,
  * so that one finding reads the same in the terminal, in JUnit, SARIF, Markdown and HTML.
  */
-import type { Evidence, Exchange, RuleResult, State } from "./schema.ts";
+import type { Evidence, Exchange, Report, RuleResult, State } from "./schema.ts";
 import { visibleValue } from "./visible.ts";
 
 export const LABELS = [
@@ -142,4 +142,16 @@ function namesOf(rules: readonly RuleResult[], all: readonly RuleResult[]): stri
     const size = all.filter((rule) => rule.family === family).length;
     return members.length > 2 && members.length === size ? [family] : members.map(({ id }) => id);
   });
+}
+
+/** Whether the curl lines still have a customer to hit; undefined where there is nothing to say. */
+export function customerNote({ rules, fixtures, options }: Report): string | undefined {
+  const { keptFailing = [], removed } = fixtures;
+  if (keptFailing.length > 0)
+    return `Left in place by --keep-failing: customer ${keptFailing.join(" ")}. The command \`cleanup\` removes it.`;
+  if (removed === 0 || !rules.some(({ curl }) => curl !== null)) return undefined;
+  const told = options.arguments?.includes("--keep-failing") ?? false;
+  return told
+    ? "No customer of a violation was left to keep."
+    : "The customers that the curl lines name were deleted at the end of the run. With --keep-failing the first of them stays.";
 }

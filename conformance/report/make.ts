@@ -94,6 +94,7 @@ export function makeReport(facts: RunFacts): Report {
       value: wire.mask(value),
       evidence,
     })),
+    found: deployment.found,
     options: {
       mode: options.mode,
       rounds: options.rounds,
@@ -154,7 +155,7 @@ function ruleResult(
     timeline: failed ? (trial?.timeline ?? []).slice(0, MOMENTS_MAX) : [],
     layer: failed ? layerOf(rule.id, exchanges) : null,
     curl: main === undefined ? null : curlLine(main),
-    again: commandLineFor(rule.id, facts.options.arguments),
+    again: commandLineFor(facts.options.program, rule.id, facts.options.arguments),
     expected:
       expectation !== undefined
         ? { reason: expectation.reason, owner: expectation.owner, until: expectation.until }

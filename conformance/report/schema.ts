@@ -150,6 +150,9 @@ export const RuleResult = closed({
   durationMs: Milliseconds,
 });
 
+/** Whether a method is there. `unknown`: not tried, or its answers do not tell. */
+const Offer = words(["offered", "absent", "unknown"] as const);
+
 export const VERDICTS = [
   "conforms",
   "violates",
@@ -182,6 +185,14 @@ export const Report = closed({
     }),
   }),
   inferred: Type.Array(closed({ point: Type.String(), value: Type.String(), evidence: Type.String() })),
+  found: Type.Optional(
+    closed({
+      names: OrNull(Type.Record(Type.String(), Type.String(), { description: "JSON member by field." })),
+      patch: Offer,
+      patchMediaType: OrNull(Type.String()),
+      delete: Offer,
+    }),
+  ),
   options: closed({
     mode: words(["full", "quick", "read-only"] as const),
     rounds: Type.Integer(),
@@ -215,6 +226,9 @@ export const Report = closed({
     keptByDesign: Type.Array(Type.String(), {
       description: "Ids that stay because the deployment offers no DELETE.",
     }),
+    keptFailing: Type.Optional(
+      Type.Array(Type.String(), { description: "Ids that --keep-failing has left in place." }),
+    ),
   }),
   ledger: Type.Array(
     closed({

@@ -1,5 +1,5 @@
 /** The terminal report: a block for each failure, then the account and the verdict. Drawn from report.json alone. */
-import { findingOf, groupsByReason, type Label, type Line, OVERLAP } from "./finding.ts";
+import { customerNote, findingOf, groupsByReason, type Label, type Line, OVERLAP } from "./finding.ts";
 import type { Moment, Report, RuleResult } from "./schema.ts";
 import { visible } from "./visible.ts";
 
@@ -80,7 +80,9 @@ function account(report: Report, paint: ReturnType<typeof paints>, width: number
   if (fixtures.keptByDesign.length > 0)
     lines.push(`No DELETE is offered here, so these stay: ${fixtures.keptByDesign.join(" ")}`);
   for (const { id, why } of fixtures.left)
-    lines.push(`Left behind: ${id} (${why}); try \`conformance cleanup\``);
+    lines.push(`Left behind: ${id} (${why}). The command \`cleanup\` tries again.`);
+  const note = customerNote(report);
+  if (note !== undefined) lines.push(...wrap(note, width, "", 3));
   const tone = report.exitCode === 0 ? paint.green : report.verdict === "violates" ? paint.red : paint.yellow;
   lines.push("", tone(paint.bold(`${report.verdict}: ${report.headline} (exit ${report.exitCode})`)));
   return lines;
@@ -120,7 +122,7 @@ export function failureBlock(raw: RuleResult, style: TerminalStyle): string[] {
 }
 
 /** Lines that a label may take, where it is not two. */
-const LINES_MAX: Partial<Record<Label, number>> = { "control request": 1, header: 1, known: 1 };
+const LINES_MAX: Partial<Record<Label, number>> = { header: 1, known: 1 };
 
 /** The route of the first probe: `PUT /customers/{id}`. */
 function route({ exchanges, evidence }: RuleResult): string {

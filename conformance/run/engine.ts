@@ -76,6 +76,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
       report(blank(rule, facts.kitFault === undefined ? "could-not-run" : "kit-error", wire.mask(reason)));
   } finally {
     wire.cleaning = true;
+    if (options.keepFailing) await ground.keepOne(shownCustomers(facts.findings));
     await ground.cleanUp(deployment.deleteOffered, async (customer, tag, fields) => {
       const seen = await wire.send({
         rule: "clean-up",
@@ -96,6 +97,19 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
   // Lanes finish in any order; a report is read in one.
   facts.findings.sort((a, b) => catalogue.indexOf(a.rule) - catalogue.indexOf(b.rule));
   return makeReport(facts);
+}
+
+/** The addresses that the violations show, in the order of the catalogue. */
+function shownCustomers(findings: readonly Finding[]): string[] {
+  return [...findings]
+    .sort((a, b) => catalogue.indexOf(a.rule) - catalogue.indexOf(b.rule))
+    .flatMap(({ outcome, trial }) =>
+      outcome === "violation"
+        ? (trial?.evidence ?? [])
+            .filter(({ fired }) => fired.length > 0)
+            .flatMap(({ sent }) => trial?.exchanges.get(sent ?? 0)?.request.url ?? [])
+        : [],
+    );
 }
 
 function isSelected({ id }: Rule, { only, skip }: RunOptions): boolean {

@@ -29,6 +29,7 @@ export class Ground {
     restored: 0,
     left: [],
     keptByDesign: [],
+    keptFailing: [],
   };
   readonly #wire: Wire;
   readonly #profile: Profile;
@@ -186,6 +187,22 @@ export class Ground {
     }
   }
 
+  /** Leaves the first of these that is still there in place when cleaning up; the journal keeps it for `cleanup`. */
+  async keepOne(urls: readonly string[]): Promise<void> {
+    for (const customer of urls.flatMap((url) => this.made.find((made) => url.startsWith(made.url)) ?? [])) {
+      try {
+        // One that a DELETE has removed has nothing to show.
+        if ((await this.firstRead({ ...customer, made: false })).status !== 200) continue;
+      } catch (error) {
+        if (!(error instanceof NoReply) && !(error instanceof CouldNotRun)) throw error;
+        return;
+      }
+      this.made.splice(this.made.indexOf(customer), 1);
+      this.fixtures.keptFailing?.push(customer.id);
+      return;
+    }
+  }
+
   /** Deletes what was made and gives back what was given. Never throws: what is left stands in `fixtures`. */
   async cleanUp(
     deleteOffered: boolean | undefined,
@@ -199,7 +216,8 @@ export class Ground {
     await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, worker));
     for (const { customer, before } of this.#given)
       if (before !== undefined) await this.#restore(customer, before, put);
-    if (this.fixtures.left.length === 0) this.#journal?.remove();
+    const { left, keptFailing = [] } = this.fixtures;
+    if (left.length + keptFailing.length === 0) this.#journal?.remove();
   }
 
   async #remove(customer: Customer, deleteOffered: boolean | undefined): Promise<void> {

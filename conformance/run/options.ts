@@ -25,6 +25,10 @@ export type RunOptions = {
   /** Requests in all; what clean-up needs is kept back. */
   readonly budget: number;
   readonly seed: number;
+  /** Leaves the first customer that a violation shows in place, so that its curl line has something to hit. */
+  readonly keepFailing: boolean;
+  /** How the kit was started, for the commands that it prints: `bun run conformance`. */
+  readonly program: string;
   /** The command line, for the report; and its words after `run`, for `replay`. */
   readonly command: string;
   readonly arguments: readonly string[];
@@ -48,7 +52,9 @@ export const defaultOptions: RunOptions = {
   rate: undefined,
   budget: 20_000,
   seed: 1,
-  command: "conformance run",
+  keepFailing: false,
+  program: "bun run conformance",
+  command: "bun run conformance run",
   arguments: [],
   expected: [],
   signal: undefined,

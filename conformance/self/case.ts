@@ -38,7 +38,7 @@ const OPTIONS: RunOptions = {
   connections: 6,
   exclusive: true,
   rate: 1_000_000,
-  command: "conformance run --exclusive",
+  command: "bun run conformance run --exclusive",
 };
 
 export function profileFlags(server: SoundServer, deployment: Deployment, variant?: Variant): ProfileFlags {

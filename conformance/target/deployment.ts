@@ -1,6 +1,6 @@
 /**
  * What the kit found out about the deployment at hand: choices that the specification leaves open. Each is
- * inferred from an exchange, which stands beside it as evidence, or is told by the profile.
+ * inferred from an exchange, which stands beside it as evidence, or is given by the profile.
  */
 
 import { headerValue } from "../http/http-reply.ts";
@@ -17,7 +17,8 @@ import { FIELDS } from "./profile-file.ts";
 /** Whether a method is there at all. `unknown`: it refuses what the kit can think of, so its rules can't run. */
 export type Offer =
   | { readonly kind: "offered" }
-  | { readonly kind: "absent"; readonly why: string }
+  /** `status`: the answer that said so; undefined where the profile did. */
+  | { readonly kind: "absent"; readonly why: string; readonly status?: number }
   | { readonly kind: "unknown"; readonly why: string };
 
 const OFFERED: Offer = { kind: "offered" };
@@ -40,6 +41,8 @@ export class Deployment {
   #patchOffer: Promise<Offer> | undefined;
   #otherPatches: Promise<readonly PatchForm[]> | undefined;
   #deletion: Promise<Offer> | undefined;
+  #readsLearned = false;
+  #patchKind: Offer["kind"] = "unknown";
   #deleteOffer: Offer | undefined;
 
   constructor(wire: Wire, profile: Profile, values: FreshValues) {
@@ -56,11 +59,21 @@ export class Deployment {
       : this.#deleteOffer.kind !== "absent";
   }
 
+  /** What was inferred, as data. */
+  get found(): NonNullable<Report["found"]> {
+    return {
+      names: this.#readsLearned ? { ...this.names } : null,
+      patch: this.#patchKind,
+      patchMediaType: this.#patch?.mediaType ?? null,
+      delete: this.#deleteOffer?.kind ?? "unknown",
+    };
+  }
+
   note(point: string, value: string, seen: Seen | undefined): void {
     const exchange = seen?.exchange;
     const evidence =
       exchange === undefined
-        ? "told by the profile"
+        ? "given by the profile"
         : `${exchange.request.method} answered ${seen?.status} (exchange ${exchange.n})`;
     this.inferred.push({ point, value, evidence });
   }
@@ -69,6 +82,7 @@ export class Deployment {
   async learnReads(customer: Customer, first: Seen): Promise<void> {
     const object = first.object ?? {};
     this.names = this.bodyNames = namesIn(object, this.#profile.json);
+    this.#readsLearned = true;
     const shown = FIELDS.filter((field) => Object.hasOwn(object, this.names[field]));
     this.note("default field set", Object.keys(object).join(", ") || "empty", first);
     this.note("JSON names", FIELDS.map((field) => this.names[field]).join(", "), first);
@@ -212,6 +226,7 @@ export class Deployment {
         continue;
       }
       const offer = this.#offer("PATCH", seen);
+      this.#patchKind = offer.kind;
       if (offer.kind === "offered") this.#patch = form;
       this.note(
         "PATCH",
@@ -236,10 +251,10 @@ export class Deployment {
   /** The same where no customer can be made and given ones are never deleted: asked of one that nobody has. */
   async deleteOfferOnMissing(ground: Ground): Promise<Offer> {
     const offer = await this.#askDelete(() => this.#delete(ground.missing(), "is DELETE known", []));
-    if (offer.kind !== "absent" || !/ 404/.test(offer.why)) return offer;
+    if (offer.kind !== "absent" || offer.status !== 404) return offer;
     return {
       kind: "unknown",
-      why: "DELETE of a missing customer answered 404: whether it is offered at all can't be seen without a customer to delete",
+      why: "DELETE of a missing customer answered 404: without a customer to delete the kit can't tell whether DELETE is offered",
     };
   }
 
@@ -262,7 +277,11 @@ export class Deployment {
   #offer(method: string, seen: Seen): Offer {
     if (good(seen.status)) return OFFERED;
     if (NOT_KNOWN.includes(seen.status))
-      return { kind: "absent", why: `${method} answered ${seen.status}: not offered here` };
+      return {
+        kind: "absent",
+        why: `${method} answered ${seen.status}: not offered here`,
+        status: seen.status,
+      };
     if (seen.status === 403)
       return { kind: "unknown", why: `${method} answered 403: the main caller may not use it` };
     // Offered and broken: the rules of the method say how.

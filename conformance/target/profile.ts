@@ -169,6 +169,14 @@ function isSame(some: readonly CallerHeader[], others: readonly CallerHeader[]):
   return lines(some) === lines(others);
 }
 
+/** @throws ProfileFault with all faults of the file. */
+export function readProfileFile(text: string): ProfileFile {
+  const faults: string[] = [];
+  const file = readFile(text, faults);
+  if (faults.length > 0) throw new ProfileFault(faults);
+  return file;
+}
+
 function readFile(text: string | undefined, faults: string[]): ProfileFile {
   if (text === undefined) return {};
   let value: unknown;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const MAIN = new URL("../main.ts", import.meta.url).pathname;
+export const MAIN = new URL("../main.ts", import.meta.url).pathname;
 
 export type Ended = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 

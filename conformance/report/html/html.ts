@@ -1,5 +1,5 @@
 /** The report as one page: it needs no script and no network, and everything on it is in report.json. */
-import { groupsByReason, OVERLAP } from "../finding.ts";
+import { customerNote, groupsByReason, OVERLAP } from "../finding.ts";
 import { FAMILIES, type Family, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
 import { escapeMarkup as esc, inlineCode } from "../visible.ts";
 import { chip, findingHtml, TONES, type Tone } from "./html-finding.ts";
@@ -182,10 +182,12 @@ function fixtures(report: Report): Section {
       ? ""
       : `<p>Kept, since the deployment offers no DELETE: ${keptByDesign.map((id) => `<code>${esc(id)}</code>`).join(" ")}</p>`;
   const rows = left.map(({ id, why }) => [`<code>${esc(id)}</code>`, esc(why)]);
+  const note = customerNote(report);
+  const hint = note === undefined ? "" : `<p>${flags(inlineCode(esc(note)))}</p>`;
   return {
     id: "fixtures",
     title: "Customers of this run",
-    html: `<p>${said}</p>${kept}${rows.length === 0 ? "" : `<h3 class="no">Left behind</h3>${table([["id"], ["why"]], rows, "stack")}`}`,
+    html: `<p>${said}</p>${kept}${hint}${rows.length === 0 ? "" : `<h3 class="no">Left behind</h3>${table([["id"], ["why"]], rows, "stack")}`}`,
   };
 }
 
