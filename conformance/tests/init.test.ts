@@ -59,6 +59,8 @@ test(
     });
     expect(stdout).toContain("Wrote all.toml. Next: ");
     expect(stdout).not.toContain("onforms");
+    expect(readFileSync(place.path("all.toml"), "utf8")).toMatch(/# PATCH: .*exchange \d+/);
+    expect((await place.kit(...words)).exitCode).toBe(2);
     const again = await place.kit("run", "--profile", "all.toml", "--only", "ETG-01");
     expect(again.exitCode).toBe(0);
   },

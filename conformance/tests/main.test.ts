@@ -226,20 +226,6 @@ test(
   PATIENCE_MS,
 );
 
-test(
-  "init writes a profile with evidence, with which the next run needs no flags",
-  async () => {
-    const { exitCode } = await place.kit("init", server.url, ...main);
-    expect(exitCode).toBe(0);
-    const text = readFileSync(place.path("conformance.toml"), "utf8");
-    expect(text).toContain('"Authorization" = "Bearer $MAIN_KEY"');
-    expect(text).toMatch(/# PATCH: .*exchange \d+/);
-    expect((await place.kit("init", server.url, ...main)).exitCode).toBe(2);
-    expect((await place.kit("run", "--profile", "conformance.toml", "--only", "IFM")).exitCode).toBe(0);
-  },
-  PATIENCE_MS,
-);
-
 test("doctor and rules", async () => {
   const doctor = await place.kit("doctor", "--base-url", server.url, ...main);
   expect(doctor.exitCode).toBe(0);
