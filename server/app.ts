@@ -13,7 +13,7 @@ import {
 } from "./http/routes.ts";
 import { PATCH_TYPES } from "./operations/patch.ts";
 
-type AppParts = PipelineParts & RoutesParts;
+type AppParts = Omit<PipelineParts, "addressOf"> & RoutesParts;
 
 /**
  * The service, listening on nothing yet.
@@ -38,7 +38,8 @@ export function createApp(parts: AppParts, audience: Audience = "everything"): E
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     },
   });
-  register(app, new Pipeline(parts), parts, routesFor(audience, parts));
+  const addressOf = (request: Request): string => app.server?.requestIP(request)?.address ?? "";
+  register(app, new Pipeline({ ...parts, addressOf }), parts, routesFor(audience, parts));
   return app;
 }
 

@@ -41,17 +41,23 @@ export async function startService(config: Config): Promise<RunningService> {
   let isStopping = false;
   const log = openLog(config.logLevel, config.logFormat);
   const { logger } = log;
+  const areMetricsPublic = config.metricsAccess === "public";
+  const metrics = new Metrics({
+    hasCallerLabels: !areMetricsPublic,
+    version: packageJson.version,
+    storageStats: () => storage.stats(),
+  });
   const storage = await openStorage(config.databaseUrl, {
+    onCommit: (commit) => metrics.recordCommit(commit),
     onFault: (reason) => logger.error({ reason }, "the writer's thread died; the next write starts another"),
   });
   const first = await storage.firstStart(config.samples, Date.now());
-  const areMetricsPublic = config.metricsAccess === "public";
   const parts = {
     store: storage.customers,
     tokens: storage.tokens,
     ping: () => storage.ping(),
     policy: () => policy,
-    metrics: new Metrics(!areMetricsPublic),
+    metrics,
     metricsArePublic: areMetricsPublic,
     cors: new Cors(config.corsOrigins),
     publicUrl: config.publicUrl,

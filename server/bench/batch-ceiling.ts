@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { drawRowVersion } from "../domain/entity-tag.ts";
-import type { SeededDatabase } from "./database.ts";
+import type { SeededDatabase } from "./seeded-database.ts";
 
 /** The ceiling of durable writes: the same conditional UPDATE in batches, without HTTP. @returns writes a second */
 export function batchCeiling({ path, ids }: SeededDatabase, batch: number, seconds: number): number {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type Measure, measure } from "./measure.ts";
-import type { Target } from "./processes.ts";
+import type { Target } from "./targets.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 

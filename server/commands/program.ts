@@ -5,7 +5,7 @@ import { StoreUnavailable } from "../storage/customer-store.ts";
 import { DatabaseRefused } from "../storage/sqlite/sqlite-database.ts";
 import { CommandRefused } from "./command-refused.ts";
 import { addDatabaseCommands } from "./database.ts";
-import { addPolicyCommands } from "./policy.ts";
+import { addPolicyCommands } from "./policy-check.ts";
 import { addServeCommand } from "./serve.ts";
 import { ignoreEmptyVariables } from "./setting-options.ts";
 import { addTokenCommands } from "./token.ts";

@@ -23,6 +23,8 @@ export type PipelineParts = {
   readonly publicUrl: string;
   /** ms since 1970. */
   readonly now: () => number;
+  /** The address of the connection's other end. */
+  readonly addressOf: (request: Request) => string;
   /** Whether the service is about to stop: then each reply is its connection's last. */
   readonly isStopping: () => boolean;
 };
@@ -138,8 +140,7 @@ export class Pipeline {
     if (this.#parts.isStopping()) response.headers.set("connection", "close");
     this.#parts.cors.decorate(request, response.headers);
     const durationMs = performance.now() - context.startedAt;
-    this.#parts.metrics.record(context, reply, durationMs / 1000);
-    this.#parts.log.access({
+    const answered = {
       timeMs: Math.round(context.nowMs + durationMs),
       method: request.method,
       route,
@@ -149,7 +150,9 @@ export class Pipeline {
       caller,
       code: problem,
       isAllowedWithoutIfMatch: reply.allowedWithoutIfMatch === true,
-    });
+    };
+    this.#parts.metrics.record(answered, request.headers);
+    this.#parts.log.access(answered, () => this.#parts.addressOf(request));
     return response;
   }
 }

@@ -38,7 +38,7 @@ test.each(
     await new Promise((resolve) => socket.once("close", resolve));
     while (!service.logLines.some(({ method }) => method === "PUT")) await new Promise(setImmediate);
     expect(service.logLines).toMatchObject([
-      { level: 30, method: "PUT", status: 400, code: "incomplete-body" },
+      { level: "info", method: "PUT", status: 400, code: "incomplete-body" },
     ]);
     expect((await service.send("GET", path)).etag).toBe(etag);
   },

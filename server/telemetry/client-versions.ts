@@ -1,27 +1,24 @@
-/** The versions of one client that metrics name; further ones count as `other`. */
+/** Maximum number of versions of one client that metrics name. */
 export const CLIENT_VERSIONS_MAX = 20;
 
-/** Which versions of which client are named in labels: the first that were seen, so that no series ever changes its name. */
+/** The versions of each client that labels name: those that were seen last. */
 export class ClientVersions {
-  readonly #max: number;
+  /** The versions of a client, the least recently seen first. */
   readonly #seen = new Map<string, Set<string>>();
 
-  constructor(max = CLIENT_VERSIONS_MAX) {
-    this.#max = max;
-  }
-
-  /** @returns the version as it stands in labels: itself, `other`, or "" for none */
-  named(client: string, version: string): string {
-    if (version === "") return "";
+  /** Notes that a version was seen. @returns the version that gives up its place for it, or null */
+  note(client: string, version: string): string | null {
     let versions = this.#seen.get(client);
     if (versions === undefined) {
       versions = new Set();
       this.#seen.set(client, versions);
     }
-    if (versions.has(version)) return version;
-    if (version === "other" || versions.size >= this.#max) return "other";
+    const isKnown = versions.delete(version);
     versions.add(version);
-    return version;
+    if (isKnown || versions.size <= CLIENT_VERSIONS_MAX) return null;
+    const [oldest = ""] = versions;
+    versions.delete(oldest);
+    return oldest;
   }
 }
 

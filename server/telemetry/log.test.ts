@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import packageJson from "../../package.json";
 import { Output, Workplace } from "../tests/support/server-process.ts";
 
 let place: Workplace;
@@ -68,7 +69,12 @@ describe("the log", () => {
     const lines = service.log
       .filter((line) => line["msg"] === "request")
       .sort((a, b) => Number(a["status"]) - Number(b["status"]));
-    const common = { level: 30, durationMs: expect.any(Number), time: expect.stringMatching(/^\d{4}-.*Z$/) };
+    const common = {
+      level: "info",
+      address: "127.0.0.1",
+      durationMs: expect.any(Number),
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+    };
     const caller = { client: "admin", tenant: "default" };
     const madeId = expect.stringMatching(/^[0-9a-f-]{36}$/);
     expect(lines).toEqual([
@@ -130,11 +136,36 @@ describe("the log", () => {
 
   test("as text is a line for people", async () => {
     const service = await place.start({ env: { LOG_FORMAT: "text" } });
-    await service.send(null, "GET", "/healthz");
+    await service.send(null, "GET", "/problems/invalid-body");
     await service.end();
     expect(service.stderr.text).toMatch(
-      /^\d\d:\d\d:\d\d\.\d{3} info request method=GET route=\/healthz status=200 durationMs=\S+ requestId=\S+$/m,
+      /^\d\d:\d\d:\d\d\.\d{3} info request method=GET route=\/problems\/\{code\} status=200 durationMs=\S+ requestId=\S+ address=127\.0\.0\.1$/m,
     );
+  });
+
+  test("has no line for a probe or a scrape that succeeds, unless LOG_LEVEL is debug; a refused one has its line", async () => {
+    for (const [level, routes] of [
+      ["info", ["/metrics"]],
+      ["debug", ["/healthz", "/readyz", "/metrics"]],
+    ] as const) {
+      const service = await place.start({ services: 1, env: { LOG_LEVEL: level } });
+      for (const path of ["/healthz", "/readyz", "/metrics"]) await service.send(null, "GET", path);
+      await service.end();
+      const requests = service.log.filter(({ msg }) => msg === "request");
+      expect(requests.map(({ route }) => route)).toEqual([...routes]);
+    }
+  });
+
+  test("begins with the version, the address and the database, by the names of levels", async () => {
+    const service = await place.start({ services: 1 });
+    await service.end();
+    expect(service.log[0]).toMatchObject({
+      level: "info",
+      version: packageJson.version,
+      url: service.url,
+      database: `sqlite:${place.database}`,
+      msg: "listening",
+    });
   });
 
   test("is as quiet as LOG_LEVEL says", async () => {
@@ -158,7 +189,12 @@ describe("the log", () => {
     expect((await service.send(place.adminToken, "DELETE", `/customers/${json.id}`)).status).toBe(204);
     await service.end();
     expect(service.log).toEqual([
-      expect.objectContaining({ level: 40, method: "DELETE", client: "admin", allowedWithoutIfMatch: true }),
+      expect.objectContaining({
+        level: "warn",
+        method: "DELETE",
+        client: "admin",
+        allowedWithoutIfMatch: true,
+      }),
     ]);
   });
 

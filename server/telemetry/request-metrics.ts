@@ -1,7 +1,12 @@
-import { Counter, Histogram, type MetricValue, type MetricValueWithName, type Registry } from "prom-client";
-import type { RequestContext } from "../http/request-context.ts";
+import { Histogram, type MetricValueWithName, type Registry } from "prom-client";
+import type { AnsweredRequest } from "./answered-request.ts";
+import { PlainCounter } from "./plain-counter.ts";
 
 const BUCKET_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+const LABELS = ["method", "route", "status"];
+/** Any other method counts as `other`: a client's invention must not make series. */
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 type Labels = { readonly method: string; readonly route: string; readonly status: number };
 
@@ -32,19 +37,22 @@ class RequestSeries {
  * library's own counting costs a tenth of a read. Collected, they are metrics of its registry like any other.
  */
 export class RequestMetrics {
-  readonly #series = new Map<RequestContext["route"], Map<string, Map<number, RequestSeries>>>();
+  readonly #series = new Map<string, Map<string, Map<number, RequestSeries>>>();
 
   constructor(registry: Registry) {
-    new RequestCounter(this, registry);
+    new PlainCounter({
+      name: "http_requests_total",
+      help: "Requests answered.",
+      labelNames: LABELS,
+      registry,
+      values: () => this.#all().map(({ labels, count }) => ({ labels, value: count })),
+    });
     new RequestHistogram(this, registry);
   }
 
-  observe(method: string, route: RequestContext["route"], status: number, seconds: number): void {
-    this.#seriesOf(method, route, status).observe(seconds);
-  }
-
-  counts(): MetricValue<string>[] {
-    return this.#all().map(({ labels, count }) => ({ labels, value: count }));
+  record({ method, route, status, durationMs }: AnsweredRequest): void {
+    const named = METHODS.has(method) ? method : "other";
+    this.#seriesOf(named, route, status).observe(durationMs / 1000);
   }
 
   /** @param name of the histogram */
@@ -70,7 +78,7 @@ export class RequestMetrics {
     );
   }
 
-  #seriesOf(method: string, route: RequestContext["route"], status: number): RequestSeries {
+  #seriesOf(method: string, route: string, status: number): RequestSeries {
     let methods = this.#series.get(route);
     if (methods === undefined) {
       methods = new Map();
@@ -87,26 +95,6 @@ export class RequestMetrics {
       statuses.set(status, series);
     }
     return series;
-  }
-}
-
-const LABELS = ["method", "route", "status"];
-
-class RequestCounter extends Counter {
-  readonly #metrics: RequestMetrics;
-
-  constructor(metrics: RequestMetrics, registry: Registry) {
-    super({
-      name: "http_requests_total",
-      help: "Requests answered.",
-      labelNames: LABELS,
-      registers: [registry],
-    });
-    this.#metrics = metrics;
-  }
-
-  override async get(): ReturnType<Counter["get"]> {
-    return { ...(await super.get()), values: this.#metrics.counts() };
   }
 }
 

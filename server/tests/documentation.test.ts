@@ -26,7 +26,12 @@ describe("server/README.md is complete", () => {
   });
 
   test("each metric has its row", async () => {
-    const names = [...(await new Metrics(true).text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+    const metrics = new Metrics({
+      hasCallerLabels: true,
+      version: "1.2.3",
+      storageStats: () => ({ writesWaiting: 0, databaseBytes: 0, logBytes: 0 }),
+    });
+    const names = [...(await metrics.text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
     expect(names.length).toBeGreaterThan(0);
     for (const name of names) expect(missing(`| \`${name}\` |`)).toEqual([]);
   });

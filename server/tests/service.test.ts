@@ -192,7 +192,7 @@ describe("SIGHUP", () => {
     const refused = "policy file refused; the policy in force stays";
     writeFileSync(policyFile, `${withWrites}\n[roles.visitor]\nreed = []\noperations = ["gte"]`);
     const { faults, level } = await reload(refused);
-    expect(level).toBe(50);
+    expect(level).toBe("error");
     expect(JSON.stringify(faults)).toContain("reed");
     expect(JSON.stringify(faults)).toContain("gte");
     expect(await create()).toBe(403);

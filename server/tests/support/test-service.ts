@@ -53,7 +53,11 @@ export class TestService {
     const log = createLog("info", (line) =>
       this.logLines.push(JSON.parse(lineOf(line)) as Record<string, unknown>),
     );
-    const metrics = new Metrics(!metricsArePublic);
+    const metrics = new Metrics({
+      hasCallerLabels: !metricsArePublic,
+      version: "1.2.3",
+      storageStats: () => this.storage.stats(),
+    });
     this.#app = createApp({
       store: this.storage.customers,
       tokens: this.storage.tokens,

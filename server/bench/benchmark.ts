@@ -8,11 +8,11 @@ import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { batchCeiling } from "./batch-ceiling.ts";
-import { copyDatabase, integrity, type SeededDatabase, seedDatabase } from "./database.ts";
 import { type Measure, markdown, measure, ratio, shown } from "./measure.ts";
 import { clientStarts, kitRuns } from "./other-programs.ts";
-import { load, residentMiB, startServer, type Target, wrk } from "./processes.ts";
+import { copyDatabase, integrity, type SeededDatabase, seedDatabase } from "./seeded-database.ts";
 import { coldStarts } from "./start-up.ts";
+import { load, residentMiB, startServer, type Target, wrk } from "./targets.ts";
 
 const isQuick = process.argv.includes("--quick");
 const only =

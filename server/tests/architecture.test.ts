@@ -1,0 +1,132 @@
+import { expect, test } from "bun:test";
+import { dirname, join, normalize } from "node:path";
+import { Glob } from "bun";
+
+const ROOT = join(import.meta.dir, "..");
+
+/**
+ * Who may import whom: a folder, or a file of the root, and what its files may import besides their own folder. One
+ * way, from the entry point to the domain. Tests, benchmarks and their helpers may import everything.
+ */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  "main.ts": ["commands"],
+  commands: ["service.ts", "first-start.ts", "listener.ts", "config", "storage", "storage/sqlite", "domain"],
+  "service.ts": ["app.ts", "listener.ts", "config", "http", "storage", "telemetry"],
+  "first-start.ts": ["storage"],
+  "listener.ts": ["config"],
+  "app.ts": ["http", "operations", "domain"],
+  config: ["storage", "domain"],
+  http: ["operations", "storage", "telemetry", "domain"],
+  operations: ["storage", "domain"],
+  telemetry: ["storage", "domain"],
+  storage: ["storage/sqlite", "domain"],
+  "storage/sqlite": ["storage", "domain"],
+  domain: [],
+};
+
+/** Which packages a part may import; `node:` and Bun's own globals are free, but not another engine's database. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  "bun:sqlite": ["storage/sqlite"],
+  commander: ["commands"],
+  elysia: ["app.ts", "listener.ts"],
+  "fastest-levenshtein": ["domain"],
+  "@sinclair/typebox": ["domain", "operations"],
+  pino: ["telemetry"],
+  "prom-client": ["telemetry"],
+  "smol-toml": ["config"],
+  "sonic-boom": ["telemetry"],
+};
+
+const ROOT_FILES_MAX = 8;
+
+/** Every source file with what it imports, types included: paths from the root, or names of packages. */
+const imports = new Map<string, readonly string[]>();
+for (const file of [...new Glob("**/*.ts").scanSync(ROOT)].sort()) {
+  if (/(^|\/)(node_modules|tests|bench)\/|\.test\.ts$|\.contract\.ts$/.test(file)) continue;
+  const source = await Bun.file(join(ROOT, file)).text();
+  const specifiers = [
+    ...source.matchAll(
+      /^(?:import|export)\b[^;]*?\bfrom "([^"]+)";|^import "([^"]+)";|\bimport\("([^"]+)"\)/gm,
+    ),
+  ].map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? "");
+  imports.set(
+    file,
+    specifiers.map((specifier) =>
+      specifier.startsWith(".") ? normalize(join(dirname(file), specifier)) : specifier,
+    ),
+  );
+}
+
+/** The folder of a file; a file of the root stands for itself. */
+function partOf(file: string): string {
+  return file.includes("/") ? dirname(file) : file;
+}
+
+test("imports follow the arrows, from the entry point to the domain", () => {
+  const faults = [...imports].flatMap(([file, targets]) => {
+    const part = partOf(file);
+    const allowed = ARROWS[part];
+    if (allowed === undefined) return [`${file}: ${part} has no row in ARROWS; add one, or move the file`];
+    return targets
+      .filter((target) => imports.has(target))
+      .filter((target) => partOf(target) !== part && !allowed.includes(partOf(target)))
+      .map(
+        (target) =>
+          `${file} imports ${target}: ${part} may import ${allowed.join(", ") || "no other folder"}. Move what both need to the lower folder, or hand the value in as an argument`,
+      );
+  });
+  expect(faults).toEqual([]);
+});
+
+test("a package is imported only where its work is done", () => {
+  const faults = [...imports].flatMap(([file, targets]) =>
+    targets
+      .filter(
+        (target) => !/^(node:|bun$)/.test(target) && !target.endsWith(".ts") && !target.endsWith(".json"),
+      )
+      .filter(
+        (target) => !(PACKAGES[target] ?? PACKAGES[target.split("/", 2).join("/")])?.includes(partOf(file)),
+      )
+      .map(
+        (target) =>
+          `${file} imports ${target}: use the file that wraps it, or add this part to its row in PACKAGES`,
+      ),
+  );
+  expect(faults).toEqual([]);
+});
+
+/** Circles that are still to be taken apart. */
+const CIRCLES_LEFT = ["storage/storage.ts → storage/sqlite/", "http/routes.ts → http/"];
+
+test("imports make no circle, types included", () => {
+  const faults: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    const start = path.indexOf(file);
+    if (start !== -1)
+      faults.push(`${[...path.slice(start), file].join(" → ")}: move what they share to a third file`);
+    if (start !== -1 || done.has(file)) return;
+    for (const target of imports.get(file) ?? []) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file, []);
+  expect(faults.filter((fault) => !CIRCLES_LEFT.some((start) => fault.startsWith(start)))).toEqual([]);
+});
+
+test("no two source files have the same name", () => {
+  const names = Map.groupBy(
+    [...imports.keys(), ...new Glob("{bench,tests}/**/*.ts").scanSync(ROOT)],
+    (file) => file.slice(file.lastIndexOf("/") + 1),
+  );
+  const faults = [...names]
+    .filter(([, files]) => files.length > 1)
+    .map(([, files]) => `${files.join(" and ")}: rename one after its own noun`);
+  expect(faults).toEqual([]);
+});
+
+test(`the root holds at most ${ROOT_FILES_MAX} files`, () => {
+  const files = [...new Glob("*").scanSync(ROOT)];
+  expect(
+    files.length > ROOT_FILES_MAX ? `${files.join(", ")}: move one into the folder of its noun` : "",
+  ).toBe("");
+});
