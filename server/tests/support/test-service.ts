@@ -55,7 +55,7 @@ export class TestService {
     );
     const metrics = new Metrics({
       hasCallerLabels: !metricsArePublic,
-      version: "1.2.3",
+      version: "0.0.0-test",
       storageStats: () => this.storage.stats(),
     });
     this.#app = createApp({
