@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { runProgram } from "./program.ts";
+import { ownSignals } from "./signals.ts";
 
 process.exit(
   await runProgram(process.argv.slice(2), {
@@ -12,10 +13,7 @@ process.exit(
     stdout: process.stdout,
     stderr: process.stderr,
     env: originalEnvironment(),
-    onInterrupt(callback) {
-      process.once("SIGINT", callback);
-      process.once("SIGTERM", callback); // what `timeout`, cron and service managers send
-    },
+    ...ownSignals(process),
   }),
 );
 

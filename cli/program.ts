@@ -15,6 +15,7 @@ import { type Failure, failure, UsageError } from "./outcome/failure.ts";
 import { openDataStream } from "./output/data-stream.ts";
 import { openMessages } from "./output/messages.ts";
 import { openTerminal, type Streams } from "./output/terminal.ts";
+import type { Signals } from "./signals.ts";
 
 /**
  * Makes a commander action of a command's body. The body gets its positional arguments as written and its
@@ -33,11 +34,7 @@ export type Run = <Options = Record<string, never>>(
 /** A command adds itself to the program; heavy packages are imported inside its body, never at the top. */
 export type RegisterCommand = (program: Command, run: Run) => void;
 
-export type Host = Streams & {
-  env: Environment;
-  /** Calls back on the first Ctrl-C or SIGTERM; later ones end the process as the system does by itself. */
-  onInterrupt(callback: () => void): void;
-};
+export type Host = Streams & Signals & { env: Environment };
 
 /** Runs one command line to its end. @param argv without the program's own name. @returns the exit code. */
 export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
@@ -82,6 +79,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
         env: host.env,
         deadline: () => startDeadline(settings.timeoutMs, interruption.signal),
         interrupted: interruption.signal,
+        host,
       };
       try {
         ending = await body(invocation, command.processedArgs, command.optsWithGlobals());

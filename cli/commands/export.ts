@@ -1,10 +1,12 @@
-import { createWriteStream, existsSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { createWriteStream, openSync, statSync, type WriteStream } from "node:fs";
 import { Option } from "commander";
 import { eachPage } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
 import type { ListQuery } from "../client/request.ts";
 import { wholeFields } from "../client/whole-customer.ts";
 import type { OutputFormat } from "../config/flags.ts";
+import { systemCode } from "../files/system-code.ts";
+import { type Draft, openDraft } from "../files/write-atomically.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
@@ -67,44 +69,64 @@ async function exportToFile(
   format: ExportFormat,
   options: Options,
 ): Promise<Ending> {
-  const target = existsSync(file) ? realpathSync(file) : file;
   // A pipe or a device is written to as it is: a rename would put a file in its place.
-  const replaced = !existsSync(target) || statSync(target).isFile();
-  const written = replaced ? `${target}.part` : target;
-  const opened = openForWriting(written);
-  if (typeof opened !== "number") return opened;
-  const stream = createWriteStream(written, { fd: opened });
-  const out = openDataStream(stream);
-  let ending = await exportTo(invocation, out, format, options);
-  await new Promise<void>((resolve) => stream.once("close", resolve).once("error", resolve).end());
-  const lost = out.failure();
-  if (lost !== undefined) ending ??= failure("failure", `${file} can't be written: ${lost}`);
-  if (!replaced) return ending;
-  if (ending === undefined) return putInPlace(written, target);
-  rmSync(written, { force: true });
+  const existing = statSync(file, { throwIfNoEntry: false });
+  if (existing !== undefined && !existing.isFile())
+    return await exportToDevice(invocation, file, format, options);
+  const draft = openFor(file, () => openDraft(file, "keep"));
+  if ("exit" in draft) return draft;
+  const release = invocation.host.onExit(draft.discard);
+  const stream = createWriteStream("", { fd: draft.fd, autoClose: false });
+  const ending = await exportToStream(invocation, stream, file, format, options);
+  release();
+  if (ending === undefined) return putInPlace(draft, file);
+  draft.discard();
   return ending;
 }
 
-function putInPlace(written: string, target: string): Ending {
+function putInPlace(draft: Draft, file: string): Ending {
   try {
-    renameSync(written, target);
+    draft.commit();
     return undefined;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    return failure("failure", `${target} can't be replaced (${code}); the export is whole, in ${written}`);
+    const code = systemCode(error);
+    return failure("failure", `${file} can't be replaced (${code}); the export is whole, in ${draft.path}`);
   }
 }
 
-/** It holds personal data: for the operator alone, who can widen it. */
-function openForWriting(path: string): number | Failure {
+async function exportToDevice(
+  invocation: Invocation,
+  file: string,
+  format: ExportFormat,
+  options: Options,
+): Promise<Ending> {
+  const fd = openFor(file, () => ({ fd: openSync(file, "w") }));
+  if ("exit" in fd) return fd;
+  return await exportToStream(invocation, createWriteStream("", fd), file, format, options);
+}
+
+/** It holds personal data, so a new file is for the operator alone, who can widen it. */
+function openFor<Opened extends object>(file: string, open: () => Opened): Opened | Failure {
   try {
-    return openSync(path, "w", 0o600);
+    return open();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    return failure("usage", `${path} can't be written (${code}); nothing was asked for`, "Check the path.");
+    const code = systemCode(error);
+    return failure("usage", `${file} can't be written (${code}); nothing was asked for`, "Check the path.");
   }
+}
+
+async function exportToStream(
+  invocation: Invocation,
+  stream: WriteStream,
+  file: string,
+  format: ExportFormat,
+  options: Options,
+): Promise<Ending> {
+  const out = openDataStream(stream);
+  const ending = await exportTo(invocation, out, format, options);
+  await new Promise<void>((resolve) => stream.once("finish", resolve).once("error", resolve).end());
+  const lost = out.failure();
+  return ending ?? (lost === undefined ? undefined : failure("failure", `${file} can't be written: ${lost}`));
 }
 
 async function exportTo(

@@ -67,9 +67,9 @@ export const registerImport: RegisterCommand = (program, run) => {
       if (!piped) return await importFile(invocation, { path: file, name: file, options });
       const { spool } = await import("../import/input.ts");
       const spooled = await spool(
-        file === "-" ? process.stdin : createReadStream(file),
+        file === "-" ? invocation.host.stdin : createReadStream(file),
         file === "-" ? "stdin" : file,
-        invocation.interrupted,
+        invocation,
       );
       if ("exit" in spooled) return spooled;
       try {

@@ -19,8 +19,21 @@ export type Invocation = {
   env: Readonly<Record<string, string | undefined>>;
   /** A new deadline of `--timeout`; bulk commands take one for each row. */
   deadline(): Deadline;
-  /** Aborted by Ctrl-C. */
+  /** Aborted by Ctrl-C, SIGTERM and SIGHUP. */
   interrupted: AbortSignal;
+  host: Host;
+};
+
+/** The process, as far as a command may touch it. */
+export type Host = {
+  /** Standard input as bytes. */
+  stdin: NodeJS.ReadableStream;
+  /** Stops the command as Ctrl-C does. */
+  interrupt(): void;
+  /** Leaves Ctrl-C to a child, such as an editor, until the returned function is called. */
+  suspendInterrupts(): () => void;
+  /** Runs `cleanup` when the process ends, by a signal too; the returned function takes that back. */
+  onExit(cleanup: () => void): () => void;
 };
 
 /** The operator's side, for what asks or draws. */

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Invocation } from "../commands/invocation.ts";
 import { makePrivateDirectory } from "../files/private-directory.ts";
+import { systemCode } from "../files/system-code.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 
 /** Personal data, and an editor may move the file out of its private directory. */
@@ -16,7 +17,10 @@ export type EditedFile = {
 };
 
 /** $VISUAL, else $EDITOR, else vi where a person sits; a shell reads it, so `code --wait` works. */
-export function openEditor({ env, terminal }: Invocation, name: string): EditedFile | Failure {
+export function openEditor(
+  { env, terminal, host, interrupted }: Invocation,
+  name: string,
+): EditedFile | Failure {
   const editor = env["VISUAL"] || env["EDITOR"] || (terminal.interactive ? "vi" : "");
   if (editor === "") {
     return failure(
@@ -33,15 +37,20 @@ export function openEditor({ env, terminal }: Invocation, name: string): EditedF
     async edit(text) {
       const shown = withFile(path, "written", () => writeFileSync(path, text, OWN));
       if (shown !== undefined) return shown;
-      const exitCode = await undisturbed(() => {
-        const child = Bun.spawn(["/bin/sh", "-c", `${editor} "$1"`, "customers-edit", path], {
-          env: { ...env },
-          stdin: "inherit",
-          stdout: terminal.stdoutIsTerminal ? "inherit" : 2, // stdout is for data
-          stderr: "inherit",
-        });
-        return child.exited;
+      if (interrupted.aborted) return failure("interrupted", "interrupted; nothing was sent");
+      // Ctrl-C in an editor is a key of the editor: it must not end the command that waits for it.
+      const resume = host.suspendInterrupts();
+      const child = Bun.spawn(["/bin/sh", "-c", `${editor} "$1"`, "customers-edit", path], {
+        env: { ...env },
+        stdin: "inherit",
+        stdout: terminal.stdoutIsTerminal ? "inherit" : 2, // stdout is for data
+        stderr: "inherit",
+        signal: interrupted,
       });
+      const exitCode = await child.exited;
+      resume();
+      if (interrupted.aborted)
+        return failure("interrupted", "interrupted while the editor was open; nothing was sent");
       if (exitCode !== 0) {
         return failure(
           "failure",
@@ -61,26 +70,10 @@ function withFile<Value>(path: string, done: "written" | "read", work: () => Val
   try {
     return work();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
     return failure(
       "failure",
-      `the text in ${path} can't be ${done} (${code}); nothing was sent`,
+      `the text in ${path} can't be ${done} (${systemCode(error)}); nothing was sent`,
       "Make room there, or set TMPDIR.",
     );
-  }
-}
-
-/** Ctrl-C in an editor is a key of the editor: it must not end the command that waits for it. */
-async function undisturbed<Value>(work: () => Promise<Value>): Promise<Value> {
-  const listeners = process.listeners("SIGINT");
-  const ignore = () => {};
-  process.removeAllListeners("SIGINT");
-  process.on("SIGINT", ignore);
-  try {
-    return await work();
-  } finally {
-    process.off("SIGINT", ignore);
-    for (const listener of listeners) process.on("SIGINT", listener);
   }
 }

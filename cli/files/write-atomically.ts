@@ -8,6 +8,7 @@ import {
   closeSync,
   fchmodSync,
   fsyncSync,
+  linkSync,
   lstatSync,
   openSync,
   readlinkSync,
@@ -22,8 +23,11 @@ import { basename, dirname, join, resolve } from "node:path";
 export type Draft = {
   path: string;
   fd: number;
-  /** Puts the draft in the target's place. The caller has written everything to `fd`. */
-  commit(): void;
+  /**
+   * Puts the draft in the target's place; with `onlyNew`, EEXIST is thrown where a file has appeared there. The caller
+   * has written everything to `fd`.
+   */
+  commit(options?: { onlyNew: boolean }): void;
   /** Removes the draft; after `commit` it does nothing. */
   discard(): void;
 };
@@ -41,11 +45,13 @@ export function openDraft(file: string, mode: number | "keep"): Draft {
   return {
     path,
     fd,
-    commit() {
+    commit({ onlyNew } = { onlyNew: false }) {
       fchmodSync(fd, mode === "keep" ? modeOf(target) : mode);
       fsyncSync(fd);
       close();
-      renameSync(path, target);
+      // A link, unlike a rename, never takes the place of another file.
+      if (onlyNew) linkSync(path, target);
+      else renameSync(path, target);
       flushDirectory(dirname(target));
     },
     discard() {

@@ -1,5 +1,6 @@
 /** Which journal an import goes by: a new one, or that of an import which did not come to its end. */
 import { existsSync } from "node:fs";
+import { systemCode } from "../files/system-code.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { type Journal, openJournal } from "./journal.ts";
 
@@ -53,11 +54,9 @@ export function useJournal({ journalPath, url, input }: Beginning): Journal | Fa
         )
       : failure("usage", `${journalPath} is no journal of an import`, `Move it away. ${elsewhere}`);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === undefined) throw error;
     return failure(
       "usage",
-      `the journal ${journalPath} can't be written (${code}); nothing was sent`,
+      `the journal ${journalPath} can't be written (${systemCode(error)}); nothing was sent`,
       elsewhere,
     );
   }

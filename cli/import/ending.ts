@@ -1,6 +1,7 @@
 /** How an import ends: its summary, the file of failed rows, and what to do about what is left. */
 import { existsSync } from "node:fs";
 import type { Ending, Invocation } from "../commands/invocation.ts";
+import { systemCode } from "../files/system-code.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { amount, count } from "../output/progress.ts";
 import { writeFailedRows } from "./failed-rows.ts";
@@ -124,11 +125,9 @@ async function keepFailedRows(ended: Ended): Promise<{ path: string } | Failure>
     await writeFailedRows(path, format, header, failedRows(rows(), journal));
     return { path };
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === undefined) throw error;
     return failure(
       "failure",
-      `${path} can't be written (${code})`,
+      `${path} can't be written (${systemCode(error)})`,
       "Name another file with --failed PATH, and run it with --resume.",
     );
   }

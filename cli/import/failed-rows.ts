@@ -2,8 +2,9 @@
  * The file of failed rows: the rows as they came, in the format and with the columns of the input, and a
  * `reason`. Mended, it is imported as it is.
  */
-import { closeSync, openSync, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
 import { formatJson } from "../client/json.ts";
+import { openDraft } from "../files/write-atomically.ts";
 import { textCell } from "../output/csv-cell.ts";
 import type { Format, Header, Row } from "./rows.ts";
 
@@ -18,7 +19,8 @@ export async function writeFailedRows(
 ): Promise<void> {
   const { stringify } = await import("csv-stringify/sync");
   // It holds personal data, as the input does, so it is the operator's alone.
-  const file = openSync(path, "wx", 0o600);
+  const draft = openDraft(path, 0o600);
+  const file = draft.fd;
   try {
     const columns = withoutReason(header, header);
     if (format === "csv") writeSync(file, stringify([[...columns, REASON]]));
@@ -31,8 +33,9 @@ export async function writeFailedRows(
         writeSync(file, `${formatJson(new Map([...members, [REASON, reason]]))}\n`);
       }
     }
+    draft.commit({ onlyNew: true });
   } finally {
-    closeSync(file);
+    draft.discard();
   }
 }
 

@@ -3,7 +3,9 @@ import { createWriteStream, existsSync, rmSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { formatJson } from "../client/json.ts";
+import type { Invocation } from "../commands/invocation.ts";
 import { makePrivateDirectory } from "../files/private-directory.ts";
+import { systemCode } from "../files/system-code.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { amount, count } from "../output/progress.ts";
 import type { InputIdentity, Journal } from "./journal.ts";
@@ -14,12 +16,13 @@ import { place } from "./run.ts";
 export async function spool(
   stream: NodeJS.ReadableStream,
   name: string,
-  interrupted: AbortSignal,
+  { interrupted, host }: Pick<Invocation, "interrupted" | "host">,
 ): Promise<{ path: string; remove(): void } | Failure> {
   const directory = makePrivateDirectory("import");
   if (typeof directory !== "string") return directory;
   const path = join(directory, "stdin");
   const remove = () => rmSync(directory, { recursive: true, force: true });
+  host.onExit(remove);
   try {
     const kept = pipeline(stream, createWriteStream(path, { mode: 0o600 }));
     // A pipe that nobody writes to can't be closed while its opening waits: it is left to the end of the process.
@@ -30,11 +33,9 @@ export async function spool(
     return failure("interrupted", `interrupted while ${name} was read; nothing was sent`);
   } catch (error) {
     remove();
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
     return failure(
       "failure",
-      `${name} could not be kept in ${directory} (${code}); nothing was sent`,
+      `${name} could not be kept in ${directory} (${systemCode(error)}); nothing was sent`,
       "Make room there, or set TMPDIR.",
     );
   }
@@ -107,9 +108,11 @@ function unreadable(input: string, error: unknown): Failure {
       "Nothing was sent. Mend the file and run it again.",
     );
   }
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code === undefined) throw error;
-  return failure("usage", `${input} can't be read (${code})`, "Nothing was sent. Check the path.");
+  return failure(
+    "usage",
+    `${input} can't be read (${systemCode(error)})`,
+    "Nothing was sent. Check the path.",
+  );
 }
 
 /** `customers.csv` → `customers.failed.csv`, and with a number where that exists. */

@@ -1,6 +1,6 @@
 /** The operator's side of the streams: what may be asked, drawn and coloured. */
 import { createInterface } from "node:readline";
-import type { Terminal } from "../commands/invocation.ts";
+import type { Host, Terminal } from "../commands/invocation.ts";
 import type { Environment } from "../config/setting-source.ts";
 
 export type Streams = { stdin: NodeJS.ReadStream; stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
@@ -9,7 +9,7 @@ export type Streams = { stdin: NodeJS.ReadStream; stdout: NodeJS.WriteStream; st
 const STDIN_BYTES_MAX = 1024 * 1024;
 
 export function openTerminal(
-  { stdin, stdout, stderr }: Streams,
+  { stdin, stdout, stderr, interrupt }: Streams & Pick<Host, "interrupt">,
   env: Environment,
   interrupted: AbortSignal,
 ): Terminal {
@@ -23,7 +23,8 @@ export function openTerminal(
     stderrIsTerminal: stderr.isTTY === true && !dumb,
     color: wanted && !env["NO_COLOR"],
     columns: stdout.isTTY ? stdout.columns : undefined,
-    ask: (question, options) => ask({ stdin, stderr }, question, options?.secret ?? false, interrupted),
+    ask: (question, options) =>
+      ask({ stdin, stderr, interrupt }, question, options?.secret ?? false, interrupted),
     readStdin: async () => {
       let text = "";
       stdin.setEncoding("utf8");
@@ -38,7 +39,7 @@ export function openTerminal(
 
 /** A secret answer is not echoed: readline writes into nothing, and the terminal is in raw mode. */
 function ask(
-  { stdin, stderr }: Pick<Streams, "stdin" | "stderr">,
+  { stdin, stderr, interrupt }: Pick<Streams, "stdin" | "stderr"> & Pick<Host, "interrupt">,
   question: string,
   secret: boolean,
   interrupted: AbortSignal,
@@ -55,7 +56,7 @@ function ask(
     });
     // In raw mode Ctrl-C is a key, which readline reports, and no signal.
     lines.on("SIGINT", () => {
-      process.emit("SIGINT");
+      interrupt();
       lines.close();
     });
     interrupted.addEventListener("abort", () => lines.close(), { once: true });

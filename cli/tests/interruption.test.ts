@@ -1,6 +1,8 @@
 /** Ctrl-C at every place where the client waits. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { spawnClient } from "./support/client.ts";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { spawnClient, temporaryDirectory } from "./support/client.ts";
 import { startDeployment as deployment, stopDeployments } from "./support/deployment.ts";
 import { TOKEN } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
@@ -57,3 +59,43 @@ describe("Ctrl-C while the client waits to send again", () => {
     expect(server.writes).toHaveLength(0);
   });
 });
+
+describe.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s leaves no personal data behind", (signal) => {
+  test("rows of standard input: the copy in the temporary directory is removed", async () => {
+    using tmp = temporaryDirectory();
+    const { server } = await deployment();
+    const child = Bun.spawn([...command, "import", "-"], {
+      env: { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN, TMPDIR: tmp.path, HOME: tmp.path },
+      stdin: "pipe",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    child.stdin.write("name,email\nAda,ada@example.com\n");
+    await child.stdin.flush();
+    await appears(tmp.path, (names) => names.some((name) => name.startsWith("customers-import-")));
+    child.kill(signal);
+    expect(await child.exited).toBe(130);
+    expect(readdirSync(tmp.path).filter((name) => name.startsWith("customers-import"))).toEqual([]);
+  });
+
+  test("an export: the draft is removed, and the earlier file stays", async () => {
+    using directory = temporaryDirectory();
+    const file = join(directory.path, "out.csv");
+    writeFileSync(file, "earlier\n");
+    const { proxy } = await deployment(slow(60_000));
+    const child = spawnClient(["export", file], {
+      command,
+      env: { CUSTOMERS_URL: proxy?.url ?? "", CUSTOMERS_TOKEN: TOKEN },
+    });
+    await appears(directory.path, (names) => names.length === 2);
+    child.kill(signal);
+    expect(await child.exited).toBe(130);
+    expect(readdirSync(directory.path)).toEqual(["out.csv"]);
+    expect(readFileSync(file, "utf8")).toBe("earlier\n");
+  });
+});
+
+/** Until the directory looks as wanted: each look is one turn of the event loop's timers, and the test's own limit ends them. */
+async function appears(directory: string, wanted: (names: string[]) => boolean): Promise<void> {
+  while (!wanted(readdirSync(directory))) await Bun.sleep(5);
+}
