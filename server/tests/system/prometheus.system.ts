@@ -61,21 +61,27 @@ describe.each([
     expect(await promtool(["check", "metrics"], exposition)).toEqual({ code: 0, said: "" });
 
     const rules = (await Bun.file(RULES).text()).replace(/^\s*#.*$/gm, "");
-    const named = new Set(rules.match(/(?<![:a-z_])http_[a-z_]+_total(?![:a-z_])/g));
-    expect(named.size).toBe(5);
-    for (const name of named) expect([name, exposition.includes(`\n${name}{`)]).toEqual([name, true]);
+    const named = new Set(rules.match(/(?<![:a-z_])(?:http_[a-z_]+_total|customers_[a-z_]+)(?=[{[\s)])/g));
+    expect(named.size).toBe(9);
+    for (const name of named) {
+      const family = `# TYPE ${name.replace(/_bucket$/, "")} `;
+      expect([name, exposition.includes(family)]).toEqual([name, true]);
+    }
     const labels = new Set(
       [...rules.matchAll(/\bby \(([^)]+)\)/g)].flatMap(([, list = ""]) => list.split(", ")),
     );
-    expect(labels).toEqual(new Set(["route", "client", "client_version", "tenant"]));
+    expect(labels).toEqual(new Set(["job", "instance", "route", "client", "client_version", "tenant"]));
     if (metricsArePublic) return;
-    for (const label of labels) expect([label, exposition.includes(`${label}="`)]).toEqual([label, true]);
+    // Prometheus itself adds job and instance.
+    for (const label of labels.difference(new Set(["job", "instance"]))) {
+      expect([label, exposition.includes(`${label}="`)]).toEqual([label, true]);
+    }
   });
 });
 
 test("promtool is content with the recording and alerting rules", async () => {
   const { code, said } = await promtool(["check", "rules", RULES]);
-  expect({ code, said: said.includes("SUCCESS: 14 rules found") }).toEqual({ code: 0, said: true });
+  expect({ code, said: said.includes("SUCCESS: 16 rules found") }).toEqual({ code: 0, said: true });
 });
 
 test("promtool is content with the prometheus.yml of the README, beside the rules and a token", async () => {
@@ -89,7 +95,7 @@ test("promtool is content with the prometheus.yml of the README, beside the rule
     writeFileSync(join(directory, "prometheus.yml"), config);
     const { code, said } = await promtool(["check", "config", join(directory, "prometheus.yml")]);
     expect({ code, said: code === 0 ? "" : said }).toEqual({ code: 0, said: "" });
-    expect(said).toContain("14 rules found");
+    expect(said).toContain("16 rules found");
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -109,5 +115,15 @@ test("each alert fires and ends when it should", async () => {
     // One case at least in which it fires, and one in which it is silent.
     const firing = cases.filter((text) => /^\s*eval_time: \w+\n\s*exp_alerts:\n/.test(text)).length;
     expect([alert, firing > 0, cases.length > firing]).toEqual([alert, true, true]);
+  }
+});
+
+test("every rule keeps job and reads only targets that say they are this service", async () => {
+  const rules = (await Bun.file(RULES).text()).replace(/^\s*#.*$/gm, "");
+  for (const [list = ""] of rules.matchAll(/\bby \([^)]+\)/g)) expect(list).toStartWith("by (job, ");
+  const reads = [...rules.matchAll(/(?:rate|increase)\(http_[a-z_]+(?:\{[^}]*\})?\[\w+\]\)(.{0,60})/g)];
+  expect(reads.length).toBeGreaterThan(10);
+  for (const [, after = ""] of reads) {
+    expect(after).toMatch(/^ and on \(job, instance\) (?:customers_build_info|last_over_time)/);
   }
 });
