@@ -36,16 +36,16 @@ describe("a policy that is not right is refused with every fault named", () => {
     [
       '[roles.r]\nread = ["emial"]\noperations = ["gte"]\n',
       [
-        'roles.r.read.0 is "emial", not one of id, name, email, status; did you mean "email"?',
-        'roles.r.operations.0 is "gte", not one of get, list, create, replace, patch, delete, metrics; did you mean "get"?',
+        'roles.r.read.0 is "emial", but must be one of id, name, email, status; did you mean "email"?',
+        'roles.r.operations.0 is "gte", but must be one of get, list, create, replace, patch, delete, metrics; did you mean "get"?',
       ],
     ],
-    [`${ROLE}[roels.x]\n`, ["roels is not known here; did you mean roles?"]],
-    ['[roles."a b"]\nread = []\noperations = []\n', ["roles.a b is not known here"]],
+    [`${ROLE}[roels.x]\n`, ["roels is unknown; did you mean roles?"]],
+    ['[roles."a b"]\nread = []\noperations = []\n', ["roles.a b is unknown"]],
     [
       `${ROLE}[enforcement]\nmode = "observe"\n`,
       [
-        'enforcement.until is missing: "observe" is temporary and must say when it ends, as in until = 2027-03-31',
+        'enforcement.until is missing: "observe" is temporary and needs an end date, as in until = 2027-03-31',
       ],
     ],
     [
@@ -56,14 +56,19 @@ describe("a policy that is not right is refused with every fault named", () => {
       `${ROLE}[enforcement]\nmode = "observe"\nuntil = 2027-03-31T12:00:00Z\n`,
       ["enforcement.until must be a date without a time, as in 2027-03-31"],
     ],
-    [`${ROLE}[enforcement]\nmode = "off"\n`, ['enforcement.mode is "off", not one of strict, observe']],
+    [
+      `${ROLE}[enforcement]\nmode = "off"\n`,
+      ['enforcement.mode is "off", but must be one of strict, observe'],
+    ],
     [
       '[roles.m]\nread = []\noperations = ["metrics", "get"]\n',
-      ['roles.m: "metrics" goes with no other operation, since its tokens belong to no tenant'],
+      ['roles.m: "metrics" must be the only operation, since its tokens belong to no tenant'],
     ],
     [
       `${ROLE}[tenants.a.roles.m]\nread = []\noperations = ["metrics"]\n`,
-      ['tenants.a.roles.m: tokens with the operation "metrics" belong to no tenant'],
+      [
+        'tenants.a.roles.m: move the role to [roles], since tokens with the operation "metrics" belong to no tenant',
+      ],
     ],
   ])("%j", (text, faults) => {
     expect(readPolicyText(text)).toEqual({ ok: false, faults });

@@ -23,7 +23,7 @@ test("a new id is a UUIDv7 of its time, and greater than the newest whatever tha
 test("one past the last of a millisecond is in the next", () => {
   const last = "0193a0c0-0000-7fff-bfff-ffffffffffff";
   const next = drawCustomerId(0, last);
-  expect(next).toMatch(/^0193a0c0-0001-7000-80/);
+  expect(next).toMatch(/^0193a0c0-0001-7/);
   expect(next > last).toBe(true);
 });
 

@@ -3,14 +3,14 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { FIELD_NAMES, type FieldName } from "./field-registry.ts";
 import { nearest } from "./nearest.ts";
 
-/** What a role can be allowed to do; `metrics` goes with no other, since its tokens belong to no tenant. */
+/** What a role may be allowed to do. `metrics` stands alone, since its tokens belong to no tenant. */
 const OPERATIONS = ["get", "list", "create", "replace", "patch", "delete", "metrics"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 export const WRITE_METHODS = ["PUT", "PATCH", "DELETE"] as const;
 export type WriteMethod = (typeof WRITE_METHODS)[number];
 
-/** Tenants, clients and roles: they stand in metric labels, log lines and table headings. */
+/** Names of tenants, clients and roles: they appear in metric labels, log lines and tables. */
 export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 
 export type Rights = {
@@ -18,7 +18,7 @@ export type Rights = {
   readonly operations: ReadonlySet<Operation>;
 };
 
-/** When a write may come without If-Match. `until` is the first instant at which it may not, in ms since 1970. */
+/** Which writes need If-Match. `untilMs` is the first instant at which all do, in ms since 1970. */
 export type Enforcement =
   | { readonly mode: "strict" }
   | {
@@ -30,7 +30,7 @@ export type Enforcement =
 
 export type Policy = {
   readonly roles: ReadonlyMap<string, Rights>;
-  /** A tenant's own rows, which replace the general ones of the same role. */
+  /** A tenant's own rows. Each replaces the general row of its role. */
   readonly tenants: ReadonlyMap<string, ReadonlyMap<string, Rights>>;
   readonly enforcement: Enforcement;
 };
@@ -141,7 +141,7 @@ function schemaFaults(document: unknown): string[] {
     else if (words.length > 0) {
       const near = typeof value === "string" ? nearest(value, words) : null;
       const hint = near === null ? "" : `; did you mean "${near}"?`;
-      faults.set(path, `${where} is ${JSON.stringify(value)}, not one of ${words.join(", ")}${hint}`);
+      faults.set(path, `${where} is ${JSON.stringify(value)}, but must be one of ${words.join(", ")}${hint}`);
     } else if (message === "Unexpected property") {
       const near = nearest(key, [
         "roles",
@@ -156,7 +156,7 @@ function schemaFaults(document: unknown): string[] {
       ]);
       faults.set(
         path,
-        `${where} is not known here${near === null || near === key ? "" : `; did you mean ${near}?`}`,
+        `${where} is unknown${near === null || near === key ? "" : `; did you mean ${near}?`}`,
       );
     } else faults.set(path, `${where}: ${message.toLowerCase()}`);
   }
@@ -182,12 +182,14 @@ function roleFaults(document: PolicyDocument): string[] {
       if (!operations.includes("metrics")) return [];
       if (operations.length > 1) {
         return [
-          `${table}.${role}: "metrics" goes with no other operation, since its tokens belong to no tenant`,
+          `${table}.${role}: "metrics" must be the only operation, since its tokens belong to no tenant`,
         ];
       }
       return table === "roles"
         ? []
-        : [`${table}.${role}: tokens with the operation "metrics" belong to no tenant`];
+        : [
+            `${table}.${role}: move the role to [roles], since tokens with the operation "metrics" belong to no tenant`,
+          ];
     }),
   );
 }
@@ -197,7 +199,7 @@ function enforcementFaults({ enforcement }: PolicyDocument): string[] {
   const { until } = enforcement;
   if (until === undefined) {
     return [
-      'enforcement.until is missing: "observe" is temporary and must say when it ends, as in until = 2027-03-31',
+      'enforcement.until is missing: "observe" is temporary and needs an end date, as in until = 2027-03-31',
     ];
   }
   if (until.getTime() % 86_400_000 !== 0)

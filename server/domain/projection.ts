@@ -34,7 +34,7 @@ export function hidesDefaultField({ kind, fields }: Projection): boolean {
 }
 
 /**
- * Reads `fields`: comma-separated registry names, blanks around them ignored, case-insensitive, repeats collapse.
+ * Reads `fields`: comma-separated registry names in any case; blanks around them are ignored, and repeats collapse.
  *
  * @param lists the values of the parameter; a repeated one is joined
  * @param readable what the caller may read: only such names are suggested
@@ -46,7 +46,7 @@ export function parseFields(lists: readonly string[], readable: ReadonlySet<Fiel
   if (names.includes("")) {
     return refuse(
       "empty-fields",
-      "`fields` has an empty element. Leave `fields` out for the default set, or name each field once.",
+      "`fields` has an empty element. Leave `fields` out for the default set, or name at least one field.",
     );
   }
   const lowered = names.map((name) => name.toLowerCase());
@@ -67,14 +67,14 @@ const SHOWN_CHARACTERS_MAX = 64;
 
 function refuseUnknown(unknown: readonly string[], readable: ReadonlySet<FieldName>): Result<never> {
   const selectable = FIELD_NAMES.filter((name) => readable.has(name));
-  // What a client sent comes back in part only: a problem document is not an echo service.
+  // A problem document repeats only the beginning of what a client sent.
   const shown = [...new Set(unknown)]
     .slice(0, SHOWN_NAMES_MAX)
     .map((name) => name.slice(0, SHOWN_CHARACTERS_MAX).toWellFormed());
   const near = [...new Set(shown.flatMap((name) => nearest(name.toLowerCase(), selectable) ?? []))];
   return refuse(
     "unknown-field",
-    `\`fields\` names what is not a field: ${shown.join(", ")}. Choose from ${selectable.join(", ") || "none"}.`,
+    `\`fields\` names unknown fields: ${shown.join(", ")}. Choose from ${selectable.join(", ") || "none"}.`,
     {
       extensions: {
         unknownFields: shown,

@@ -25,9 +25,9 @@ export function problemPage(code: ProblemCode, accept: string | null, publicUrl:
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}code{font-size:.95em}</style>
 <h1>${title}</h1>
 <p><code>${code}</code>, HTTP status ${status}</p>
-<h2>What it means</h2>
+<h2>What happened</h2>
 <p>${html(meaning)}</p>
-<h2>What to do</h2>
+<h2>What to do next</h2>
 <p>${html(action)}</p>
 </html>
 `,
