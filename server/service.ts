@@ -49,7 +49,7 @@ export async function startService(config: Config): Promise<RunningService> {
   });
   const storage = await openStorage(config.databaseUrl, {
     onCommit: (commit) => metrics.recordCommit(commit),
-    onFault: (reason) => logger.error({ reason }, "the writer's thread died; the next write starts another"),
+    onFault: (sentence) => logger.error(sentence),
   });
   const first = await storage.firstStart(config.samples, Date.now());
   const parts = {

@@ -34,6 +34,8 @@ export type Commit = {
 export type StorageOptions = {
   /** Called after each commit. It must not throw. */
   readonly onCommit?: (commit: Commit) => void;
+  /** Memory for the pages of the database, in MiB, where the engine keeps them itself. */
+  readonly memoryMib?: number;
   /** Called with a sentence when the engine lost something that it replaces by itself. */
   readonly onFault?: (reason: string) => void;
 };
@@ -61,7 +63,9 @@ export interface Storage {
  * @throws DatabaseRefused with a sentence that says why and what to do
  */
 export async function openStorage(databaseUrl: string, options: StorageOptions = {}): Promise<Storage> {
-  return SqliteStorage.open(sqlitePath(databaseUrl), options);
+  const storage = SqliteStorage.open(sqlitePath(databaseUrl), options);
+  await storage.ready;
+  return storage;
 }
 
 /** Completes the sentence "DATABASE_URL must …". */

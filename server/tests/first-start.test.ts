@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { drawToken } from "../storage/bearer-token.ts";
 import { SqliteConnections } from "../storage/sqlite/connections.ts";
+import { openDatabase } from "../storage/sqlite/sqlite-database.ts";
 import { newToken, SqliteTokenStore } from "../storage/sqlite/sqlite-token-store.ts";
 import { ServerProcess, Workplace } from "./support/server-process.ts";
 
@@ -83,7 +84,8 @@ describe("a later start", () => {
 });
 
 test("token and samples are one write: where one of them fails there is none", async () => {
-  const connections = SqliteConnections.open(place.database);
+  const writer = openDatabase(place.database);
+  const connections = new SqliteConnections(writer, writer);
   const token = newToken(drawToken(), { client: "admin", role: "admin", tenant: "default" }, 0, null);
   const customer = { name: "Ada", email: "ada@example.com", status: "active" } as const;
   const bad = { ...customer, status: "open" as "active" };

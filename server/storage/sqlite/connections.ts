@@ -1,14 +1,29 @@
 import type { Database } from "bun:sqlite";
-import { AdaptiveWriter } from "./adaptive-writer.ts";
-import { GROUP_COMMIT_LIMITS, GroupCommit, type GroupCommitLimits } from "./group-commit.ts";
+import type { Commit } from "../storage.ts";
+import { FileGuard } from "./file-guard.ts";
+import { GroupCommit } from "./group-commit.ts";
 import { SharedRead } from "./read-transaction.ts";
 import { connect, MEMORY, openDatabase } from "./sqlite-database.ts";
 import { StatementCache } from "./statement-cache.ts";
-import { LocalWriter, type Writer } from "./writer.ts";
+import { WRITE_LIMITS, type WriteLimits, WriteQueue } from "./write-queue.ts";
 import { WriterThread } from "./writer-thread.ts";
 
-/** 256 MiB: the customers of a million fit, and are read as fast as those of a thousand. A smaller file takes its size. */
-const READER_CACHE_KIB = 262_144;
+/** A commit that takes no longer is inline: a read then waits this long at most, and the thread would cost more. */
+const INLINE_COMMIT_MS_MAX = 5;
+/** A slower one too, while the service is so quiet that it fills no more than this part of the time. */
+const QUIET_SHARE = 1 / 10;
+
+/** Of the memory for pages the reader gets this part: it alone meets every row. */
+const READER_SHARE = 3 / 4;
+
+export type ConnectionOptions = {
+  readonly onCommit: (commit: Commit) => void;
+  readonly onFault: (sentence: string) => void;
+  /** For tests that need one of the two; by default the measured commit time decides. */
+  readonly chooseWhere: (() => Commit["where"]) | null;
+  /** Memory for pages, over all connections. */
+  readonly cacheKib: number;
+};
 
 /**
  * The two connections of a running service: one reads, one writes, so that reads see the last commit while a
@@ -17,59 +32,71 @@ const READER_CACHE_KIB = 262_144;
 export class SqliteConnections {
   readonly reader: StatementCache;
   readonly read: SharedRead;
-  readonly write: Writer;
+  readonly write: WriteQueue;
   readonly #databases: readonly Database[];
-
-  private constructor(
-    databases: readonly Database[],
-    reader: StatementCache,
-    read: SharedRead,
-    write: Writer,
-  ) {
-    this.#databases = databases;
-    this.reader = reader;
-    this.read = read;
-    this.write = write;
-  }
+  readonly #groupCommit: GroupCommit;
 
   /** On opened databases, which may be one and the same, so that a test can watch what reaches them. */
-  static over(
+  constructor(
     reader: Database,
     writer: Database,
-    limits: GroupCommitLimits = GROUP_COMMIT_LIMITS,
-  ): SqliteConnections {
-    const { read, groupCommit } = joined(reader, writer, limits);
-    const write = new LocalWriter(new StatementCache(writer), groupCommit, writer.filename === MEMORY);
-    return new SqliteConnections([...new Set([reader, writer])], new StatementCache(reader), read, write);
+    {
+      onCommit = () => {},
+      limits = WRITE_LIMITS,
+      startThread = () => null,
+      chooseWhere = null,
+    }: Partial<Pick<ConnectionOptions, "onCommit" | "chooseWhere">> & {
+      readonly limits?: WriteLimits;
+      readonly startThread?: (guard: FileGuard) => WriterThread | null;
+    } = {},
+  ) {
+    const read = new SharedRead(reader, reader !== writer);
+    const guard = new FileGuard(writer, read.guard.identity);
+    this.#databases = [...new Set([reader, writer])];
+    this.#groupCommit = new GroupCommit(writer, guard, limits.lockWaitMs);
+    this.reader = new StatementCache(reader);
+    this.read = read;
+    this.write = new WriteQueue({
+      statements: new StatementCache(writer),
+      groupCommit: this.#groupCommit,
+      thread: startThread(guard),
+      chooseWhere:
+        chooseWhere ??
+        ((commitMs) =>
+          commitMs <= Math.max(INLINE_COMMIT_MS_MAX, read.idleMs * QUIET_SHARE) ? "inline" : "thread"),
+      endReads: () => read.end(),
+      onCommit,
+      limits,
+    });
   }
 
-  /** Reads and writes in this thread: for commands, and for tests. @throws DatabaseRefused as openDatabase does */
-  static open(path: string): SqliteConnections {
-    const writer = openDatabase(path);
-    return SqliteConnections.over(path === MEMORY ? writer : connect(path), writer);
-  }
-
-  /**
-   * For a service: writes at once while little is going on, else in a thread of their own.
-   *
-   * @param onWriterDeath told when that thread died; the next write starts another
-   * @param isBusy whether a commit in this thread would hold others up
-   * @throws DatabaseRefused as openDatabase does
-   */
-  static openAdaptive(
+  /** @throws DatabaseRefused as openDatabase does */
+  static open(
     path: string,
-    onWriterDeath: (reason: string) => void,
-    isBusy = (reads: SharedRead): boolean => reads.isBusy,
+    { onCommit, onFault, chooseWhere, cacheKib }: ConnectionOptions,
   ): SqliteConnections {
-    if (path === MEMORY) return SqliteConnections.open(path); // which no other thread can open
-    const writer = openDatabase(path);
-    const reader = connect(path);
-    reader.run(`PRAGMA cache_size = -${READER_CACHE_KIB}`);
-    const { read, groupCommit } = joined(reader, writer, GROUP_COMMIT_LIMITS);
-    const thread = new WriterThread(path, GROUP_COMMIT_LIMITS, () => read.end(), onWriterDeath);
-    const statements = new StatementCache(writer);
-    const write = new AdaptiveWriter(statements, groupCommit, thread, () => isBusy(read));
-    return new SqliteConnections([reader, writer], new StatementCache(reader), read, write);
+    const readerKib = Math.round(cacheKib * READER_SHARE);
+    const writerKib = Math.round((cacheKib - readerKib) / 2);
+    const writer = openDatabase(path, writerKib);
+    if (path === MEMORY) return new SqliteConnections(writer, writer, { onCommit }); // which no thread can open
+    return new SqliteConnections(connect(path, readerKib), writer, {
+      onCommit,
+      chooseWhere,
+      startThread: ({ identity }) =>
+        new WriterThread(
+          { path, identity, lockWaitMs: WRITE_LIMITS.lockWaitMs, cacheKib: writerKib },
+          onFault,
+        ),
+    });
+  }
+
+  /** @throws StoreUnavailable when reads or writes cannot be answered */
+  ping(): void {
+    this.read.guard.require();
+    this.read.run(() => this.reader.get("SELECT 1 FROM customers LIMIT 1"));
+    this.read.end();
+    // What is under way shows that writes can be answered; its transaction must be left alone.
+    if (this.write.depth === 0) this.#groupCommit.probe();
   }
 
   /** Finishes the writes that were taken, then closes both; -wal and -shm go with the last process. */
@@ -79,16 +106,4 @@ export class SqliteConnections {
     this.reader.close();
     for (const database of this.#databases) database.close();
   }
-}
-
-function joined(
-  reader: Database,
-  writer: Database,
-  limits: GroupCommitLimits,
-): { read: SharedRead; groupCommit: GroupCommit } {
-  // A locked file is waited for without stopping the event loop (GroupCommit), so not inside SQLite.
-  writer.run("PRAGMA busy_timeout = 0");
-  const read = new SharedRead(reader, reader !== writer);
-  // Reads under way end before anyone learns of a write: whoever does reads what it made.
-  return { read, groupCommit: new GroupCommit(writer, () => read.end(), limits) };
 }

@@ -2,7 +2,9 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
 import { StoreUnavailable } from "../customer-store.ts";
-import { GROUP_COMMIT_LIMITS, GroupCommit, type GroupCommitLimits } from "./group-commit.ts";
+import { FileGuard } from "./file-guard.ts";
+import { GroupCommit, type Job } from "./group-commit.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;
@@ -13,6 +15,7 @@ beforeEach(() => {
   file = `${directory.path}/numbers.db`;
   const db = open();
   db.run("PRAGMA journal_mode = WAL");
+  db.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   db.run(
     "CREATE TABLE numbers (n INTEGER PRIMARY KEY, parent INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED)",
   );
@@ -29,8 +32,8 @@ function open(): Database {
   return db;
 }
 
-function groupCommit(db: Database, limits: Partial<GroupCommitLimits> = {}): GroupCommit {
-  return new GroupCommit(db, () => {}, { ...GROUP_COMMIT_LIMITS, ...limits });
+function groupCommit(db: Database, lockWaitMs = 5_000): GroupCommit {
+  return new GroupCommit(db, new FileGuard(db), lockWaitMs);
 }
 
 /** What another process would see now. */
@@ -49,38 +52,22 @@ const insert =
     return n;
   };
 
-/** A job's outcome, in words. */
-async function wordFor(outcome: Promise<unknown>): Promise<unknown> {
-  return await outcome.then(
-    (value) => value,
-    (error) => (error instanceof StoreUnavailable ? "unavailable" : (error as Error).message),
-  );
+/** The outcomes of a batch, in words. */
+async function words(writes: GroupCommit, ...jobs: Job[]): Promise<unknown[]> {
+  return (await writes.commit(jobs)).map((settled) => {
+    if (settled.ok) return settled.value;
+    return settled.error instanceof StoreUnavailable ? "unavailable" : (settled.error as Error).message;
+  });
 }
 
-describe("writes of one turn", () => {
-  test("share one commit, and each is durable when it is answered", async () => {
-    const db = open();
-    const writes = groupCommit(db);
-    const answers = await Promise.all(
-      [1, 2, 3, 4, 5].map(async (n) => {
-        const value = await writes.run(() => {
-          expect(numbers()).toEqual([]); // seen from outside: none of the batch is committed while one is still to run
-          return insert(db, n)();
-        });
-        expect(numbers()).toEqual([1, 2, 3, 4, 5]);
-        return value;
-      }),
-    );
-    expect(answers).toEqual([1, 2, 3, 4, 5]);
+test("a batch shares one commit, and is durable when it is answered", async () => {
+  const db = open();
+  const jobs = [1, 2, 3, 4, 5].map((n) => () => {
+    expect(numbers()).toEqual([]); // seen from outside: none of the batch is committed while one is still to run
+    return insert(db, n)();
   });
-
-  test("end the reads that are under way before anyone learns of them", async () => {
-    const db = open();
-    const order: string[] = [];
-    const writes = new GroupCommit(db, () => order.push("reads end"));
-    await writes.run(insert(db, 1)).then(() => order.push("answered"));
-    expect(order).toEqual(["reads end", "answered"]);
-  });
+  expect(await words(groupCommit(db), ...jobs)).toEqual([1, 2, 3, 4, 5]);
+  expect(numbers()).toEqual([1, 2, 3, 4, 5]);
 });
 
 describe("a write that fails", () => {
@@ -93,7 +80,7 @@ describe("a write that fails", () => {
     open().run("INSERT INTO numbers VALUES (7, NULL)");
     const db = open();
     const writes = groupCommit(db);
-    const answers = await Promise.all(ns.map((n) => wordFor(writes.run(insert(db, n)))));
+    const answers = await words(writes, ...ns.map((n) => insert(db, n)));
     expect(answers).toEqual(ns.map((n) => (n === 7 ? "UNIQUE constraint failed: numbers.n" : n)));
     expect(numbers()).toEqual([1, 2, 7]);
   });
@@ -101,12 +88,12 @@ describe("a write that fails", () => {
   test("with its own error leaves nothing of itself behind, and the next write goes on", async () => {
     const db = open();
     const writes = groupCommit(db);
-    const halfDone = writes.run(() => {
+    const halfDone = () => {
       insert(db, 1)();
       throw new Error("stopped half way");
-    });
-    expect(await wordFor(halfDone)).toBe("stopped half way");
-    expect(await writes.run(insert(db, 2))).toBe(2);
+    };
+    expect(await words(writes, halfDone)).toEqual(["stopped half way"]);
+    expect(await words(writes, insert(db, 2))).toEqual([2]);
     expect(numbers()).toEqual([2]);
   });
 
@@ -126,13 +113,12 @@ describe("a write that fails", () => {
     };
     Object.defineProperty(db, "run", { value: spy });
     let runs = 0;
-    const failsOnce = writes.run(() => {
+    const failsOnce = () => {
       runs += 1;
       if (runs === 1) throw new Error("the first run fails");
       return 0;
-    });
-    const neighbour = writes.run(insert(db, 1));
-    expect(await Promise.all([wordFor(failsOnce), wordFor(neighbour)])).toEqual([0, 1]);
+    };
+    expect(await words(writes, failsOnce, insert(db, 1))).toEqual([0, 1]);
     expect(numbers()).toEqual([1]);
   });
 });
@@ -142,12 +128,14 @@ describe("a commit that fails", () => {
     const db = open();
     const writes = groupCommit(db);
     // A reference to a row that isn't there is found by COMMIT alone: a real failure of the commit itself.
-    const answers = [1, 2].map((n) => wordFor(writes.run(insert(db, n))));
-    const culprit = wordFor(writes.run(insert(db, 3, 99)));
     const refusal = "FOREIGN KEY constraint failed";
-    expect(await Promise.all([...answers, culprit])).toEqual([refusal, refusal, refusal]);
+    expect(await words(writes, insert(db, 1), insert(db, 2), insert(db, 3, 99))).toEqual([
+      refusal,
+      refusal,
+      refusal,
+    ]);
     expect(numbers()).toEqual([]);
-    expect(await writes.run(insert(db, 4))).toBe(4);
+    expect(await words(writes, insert(db, 4))).toEqual([4]);
     expect(numbers()).toEqual([4]);
   });
 
@@ -157,11 +145,11 @@ describe("a commit that fails", () => {
     const pages = Object.values(db.query<Record<string, number>, []>("PRAGMA page_count").get() ?? {})[0];
     db.run(`PRAGMA max_page_count = ${pages}`);
     const writes = groupCommit(db);
-    const big = () => writes.run(() => db.run("INSERT INTO blobs VALUES (zeroblob(100000))"));
-    expect(await Promise.all([wordFor(big()), wordFor(big())])).toEqual(["unavailable", "unavailable"]);
+    const big = () => db.run("INSERT INTO blobs VALUES (zeroblob(100000))").changes;
+    expect(await words(writes, big, big)).toEqual(["unavailable", "unavailable"]);
     expect(db.inTransaction).toBe(false);
     db.run("PRAGMA max_page_count = 10000");
-    await big();
+    expect(await words(writes, big)).toEqual([1]);
     expect(open().query<{ n: number }, []>("SELECT count(*) AS n FROM blobs").get()?.n).toBe(1);
   });
 });
@@ -172,38 +160,25 @@ describe("a lock that another process holds", () => {
     const writes = groupCommit(db);
     const other = open();
     other.run("BEGIN IMMEDIATE");
-    const write = writes.run(insert(db, 1));
+    const write = words(writes, insert(db, 1));
     let turns = 0;
     for (; turns < 20; turns += 1) await new Promise((next) => setTimeout(next, 1));
     expect(turns).toBe(20);
     other.run("ROLLBACK");
-    expect(await write).toBe(1);
+    expect(await write).toEqual([1]);
   });
 
   test("for longer than the limit makes the waiting writes StoreUnavailable; later ones succeed", async () => {
     const db = open();
-    const writes = groupCommit(db, { lockWaitMs: 20 });
+    const writes = groupCommit(db, 20);
     const other = open();
     other.run("BEGIN IMMEDIATE");
-    expect(await Promise.all([1, 2].map((n) => wordFor(writes.run(insert(db, n)))))).toEqual([
-      "unavailable",
-      "unavailable",
-    ]);
+    expect(writes.tryOne(insert(db, 1))).toBeNull();
+    expect(() => writes.probe()).not.toThrow();
+    expect(await words(writes, insert(db, 1), insert(db, 2))).toEqual(["unavailable", "unavailable"]);
     other.run("ROLLBACK");
-    expect(await writes.run(insert(db, 3))).toBe(3);
+    expect(await words(writes, insert(db, 3))).toEqual([3]);
     expect(numbers()).toEqual([3]);
-  });
-
-  test("lets no more writes wait than the limit; the rest are refused at once", async () => {
-    const db = open();
-    const writes = groupCommit(db, { pendingMax: 2 });
-    const other = open();
-    other.run("BEGIN IMMEDIATE");
-    const taken = [1, 2].map((n) => writes.run(insert(db, n)));
-    expect(await wordFor(writes.run(insert(db, 3)))).toBe("unavailable");
-    other.run("ROLLBACK");
-    expect(await Promise.all(taken)).toEqual([1, 2]);
-    expect(numbers()).toEqual([1, 2]);
   });
 });
 
@@ -212,15 +187,21 @@ test("a transaction that something left open is rolled back before the next writ
   const writes = groupCommit(db);
   db.run("BEGIN");
   insert(db, 1)();
-  expect(await writes.run(insert(db, 2))).toBe(2);
+  expect(await words(writes, insert(db, 2))).toEqual([2]);
   expect(numbers()).toEqual([2]);
 });
 
-test("closing finishes the writes that were taken", async () => {
+test("a database that may only be read cannot be written: the probe says so", () => {
+  const db = new Database(file, { readonly: true });
+  opened.push(db);
+  expect(() => groupCommit(db).probe()).toThrow(StoreUnavailable);
+});
+
+test("a database that a newer version has migrated takes no more writes", async () => {
   const db = open();
   const writes = groupCommit(db);
-  const taken = [1, 2, 3].map((n) => writes.run(insert(db, n)));
-  await writes.close();
-  expect(await Promise.all(taken)).toEqual([1, 2, 3]);
-  expect(numbers()).toEqual([1, 2, 3]);
+  open().run(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+  expect(await words(writes, insert(db, 1), insert(db, 2))).toEqual(["unavailable", "unavailable"]);
+  expect(() => writes.probe()).toThrow("was migrated by a newer version");
+  expect(numbers()).toEqual([]);
 });

@@ -1,123 +1,93 @@
 import { type Database, SQLiteError, type Statement } from "bun:sqlite";
 import { StoreUnavailable } from "../customer-store.ts";
-import { asStoreError, forgetPages, placeGuard } from "./sqlite-database.ts";
+import type { FileGuard } from "./file-guard.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
+import { asStoreError, forgetPages, schemaGuard } from "./sqlite-database.ts";
 
 /** Statements of one write, on the writer's connection. It may run more than once; only its last run counts. */
-type Job<T> = () => T;
-type Pending = { job: Job<unknown>; resolve: (value: unknown) => void; reject: (error: unknown) => void };
+export type Job = () => unknown;
 export type Settled = { ok: true; value: unknown } | { ok: false; error: unknown };
-
-export type GroupCommitLimits = {
-  /** How long a batch waits for a lock that another process holds. The event loop goes on meanwhile. */
-  readonly lockWaitMs: number;
-  /** How many writes may wait; further ones are refused at once. */
-  readonly pendingMax: number;
-};
-
-export const GROUP_COMMIT_LIMITS: GroupCommitLimits = { lockWaitMs: 5_000, pendingMax: 10_000 };
 
 const LOCK_RETRY_MS = 10;
 
 /**
- * All writes of an event-loop turn in one transaction, since nearly all of a write's cost is the fsync of its
- * commit. Each is answered only after that commit. A write that fails takes no neighbour down: the batch is
- * rolled back and its writes run again one by one. A failed commit refuses all of its writes.
+ * A batch of writes in one transaction, since nearly all of a write's cost is the fsync of its commit. A write that
+ * fails takes no neighbour down: the batch is rolled back and its writes run again one by one. A failed commit
+ * refuses all of its writes.
  */
 export class GroupCommit {
   readonly #db: Database;
-  readonly #limits: GroupCommitLimits;
-  readonly #endReads: () => void;
+  readonly #guard: FileGuard;
+  readonly #lockWaitMs: number;
   readonly #begin: Statement;
   readonly #commit: Statement;
-  readonly #requirePlace: () => void;
-  #pending: Pending[] = [];
-  #flushing: Promise<void> | null = null;
+  readonly #requireSchema: () => void;
+  /** How long the last COMMIT took, in ms. */
+  lastCommitMs = 0;
 
-  /** @param endReads ends the reads under way: at the latest before anyone learns of a commit */
-  constructor(db: Database, endReads: () => void, limits = GROUP_COMMIT_LIMITS) {
+  /** @param lockWaitMs how long a batch waits for a lock that another process holds; the event loop goes on meanwhile */
+  constructor(db: Database, guard: FileGuard, lockWaitMs: number) {
+    // A locked file is waited for without stopping the event loop, so not inside SQLite.
+    db.run("PRAGMA busy_timeout = 0");
     this.#db = db;
-    this.#limits = limits;
-    this.#endReads = endReads;
+    this.#guard = guard;
+    this.#lockWaitMs = lockWaitMs;
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
-    this.#requirePlace = placeGuard(db);
+    this.#requireSchema = schemaGuard(db);
   }
 
-  /** @returns the job's value once it is durable; fails with StoreUnavailable, or with the job's own error */
-  run<T>(job: Job<T>): Promise<T> {
-    if (this.#pending.length >= this.#limits.pendingMax) {
-      return Promise.reject(new StoreUnavailable("too many writes are waiting"));
-    }
-    return new Promise<T>((resolve, reject) => {
-      this.#pending.push({ job, resolve: resolve as (value: unknown) => void, reject });
-      this.#flushing ??= this.#flushSoon();
-    });
-  }
-
-  /**
-   * The same for one write at once, in this very turn.
-   *
-   * @returns its outcome; null, with nothing done, while others are waiting or another connection holds the lock
-   */
-  tryNow<T>(job: Job<T>): Promise<T> | null {
-    if (this.#flushing !== null) return null;
-    // Before it begins too: the log of writes can't start anew while a read is under way, and would grow without end.
-    this.#endReads();
+  /** @returns the outcome of one write, at once; null, with nothing done, while another connection holds the lock */
+  tryOne(job: Job): Settled | null {
     const begun = this.#tryLock();
     if (begun === "locked") return null;
     const [settled] = begun === null ? this.#commitAll([job]).results : refused([job], begun);
-    if (settled === undefined || isUnavailable(settled)) forgetPages(this.#db);
-    return settled?.ok ? Promise.resolve(settled.value as T) : Promise.reject(settled?.error);
+    return settled ?? null;
   }
 
   /**
-   * The same for a batch that has gathered elsewhere, alone on this connection: no other is begun before it is answered.
+   * One batch at a time: no other is begun before it is answered.
    *
-   * @returns their outcomes once they are durable, in their order
+   * @returns the outcomes of the writes, once they are durable, in their order
    */
-  async runBatch(jobs: readonly Job<unknown>[]): Promise<Settled[]> {
-    return this.#settle(jobs, await this.#takeLock());
+  async commit(jobs: readonly Job[]): Promise<Settled[]> {
+    const failure = await this.#takeLock();
+    if (failure !== null) return refused(jobs, failure);
+    const settled = this.#commitAll(jobs);
+    if (jobs.length === 1 || settled.kind !== "job-failed") return settled.results;
+    const results: Settled[] = [];
+    for (const [index, job] of jobs.entries()) {
+      const failure = await this.#takeLock();
+      // The lock was waited for as long as a batch may wait: the others would find it no different.
+      if (failure !== null) return [...results, ...refused(jobs.slice(index), failure)];
+      results.push(...this.#commitAll([job]).results);
+    }
+    return results;
   }
 
-  /** Waits for the writes taken so far, then gives back its statements. */
-  async close(): Promise<void> {
-    while (this.#flushing !== null) await this.#flushing;
+  /** Whether a write could begin now. @throws StoreUnavailable when it could not, but for a lock, which passes */
+  probe(): void {
+    const begun = this.#tryLock();
+    if (begun === "locked") return;
+    try {
+      if (begun !== null) throw begun;
+      // SQLite begins a transaction on a file that may only be read, too, and refuses the first write.
+      this.#db.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    } catch (error) {
+      throw asStoreError(error);
+    } finally {
+      this.#rollback();
+    }
+  }
+
+  close(): void {
     this.#begin.finalize();
     this.#commit.finalize();
   }
 
-  async #flushSoon(): Promise<void> {
-    await new Promise((next) => setImmediate(next));
-    while (this.#pending.length > 0) {
-      const failure = await this.#takeLock();
-      const batch = this.#pending;
-      this.#pending = [];
-      const settled = await this.#settle(
-        batch.map(({ job }) => job),
-        failure,
-      );
-      this.#endReads();
-      batch.forEach(({ resolve, reject }, index) => {
-        const result = settled[index];
-        if (result?.ok) resolve(result.value);
-        else reject(result?.error);
-      });
-      // Whoever was answered may have sent the next write: let this turn's requests arrive before the next batch.
-      await new Promise((next) => setImmediate(next));
-    }
-    this.#flushing = null;
-  }
-
-  /** @param failure why the transaction could not begin, or null when it has begun */
-  async #settle(jobs: readonly Job<unknown>[], failure: unknown): Promise<Settled[]> {
-    const settled = failure === null ? await this.#writeAll(jobs) : refused(jobs, failure);
-    if (settled.some(isUnavailable)) forgetPages(this.#db);
-    return settled;
-  }
-
   /** Begins the transaction, trying again while another process holds the lock. @returns why it could not, or null */
   async #takeLock(): Promise<unknown> {
-    const giveUpAt = performance.now() + this.#limits.lockWaitMs;
+    const giveUpAt = performance.now() + this.#lockWaitMs;
     for (;;) {
       const begun = this.#tryLock();
       if (begun !== "locked") return begun;
@@ -131,30 +101,23 @@ export class GroupCommit {
     try {
       // One that could not be rolled back when its time came (a failing disk) would refuse every later one.
       if (this.#db.inTransaction) this.#db.run("ROLLBACK");
-      this.#requirePlace();
+      this.#guard.require();
       this.#begin.run();
+    } catch (error) {
+      if (error instanceof SQLiteError && (error.code ?? "").startsWith("SQLITE_BUSY")) return "locked";
+      if (asStoreError(error) instanceof StoreUnavailable) forgetPages(this.#db);
+      return error;
+    }
+    try {
+      this.#requireSchema();
       return null;
     } catch (error) {
-      const isLocked = error instanceof SQLiteError && (error.code ?? "").startsWith("SQLITE_BUSY");
-      return isLocked ? "locked" : error;
+      this.#rollback();
+      return error;
     }
   }
 
-  /** Runs a batch inside the transaction that was begun. */
-  async #writeAll(jobs: readonly Job<unknown>[]): Promise<Settled[]> {
-    const settled = this.#commitAll(jobs);
-    if (jobs.length === 1 || settled.kind !== "job-failed") return settled.results;
-    const results: Settled[] = [];
-    for (const [index, job] of jobs.entries()) {
-      const failure = await this.#takeLock();
-      // The lock was waited for as long as a batch may wait: the others would find it no different.
-      if (failure !== null) return [...results, ...refused(jobs.slice(index), failure)];
-      results.push(...this.#commitAll([job]).results);
-    }
-    return results;
-  }
-
-  #commitAll(jobs: readonly Job<unknown>[]): {
+  #commitAll(jobs: readonly Job[]): {
     kind: "committed" | "job-failed" | "commit-failed";
     results: Settled[];
   } {
@@ -163,15 +126,22 @@ export class GroupCommit {
       for (const job of jobs) values.push(job());
     } catch (error) {
       this.#rollback();
-      return { kind: "job-failed", results: refused(jobs, error) };
+      return { kind: "job-failed", results: this.#refusedBy(error, jobs) };
     }
+    const began = performance.now();
     try {
       this.#commit.run();
     } catch (error) {
       this.#rollback();
-      return { kind: "commit-failed", results: refused(jobs, error) };
+      return { kind: "commit-failed", results: this.#refusedBy(error, jobs) };
     }
+    this.lastCommitMs = performance.now() - began;
     return { kind: "committed", results: values.map((value) => ({ ok: true, value })) };
+  }
+
+  #refusedBy(error: unknown, jobs: readonly Job[]): Settled[] {
+    if (asStoreError(error) instanceof StoreUnavailable) forgetPages(this.#db);
+    return refused(jobs, error);
   }
 
   #rollback(): void {
@@ -187,8 +157,4 @@ export class GroupCommit {
 function refused(writes: readonly unknown[], error: unknown): Settled[] {
   const refusal: Settled = { ok: false, error: asStoreError(error) };
   return writes.map(() => refusal);
-}
-
-function isUnavailable(settled: Settled): boolean {
-  return !settled.ok && settled.error instanceof StoreUnavailable;
 }

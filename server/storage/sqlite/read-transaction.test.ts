@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
 import { StoreUnavailable } from "../customer-store.ts";
 import { SHARED_READS_MAX, SharedRead } from "./read-transaction.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;
@@ -15,6 +16,7 @@ beforeEach(() => {
   const db = open();
   db.run("PRAGMA journal_mode = WAL");
   db.run("CREATE TABLE numbers (n INTEGER)");
+  db.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   db.run("INSERT INTO numbers VALUES (1)");
 });
 afterEach(() => {
@@ -103,6 +105,17 @@ describe("a read that fails", () => {
     expect(() => read.run(() => other.query("SELECT 1 FROM sqlite_schema").get())).toThrow(StoreUnavailable);
     expect(number()).toBe(1);
   });
+});
+
+test("a database that a newer version has migrated is StoreUnavailable to reads", async () => {
+  const { number } = sharedRead();
+  expect(number()).toBe(1);
+  await nextTurn();
+  open().run(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+  for (let count = 0; count < 2; count += 1) {
+    expect(number).toThrow("was migrated by a newer version");
+    await nextTurn();
+  }
 });
 
 describe("the epoch", () => {

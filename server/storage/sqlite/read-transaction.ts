@@ -1,15 +1,13 @@
 import type { Database, Statement } from "bun:sqlite";
 import { StoreUnavailable } from "../customer-store.ts";
-import { asStoreError, forgetPages, placeGuard } from "./sqlite-database.ts";
+import { FileGuard } from "./file-guard.ts";
+import { asStoreError, forgetPages, schemaGuard } from "./sqlite-database.ts";
 
 /**
  * A turn can last: Bun accepts connections for as long as new ones come, and answers each before it looks for anything
  * else. After so many reads the next one sees what was committed since, whether the turn is over or not.
  */
 export const SHARED_READS_MAX = 64;
-const BUSY_READS_PER_MS = 8;
-/** Over how long the reads are counted. */
-const COUNTED_MS = 5;
 
 /**
  * One read transaction for all reads of an event-loop turn: most of a SELECT's cost is taking and giving back
@@ -20,22 +18,21 @@ export class SharedRead {
   readonly #begin: Statement | null;
   readonly #commit: Statement | null;
   readonly #dataVersion: Statement<{ data_version: number }, []> | null;
-  /** Fails with StoreUnavailable while the file is not the one that was opened. */
-  readonly requirePlace: () => void;
+  readonly #requireSchema: () => void;
+  readonly guard: FileGuard;
   readonly #db: Database;
   #open = false;
   /** In the open transaction. */
   #shared = 0;
-  #reads = 0;
-  #countedFrom = 0;
-  #lastRate = 0;
+  #beganAt = Number.NEGATIVE_INFINITY;
   #seenVersion = 0;
   #epoch = 0;
 
   /** @param isShared false for a database in memory: its one connection writes too, and has no locks to spare */
   constructor(db: Database, isShared: boolean) {
     this.#db = db;
-    this.requirePlace = placeGuard(db);
+    this.guard = new FileGuard(db);
+    this.#requireSchema = schemaGuard(db);
     this.#begin = isShared ? db.prepare("BEGIN") : null;
     this.#commit = isShared ? db.prepare("COMMIT") : null;
     this.#dataVersion = isShared ? db.prepare("PRAGMA data_version") : null;
@@ -51,13 +48,10 @@ export class SharedRead {
     return this.#epoch;
   }
 
-  /** Whether reads come so fast that one which has to wait for something would keep others waiting. */
-  get isBusy(): boolean {
-    return this.#lastRate > BUSY_READS_PER_MS || this.#reads > BUSY_READS_PER_MS * COUNTED_MS;
-  }
+  /** How long nobody had read before the turn that reads now, in ms. */
+  idleMs = Number.POSITIVE_INFINITY;
 
   run<T>(read: () => T): T {
-    this.#reads += 1;
     this.#shared += 1;
     if (this.#shared > SHARED_READS_MAX) this.end();
     try {
@@ -65,10 +59,15 @@ export class SharedRead {
         this.#begin.run();
         this.#open = true;
         this.#shared = 1;
-        this.#count();
+        const now = performance.now();
+        this.idleMs = now - this.#beganAt;
+        this.#beganAt = now;
         setImmediate(() => this.end());
         const version = this.#dataVersion?.get()?.data_version ?? 0;
-        if (version !== this.#seenVersion) this.#epoch += 1;
+        if (version !== this.#seenVersion) {
+          this.#requireSchema();
+          this.#epoch += 1;
+        }
         this.#seenVersion = version;
       }
       return read();
@@ -78,14 +77,6 @@ export class SharedRead {
       if (failure instanceof StoreUnavailable) forgetPages(this.#db);
       throw failure;
     }
-  }
-
-  #count(): void {
-    const elapsedMs = performance.now() - this.#countedFrom;
-    if (elapsedMs < COUNTED_MS) return;
-    this.#lastRate = this.#reads / elapsedMs;
-    this.#reads = 0;
-    this.#countedFrom += elapsedMs;
   }
 
   /** Ends the transaction, if one is open; the next read sees everything committed by then. */

@@ -4,31 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { customerStoreContract } from "../customer-store.contract.ts";
 import { IDEMPOTENCY_KEY_MS } from "../customer-store.ts";
-import { SqliteConnections } from "./connections.ts";
-import { connect, MEMORY, openDatabase } from "./sqlite-database.ts";
+import { connect, MEMORY } from "./sqlite-database.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "customer-store-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
 customerStoreContract("SQLite in memory", () => SqliteStorage.open(MEMORY));
-customerStoreContract("SQLite on disk", () =>
-  SqliteStorage.over(openDatabase(join(directory, "customers.db")), connect(join(directory, "customers.db"))),
-);
-
-const isBusy = { "while it is quiet": false, "while it is busy": true };
-for (const [when, busy] of Object.entries(isBusy)) {
-  customerStoreContract(`SQLite as the service opens it, ${when}`, () => {
-    const path = join(directory, `adaptive-${busy}.db`);
-    return new SqliteStorage(
-      path,
-      SqliteConnections.openAdaptive(
-        path,
-        () => {},
-        () => busy,
-      ),
-    );
-  });
+for (const where of ["inline", "thread"] as const) {
+  customerStoreContract(`SQLite on disk, committed ${where}`, () =>
+    SqliteStorage.open(join(directory, `${where}.db`), { chooseWhere: () => where }),
+  );
 }
 
 test("a closed store leaves one file behind, and its customers and cursor key are there when it is opened again", async () => {

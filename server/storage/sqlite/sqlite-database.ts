@@ -1,5 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "../customer-store.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./schema.ts";
@@ -24,6 +24,10 @@ export function sqlitePath(databaseUrl: string): string {
 }
 
 const BUSY_TIMEOUT_MS = 5_000;
+/** For commands and tests. */
+const CACHE_KIB = 16_384;
+/** The write-ahead log is cut to this once all of it is in the database: a long reader had left it at gigabytes. */
+export const LOG_BYTES_MAX = 16 * 1024 * 1024;
 
 /** A database that can't be used as it is. The message says why and what to do. */
 export class DatabaseRefused extends Error {
@@ -37,12 +41,13 @@ export class DatabaseRefused extends Error {
  * @param path a file, or {@link MEMORY}
  * @throws DatabaseRefused when the file is not a database, belongs to another program or to a newer version
  */
-export function openDatabase(path: string): Database {
+export function openDatabase(path: string, cacheKib = CACHE_KIB): Database {
   return withReasons(path, () => {
     if (path !== MEMORY) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    if (existsSync(path)) accessSync(path, constants.W_OK);
     return opened(path, true, (db) => {
       refuseForeign(db, path);
-      configure(db, path);
+      configure(db, path, cacheKib);
       makeSchema(db, path);
     });
   });
@@ -62,8 +67,8 @@ export function openExistingDatabase(path: string): Database {
 }
 
 /** One more connection to a database that {@link openDatabase} has opened, with the same settings. */
-export function connect(path: string): Database {
-  return withReasons(path, () => opened(path, false, (db) => configure(db, path)));
+export function connect(path: string, cacheKib = CACHE_KIB): Database {
+  return withReasons(path, () => opened(path, false, (db) => configure(db, path, cacheKib)));
 }
 
 function opened(path: string, create: boolean, prepare: (db: Database) => void): Database {
@@ -79,7 +84,7 @@ function opened(path: string, create: boolean, prepare: (db: Database) => void):
   }
 }
 
-function configure(db: Database, path: string): void {
+function configure(db: Database, path: string, cacheKib: number): void {
   const mode = db.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
   if (mode !== "wal" && path !== MEMORY) {
     throw new DatabaseRefused(
@@ -89,8 +94,8 @@ function configure(db: Database, path: string): void {
   // An acknowledged write survives a power cut; NORMAL would lose the last commits.
   db.run("PRAGMA synchronous = FULL");
   db.run("PRAGMA foreign_keys = ON");
-  // 64 MiB: the upper pages of a table of millions stay in memory.
-  db.run("PRAGMA cache_size = -65536");
+  db.run(`PRAGMA cache_size = -${cacheKib}`);
+  db.run(`PRAGMA journal_size_limit = ${LOG_BYTES_MAX}`);
   db.run("PRAGMA trusted_schema = OFF");
 }
 
@@ -166,18 +171,20 @@ function reason(error: SQLiteError): string {
 }
 
 /**
- * Watches where a connection's file is. What is written to one that was moved, removed or replaced while it is open
- * is gone at the next start.
+ * A newer version may migrate the database under a running service, whose statements would then fail, or write rows that
+ * lack something.
  *
- * @returns fails with StoreUnavailable while it is not where it was opened
+ * @returns inside a transaction fails with StoreUnavailable while the schema is not this version's
  */
-export function placeGuard({ filename }: Database): () => void {
-  if (filename === MEMORY) return () => {};
-  const opened = statSync(filename);
+export function schemaGuard(db: Database): () => void {
+  // Of the cache that closing the connection clears: one that was left over would leave -wal and -shm behind.
+  const statement = db.query<{ user_version: number }, []>("PRAGMA user_version");
   return () => {
-    const found = statSync(filename, { throwIfNoEntry: false });
-    if (found?.ino === opened.ino && found.dev === opened.dev) return;
-    throw new StoreUnavailable(`${filename} is not the file that was opened: put it back, or restart`);
+    const version = statement.get()?.user_version;
+    if (version === SCHEMA_VERSION) return;
+    throw new StoreUnavailable(
+      `${db.filename} was migrated by a newer version (schema ${version}; this one knows ${SCHEMA_VERSION}). Restart with that version.`,
+    );
   };
 }
 

@@ -22,7 +22,7 @@ let tokens: SqliteTokenStore;
 beforeEach(() => {
   directory = temporaryDirectory();
   writer = openDatabase(`${directory.path}/customers.db`);
-  connections = SqliteConnections.over(connect(`${directory.path}/customers.db`), writer);
+  connections = new SqliteConnections(connect(`${directory.path}/customers.db`), writer);
   tokens = new SqliteTokenStore(connections);
 });
 afterEach(async () => {
@@ -43,8 +43,8 @@ describe("a token", () => {
   });
 
   test("of one connection is seen by another process's at once, and so is its revocation", async () => {
-    const elsewhere = SqliteConnections.open(`${directory.path}/customers.db`);
-    const theirs = new SqliteTokenStore(elsewhere);
+    const elsewhere = SqliteStorage.open(`${directory.path}/customers.db`);
+    const theirs = elsewhere.tokens;
     const { token } = await theirs.create(CALLER, NOW_MS, null);
     expect(tokens.find(token, NOW_MS)).toMatchObject(CALLER);
     // Reads share a transaction for a turn of the event loop; what another process does comes in another turn.

@@ -18,7 +18,6 @@ const TOKEN_ID_CHARACTERS = 32;
 type FoundToken = {
   readonly caller: Caller;
   readonly digest: string;
-  readonly prefix: string;
   readonly expiresAtMs: number;
   readonly lastUsedAtMs: number;
 };
@@ -28,8 +27,8 @@ const FOUND_MAX = 10_000;
 /** Bearer tokens in SQLite. */
 export class SqliteTokenStore implements TokenStore {
   readonly #connections: SqliteConnections;
-  /** The hour in which each token's use was last noted here, so that a token costs one write an hour. */
-  readonly #notedHours = new Map<string, number>();
+  /** The tokens whose use in this hour was noted here, so that a token costs one write an hour. */
+  #noted = { hourMs: 0, tokenIds: new Set<string>() };
 
   /** What was found under the current epoch of the database, so that only a commit costs a look-up. */
   readonly #found = new Map<string, FoundToken>();
@@ -91,7 +90,6 @@ export class SqliteTokenStore implements TokenStore {
     const found = {
       caller: { tokenId: digest.slice(0, TOKEN_ID_CHARACTERS), client, role, tenant },
       digest,
-      prefix: row.prefix,
       expiresAtMs: expires_at ?? Number.POSITIVE_INFINITY,
       lastUsedAtMs: last_used_at ?? 0,
     };
@@ -99,14 +97,19 @@ export class SqliteTokenStore implements TokenStore {
     return found;
   }
 
-  #noteUse({ digest, prefix, lastUsedAtMs }: FoundToken, nowMs: number): void {
-    const hour = nowMs - (nowMs % HOUR_MS);
-    if (lastUsedAtMs >= hour || this.#notedHours.get(prefix) === hour) return;
-    this.#notedHours.set(prefix, hour);
+  #noteUse({ caller, digest, lastUsedAtMs }: FoundToken, nowMs: number): void {
+    const hourMs = nowMs - (nowMs % HOUR_MS);
+    if (lastUsedAtMs >= hourMs) return;
+    if (this.#noted.hourMs !== hourMs || this.#noted.tokenIds.size >= FOUND_MAX) {
+      this.#noted = { hourMs, tokenIds: new Set() };
+    }
+    const { tokenIds } = this.#noted;
+    if (tokenIds.has(caller.tokenId)) return;
+    tokenIds.add(caller.tokenId);
     this.#connections.write
-      .run("noteTokenUse", { digest, hourMs: hour })
+      .run("noteTokenUse", { digest, hourMs })
       // Only a hint for operators: a locked or full disk must not fail the request. The next use tries again.
-      .catch(() => this.#notedHours.delete(prefix));
+      .catch(() => tokenIds.delete(caller.tokenId));
   }
 }
 

@@ -1,21 +1,28 @@
 /** The writer's thread: its own connection, and a batch at a time in one transaction. */
 import { StoreUnavailable } from "../customer-store.ts";
-import { GroupCommit, type GroupCommitLimits, type Settled } from "./group-commit.ts";
+import { type DatabaseIdentity, FileGuard } from "./file-guard.ts";
+import { GroupCommit, type Settled } from "./group-commit.ts";
 import { connect } from "./sqlite-database.ts";
 import { StatementCache } from "./statement-cache.ts";
-import { applyWrite, type WriteRequest } from "./writer.ts";
+import { applyWrite, type WriteRequest } from "./writes.ts";
 
 /** A batch of writes goes there as JSON ({@link WriteRequest}s) and comes back as JSON: objects take twice the time to clone. */
 export type ToThread =
   | string
-  | { readonly kind: "open"; readonly path: string; readonly limits: GroupCommitLimits }
+  | {
+      readonly kind: "open";
+      readonly path: string;
+      readonly identity: DatabaseIdentity | null;
+      readonly lockWaitMs: number;
+      readonly cacheKib: number;
+    }
   | { readonly kind: "close" };
 
 export type SettledWrite =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string; readonly isUnavailable: boolean };
 
-/** The outcomes of a batch ({@link SettledWrite}s as JSON), in its order. */
+/** "ready", or the outcomes of a batch (settled: {@link SettledWrite}s in its order, ms, commitMs) as JSON. */
 export type FromThread = string;
 
 declare const self: Worker;
@@ -26,25 +33,27 @@ class Batches {
   readonly #statements: StatementCache;
   readonly #groupCommit: GroupCommit;
 
-  constructor(path: string, limits: GroupCommitLimits) {
-    this.#db = connect(path);
-    // The group commit waits for locks itself, so that its limit holds.
-    this.#db.run("PRAGMA busy_timeout = 0");
+  constructor({ path, identity, lockWaitMs, cacheKib }: Extract<ToThread, { kind: "open" }>) {
+    this.#db = connect(path, cacheKib);
     this.#statements = new StatementCache(this.#db);
-    this.#groupCommit = new GroupCommit(this.#db, () => {}, limits);
+    this.#groupCommit = new GroupCommit(this.#db, new FileGuard(this.#db, identity), lockWaitMs);
   }
 
-  async run(writes: readonly WriteRequest[]): Promise<SettledWrite[]> {
-    const jobs = writes.map(
-      ({ name, input }) =>
-        () =>
-          applyWrite(this.#statements, name, input),
+  async run(writes: readonly WriteRequest[]): Promise<FromThread> {
+    const began = performance.now();
+    const settled = await this.#groupCommit.commit(
+      writes.map(
+        ({ name, input }) =>
+          () =>
+            applyWrite(this.#statements, name, input),
+      ),
     );
-    return (await this.#groupCommit.runBatch(jobs)).map(asMessage);
+    const ms = performance.now() - began;
+    return JSON.stringify({ settled: settled.map(asMessage), ms, commitMs: this.#groupCommit.lastCommitMs });
   }
 
-  async close(): Promise<void> {
-    await this.#groupCommit.close();
+  close(): void {
+    this.#groupCommit.close();
     this.#statements.close();
     this.#db.close();
   }
@@ -66,12 +75,12 @@ if (!Bun.isMainThread) {
   self.onmessage = async ({ data }: MessageEvent<ToThread>): Promise<void> => {
     if (typeof data === "string") {
       if (batches === null) throw new Error("the writer's thread was not opened");
-      const settled = await batches.run(JSON.parse(data) as WriteRequest[]);
-      self.postMessage(JSON.stringify(settled) satisfies FromThread);
+      self.postMessage(await batches.run(JSON.parse(data) as WriteRequest[]));
     } else if (data.kind === "open") {
-      batches = new Batches(data.path, data.limits);
+      batches = new Batches(data);
+      self.postMessage("ready" satisfies FromThread);
     } else {
-      await batches?.close();
+      batches?.close();
       process.exit();
     }
   };

@@ -1,139 +1,119 @@
 import { StoreUnavailable } from "../customer-store.ts";
-import type { GroupCommitLimits } from "./group-commit.ts";
-import type { WriteInput, WriteName, WriteRequest, WriteResult, Writer } from "./writer.ts";
+import type { DatabaseIdentity } from "./file-guard.ts";
+import type { Settled } from "./group-commit.ts";
 import type { FromThread, SettledWrite, ToThread } from "./writer-thread-worker.ts";
+import type { WriteRequest } from "./writes.ts";
 
-type Pending = WriteRequest & { resolve: (value: never) => void; reject: (error: unknown) => void };
+type ThreadDatabase = {
+  readonly path: string;
+  readonly identity: DatabaseIdentity | null;
+  readonly lockWaitMs: number;
+  readonly cacheKib: number;
+};
+
+export type ThreadCommit = {
+  readonly settled: Settled[];
+  /** From the beginning of its transaction to its end. */
+  readonly ms: number;
+  /** Of which COMMIT took this much. */
+  readonly commitMs: number;
+};
 
 /**
- * Writes in a thread of their own, so that neither an fsync nor a locked file holds up reads. One batch is under way
- * there, the next one gathers here; a lone write waits for no company.
+ * Commits batches in a thread of their own, so that neither a slow fsync nor a locked file holds up reads.
  *
- * The thread is started by the first write. One that dies takes its batch with it: those writes fail as StoreUnavailable (each is wholly there or wholly
- * not), and the next batch gets a new thread.
+ * Started with the store: one that had to be started under load found no file descriptor left, and ended the process.
+ * One that dies takes its batch with it: those writes fail as StoreUnavailable, and another thread is started.
  */
-export class WriterThread implements Writer {
-  readonly #path: string;
-  readonly #limits: GroupCommitLimits;
-  readonly #endReads: () => void;
+export class WriterThread {
+  readonly #database: ThreadDatabase;
   readonly #onDeath: (reason: string) => void;
   #worker: Worker | null = null;
-  #pending: Pending[] = [];
-  #underWay: Pending[] = [];
-  #isGathering = false;
-  #isClosed = false;
-  #whenIdle: (() => void) | null = null;
+  #isReady = false;
+  #isClosing = false;
+  #whenStarted = Promise.withResolvers<void>();
+  #batch: { resolve: (commit: ThreadCommit) => void; reject: (error: unknown) => void } | null = null;
 
-  /**
-   * @param endReads ends the reads under way: before a batch begins, and after it before anyone learns of it
-   * @param onDeath told when the thread died
-   */
-  constructor(
-    path: string,
-    limits: GroupCommitLimits,
-    endReads: () => void,
-    onDeath: (reason: string) => void,
-  ) {
-    this.#path = path;
-    this.#limits = limits;
-    this.#endReads = endReads;
+  /** @param onDeath called with a sentence when the thread died */
+  constructor(database: ThreadDatabase, onDeath: (reason: string) => void) {
+    this.#database = database;
     this.#onDeath = onDeath;
+    this.#start();
   }
 
-  /** Whether nothing is under way or waiting. */
-  get isIdle(): boolean {
-    return !this.#isGathering && this.#underWay.length === 0 && this.#pending.length === 0;
+  /** Whether it can take a batch. */
+  get isReady(): boolean {
+    return this.#isReady;
   }
 
-  run<Name extends WriteName>(name: Name, input: WriteInput<Name>): Promise<WriteResult<Name>> {
-    if (this.#isClosed) return Promise.reject(new StoreUnavailable("the store is closed"));
-    if (this.#pending.length >= this.#limits.pendingMax) {
-      return Promise.reject(new StoreUnavailable("too many writes are waiting"));
-    }
+  /** Resolves when it can take a batch, or never will. */
+  get started(): Promise<void> {
+    return this.#whenStarted.promise;
+  }
+
+  /** One batch at a time. Fails with StoreUnavailable when the thread dies. */
+  commit(writes: readonly WriteRequest[]): Promise<ThreadCommit> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ name, input, resolve, reject });
-      if (this.#isGathering || this.#underWay.length > 0) return;
-      this.#isGathering = true;
-      setImmediate(() => this.#send());
+      this.#batch = { resolve, reject };
+      this.#worker?.postMessage(JSON.stringify(writes) satisfies ToThread);
     });
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    if (!this.isIdle) {
-      await new Promise<void>((idle) => {
-        this.#whenIdle = idle;
-      });
-    }
     const worker = this.#worker;
     if (worker === null) return;
+    this.#isClosing = true;
     const closed = new Promise<void>((done) => {
       worker.addEventListener("close", () => done());
     });
-    this.#worker = null;
     worker.postMessage({ kind: "close" } satisfies ToThread);
     await closed;
   }
 
-  #start(): Worker {
+  #start(): void {
     const worker = new Worker(new URL("./writer-thread-worker.ts", import.meta.url).href);
-    worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) =>
-      this.#answer(JSON.parse(data) as SettledWrite[]),
-    );
+    // A command that is done must not wait for it.
+    worker.unref();
+    this.#worker = worker;
     let reason = "it ended";
+    worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) => this.#hear(data));
     worker.addEventListener("error", ({ message }) => {
       reason = message;
     });
-    worker.addEventListener("close", () => {
-      if (worker === this.#worker) this.#died(reason);
-    });
-    worker.postMessage({ kind: "open", path: this.#path, limits: this.#limits } satisfies ToThread);
-    return worker;
+    worker.addEventListener("close", () => this.#died(reason));
+    worker.postMessage({ kind: "open", ...this.#database } satisfies ToThread);
   }
 
-  #send(): void {
-    this.#isGathering = false;
-    if (this.#pending.length === 0) return;
-    this.#worker ??= this.#start();
-    this.#underWay = this.#pending;
-    this.#pending = [];
-    const writes = this.#underWay.map(({ name, input }) => ({ name, input }));
-    // The log of writes can't start anew while a read is under way.
-    this.#endReads();
-    this.#worker.postMessage(JSON.stringify(writes) satisfies ToThread);
-  }
-
-  #answer(settled: readonly SettledWrite[]): void {
-    const batch = this.#underWay;
-    this.#underWay = [];
-    // What gathered meanwhile goes at once: it has waited for a whole batch already.
-    this.#send();
-    this.#endReads();
-    batch.forEach(({ resolve, reject }, index) => {
-      const result = settled[index];
-      if (result?.ok) resolve(result.value as never);
-      else reject(errorOf(result));
-    });
-    this.#wakeWhenIdle();
+  #hear(message: FromThread): void {
+    if (message === "ready") {
+      this.#isReady = true;
+      this.#whenStarted.resolve();
+      return;
+    }
+    const { settled, ms, commitMs } = JSON.parse(message);
+    const batch = this.#batch;
+    this.#batch = null;
+    batch?.resolve({ settled: (settled as SettledWrite[]).map(settledOf), ms, commitMs });
   }
 
   #died(reason: string): void {
+    const wasReady = this.#isReady;
     this.#worker = null;
-    const batch = this.#underWay;
-    this.#underWay = [];
-    for (const { reject } of batch) reject(new StoreUnavailable("the writer's thread ended"));
-    this.#onDeath(reason);
-    this.#send();
-    this.#wakeWhenIdle();
-  }
-
-  #wakeWhenIdle(): void {
-    if (this.isIdle) this.#whenIdle?.();
+    this.#isReady = false;
+    this.#batch?.reject(new StoreUnavailable("the writer's thread ended"));
+    this.#batch = null;
+    this.#whenStarted.resolve();
+    if (this.#isClosing) return;
+    this.#onDeath(
+      `The writer's thread ended (${reason}). ${wasReady ? "Another is started." : "Commits go on without one."}`,
+    );
+    // One that died before it could open the database would die again: until a restart commits are inline.
+    if (wasReady) this.#start();
   }
 }
 
-function errorOf(result: SettledWrite | undefined): Error {
-  if (result === undefined || result.ok) return new Error("the writer's thread gave no answer");
-  const { message, isUnavailable } = result;
-  return isUnavailable ? new StoreUnavailable(message) : new Error(message);
+function settledOf(write: SettledWrite): Settled {
+  if (write.ok) return write;
+  const { message, isUnavailable } = write;
+  return { ok: false, error: isUnavailable ? new StoreUnavailable(message) : new Error(message) };
 }

@@ -1,0 +1,176 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { projectionOf } from "../../domain/projection.ts";
+import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { StoreUnavailable } from "../customer-store.ts";
+import type { Commit } from "../storage.ts";
+import { connect, openDatabase } from "./sqlite-database.ts";
+import { SqliteStorage } from "./sqlite-storage.ts";
+
+/** Every Worker that was started, so that a test can end one from outside: what a crash of the thread looks like. */
+const started: Worker[] = [];
+const RealWorker = globalThis.Worker;
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let path: string;
+let commits: Commit[];
+let faults: string[];
+let storage: SqliteStorage;
+beforeEach(() => {
+  directory = temporaryDirectory();
+  path = `${directory.path}/customers.db`;
+  commits = [];
+  faults = [];
+  globalThis.Worker = class extends RealWorker {
+    constructor(...args: ConstructorParameters<typeof RealWorker>) {
+      super(...args);
+      started.push(this);
+    }
+  };
+});
+afterEach(async () => {
+  globalThis.Worker = RealWorker;
+  started.splice(0);
+  await storage.close();
+  directory.remove();
+});
+
+async function open(where: Commit["where"]): Promise<void> {
+  storage = SqliteStorage.open(path, {
+    onCommit: (commit) => commits.push(commit),
+    onFault: (sentence) => faults.push(sentence),
+    chooseWhere: () => where,
+  });
+  await storage.ready;
+}
+
+const create = (name: string, status = "active") =>
+  storage.customers.create("t", { name, email: "a@b", status: status as "active" }, 0, null);
+const turn = () => new Promise((next) => setImmediate(next));
+
+/** What another process would see now. */
+function names(): string[] {
+  const db = new Database(path, { readonly: true });
+  try {
+    return db
+      .query<{ name: string }, []>("SELECT name FROM customers ORDER BY name")
+      .all()
+      .map((row) => row.name);
+  } finally {
+    db.close();
+  }
+}
+
+const isUnavailable = (outcome: PromiseSettledResult<unknown>): boolean =>
+  outcome.status === "rejected" && outcome.reason instanceof StoreUnavailable;
+
+describe.each(["inline", "thread"] as const)("committed %s", (where) => {
+  beforeEach(() => open(where));
+
+  test("a write is on the disk when it is answered", async () => {
+    for (const name of ["a", "b", "c"]) {
+      await create(name);
+      expect(names()).toContain(name);
+    }
+    expect(commits.map((commit) => [commit.writes, commit.where])).toEqual(Array(3).fill([1, where]));
+  });
+
+  test("a write that fails takes no neighbour down, and its error is reported", async () => {
+    const outcomes = await Promise.allSettled([
+      ...Array.from({ length: 20 }, (_, n) => create(`${n + 10}`)),
+      create("x", "open"),
+      create("z"),
+    ]);
+    const failed = outcomes.filter(({ status }) => status === "rejected");
+    expect(failed).toHaveLength(1);
+    expect(String((failed[0] as PromiseRejectedResult).reason)).toContain("CHECK constraint failed");
+    expect(names()).toHaveLength(21);
+  });
+
+  test("a lock held by another process holds up writes and not reads; then they are made", async () => {
+    const blocker = new Database(path);
+    blocker.run("BEGIN IMMEDIATE");
+    const write = create("waited");
+    for (let count = 0; count < 20; count += 1) {
+      await new Promise((next) => setTimeout(next, 1));
+      const query = { tenant: "t", after: null, limit: 1, status: null, email: null };
+      expect(storage.customers.page(query, projectionOf(["id"])).items).toEqual([]);
+    }
+    expect(storage.stats().writesWaiting).toBe(1);
+    blocker.run("ROLLBACK");
+    blocker.close();
+    await write;
+    expect(names()).toEqual(["waited"]);
+  });
+
+  test("closing finishes the writes that were taken, and takes no more", async () => {
+    const taken = Array.from({ length: 20 }, (_, n) => create(`${n}`));
+    const closed = storage.close();
+    expect(isUnavailable((await Promise.allSettled([create("late")]))[0])).toBe(true);
+    await closed;
+    expect(await Promise.all(taken)).toHaveLength(20);
+    expect(names()).toHaveLength(20);
+    await open(where);
+  });
+
+  test("a burst shares commits, but for the first few", async () => {
+    for (let round = 0; round < 10; round += 1) {
+      await Promise.all(Array.from({ length: 64 }, (_, n) => create(`${n}`)));
+    }
+    // Eight in each of the ten rounds if the burst were not seen; a stalled machine may make it look over now and then.
+    expect(commits.length).toBeLessThanOrEqual(50);
+    expect(commits.reduce((sum, { writes }) => sum + writes, 0)).toBe(640);
+  });
+});
+
+test("a write that comes alone is committed before the call returns", async () => {
+  await open("inline");
+  for (let count = 1; count <= 20; count += 1) {
+    const write = create("x");
+    expect(commits).toHaveLength(count);
+    await write;
+    await turn();
+  }
+});
+
+test("no more writes wait than the limit; the rest are refused at once", async () => {
+  openDatabase(path).close();
+  storage = SqliteStorage.over(connect(path), connect(path), { lockWaitMs: 5_000, pendingMax: 2 });
+  const blocker = new Database(path);
+  blocker.run("BEGIN IMMEDIATE");
+  const outcomes = Promise.allSettled(["a", "b", "c", "d"].map((name) => create(name)));
+  await turn();
+  blocker.run("ROLLBACK");
+  blocker.close();
+  expect((await outcomes).map(isUnavailable)).toEqual([false, false, true, true]);
+  expect(names()).toEqual(["a", "b"]);
+});
+
+test("a thread that dies fails the writes that it had, keeps every one that was answered, and is replaced", async () => {
+  await open("thread");
+  await create("before");
+  const blocker = new Database(path);
+  blocker.run("BEGIN IMMEDIATE"); // so that the batch is still under way when its thread dies
+  const settled = Promise.allSettled([1, 2, 3].map((n) => create(`lost ${n}`)));
+  await turn(); // the batch has left
+  started.at(-1)?.terminate();
+  expect((await settled).map(isUnavailable)).toEqual([true, true, true]);
+  blocker.run("ROLLBACK");
+  blocker.close();
+  expect(faults).toHaveLength(1);
+  expect(started).toHaveLength(2);
+  await create("after");
+  expect(names()).toEqual(["after", "before"]);
+});
+
+test("a thread that cannot be started ends nothing: commits are inline", async () => {
+  globalThis.Worker = class extends RealWorker {
+    constructor() {
+      super("data:text/javascript,process.exit(1)");
+    }
+  };
+  await open("thread");
+  await create("a");
+  expect(commits.map(({ where }) => where)).toEqual(["inline"]);
+  expect(faults).toHaveLength(1);
+});

@@ -1,0 +1,190 @@
+import { StoreUnavailable } from "../customer-store.ts";
+import type { Commit } from "../storage.ts";
+import type { GroupCommit, Settled } from "./group-commit.ts";
+import type { StatementCache } from "./statement-cache.ts";
+import type { WriterThread } from "./writer-thread.ts";
+import {
+  applyWrite,
+  type WriteInput,
+  type WriteName,
+  type WriteRequest,
+  type WriteResult,
+} from "./writes.ts";
+
+export type WriteLimits = {
+  /** How long a batch waits for a lock that another process holds. */
+  readonly lockWaitMs: number;
+  /** How many writes may wait; further ones are refused at once. */
+  readonly pendingMax: number;
+};
+
+export const WRITE_LIMITS: WriteLimits = { lockWaitMs: 5_000, pendingMax: 10_000 };
+
+/**
+ * Bun accepts connections for as long as new ones come, all in one turn of the event loop. So many writes are committed
+ * at once in one turn; then they gather for its end, so that timers and signals run even during a connection storm.
+ */
+const TURN_WRITES_MAX = 8;
+/** Clients that were answered together come again together, within about this time: their writes gather. */
+const BURST_MS = 10;
+
+type Pending = WriteRequest & { resolve: (value: never) => void; reject: (error: unknown) => void };
+
+type WriteQueueParts = {
+  readonly statements: StatementCache;
+  readonly groupCommit: GroupCommit;
+  /** Null where every commit is inline. */
+  readonly thread: WriterThread | null;
+  /** Where the next batch is committed while there is a thread. */
+  readonly chooseWhere: (commitMs: number) => Commit["where"];
+  /** Ends the reads under way: at the latest before anyone learns of a commit. */
+  readonly endReads: () => void;
+  readonly onCommit: (commit: Commit) => void;
+  readonly limits: WriteLimits;
+};
+
+/**
+ * Every write passes here, one batch at a time. A write that comes alone is committed at once, in the turn that
+ * brought it: that is fastest, and Bun drops an answer that is still to come when its client half-closes the connection
+ * or pipelines a further request. In a burst, and while a batch is under way, writes gather and share one commit.
+ */
+export class WriteQueue {
+  readonly #parts: WriteQueueParts;
+  #pending: Pending[] = [];
+  #underWay = 0;
+  #draining: Promise<void> | null = null;
+  #turnWrites = 0;
+  #burstUntil = Number.NEGATIVE_INFINITY;
+  #commitMs = 0;
+  #isClosed = false;
+
+  constructor(parts: WriteQueueParts) {
+    this.#parts = parts;
+  }
+
+  /** How many writes wait, or are under way. */
+  get depth(): number {
+    return this.#pending.length + this.#underWay;
+  }
+
+  /** Resolves when commits can be made wherever they are to be. */
+  get ready(): Promise<void> {
+    return this.#parts.thread?.started ?? Promise.resolve();
+  }
+
+  /** @returns the write's value once it is durable; fails with StoreUnavailable, or with the write's own error */
+  run<Name extends WriteName>(name: Name, input: WriteInput<Name>): Promise<WriteResult<Name>> {
+    if (this.#isClosed) return Promise.reject(new StoreUnavailable("the store is closed"));
+    if (this.#pending.length >= this.#parts.limits.pendingMax) {
+      return Promise.reject(new StoreUnavailable("too many writes are waiting"));
+    }
+    const settled = this.#isLone() ? this.#commitOne({ name, input }) : null;
+    if (settled !== null) {
+      return settled.ok ? Promise.resolve(settled.value as WriteResult<Name>) : Promise.reject(settled.error);
+    }
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ name, input, resolve, reject });
+      this.#draining ??= this.#drain();
+    });
+  }
+
+  /** Finishes the writes that were taken. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#draining;
+    await this.#parts.thread?.close();
+    this.#parts.groupCommit.close();
+    this.#parts.statements.close();
+  }
+
+  #isLone(): boolean {
+    if (this.#draining !== null || performance.now() < this.#burstUntil) return false;
+    if (this.#turnWrites === 0) {
+      setImmediate(() => {
+        this.#turnWrites = 0;
+      });
+    }
+    this.#turnWrites += 1;
+    return this.#turnWrites <= TURN_WRITES_MAX && this.#where() === "inline";
+  }
+
+  /** @returns null, with nothing done, while another connection holds the lock */
+  #commitOne(write: WriteRequest): Settled | null {
+    // The log of writes cannot start anew while a read is under way, and would grow without end.
+    this.#parts.endReads();
+    const began = performance.now();
+    const settled = this.#parts.groupCommit.tryOne(this.#job(write));
+    if (settled?.ok) this.#note(1, performance.now() - began, this.#parts.groupCommit.lastCommitMs, "inline");
+    return settled;
+  }
+
+  async #drain(): Promise<void> {
+    await nextTurn();
+    while (this.#pending.length > 0) {
+      const batch = this.#pending;
+      this.#pending = [];
+      this.#underWay = batch.length;
+      this.#parts.endReads();
+      const where = this.#where();
+      const settled = await (where === "thread" ? this.#commitInThread(batch) : this.#commitInline(batch));
+      this.#underWay = 0;
+      if (batch.length > 1) this.#burstUntil = performance.now() + BURST_MS;
+      this.#parts.endReads();
+      batch.forEach(({ resolve, reject }, index) => {
+        const result = settled[index];
+        if (result?.ok) resolve(result.value as never);
+        else reject(result?.error);
+      });
+      // Clients that were answered may have sent their next write: let it arrive before the next batch. What gathered
+      // beside the thread has waited for a whole batch already.
+      if (where === "inline") await nextTurn();
+    }
+    this.#draining = null;
+  }
+
+  async #commitInline(batch: readonly WriteRequest[]): Promise<Settled[]> {
+    const { groupCommit } = this.#parts;
+    const began = performance.now();
+    const settled = await groupCommit.commit(batch.map((write) => this.#job(write)));
+    this.#note(countOk(settled), performance.now() - began, groupCommit.lastCommitMs, "inline");
+    return settled;
+  }
+
+  async #commitInThread(batch: readonly WriteRequest[]): Promise<Settled[]> {
+    try {
+      const requests = batch.map(({ name, input }) => ({ name, input }));
+      const { settled, ms, commitMs } = (await this.#parts.thread?.commit(requests)) ?? NEVER_SENT;
+      this.#note(countOk(settled), ms, commitMs, "thread");
+      return settled;
+    } catch (error) {
+      // The thread died with the batch: each write is wholly there or wholly not.
+      return batch.map(() => ({ ok: false, error }));
+    }
+  }
+
+  #where(): Commit["where"] {
+    if (!this.#parts.thread?.isReady) return "inline";
+    return this.#parts.chooseWhere(this.#commitMs);
+  }
+
+  #note(writes: number, ms: number, commitMs: number, where: Commit["where"]): void {
+    if (writes === 0) return;
+    // Over about five commits: one slow fsync decides nothing.
+    this.#commitMs += (commitMs - this.#commitMs) / 5;
+    this.#parts.onCommit({ writes, ms, where });
+  }
+
+  #job({ name, input }: WriteRequest): () => unknown {
+    return () => applyWrite(this.#parts.statements, name, input);
+  }
+}
+
+const NEVER_SENT = { settled: [], ms: 0, commitMs: 0 };
+
+function countOk(settled: readonly Settled[]): number {
+  return settled.reduce((count, { ok }) => count + Number(ok), 0);
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((next) => setImmediate(next));
+}

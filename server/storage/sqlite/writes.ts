@@ -1,0 +1,25 @@
+import { CUSTOMER_WRITES } from "./customer-writes.ts";
+import { FIRST_WRITES } from "./first-rows.ts";
+import { KEY_WRITES } from "./idempotency-keys.ts";
+import type { StatementCache } from "./statement-cache.ts";
+import { TOKEN_WRITES } from "./token-writes.ts";
+
+/** Every write that there is, by name. Input and outcome are JSON, so that they can cross to another thread as text. */
+const WRITES = { ...CUSTOMER_WRITES, ...KEY_WRITES, ...TOKEN_WRITES, ...FIRST_WRITES };
+
+type Writes = typeof WRITES;
+export type WriteName = keyof Writes;
+export type WriteInput<Name extends WriteName> = Parameters<Writes[Name]>[1];
+export type WriteResult<Name extends WriteName> = ReturnType<Writes[Name]>;
+/** A write as it is sent to another thread. */
+export type WriteRequest = { readonly name: WriteName; readonly input: WriteInput<WriteName> };
+
+/** Runs one write on the writer's connection, inside its transaction. */
+export function applyWrite<Name extends WriteName>(
+  statements: StatementCache,
+  name: Name,
+  input: WriteInput<Name>,
+): WriteResult<Name> {
+  const apply = WRITES[name] as (statements: StatementCache, input: WriteInput<Name>) => WriteResult<Name>;
+  return apply(statements, input);
+}
