@@ -2,7 +2,7 @@ import packageJson from "../package.json";
 import { createApp } from "./app.ts";
 import type { Config } from "./config/config.ts";
 import { readPolicyFile } from "./config/policy-file.ts";
-import { variableOf } from "./config/settings.ts";
+import { hasSamples, variableOf } from "./config/settings.ts";
 import { readTlsFiles } from "./config/tls-files.ts";
 import { Cors } from "./http/cors.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
@@ -51,7 +51,7 @@ export async function startService(config: Config): Promise<RunningService> {
     onCommit: (commit) => metrics.recordCommit(commit),
     onFault: (sentence) => logger.error(sentence),
   });
-  const first = await storage.firstStart(config.samples, Date.now());
+  const first = await storage.firstStart(hasSamples(config), Date.now());
   const parts = {
     store: storage.customers,
     tokens: storage.tokens,

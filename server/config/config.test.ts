@@ -1,6 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { readConfig, readSettings } from "./config.ts";
-import { flagOf, SETTING_NAMES, type SettingName, type SettingTexts, variableOf } from "./settings.ts";
+import {
+  flagOf,
+  hasSamples,
+  SETTING_NAMES,
+  type SettingName,
+  type SettingTexts,
+  variableOf,
+} from "./settings.ts";
 
 function configOf(texts: SettingTexts) {
   const result = readConfig(texts);
@@ -18,7 +25,7 @@ describe("a setting", () => {
       reusePort: false,
       adminPort: null,
       databaseUrl: "sqlite:./data/customers.db",
-      samples: true,
+      samples: null,
       metricsAccess: "token",
       logLevel: "info",
       logFormat: "json",
@@ -48,6 +55,7 @@ describe("a setting", () => {
     ["metricsAccess", "public", "public"],
     ["reusePort", "1", true],
     ["samples", "0", false],
+    ["samples", "", null],
     ["logFormat", "text", "text"],
     ["idleTimeout", "255", 255],
     ["stopGrace", "0", 0],
@@ -102,6 +110,17 @@ describe("a setting", () => {
         expect.stringContaining(`${variableOf(name)} is "${text}": it `),
       ]);
     }
+  });
+
+  test("for sample customers is on by itself only where nobody named a database, and in memory", () => {
+    const on = (texts: SettingTexts) => hasSamples(configOf(texts));
+    const own = "sqlite:/var/lib/customers/customers.db";
+    expect([on({}), on({ databaseUrl: "sqlite::memory:" }), on({ databaseUrl: own })]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect([on({ databaseUrl: own, samples: "1" }), on({ samples: "0" })]).toEqual([true, false]);
   });
 
   test("that is a database URL never shows its password", () => {

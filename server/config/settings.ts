@@ -46,7 +46,14 @@ export const SETTINGS = {
     "`sqlite:FILE`, or `sqlite::memory:` for a database that ends with the service.",
     (text) => (isDatabaseUrl(text) ? is(text) : must(DATABASE_URL_SHAPE)),
   ),
-  samples: toggle("1", "`0`: the first start creates no sample customers."),
+  samples: {
+    ...setting(
+      "",
+      "`1`: the first start creates sample customers; `0`: it creates none. Empty: only in the default database and in memory.",
+      (text) => (text === "" ? is(null) : readToggle(text)),
+    ),
+    isSwitch: true,
+  },
   policyFile: setting(
     "",
     "Roles, rights and enforcement (TOML). Empty: the built-in policy.",
@@ -102,6 +109,11 @@ export type SettingTexts = Readonly<Partial<Record<SettingName, string>>>;
 
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
+/** Sample customers are for trying the service out, and not for the database of an operator. */
+export function hasSamples({ samples, databaseUrl }: Pick<Settings, "samples" | "databaseUrl">): boolean {
+  return samples ?? [SETTINGS.databaseUrl.fallback, "sqlite::memory:"].includes(databaseUrl);
+}
+
 /** `idleTimeout` as the environment names it: IDLE_TIMEOUT. */
 export function variableOf(name: SettingName): string {
   return name.replace(/[A-Z]/g, "_$&").toUpperCase();
@@ -138,9 +150,11 @@ function setting<Value>(
 }
 
 function toggle(fallback: "0" | "1", meaning: string): Setting<boolean> {
-  const read = (text: string): Reading<boolean> =>
-    text === "0" || text === "1" ? is(text === "1") : must("be 0 or 1");
-  return { fallback, meaning, read, isSwitch: true };
+  return { ...setting(fallback, meaning, readToggle), isSwitch: true };
+}
+
+function readToggle(text: string): Reading<boolean> {
+  return text === "0" || text === "1" ? is(text === "1") : must("be 0 or 1");
 }
 
 function word<Word extends string>(fallback: Word, words: readonly Word[], meaning: string): Setting<Word> {

@@ -239,7 +239,7 @@ export class Output {
 const SERVICES = Number(process.env["TEST_SERVICES"] ?? 1);
 
 function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
-  return { ...options, env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, ...options.env } };
+  return { ...options, env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, SAMPLES: "1", ...options.env } };
 }
 
 type Child = ReturnType<typeof launch>;
