@@ -26,6 +26,7 @@ function seeded(numRuns: number): { readonly seed: number; readonly numRuns: num
 // Two engines in one: in memory one connection reads and writes; on disk, as in production, writes have their own thread.
 test.each([
   { where: "in memory", numRuns: 150 },
+  { where: "in memory, every answer a promise", numRuns: 40 },
   { where: "on disk", numRuns: 40 },
 ])(
   "every answer to random sequences of requests is the one that a model of the specification gives, $where",
@@ -34,8 +35,9 @@ test.each([
     const clock = { nowMs: Date.UTC(2027, 0, 1) };
     const service = new TestService({
       policy: POLICY,
+      isRemote: where.endsWith("a promise"),
       now: () => clock.nowMs,
-      storage: SqliteStorage.open(where === "in memory" ? MEMORY : place.database, {
+      storage: SqliteStorage.open(where === "on disk" ? place.database : MEMORY, {
         onFault: (reason) => deaths.push(reason),
         chooseWhere: () => "thread",
       }),

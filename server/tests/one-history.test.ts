@@ -34,10 +34,13 @@ async function expectOneHistory({ port, authorization, path, first }: Ground): P
   const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
   console.log(`one history: SEED=${seed}`);
   const next = new Map<string, Version>();
-  const anyPlan = fc.array(fc.constantFrom("read", "write", "write", "write from memory"), {
-    minLength: STEPS,
-    maxLength: STEPS,
-  });
+  const anyPlan = fc.array(
+    fc.constantFrom("read", "write", "write from memory", "lost answer", "lost connection"),
+    {
+      minLength: STEPS,
+      maxLength: STEPS,
+    },
+  );
   const plans = fc.sample(anyPlan, { seed, numRuns: CLIENTS });
   const sights = await Promise.all(
     plans.map(async (plan, client) => {
@@ -52,16 +55,26 @@ async function expectOneHistory({ port, authorization, path, first }: Ground): P
           continue;
         }
         // The newest tag that it knows, or an old one.
-        const at = kind === "write" ? seen.length - 1 : (step * 7) % seen.length;
+        const at = kind === "write from memory" ? (step * 7) % seen.length : seen.length - 1;
         const ifMatch = seen[at]?.tag ?? first;
         const name = `client ${client}, step ${step}`;
-        const lines = [authorization, `If-Match: ${ifMatch}`, "Content-Type: application/json"];
+        const key = `Idempotency-Key: client-${client}-step-${step}`;
+        const lines = [authorization, `If-Match: ${ifMatch}`, "Content-Type: application/json", key];
         const body = Buffer.from(JSON.stringify({ name }));
-        const reply = await connection.send(rawRequest("PATCH", path, lines, body));
+        const write = rawRequest("PATCH", path, lines, body);
+        // What became of it the client does not know: it sends the same again, under the same key.
+        if (kind === "lost answer") await connection.send(write);
+        if (kind === "lost connection") {
+          const doomed = await RawConnection.open(port);
+          void doomed.send(write);
+          doomed.close();
+        }
+        const reply = await connection.send(write);
         const tag = reply?.headers.get("etag") ?? "";
         if (reply?.status === 204) {
           // No version has two that follow it.
           expect(next.has(ifMatch)).toBe(false);
+          if (kind === "lost answer") expect(reply.headers.get("idempotency-replayed")).toBe("true");
           next.set(ifMatch, { tag, name });
         } else expect(reply?.status).toBe(412);
         seen.push({ tag, name: reply?.status === 204 ? name : null });

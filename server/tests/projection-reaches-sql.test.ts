@@ -76,6 +76,28 @@ describe("the SELECT names the fields asked for and row_version alone", () => {
   });
 });
 
+describe("a stale write compares what it sends with what is stored, in columns that its caller may read", () => {
+  const body = { name: "B", email: "b@example.com" };
+  const rows: [string, string, object, string[]][] = [
+    ["admin", "PUT", body, ["name, email"]],
+    ["admin", "PATCH", { email: body.email }, ["email"]],
+    ["clerk", "PATCH", { name: body.name }, ["name"]],
+    ["clerk", "PUT", body, []],
+    ["clerk", "PATCH", { email: body.email }, []],
+  ];
+  test.each(rows)("%s: %s %j reads %j", async (role, method, sent, columns) => {
+    const headers = { "if-match": '"AAAAAAAAAAAAAAAA"' };
+    const [status, statements] = await statementsOf(method, customer.path, {
+      caller: { role },
+      body: sent,
+      headers,
+    });
+    expect(status).toBe(412);
+    const reads = statements.flatMap((sql) => /^SELECT (.*), row_version FROM/.exec(sql)?.[1] ?? []);
+    expect(reads).toEqual(columns);
+  });
+});
+
 describe("a request refused by the first six checks runs no statement on customers", () => {
   const body = { name: "x", email: "x@y" };
   const ifMatch = { "if-match": '"AAAAAAAAAAAAAAAA"' };

@@ -172,7 +172,7 @@ const headers: readonly fc.Arbitrary<string[]>[] = [
   named("Content-Type", "text/plain", "application/json;", ";", "application/merge-patch+json; a=b"),
   named("Content-Encoding", "gzip", "identity", "br, gzip"),
   named("Prefer", "return=representation", "return=minimal", 'return="representation"', "return", "=,;="),
-  named("Idempotency-Key", "k", "k k", "x".repeat(255), "x".repeat(256)),
+  named("Idempotency-Key", "k", '"k"', '"k', '"k\\"', "{tag}", "k k", "x".repeat(255), "x".repeat(256)),
   named("X-Request-Id", "abc", "0b8f7c1e-7a55-4c0f-9a0e-5d6f1c2b3a49", "x".repeat(65), "<script>"),
   named("User-Agent", "fuzz/1.2.3", `fuzz/${"9".repeat(40)}`, "fuzz", "/1"),
   named("Accept", "text/html", "*/*", "application/json;q=0"),

@@ -14,6 +14,8 @@ export type TestServiceOptions = {
   readonly storage?: SqliteStorage;
   /** The tokens of an earlier service on the same storage. */
   readonly tokens?: Map<string, Promise<string>>;
+  /** Every answer of the storage is a promise that a later turn of the event loop resolves, as of an engine elsewhere. */
+  readonly isRemote?: boolean;
   readonly metricsArePublic?: boolean;
   readonly corsOrigins?: readonly string[];
   readonly publicUrl?: string;
@@ -59,8 +61,8 @@ export class TestService {
       storageStats: () => this.storage.stats(),
     });
     this.#app = createApp({
-      store: this.storage.customers,
-      tokens: this.storage.tokens,
+      store: options.isRemote ? remote(this.storage.customers) : this.storage.customers,
+      tokens: options.isRemote ? remote(this.storage.tokens) : this.storage.tokens,
       ping: () => this.storage.ping(),
       policy: () => this.#policy,
       metrics,
@@ -140,6 +142,20 @@ export class TestService {
     await this.#app.stop(true);
     await this.storage.close();
   }
+}
+
+/** The same object, each of its methods called in a later turn. */
+function remote<T extends object>(near: T): T {
+  return new Proxy(near, {
+    get(_, name) {
+      const value: unknown = Reflect.get(near, name, near);
+      if (typeof value !== "function") return value;
+      return async (...args: unknown[]) => {
+        await new Promise(setImmediate);
+        return Reflect.apply(value, near, args);
+      };
+    },
+  });
 }
 
 function policyOf(text: string): Policy {
