@@ -91,7 +91,7 @@ async function settle(
 ): Promise<{ settled: number; left: number }> {
   const profile = profileFor(begin, flags);
   const wire = new Wire(profile, { ...defaultOptions, budget: Number.MAX_SAFE_INTEGER });
-  wire.cleaning = true;
+  wire.beginCleaning();
   const ground = new Ground(wire, profile, new FreshValues(), undefined);
   let left = 0;
   let settled = 0;

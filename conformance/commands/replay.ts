@@ -12,6 +12,7 @@ import { REPORT_FILE } from "./report-files.ts";
 import { printReport, run } from "./run.ts";
 import type { RunFlags } from "./run-flags.ts";
 import { addRunOptions } from "./run-options.ts";
+import { profileOf } from "./target-options.ts";
 
 export function addReplayCommand(program: Command, end: (exitCode: number) => void): void {
   addRunOptions(program.command("replay <id>"))
@@ -29,7 +30,7 @@ async function replay(id: string, from: string, flags: RunFlags): Promise<number
       ? recordedFlags(readReport(from).options.arguments ?? [])
       : {};
   const merged: RunFlags = { ...recorded, ...flags, only: id };
-  const report = await run(merged, wordsOf(merged), ({ trial }) => {
+  const report = await run(profileOf(merged, process.env), merged, wordsOf(merged), ({ trial }) => {
     for (const exchange of trial?.exchanges.values() ?? []) print(exchange);
   });
   printReport(report);

@@ -7,6 +7,7 @@ import type { Report } from "../report/schema.ts";
 import { terminal } from "../report/terminal.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { runKit } from "../run/engine.ts";
+import type { Profile } from "../target/profile.ts";
 import { checkFolder, REPORT_FILES, writeReports } from "./report-files.ts";
 import { type RunFlags, runOptions } from "./run-flags.ts";
 import { beginJournal } from "./run-journal.ts";
@@ -24,7 +25,7 @@ async function runAndWrite(flags: RunFlags, words: readonly string[]): Promise<n
   const folder = flags.out ?? DEFAULT_OUT;
   const profile = profileOf(flags, process.env);
   checkFolder(folder);
-  const report = await run(flags, words);
+  const report = await run(profile, flags, words);
   // First of all: what was found must not be lost with a disk that has filled up.
   printReport(report);
   try {
@@ -41,11 +42,11 @@ async function runAndWrite(flags: RunFlags, words: readonly string[]): Promise<n
 
 /** @throws ProfileFault on wrong usage. */
 export async function run(
+  profile: Profile,
   flags: RunFlags,
   words: readonly string[],
   observe?: (finding: Finding) => void,
 ): Promise<Report> {
-  const profile = profileOf(flags, process.env);
   const options = runOptions(flags, profile, words);
   const abort = new AbortController();
   const interrupt = () => {

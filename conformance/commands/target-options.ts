@@ -18,6 +18,11 @@ export type TargetFlags = {
   metricsHeader?: string[];
   metricsHeaderEnv?: string[];
   timeout?: number;
+  headerCommand?: string;
+  proxy?: string;
+  cacert?: string;
+  cert?: string;
+  key?: string;
 };
 
 const repeated = (value: string, former: string[] | undefined): string[] => [...(former ?? []), value];
@@ -38,6 +43,7 @@ export function addTargetOptions(command: Command): Command {
     .option("--profile <file>", "TOML file that describes the deployment; flags win over it")
     .option("--header <line>", "'Name: value' of the main caller; repeatable", repeated)
     .option("--header-env <line>", "'Name: $VAR', the value from the environment; repeatable", repeated)
+    .option("--header-command <command>", "a command that prints header lines; run again on 401")
     .option("--limited-header <line>", "credentials of a caller who may not read some field", repeated)
     .option("--limited-header-env <line>", "the same from the environment", repeated)
     .option(
@@ -54,6 +60,10 @@ export function addTargetOptions(command: Command): Command {
     .option("--metrics-url <url>", "where the counters are exposed; repeatable, summed", repeated)
     .option("--metrics-header <line>", "credentials for the metrics", repeated)
     .option("--metrics-header-env <line>", "the same from the environment", repeated)
+    .option("--proxy <url>", "an HTTP proxy, in place of http_proxy, https_proxy and no_proxy")
+    .option("--cacert <file>", "PEM file of the CA that signed the service's certificate")
+    .option("--cert <file>", "PEM file of a client certificate")
+    .option("--key <file>", "PEM file of its key")
     .option("--timeout <ms>", "milliseconds to wait for a reply", numberFlag("--timeout", 50));
 }
 

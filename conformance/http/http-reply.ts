@@ -6,6 +6,8 @@ export type Reply = {
   /** In the order and case in which they came. */
   readonly headers: readonly (readonly [string, string])[];
   readonly body: Buffer;
+  /** Whether 100 Continue came before it, which nobody had asked for. */
+  readonly continued?: boolean;
 };
 
 export type Parsed =
@@ -35,7 +37,11 @@ export function parseReply(bytes: Buffer, method: string, ended: boolean): Parse
     headers.push([line.slice(0, colon), line.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, "")]);
   }
   const after = bytes.subarray(headEnd + 4);
-  if (status < 200) return parseReply(after, method, ended);
+  if (status < 200) {
+    const parsed = parseReply(after, method, ended);
+    if (parsed.kind !== "complete" || status !== 100) return parsed;
+    return { ...parsed, reply: { ...parsed.reply, continued: true } };
+  }
   const reply = (body: Buffer, rest: Buffer): Parsed => ({
     kind: "complete",
     reply: { status, headers, body },

@@ -124,10 +124,63 @@ test("a proxy is used, by both ways, with the absolute target", async () => {
     targets.push(bytes.split(" ")[1] ?? "");
     socket.end("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
   });
-  const transport = new Transport({ ...settings, proxy });
+  const transport = new Transport({ ...settings, proxy: { kind: "explicit", url: proxy } });
   const url = "http://customers.invalid:8080/customers/a";
   expect((await transport.send({ ...put(""), url })).reply?.status).toBe(204);
   expect((await transport.sendRaw({ ...put(""), url })).reply?.status).toBe(204);
   expect(targets).toEqual([url, url]);
+  await transport.close();
+});
+
+test("interim answers that nobody asked for are passed over: 100 after a first request over a socket", async () => {
+  const url = await listen((socket, bytes) => {
+    if (!bytes.endsWith("{}") && !bytes.startsWith("GET")) return;
+    socket.write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
+    socket.end('HTTP/1.1 204 No Content\r\nETag: "a"\r\nConnection: close\r\n\r\n');
+  });
+  const asked = new Transport(settings);
+  expect((await asked.send({ ...put(url), method: "GET", body: undefined })).reply?.status).toBe(204);
+  await asked.close();
+  const written = new Transport(settings);
+  // A write whose answer was lost is not sent again by itself; the next one is understood.
+  expect((await written.send(put(url))).reply).toBeNull();
+  expect((await written.send(put(url))).reply?.status).toBe(204);
+  await written.close();
+  const warned = new Transport(settings);
+  expect((await warned.sendRaw(put(url))).reply?.status).toBe(204);
+  expect((await warned.send(put(url))).reply?.status).toBe(204);
+  await warned.close();
+});
+
+test.each([
+  ["send", "http"],
+  ["sendRaw", "http"],
+  ["send", "https"],
+  ["sendRaw", "https"],
+] as const)("407 is the proxy's, and no answer of the service: %s over %s", async (way, scheme) => {
+  const url = await listen((socket) =>
+    socket.end(
+      "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    ),
+  );
+  const transport = new Transport({ ...settings, proxy: { kind: "explicit", url } });
+  const { reply, failure } = await transport[way]({ ...put(""), url: `${scheme}://customers.invalid/a` });
+  expect(reply).toBeNull();
+  expect(failure).toContain("a proxy on the way asks for credentials (407)");
+  await transport.close();
+});
+
+test("the user and password of a proxy's URL are sent to it, by both ways", async () => {
+  const sent: string[] = [];
+  const url = await listen((socket, bytes) => {
+    if (!bytes.endsWith("{}")) return;
+    sent.push(/^proxy-authorization: (.*)$/im.exec(bytes)?.[1]?.trim() ?? "");
+    socket.end("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+  });
+  const named = url.replace("http://", "http://kit:open%20sesame@");
+  const transport = new Transport({ ...settings, proxy: { kind: "explicit", url: named } });
+  for (const way of ["send", "sendRaw"] as const)
+    await transport[way]({ ...put(""), url: "http://customers.invalid/customers/a" });
+  expect(sent).toEqual([`Basic ${btoa("kit:open sesame")}`, `Basic ${btoa("kit:open sesame")}`]);
   await transport.close();
 });

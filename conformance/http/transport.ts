@@ -7,6 +7,7 @@ import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent } from "undici/index.js";
 import type { Profile } from "../target/profile.ts";
+import { proxyAuthorization, proxyFor } from "../target/proxy.ts";
 import { headerValue, parseReply, type Reply } from "./http-reply.ts";
 
 export type Outgoing = {
@@ -41,8 +42,11 @@ const CLOSE_PATIENCE_MS = 30;
 
 export class Transport {
   readonly #profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">;
-  readonly #tls: { ca?: string; rejectUnauthorized: boolean };
-  #dispatcher: Dispatcher;
+  readonly #tls: { ca?: string; cert?: string; key?: string; rejectUnauthorized: boolean };
+  /** By proxy; "" where there is none. */
+  readonly #dispatchers = new Map<string, Dispatcher>();
+  /** Set once the service has sent 100 Continue unasked: undici takes that for the end of the connection. */
+  #socketOnly = false;
   #keepAlive = true;
   readonly #sockets = new Set<Socket>();
 
@@ -51,36 +55,66 @@ export class Transport {
     this.#tls = {
       rejectUnauthorized: !profile.tls.insecure,
       ...(profile.tls.ca === undefined ? {} : { ca: profile.tls.ca }),
+      ...(profile.tls.cert === undefined || profile.tls.key === undefined
+        ? {}
+        : { cert: profile.tls.cert, key: profile.tls.key }),
     };
-    this.#dispatcher = this.#makeDispatcher(true);
   }
 
-  #makeDispatcher(keepAlive: boolean): Dispatcher {
-    const { timeoutMs, proxy } = this.#profile;
+  #dispatcherFor(url: URL): Dispatcher {
+    const proxy = proxyFor(this.#profile.proxy, url);
+    const key = proxy?.href ?? "";
+    const dispatcher = this.#dispatchers.get(key) ?? this.#makeDispatcher(proxy);
+    this.#dispatchers.set(key, dispatcher);
+    return dispatcher;
+  }
+
+  #makeDispatcher(proxy: URL | undefined): Dispatcher {
+    const { timeoutMs } = this.#profile;
     const options = {
       allowH2: false,
-      pipelining: keepAlive ? 1 : 0,
+      pipelining: this.#keepAlive ? 1 : 0,
       connect: { ...this.#tls, timeout: timeoutMs },
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     };
-    return proxy === undefined
-      ? new Agent(options)
-      : new ProxyAgent({ ...options, uri: proxy, requestTls: { ...this.#tls } });
+    if (proxy === undefined) return new Agent(options);
+    const token = proxyAuthorization(proxy);
+    return new ProxyAgent({
+      ...options,
+      uri: proxy.origin,
+      requestTls: { ...this.#tls },
+      proxyTls: { ...this.#tls },
+      ...(token === undefined ? {} : { token }),
+    });
+  }
+
+  get socketOnly(): boolean {
+    return this.#socketOnly;
   }
 
   /** A server that closes without saying so would break a reused connection: use each for one request. */
   async withoutKeepAlive(): Promise<void> {
     if (!this.#keepAlive) return;
     this.#keepAlive = false;
-    const former = this.#dispatcher;
-    this.#dispatcher = this.#makeDispatcher(false);
-    await former.close();
+    const former = [...this.#dispatchers.values()];
+    this.#dispatchers.clear();
+    await Promise.all(former.map((dispatcher) => dispatcher.close()));
   }
 
-  /** Over undici. */
-  send({ method, url, headers, body }: Outgoing): Promise<Result> {
-    const { origin, pathname, search } = new URL(url);
+  /** Over undici, as long as it understands the service. */
+  async send(outgoing: Outgoing): Promise<Result> {
+    if (this.#socketOnly) return await this.sendRaw(outgoing);
+    const result = await this.#dispatch(outgoing);
+    if (result.reply !== null || !UNASKED_CONTINUE.test(result.failure ?? "")) return behindProxy(result);
+    this.#socketOnly = true;
+    // A write may have been applied although its answer was lost, so it is not sent twice.
+    return outgoing.method === "GET" ? await this.sendRaw(outgoing) : result;
+  }
+
+  #dispatch({ method, url, headers, body }: Outgoing): Promise<Result> {
+    const address = new URL(url);
+    const { origin, pathname, search } = address;
     const sentAt = performance.now();
     return new Promise((resolve) => {
       let status = 0;
@@ -89,7 +123,7 @@ export class Transport {
       let length = 0;
       const fail = (error: Error) =>
         resolve({ reply: null, failure: describe(error), sentAt, answeredAt: performance.now() });
-      this.#dispatcher.dispatch(
+      this.#dispatcherFor(address).dispatch(
         {
           origin,
           path: pathname + search,
@@ -127,7 +161,7 @@ export class Transport {
   /** Over a socket of its own; header lines leave exactly as given. */
   async sendRaw(outgoing: Outgoing): Promise<Result> {
     const held = await this.hold(outgoing, 0);
-    return held.release();
+    return behindProxy(await held.release());
   }
 
   /** As the second request of a connection; the first reads the same address. */
@@ -195,12 +229,14 @@ export class Transport {
   }
 
   #message(url: URL, { method, headers, body, framing }: Outgoing, keepAlive = false): Buffer {
-    const proxied = this.#profile.proxy !== undefined && url.protocol === "http:";
-    const target = proxied ? url.href : url.pathname + url.search;
+    const proxy = url.protocol === "http:" ? proxyFor(this.#profile.proxy, url) : undefined;
+    const token = proxy && proxyAuthorization(proxy);
+    const target = proxy === undefined ? url.pathname + url.search : url.href;
     const lines = [
       `${method} ${target} ${framing === "http/1.0" ? "HTTP/1.0" : "HTTP/1.1"}`,
       `Host: ${url.host}`,
       ...headers.map(([name, value]) => `${name}: ${value}`),
+      ...(token === undefined ? [] : [`Proxy-Authorization: ${token}`]),
       ...(keepAlive ? [] : ["Connection: close"]),
     ];
     const content = Buffer.from(body ?? "", "utf8");
@@ -223,23 +259,31 @@ export class Transport {
   }
 
   async #open(url: URL, openMs = this.#profile.timeoutMs): Promise<Socket> {
-    const { proxy } = this.#profile;
+    const proxy = proxyFor(this.#profile.proxy, url);
     const secure = url.protocol === "https:";
-    const hop = proxy === undefined ? url : new URL(proxy);
+    const hop = proxy ?? url;
+    const hopSecure = hop.protocol === "https:";
     const port = Number(hop.port || (hop.protocol === "https:" ? 443 : 80));
     const host = hop.hostname.replace(/^\[|\]$/g, "");
     const target = url.hostname.replace(/^\[|\]$/g, "");
     // No server name for an address (RFC 6066, section 3); Bun refuses to send one.
     const tls = { ...this.#tls, ...(isIP(target) === 0 ? { servername: target } : {}) };
-    let socket: Socket;
-    if (proxy === undefined && secure) socket = connectTls({ host, port, ...tls });
-    else socket = connectTcp({ host, port });
-    await this.#ready(socket, proxy === undefined && secure ? "secureConnect" : "connect", openMs);
+    const hopName = isIP(host) === 0 ? { servername: host } : {};
+    let socket: Socket = hopSecure
+      ? connectTls({ host, port, ...this.#tls, ...hopName })
+      : connectTcp({ host, port });
+    await this.#ready(socket, hopSecure ? "secureConnect" : "connect", openMs);
     if (proxy !== undefined && secure) {
       const authority = `${url.hostname}:${url.port || 443}`;
-      socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+      const token = proxyAuthorization(proxy);
+      const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`];
+      if (token !== undefined) lines.push(`Proxy-Authorization: ${token}`);
+      socket.write(`${lines.join("\r\n")}\r\n\r\n`);
       const { result } = await this.#reply(socket, "HEAD");
-      if (typeof result === "string" || result.status !== 200) throw new Error("the proxy refused CONNECT");
+      if (typeof result === "string") throw new Error(`the proxy ${proxy.host} gave no answer: ${result}`);
+      if (result.status === 407) throw new Error(PROXY_CREDENTIALS);
+      if (result.status !== 200)
+        throw new Error(`the proxy ${proxy.host} answered ${result.status} to CONNECT`);
       socket = connectTls({ socket, host: target, ...tls });
       await this.#ready(socket, "secureConnect", openMs);
     }
@@ -284,8 +328,10 @@ export class Transport {
       );
       const look = (ended: boolean) => {
         const parsed = parseReply(bytes, method, ended);
-        if (parsed.kind === "complete") finish(parsed.reply);
-        else if (parsed.kind === "malformed") finish(parsed.why);
+        if (parsed.kind === "complete") {
+          if (parsed.reply.continued === true) this.#socketOnly = true;
+          finish(parsed.reply);
+        } else if (parsed.kind === "malformed") finish(parsed.why);
         else if (bytes.length > REPLY_BYTES_MAX) finish("the reply is larger than 8 MiB");
       };
       socket.on("data", (chunk: Buffer) => {
@@ -329,8 +375,20 @@ export class Transport {
 
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
-    await this.#dispatcher.destroy();
+    await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy()));
   }
+}
+
+/** What undici says of 100 Continue that nobody asked for (RFC 9110 15.2 lets a client expect any 1xx). */
+const UNASKED_CONTINUE = /^bad response\b/;
+
+const PROXY_CREDENTIALS =
+  "a proxy on the way asks for credentials (407): name it with user and password in http_proxy or https_proxy";
+
+/** 407 is a proxy's answer; the service was never asked. */
+function behindProxy(result: Result): Result {
+  const refused = result.reply?.status === 407 || /\b407\b/.test(result.failure ?? "");
+  return refused ? { ...result, reply: null, failure: PROXY_CREDENTIALS } : result;
 }
 
 function pairs(raw: unknown): [string, string][] {

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { CouldNotRun, Interrupted, NoReply } from "../probe/outcome-signal.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CouldNotRun, Interrupted, NoReply, Unreachable } from "../probe/outcome-signal.ts";
 import { defaultOptions } from "../run/options.ts";
 import { readProfile } from "../target/profile.ts";
 import { type Ask, Wire } from "./wire.ts";
@@ -7,12 +10,14 @@ import { type Ask, Wire } from "./wire.ts";
 let server: ReturnType<typeof Bun.serve>;
 let answer: () => Response = () => new Response();
 let received = 0;
+let onRequest: ((request: Request) => void) | undefined;
 beforeAll(() => {
   server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    fetch() {
+    fetch(request) {
       received += 1;
+      onRequest?.(request);
       return answer();
     },
   });
@@ -73,7 +78,7 @@ test("the budget holds, and what clean-up needs is kept back", async () => {
       ),
     );
   expect(outcomes).toEqual([...Array(6).fill("sent"), "refused", "refused"]);
-  wire.cleaning = true;
+  wire.beginCleaning();
   await wire.send(ask());
   await wire.send(ask());
   expect(wire.send(ask())).rejects.toBeInstanceOf(CouldNotRun);
@@ -105,7 +110,7 @@ test("after an interruption nothing is sent but the clean-up", async () => {
   const wire = new Wire(profile(), { ...defaultOptions, signal: abort.signal });
   abort.abort();
   expect(wire.send(ask())).rejects.toBeInstanceOf(Interrupted);
-  wire.cleaning = true;
+  wire.beginCleaning();
   expect((await wire.send(ask())).status).toBe(200);
   await wire.close();
 });
@@ -116,4 +121,53 @@ test("no reply is thrown with its exchange", async () => {
   expect(error).toBeInstanceOf(NoReply);
   expect((error as NoReply).exchange.failure).toContain("ECONNREFUSED");
   await wire.close();
+});
+
+test("a pause of hours ends the run at once and names the quota; the clean-up tries once and gives up", async () => {
+  answer = () => new Response("", { status: 429, headers: { "retry-after": "86400" } });
+  const wire = new Wire(profile(), defaultOptions);
+  const error = await wire.send(ask()).catch((each: unknown) => each);
+  expect(error).toBeInstanceOf(Unreachable);
+  expect(String(error)).toContain("86400 s");
+  wire.beginCleaning();
+  for (let n = 0; n < 5; n += 1)
+    expect(await wire.send(ask()).catch((each) => each)).toBeInstanceOf(CouldNotRun);
+  expect(received).toBe(2);
+  await wire.close();
+});
+
+test("the header command is run again on 401, at most once in its interval, and its secrets are masked", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "kit-renew-"));
+  const file = join(folder, "count");
+  writeFileSync(file, "");
+  // Each run prints another token.
+  const command = `printf x >> ${file}; echo "Authorization: Bearer token-number-$(wc -c < ${file})"`;
+  const renewing = readProfile(
+    { baseUrl: String(server.url), headerCommand: command },
+    { PATH: Bun.env["PATH"] },
+  );
+  const seen: string[] = [];
+  answer = () => new Response("", { status: 401 });
+  const look = (request: Request) => seen.push(request.headers.get("authorization") ?? "");
+  onRequest = look;
+  for (const [renewalMs, tokens] of [
+    [0, ["1", "2", "2"]],
+    [60_000, ["1"]],
+  ] as const) {
+    seen.length = 0;
+    answer = () =>
+      seen.at(-1)?.endsWith(renewalMs === 0 ? "2" : "never")
+        ? new Response("{}")
+        : new Response("", { status: 401 });
+    const wire = new Wire(renewing, { ...defaultOptions, renewalMs });
+    const first = await wire.send(ask());
+    if (first.status === 200) await wire.send(ask());
+    expect(seen).toEqual(tokens.map((n) => `Bearer token-number-${n}`));
+    expect(JSON.stringify(first.exchange)).not.toContain("token-number");
+    expect(wire.mask("echo token-number-1")).not.toContain("token-number");
+    if (renewalMs === 0) expect(wire.mask("echo token-number-2")).not.toContain("token-number");
+    await wire.close();
+  }
+  onRequest = undefined;
+  rmSync(folder, { recursive: true });
 });

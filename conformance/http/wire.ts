@@ -1,6 +1,6 @@
 /** Everything that is sent goes through here: pace, budget, masking, the ledger, and what 429 asks for. */
 
-import { CouldNotRun, Interrupted, NoReply } from "../probe/outcome-signal.ts";
+import { CouldNotRun, Interrupted, NoReply, Unreachable } from "../probe/outcome-signal.ts";
 import type { Exchange, Report } from "../report/schema.ts";
 import type { RunOptions } from "../run/options.ts";
 import type { CallerHeader } from "../target/caller-header.ts";
@@ -43,13 +43,14 @@ export type Seen = {
 
 const BODY_CHARACTERS_SHOWN = 4096;
 const WAITS_MAX = 6;
+/** A longer pause is not worth making: so long a wait means a quota. */
 const WAIT_MS_MAX = 30_000;
 /** A service that takes few connections at once leaves the others waiting; a race does not wait with them. */
 const OPEN_MS_MAX = 2000;
 const CLEAN_UP_RESERVE = 100;
 
 export class Wire {
-  readonly mask: (text: string) => string;
+  readonly mask = (text: string): string => this.#masked(text);
   readonly ledger: Report["ledger"] = [];
   readonly transport: Transport;
   readonly onlooker = new Onlooker();
@@ -57,14 +58,30 @@ export class Wire {
   readonly #profile: Profile;
   readonly #options: RunOptions;
   #nextSlot = 0;
-  /** Set while cleaning up: the reserve may be used and an interruption no longer stops it. */
-  cleaning = false;
+  #masked: (text: string) => string;
+  /** Of the main caller; the header command may renew them. */
+  #mainHeaders: readonly CallerHeader[];
+  #renewedAt = performance.now();
+  /** Why nothing more is sent: the service wants a longer pause than a run can make. */
+  #quota: string | undefined;
+  #cleaning = false;
 
   constructor(profile: Profile, options: RunOptions) {
     this.#profile = profile;
     this.#options = options;
-    this.mask = masking(profile.secrets);
+    this.#masked = masking(profile.secrets);
+    this.#mainHeaders = profile.main;
     this.transport = new Transport(profile);
+  }
+
+  /** While cleaning up the reserve may be used, and an interruption no longer stops it. */
+  get cleaning(): boolean {
+    return this.#cleaning;
+  }
+
+  beginCleaning(): void {
+    this.#cleaning = true;
+    this.#quota = undefined;
   }
 
   get requests(): number {
@@ -86,14 +103,43 @@ export class Wire {
       ended(result);
       const exchange = this.#record(ask, outgoing, result);
       if (result.reply === null) throw new NoReply(exchange);
+      if (result.reply.status === 401 && ask.caller === "main" && this.#renew()) continue;
       const pauseMs = pauseAsked(result.reply);
       if (pauseMs === undefined) return seen(exchange, result.reply);
+      if (pauseMs > WAIT_MS_MAX) throw this.#quotaSpent(result.reply.status, pauseMs);
       if (wait >= WAITS_MAX)
         throw new CouldNotRun(
           `the service kept answering ${result.reply.status} (too many requests); try a lower --rate`,
         );
       await this.#pause(pauseMs);
     }
+  }
+
+  /**
+   * Asks the header command for new credentials, at most once a minute.
+   * @returns whether there are any: a request that was answered 401 is then worth another try
+   */
+  #renew(): boolean {
+    const { renew } = this.#profile;
+    const now = performance.now();
+    if (renew === undefined || now - this.#renewedAt < this.#options.renewalMs) return false;
+    this.#renewedAt = now;
+    const printed = renew();
+    if (typeof printed === "string") return false;
+    const renewed = new Map(printed.headers.map((header) => [header.name.toLowerCase(), header]));
+    this.#mainHeaders = [
+      ...this.#mainHeaders.filter(({ name }) => !renewed.has(name.toLowerCase())),
+      ...printed.headers,
+    ];
+    this.#masked = masking(this.#profile.secrets);
+    return true;
+  }
+
+  /** The first of these ends the run. The clean-up tries once more, and gives up at the next. */
+  #quotaSpent(status: number, pauseMs: number): Unreachable | CouldNotRun {
+    const seconds = Math.round(pauseMs / 1000);
+    this.#quota ??= `the quota of requests is used up: the service answers ${status} and asks to wait ${seconds} s. Run again later, or with a lower --rate`;
+    return this.cleaning ? new CouldNotRun(this.#quota) : new Unreachable(this.#quota);
   }
 
   /** All but the last byte is sent; `release` lets it go. A failure stands in the exchange and is not thrown. */
@@ -126,7 +172,7 @@ export class Wire {
   }
 
   callerHeaders(caller: Caller): readonly CallerHeader[] {
-    if (caller === "main") return this.#profile.main;
+    if (caller === "main") return this.#mainHeaders;
     if (caller === "limited") return this.#profile.limited?.headers ?? [];
     if (caller === "other-tenant") return this.#profile.otherTenant ?? [];
     if (caller === "metrics") return this.#profile.metrics.headers;
@@ -135,6 +181,7 @@ export class Wire {
 
   async #permit(): Promise<void> {
     if (this.#options.signal?.aborted && !this.cleaning) throw new Interrupted("interrupted");
+    if (this.#quota !== undefined && this.cleaning) throw new CouldNotRun(this.#quota);
     const limit =
       this.#options.budget - (this.cleaning ? 0 : Math.min(CLEAN_UP_RESERVE, this.#options.budget / 4));
     if (this.requests >= limit)
@@ -216,7 +263,10 @@ export class Wire {
       n,
       purpose: ask.purpose,
       caller: ask.caller,
-      via: (ask.via ?? "undici") === "undici" && ask.framing === undefined ? "undici" : "socket",
+      via:
+        (ask.via ?? "undici") === "undici" && ask.framing === undefined && !this.transport.socketOnly
+          ? "undici"
+          : "socket",
       request: {
         method: ask.method,
         url: this.mask(ask.url),
@@ -247,7 +297,7 @@ function pauseAsked({ status, headers }: Reply): number | undefined {
   if (status !== 429 && !(status === 503 && retryAfter !== undefined)) return undefined;
   if (retryAfter === undefined) return 1000;
   const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.now();
-  return Math.min(Math.max(Number.isNaN(ms) ? 1000 : ms, 50), WAIT_MS_MAX);
+  return Math.max(Number.isNaN(ms) ? 1000 : ms, 50);
 }
 
 function seen(exchange: Exchange, reply: Reply): Seen {

@@ -5,7 +5,7 @@ import { junit } from "./junit.ts";
 import { markdown } from "./markdown.ts";
 import { sampleReport, sampleRule } from "./sample-report.ts";
 import { sarif } from "./sarif.ts";
-import type { RuleResult } from "./schema.ts";
+import type { Report, RuleResult } from "./schema.ts";
 import { terminal } from "./terminal.ts";
 
 const RENDERERS = {
@@ -54,4 +54,19 @@ test("reasons are grouped, the largest group first, a whole family by its name",
     ["no metrics URL (--metrics-url)", "MET"],
     ["moved", "IFM-02"],
   ]);
+});
+
+const WHOLE = {
+  terminal: (report: Report) => terminal(report, { color: false, width: 400 }),
+  junit,
+  sarif,
+  markdown,
+  html,
+};
+
+test.each(Object.entries(WHOLE))("%s says that certificates were not checked", (_, draw) => {
+  const report = sampleReport();
+  expect(draw(report)).not.toContain("Certificates were not checked");
+  const unchecked = { ...report, target: { ...report.target, insecure: true } };
+  expect(draw(unchecked)).toContain("Certificates were not checked");
 });

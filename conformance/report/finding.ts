@@ -155,3 +155,10 @@ export function customerNote({ rules, fixtures, options }: Report): string | und
     ? "No customer of a violation was left to keep."
     : "The customers that the curl lines name were deleted at the end of the run. With --keep-failing the first of them stays.";
 }
+
+/** What a reader must know before believing the verdict. Stands in every report. */
+export function caveats({ target }: Report): string[] {
+  return target.insecure === true
+    ? ["Certificates were not checked (tls.insecure): somebody else on the way may have answered."]
+    : [];
+}

@@ -1,6 +1,6 @@
 /** JUnit XML, one suite a family, one case a rule, and one for the verdict, so that no red run reads green. */
 
-import { findingText } from "./finding.ts";
+import { caveats, findingText } from "./finding.ts";
 import { FAMILIES, type Report, type RuleResult } from "./schema.ts";
 import { escapeMarkup } from "./visible.ts";
 
@@ -69,10 +69,11 @@ export function junit(report: Report): string {
           text: `exit code ${report.exitCode}`,
         };
   const seconds = report.durationMs / 1000;
+  const said = [report.headline, ...caveats(report)].join("\n");
   const suites = [
     suite("verdict", [
       {
-        xml: testcase("conformance", `verdict: ${report.target.baseUrl}`, seconds, verdict, report.headline),
+        xml: testcase("conformance", `verdict: ${report.target.baseUrl}`, seconds, verdict, said),
         result: verdict,
         seconds,
       },

@@ -10,6 +10,7 @@ import type { RunOptions } from "../run/options.ts";
 import { sentenceOf } from "../specification/spec.ts";
 import type { Deployment } from "../target/deployment.ts";
 import type { Profile } from "../target/profile.ts";
+import { proxyFor } from "../target/proxy.ts";
 import { commandLineFor } from "./command-line.ts";
 import { curlLine } from "./curl.ts";
 import { layerOf } from "./layer.ts";
@@ -54,6 +55,7 @@ const MOMENTS_MAX = 60;
 
 export function makeReport(facts: RunFacts): Report {
   const { profile, options, wire, ground, deployment } = facts;
+  const proxy = proxyFor(profile.proxy, new URL(profile.baseUrl));
   const today = new Date().toISOString().slice(0, 10);
   const passed = new Set(
     facts.findings.filter(({ outcome }) => outcome === "pass").map(({ rule }) => rule.id),
@@ -87,6 +89,8 @@ export function makeReport(facts: RunFacts): Report {
         ...(profile.otherTenant === undefined ? [] : ["other-tenant"]),
       ],
       metricsUrls: profile.metrics.urls.map(wire.mask),
+      ...(proxy === undefined ? {} : { proxy: proxy.host }),
+      ...(profile.tls.insecure ? { insecure: true } : {}),
       via: [...intermediaries(facts)],
     },
     inferred: deployment.inferred.map(({ point, value, evidence }) => ({
@@ -104,8 +108,8 @@ export function makeReport(facts: RunFacts): Report {
       seed: options.seed,
       exclusive: options.exclusive,
       allowIncomplete: options.allowIncomplete,
-      command: options.command,
-      arguments: [...options.arguments],
+      command: wire.mask(options.command),
+      arguments: options.arguments.map(wire.mask),
     },
     races: facts.races,
     fixtures: ground.fixtures,
@@ -155,7 +159,7 @@ function ruleResult(
     timeline: failed ? (trial?.timeline ?? []).slice(0, MOMENTS_MAX) : [],
     layer: failed ? layerOf(rule.id, exchanges) : null,
     curl: main === undefined ? null : curlLine(main),
-    again: commandLineFor(facts.options.program, rule.id, facts.options.arguments),
+    again: facts.wire.mask(commandLineFor(facts.options.program, rule.id, facts.options.arguments)),
     expected:
       expectation !== undefined
         ? { reason: expectation.reason, owner: expectation.owner, until: expectation.until }

@@ -1,6 +1,6 @@
 /** Markdown for a GitHub step summary: the verdict first, each finding folded. */
 
-import { findingText, groupsByReason } from "./finding.ts";
+import { caveats, findingText, groupsByReason } from "./finding.ts";
 import { OUTCOMES, type Report, type RuleResult } from "./schema.ts";
 import { visible } from "./visible.ts";
 
@@ -48,6 +48,7 @@ export function markdown(report: Report): string {
   return `${[
     `## ${mark} ${inline(report.headline)}`,
     `<code>${inline(report.target.baseUrl)}</code> · exit ${report.exitCode} · ${report.requests} requests in ${(report.durationMs / 1000).toFixed(1)} s`,
+    ...caveats(report).map((each) => `⚠️ ${inline(each)}`),
     [
       `| ${shown.join(" | ")} |`,
       `|${shown.map(() => "---:|").join("")}`,

@@ -5,7 +5,7 @@
  */
 
 import { VERSION } from "../version.ts";
-import { findingOf, findingText } from "./finding.ts";
+import { caveats, findingOf, findingText } from "./finding.ts";
 import type { Exchange, Report, RuleResult } from "./schema.ts";
 import { visible, visibleValue } from "./visible.ts";
 
@@ -115,6 +115,10 @@ export function sarif(report: Report): string {
             exitCodeDescription: report.headline,
             commandLine: report.options.command,
             startTimeUtc: report.startedAt,
+            toolConfigurationNotifications: caveats(report).map((text) => ({
+              level: "warning",
+              message: { text },
+            })),
             toolExecutionNotifications: undecided.map((rule) => ({
               level: rule.outcome === "kit-error" ? "error" : "warning",
               message: { text: visible(`${rule.id} ${rule.outcome}: ${rule.reason}`) },

@@ -180,6 +180,8 @@ export const Report = closed({
     baseUrl: Type.String(),
     callers: Type.Array(Type.String()),
     metricsUrls: Type.Array(Type.String()),
+    proxy: Type.Optional(Type.String({ description: "Host and port of the proxy on the way." })),
+    insecure: Type.Optional(Type.Boolean({ description: "Certificates were not checked." })),
     via: Type.Array(Type.String(), {
       description: "Intermediaries seen in Via, Server, X-Cache and the like.",
     }),

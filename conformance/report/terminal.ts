@@ -1,5 +1,13 @@
 /** The terminal report: a block for each failure, then the account and the verdict. Drawn from report.json alone. */
-import { customerNote, findingOf, groupsByReason, type Label, type Line, OVERLAP } from "./finding.ts";
+import {
+  caveats,
+  customerNote,
+  findingOf,
+  groupsByReason,
+  type Label,
+  type Line,
+  OVERLAP,
+} from "./finding.ts";
 import type { Moment, Report, RuleResult } from "./schema.ts";
 import { visible } from "./visible.ts";
 
@@ -83,6 +91,7 @@ function account(report: Report, paint: ReturnType<typeof paints>, width: number
     lines.push(`Left behind: ${id} (${why}). The command \`cleanup\` tries again.`);
   const note = customerNote(report);
   if (note !== undefined) lines.push(...wrap(note, width, "", 3));
+  for (const caveat of caveats(report)) lines.push(paint.yellow(caveat));
   const tone = report.exitCode === 0 ? paint.green : report.verdict === "violates" ? paint.red : paint.yellow;
   lines.push("", tone(paint.bold(`${report.verdict}: ${report.headline} (exit ${report.exitCode})`)));
   return lines;

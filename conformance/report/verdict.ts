@@ -54,7 +54,11 @@ export function judge(end: RunEnd): Judgement {
       headline: `Expected violations that no longer fail; take them out of the list: ${list(mended.map(({ rule }) => rule))}.`,
     };
   if (end.unreachable !== undefined)
-    return { verdict: "unreachable", exitCode: 4, headline: `Nothing to test: ${end.unreachable}.` };
+    return {
+      verdict: "unreachable",
+      exitCode: 4,
+      headline: `${tested === 0 ? "Nothing was tested" : "The run ended early"}: ${end.unreachable}.`,
+    };
   if (left > 0)
     return {
       verdict: "fixtures-left",

@@ -75,7 +75,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
     for (const rule of selected.filter(({ id }) => !done.has(id)))
       report(blank(rule, facts.kitFault === undefined ? "could-not-run" : "kit-error", wire.mask(reason)));
   } finally {
-    wire.cleaning = true;
+    wire.beginCleaning();
     if (options.keepFailing) await ground.keepOne(shownCustomers(facts.findings));
     await ground.cleanUp(deployment.deleteOffered, async (customer, tag, fields) => {
       const seen = await wire.send({

@@ -124,6 +124,8 @@ export class Ground {
       last = await this.#wire.send({
         rule: "set-up",
         purpose: "make a customer",
+        // The first write is the first that could be answered by 100 Continue, which undici does not survive.
+        ...(this.created === undefined ? { via: "socket" as const } : {}),
         caller: "main",
         method: "POST",
         url: `${this.#profile.baseUrl}${create.path}`,

@@ -32,6 +32,8 @@ export type RunOptions = {
   /** The command line, for the report; and its words after `run`, for `replay`. */
   readonly command: string;
   readonly arguments: readonly string[];
+  /** How often the header command may be run again, at most. */
+  readonly renewalMs: number;
   readonly expected: readonly Expectation[];
   readonly signal: AbortSignal | undefined;
   readonly journal: Journal | undefined;
@@ -56,6 +58,7 @@ export const defaultOptions: RunOptions = {
   program: "bun run conformance",
   command: "bun run conformance run",
   arguments: [],
+  renewalMs: 60_000,
   expected: [],
   signal: undefined,
   journal: undefined,

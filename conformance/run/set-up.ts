@@ -57,11 +57,11 @@ async function knock({ wire, ground, profile }: Parts): Promise<Seen> {
     seen = await wire.send({ ...ask, via: "socket" });
   } catch (error) {
     if (error instanceof NoReply)
-      throw new Unreachable(`${profile.baseUrl} does not answer: ${error.exchange.failure}`);
+      throw new Unreachable(`${profile.baseUrl} can't be reached: ${error.exchange.failure}`);
     throw error;
   }
   await wire.adaptToClosing(ask);
-  if (seen.status === 401 || seen.status === 407) throw refused(seen);
+  if (seen.status === 401) throw refused(seen);
   if (seen.status >= 300 && seen.status < 400)
     throw new Unreachable(
       `${profile.baseUrl} redirects to ${headerValue(seen.headers, "location") ?? "nowhere"} (${seen.status})`,

@@ -114,6 +114,7 @@ export class Deployment {
       const seen = await this.#wire.send({
         rule: "set-up",
         purpose: "first PUT",
+        via: "socket",
         caller: "main",
         method: "PUT",
         url: customer.url,

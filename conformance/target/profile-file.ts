@@ -13,6 +13,7 @@ export const ProfileFile = Type.Object(
     "base-url": Type.Optional(Type.String()),
     "timeout-ms": Type.Optional(Type.Integer({ minimum: 100, maximum: 600_000 })),
     headers: Type.Optional(HeaderTable),
+    "header-command": Type.Optional(Type.String()),
     limited: Type.Optional(
       Type.Object({ headers: Type.Optional(HeaderTable), denied: Type.Optional(FieldName) }, closed),
     ),
@@ -64,7 +65,12 @@ export const ProfileFile = Type.Object(
     ),
     tls: Type.Optional(
       Type.Object(
-        { "ca-file": Type.Optional(Type.String()), insecure: Type.Optional(Type.Boolean()) },
+        {
+          "ca-file": Type.Optional(Type.String()),
+          "cert-file": Type.Optional(Type.String()),
+          "key-file": Type.Optional(Type.String()),
+          insecure: Type.Optional(Type.Boolean()),
+        },
         closed,
       ),
     ),

@@ -11,14 +11,18 @@ import {
   type HeaderTable,
   readTextFile,
 } from "./caller-header.ts";
+import { type Printed, runHeaderCommand } from "./header-command.ts";
 import type { Secret } from "./mask.ts";
 import { FIELDS, type Field, ProfileFile } from "./profile-file.ts";
+import { type ProxySetting, proxyFor, proxySetting } from "./proxy.ts";
 
 export type Profile = {
   /** Absolute, without a slash at the end; `/customers/{id}` follows it. */
   readonly baseUrl: string;
   readonly timeoutMs: number;
   readonly main: readonly CallerHeader[];
+  /** Runs the header command: the main caller's new headers, or why there are none. Adds to `secrets`. */
+  readonly renew: (() => Printed | string) | undefined;
   readonly limited:
     | { readonly headers: readonly CallerHeader[]; readonly denied: Field | undefined }
     | undefined;
@@ -49,8 +53,14 @@ export type Profile = {
     /** How long counters may lag behind the responses that they count; undefined: the kit's own patience. */
     readonly lagMs: number | undefined;
   };
-  readonly tls: { readonly ca: string | undefined; readonly insecure: boolean };
-  readonly proxy: string | undefined;
+  readonly tls: {
+    readonly ca: string | undefined;
+    readonly insecure: boolean;
+    /** Of the client, as PEM; both or none. */
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
+  };
+  readonly proxy: ProxySetting | undefined;
   readonly rate: number | undefined;
   readonly budget: number | undefined;
   readonly secrets: readonly Secret[];
@@ -73,6 +83,11 @@ export type ProfileFlags = {
   metricsHeader?: readonly string[] | undefined;
   metricsHeaderEnv?: readonly string[] | undefined;
   timeout?: number | undefined;
+  headerCommand?: string | undefined;
+  proxy?: string | undefined;
+  cacert?: string | undefined;
+  cert?: string | undefined;
+  key?: string | undefined;
 };
 
 /** The profile can't be used; `faults` names everything that is wrong with it. */
@@ -113,10 +128,26 @@ export function readProfile(flags: ProfileFlags, env: Environment): Profile {
     file["other-tenant"]?.headers,
     "OTHER_TENANT_",
   );
+  const command = flags.headerCommand ?? file["header-command"];
+  const renew =
+    command === undefined
+      ? undefined
+      : () => {
+          const printed = runHeaderCommand(command, env);
+          if (typeof printed !== "string") reader.secrets.push(...printed.secrets);
+          return printed;
+        };
+  const main = [
+    ...headers(flags.header, flags.headerEnv, file.headers, ""),
+    ...printedHeaders(renew?.() ?? { headers: [], secrets: [] }, faults),
+  ];
+  const named = flags.proxy ?? file.proxy;
+  const proxy = proxySetting(named === undefined ? undefined : readUrl(named, "proxy", faults), env);
   const profile: Profile = {
     baseUrl,
     timeoutMs: flags.timeout ?? file["timeout-ms"] ?? TIMEOUT_MS,
-    main: headers(flags.header, flags.headerEnv, file.headers, ""),
+    main,
+    renew,
     limited: limited.length > 0 ? { headers: limited, denied: denied as Field | undefined } : undefined,
     otherTenant: other.length > 0 ? other : undefined,
     ids: flags.customerId ?? file.customers?.ids ?? [],
@@ -141,8 +172,13 @@ export function readProfile(flags: ProfileFlags, env: Environment): Profile {
       none: flags.metricsUrl === undefined && (file.metrics?.none ?? false),
       lagMs: file.metrics?.["lag-ms"],
     },
-    tls: { ca: readCa(file.tls?.["ca-file"], faults), insecure: file.tls?.insecure ?? false },
-    proxy: file.proxy === undefined ? undefined : readUrl(file.proxy, "proxy", faults),
+    tls: {
+      ca: readPem(flags.cacert ?? file.tls?.["ca-file"], "--cacert", faults),
+      insecure: file.tls?.insecure ?? false,
+      cert: readPem(flags.cert ?? file.tls?.["cert-file"], "--cert", faults),
+      key: readPem(flags.key ?? file.tls?.["key-file"], "--key", faults),
+    },
+    proxy,
     rate: file.pace?.rate,
     budget: file.pace?.budget,
     secrets: reader.secrets,
@@ -154,6 +190,9 @@ export function readProfile(flags: ProfileFlags, env: Environment): Profile {
     if (headers.length > 0 && isSame(headers, profile.main))
       faults.push(`${flag}: these are the main caller's own credentials, so nothing could be told apart`);
   }
+  if ((profile.tls.cert === undefined) !== (profile.tls.key === undefined))
+    faults.push("a client certificate needs its key: give both --cert and --key");
+  reader.secrets.push(...proxySecrets(proxy, baseUrl, faults));
   if (limited.length === 0 && denied !== undefined)
     faults.push("limited-denied is given without credentials of the limited caller (--limited-header)");
   if (faults.length > 0) throw new ProfileFault(faults);
@@ -211,7 +250,28 @@ function readUrl(text: string, name: string, faults: string[]): string {
   return text;
 }
 
-function readCa(path: string | undefined, faults: string[]): string | undefined {
+function readPem(path: string | undefined, name: string, faults: string[]): string | undefined {
   if (path === undefined) return undefined;
-  return readTextFile(path, "tls.ca-file", faults);
+  const text = readTextFile(path, name, faults);
+  if (text !== "" && !text.includes("-----BEGIN ")) faults.push(`${name}: ${path} is not a PEM file`);
+  return text;
+}
+
+function printedHeaders(printed: Printed | string, faults: string[]): readonly CallerHeader[] {
+  if (typeof printed !== "string") return printed.headers;
+  faults.push(`header-command: ${printed}`);
+  return [];
+}
+
+/** A proxy's URL in the environment may hold its password. */
+function proxySecrets(proxy: ProxySetting | undefined, baseUrl: string, faults: string[]): Secret[] {
+  const address = URL.parse(baseUrl);
+  if (address === null) return [];
+  try {
+    const password = proxyFor(proxy, address)?.password ?? "";
+    return password === "" ? [] : [{ value: decodeURIComponent(password), shown: "$PROXY_PASSWORD" }];
+  } catch {
+    faults.push("the proxy in http_proxy or https_proxy is no URL");
+    return [];
+  }
 }

@@ -93,6 +93,36 @@ test(
   PATIENCE_MS,
 );
 
+test(
+  "flags and the environment name the way as the profile does",
+  async () => {
+    const token = readFileSync(place.path("https", "data/admin.token"), "utf8").trim();
+    const command = `echo "Authorization: Bearer ${token}"`;
+    const words = ["run", "--base-url", url.https, "--header-command", command, "--only", "ETG-01"];
+    const before = proxy.hosts().length;
+    const direct = await place.kit(...words, "--cacert", place.path("ca.pem"));
+    expect([direct.exitCode, proxy.hosts().length]).toEqual([0, before]);
+    expect(direct.stdout).not.toContain(token);
+    const named = await place.kit(...words, "--cacert", place.path("ca.pem"), "--proxy", proxy.url);
+    expect(named.exitCode).toBe(0);
+    const after = proxy.hosts().length;
+    expect(after).toBeGreaterThan(before);
+    place.env["https_proxy"] = proxy.url.replace("http://", "");
+    const found = await place.kit(...words, "--cacert", place.path("ca.pem"));
+    expect(found.exitCode).toBe(0);
+    const last = proxy.hosts().length;
+    expect(last).toBeGreaterThan(after);
+    place.env["no_proxy"] = "127.0.0.1";
+    expect((await place.kit(...words, "--cacert", place.path("ca.pem"))).exitCode).toBe(0);
+    expect(proxy.hosts().length).toBe(last);
+    delete place.env["https_proxy"];
+    delete place.env["no_proxy"];
+    const half = await place.kit(...words, "--cert", place.path("ca.pem"));
+    expect([half.exitCode, half.stderr]).toEqual([2, expect.stringContaining("--cert and --key")]);
+  },
+  PATIENCE_MS,
+);
+
 /** A forward proxy: it opens tunnels, and passes on what names a whole address. */
 class ForwardProxy {
   readonly url: string;

@@ -20,6 +20,7 @@ header.cover{border-top:.5rem solid var(--tone);background:var(--card);border-bo
 .eyebrow{color:var(--soft);font-size:.82rem;letter-spacing:.08em;text-transform:uppercase;margin:0}
 h1{font-size:clamp(1.6rem,4.5vw,2.6rem);line-height:1.15;margin:.35rem 0 .5rem;color:var(--tone);letter-spacing:-.015em}
 .headline,.reason,.title{overflow-wrap:anywhere}.headline{font-size:1.12rem;margin:0 0 1rem;max-width:60ch}
+.caveat{color:var(--warn);font-weight:600;margin:0 0 1rem}
 .facts{display:flex;flex-wrap:wrap;gap:.35rem 1.6rem;margin:1rem 0 0;padding:0;list-style:none;color:var(--soft);font-size:.9rem}
 .facts b{color:var(--ink);font-weight:600}
 .more{margin-top:.9rem}.more>summary{cursor:pointer;color:var(--accent)}

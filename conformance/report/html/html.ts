@@ -1,5 +1,5 @@
 /** The report as one page: it needs no script and no network, and everything on it is in report.json. */
-import { customerNote, groupsByReason, OVERLAP } from "../finding.ts";
+import { caveats, customerNote, groupsByReason, OVERLAP } from "../finding.ts";
 import { FAMILIES, type Family, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
 import { escapeMarkup as esc, inlineCode } from "../visible.ts";
 import { chip, findingHtml, TONES, type Tone } from "./html-finding.ts";
@@ -57,6 +57,9 @@ function cover(report: Report): string {
     (outcome) =>
       `<li><span class="dot t-${TONES[outcome]}"></span><b>${report.counts[outcome]}</b> ${outcome.replaceAll("-", " ")}</li>`,
   );
+  const warned = caveats(report)
+    .map((each) => `<p class="caveat">${esc(each)}</p>`)
+    .join("");
   const facts: [string, string][] = [
     ["target", report.target.baseUrl],
     ["callers", report.target.callers.join(", ")],
@@ -72,8 +75,9 @@ function cover(report: Report): string {
     ["mode", report.options.mode],
     ["exit code", String(report.exitCode)],
   ];
+  if (report.target.proxy !== undefined) facts.push(["proxy", report.target.proxy]);
   if (report.target.via.length > 0) facts.push(["seen on the way", report.target.via.join(", ")]);
-  return `<header class="cover ${tone}"><div><p class="eyebrow">Customer resource: conformance</p><h1>${word}</h1><p class="headline">${inlineCode(esc(report.headline))}</p><div class="bar" role="img" aria-label="${shown.map((outcome) => `${report.counts[outcome]} ${outcome}`).join(", ")}">${bar}</div><ul class="keys">${keys.join("")}</ul><ul class="facts">${facts.map(([name, value]) => `<li>${name} <b>${esc(value)}</b></li>`).join("")}</ul></div></header>`;
+  return `<header class="cover ${tone}"><div><p class="eyebrow">Customer resource: conformance</p><h1>${word}</h1><p class="headline">${inlineCode(esc(report.headline))}</p>${warned}<div class="bar" role="img" aria-label="${shown.map((outcome) => `${report.counts[outcome]} ${outcome}`).join(", ")}">${bar}</div><ul class="keys">${keys.join("")}</ul><ul class="facts">${facts.map(([name, value]) => `<li>${name} <b>${esc(value)}</b></li>`).join("")}</ul></div></header>`;
 }
 
 function findings(id: string, title: string, rules: RuleResult[], open: number): Section[] {
