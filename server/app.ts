@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import type { MaybePromise } from "./domain/maybe-promise.ts";
 import { ok, refuse } from "./domain/problem.ts";
 import { Pipeline, type PipelineParts } from "./http/pipeline.ts";
 import { replyHeaders } from "./http/reply.ts";
@@ -58,6 +59,10 @@ function register(app: Elysia, pipeline: Pipeline, { cors }: AppParts, table: re
         headers: { allow },
       }),
     );
+    const answer = (request: Request, access: Access, parameter?: string): MaybePromise<Response> =>
+      hasThePathItSays(request)
+        ? pipeline.answer(request, path, access, parameter)
+        : pipeline.answer(request, "(none)", NOT_FOUND);
     // Each method by name, also those that are refused: the router looks through the paths of one method before
     // those of any, and would take /customers/search for a customer's id.
     for (const method of METHODS) {
@@ -65,7 +70,7 @@ function register(app: Elysia, pipeline: Pipeline, { cors }: AppParts, table: re
       app.route(
         method,
         pattern,
-        ({ request, params }: Routed) => pipeline.answer(request, path, access, params?.parameter),
+        ({ request, params }: Routed) => answer(request, access, params?.parameter),
         { parse: "none" },
       );
     }
@@ -74,14 +79,26 @@ function register(app: Elysia, pipeline: Pipeline, { cors }: AppParts, table: re
     app.route(
       "OPTIONS",
       pattern,
-      ({ request }) => pipeline.answer(request, path, cors.isPreflight(request) ? preflight : options),
-      { parse: "none" },
+      ({ request }) => answer(request, cors.isPreflight(request) ? preflight : options),
+      {
+        parse: "none",
+      },
     );
+    // Methods that Elysia does not register with Bun: PROPFIND, TRACE and the like.
     app.all(pattern, ({ request }) => pipeline.answer(request, path, notAllowed), { parse: "none" });
   }
   app.onError(({ request, code, error }) =>
     pipeline.answer(request, "(none)", code === "NOT_FOUND" ? NOT_FOUND : failing(error)),
   );
+}
+
+/**
+ * Bun routes by the path as it was sent, and gives `params` to the requests that it routed. Elysia tries the others
+ * once more, by the path of `request.url`, from which dot segments are resolved and in which a backslash is a slash:
+ * `/x\..\metrics` reached /metrics past a proxy that hides it by its path.
+ */
+function hasThePathItSays(request: Request): boolean {
+  return "params" in request;
 }
 
 /** What Elysia hands to a handler; the path's one parameter is called `parameter`, whatever the table calls it. */

@@ -59,7 +59,7 @@ export async function startService(config: Config): Promise<RunningService> {
     policy: () => policy,
     metrics,
     metricsArePublic: areMetricsPublic,
-    cors: new Cors(config.corsOrigins),
+    cors: new Cors(config.corsOrigins, config.corsHeaders),
     publicUrl: config.publicUrl,
     log,
     now: Date.now,

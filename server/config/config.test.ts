@@ -33,6 +33,7 @@ describe("a setting", () => {
       tlsKeyFile: "",
       tls: null,
       corsOrigins: [],
+      corsHeaders: [],
       publicUrl: "",
       idleTimeout: 75,
       stopGrace: 0.25,
@@ -66,6 +67,7 @@ describe("a setting", () => {
       " https://a.example , http://localhost:3000,",
       ["https://a.example", "http://localhost:3000"],
     ],
+    ["corsHeaders", " traceparent , tracestate,", ["traceparent", "tracestate"]],
     ["publicUrl", "https://a.example/crm//", "https://a.example/crm"],
   ])("%s=%s is read", (name, text, value) => {
     expect<unknown>(configOf({ [name]: text })[name]).toEqual(value);
@@ -91,6 +93,7 @@ describe("a setting", () => {
       "corsOrigins",
       ["example.com", "https://a.example/", "https://a.example/app", "ftp://a.example", "null"],
     ],
+    ["corsHeaders", ["trace parent", "a:b", "*, ä"]],
     [
       "publicUrl",
       [

@@ -77,6 +77,16 @@ export const SETTINGS = {
     "Origins of browser pages that may call, separated by commas; `*` for any. Empty: none.",
     readOrigins,
   ),
+  corsHeaders: setting(
+    "",
+    "Further request headers that such pages may send, separated by commas, such as `traceparent`.",
+    (text) => {
+      const names = listed(text);
+      return names.every((name) => /^[!#$%&'*+.^_`|~\w-]+$/.test(name))
+        ? is(names)
+        : must("list names of headers, such as traceparent, tracestate");
+    },
+  ),
   publicUrl: setting(
     "",
     "Address under which clients reach the service, for Location, Link and problem types. Empty: paths.",
@@ -185,13 +195,18 @@ function readSeconds(text: string, least: number, most: number): Reading<number>
 }
 
 function readOrigins(text: string): Reading<readonly string[]> {
-  const origins = text
-    .split(",")
-    .map((origin) => origin.trim())
-    .filter((origin) => origin !== "");
+  const origins = listed(text);
   return origins.every((origin) => origin === "*" || isOrigin(origin))
     ? is(origins)
     : must('list origins such as https://app.example.com (scheme://host[:port]), or be "*"');
+}
+
+/** @returns the elements of a list separated by commas; blanks around them and empty ones do not count */
+function listed(text: string): readonly string[] {
+  return text
+    .split(",")
+    .map((element) => element.trim())
+    .filter((element) => element !== "");
 }
 
 function isOrigin(text: string): boolean {

@@ -11,7 +11,7 @@ export type TenantCaller = Caller & { readonly tenant: string };
 
 /**
  * `Authorization: Bearer <token>` (RFC 6750, section 2.1). Unknown, revoked and expired tokens are refused in the
- * same words: which of them it was is nobody's business.
+ * same words: which of them it was tells only someone who guesses tokens.
  */
 export function authenticate(
   tokens: TokenLookup,
@@ -19,10 +19,13 @@ export function authenticate(
   nowMs: number,
 ): MaybePromise<Result<Caller>> {
   const token = /^bearer +([^ ]+)$/i.exec(authorization ?? "")?.[1];
-  if (token === undefined) return unauthenticated("Send a token: `Authorization: Bearer <token>`.");
+  if (token === undefined) return unauthenticated("Send a token: `Authorization: Bearer <token>`.", "Bearer");
   return andThen(tokens.find(token, nowMs), (caller) =>
     caller === null
-      ? unauthenticated("The token is unknown, revoked or expired. Send a valid one.")
+      ? unauthenticated(
+          "The token is unknown, revoked or expired. Send a valid one.",
+          'Bearer error="invalid_token"',
+        )
       : ok(caller),
   );
 }
@@ -43,6 +46,7 @@ function hasTenant(caller: Caller): caller is TenantCaller {
   return caller.tenant !== null;
 }
 
-function unauthenticated(detail: string): Result<never> {
-  return refuse("unauthenticated", detail, { headers: { "www-authenticate": "Bearer" } });
+/** @param challenge names an error only where a token was sent (RFC 6750, section 3.1) */
+function unauthenticated(detail: string, challenge: string): Result<never> {
+  return refuse("unauthenticated", detail, { headers: { "www-authenticate": challenge } });
 }

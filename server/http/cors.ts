@@ -1,16 +1,44 @@
 import { replyHeaders } from "./reply.ts";
 
-const ALLOWED_HEADERS =
-  "Authorization, Content-Type, If-Match, If-None-Match, Prefer, Idempotency-Key, X-Request-Id";
-const EXPOSED_HEADERS = "ETag, Location, Link, Retry-After, X-Request-Id, Preference-Applied";
+/** The request headers that the service reads and a page could not send otherwise. */
+const ALLOWED_HEADERS = [
+  "Authorization",
+  "Content-Type",
+  "If-Match",
+  "If-None-Match",
+  "Prefer",
+  "Idempotency-Key",
+  "X-Request-Id",
+];
+/** All that replies carry, but those that any page may read (Fetch standard, "CORS-safelisted response-header name"). */
+const EXPOSED_HEADERS = [
+  "Accept-Encoding",
+  "Accept-Patch",
+  "Allow",
+  "Date",
+  "ETag",
+  "Idempotency-Replayed",
+  "Link",
+  "Location",
+  "Precondition-Enforced-From",
+  "Preference-Applied",
+  "Retry-After",
+  "Vary",
+  "WWW-Authenticate",
+  "X-Content-Type-Options",
+  "X-Request-Id",
+].join(", ");
 const PREFLIGHT_SECONDS = "600";
 
-/** Cross-origin reads for browser pages of the configured origins (Fetch standard); "*" is any. None: off. */
+/** Cross-origin requests of browser pages of the configured origins (Fetch standard); "*" is any. None: off. */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
+  readonly #allowedHeaders: string;
 
-  constructor(origins: readonly string[]) {
+  /** @param requestHeaders further ones that a page may send, such as traceparent */
+  constructor(origins: readonly string[], requestHeaders: readonly string[]) {
     this.#origins = new Set(origins);
+    this.#allowedHeaders = [...ALLOWED_HEADERS, ...requestHeaders].join(", ");
   }
 
   isPreflight(request: Request): boolean {
@@ -27,7 +55,7 @@ export class Cors {
     return replyHeaders({
       allow,
       "access-control-allow-methods": allow,
-      "access-control-allow-headers": ALLOWED_HEADERS,
+      "access-control-allow-headers": this.#allowedHeaders,
       "access-control-max-age": PREFLIGHT_SECONDS,
     });
   }

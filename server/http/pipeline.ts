@@ -74,7 +74,7 @@ export class Pipeline {
 
   #answer(context: RequestContext, access: Access): MaybePromise<Response> {
     try {
-      const result = hasUsableHost(context.request) ? this.#handle(context, access) : HOST_REFUSED;
+      const result = hasClearHost(context.request) ? this.#handle(context, access) : HOST_REFUSED;
       if (!(result instanceof Promise)) return this.#respond(context, this.#replyOf(context, result));
       return result.then(
         (settled) => this.#respond(context, this.#replyOf(context, settled)),
@@ -136,8 +136,10 @@ export class Pipeline {
     const response = new Response(body, { status, headers });
     if (etag !== undefined) response.headers.set("etag", etag);
     response.headers.set("x-request-id", requestId);
-    // It makes the client open a new connection; without it the next request would be lost (RFC 9112, section 9.6).
-    if (this.#parts.isStopping()) response.headers.set("connection", "close");
+    // The client opens a new connection for its next request, which would be lost on this one (RFC 9112, section 9.6).
+    if (this.#parts.isStopping() || asksToClose(request)) response.headers.set("connection", "close");
+    // Bun leaves it out of replies to HEAD alone.
+    if (request.method === "HEAD") response.headers.set("date", new Date(context.nowMs).toUTCString());
     this.#parts.cors.decorate(request, response.headers);
     const durationMs = performance.now() - context.startedAt;
     const answered = {
@@ -159,7 +161,7 @@ export class Pipeline {
 
 const HOST_REFUSED = refuse(
   "malformed-request",
-  "The Host header is not a host name with an optional port. Send the name under which you reach the service.",
+  "The request needs one Host header with a host name and an optional port. Send the name under which you reach the service.",
 );
 const STORE_UNAVAILABLE = refuse(
   "store-unavailable",
@@ -168,8 +170,20 @@ const STORE_UNAVAILABLE = refuse(
 );
 const INTERNAL_ERROR = refuse("internal-error", "The service failed. Report the request id.");
 
-/** With an unusable Host header the address of the request is a bare path, and what was routed is unsure. */
-function hasUsableHost({ url }: Request): boolean {
+/**
+ * One Host line with a host in it (RFC 9112, section 3.2). Bun joins several with a comma, and gives a bare path for
+ * `url` where it cannot use the host. HTTP/1.0 may leave it out, as HAProxy's plain `httpchk` does; with HTTP/1.1 Bun
+ * itself refuses that.
+ */
+function hasClearHost({ url, headers }: Request): boolean {
+  const host = headers.get("host");
+  if (host === null) return true;
   const at = url.indexOf("://");
-  return (at === 4 || at === 5) && url[at + 3] !== "/";
+  return (at === 4 || at === 5) && url[at + 3] !== "/" && !host.includes(",");
+}
+
+/** `Connection: close` among the options of that header (RFC 9112, section 9.6). */
+function asksToClose({ headers }: Request): boolean {
+  const connection = headers.get("connection");
+  return connection !== null && /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(connection);
 }

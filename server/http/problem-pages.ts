@@ -1,12 +1,13 @@
 import { PROBLEMS, type ProblemCode } from "../domain/problem.ts";
+import { preferredType } from "./accept.ts";
 import { type Reply, replyHeaders } from "./reply.ts";
 
 /** What a problem type means and what to do about it: a page for people, JSON for programs. */
 export function problemPage(code: ProblemCode, accept: string | null, publicUrl: string): Reply {
   const headers = { "cache-control": "public, max-age=3600", vary: "Accept" };
   const { status, title, meaning, action } = PROBLEMS[code];
-  // Browsers name text/html; programs send */* or what they can parse.
-  if (!/\btext\/html\b/i.test(accept ?? "")) {
+  // Browsers prefer text/html; programs send */* or what they can parse.
+  if (preferredType(accept, ["application/json", "text/html"]) === "application/json") {
     return {
       status: 200,
       headers: replyHeaders({ ...headers, "content-type": "application/json" }),

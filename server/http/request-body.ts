@@ -20,11 +20,16 @@ export async function readJsonBody(
   const contentType = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (contentType === undefined || !mediaTypes.includes(contentType)) {
     const is = contentType === undefined || contentType === "" ? "has no Content-Type" : "is of another type";
-    return unsupported(request, mediaTypes, `The body ${is}; send Content-Type: ${mediaTypes.join(" or ")}.`);
+    const acceptPatch = request.method === "PATCH" ? { "accept-patch": mediaTypes.join(", ") } : {};
+    return unsupported(`The body ${is}; send Content-Type: ${mediaTypes.join(" or ")}.`, acceptPatch);
   }
   const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
-  if (coding !== "identity")
-    return unsupported(request, mediaTypes, "The body is compressed; send it as it is.");
+  if (coding !== "identity") {
+    // RFC 9110, section 12.5.3: it says that the coding is at fault, not the media type.
+    return unsupported("The body is compressed. Send it without Content-Encoding.", {
+      "accept-encoding": "identity",
+    });
+  }
   return parseJsonText(body.value);
 }
 
@@ -99,7 +104,6 @@ function tooLarge(): Result<never> {
   return refuse("payload-too-large", `A body may have at most ${BODY_BYTES_MAX} bytes.`);
 }
 
-function unsupported(request: Request, mediaTypes: readonly string[], detail: string): Result<never> {
-  const headers = request.method === "PATCH" ? { "accept-patch": mediaTypes.join(", ") } : undefined;
-  return refuse("unsupported-media-type", detail, headers === undefined ? {} : { headers });
+function unsupported(detail: string, headers: Readonly<Record<string, string>>): Result<never> {
+  return refuse("unsupported-media-type", detail, { headers });
 }

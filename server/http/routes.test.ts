@@ -131,6 +131,32 @@ describe("headers of every answer", () => {
     expect(problem.headers.get("x-content-type-options")).toBe("nosniff");
   });
 
+  test.each([
+    ["GET", "Connection: close", ["close"]],
+    ["POST", "Connection: Close", ["close"]],
+    ["HEAD", "Connection: x, close", ["close"]],
+    ["OPTIONS", "Connection: keep-alive, close", ["close"]],
+  ])("%s with %s: the reply says close too, once, and has one Date", async (method, line, expected) => {
+    const text = await rawExchange(
+      service.port,
+      `${method} /healthz HTTP/1.1\r\nHost: localhost\r\n${line}\r\nContent-Length: 0\r\n\r\n`,
+    );
+    const values = (name: RegExp) => [...text.matchAll(name)].map(([, value]) => value);
+    expect(values(/^connection: (.*)\r$/gim)).toEqual(expected);
+    const dates = values(/^date: (.*)\r$/gim);
+    expect(dates).toHaveLength(1);
+    expect(new Date(dates[0] ?? "").toUTCString()).toBe(dates[0] ?? "");
+  });
+
+  test("a connection that stays open is not said to close", async () => {
+    for (const method of ["GET", "HEAD"]) {
+      const reply = await service.send(method, "/healthz", {
+        headers: { connection: "keep-alive, x-close" },
+      });
+      expect(reply.headers.get("connection")).not.toBe("close");
+    }
+  });
+
   test("content is never compressed", async () => {
     const reply = await service.send("GET", "/customers", {
       headers: { "accept-encoding": "gzip, br, deflate" },
@@ -140,17 +166,20 @@ describe("headers of every answer", () => {
 });
 
 describe("authentication", () => {
+  const INVALID = 'Bearer error="invalid_token"';
   test.each([
-    [{}],
-    [{ authorization: "" }],
-    [{ authorization: "Bearer" }],
-    [{ authorization: "Bearer nope" }],
-    [{ authorization: `Bearer cst_${"A".repeat(40)}` }],
-    [{ authorization: "Basic YTpi" }],
-  ])("%j is 401 with WWW-Authenticate", async (headers) => {
-    const reply = await service.send("GET", "/customers", { caller: null, headers });
-    expect([reply.status, reply.json.code]).toEqual([401, "unauthenticated"]);
-    expect(reply.headers.get("www-authenticate")).toBe("Bearer");
+    [{}, "Bearer"],
+    [{ authorization: "" }, "Bearer"],
+    [{ authorization: "Bearer" }, "Bearer"],
+    [{ authorization: "Basic YTpi" }, "Bearer"],
+    [{ authorization: "Bearer nope" }, INVALID],
+    [{ authorization: `Bearer cst_${"A".repeat(40)}` }, INVALID],
+  ])("%j is 401 with WWW-Authenticate: %s (RFC 6750, section 3.1)", async (headers, challenge) => {
+    for (const path of ["/customers", "/metrics"]) {
+      const reply = await service.send("GET", path, { caller: null, headers });
+      expect([reply.status, reply.json.code]).toEqual([401, "unauthenticated"]);
+      expect(reply.headers.get("www-authenticate")).toBe(challenge);
+    }
   });
 
   test("the scheme is matched without regard to case; two tokens are none", async () => {
@@ -172,28 +201,57 @@ describe("authentication", () => {
   });
 });
 
-describe("health and problem pages", () => {
-  test("health and readiness are public and say nothing else", async () => {
-    expect((await service.send("GET", "/healthz", { caller: null })).json).toEqual({ status: "ok" });
-    expect((await service.send("GET", "/readyz", { caller: null })).json).toEqual({ status: "ready" });
-  });
-
-  test.each(Object.keys(PROBLEMS))(
-    "/problems/%s tells what it means, for programs and for people",
-    async (code) => {
-      const json = await service.send("GET", `/problems/${code}`, { caller: null });
-      expect(json.json).toMatchObject({ code, status: PROBLEMS[code as keyof typeof PROBLEMS].status });
-      const html = await service.send("GET", `/problems/${code}`, {
-        caller: null,
-        headers: { accept: "text/html,*/*;q=0.8" },
-      });
-      expect(html.headers.get("content-type")).toBe("text/html; charset=utf-8");
-      expect(html.text).toContain(`<code>${code}</code>`);
+describe("health", () => {
+  test.each(["", "?", "?x=1", "?t=1&t=2", "?%zz"])(
+    "is public and says nothing else, with any query: %j",
+    async (query) => {
+      const send = (path: string) => service.send("GET", `${path}${query}`, { caller: null });
+      expect((await send("/healthz")).json).toEqual({ status: "ok" });
+      expect((await send("/readyz")).json).toEqual({ status: "ready" });
     },
   );
 });
 
-test.each(["/healthz?x=1", "/readyz?x=1", "/problems/invalid-body?x=1", "/metrics?x=1"])(
+describe("problem pages", () => {
+  test.each(Object.keys(PROBLEMS))(
+    "/problems/%s says what it means, to programs and to people",
+    async (code) => {
+      const send = (accept: string) =>
+        service.send("GET", `/problems/${code}`, { caller: null, headers: { accept } });
+      const { status } = PROBLEMS[code as keyof typeof PROBLEMS];
+      expect((await send("*/*")).json).toMatchObject({ code, status });
+      expect((await send("text/html")).text).toContain(`<code>${code}</code>`);
+    },
+  );
+
+  const JSON_TYPE = "application/json";
+  const HTML_TYPE = "text/html; charset=utf-8";
+  test.each([
+    ["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", HTML_TYPE],
+    ["text/html", HTML_TYPE],
+    ["TEXT/HTML;charset=utf-8", HTML_TYPE],
+    ["text/*", HTML_TYPE],
+    ["application/json;q=0.5, text/html;q=0.6", HTML_TYPE],
+    ["*/*;q=0.1, text/html", HTML_TYPE],
+    ["application/*;q=0.2, text/*;q=0.3", HTML_TYPE],
+    ["application/json;q=0, */*", HTML_TYPE],
+    ["text/html;q=0.5, application/json;q=0.6", JSON_TYPE],
+    ["text/html, application/json", JSON_TYPE],
+    ["text/html;q=0, */*;q=0.1", JSON_TYPE],
+    ["text/html;q=0", JSON_TYPE],
+    ["text/html;q=nonsense, application/json;q=0.1", JSON_TYPE],
+    ["application/*", JSON_TYPE],
+    ["*/*", JSON_TYPE],
+    ["image/png", JSON_TYPE],
+    ["", JSON_TYPE],
+  ])("Accept: %s is answered with %s (RFC 9110, section 12.5.1)", async (accept, type) => {
+    const reply = await service.send("GET", "/problems/invalid-body", { caller: null, headers: { accept } });
+    expect([reply.status, reply.headers.get("content-type")]).toEqual([200, type]);
+    expect(reply.headers.get("vary")).toContain("Accept");
+  });
+});
+
+test.each(["/problems/invalid-body?x=1", "/metrics?x=1"])(
   "%s: a parameter that the route does not know is refused",
   async (path) => {
     const reply = await service.send("GET", path, { caller: { role: "monitor" } });
@@ -203,7 +261,7 @@ test.each(["/healthz?x=1", "/readyz?x=1", "/problems/invalid-body?x=1", "/metric
 
 describe("CORS", () => {
   const origin = "https://app.example.com";
-  const open = new TestService({ corsOrigins: [origin] });
+  const open = new TestService({ corsOrigins: [origin], corsHeaders: ["traceparent"] });
   afterAll(() => open.stop());
   const preflight = {
     origin,
@@ -217,20 +275,57 @@ describe("CORS", () => {
     expect(reply.headers.get("access-control-allow-origin")).toBe(origin);
     expect(reply.headers.get("access-control-allow-methods")).toContain("PUT");
     expect(reply.headers.get("access-control-allow-headers")).toBe(
-      "Authorization, Content-Type, If-Match, If-None-Match, Prefer, Idempotency-Key, X-Request-Id",
+      "Authorization, Content-Type, If-Match, If-None-Match, Prefer, Idempotency-Key, X-Request-Id, traceparent",
     );
   });
 
-  test("its answers expose what a client needs, refusals too, and vary by origin", async () => {
-    for (const reply of [
-      await open.send("GET", "/customers", { headers: { origin } }),
+  test("whatever it replies, a page may read every header of it", async () => {
+    const safelisted = /^(?:cache-control|content-(?:language|length|type)|expires|last-modified|pragma)$/;
+    const { path, etag } = await open.customer();
+    const send = (method: string, at: string, headers: Record<string, string> = {}, body?: unknown) =>
+      open.send(method, at, { headers: { origin, ...headers }, body });
+    const key = { "idempotency-key": "k" };
+    const replies = [
+      await send("GET", path),
+      await send("GET", path, { "if-none-match": "*" }),
+      await send("GET", "/customers?limit=1"),
+      await send("GET", "/nowhere"),
+      await send("GET", "/problems/invalid-body"),
+      await send("OPTIONS", path),
+      await send("PROPFIND", path),
+      await send("POST", "/customers", key, { name: "A", email: "a@b.example" }),
+      await send("POST", "/customers", key, { name: "A", email: "a@b.example" }),
+      await send("PATCH", path, { "if-match": etag, "content-type": "text/plain" }, "x"),
+      await send(
+        "PUT",
+        path,
+        { "if-match": etag, "content-type": "application/json", "content-encoding": "br" },
+        "x",
+      ),
+      await send("PUT", path, { "if-match": "x" }, {}),
+      await send(
+        "PUT",
+        path,
+        { "if-match": etag, prefer: "return=representation" },
+        { name: "A", email: "a@b.example" },
+      ),
       await open.send("GET", "/customers", { headers: { origin }, caller: null }),
-    ]) {
-      expect(reply.headers.get("access-control-allow-origin")).toBe(origin);
-      expect(reply.headers.get("access-control-expose-headers")).toBe(
-        "ETag, Location, Link, Retry-After, X-Request-Id, Preference-Applied",
+    ];
+    expect(replies.map(({ status }) => status)).toEqual([
+      200, 304, 200, 404, 200, 204, 405, 201, 201, 415, 415, 412, 200, 401,
+    ]);
+    for (const { headers } of replies) {
+      expect(headers.get("access-control-allow-origin")).toBe(origin);
+      expect(headers.get("vary")).toMatch(/Origin$/);
+      const exposed = headers.get("access-control-expose-headers")?.toLowerCase().split(", ") ?? [];
+      const hidden = [...headers.keys()].filter(
+        (name) => !exposed.includes(name) && !safelisted.test(name) && !name.startsWith("access-control-"),
       );
-      expect(reply.headers.get("vary")).toMatch(/Origin$/);
+      expect(hidden.filter((name) => name !== "connection")).toEqual([]);
+    }
+    // What only a rollout or a store that fails sends.
+    for (const name of ["Precondition-Enforced-From", "Retry-After"]) {
+      expect(replies[0]?.headers.get("access-control-expose-headers")).toContain(name);
     }
   });
 

@@ -22,10 +22,10 @@ export function serviceHandlers({ ping, isStopping, metrics, publicUrl }: Servic
       const headers = replyHeaders({ "content-type": metrics.contentType, "cache-control": "no-store" });
       return ok({ status: 200, headers, body: await metrics.text() });
     }),
-    health: withoutParameters(() => ok(healthReply("ok"))),
-    readiness: withoutParameters(() =>
+    // Probes may put what they like into the query, such as the time against caches.
+    health: () => ok(healthReply("ok")),
+    readiness: () =>
       isStopping() ? ok(healthReply("stopping", 503)) : andThen(ping(), () => ok(healthReply("ready"))),
-    ),
     problemPage: withoutParameters(({ request, parameter: code }) =>
       isProblemCode(code)
         ? ok(problemPage(code, request.headers.get("accept"), publicUrl))

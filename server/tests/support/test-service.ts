@@ -18,6 +18,7 @@ export type TestServiceOptions = {
   readonly isRemote?: boolean;
   readonly metricsArePublic?: boolean;
   readonly corsOrigins?: readonly string[];
+  readonly corsHeaders?: readonly string[];
   readonly publicUrl?: string;
   readonly now?: () => number;
 };
@@ -67,7 +68,7 @@ export class TestService {
       policy: () => this.#policy,
       metrics,
       metricsArePublic,
-      cors: new Cors(options.corsOrigins ?? []),
+      cors: new Cors(options.corsOrigins ?? [], options.corsHeaders ?? []),
       publicUrl: options.publicUrl ?? "",
       log,
       now: this.#now,
