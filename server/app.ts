@@ -1,17 +1,10 @@
 import { Elysia } from "elysia";
 import type { MaybePromise } from "./domain/maybe-promise.ts";
 import { ok, refuse } from "./domain/problem.ts";
+import type { Access, Handler } from "./http/handler.ts";
 import { Pipeline, type PipelineParts } from "./http/pipeline.ts";
 import { replyHeaders } from "./http/reply.ts";
-import {
-  type Access,
-  type Audience,
-  type Handler,
-  METHODS,
-  type Route,
-  type RoutesParts,
-  routesFor,
-} from "./http/routes.ts";
+import { type Audience, METHODS, type Route, type RoutesParts, routesFor } from "./http/routes.ts";
 import { PATCH_TYPES } from "./operations/patch.ts";
 
 type AppParts = Omit<PipelineParts, "addressOf"> & RoutesParts;

@@ -6,7 +6,8 @@ import { hasSamples, variableOf } from "./config/settings.ts";
 import { readTlsFiles } from "./config/tls-files.ts";
 import { Cors } from "./http/cors.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
-import { type FirstStart, maskDatabaseUrl, openStorage } from "./storage/storage.ts";
+import { maskDatabaseUrl, openStorage } from "./storage/open-storage.ts";
+import type { FirstStart } from "./storage/storage.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 

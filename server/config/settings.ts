@@ -1,5 +1,5 @@
 import type { Policy } from "../domain/policy.ts";
-import { DATABASE_URL_SHAPE, isDatabaseUrl, maskDatabaseUrl } from "../storage/storage.ts";
+import { DATABASE_URL_SHAPE, isDatabaseUrl, maskDatabaseUrl } from "../storage/open-storage.ts";
 import { readPolicyFile } from "./policy-file.ts";
 
 type Reading<Value> =

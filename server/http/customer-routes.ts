@@ -12,11 +12,11 @@ import { replace } from "../operations/replace.ts";
 import { search } from "../operations/search.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
 import { authenticate, requireTenant, type TenantCaller, type TokenLookup } from "./authentication.ts";
+import type { TenantHandler } from "./handler.ts";
 import type { Reply } from "./reply.ts";
 import { createdReply, pageReply, readReply, writtenReply } from "./representation.ts";
 import { readJsonBody } from "./request-body.ts";
 import { type RequestContext, searchOf } from "./request-context.ts";
-import type { TenantHandler } from "./routes.ts";
 
 export type CustomerRoutesParts = {
   readonly store: CustomerStore;

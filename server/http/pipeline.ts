@@ -6,11 +6,11 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { authenticate, requireMetricsRole, requireTenant, type TokenLookup } from "./authentication.ts";
 import type { Cors } from "./cors.ts";
+import type { Access } from "./handler.ts";
 import { problemReply } from "./problem-response.ts";
 import type { Reply } from "./reply.ts";
 import { discardBody } from "./request-body.ts";
 import type { RequestContext } from "./request-context.ts";
-import type { Access } from "./routes.ts";
 import { Turn } from "./turn.ts";
 
 export type PipelineParts = {

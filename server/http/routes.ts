@@ -1,23 +1,12 @@
-import type { MaybePromise } from "../domain/maybe-promise.ts";
-import type { Result } from "../domain/problem.ts";
-import type { TenantCaller } from "./authentication.ts";
 import { type CustomerRoutesParts, customerHandlers } from "./customer-routes.ts";
-import type { Reply } from "./reply.ts";
-import type { RequestContext, RoutePath } from "./request-context.ts";
+import type { Access } from "./handler.ts";
+import type { RoutePath } from "./request-context.ts";
 import { type ServiceRoutesParts, serviceHandlers } from "./service-routes.ts";
 
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 /** One row of the table: who may call what with which method, and what answers. HEAD comes with GET. */
 export type Route = { readonly method: (typeof METHODS)[number]; readonly path: RoutePath } & Access;
-
-/** Check 2 of the order of checks, and the handler behind it. */
-export type Access =
-  | { readonly callers: "anyone" | "monitors"; readonly handle: Handler }
-  | { readonly callers: "tenants"; readonly handle: TenantHandler };
-
-export type Handler = (context: RequestContext) => MaybePromise<Result<Reply>>;
-export type TenantHandler = (context: RequestContext, caller: TenantCaller) => MaybePromise<Result<Reply>>;
 
 export type RoutesParts = CustomerRoutesParts &
   ServiceRoutesParts & {

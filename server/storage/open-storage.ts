@@ -1,0 +1,30 @@
+import { parseSqliteUrl, sqlitePath } from "./sqlite/sqlite-database.ts";
+import { SqliteStorage } from "./sqlite/sqlite-storage.ts";
+import type { Storage, StorageOptions } from "./storage.ts";
+
+/**
+ * Opens the database of a URL, made where it is new.
+ *
+ * @throws DatabaseRefused with a sentence that says why and what to do
+ */
+export async function openStorage(databaseUrl: string, options: StorageOptions = {}): Promise<Storage> {
+  const storage = SqliteStorage.open(sqlitePath(databaseUrl), options);
+  await storage.ready;
+  return storage;
+}
+
+/** Completes the sentence "DATABASE_URL must …". */
+export const DATABASE_URL_SHAPE = "be sqlite:FILE, such as sqlite:./data/customers.db, or sqlite::memory:";
+
+export function isDatabaseUrl(text: string): boolean {
+  return parseSqliteUrl(text) !== null;
+}
+
+/** The URL for logs and messages, without a password. */
+export function maskDatabaseUrl(databaseUrl: string): string {
+  if (databaseUrl.startsWith("sqlite:")) return databaseUrl;
+  // Not through URL: what it cannot parse would be shown whole.
+  return databaseUrl
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/[^:@/]*):.*@/i, "$1:***@")
+    .replace(/([?&]password=)[^&]*/gi, "$1***");
+}
