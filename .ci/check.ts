@@ -51,7 +51,7 @@ function startsService(file: string): boolean {
 }
 
 const files = [...new Bun.Glob(suite.pattern).scanSync({ cwd: root })]
-  // conformance/suite is the kit's own front for QA; it wants a BASE_URL and is run by a test of the kit.
+  // conformance/suite is the kit's own front for QA; it wants the report of a run and is started by a test of the kit.
   .filter((file) => !file.includes("node_modules/") && !file.startsWith("conformance/suite/"))
   .filter((file) => name !== "services" || startsService(file))
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))

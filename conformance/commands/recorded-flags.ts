@@ -4,7 +4,7 @@ import type { RunFlags } from "./run-flags.ts";
 import { addRunOptions } from "./run-options.ts";
 
 /** The flags in the words that follow `run`. */
-export function flagsIn(words: readonly string[]): RunFlags {
+function flagsIn(words: readonly string[]): RunFlags {
   const command = addRunOptions(new Command("run")).exitOverride();
   command.parse([...words], { from: "user" });
   return command.opts<RunFlags>();

@@ -22,7 +22,6 @@ export type RunFlags = TargetFlags & {
   connections?: number;
   rate?: number;
   budget?: number;
-  seed?: number;
   expected?: string;
   keepFailing?: boolean;
 };
@@ -43,7 +42,6 @@ export function runOptions(flags: RunFlags, profile: Profile, words: readonly st
     allowIncomplete: flags.allowIncomplete ?? false,
     rate: flags.rate,
     budget: flags.budget ?? profile.budget ?? defaultOptions.budget,
-    seed: flags.seed ?? defaultOptions.seed,
     arguments: withoutCredentials(words),
     keepFailing: flags.keepFailing ?? false,
     program,

@@ -16,6 +16,5 @@ export function addRunOptions(command: Command): Command {
     .option("--rounds <n>", "rounds of each race", numberFlag("--rounds", 1))
     .option("--connections <n>", "contenders in each round", numberFlag("--connections", 2))
     .option("--rate <n>", "requests a second at most", numberFlag("--rate", 0.01))
-    .option("--budget <n>", "requests in all", numberFlag("--budget", 1))
-    .option("--seed <n>", "order of what is tried in any order", numberFlag("--seed", 0));
+    .option("--budget <n>", "requests in all", numberFlag("--budget", 1));
 }

@@ -105,7 +105,6 @@ export function makeReport(facts: RunFacts): Report {
       connections: options.connections,
       ratePerSecond: options.rate ?? profile.rate ?? null,
       budget: options.budget,
-      seed: options.seed,
       exclusive: options.exclusive,
       allowIncomplete: options.allowIncomplete,
       command: wire.mask(options.command),

@@ -130,7 +130,6 @@ export function sampleReport(change: Partial<Report> = {}): Report {
       connections: 8,
       ratePerSecond: null,
       budget: 20_000,
-      seed: 1,
       exclusive: false,
       allowIncomplete: false,
       command: "conformance run --base-url http://127.0.0.1:1",

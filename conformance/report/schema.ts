@@ -201,7 +201,7 @@ export const Report = closed({
     connections: Type.Integer(),
     ratePerSecond: OrNull(Type.Number()),
     budget: Type.Integer(),
-    seed: Type.Integer(),
+    seed: Type.Optional(Type.Integer({ description: "Of earlier versions; it had no effect." })),
     exclusive: Type.Boolean(),
     allowIncomplete: Type.Boolean(),
     command: Type.String({ description: "The command line of this run, secrets as $NAME." }),

@@ -24,7 +24,6 @@ export type RunOptions = {
   readonly rate: number | undefined;
   /** Requests in all; what clean-up needs is kept back. */
   readonly budget: number;
-  readonly seed: number;
   /** Leaves the first customer that a violation shows in place, so that its curl line has something to hit. */
   readonly keepFailing: boolean;
   /** How the kit was started, for the commands that it prints: `bun run conformance`. */
@@ -53,7 +52,6 @@ export const defaultOptions: RunOptions = {
   allowIncomplete: false,
   rate: undefined,
   budget: 20_000,
-  seed: 1,
   keepFailing: false,
   program: "bun run conformance",
   command: "bun run conformance run",
