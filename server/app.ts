@@ -80,6 +80,11 @@ function register(app: Elysia, pipeline: Pipeline, { cors }: AppParts, table: re
     // Methods that Elysia does not register with Bun: PROPFIND, TRACE and the like.
     app.all(pattern, ({ request }) => pipeline.answer(request, path, notAllowed), { parse: "none" });
   }
+  // HAProxy's plain `option httpchk` asks `OPTIONS / HTTP/1.0`, without Host.
+  const readiness = table.find(({ path }) => path === "/readyz") ?? NOT_FOUND;
+  app.route("OPTIONS", "/", ({ request }) => pipeline.answer(request, "/readyz", readiness), {
+    parse: "none",
+  });
   app.onError(({ request, code, error }) =>
     pipeline.answer(request, "(none)", code === "NOT_FOUND" ? NOT_FOUND : failing(error)),
   );

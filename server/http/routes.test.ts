@@ -212,6 +212,12 @@ describe("health", () => {
   );
 });
 
+test("OPTIONS / is readiness, as plain health checks of load balancers ask for it; nothing else is at /", async () => {
+  const reply = await service.send("OPTIONS", "/", { caller: null });
+  expect([reply.status, reply.json]).toEqual([200, { status: "ready" }]);
+  expect((await service.send("GET", "/", { caller: null })).status).toBe(404);
+});
+
 describe("problem pages", () => {
   test.each(Object.keys(PROBLEMS))(
     "/problems/%s says what it means, to programs and to people",

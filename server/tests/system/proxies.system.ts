@@ -103,3 +103,42 @@ for _ in range(10):
   ]);
   expect({ out, err }).toEqual({ out: "401\n".repeat(10), err: "" });
 });
+
+test.each(["option httpchk", "option httpchk GET /readyz"])(
+  "HAProxy with `%s` finds the service up",
+  async (check) => {
+    const { port } = await place.start();
+    const [front, stats] = [freePort(), freePort()];
+    const file = `${place.path}/haproxy.cfg`;
+    writeFileSync(
+      file,
+      `defaults
+  mode http
+  timeout connect 5s
+  timeout client 10s
+  timeout server 10s
+listen customers
+  bind 127.0.0.1:${front}
+  ${check}
+  server one 127.0.0.1:${port} check inter 100ms
+listen stats
+  bind 127.0.0.1:${stats}
+  stats enable
+  stats uri /
+`,
+    );
+    await startProxy(["haproxy", "-f", file], `http://127.0.0.1:${stats}/`);
+    let outcome = "INI";
+    // "INI" until the first check, "* …" while one is under way.
+    while (outcome === "INI" || outcome.startsWith("*")) {
+      const [names = "", ...rows] = (await (await fetch(`http://127.0.0.1:${stats}/;csv`)).text()).split(
+        "\n",
+      );
+      const one = rows.find((row) => row.startsWith("customers,one,"))?.split(",");
+      outcome = one?.[names.split(",").indexOf("check_status")] ?? "no such server";
+    }
+    expect(outcome).toBe("L7OK");
+    expect((await fetch(`http://127.0.0.1:${front}/healthz`)).status).toBe(200);
+  },
+  60_000,
+);
