@@ -1,6 +1,7 @@
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream, existsSync, statSync } from "node:fs";
 import { Option } from "commander";
 import type { Journal } from "../import/journal.ts";
+import type { Rehearsal } from "../import/rehearsal.ts";
 import type { Format } from "../import/rows.ts";
 import type { ImportPlan } from "../import/run.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
@@ -15,6 +16,8 @@ type Options = LoopOptions & {
   concurrency: number;
   resume?: boolean;
   restart?: boolean;
+  again?: boolean;
+  match?: "email";
   journal?: string;
   failed?: string;
   dryRun?: boolean;
@@ -38,6 +41,13 @@ export const registerImport: RegisterCommand = (program, run) => {
     .option("--concurrency <n>", "rows in work at a time", concurrency, 16)
     .option("--resume", "go on with an import that did not come to its end")
     .option("--restart", "forget an import that did not come to its end, and begin anew")
+    .option("--again", "create the customers of an import that came to its end a second time")
+    .addOption(
+      new Option(
+        "--match <field>",
+        "a row without id updates the one customer that has its value; creates where none has it, fails where several have",
+      ).choices(["email"]),
+    )
     .option("--journal <path>", "what became of each row (default: the input's path and .journal)")
     .option(
       "--failed <path>",
@@ -57,6 +67,14 @@ export const registerImport: RegisterCommand = (program, run) => {
         );
       // A pipe is to an import what stdin is: read once, and without a place for a journal beside it.
       const piped = file === "-" || isPipe(file);
+      const { failed } = options;
+      if (failed !== undefined && existsSync(failed) && !options.dryRun) {
+        return failure(
+          "usage",
+          `--failed: ${failed} exists already; nothing was sent`,
+          "Name a file that does not exist, so that nobody's corrections are overwritten.",
+        );
+      }
       if (piped && options.resume && options.journal === undefined && !options.dryRun) {
         return failure(
           "usage",
@@ -107,24 +125,30 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
   const beginning = {
     resume: options.resume ?? false,
     restart: options.restart ?? false,
+    // With --match, a row whose customer exists creates nothing.
+    again: options.again ?? options.match !== undefined,
     url,
     journalPath,
     input: name,
   };
 
-  const earlier = options.dryRun ? ({ kind: "none" } as const) : earlierJournal(beginning);
+  // A rehearsal looks at an earlier import as the real one does, and changes nothing of it.
+  const earlier = earlierJournal(options.dryRun ? { ...beginning, resume: false, restart: true } : beginning);
   if ("exit" in earlier) return earlier;
   let journal: Journal | undefined = earlier.kind === "none" ? undefined : earlier.journal;
   try {
     const format = options.format ?? (await detectFormat(path, name));
-    const surveyed = await survey(
-      { path, name: name === "-" ? "stdin" : name },
-      format,
-      earlier.kind === "resume" ? journal : undefined,
-    );
+    const surveyed = await survey({ path, name: name === "-" ? "stdin" : name }, format, earlier);
     if ("exit" in surveyed) return surveyed;
     const rows = () => readRows(path, format);
-    if (options.dryRun) return await dryRun(invocation, { rows: rows(), total: surveyed.rows, ...options });
+    if (options.dryRun)
+      return await dryRun(invocation, {
+        rows: rows(),
+        header: surveyed.header,
+        total: surveyed.rows,
+        concurrency: options.concurrency,
+        match: options.match,
+      });
     const refused = await confirmWrite(
       invocation,
       `import ${amount(surveyed.rows, "row")}`,
@@ -132,7 +156,7 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
     );
     if (refused !== undefined) return refused;
 
-    if (earlier.kind === "replace") earlier.journal.restart();
+    if (earlier.kind === "replace" || earlier.kind === "done") earlier.journal.restart();
     const opened = journal ?? useJournal(beginning);
     if ("exit" in opened) return opened;
     journal = opened;
@@ -142,6 +166,7 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
       total: surveyed.rows,
       journal,
       concurrency: options.concurrency,
+      match: options.match,
       onConflict: options.onConflict ?? "reapply",
       maxAttempts: options.maxAttempts,
     };
@@ -159,14 +184,14 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
       failedRows: { format, header: surveyed.header, rows },
     });
   } catch (error) {
-    return brokenOff(error, name);
+    return brokenOff(error, name, journalPath);
   } finally {
     journal?.close();
   }
 }
 
 /** The input or the journal failed under the running import: what was replied is recorded, the rest is not done. */
-async function brokenOff(error: unknown, name: string): Promise<Failure> {
+async function brokenOff(error: unknown, name: string, journalPath: string): Promise<Failure> {
   const { InputError } = await import("../import/rows.ts");
   const { code } = error as NodeJS.ErrnoException;
   const isSystemError = typeof code === "string" && /^(?:E[A-Z]+|SQLITE_.*)$/.test(code);
@@ -175,20 +200,21 @@ async function brokenOff(error: unknown, name: string): Promise<Failure> {
   return failure(
     "failure",
     `the import broke off: ${message}`,
-    `When that is mended: customers import ${name} --resume`,
+    journalPath === ":memory:"
+      ? "Rows from a pipe leave no journal: give --journal PATH, so that the rest can be resumed."
+      : `When that is corrected: customers import ${name} --resume`,
   );
 }
 
-async function dryRun(
-  invocation: Invocation,
-  plan: { rows: ImportPlan["rows"]; total: number; concurrency: number },
-): Promise<Ending> {
+async function dryRun(invocation: Invocation, plan: Rehearsal): Promise<Ending> {
   const { forecastImport, forPrograms } = await import("../import/rehearsal.ts");
   const { forecast, stop } = await forecastImport(invocation, plan);
   const { created, updated, unchanged, failed } = forecast;
   const counts = `${created} would be created, ${updated} updated, ${unchanged} left unchanged, ${failed} would fail`;
+  // Whether the server accepts the values only a write can tell.
+  const caveat = created + updated > 0 ? "; the server checks values only when they are written" : "";
   invocation.messages.warn(
-    `dry run of ${amount(plan.total, "row")}: ${counts}; nothing was sent that writes`,
+    `dry run of ${amount(plan.total, "row")}: ${counts}${caveat}; nothing was sent that writes`,
   );
   if (forPrograms(invocation)) {
     const { out } = invocation;

@@ -7,16 +7,21 @@ import { type Journal, openJournal } from "./journal.ts";
 export type Beginning = {
   resume: boolean;
   restart: boolean;
+  /** Creations of an import that came to its end are repeated. */
+  again: boolean;
   url: string;
   journalPath: string;
   input: string;
 };
 
-/** `replace`: of an import that is done or given up; to be emptied once the new input is known to be sound. */
-export type EarlierJournal = { kind: "none" } | { kind: "resume" | "replace"; journal: Journal };
+/**
+ * `done`: of an import that came to its end at this deployment; its creations must not be repeated by accident.
+ * `replace`: of one that was given up, or is to be repeated. Both are emptied once the new input is known to be sound.
+ */
+export type EarlierJournal = { kind: "none" } | { kind: "resume" | "done" | "replace"; journal: Journal };
 
 export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
-  const { journalPath, resume, restart, url, input } = beginning;
+  const { journalPath, resume, restart, again, url, input } = beginning;
   if (!existsSync(journalPath)) return { kind: "none" };
   const journal = useJournal(beginning);
   if ("exit" in journal) return journal;
@@ -30,7 +35,8 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
     );
   }
   if (resume) return { kind: "resume", journal };
-  if (restart || record.complete || journal.lastRow() === 0) return { kind: "replace", journal };
+  if (record.complete && !again && record.url === url) return { kind: "done", journal };
+  if (restart || again || record.complete || journal.lastRow() === 0) return { kind: "replace", journal };
   const { created, updated, unchanged, failed } = journal.counts();
   journal.close();
   return failure(

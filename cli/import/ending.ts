@@ -115,20 +115,15 @@ async function keepFailedRows(ended: Ended): Promise<{ path: string } | Failure>
   const { name, failedPath, journal } = ended;
   const { format, header, rows } = ended.failedRows;
   const path = failedPath ?? failedRowsPath(name === "-" ? "stdin" : name, format);
-  if (existsSync(path))
-    return failure(
-      "failure",
-      `${path} exists already`,
-      "Name another file with --failed PATH, and run it with --resume.",
-    );
+  const hint =
+    ended.journalPath === ":memory:"
+      ? "Rows from a pipe leave no journal, so only the reasons above are left."
+      : "Name another file with --failed PATH, and run it with --resume.";
+  if (existsSync(path)) return failure("failure", `${path} exists already`, hint);
   try {
     await writeFailedRows(path, format, header, failedRows(rows(), journal));
     return { path };
   } catch (error) {
-    return failure(
-      "failure",
-      `${path} can't be written (${systemCode(error)})`,
-      "Name another file with --failed PATH, and run it with --resume.",
-    );
+    return failure("failure", `${path} can't be written (${systemCode(error)})`, hint);
   }
 }

@@ -8,6 +8,7 @@ import { makePrivateDirectory } from "../files/private-directory.ts";
 import { systemCode } from "../files/system-code.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { amount, count } from "../output/progress.ts";
+import type { EarlierJournal } from "./begin.ts";
 import type { InputIdentity, Journal } from "./journal.ts";
 import { type Format, type Header, InputError, type Row, readRows } from "./rows.ts";
 import { place } from "./run.ts";
@@ -57,10 +58,13 @@ export type Survey = InputIdentity & { header: Header };
 export async function survey(
   { path, name }: { path: string; name: string },
   format: Format,
-  journal: Journal | undefined,
+  earlier: EarlierJournal,
 ): Promise<Survey | Failure> {
+  const journal = earlier.kind === "resume" ? earlier.journal : undefined;
+  const done = earlier.kind === "done" ? earlier.journal : undefined;
   let header: Header = [];
   let rows = 0;
+  let repeated = 0;
   const digest = new Bun.CryptoHasher("sha256");
   try {
     for await (const row of readRows(path, format, (columns) => {
@@ -70,12 +74,14 @@ export async function survey(
       const known = journal?.row(row.number);
       if (known !== undefined && known.fingerprint !== row.fingerprint)
         return changed(name, `${place(row)} differs`);
+      if (row.id === undefined && done?.created(row.fingerprint)) repeated += 1;
       rows += 1;
       digest.update(`${contentOf(row)}\n`);
     }
   } catch (error) {
     return unreadable(name, error);
   }
+  if (repeated > 0) return importedAlready(name, repeated, rows);
   if (journal !== undefined && journal.lastRow() > rows) return changed(name, `row ${rows + 1} is missing`);
   const surveyed = { rows, digest: digest.digest("hex"), header };
   const before = journal?.record.input;
@@ -84,6 +90,14 @@ export async function survey(
   if (before && before.digest !== surveyed.digest)
     return changed(name, "a row that was not sent yet differs");
   return surveyed;
+}
+
+function importedAlready(name: string, repeated: number, rows: number): Failure {
+  return failure(
+    "usage",
+    `${name} was imported before: ${count(repeated)} of its ${amount(rows, "row")} created customers then, and would create them a second time; nothing was sent`,
+    "To update those customers instead, give --match email. To create all of them again, give --again.",
+  );
 }
 
 /** The same for the same row, whatever quotes and line ends it is written with in CSV. */

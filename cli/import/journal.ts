@@ -17,6 +17,8 @@ export type RowRecord = {
   state: RowState;
   /** Why it failed, one line; a Remark on one that was created or updated; null otherwise. */
   reason: string | null;
+  /** When it was sent first, in milliseconds of this machine's clock; null where that was not recorded. */
+  firstSentMs: number | null;
 };
 
 /**
@@ -35,7 +37,7 @@ export type ImportRecord = {
   url: string;
   /** True once every row has a final state. */
   complete: boolean;
-  /** What was imported; null until that is known, and where a version of the client that kept none began it. */
+  /** What was imported; null until that is known. */
   input: InputIdentity | null;
 };
 
@@ -58,8 +60,13 @@ export type Journal = {
   counts(): Record<RowState, number>;
   /** Rows that were updated with the remark `unclear`. */
   unclear(): number;
-  /** Rows of this and earlier runs that may have been created twice; none where the server knew the key of any. */
+  /**
+   * Rows of this and earlier runs that may have been created twice. A row is free of doubt only where the server knew
+   * the key of another row, and this row was sent again while the server still kept its key.
+   */
   doubtful(): readonly number[];
+  /** True where a row with this content created a customer. */
+  created(fingerprint: number): boolean;
   /** The highest number of a row that has a record; 0 where there is none. */
   lastRow(): number;
   /** Keeps what is imported, where that is not known yet. */
@@ -76,18 +83,22 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS import (import_id TEXT NOT NULL, url TEXT NOT NULL, complete INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS input (rows INTEGER NOT NULL, digest TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS row (number INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL, state TEXT NOT NULL,
-    reason TEXT) STRICT;
+    reason TEXT, first_sent_ms INTEGER, finished_ms INTEGER) STRICT;
 `;
+
+/** The service keeps Idempotency-Keys this long; other deployments of the specification are not known to keep them longer. */
+export const KEY_LIFETIME_MS = 24 * 3_600_000;
 
 /** Opens the journal, or begins one; `path` ":memory:" keeps none. Refused while another process has it open. */
 export function openJournal(
   path: string,
   url: string,
+  now: () => number = Date.now,
 ): { ok: true; journal: Journal } | { ok: false; why: JournalRefusal } {
   try {
     // Reasons may quote what the server said of a row, so the file is the operator's alone.
     if (path !== ":memory:") closeSync(openSync(path, "a", 0o600));
-    return { ok: true, journal: useJournal(new Database(path, { create: true, strict: true }), url) };
+    return { ok: true, journal: useJournal(new Database(path, { create: true, strict: true }), url, now) };
   } catch (error) {
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY"))
       return { ok: false, why: "locked" };
@@ -97,7 +108,7 @@ export function openJournal(
   }
 }
 
-function useJournal(database: Database, url: string): Journal {
+function useJournal(database: Database, url: string, now: () => number): Journal {
   // Killed processes lose nothing of what SQLite handed to the system; FULL would only add power failures.
   database.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
   database.run("BEGIN EXCLUSIVE");
@@ -109,9 +120,12 @@ function useJournal(database: Database, url: string): Journal {
   const readImport = database.query("SELECT import_id AS importId, url, complete FROM import");
   const readInput = database.query<InputIdentity, []>("SELECT rows, digest FROM input");
   const readRow = database.query<RowRecord, [number]>(
-    "SELECT fingerprint, state, reason FROM row WHERE number = ?",
+    "SELECT fingerprint, state, reason, first_sent_ms AS firstSentMs FROM row WHERE number = ?",
   );
-  const put = database.query("INSERT OR REPLACE INTO row VALUES (?, ?, ?, ?)");
+  const put = database.query(
+    `INSERT INTO row VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (number) DO UPDATE SET fingerprint = ?2, state = ?3,
+       reason = ?4, first_sent_ms = coalesce(first_sent_ms, ?5), finished_ms = ?6`,
+  );
   const count = database.query<{ state: RowState; rows: number }, []>(
     "SELECT state, count(*) AS rows FROM row GROUP BY state",
   );
@@ -119,11 +133,10 @@ function useJournal(database: Database, url: string): Journal {
     "SELECT count(*) AS rows FROM row WHERE state = 'updated' AND reason = 'unclear'",
   );
   const last = database.query<{ number: number }, []>("SELECT coalesce(max(number), 0) AS number FROM row");
-  const replayed = database.query(
-    "SELECT 1 FROM row WHERE state = 'created' AND reason = 'replayed' LIMIT 1",
-  );
-  const doubtful = database.query<{ number: number }, []>(
-    "SELECT number FROM row WHERE state = 'created' AND reason = 'doubtful' ORDER BY number",
+  const doubtful = database.query<{ number: number }, [number]>(
+    `SELECT number FROM row WHERE state = 'created' AND reason = 'doubtful' AND NOT (
+       coalesce(finished_ms - first_sent_ms < ?, false)
+       AND EXISTS (SELECT 1 FROM row WHERE state = 'created' AND reason = 'replayed')) ORDER BY number`,
   );
   const restart = database.transaction(() => {
     database.run("DELETE FROM row");
@@ -138,16 +151,26 @@ function useJournal(database: Database, url: string): Journal {
       return { ...record, complete: record.complete === 1, input: readInput.get() };
     },
     row: (number) => readRow.get(number) ?? undefined,
-    sent: ({ number, fingerprint }) => void put.run(number, fingerprint, "sent", null),
+    sent: ({ number, fingerprint }) => void put.run(number, fingerprint, "sent", null, now(), null),
     finished: ({ number, fingerprint }, state, remark) =>
-      void put.run(number, fingerprint, state, remark ?? null),
-    failed: ({ number, fingerprint }, reason) => void put.run(number, fingerprint, "failed", reason),
+      void put.run(number, fingerprint, state, remark ?? null, null, now()),
+    failed: ({ number, fingerprint }, reason) =>
+      void put.run(number, fingerprint, "failed", reason, null, now()),
     counts() {
       const none = { sent: 0, created: 0, updated: 0, unchanged: 0, failed: 0 };
       return Object.assign(none, Object.fromEntries(count.all().map(({ state, rows }) => [state, rows])));
     },
     unclear: () => unclear.get()?.rows ?? 0,
-    doubtful: () => (replayed.get() === null ? doubtful.all().map(({ number }) => number) : []),
+    doubtful: () => doubtful.all(KEY_LIFETIME_MS).map(({ number }) => number),
+    created(fingerprint) {
+      // Made at the first question only: a running import does not pay for it.
+      database.run("CREATE INDEX IF NOT EXISTS created ON row (fingerprint) WHERE state = 'created'");
+      return (
+        database
+          .query("SELECT 1 FROM row WHERE state = 'created' AND fingerprint = ? LIMIT 1")
+          .get(fingerprint) !== null
+      );
+    },
     lastRow: () => last.get()?.number ?? 0,
     identify({ rows, digest }) {
       if (readInput.get() === null) database.run("INSERT INTO input VALUES (?, ?)", [rows, digest]);

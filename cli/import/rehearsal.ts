@@ -3,14 +3,19 @@
 import { type Customer, memberNamed } from "../client/customer.ts";
 import { parseEntityTag } from "../client/entity-tag.ts";
 import { formatJson, type JsonObject } from "../client/json.ts";
+import { eachPage } from "../client/pages.ts";
+import type { Ports } from "../client/read-customer.ts";
 import type { Invocation } from "../commands/invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { showProgress } from "../output/progress.ts";
 import { visibleControls } from "../output/visible-controls.ts";
+import { emailOf, matchByEmail } from "./match.ts";
 import { forEachConcurrently } from "./pool.ts";
 import { changeOf, createdValue, readForRow, stopsAll, unusableTag } from "./row.ts";
-import type { Row } from "./rows.ts";
-import { place } from "./run.ts";
+import { type Header, isOfTheRow, type Row } from "./rows.ts";
+import { type ImportPlan, keyOf, place } from "./run.ts";
+
+export type Rehearsal = Pick<ImportPlan, "rows" | "total" | "concurrency" | "match"> & { header: Header };
 
 export type Forecast = { created: number; updated: number; unchanged: number; failed: number };
 
@@ -19,9 +24,11 @@ const SHOWN_MAX = 5;
 
 export async function forecastImport(
   invocation: Invocation,
-  { rows, total, concurrency }: { rows: AsyncIterable<Row>; total: number; concurrency: number },
+  { rows, header, total, concurrency, match }: Rehearsal,
 ): Promise<{ forecast: Forecast; stop: Failure | undefined }> {
   const { api, out, interrupted, settings } = invocation;
+  const ports = () => ({ api, deadline: invocation.deadline() });
+  const newEmails = new Set<string>();
   const forecast: Forecast = { created: 0, updated: 0, unchanged: 0, failed: 0 };
   let shown = 0;
   let stop: Failure | undefined;
@@ -48,16 +55,39 @@ export async function forecastImport(
     if (forecast.failed <= SHOWN_MAX) progress.say(`${place(row)}: ${reason}`);
   }
 
-  async function look(row: Row): Promise<void> {
-    const { id, etag } = row;
-    if (id === undefined) {
-      forecast.created += 1;
-      return await show(row, [`create ${formatJson(createdValue(row, settings.casing))}`]);
+  /** The customer that a row updates; undefined where it creates one, or where its failure is counted. */
+  async function idOf(row: Row): Promise<string | undefined> {
+    if (row.id !== undefined) return row.id;
+    const email = match === undefined ? undefined : emailOf(row)?.toLowerCase();
+    if (match !== undefined && email !== undefined && newEmails.has(email)) {
+      forecast.updated += 1; // of the customer that a row before this one creates
+      return undefined;
     }
+    const found = match === undefined ? ({ kind: "none" } as const) : await matchByEmail(ports(), row);
+    if (found.kind === "one") return found.id;
+    if (found.kind === "failed") {
+      if (found.everyRow || stopsAll(found.failure)) stop ??= found.failure;
+      else fail(row, found.failure.message);
+      return undefined;
+    }
+    if (email !== undefined) newEmails.add(email);
+    forecast.created += 1;
+    await show(row, [`create ${formatJson(createdValue(row, settings.casing))}`]);
+    return undefined;
+  }
+
+  async function look(row: Row): Promise<void> {
+    const { etag } = row;
+    const id = await idOf(row);
+    if (id === undefined) return;
     if (etag !== undefined && parseEntityTag(etag).kind !== "strong") {
       return fail(row, unusableTag(id, etag).message);
     }
-    const current = await readForRow({ api, deadline: invocation.deadline() }, id, row);
+    if (row.values.size === 0) {
+      forecast.unchanged += 1;
+      return;
+    }
+    const current = await readForRow(ports(), id, row);
     if ("exit" in current) {
       if (stopsAll(current)) stop ??= current;
       else fail(row, current.message);
@@ -78,10 +108,11 @@ export async function forecastImport(
     await show(row, [`update customer ${id}`, ...changeLines(current, change)]);
   }
 
+  stop = await refusedColumns(ports, header);
   try {
     await forEachConcurrently(rows, {
       concurrency,
-      keyOf: () => undefined,
+      keyOf: (row) => keyOf(row, match),
       stopped: () => stop !== undefined || interrupted.aborted,
       work: look,
     });
@@ -90,6 +121,20 @@ export async function forecastImport(
   }
   if (interrupted.aborted) stop ??= { exit: "interrupted", code: "interrupted", message: "interrupted" };
   return { forecast, stop };
+}
+
+/** Asks for the columns as fields: what the server does not know, no row can set. A server without lists can't be asked. */
+async function refusedColumns(ports: () => Ports, header: Header): Promise<Failure | undefined> {
+  const fields = header.filter((column) => !isOfTheRow(column));
+  if (fields.length === 0) return undefined;
+  for await (const page of eachPage(ports, { fields, limit: 1 })) {
+    if (page.kind !== "failed" || page.failure.exit !== "invalid") return undefined;
+    return {
+      ...page.failure,
+      message: `the server does not take the columns ${fields.join(", ")}: ${page.failure.message}`,
+    };
+  }
+  return undefined;
 }
 
 export function forPrograms({ settings }: Pick<Invocation, "settings">): boolean {

@@ -18,7 +18,7 @@ import { type Ports, readCurrent } from "../client/read-customer.ts";
 import type { CustomersApi, Reply } from "../client/reply.ts";
 import { createCustomer } from "../client/request.ts";
 import { isSuccess } from "../client/status.ts";
-import type { OnConflict } from "../client/step.ts";
+import type { Expectation, OnConflict } from "../client/step.ts";
 import { judgeCreation, unclearReply } from "../client/verdict.ts";
 import { readWhole } from "../client/whole-customer.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
@@ -45,6 +45,8 @@ export type RowContext = {
   casing: "lower" | "pascal";
   onConflict: OnConflict;
   maxAttempts: number | undefined;
+  /** Must hold at every reading before a write. */
+  expect?: readonly Expectation[];
 };
 
 export async function createRow(
@@ -99,16 +101,22 @@ export async function updateRow(
 }
 
 async function updateOnce(context: RowContext, id: string, row: Row): Promise<RowOutcome> {
-  const { casing, onConflict, maxAttempts } = context;
+  const { casing, onConflict, maxAttempts, expect = [] } = context;
   if (row.etag !== undefined && parseEntityTag(row.etag).kind !== "strong") {
     return { kind: "failed", failure: unusableTag(id, row.etag), conflicts: 0 };
   }
+  if (row.values.size === 0) return { kind: "unchanged", conflicts: 0 };
   const base = isSelfExplaining(row) ? undefined : await readForRow(context, id, row);
   if (base !== undefined && "exit" in base) return refusedRow(base);
   const change = base === undefined ? row.values : changeOf(row, base.value);
   if (change.size === 0) return { kind: "unchanged", conflicts: 0 };
-  const intent = changeIntent(id, change, [], casing);
-  const job = { id, intent, onConflict, expect: [], ifMatch: row.etag, maxAttempts, base };
+  const intent = changeIntent(
+    id,
+    change,
+    expect.map(({ field }) => field),
+    casing,
+  );
+  const job = { id, intent, onConflict, expect, ifMatch: row.etag, maxAttempts, base };
   return rowOutcome(await writeUntilDecided(context, job), row);
 }
 

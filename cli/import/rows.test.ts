@@ -65,7 +65,7 @@ test("the line of a row is where an editor finds it", async () => {
 test.each([
   ["a file that is not UTF-8", Uint8Array.from([...Buffer.from("name\n"), 0xe9, 0x0a]), "csv", /not UTF-8/],
   ["UTF-16", Buffer.from("\uFEFFname\nAda\n", "utf16le"), "csv", /not UTF-8/],
-  ["an open quote", 'name\n"Ada\n', "csv", /Quote Not Closed/],
+  ["an open quote", 'name\n"Ada\n', "csv", /line 2: a quote that opens in this row is not closed/],
   ["a quote in the middle of a cell", 'name\nA"da"\n', "csv", /not CSV: .*line 2/],
   ["text after a quote", 'name\n"Ada"x\n', "csv", /line 2/],
   ["a row with more cells", "name\nAda,x\n", "csv", /line 2: 2 cells where the header has 1/],
@@ -75,7 +75,7 @@ test.each([
   ["nothing", "", "csv", /empty/],
   ["an etag without an id", 'name,etag\nAda,"""x"""\n', "csv", /line 2: an etag/],
   ["what is not JSON", '{"name":"Ada"}\n{"name":\n', "ndjson", /line 2: not JSON/],
-  ["JSON that is no object", "[1]\n", "ndjson", /line 1: a JSON object/],
+  ["JSON that is no object", "[1]\n", "ndjson", /line 1: the file is one JSON array; .*jq -c/],
   ["a member twice", '{"name":"Ada","Name":"Eve"}\n', "ndjson", /line 1: the member Name appears twice/],
   ["an id that is no string", '{"id":7}\n', "ndjson", /line 1: id is not a string/],
 ] as const)("%s is refused with the line", async (_, content, format, message) => {

@@ -7,8 +7,9 @@ import type { Failure } from "../outcome/failure.ts";
 import { maskSecrets } from "../output/messages.ts";
 import { showProgress } from "../output/progress.ts";
 import type { FinalState, Journal, Remark } from "./journal.ts";
+import { emailOf, type Match, matchByEmail } from "./match.ts";
 import { forEachConcurrently } from "./pool.ts";
-import { createRow, type RowContext, type RowOutcome, updateRow } from "./row.ts";
+import { createRow, type RowContext, type RowOutcome, stopsAll, updateRow } from "./row.ts";
 import type { Row } from "./rows.ts";
 
 export type ImportPlan = {
@@ -16,6 +17,7 @@ export type ImportPlan = {
   total: number;
   journal: Journal;
   concurrency: number;
+  match: "email" | undefined;
   onConflict: OnConflict;
   maxAttempts: number | undefined;
 };
@@ -60,17 +62,27 @@ export async function runImport(
       onConflict: plan.onConflict,
       maxAttempts: plan.maxAttempts,
     };
-    const { id } = row;
     const sentBefore = journal.row(row.number)?.state === "sent";
-    if (id !== undefined) return await persistently(context, () => updateRow(context, id, row, sentBefore));
-    journal.sent(row);
-    const key = `${importId}-${row.number}`;
-    return await persistently(context, () => createRow(context, row, key, sentBefore));
+    return await persistently(context, async () => {
+      const { id } = row;
+      if (id !== undefined) return await updateRow(context, id, row, sentBefore);
+      if (plan.match !== undefined) {
+        const found = await matchByEmail(context, row);
+        if (found.kind === "failed") return unmatched(found);
+        if (found.kind === "one") {
+          // The address must still be that of the row when the write is decided.
+          const expect = [{ field: "email", value: emailOf(row) ?? "" }];
+          return await updateRow({ ...context, expect }, found.id, row, sentBefore);
+        }
+      }
+      journal.sent(row);
+      return await createRow(context, row, `${importId}-${row.number}`, sentBefore);
+    });
   }
 
   async function work(row: Row): Promise<void> {
     // A row that comes after one of unknown outcome must not be overtaken by it on --resume.
-    const key = keyOf(row);
+    const key = keyOf(row, plan.match);
     if (key !== undefined && undecided.has(key)) return;
     const outcome = await send(row);
     tally.conflicts += outcome.conflicts;
@@ -102,7 +114,7 @@ export async function runImport(
   try {
     await forEachConcurrently(unfinished(plan), {
       concurrency: plan.concurrency,
-      keyOf,
+      keyOf: (row) => keyOf(row, plan.match),
       stopped: () => stop !== undefined || interrupted.aborted,
       work,
     });
@@ -138,9 +150,17 @@ async function persistently(context: RowContext, attempt: () => Promise<RowOutco
   }
 }
 
-/** Ids are matched without regard to case. */
-function keyOf(row: Row): string | undefined {
-  return row.id?.toLowerCase();
+/**
+ * Rows with the same key are sent one after another. Ids are matched without regard to case; with --match, two rows of
+ * one address would otherwise both find nobody, and both create.
+ */
+export function keyOf(row: Row, match: ImportPlan["match"]): string | undefined {
+  if (row.id !== undefined) return row.id.toLowerCase();
+  return match === undefined ? undefined : `email ${emailOf(row)?.toLowerCase()}`;
+}
+
+function unmatched({ failure, everyRow }: Extract<Match, { kind: "failed" }>): RowOutcome {
+  return { kind: everyRow || stopsAll(failure) ? "stop" : "failed", failure, conflicts: 0 };
 }
 
 /** No further than what was checked, should the file have grown since. */

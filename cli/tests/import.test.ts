@@ -201,7 +201,7 @@ describe("rows that fail", () => {
 
 describe("nothing is sent", () => {
   test.each([
-    ["a broken file", "in.csv", 'id,name\n1,a\n2,"b\n', 2, "Quote Not Closed"],
+    ["a broken file", "in.csv", 'id,name\n1,a\n2,"b\n', 2, "a quote that opens in this row is not closed"],
     ["a file that is not there and has no ending", "in", undefined, 2, "can't be read (ENOENT)"],
     ["a directory", ".", undefined, 2, "can't be read (EISDIR)"],
     ["a file that is not there", "in.csv", undefined, 2, "can't be read (ENOENT)"],
