@@ -58,9 +58,26 @@ export function requireIfMatch(
   );
 }
 
+/**
+ * Clients send the same few query strings again and again, and to parse one takes 2 to 3 µs of the 60 of a read. The rights
+ * are replaced with the policy, and what was parsed under them goes with them.
+ */
+const parsedQueries = new WeakMap<Rights, Map<string, Result<Projection>>>();
+const PARSED_QUERIES_MAX = 1_000;
+const PARSED_CHARACTERS_MAX = 128;
+
 /** Checks 5 and 6 of a query that may hold `fields` and nothing else. */
 export function requireProjection({ search }: Call, { rights }: Authority): Result<Projection> {
-  return flatMap(readQuery(search, ["fields"]), (query) => projectionOfLists(query.getAll("fields"), rights));
+  const parsed = parsedQueries.get(rights) ?? new Map<string, Result<Projection>>();
+  const known = parsed.get(search);
+  if (known !== undefined) return known;
+  const projection = flatMap(readQuery(search, ["fields"]), (query) =>
+    projectionOfLists(query.getAll("fields"), rights),
+  );
+  if (!projection.ok || search.length > PARSED_CHARACTERS_MAX) return projection;
+  if (parsed.size >= PARSED_QUERIES_MAX) parsed.clear();
+  parsedQueries.set(rights, parsed.set(search, projection));
+  return projection;
 }
 
 /** @param lists the values of `fields`; none for the default set */
