@@ -28,7 +28,8 @@ async function changedMeanwhile(
   change: (token: string) => unknown,
 ): Promise<RawReply> {
   clerks += 1;
-  const token = await service.token({ role: "clerk", client: `clerk-${clerks}` });
+  const clerk = { role: "clerk", client: `clerk-${clerks}`, tenant: "acme" };
+  const { token } = await service.storage.tokens.create(clerk, nowMs, nowMs + 2 * DAY_MS);
   const text = JSON.stringify(body);
   const head = [
     `${method} ${path} HTTP/1.1`,
@@ -107,6 +108,24 @@ describe.each(WRITES)(
         "",
         401,
         "unauthenticated",
+      ],
+      [
+        "the token expires",
+        policy(),
+        () => {
+          nowMs += 2 * DAY_MS;
+        },
+        "",
+        401,
+        "unauthenticated",
+      ],
+      [
+        "the tenant gets a row of its own for the role",
+        policy(),
+        () => service.reload(`${policy()}[tenants.acme.roles.clerk]\nread = ${ALL}\noperations = ["get"]\n`),
+        "",
+        403,
+        "forbidden-operation",
       ],
       [
         "the role loses the operation",

@@ -207,6 +207,20 @@ describe("while a rollout lets writes without If-Match pass", () => {
     }
   });
 
+  test("a write without If-Match can be repeated under its key until the rollout ends", async () => {
+    nowMs = UNTIL_MS - 1;
+    const { path } = await service.customer();
+    const send = () =>
+      service.send("PATCH", path, { body: BODIES.PATCH, headers: { "idempotency-key": "rollout" } });
+    const first = await send();
+    const again = await send();
+    expect([first.status, again.status, again.etag]).toEqual([204, 204, first.etag]);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect(again.headers.get("precondition-enforced-from")).toBe(UNTIL);
+    nowMs = UNTIL_MS;
+    expect((await send()).status).toBe(428);
+  });
+
   test("the answer with a body carries the announcement too, and a read carries none", async () => {
     nowMs = UNTIL_MS - DAY_MS;
     const { path } = await service.customer();
