@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
-import { Command } from "commander";
-import { addRunOptions } from "../commands/run-options.ts";
-import { addTargetOptions } from "../commands/target-options.ts";
+import { existsSync } from "node:fs";
+import type { TSchema } from "@sinclair/typebox";
+import { Glob } from "bun";
+import { referenceTables } from "../commands/reference.ts";
+import { makeProgram } from "../program.ts";
 import { rulesMarkdown } from "../report/rule-listing.ts";
 import { OUTCOMES, Report } from "../report/schema.ts";
 import { catalogue } from "../rules/catalogue.ts";
@@ -39,7 +41,7 @@ function items(prefix: string, count: number): string[] {
 }
 
 async function tableRows(): Promise<{ sentence: string; by: string }[]> {
-  const section = (await here("README.md")).split("## Sentence by sentence")[1] ?? "";
+  const section = await here("docs/coverage.md");
   return section
     .split("\n")
     .filter((line) => line.startsWith("| ") && !line.startsWith("| sentence"))
@@ -80,19 +82,40 @@ test("report.schema.json is the schema of the code", async () => {
   expect(JSON.parse(await here("report/report.schema.json"))).toEqual(JSON.parse(JSON.stringify(Report)));
 });
 
-test("README.md names every flag, outcome, exit code and profile key", async () => {
-  const text = await here("README.md");
-  const flags = [addRunOptions(new Command()), addTargetOptions(new Command())].flatMap(({ options }) =>
-    options.map(({ long }) => long ?? ""),
-  );
-  const pairs = /^--(limited|other-tenant|metrics)-header(-env)?$/;
-  const missing = flags.filter(
-    (flag) => !pairs.test(flag) && !text.includes(`\`${flag}`) && !text.includes(` ${flag} `),
-  );
-  expect(missing).toEqual([]);
-  for (const outcome of OUTCOMES) expect(text).toContain(`\`${outcome}\``);
-  for (const code of [0, 1, 2, 3, 4, 5, 6, 130]) expect(text).toContain(`\n| ${code} | `);
-  for (const key of Object.keys(ProfileFile.properties)) expect(text).toContain(key);
+test("docs/reference.md holds the tables of the code", async () => {
+  expect(await here("docs/reference.md")).toContain(referenceTables(makeProgram(() => undefined)));
+});
+
+test("docs/reference.md names every outcome and every key of a profile", async () => {
+  const text = await here("docs/reference.md");
+  for (const outcome of OUTCOMES) expect(text).toContain(`| \`${outcome}\` |`);
+  const tables = Object.entries<TSchema>(ProfileFile.properties).map(([name, schema]) => [
+    name,
+    ...Object.keys(schema["properties"] ?? {}).filter((key) => key !== "headers"),
+  ]);
+  for (const [name = "", ...keys] of tables) {
+    const row = text
+      .split("\n")
+      .filter((line) => line.includes(`[${name}`) || line.startsWith(`| \`${name}\``));
+    expect(row, name).not.toEqual([]);
+    for (const key of keys) expect(row.join("\n"), `${name}.${key}`).toMatch(new RegExp(`[ \`]${key}\``));
+  }
+});
+
+const PAGES = ["README.md", ...new Glob("docs/*.md").scanSync(new URL("..", import.meta.url).pathname)];
+
+test.each(PAGES)("%s: every link leads to a file, and every command line parses", async (page) => {
+  const text = await here(page);
+  for (const [, link = ""] of text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g))
+    expect(existsSync(new URL(link, new URL(`../${page}`, import.meta.url))), link).toBe(true);
+  for (const [, words = ""] of text.matchAll(/bun run conformance ([^\n`]*)/g)) {
+    const used = words.match(/--[a-z][a-z-]+/g) ?? [];
+    const command = makeProgram(() => undefined).commands.find((each) => each.name() === words.split(" ")[0]);
+    expect(
+      command?.options.map(({ long }) => long),
+      words,
+    ).toEqual(expect.arrayContaining(used));
+  }
 });
 
 test("ids are permanent in form, titles and texts are there, no id is given twice", () => {
