@@ -8,6 +8,7 @@ import { Cors } from "./http/cors.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
 import { maskDatabaseUrl, openStorage } from "./storage/open-storage.ts";
 import type { FirstStart } from "./storage/storage.ts";
+import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 
@@ -49,9 +50,11 @@ export async function startService(config: Config): Promise<RunningService> {
     storageStats: () => storage.stats(),
   });
   const storage = await openStorage(config.databaseUrl, {
+    memoryMib: config.databaseMemoryMib,
     onCommit: (commit) => metrics.recordCommit(commit),
     onFault: (sentence) => logger.error(sentence),
   });
+  const descriptors = new DescriptorWatch(logger);
   const first = await storage.firstStart(hasSamples(config), Date.now());
   const parts = {
     store: storage.customers,
@@ -65,6 +68,7 @@ export async function startService(config: Config): Promise<RunningService> {
     log,
     now: Date.now,
     isStopping: () => isStopping,
+    closesConnections: () => isStopping || descriptors.areScarce,
   };
   const { tls, idleTimeout: idleTimeoutSeconds } = config;
   const listeners: Listener[] = [];

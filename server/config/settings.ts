@@ -54,6 +54,11 @@ export const SETTINGS = {
     ),
     isSwitch: true,
   },
+  databaseMemoryMib: setting(
+    "256",
+    "Memory for pages of the database. 256 MiB hold a million customers; a smaller database takes its size.",
+    (text) => readNumber(text, 8, 65_536),
+  ),
   policyFile: setting(
     "",
     "Roles, rights and enforcement (TOML). Empty: the built-in policy.",
@@ -185,6 +190,11 @@ function must(be: string): Reading<never> {
 function readPort(text: string): Reading<number> {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   return port <= 65_535 ? is(port) : must("be a number from 0 to 65535; 0 picks a free port");
+}
+
+function readNumber(text: string, least: number, most: number): Reading<number> {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  return number >= least && number <= most ? is(number) : must(`be a whole number from ${least} to ${most}`);
 }
 
 function readSeconds(text: string, least: number, most: number): Reading<number> {

@@ -25,8 +25,8 @@ export type PipelineParts = {
   readonly now: () => number;
   /** The address of the connection's other end. */
   readonly addressOf: (request: Request) => string;
-  /** Whether the service is about to stop: then each reply is its connection's last. */
-  readonly isStopping: () => boolean;
+  /** Whether each reply is its connection's last: the service is about to stop, or file descriptors run out. */
+  readonly closesConnections: () => boolean;
 };
 
 /** Nothing with a token in it: request ids are logged. */
@@ -137,7 +137,7 @@ export class Pipeline {
     if (etag !== undefined) response.headers.set("etag", etag);
     response.headers.set("x-request-id", requestId);
     // The client opens a new connection for its next request, which would be lost on this one (RFC 9112, section 9.6).
-    if (this.#parts.isStopping() || asksToClose(request)) response.headers.set("connection", "close");
+    if (this.#parts.closesConnections() || asksToClose(request)) response.headers.set("connection", "close");
     // Bun leaves it out of replies to HEAD alone.
     if (request.method === "HEAD") response.headers.set("date", new Date(context.nowMs).toUTCString());
     this.#parts.cors.decorate(request, response.headers);

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { DESCRIPTORS_MAX, openDescriptors } from "./file-descriptors.ts";
 
 const SAMPLE_MS = 100;
 const LAG_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -22,8 +22,8 @@ export function registerProcessMetrics(registry: Registry, version: string): voi
     registers,
   }).set(Math.round(performance.timeOrigin) / 1000);
   gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
-  gauge("process_open_fds", "Open file descriptors.", openFiles);
-  gauge("process_max_fds", "The limit of open file descriptors.", maxFiles);
+  gauge("process_open_fds", "Open file descriptors.", openDescriptors);
+  gauge("process_max_fds", "The limit of open file descriptors.", () => DESCRIPTORS_MAX);
   new Counter({
     name: "process_cpu_seconds_total",
     help: "User and system time of the process.",
@@ -62,22 +62,4 @@ function observeLag(lag: Histogram): void {
     lag.observe(Math.max(0, now - last - SAMPLE_MS) / 1000);
     last = now;
   }, SAMPLE_MS).unref();
-}
-
-function openFiles(): number {
-  try {
-    return readdirSync("/proc/self/fd").length;
-  } catch {
-    return Number.NaN;
-  }
-}
-
-/** The limit that applies now; infinite where there is none. */
-function maxFiles(): number {
-  try {
-    const soft = /^Max open files\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? "";
-    return soft === "unlimited" ? Number.POSITIVE_INFINITY : Number(soft || Number.NaN);
-  } catch {
-    return Number.NaN;
-  }
 }

@@ -6,7 +6,12 @@ import { type Reply, replyOf } from "./test-service.ts";
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
 
 type Environment = Readonly<Record<string, string>>;
-export type LaunchOptions = { readonly env?: Environment; readonly cwd?: string };
+export type LaunchOptions = {
+  readonly env?: Environment;
+  readonly cwd?: string;
+  /** The limit of file descriptors. */
+  readonly descriptors?: number;
+};
 export type ServeOptions = LaunchOptions & {
   /** Further flags of `serve`. */
   readonly args?: readonly string[];
@@ -245,9 +250,10 @@ function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
 type Child = ReturnType<typeof launch>;
 
 /** Starts server/main.ts without waiting for anything. */
-export function launch(args: readonly string[], { env = {}, cwd }: LaunchOptions) {
+export function launch(args: readonly string[], { env = {}, cwd, descriptors }: LaunchOptions) {
   const { PATH = "", HOME = "" } = process.env;
-  return Bun.spawn([process.execPath, MAIN, ...args], {
+  const limit = descriptors === undefined ? [] : ["sh", "-c", 'ulimit -n "$0"; exec "$@"', `${descriptors}`];
+  return Bun.spawn([...limit, process.execPath, MAIN, ...args], {
     // Nothing of the surroundings but what finds programs: a PORT set outside must not change a test.
     env: { PATH, HOME, ...env },
     cwd: cwd ?? tmpdir(),

@@ -73,6 +73,7 @@ export class TestService {
       log,
       now: this.#now,
       isStopping: () => false,
+      closesConnections: () => false,
     });
     this.#app.listen({ hostname: "127.0.0.1", port: 0 });
     this.port = this.#app.server?.port ?? 0;
