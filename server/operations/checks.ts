@@ -34,7 +34,6 @@ import { readQuery } from "./query.ts";
  * Idempotency-Key: the repeated request gets its first outcome again, another request under the key 422. Where the
  * body fails check 9, a read of the row version alone answers 7 and 8 first.
  */
-export const JSON_TYPES = ["application/json"] as const;
 
 export function requireOperation({ rights }: Authority, operation: Operation): Result<null> {
   if (rights.operations.has(operation)) return ok(null);
@@ -97,6 +96,9 @@ export function requireReadable(fields: readonly FieldName[], { read }: Rights):
     { extensions: { forbiddenFields: forbidden } },
   );
 }
+
+/** The media types of a JSON body, in lower case. */
+export const JSON_TYPES = ["application/json"] as const;
 
 export function customerNotFound(): Refusal {
   return refuse(

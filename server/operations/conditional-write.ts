@@ -5,7 +5,7 @@ import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
 import type { Operation, WriteMethod } from "../domain/policy.ts";
 import { diagnose, expectedVersion, failedPrecondition, type Preconditions } from "../domain/precondition.ts";
 import { ok, type Refusal, type Result } from "../domain/problem.ts";
-import { NO_BODY, type Projection, projectionOf } from "../domain/projection.ts";
+import { NO_BODY, type Projection, pick, projectionOf } from "../domain/projection.ts";
 import type {
   CustomerStore,
   IdempotencyKey,
@@ -52,8 +52,8 @@ const OPERATION_OF = { PUT: "replace", PATCH: "patch", DELETE: "delete" } as con
 >;
 
 /**
- * Checks 3 to 7 of a write, but whether the customer exists. An operation makes them twice: before it reads the body, to
- * refuse early, and after it with a fresh authority, which decides.
+ * Checks 3 to 6 of a write, and whether the id can be one (7). An operation makes them twice: before it reads the body, to
+ * refuse early, and afterwards with a fresh authority, which decides.
  */
 export function checkWrite(
   call: Call,
@@ -97,7 +97,7 @@ export function withoutId<Body extends { id?: string }>(
   return refuseMembers([{ pointer: "/id", detail: "is not the id in the path; an id cannot be changed" }]);
 }
 
-/** Checks 7 and 8 of a write whose body is refused; only where they pass is the body's refusal the first. */
+/** Checks 7 and 8 of a write whose body fails check 9: they come first. */
 export async function refuseBody(
   store: CustomerStore,
   write: ConditionalWrite,
@@ -150,12 +150,12 @@ async function refuseStale(
   const { preconditions, key } = write;
   const diagnosis = diagnose(preconditions, current);
   // With a key a lost answer would have been replayed.
-  const isStored = diagnosis === "stale" && key === null && (await holds(store, write, sent, current));
-  return preconditionFailed(preconditions, isStored ? "already-stored" : diagnosis, current);
+  const isRepeat = diagnosis === "stale" && key === null && (await isStored(store, write, sent, current));
+  return preconditionFailed(preconditions, isRepeat ? "already-stored" : diagnosis, current);
 }
 
 /** Whether the customer in this version already holds what was sent; false for a caller who may not read it. */
-async function holds(
+async function isStored(
   store: CustomerStore,
   { target, authority }: ConditionalWrite,
   sent: CustomerChanges | null,
@@ -175,14 +175,4 @@ function sentValues(sent: CustomerChanges | null): [FieldName, string][] {
     const value = values[name];
     return value === undefined ? [] : [[name, value]];
   });
-}
-
-/** The fields of a projection, of those that are there. */
-export function pick(fields: CustomerFields, projection: Projection): CustomerFields {
-  const picked: CustomerFields = {};
-  for (const name of projection.fields) {
-    const value = fields[name];
-    if (value !== undefined) picked[name] = value;
-  }
-  return picked;
 }

@@ -1,12 +1,11 @@
 import { CREATION_BODY, type CustomerFields } from "../domain/customer.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
-import type { Projection } from "../domain/projection.ts";
+import { type Projection, pick } from "../domain/projection.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";
 import { JSON_TYPES, requireOperation, requireProjection } from "./checks.ts";
-import { pick } from "./conditional-write.ts";
 import { keyOf, keyReused, readIdempotencyKey } from "./idempotency-key.ts";
 
 export type Created = {

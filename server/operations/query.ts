@@ -26,7 +26,7 @@ function choice(known: readonly string[]): string {
 /** A parameter that may be given once. @returns its value, or null when it is absent */
 export function singleValue(query: URLSearchParams, name: string): Result<string | null> {
   const values = query.getAll(name);
-  if (values.length > 1) return invalidParameter(name, "is given more than once; give it once");
+  if (values.length > 1) return invalidParameter(name, "is given more than once; send it once");
   return ok(values[0] ?? null);
 }
 

@@ -21,7 +21,7 @@ export async function search(store: CustomerStore, call: Call): Promise<Result<C
   if (!body.ok) return body;
   const { fields, limit, status, email, cursor } = body.value;
   if (queried.value.length > 0 && fields !== undefined) {
-    return invalidParameter("fields", "is given in the query and in the body; give it once");
+    return invalidParameter("fields", "is in the query and in the body; send it once");
   }
   return readPage(store, authority.value, {
     // An empty array is an empty list, as `fields=` is.
