@@ -18,6 +18,8 @@ const READ_HEADERS = {
   "accept-encoding": "identity",
   "cache-control": "no-cache",
 } as const;
+/** A list carries its tags in the body, so compression can't weaken them, and an export crosses a slow line in a tenth of the time. */
+const LIST_HEADERS = { ...READ_HEADERS, "accept-encoding": "gzip, br" } as const;
 const WRITE_HEADERS = { accept: "application/json", "accept-encoding": "identity" } as const;
 
 const MERGE_PATCH = "application/merge-patch+json";
@@ -80,7 +82,7 @@ export function listCustomers(query: ListQuery): ApiRequest {
     return {
       method: "POST",
       path: "/customers/search",
-      headers: { ...READ_HEADERS, "content-type": "application/json" },
+      headers: { ...LIST_HEADERS, "content-type": "application/json" },
       body: JSON.stringify({
         email: query.email,
         status: query.status,
@@ -97,12 +99,12 @@ export function listCustomers(query: ListQuery): ApiRequest {
     query.cursor === undefined ? undefined : `cursor=${encodeURIComponent(query.cursor)}`,
   ].filter((parameter) => parameter !== undefined);
   const question = parameters.length === 0 ? "" : `?${parameters.join("&")}`;
-  return { method: "GET", path: `/customers${question}`, headers: READ_HEADERS };
+  return { method: "GET", path: `/customers${question}`, headers: LIST_HEADERS };
 }
 
 /** A page that the server named itself (Link, rel="next"), as a path below the base URL. */
 export function readPage(path: string): ApiRequest {
-  return { method: "GET", path, headers: READ_HEADERS };
+  return { method: "GET", path, headers: LIST_HEADERS };
 }
 
 function conditional(

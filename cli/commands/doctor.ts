@@ -1,20 +1,21 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { memberNamed, parseJsonOrUndefined, plainText } from "../client/customer.ts";
+import { type Customer, memberNamed, plainText } from "../client/customer.ts";
 import { formatJson, type Json } from "../client/json.ts";
-import { customersOf } from "../client/pages.ts";
-import type { CompleteReply, Reply } from "../client/reply.ts";
-import { type ApiRequest, listCustomers, readCustomer } from "../client/request.ts";
+import { eachPage } from "../client/pages.ts";
+import { type Ports, readCurrent } from "../client/read-customer.ts";
+import type { CustomersApi, Reply } from "../client/reply.ts";
+import { type ApiRequest, readCustomer } from "../client/request.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import {
   type Finding,
   judgeClock,
   judgeConnection,
-  judgeCredentials,
   judgeFreshness,
+  judgeService,
   judgeTags,
 } from "../doctor/diagnosis.ts";
-import { failure } from "../outcome/failure.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "../program.ts";
 import type { Ending, Invocation } from "./invocation.ts";
@@ -34,7 +35,10 @@ export const registerDoctor: RegisterCommand = (program, run) => {
     );
 };
 
-/** Reads alone, in the order in which one trouble hides the next. */
+/**
+ * Reads alone, in the order in which one trouble hides the next. Each reading goes through the functions of `get` and
+ * `list`, so doctor accepts no service that those would refuse.
+ */
 async function examine(invocation: Invocation, id: string | undefined): Promise<Finding[]> {
   const { api, settings } = invocation;
   const findings: Finding[] = [{ check: "settings", verdict: "ok", found: settingsLine(invocation) }];
@@ -42,24 +46,23 @@ async function examine(invocation: Invocation, id: string | undefined): Promise<
   if (name !== undefined) findings.push(name);
   if (name?.verdict === "bad") return findings;
 
-  const before = Date.now();
-  const first = await send(
-    invocation,
-    id === undefined ? listCustomers({ limit: 1 }) : readCustomer(id, undefined),
-  );
-  findings.push(judgeConnection(first, api.url));
-  if (first.kind !== "complete") return findings;
-  findings.push(judgeClock(first.fields.get("date"), (before + Date.now()) / 2));
-  const credentials = judgeCredentials(first, settings.headers.length > 0);
-  findings.push(credentials);
-  if (credentials.verdict === "bad") return findings;
+  const watched = watch(api);
+  const ports = { api: watched, deadline: invocation.deadline() };
+  const service = id === undefined ? await firstCustomer(ports) : await readCurrent(ports, id, undefined);
+  const last = watched.last();
+  if (last === undefined) return findings;
+  findings.push(judgeConnection(last.reply, api.url));
+  if (last.reply.kind !== "complete") return findings;
+  findings.push(judgeClock(last.reply.fields.get("date"), last.atMs));
+  findings.push(judgeService(service, last.reply.status, settings.headers.length > 0));
+  if (service !== undefined && "exit" in service) return findings;
 
-  const known = id ?? firstId(first);
+  const known = id ?? idOf(service);
   if (known === undefined) {
     findings.push({
       check: "entity-tag",
       verdict: "warning",
-      found: `not checked: the list (${first.status}) names no customer`,
+      found: `not checked: the list (${last.reply.status}) names no customer`,
       mend: "customers doctor ID",
     });
     return findings;
@@ -67,20 +70,40 @@ async function examine(invocation: Invocation, id: string | undefined): Promise<
   return [...findings, ...(await examineTags(invocation, known))];
 }
 
-async function examineTags(invocation: Invocation, id: string): Promise<Finding[]> {
-  const request = readCustomer(id, undefined);
-  const plain = await send(invocation, request);
-  if (plain.kind !== "complete") return [judgeConnection(plain, invocation.api.url)];
-  if (plain.status !== 200) {
-    return [
-      {
-        check: "customer",
-        verdict: "bad",
-        found: `customer ${id} could not be read (${plain.status})`,
-        mend: "customers doctor with the id of a customer that exists",
-      },
-    ];
+/** Of the list; undefined where it is empty. */
+async function firstCustomer(ports: Ports): Promise<Customer | Failure | undefined> {
+  for await (const page of eachPage(() => ports, { limit: 1 })) {
+    return page.kind === "failed" ? page.failure : page.customers[0];
   }
+  return undefined;
+}
+
+/** Remembers the last reply and when it came: the verdict is about a customer, the findings about the way. */
+function watch(api: CustomersApi): CustomersApi & { last(): { reply: Reply; atMs: number } | undefined } {
+  let last: { reply: Reply; atMs: number } | undefined;
+  return {
+    get url() {
+      return api.url;
+    },
+    async send(...parameters) {
+      const before = Date.now();
+      const reply = await api.send(...parameters);
+      last = { reply, atMs: (before + Date.now()) / 2 };
+      return reply;
+    },
+    close: () => api.close(),
+    last: () => last,
+  };
+}
+
+async function examineTags(invocation: Invocation, id: string): Promise<Finding[]> {
+  const watched = watch(invocation.api);
+  const read = await readCurrent({ api: watched, deadline: invocation.deadline() }, id, undefined);
+  const plain = watched.last()?.reply;
+  if (plain?.kind !== "complete")
+    return plain === undefined ? [] : [judgeConnection(plain, invocation.api.url)];
+  if ("exit" in read) return [judgeService(read, plain.status, true)];
+  const request = readCustomer(id, undefined);
   const compressed = await send(invocation, {
     ...request,
     headers: { ...request.headers, "accept-encoding": "gzip, br" },
@@ -118,21 +141,21 @@ async function judgeName({ api, settings }: Invocation): Promise<Finding | undef
     return {
       check: "name",
       verdict: "bad",
+      exit: "unreachable",
       found: `${host} is not known (${code})`,
       mend: "--url, or the resolver of this machine (/etc/resolv.conf)",
     };
   }
 }
 
-function firstId(reply: CompleteReply): string | undefined {
-  const [customer] = customersOf(parseJsonOrUndefined(reply.text)) ?? [];
+function idOf(customer: Customer | undefined): string | undefined {
   const id = customer === undefined ? undefined : memberNamed(customer.value, "id")?.value;
   return id === undefined ? undefined : plainText(id);
 }
 
 async function report({ out, settings }: Invocation, findings: readonly Finding[]): Promise<void> {
   if (settings.output === "json" || settings.output === "ndjson") {
-    const items = findings.map((finding) => new Map<string, Json>(Object.entries(finding)));
+    const items = findings.map(({ exit: _, ...shown }) => new Map<string, Json>(Object.entries(shown)));
     await out.write(
       settings.output === "json"
         ? `${formatJson(items)}\n`
@@ -143,7 +166,7 @@ async function report({ out, settings }: Invocation, findings: readonly Finding[
   const width = Math.max(...findings.map(({ check }) => check.length));
   const lines = findings.flatMap(({ check, verdict, found, mend }) => [
     `${verdict.padEnd(7)}  ${check.padEnd(width)}  ${found}`,
-    ...(mend === undefined ? [] : [`${" ".repeat(width + 11)}mend: ${mend}`]),
+    ...(mend === undefined ? [] : [`${" ".repeat(width + 11)}to correct it: ${mend}`]),
   ]);
   await out.write(visibleControls(`${lines.join("\n")}\n`));
 }
@@ -152,15 +175,9 @@ function verdict(findings: readonly Finding[]): Ending {
   const bad = findings.filter((finding) => finding.verdict === "bad");
   const [first] = bad;
   if (first === undefined) return undefined;
-  const exits: Record<string, "not-allowed" | "not-found"> = {
-    credentials: "not-allowed",
-    customer: "not-found",
-  };
-  const unreachable = first.check === "name" || first.check.startsWith("connection");
-  const exit = exits[first.check] ?? (unreachable ? "unreachable" : "failure");
   return failure(
-    exit,
+    first.exit ?? "failure",
     `${first.check}: ${first.found}`,
-    first.mend === undefined ? undefined : `To mend it: ${first.mend}`,
+    first.mend === undefined ? undefined : `To correct it: ${first.mend}`,
   );
 }

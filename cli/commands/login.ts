@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { parseCustomer } from "../client/customer.ts";
 import { readWithRetry } from "../client/read-retry.ts";
+import type { Reply } from "../client/reply.ts";
 import { readCustomer } from "../client/request.ts";
 import { parseBaseUrl } from "../config/base-url.ts";
 import type { Flags } from "../config/flags.ts";
@@ -46,11 +48,8 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
   const api = openCustomersApi(settings, messages);
   try {
     const reply = await readWithRetry(api, readCustomer(NO_CUSTOMER, undefined), invocation.deadline());
-    const known = reply.kind === "complete" && (reply.status === 404 || reply.status === 200);
-    if (!known) {
-      const unchecked = readFailure(reply, { what: "the check of the token", url });
-      return { ...unchecked, message: `the token was not stored: ${unchecked.message}` };
-    }
+    const refused = refusal(reply, url);
+    if (refused !== undefined) return { ...refused, message: `the token was not stored: ${refused.message}` };
   } finally {
     await api.close();
   }
@@ -61,8 +60,28 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
     return { current, profiles: new Map([...profiles, [name, { ...now, url, token }]]) };
   });
   if (refused !== undefined) return refused;
-  messages.note(`the token is not refused by ${url} and stored in profile "${name}" (${file.path})`);
+  messages.note(`Logged in to ${url}. Token saved in profile "${name}" (${file.path}).`);
   return undefined;
+}
+
+/** The service answers that there is no such customer: whoever shows a page or something else is another service. */
+function refusal(reply: Reply, url: string): Failure | undefined {
+  if (reply.kind === "complete" && /\bhtml\b/i.test(reply.fields.get("content-type") ?? "")) {
+    return failure(
+      "failure",
+      `${url} answers with a web page (${reply.status}), not as a customer service`,
+      "Check the URL: it is the base URL of the service. A proxy or a login page on the way answers like this too.",
+    );
+  }
+  if (reply.kind === "complete" && reply.status === 404) return undefined;
+  if (
+    reply.kind === "complete" &&
+    reply.status === 200 &&
+    parseCustomer(reply.text, undefined) !== undefined
+  ) {
+    return undefined;
+  }
+  return readFailure(reply, { what: "the test customer", url });
 }
 
 /** CUSTOMERS_URL must not quietly move a profile to another server: the token in it would go there too. */

@@ -1,16 +1,19 @@
 /** What the replies of a deployment say about the way to it: pure, one function a question. */
 
+import type { Customer } from "../client/customer.ts";
 import { parseEntityTag } from "../client/entity-tag.ts";
 import type { CompleteReply, Reply } from "../client/reply.ts";
-import { isSuccess } from "../client/status.ts";
+import type { Failure } from "../outcome/failure.ts";
 
 export type Finding = {
   check: string;
   /** `bad` is in the way of this client; `warning` is in the way of others, or soon will be. */
   verdict: "ok" | "warning" | "bad";
   found: string;
-  /** The line that mends it. */
+  /** The line that corrects it. */
   mend?: string;
+  /** Of a bad one: how the command ends. */
+  exit?: Failure["exit"];
 };
 
 const CLOCK_SKEW_MAX_MS = 60_000;
@@ -51,30 +54,46 @@ export function judgeConnection(reply: Reply, url: string): Finding {
     timeout: "--timeout, or a way without the firewall that swallows packets",
   };
   const mend = reply.hint ?? mends[reply.cause];
-  return { check, verdict: "bad", found: reply.detail, ...(mend === undefined ? {} : { mend }) };
+  return {
+    check,
+    verdict: "bad",
+    exit: "unreachable",
+    found: reply.detail,
+    ...(mend === undefined ? {} : { mend }),
+  };
 }
 
-export function judgeCredentials(reply: CompleteReply, sent: boolean): Finding {
-  const check = "credentials";
-  const { status } = reply;
+/** @param outcome of reading, as `get` or `list` sees it; undefined: an empty list. @param sent credentials were sent. */
+export function judgeService(
+  outcome: Customer | Failure | undefined,
+  status: number,
+  sent: boolean,
+): Finding {
+  if (outcome === undefined || !("exit" in outcome)) {
+    return { check: "credentials", verdict: "ok", found: sent ? "accepted" : "none needed" };
+  }
+  const { exit } = outcome;
   if (status === 401) {
     return {
-      check,
+      check: "credentials",
       verdict: "bad",
+      exit,
       found: sent ? "the server does not know them (401)" : "none are set, and the server wants some (401)",
       mend: "customers login, or for another scheme: --header-env 'X-Api-Key: $VARIABLE'",
     };
   }
   if (status === 403) {
     return {
-      check,
+      check: "credentials",
       verdict: "bad",
+      exit,
       found: "they do not allow reading (403)",
       mend: "credentials of a role that may read customers",
     };
   }
-  if (isSuccess(status)) return { check, verdict: "ok", found: sent ? "accepted" : "none needed" };
-  return { check, verdict: "ok", found: `not refused (${status})` };
+  const bad = { check: exit === "not-found" ? "customer" : "service", verdict: "bad", exit } as const;
+  const { message: found, hint: mend } = outcome;
+  return { ...bad, found, ...(mend === undefined ? {} : { mend }) };
 }
 
 /** Something between here and the service that answers from memory makes every write meet a 412. */

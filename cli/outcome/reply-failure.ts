@@ -154,9 +154,13 @@ function sentence(reply: CompleteReply, said: string | undefined, subject: Subje
     429: "the server asks for fewer requests",
     503: "the server does not serve now",
   };
-  const reason = isNotOffered(reply, subject)
-    ? "the server does not know this operation"
-    : (reasons[reply.status] ?? "the server answered with an unexpected status");
+  const { status } = reply;
+  const reason =
+    status >= 300 && status < 400
+      ? "the server redirects to another place"
+      : isNotOffered(reply, subject)
+        ? "the server does not know this operation"
+        : (reasons[reply.status] ?? "the server answered with an unexpected status");
   const empty = isSuccess(reply.status) ? "the reply is no JSON object" : reason;
   return `${empty} (${reply.status})${said === undefined ? "" : `: ${said}`}`;
 }

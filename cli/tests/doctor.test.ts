@@ -91,6 +91,50 @@ function cached(): Fault {
   };
 }
 
+const page = (status: number, headers: Record<string, string>, body: string) => () =>
+  new Response(body, { status, headers });
+const HTML = { "content-type": "text/html" };
+
+test.each<[string, () => Response, number, string]>([
+  ["a login page", page(200, HTML, "<html>Sign in</html>"), 1, "no array"],
+  ["a redirect", page(302, { location: "/login" }, ""), 1, "redirects"],
+  ["too many requests", page(429, {}, ""), 7, "429"],
+  ["a server that always fails", page(500, {}, ""), 7, "500"],
+  ["a server that does not serve now", page(503, {}, ""), 7, "503"],
+  ["another service", page(200, { "content-type": "application/json" }, '{"hello":"world"}'), 1, "no array"],
+  ["a service without lists", page(404, {}, ""), 1, "404"],
+])("%s is not called sound: doctor ends as list and get do", async (_, answer, exitCode, words) => {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
+  stops.push(() => server.stop(true));
+  const env = { CUSTOMERS_URL: `http://127.0.0.1:${server.port}`, CUSTOMERS_TOKEN: TOKEN };
+  const run = await examine(env, ["--timeout", "1"]);
+  expect(run.exitCode).toBe(exitCode);
+  expect(run.finding("service")).toMatchObject({ verdict: "bad", found: expect.stringContaining(words) });
+  const list = await runClient(["list", "--timeout", "1"], { env });
+  expect(list.exitCode).toBe(exitCode);
+  const id = "00000000-0000-4000-8000-000000000001";
+  const [byId, get] = [
+    await examine(env, [id, "--timeout", "1"]),
+    await runClient(["get", id, "--timeout", "1"], { env }),
+  ];
+  if (get.exitCode !== 0) expect(byId.exitCode).toBe(get.exitCode);
+  else expect(byId.exitCode).not.toBe(0);
+});
+
+test("the environment's proxy is the way that is examined, and its name is looked up there", async () => {
+  const { server, env } = await place();
+  const proxy = await startForwardProxy();
+  stops.push(proxy.stop);
+  const { exitCode, finding } = await examine({
+    ...env,
+    CUSTOMERS_URL: server.url.replace("127.0.0.1", "127.0.0.1.nip.invalid"),
+    http_proxy: proxy.url,
+  });
+  expect([exitCode, finding("name")]).toEqual([7, undefined]);
+  expect(finding("settings")?.found).toContain(`through the proxy ${new URL(proxy.url).host} (http_proxy)`);
+  expect(proxy.seen.length).toBeGreaterThan(0);
+});
+
 test("wrong credentials end with exit 3, a server that is gone with exit 7", async () => {
   const { server, env } = await place();
   const refused = await examine({ ...env, CUSTOMERS_TOKEN: "cst_wrong" });

@@ -109,6 +109,33 @@ test.each([
   60_000,
 );
 
+test.each<[string, () => Response, string]>([
+  [
+    "a web page",
+    () => new Response("<html>", { status: 404, headers: { "content-type": "text/html" } }),
+    "answers with a web page (404)",
+  ],
+  [
+    "a login page",
+    () => new Response("<html>", { headers: { "content-type": "text/html; charset=utf-8" } }),
+    "answers with a web page (200)",
+  ],
+  ["a redirect", () => new Response(null, { status: 302, headers: { location: "/x" } }), "redirects"],
+  ["a service that is no customer service", () => new Response("hello"), "no JSON object"],
+])(
+  "login names %s, and stores nothing",
+  async (_, answer, words) => {
+    using home = temporaryDirectory();
+    const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
+    const url = `http://127.0.0.1:${server.port}`;
+    const { exitCode, stderr } = await runClient(["login", "--url", url], { home: home.path, stdin: TOKEN });
+    await server.stop(true);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(words) });
+    expect(readdirSync(home.path)).not.toContain(".config");
+  },
+  60_000,
+);
+
 /** Takes every token; `meanwhile` is done before it says so. */
 function checkingServer(meanwhile: () => Promise<unknown>) {
   const server = Bun.serve({
