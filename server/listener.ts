@@ -58,6 +58,14 @@ export class Listener {
     this.#app = this.#listen(this.port, tls);
   }
 
+  /** Closes the connections that wait for a next request. */
+  closeIdle(): void {
+    const { server } = this.#app;
+    // Elysia's type of a server has less than Bun's.
+    if (server === null || !("closeIdleConnections" in server)) return;
+    if (typeof server.closeIdleConnections === "function") server.closeIdleConnections();
+  }
+
   /** Accepts no more connections and finishes the requests in flight. @returns false when some were cut off */
   async stop(drainMs: number): Promise<boolean> {
     const apps = [this.#app, ...this.#replaced];

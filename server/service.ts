@@ -54,7 +54,10 @@ export async function startService(config: Config): Promise<RunningService> {
     onCommit: (commit) => metrics.recordCommit(commit),
     onFault: (sentence) => logger.error(sentence),
   });
-  const descriptors = new DescriptorWatch(logger);
+  const listeners: Listener[] = [];
+  const descriptors = new DescriptorWatch(logger, () => {
+    for (const listener of listeners) listener.closeIdle();
+  });
   const first = await storage.firstStart(hasSamples(config), Date.now());
   const parts = {
     store: storage.customers,
@@ -71,7 +74,6 @@ export async function startService(config: Config): Promise<RunningService> {
     closesConnections: () => isStopping || descriptors.areScarce,
   };
   const { tls, idleTimeout: idleTimeoutSeconds } = config;
-  const listeners: Listener[] = [];
   try {
     const main = adminAddress === null ? "everything" : "customers";
     listeners.push(

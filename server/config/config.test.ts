@@ -88,7 +88,7 @@ describe("a setting", () => {
     ["metricsAccess", ["Public", "yes"]],
     ["logLevel", ["INFO", "verbose"]],
     ["logFormat", ["pretty"]],
-    ["idleTimeout", ["0", "256", "75s", "-1", "1e2"]],
+    ["idleTimeout", ["0", "256", "75s", "-1", "1e2", "75.5"]],
     ["stopGrace", ["-1", "3601", "5s"]],
     ["stopDrain", ["-1", "3601", ""]],
     [

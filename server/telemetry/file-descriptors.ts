@@ -29,15 +29,19 @@ function readLimit(): number {
 }
 
 /**
- * Watches the file descriptors, of which each connection takes one. At the limit new connections wait unanswered until
- * others end, so that idle ones would keep everyone out for as long as IDLE_TIMEOUT.
+ * Watches the file descriptors, of which each connection takes one. Bun accepts connections as long as there are any,
+ * and offers no limit. When there are none it serves the connections that it has, while new ones, health probes
+ * included, wait unseen until others end; idle ones would keep everyone out for as long as IDLE_TIMEOUT.
  */
 export class DescriptorWatch {
   readonly #logger: Logger;
+  readonly #closeIdle: () => void;
   #areScarce = false;
 
-  constructor(logger: Logger) {
+  /** @param closeIdle closes the connections that wait for a next request; called while no descriptor is left */
+  constructor(logger: Logger, closeIdle: () => void) {
     this.#logger = logger;
+    this.#closeIdle = closeIdle;
     setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
   }
 
@@ -49,6 +53,8 @@ export class DescriptorWatch {
   #look(): void {
     const open = openDescriptors();
     const wereScarce = this.#areScarce;
+    // Not at the first look: replies since then have ended the connections that are in use.
+    if (wereScarce && open >= DESCRIPTORS_MAX) this.#closeIdle();
     this.#areScarce = open >= DESCRIPTORS_MAX * (wereScarce ? PLENTY_SHARE : SCARCE_SHARE);
     if (wereScarce || !this.#areScarce) return;
     this.#logger.warn(

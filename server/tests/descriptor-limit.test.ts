@@ -1,17 +1,31 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { RawConnection, rawRequest } from "./support/raw-connection.ts";
-import { Workplace } from "./support/server-process.ts";
-
-let place: Workplace;
-beforeEach(() => {
-  place = new Workplace();
-});
-afterEach(() => place.clear());
+import { type ServerProcess, Workplace } from "./support/server-process.ts";
 
 const LIMIT = 100;
 
+let place: Workplace;
+let service: ServerProcess;
+beforeEach(async () => {
+  place = new Workplace();
+  service = await place.start({ services: 1, descriptors: LIMIT });
+});
+afterEach(async () => {
+  for (const connection of connections.splice(0)) connection.close();
+  await place.clear();
+});
+
+const connections: RawConnection[] = [];
+async function open(): Promise<RawConnection> {
+  const connection = await RawConnection.open(service.port);
+  connections.push(connection);
+  return connection;
+}
+const health = rawRequest("GET", "/healthz", []);
+const logged = (message: string): Promise<string | null> =>
+  service.stderr.line((line) => line.includes(message));
+
 test("near the limit of file descriptors connections end after each reply, nobody is locked out, and the log names the limit", async () => {
-  const service = await place.start({ services: 1, descriptors: LIMIT });
   const authorization = `Authorization: Bearer ${place.adminToken}`;
   const read = rawRequest("GET", "/customers?limit=1", [authorization]);
   const first = await RawConnection.open(service.port);
@@ -41,4 +55,34 @@ test("near the limit of file descriptors connections end after each reply, nobod
   const body = { name: "Ada", email: "ada@example.com" };
   expect((await service.send(place.adminToken, "POST", "/customers", { body })).status).toBe(201);
   first.close();
+});
+
+test("more idle connections than file descriptors: idle ones are closed, and each new one is served", async () => {
+  const statuses = await Promise.all(
+    Array.from({ length: 2 * LIMIT }, async () => (await (await open()).send(health))?.status),
+  );
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  expect(await logged("file descriptors run out")).toContain(`"max":${LIMIT}`);
+});
+
+test("more requests under way than file descriptors: those that were accepted are answered, then the others", async () => {
+  const body = '{"name":"Ada","email":"ada@example.com"}';
+  const head = rawRequest(
+    "POST",
+    "/customers",
+    [`Authorization: Bearer ${place.adminToken}`, "Content-Type: application/json"],
+    Buffer.from(body),
+  );
+  const split = head.bytes.byteLength - 1;
+  const begun = await Promise.all(
+    Array.from({ length: 2 * LIMIT }, async () => {
+      const connection = await open();
+      return { connection, reply: connection.send({ bytes: head.bytes.subarray(0, split), isHead: false }) };
+    }),
+  );
+  await logged("file descriptors run out");
+  for (const { connection } of begun) connection.write(head.bytes.subarray(split));
+  const statuses = await Promise.all(begun.map(async ({ reply }) => (await reply)?.status));
+  expect(new Set(statuses)).toEqual(new Set([201]));
+  expect((await (await open()).send(health))?.status).toBe(200);
 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
+import { RawConnection, rawRequest } from "./support/raw-connection.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
 
 const CONNECTIONS = 2_000;
@@ -73,4 +74,12 @@ test("headers past the limit of Bun are refused at once, bare, and the next requ
   });
   expect(text).toStartWith("HTTP/1.1 431 ");
   expect((await service.send(null, "GET", "/healthz")).status).toBe(200);
+}, 60_000);
+
+test("a connection that is idle for IDLE_TIMEOUT is closed by the service", async () => {
+  const impatient = await place.start({ env: { IDLE_TIMEOUT: "1" } });
+  const connection = await RawConnection.open(impatient.port);
+  expect((await connection.send(rawRequest("GET", "/healthz", [])))?.status).toBe(200);
+  // Nothing is sent; only the service can end the wait.
+  expect(await connection.next()).toBeNull();
 }, 60_000);

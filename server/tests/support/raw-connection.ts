@@ -61,6 +61,17 @@ export class RawConnection {
     return Promise.all(replies);
   }
 
+  /** Waits without writing anything. @returns what comes, or null when the connection is closed */
+  async next(): Promise<RawReply | null> {
+    const [reply = null] = await this.burst([{ bytes: new Uint8Array(), isHead: false }]);
+    return reply;
+  }
+
+  /** Writes what was left of a request. */
+  write(bytes: Uint8Array): void {
+    if (!this.#isClosed) this.#socket.write(bytes);
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#socket.destroy();
