@@ -36,7 +36,7 @@ async function doctor(flags: TargetFlags): Promise<number> {
     const open = journalsIn(folder).length;
     say(
       true,
-      `journals are kept in ${folder}${open > 0 ? `; ${open} of earlier runs are open: see \`conformance cleanup\`` : ""}`,
+      `journals are kept in ${folder}${open > 0 ? `; ${open} of earlier runs are open: run \`cleanup\`` : ""}`,
       5,
     );
   } catch (error) {

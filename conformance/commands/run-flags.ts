@@ -29,7 +29,8 @@ export type RunFlags = TargetFlags & {
 /** @param words the command line after `run`. @throws ProfileFault on wrong usage. */
 export function runOptions(flags: RunFlags, profile: Profile, words: readonly string[]): RunOptions {
   const program = programName(process.argv, process.env, process.cwd());
-  if (flags.quick && flags.readOnly) throw new ProfileFault(["--quick and --read-only exclude each other"]);
+  if (flags.quick && flags.readOnly)
+    throw new ProfileFault(["--quick and --read-only exclude each other. Give one of them."]);
   const mode = flags.readOnly ? "read-only" : flags.quick ? "quick" : "full";
   return {
     ...defaultOptions,
@@ -60,7 +61,7 @@ function ids(flag: string, text: string | undefined): string[] {
   const unknown = names.filter((name) => !known.has(name));
   if (unknown.length > 0)
     throw new ProfileFault(
-      unknown.map((name) => `${flag}: there is no rule or family ${name}; see \`conformance rules\``),
+      unknown.map((name) => `${flag}: there is no rule or family ${name}. The command \`rules\` lists them.`),
     );
   return names;
 }

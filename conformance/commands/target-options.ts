@@ -32,7 +32,7 @@ export function numberFlag(name: string, min: number): (text: string) => number 
   return (text) => {
     const value = Number(text);
     if (text.trim() === "" || !Number.isFinite(value) || value < min)
-      throw new ProfileFault([`${name}: ${text} is no number from ${min} on`]);
+      throw new ProfileFault([`${name}: ${text} must be a number, at least ${min}.`]);
     return value;
   };
 }

@@ -34,7 +34,7 @@ export type Held = {
   release(): Promise<Result>;
 };
 
-/** A reply larger than this is no customer. */
+/** A larger reply can't be a customer. */
 const REPLY_BYTES_MAX = 8 * 1024 * 1024;
 
 /** A server that closes a connection does so at once. */
@@ -385,7 +385,7 @@ const UNASKED_CONTINUE = /^bad response\b/;
 const PROXY_CREDENTIALS =
   "a proxy on the way asks for credentials (407): name it with user and password in http_proxy or https_proxy";
 
-/** 407 is a proxy's answer; the service was never asked. */
+/** 407 is a proxy's answer; the service was never asked. undici says it of a refused tunnel only in words. */
 function behindProxy(result: Result): Result {
   const refused = result.reply?.status === 407 || /\b407\b/.test(result.failure ?? "");
   return refused ? { ...result, reply: null, failure: PROXY_CREDENTIALS } : result;

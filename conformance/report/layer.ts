@@ -1,6 +1,6 @@
 /**
- * Which layer between kit and service a violation points to, and the line of configuration that mends it. It
- * stays a violation of the deployment: who uses it cannot tell the layers apart.
+ * Which layer between kit and service a violation points to, and the line of configuration that fixes it. It
+ * stays a violation of the deployment, since its users see only the whole.
  */
 import { headerValue } from "../http/http-reply.ts";
 import type { Exchange, Layer } from "./schema.ts";

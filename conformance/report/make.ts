@@ -179,7 +179,7 @@ function pointed({ see = [] }: Pointer, passed: ReadonlySet<string>): string {
   return `; ${see.join(" and ")} passed, so it is not always so`;
 }
 
-/** The exchanges that the evidence refers to, the reads just around them, and for diagnosis the odd ones out. */
+/** The exchanges that the evidence refers to, and the reads just before and after them. */
 function shownExchanges(trial: Attempt | undefined, evidence: Attempt["evidence"]): Exchange[] {
   if (trial === undefined) return [];
   const wanted = new Set(evidence.flatMap(({ sent, twin }) => [sent, twin?.n]));

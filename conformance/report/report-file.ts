@@ -12,9 +12,11 @@ export function readReport(path: string): Report {
     value = JSON.parse(readTextFile(path));
   } catch (error) {
     if (error instanceof ProfileFault) throw error;
-    throw new ProfileFault([`${path} is no JSON: ${error instanceof Error ? error.message : String(error)}`]);
+    throw new ProfileFault([
+      `${path} is not JSON: ${error instanceof Error ? error.message : String(error)}`,
+    ]);
   }
   if (compiled.Check(value)) return value;
   const [first] = [...compiled.Errors(value)];
-  throw new ProfileFault([`${path} is no report of this kit: ${first?.path} ${first?.message}`]);
+  throw new ProfileFault([`${path} is not a report of this kit: ${first?.path} ${first?.message}`]);
 }

@@ -42,7 +42,9 @@ const Header = Type.Tuple([Type.String(), Type.String()]);
 /** One request and what came of it. Bodies are cut at 4,096 characters; header values stand as sent, blanks included. */
 export const Exchange = closed({
   n: Type.Integer({ minimum: 1, description: "Its number in the ledger of the run." }),
-  purpose: Type.String({ description: "Why it was sent, in a few words: `probe`, `twin`, `read before` …" }),
+  purpose: Type.String({
+    description: "Why it was sent, in a few words: `probe`, `control request`, `read before` …",
+  }),
   caller: Type.String({ description: "`main`, `limited`, `other-tenant`, `anonymous` or `metrics`." }),
   via: words(["undici", "socket"] as const),
   request: closed({
@@ -82,12 +84,14 @@ export const Assertion = closed({
   detail: OrNull(Type.String({ description: "What came instead, the first time it did not hold." })),
 });
 
-/** A probe beside its twin: what is shown of a failure. Numbers refer to `exchanges` of the same rule. */
+/** A probe and its control request: what is shown of a failure. Numbers refer to `exchanges` of the same rule. */
 export const Evidence = closed({
   probe: Type.String({ description: "What was tried: `PUT with the current tag weakened`." }),
-  odd: OrNull(Type.String({ description: "The odd header, blanks and invisible characters made visible." })),
+  odd: OrNull(
+    Type.String({ description: "The header that matters, blanks and invisible characters made visible." }),
+  ),
   allowed: Type.String({ description: "What the specification allows here." }),
-  came: Type.String({ description: "What came: status, tag, and what is odd about it." }),
+  came: Type.String({ description: "The answer: status, tag, and what is wrong with it." }),
   sent: OrNull(Type.Integer({ description: "`n` of the exchange of the probe." })),
   before: OrNull(State),
   after: OrNull(State),
@@ -119,7 +123,7 @@ export const Moment = closed({
 export const Layer = closed({
   name: Type.String({ description: "`nginx`, `Apache mod_deflate`, `Varnish`, `a shared cache` …" }),
   sign: Type.String({ description: "What gave it away." }),
-  mending: Type.String({ description: "The line of configuration that mends it." }),
+  mending: Type.String({ description: "The line of configuration that fixes it." }),
 });
 
 export const RuleResult = closed({

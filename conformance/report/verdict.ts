@@ -20,7 +20,7 @@ export function judge(end: RunEnd): Judgement {
   const { rules, left } = end;
   const of = (outcome: Outcome) => rules.filter((rule) => rule.outcome === outcome);
   const unexpected = of("violation").filter(({ expected }) => expected === null);
-  const mended = end.expected.filter((entry) =>
+  const fixed = end.expected.filter((entry) =>
     rules.some(({ id, outcome }) => id === entry.rule && (outcome === "pass" || outcome === "warning")),
   );
   // What could not be tested because an expected violation hides it is known as well as that one.
@@ -47,11 +47,11 @@ export function judge(end: RunEnd): Judgement {
       exitCode: 1,
       headline: `Does not conform: ${list(unexpected.map(({ id }) => id))}.`,
     };
-  if (mended.length > 0)
+  if (fixed.length > 0)
     return {
       verdict: "violates",
       exitCode: 1,
-      headline: `Expected violations that no longer fail; take them out of the list: ${list(mended.map(({ rule }) => rule))}.`,
+      headline: `These expected violations no longer fail. Remove them from the list: ${list(fixed.map(({ rule }) => rule))}.`,
     };
   if (end.unreachable !== undefined)
     return {

@@ -53,7 +53,10 @@ export class HeaderReader {
     return lines.flatMap((line) => {
       const split = this.#split(line, "header-env");
       if (split === undefined) return [];
-      if (!/\$/.test(split.value)) this.faults.push(`header-env: ${split.name} names no $VARIABLE`);
+      if (!/\$/.test(split.value))
+        this.faults.push(
+          `header-env: the value of ${split.name} has no $VARIABLE. Write it as '${split.name}: Bearer $TOKEN', or use --header.`,
+        );
       return [this.#fromEnvironment(split.name, split.value)];
     });
   }
@@ -74,7 +77,7 @@ export class HeaderReader {
     const [, name, value] = match ?? [];
     if (name === undefined || value === undefined || /[\r\n\0]/.test(value)) {
       // The line may hold a secret, so only its beginning up to the colon is repeated.
-      this.faults.push(`${flag}: "${line.split(":")[0]}…" is no header of the form 'Name: value'`);
+      this.faults.push(`${flag}: "${line.split(":")[0]}…" is not a header. Write it as 'Name: value'.`);
       return undefined;
     }
     return { name, value };
@@ -95,7 +98,7 @@ export class HeaderReader {
       const variable: string = braced ?? plain;
       const secret = this.#env[variable];
       if (secret === undefined || secret === "") {
-        this.faults.push(`${name}: the environment has no ${variable}`);
+        this.faults.push(`${name}: the variable ${variable} is not set. Export it first.`);
         return whole;
       }
       this.secrets.push({ value: secret, shown: `$${variable}` });

@@ -1,6 +1,6 @@
 /**
- * What the kit found out about the deployment at hand: choices that the specification leaves open. Each is
- * inferred from an exchange, which stands beside it as evidence, or is given by the profile.
+ * What the kit has detected of the deployment: choices that the specification leaves open. Each is inferred from
+ * an exchange, which is kept as its evidence, or is given by the profile.
  */
 
 import { headerValue } from "../http/http-reply.ts";

@@ -37,7 +37,7 @@ test("every fault of flags, file and environment is reported at once", () => {
     "patch.statuses",
     "no colon",
     "NOT_SET",
-    "names no $VARIABLE",
+    "has no $VARIABLE",
     "phone",
     "metrics-url",
   ])

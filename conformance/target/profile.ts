@@ -120,7 +120,7 @@ export function readProfile(flags: ProfileFlags, env: Environment): Profile {
       : [...reader.lines(literal ?? [], prefix), ...reader.expanded(fromEnv ?? [])];
   const denied = flags.limitedDenied?.toLowerCase() ?? file.limited?.denied;
   if (denied !== undefined && !FIELDS.includes(denied as Field))
-    faults.push(`limited-denied: ${denied} is none of ${FIELDS.join(", ")}`);
+    faults.push(`limited-denied: ${denied} is not a field. Give one of ${FIELDS.join(", ")}.`);
   const limited = headers(flags.limitedHeader, flags.limitedHeaderEnv, file.limited?.headers, "LIMITED_");
   const other = headers(
     flags.otherTenantHeader,
@@ -188,13 +188,13 @@ export function readProfile(flags: ProfileFlags, env: Environment): Profile {
     ["--other-tenant-header", other],
   ] as const) {
     if (headers.length > 0 && isSame(headers, profile.main))
-      faults.push(`${flag}: these are the main caller's own credentials, so nothing could be told apart`);
+      faults.push(`${flag}: these are the credentials of the main caller. Give those of another caller.`);
   }
   if ((profile.tls.cert === undefined) !== (profile.tls.key === undefined))
-    faults.push("a client certificate needs its key: give both --cert and --key");
+    faults.push("A client certificate needs its key. Give both --cert and --key.");
   reader.secrets.push(...proxySecrets(proxy, baseUrl, faults));
   if (limited.length === 0 && denied !== undefined)
-    faults.push("limited-denied is given without credentials of the limited caller (--limited-header)");
+    faults.push("limited-denied needs a limited caller. Give its credentials by --limited-header-env.");
   if (faults.length > 0) throw new ProfileFault(faults);
   return profile;
 }
@@ -233,33 +233,36 @@ function readFile(text: string | undefined, faults: string[]): ProfileFile {
 
 function readBaseUrl(text: string | undefined, faults: string[]): string {
   if (text === undefined) {
-    faults.push("no base URL: give --base-url URL, or base-url in a profile");
+    faults.push("There is no base URL. Give --base-url URL, or base-url in a profile.");
     return "";
   }
   const url = readUrl(text, "base-url", faults);
-  if (/[?#]/.test(text)) faults.push(`base-url: ${text} has a query or fragment; paths are put behind it`);
+  if (/[?#]/.test(text))
+    faults.push(`base-url: ${text} has a query or a fragment. Remove it: paths are appended to the URL.`);
   return url.replace(/\/+$/, "");
 }
 
 function readUrl(text: string, name: string, faults: string[]): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol))
-    faults.push(`${name}: ${text} is no http or https URL`);
+    faults.push(`${name}: ${text} is not an http:// or https:// URL.`);
   else if (url.username !== "" || url.password !== "")
-    faults.push(`${name}: credentials in a URL end up in logs; give them as a header`);
+    faults.push(
+      `${name}: the URL holds credentials, which end up in logs. ${name === "proxy" ? "Set http_proxy or https_proxy instead." : "Give them by --header-env."}`,
+    );
   return text;
 }
 
 function readPem(path: string | undefined, name: string, faults: string[]): string | undefined {
   if (path === undefined) return undefined;
   const text = readTextFile(path, name, faults);
-  if (text !== "" && !text.includes("-----BEGIN ")) faults.push(`${name}: ${path} is not a PEM file`);
+  if (text !== "" && !text.includes("-----BEGIN ")) faults.push(`${name}: ${path} is not a PEM file.`);
   return text;
 }
 
 function printedHeaders(printed: Printed | string, faults: string[]): readonly CallerHeader[] {
   if (typeof printed !== "string") return printed.headers;
-  faults.push(`header-command: ${printed}`);
+  faults.push(`header-command: ${printed}. Run it by hand to see what it prints.`);
   return [];
 }
 
@@ -271,7 +274,7 @@ function proxySecrets(proxy: ProxySetting | undefined, baseUrl: string, faults: 
     const password = proxyFor(proxy, address)?.password ?? "";
     return password === "" ? [] : [{ value: decodeURIComponent(password), shown: "$PROXY_PASSWORD" }];
   } catch {
-    faults.push("the proxy in http_proxy or https_proxy is no URL");
+    faults.push("The proxy in http_proxy or https_proxy is not a URL. Write it as http://host:port.");
     return [];
   }
 }
