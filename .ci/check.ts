@@ -65,11 +65,17 @@ const out = `${root}.ci/out`;
 mkdirSync(out, { recursive: true });
 const junit = `${out}/${name}.xml`;
 rmSync(junit, { force: true });
+/** Durations of an earlier run: the slowest files start first. */
+const timings = `${out}/${name}-timings.json`;
 console.error(`— bun test: ${files.length} files`);
 const exitCode = await run([
   bun,
   "test",
   "--timeout=120000",
+  // Test files share nothing: each has its own databases, ports and processes.
+  "--parallel",
+  `--timings=${timings}`,
+  "--update-timings",
   "--reporter=junit",
   `--reporter-outfile=${junit}`,
   ...files.map((file) => `./${file}`),
