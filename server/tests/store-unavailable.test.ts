@@ -1,6 +1,15 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { copyFileSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname } from "node:path";
 import { connect, openDatabase } from "../storage/sqlite/sqlite-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { holdLock } from "./support/held-lock.ts";
@@ -276,6 +285,23 @@ describe("a database file that is moved, removed or replaced while the service r
       expect((await later.send(token, "GET", path)).etag).not.toBe(created.etag);
     },
   );
+});
+
+test("a directory that cannot be looked into is the store's fault (503), health and metrics go on, and it is over when it is back", async () => {
+  const service = await place.start({ services: 1 });
+  const token = place.adminToken;
+  const monitor = await place.run(["token", "create", "--role", "monitor", "--client", "prometheus"]);
+  const directory = dirname(place.database);
+  renameSync(directory, `${place.path}/elsewhere`);
+  // ENOTDIR for everyone; a mode of 000 would be none for root.
+  writeFileSync(directory, "");
+  expectUnavailable(await service.send(token, "POST", "/customers", { body: change }));
+  expectUnavailable(await service.send(null, "GET", "/readyz"));
+  expect((await service.send(null, "GET", "/healthz")).status).toBe(200);
+  expect((await service.send(monitor.stdout.trim(), "GET", "/metrics")).status).toBe(200);
+  unlinkSync(directory);
+  renameSync(`${place.path}/elsewhere`, directory);
+  expect((await service.send(token, "POST", "/customers", { body: change })).status).toBe(201);
 });
 
 describe("a database that can't be used refuses the start in a sentence, with exit code 1", () => {

@@ -73,6 +73,11 @@ export class SqliteStorage implements Storage {
   }
 }
 
+/** @returns NaN where the file cannot be looked at: then its reads and writes say so, and the other metrics go on */
 function bytesOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  } catch {
+    return Number.NaN;
+  }
 }
