@@ -184,7 +184,12 @@ describe("token list and token revoke", () => {
       "PREFIX,CLIENT,ROLE,TENANT,CREATED,EXPIRES,LAST USED,REVOKED".split(","),
     );
     const [prefix, client, role, tenant, createdAt, expires, lastUse, revokedAt] = row.split(/ {2,}/);
-    expect([prefix, client, role, tenant]).toEqual([place.adminToken.slice(0, 12), "admin", "admin", "default"]);
+    expect([prefix, client, role, tenant]).toEqual([
+      place.adminToken.slice(0, 12),
+      "admin",
+      "admin",
+      "default",
+    ]);
     expect(createdAt).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d$/);
     // To the hour, and never before the creation.
     expect([createdAt, createdAt?.replace(/\d\d$/, "00")]).toContain(lastUse);
