@@ -78,6 +78,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
         terminal,
         env: host.env,
         deadline: () => startDeadline(settings.timeoutMs, interruption.signal),
+        ports: () => ({ transport: api, deadline: invocation.deadline() }),
         interrupted: interruption.signal,
         host,
       };

@@ -1,34 +1,79 @@
 /** Creations, which no If-Match protects: sent again only where the earlier one certainly had no effect. */
-
+import { type Customer, memberNamed, parseCustomer, plainText } from "./customer.ts";
 import type { Ports } from "./read-customer.ts";
 import { serverWaitMs } from "./read-retry.ts";
-import type { Reply } from "./reply.ts";
+import { type Refusal, refusalOf } from "./refusal.ts";
+import { type CompleteReply, type Reply, requestIdOf } from "./reply.ts";
 import type { ApiRequest } from "./request.ts";
 import { backOffMs } from "./retry-timing.ts";
-import { saysWhen } from "./verdict.ts";
+import { judgeCreation } from "./verdict.ts";
+
+export type Created = {
+  kind: "created";
+  /** Where the reply shows it. */
+  customer: Customer | undefined;
+  /** Of the body, else of Location. */
+  id: string | undefined;
+  tag: string | undefined;
+  /** It was created earlier, under the same idempotency key. */
+  replayed: boolean;
+  requestId: string | undefined;
+};
+
+export type CreationStopped = { kind: "unknown-outcome"; unclear: Reply } | Refusal;
+
+export type Creation = (Created | CreationStopped) & { attempts: number };
 
 /** Sendings in a row that found no connection. */
 const NOT_SENT_MAX = 3;
 
 /**
- * Waits on 429, and on 503 as Retry-After says, and sends again what never left. After a lost reply it stops, and
- * after a 503 that says nothing, which a gateway sends when it lost the reply: a deployment that ignores Idempotency-Key would create a second customer, so that is the operator's decision.
+ * Sends again what never left, and what was answered with 429. After a lost reply it stops, and after 503, which a
+ * gateway also sends when it lost the reply: a deployment that ignores Idempotency-Key would create a second
+ * customer.
+ * @param keyHonoured the deployment is known to honour Idempotency-Key, so that any repetition is safe.
  */
-export async function sendCreation(
-  { api, deadline }: Ports,
+export async function createUntilDecided(
+  { transport, deadline }: Ports,
   request: ApiRequest,
-): Promise<{ reply: Reply; attempts: number }> {
+  keyHonoured = false,
+): Promise<Creation> {
   let notSent = 0;
   for (let attempts = 1; ; attempts += 1) {
-    const reply = await api.send(request, deadline);
-    let waitMs: number | undefined;
-    if (reply.kind === "no-complete-reply") {
-      notSent += 1;
-      if (!reply.sent && reply.cause === "unreachable" && notSent < NOT_SENT_MAX) waitMs = backOffMs(notSent);
-    } else if (reply.status === 429 || (reply.status === 503 && saysWhen(reply))) {
-      waitMs = (serverWaitMs(reply.fields) ?? 0) + backOffMs(attempts);
-    }
-    if (waitMs === undefined || waitMs >= deadline.remainingMs()) return { reply, attempts };
-    await deadline.wait(waitMs);
+    const reply = await transport.send(request, deadline.remainingMs(), deadline.interrupted);
+    const verdict = judgeCreation(reply);
+    if (verdict === "accepted" && reply.kind === "complete") return { ...created(reply), attempts };
+    if (verdict === "not-sent") notSent += 1;
+    const unreached = reply.kind === "no-complete-reply" && reply.cause === "unreachable";
+    const again =
+      verdict === "busy" ||
+      (verdict === "not-sent" && unreached && notSent < NOT_SENT_MAX) ||
+      (verdict === "may-arrive" && keyHonoured);
+    const askedMs = reply.kind === "complete" ? serverWaitMs(reply.fields) : undefined;
+    const waitMs = (askedMs ?? 0) + backOffMs(attempts);
+    if (again && waitMs < deadline.remainingMs()) await deadline.wait(waitMs);
+    else if (verdict === "may-arrive") return { kind: "unknown-outcome", unclear: reply, attempts };
+    else return { ...refusalOf(reply, "writing"), attempts };
   }
+}
+
+function created(reply: CompleteReply): Created {
+  const tag = reply.fields.get("etag");
+  const customer = parseCustomer(reply.text, tag);
+  const shown = customer === undefined ? undefined : memberNamed(customer.value, "id")?.value;
+  const named = shown === undefined || shown === null ? undefined : plainText(shown);
+  return {
+    kind: "created",
+    customer,
+    id: customer === undefined ? idIn(reply.fields.get("location")) : named,
+    tag,
+    replayed: reply.fields.get("idempotency-replayed")?.toLowerCase() === "true",
+    requestId: requestIdOf(reply),
+  };
+}
+
+/** Where the reply had no body, its Location names the customer; nothing that would have to be decoded. */
+function idIn(location: string | undefined): string | undefined {
+  const id = location?.split(/[?#]/)[0]?.split("/").pop() ?? "";
+  return /^[\w.~-]+$/.test(id) ? id : undefined;
 }

@@ -1,18 +1,43 @@
 /** A customer as the server showed it, and how its members are found whatever their casing. */
 import { formatJson, isJsonObject, type Json, JsonNumber, type JsonObject, parseJson } from "./json.ts";
 
-export type Customer = {
+export class Customer {
   /** The entity-tag as it came in ETag or in a list; undefined where none came. */
-  etag: string | undefined;
-  value: JsonObject;
+  readonly etag: string | undefined;
+  /** The members exactly as the server wrote them: names, order and the digits of numbers. */
+  readonly value: JsonObject;
   /** The server's own text of it, where it came alone. */
-  text: string;
+  readonly text: string;
+
+  constructor(etag: string | undefined, value: JsonObject, text = formatJson(value)) {
+    this.etag = etag;
+    this.value = value;
+    this.text = text;
+  }
+
+  /** As a plain object; the fields of the specification under their lower-case names, whatever the casing. */
+  get data(): CustomerData {
+    const members = [...this.value].map(([name, value]) => {
+      const known = REGISTRY.find((field) => field === name.toLowerCase());
+      return [known ?? name, JSON.parse(formatJson(value))];
+    });
+    return Object.fromEntries(members);
+  }
+}
+
+/** A field that was not asked for, or that the credentials may not read, is absent. */
+export type CustomerData = {
+  id?: string;
+  name?: string;
+  email?: string;
+  status?: string;
+  [more: string]: unknown;
 };
 
 /** The body of a reply as a customer; undefined where it is not a JSON object. */
 export function parseCustomer(text: string, etag: string | undefined): Customer | undefined {
   const value = parseJsonOrUndefined(text);
-  return isJsonObject(value) ? { etag, value, text } : undefined;
+  return isJsonObject(value) ? new Customer(etag, value, text) : undefined;
 }
 
 export function parseJsonOrUndefined(text: string): Json | undefined {
@@ -33,6 +58,18 @@ export function memberNamed(value: JsonObject, field: string): { name: string; v
   const lower = field.toLowerCase();
   for (const [name, member] of value) if (name.toLowerCase() === lower) return { name, value: member };
   return undefined;
+}
+
+/** The customer with these fields alone; undefined where one of them is not there. */
+export function withFieldsOnly(
+  customer: Customer,
+  fields: readonly string[] | undefined,
+): Customer | undefined {
+  if (fields === undefined) return customer;
+  const picked = fields.map((field) => memberNamed(customer.value, field));
+  return picked.every((member) => member !== undefined)
+    ? new Customer(customer.etag, new Map(picked.map(({ name, value }) => [name, value])))
+    : undefined;
 }
 
 /** A value as a person or a shell sees it: a string bare, anything else as JSON. */

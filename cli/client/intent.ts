@@ -1,5 +1,4 @@
 /** What a conditional write is for: the request for a state, and when a state is as wanted. Pure. */
-
 import { type Customer, memberName, memberNamed, REGISTRY } from "./customer.ts";
 import {
   type Change,
@@ -14,8 +13,6 @@ import { type ApiRequest, deleteCustomer, patchCustomer, replaceCustomer } from 
 import { type Confirms, confirmsChange, confirmsDeletion } from "./verdict.ts";
 
 export type WriteIntent = {
-  /** "updated", "deleted": as in "customer X was not updated". */
-  done: string;
   /**
    * Fields that the reads ask for; "whole" where one is concerned that can't be asked for by name, undefined
    * where the server's default set will do.
@@ -40,23 +37,33 @@ export type WriteIntent = {
 /** PUT replaces exactly these (2.3). */
 const REPLACED = ["name", "email"];
 
-/**
- * @param change at least one field. PUT where only name and email are in it and both are known, else PATCH.
- * @param alsoRead fields that --expect looks at.
- */
-export function changeIntent(
-  id: string,
-  change: Change,
-  alsoRead: readonly string[],
-  casing: "lower" | "pascal",
-): WriteIntent {
+export type ChangeOptions = {
+  id: string;
+  /** At least one field. PUT where only name and email are in it and both are known, else PATCH. */
+  change: Change;
+  /** Fields that an expectation looks at. */
+  alsoRead?: readonly string[];
+  /** The spelling of members that the server has not shown. */
+  casing?: Casing;
+  /** Asks the server to answer with the customer that the write made (RFC 7240). */
+  representation?: boolean;
+};
+
+export type Casing = "lower" | "pascal";
+
+export function changeIntent({
+  id,
+  change,
+  alsoRead = [],
+  casing = "lower",
+  representation = false,
+}: ChangeOptions): WriteIntent {
   const named = [...change.keys()].map((field) => field.toLowerCase());
   const replaces = named.every((field) => REPLACED.includes(field));
   const needed = [
     ...new Set([...(replaces ? REPLACED : named), ...alsoRead.map((field) => field.toLowerCase())]),
   ];
   return {
-    done: "updated",
     // Others than the registry's can't be asked for, only found in the default set.
     fields: needed.every((field) => REGISTRY.includes(field)) ? needed : "whole",
     selfContained: !replaces || REPLACED.every((field) => named.includes(field)),
@@ -72,11 +79,11 @@ export function changeIntent(
       // A replacement needs both; one that could not be read would be overwritten with a guess.
       // Name and email are strings (2.3): null is what a policy shows in place of a value that it hides.
       const unreadable = kept.some((member) => typeof member?.value !== "string");
-      if (!replaces || unreadable) return patchCustomer(id, tag, new Map(changed));
+      if (!replaces || unreadable) return patchCustomer(id, tag, new Map(changed), representation);
       const unchanged = kept.flatMap((member): [string, Json][] =>
         member ? [[member.name, member.value]] : [],
       );
-      return replaceCustomer(id, tag, new Map([...unchanged, ...changed]));
+      return replaceCustomer(id, tag, new Map([...unchanged, ...changed]), representation);
     },
     isUnchanged: (current) => hasValues(current.value, change),
     isAsWanted: (state) => state !== "gone" && looksWritten(state.value, change),
@@ -88,7 +95,6 @@ export function changeIntent(
 export function deletionIntent(id: string, alsoRead: readonly string[]): WriteIntent {
   const inRegistry = alsoRead.every((field) => REGISTRY.includes(field.toLowerCase()));
   return {
-    done: "deleted",
     fields: alsoRead.length === 0 ? undefined : inRegistry ? alsoRead : "whole",
     fieldsAtLeast: undefined,
     selfContained: true,

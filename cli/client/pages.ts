@@ -1,15 +1,26 @@
 /** Lists of any deployment, page by page: the specification shows none, so the shape is found, not assumed. */
 
-import { type Failure, failure } from "../outcome/failure.ts";
-import { readFailure } from "../outcome/reply-failure.ts";
-import { type Customer, memberNamed, parseJsonOrUndefined } from "./customer.ts";
-import { formatJson, isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
-import { type NextPage, nextPage } from "./next-page.ts";
+import { Customer, memberNamed, parseJsonOrUndefined } from "./customer.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
+import { nextPage } from "./next-page.ts";
 import type { Ports } from "./read-customer.ts";
 import { readWithRetry } from "./read-retry.ts";
+import { type Refusal, refusalOf } from "./refusal.ts";
 import { type ApiRequest, type ListQuery, listCustomers } from "./request.ts";
 
-export type Page = { kind: "page"; customers: readonly Customer[] } | { kind: "failed"; failure: Failure };
+export type Page = { kind: "page"; customers: readonly Customer[] } | ListFailure;
+
+/** What came before it is a part of the list, and must not pass for the whole. */
+export type ListFailure =
+  | Refusal
+  /** The reply holds no array of customers. */
+  | { kind: "no-list" }
+  /** The server named the same next page twice. */
+  | { kind: "circle" }
+  /** The next page is said to be outside of the base URL. */
+  | { kind: "next-elsewhere"; place: string }
+  /** `member` says that there is more, in a way that this client can't follow. */
+  | { kind: "next-unknown"; member: string };
 
 /**
  * Each page as it comes; a failure is the last. A page is asked for only when the one before was taken.
@@ -19,46 +30,24 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
   let request: ApiRequest = listCustomers(query);
   const seen = new Set<string>();
   for (;;) {
-    const { api, deadline } = ports();
-    const reply = await readWithRetry(api, request, deadline);
-    const { method } = request;
-    const subject = {
-      what: "the list of customers",
-      url: api.url,
-      fields: query.fields,
-      method,
-      collection: true,
-    };
-    if (reply.kind !== "complete" || reply.status !== 200) {
-      return yield { kind: "failed", failure: readFailure(reply, subject) };
-    }
+    const { transport, deadline } = ports();
+    const reply = await readWithRetry(transport, request, deadline);
+    if (reply.kind !== "complete" || reply.status !== 200) return yield refusalOf(reply, "reading");
     const body = parseJsonOrUndefined(reply.text);
     const customers = customersOf(body);
-    if (customers === undefined) {
-      return yield {
-        kind: "failed",
-        failure: failure(
-          "failure",
-          `the list of customers from ${api.url} holds no array of them`,
-          "Check that the URL is the base URL of a customer service.",
-        ),
-      };
-    }
+    if (customers === undefined) return yield { kind: "no-list" };
     yield { kind: "page", customers };
-    const next = nextPage({ link: reply.fields.get("link"), body }, request, query, api.url);
-    if (next.kind === "none") return;
-    // A part must not pass for the whole.
-    if (next.kind !== "request") return yield { kind: "failed", failure: incomplete(next, api.url) };
-    const key = `${next.request.path} ${next.request.body ?? ""}`;
-    if (seen.has(key)) {
-      return yield {
-        kind: "failed",
-        failure: failure(
-          "failure",
-          `the list of customers goes round in a circle: ${api.url} named the same next page twice`,
-        ),
-      };
+    const next = nextPage({ link: reply.fields.get("link"), body }, request, query, transport.url);
+    switch (next.kind) {
+      case "none":
+        return;
+      case "elsewhere":
+        return yield { kind: "next-elsewhere", place: next.place };
+      case "unknown":
+        return yield { kind: "next-unknown", member: next.member };
     }
+    const key = `${next.request.path} ${next.request.body ?? ""}`;
+    if (seen.has(key)) return yield { kind: "circle" };
     seen.add(key);
     request = next.request;
   }
@@ -81,21 +70,7 @@ export function itemsOf(body: Json | undefined): readonly Json[] | undefined {
 export function listedCustomer(item: Json): Customer {
   const object: JsonObject = isJsonObject(item) ? item : new Map([["value", item]]);
   const inner = memberNamed(object, "customer")?.value;
-  if (!isJsonObject(inner)) return { etag: undefined, value: object, text: formatJson(object) };
+  if (!isJsonObject(inner)) return new Customer(undefined, object);
   const etag = memberNamed(object, "etag")?.value;
-  return { etag: typeof etag === "string" ? etag : undefined, value: inner, text: formatJson(inner) };
-}
-
-function incomplete(next: Exclude<NextPage, { kind: "none" | "request" }>, base: string): Failure {
-  return next.kind === "elsewhere"
-    ? failure(
-        "failure",
-        `the list of customers is not complete: its next page is said to be at ${next.place}, outside of ${base}`,
-        "If that is the service's own address, give it as --url; if not, the service does not know the address under which it is reached.",
-      )
-    : failure(
-        "failure",
-        `the list of customers is not complete: the reply says by "${next.member}" that there is more, in a way that this client can't follow`,
-        'It follows Link: <…>; rel="next", links in the body, and a cursor named "next". A larger page may hold all of it: --limit, and --page-size of export.',
-      );
+  return new Customer(typeof etag === "string" ? etag : undefined, inner);
 }

@@ -1,46 +1,58 @@
-import { type Failure, failure } from "../outcome/failure.ts";
-import { readFailure } from "../outcome/reply-failure.ts";
+/** Readings of one customer: as it is now, or why not. */
 import { type Customer, memberNamed, parseCustomer, plainText } from "./customer.ts";
 import type { Deadline } from "./deadline.ts";
 import { readWithRetry } from "./read-retry.ts";
-import type { CustomersApi } from "./reply.ts";
+import { type ReadRefusal, refusalOf } from "./refusal.ts";
+import { requestIdOf, type Transport } from "./reply.ts";
 import { readCustomer } from "./request.ts";
 
-export type Ports = { api: CustomersApi; deadline: Deadline };
+export type Ports = { transport: Transport; deadline: Deadline };
 
-/**
- * One customer as it is now, or why not; one that does not exist is a failure with the exit `not-found`, another
- * customer in its place is refused: its values would be written over those of the one that was meant.
- * @param fields undefined: the server's default set. @param persistent see readWithRetry.
- */
-export async function readCurrent(
-  { api, deadline }: Ports,
+export type Reading = { kind: "read"; customer: Customer; requestId: string | undefined } | ReadRefusal;
+
+export type ReadOptions = {
+  /** undefined: the server's default set. */
+  fields?: readonly string[] | undefined;
+  /** See readWithRetry. */
+  persistent?: boolean;
+};
+
+export async function readCurrent(ports: Ports, id: string, options: ReadOptions = {}): Promise<Reading> {
+  const reading = await readUnless(ports, id, undefined, options);
+  // Only an answer to If-None-Match is 304.
+  if (reading.kind === "not-modified") throw new Error("304 to a request without If-None-Match");
+  return reading;
+}
+
+/** @param ifNoneMatch the tags that are known already; undefined for an unconditional reading. */
+export async function readUnless(
+  { transport, deadline }: Ports,
   id: string,
-  fields: readonly string[] | undefined,
-  persistent = false,
-): Promise<Customer | Failure> {
-  const reply = await readWithRetry(api, readCustomer(id, fields), deadline, persistent);
+  ifNoneMatch: string | undefined,
+  { fields, persistent = false }: ReadOptions = {},
+): Promise<Reading | { kind: "not-modified" }> {
+  const request = readCustomer(id, fields, ifNoneMatch);
+  const reply = await readWithRetry(transport, request, deadline, persistent);
+  if (reply.kind === "complete" && reply.status === 304 && ifNoneMatch !== undefined)
+    return { kind: "not-modified" };
   const customer =
     reply.kind === "complete" && reply.status === 200
       ? parseCustomer(reply.text, reply.fields.get("etag"))
       : undefined;
-  if (customer !== undefined) return mistaken(customer, id) ?? customer;
-  return readFailure(reply, { what: `customer ${id}`, url: api.url, fields });
+  if (customer === undefined) return refusalOf(reply, "reading");
+  return mistaken(customer, id) ?? { kind: "read", customer, requestId: requestIdOf(reply) };
 }
 
 /**
- * Ids are GUIDs (specification 2.1), compared without regard to case, dashes and braces. An id of another form, in the
- * request or the reply, is a name of the deployment's own making, from which nothing follows.
+ * The values of another customer would be written over those of the one that was meant. Ids are GUIDs
+ * (specification 2.1), compared without regard to case, dashes and braces. An id of another form, in the request
+ * or the reply, is a name of the deployment's own making, from which nothing follows.
  */
-function mistaken({ value }: Customer, id: string): Failure | undefined {
+function mistaken({ value }: Customer, id: string): ReadRefusal | undefined {
   const shown = plainText(memberNamed(value, "id")?.value ?? "");
   const [asked, answered] = [guidIn(id), guidIn(shown)];
   if (asked === undefined || answered === undefined || asked === answered) return undefined;
-  return failure(
-    "failure",
-    `customer ${id} could not be read: the server answered with customer ${shown}`,
-    "A cache or a proxy on the way mixes up replies: customers doctor ID looks for one.",
-  );
+  return { kind: "mistaken", shown };
 }
 
 function guidIn(text: string): string | undefined {

@@ -1,11 +1,11 @@
 /** Reads, which may be repeated at will: a short trouble on the way is no reason to fail. */
-
 import type { Deadline } from "./deadline.ts";
-import type { CustomersApi, Reply } from "./reply.ts";
+import type { Reply, Transport } from "./reply.ts";
 import type { ApiRequest } from "./request.ts";
 import { backOffMs, retryAfterMs } from "./retry-timing.ts";
+import { meaningOf } from "./status.ts";
 
-/** Readings that broke off or were answered 500, 502, 503, 504: within a few seconds a server that always fails is reported. */
+/** Readings that broke off or met a failing server: within a few seconds a server that always fails is reported. */
 const BROKEN_READS_MAX = 7;
 
 /**
@@ -14,15 +14,16 @@ const BROKEN_READS_MAX = 7;
  * @param persistent goes on until the deadline whatever comes, where the answer decides what became of a write.
  */
 export async function readWithRetry(
-  api: CustomersApi,
+  transport: Transport,
   request: ApiRequest,
   deadline: Deadline,
   persistent = false,
 ): Promise<Reply> {
   for (let attempt = 1; ; attempt += 1) {
     // Half of the time that is left: one reply that never comes must not use up all of it.
-    const withinMs = persistent ? Math.max(1000, deadline.remainingMs() / 2) : undefined;
-    const reply = await api.send(request, deadline, withinMs);
+    const remainingMs = deadline.remainingMs();
+    const limitMs = persistent ? Math.min(remainingMs, Math.max(1000, remainingMs / 2)) : remainingMs;
+    const reply = await transport.send(request, limitMs, deadline.interrupted);
     const waitMs = waitBeforeRepeating(reply, attempt, persistent);
     if (waitMs === undefined || waitMs >= deadline.remainingMs()) return reply;
     await deadline.wait(waitMs);
@@ -37,20 +38,16 @@ export function waitBeforeRepeating(reply: Reply, attempt: number, persistent: b
     if (persistent) return backOffMs(attempt);
     return reply.cause === "reset" && attempt < BROKEN_READS_MAX ? backOffMs(attempt) : undefined;
   }
-  const { status } = reply;
-  if (status === 429 || status === 503) {
-    const askedMs = serverWaitMs(reply.fields);
-    // Jitter on top: all who were refused together would come back together.
-    if (askedMs !== undefined) return askedMs + backOffMs(attempt);
-    // A limit on requests passes by itself, told or not.
-    if (status === 429) return backOffMs(attempt);
-  }
-  if (status === 500 || status === 502 || status === 503 || status === 504) {
-    return persistent || attempt < BROKEN_READS_MAX ? backOffMs(attempt) : undefined;
-  }
-  return undefined;
+  const meaning = meaningOf(reply.status);
+  if (meaning.read === "final") return undefined;
+  const askedMs = meaning.read === "when-told" ? serverWaitMs(reply.fields) : undefined;
+  // Jitter on top: all who were refused together would come back together.
+  if (askedMs !== undefined) return askedMs + backOffMs(attempt);
+  // A limit on requests passes by itself, told or not.
+  return persistent || meaning.kind === "busy" || attempt < BROKEN_READS_MAX ? backOffMs(attempt) : undefined;
 }
 
+/** Milliseconds that Retry-After asks for; undefined where it says nothing. */
 export function serverWaitMs(fields: ReadonlyMap<string, string>): number | undefined {
   const serverClock = Date.parse(fields.get("date") ?? "");
   return retryAfterMs(fields.get("retry-after"), Number.isNaN(serverClock) ? Date.now() : serverClock);

@@ -2,7 +2,6 @@
  * What comes of a request, as a value: a complete reply, or that none came and whether anything was sent.
  * Only a bug throws.
  */
-import type { Deadline } from "./deadline.ts";
 import type { ApiRequest } from "./request.ts";
 
 export type CompleteReply = {
@@ -10,18 +9,18 @@ export type CompleteReply = {
   status: number;
   /** Header fields by lower-case name; several lines of one name are joined by ", " (RFC 9110 §5.3). */
   fields: ReadonlyMap<string, string>;
-  /** The body as UTF-8. */
+  /** The decoded body. */
   text: string;
 };
 
 export type NoCompleteReply = {
   kind: "no-complete-reply";
-  /** False: no byte of this request left, so it can't have been applied. */
+  /** False: no byte of this request left, so it can't have been applied. Where a transport can't know, true. */
   sent: boolean;
   cause: NoReplyCause;
   /** What happened, in words that continue "no complete reply: …". */
   detail: string;
-  /** What would mend it, where that is known better than by the cause alone. */
+  /** What to do about it, where that is known better than by the cause alone. */
   hint?: string;
 };
 
@@ -29,10 +28,30 @@ export type NoReplyCause = "unreachable" | "tls" | "timeout" | "reset" | "interr
 
 export type Reply = CompleteReply | NoCompleteReply;
 
-export type CustomersApi = {
-  /** The base URL without a trailing slash, for messages. Throws a UsageError where none is set. */
+/** How requests reach one deployment. */
+export type Transport = {
+  /** The base URL without a trailing slash. */
   readonly url: string;
-  /** @param withinMs a limit for this request alone, below what the deadline leaves. */
-  send(request: ApiRequest, deadline: Deadline, withinMs?: number): Promise<Reply>;
-  close(): Promise<void>;
+  /** @param limitMs for connecting, sending and the whole reply. @param signal ends it early. */
+  send(request: ApiRequest, limitMs: number, signal: AbortSignal): Promise<Reply>;
 };
+
+/** The constructor itself refuses a label that it does not know. */
+type Label = ConstructorParameters<typeof TextDecoder>[0];
+
+/**
+ * A body as text, by the charset that its Content-Type names, else UTF-8. Undefined where it is not that: text
+ * with replacement characters would be written back by the next update.
+ */
+export function decodedText(bytes: Uint8Array, contentType: string | null | undefined): string | undefined {
+  const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType ?? "")?.[1] ?? "utf-8";
+  try {
+    return new TextDecoder(charset as Label, { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+export function requestIdOf(reply: Reply): string | undefined {
+  return reply.kind === "complete" ? reply.fields.get("x-request-id") : undefined;
+}

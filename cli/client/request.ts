@@ -9,17 +9,17 @@ export type ApiRequest = {
   body?: string;
 };
 
+/** A page of a list carries its tags in the body, where no compression changes them. */
+const LIST_HEADERS = {
+  accept: "application/json",
+  "accept-encoding": "gzip, deflate, br",
+  "cache-control": "no-cache",
+} as const;
 /**
  * A GET that no cache may answer, and that no proxy may compress: a compressed reply has its entity-tag
  * weakened (RFC 9110 §8.8.1), and a weak one is of no use in If-Match.
  */
-const READ_HEADERS = {
-  accept: "application/json",
-  "accept-encoding": "identity",
-  "cache-control": "no-cache",
-} as const;
-/** A list carries its tags in the body, so compression can't weaken them, and an export crosses a slow line in a tenth of the time. */
-const LIST_HEADERS = { ...READ_HEADERS, "accept-encoding": "gzip, br" } as const;
+const READ_HEADERS = { ...LIST_HEADERS, "accept-encoding": "identity" } as const;
 const WRITE_HEADERS = { accept: "application/json", "accept-encoding": "identity" } as const;
 
 const MERGE_PATCH = "application/merge-patch+json";
@@ -35,13 +35,23 @@ export function readCustomer(
 }
 
 /** PUT of name and email, both required (specification 2.3). */
-export function replaceCustomer(id: string, tag: string, body: JsonObject): ApiRequest {
-  return conditional("PUT", id, tag, "application/json", formatJson(body));
+export function replaceCustomer(
+  id: string,
+  tag: string,
+  body: JsonObject,
+  representation: boolean,
+): ApiRequest {
+  return conditional("PUT", id, tag, "application/json", formatJson(body), representation);
 }
 
 /** JSON Merge Patch (RFC 7396): the members that change, null for those to be removed. */
-export function patchCustomer(id: string, tag: string, body: JsonObject): ApiRequest {
-  return conditional("PATCH", id, tag, MERGE_PATCH, formatJson(body));
+export function patchCustomer(
+  id: string,
+  tag: string,
+  body: JsonObject,
+  representation: boolean,
+): ApiRequest {
+  return conditional("PATCH", id, tag, MERGE_PATCH, formatJson(body), representation);
 }
 
 /**
@@ -113,8 +123,10 @@ function conditional(
   tag: string,
   mediaType: string,
   body: string,
+  representation: boolean,
 ): ApiRequest {
-  const headers = { ...WRITE_HEADERS, "content-type": mediaType, "if-match": tag };
+  const prefer = representation ? { prefer: "return=representation" } : {};
+  const headers = { ...WRITE_HEADERS, ...prefer, "content-type": mediaType, "if-match": tag };
   return { method, path: customerPath(id), headers, body };
 }
 

@@ -4,14 +4,14 @@ import { BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS, backOffMs, retryAfterMs } from "./r
 
 describe("back-off", () => {
   test("is anything from 0 to a bound that doubles from 50 ms to 2 s", () => {
-    const bound = (attempt: number) => backOffMs(attempt, () => 1);
+    const bound = (attempt: number) => backOffMs(attempt, 1);
     expect([1, 2, 3, 6, 7, 50].map(bound)).toEqual([50, 100, 200, 1600, 2000, 2000]);
     fc.assert(
       fc.property(
         fc.integer({ min: -5, max: 2000 }),
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         (attempt, random) => {
-          const ms = backOffMs(attempt, () => random);
+          const ms = backOffMs(attempt, random);
           expect(ms).toBeGreaterThanOrEqual(0);
           expect(ms).toBeLessThanOrEqual(
             Math.min(BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS * 2 ** Math.max(0, attempt - 1)),

@@ -6,10 +6,10 @@ export const BACK_OFF_MAX_MS = 2000;
 /**
  * Full jitter: anything from 0 to a bound that doubles with every attempt. Writers that met once would meet
  * again after equal waits.
- * @param attempt 1 after the first failure. @param random from 0 to below 1.
+ * @param attempt 1 after the first failure. @param chance from 0 to below 1.
  */
-export function backOffMs(attempt: number, random: () => number = Math.random): number {
-  return random() * Math.min(BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS * 2 ** (Math.max(1, attempt) - 1));
+export function backOffMs(attempt: number, chance: number = Math.random()): number {
+  return chance * Math.min(BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS * 2 ** (Math.max(1, attempt) - 1));
 }
 
 /**

@@ -1,2 +1,88 @@
-/** 2xx (RFC 9110 §15.3): what the status says; whether a service can have meant it is for its reader to judge. */
-export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+/** What an HTTP status means to this client: the one place that knows. */
+
+/** Why a request was refused, for the closed union of failures. */
+export type RefusalKind =
+  | "invalid"
+  | "unauthenticated"
+  | "forbidden"
+  | "not-found"
+  | "not-offered"
+  | "stale"
+  | "precondition-required"
+  | "proxy-credentials"
+  | "busy"
+  | "unavailable"
+  | "server-error"
+  | "redirected"
+  /** A success that no customer service means: a page, a notice. */
+  | "not-a-service"
+  | "unexpected";
+
+/** What the status says of a write. */
+export type WriteMeaning =
+  | "accepted"
+  | "stale"
+  | "gone"
+  /** It may have been applied, or still be applied later. */
+  | "may-arrive"
+  /** It was hardly applied; the entity-tag of the next reading settles it. */
+  | "reading-settles"
+  /** Not applied, and welcome later. */
+  | "busy"
+  | "refused";
+
+/** What to do with a read: it is the answer, ask again, or ask again when the server says. */
+export type ReadMeaning = "final" | "again" | "when-told";
+
+export type StatusMeaning = {
+  kind: RefusalKind;
+  read: ReadMeaning;
+  write: WriteMeaning;
+  /** Continues "… could not be read: ". */
+  sentence: string;
+};
+
+const CODES = {
+  202: row("not-a-service", "final", "may-arrive", "the server has taken the request, and not done it yet"),
+  400: row("invalid", "final", "refused", "the server does not accept the request"),
+  401: row("unauthenticated", "final", "refused", "the server does not know the credentials"),
+  403: row("forbidden", "final", "refused", "the credentials do not allow it"),
+  404: row("not-found", "final", "gone", "it does not exist"),
+  405: row("not-offered", "final", "refused", "the server does not know this operation"),
+  407: row("proxy-credentials", "final", "refused", "a proxy asks for credentials"),
+  // A server gave up waiting for the request, or a gateway for the server.
+  408: row("unexpected", "final", "may-arrive", "the server gave up waiting for the request"),
+  410: row("not-found", "final", "gone", "it does not exist any more"),
+  412: row("stale", "final", "stale", "someone else changed it"),
+  415: row("unexpected", "final", "refused", "the server does not take this kind of body"),
+  422: row("invalid", "final", "refused", "the server does not accept the values"),
+  428: row("precondition-required", "final", "refused", "the server saw no If-Match"),
+  429: row("busy", "when-told", "busy", "the server asks for fewer requests"),
+  501: row("not-offered", "final", "refused", "the server does not know this operation"),
+  // A gateway says 503 also where it lost the reply of a server that did apply the write.
+  503: row("unavailable", "when-told", "reading-settles", "the server does not serve now"),
+  505: row("server-error", "final", "refused", "the server answered with an unexpected status"),
+} as const satisfies Record<number, StatusMeaning>;
+
+/** By the first digit, where the code itself says nothing more. */
+const CLASSES = {
+  2: row("not-a-service", "final", "accepted", "the reply is no JSON object"),
+  3: row("redirected", "final", "refused", "the server redirects to another place"),
+  4: row("unexpected", "final", "refused", "the server answered with an unexpected status"),
+  // A gateway's 502 or 504, and a server's 500, may come after the write was applied.
+  5: row("server-error", "again", "may-arrive", "the server answered with an unexpected status"),
+} as const satisfies Record<number, StatusMeaning>;
+
+export function meaningOf(status: number): StatusMeaning {
+  const codes: Record<number, StatusMeaning> = CODES;
+  const classes: Record<number, StatusMeaning> = CLASSES;
+  return codes[status] ?? classes[Math.floor(status / 100)] ?? CLASSES[4];
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function row(kind: RefusalKind, read: ReadMeaning, write: WriteMeaning, sentence: string): StatusMeaning {
+  return { kind, read, write, sentence };
+}

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
-import type { Customer } from "./customer.ts";
+import { Customer } from "./customer.ts";
 import { changeIntent, deletionIntent } from "./intent.ts";
 import type { Json } from "./json.ts";
+import type { Reading } from "./read-customer.ts";
 import type { Reply } from "./reply.ts";
-import { afterReading, afterWrite, type History, type Job, NO_HISTORY, recorded } from "./step.ts";
-import type { WriteVerdict } from "./verdict.ts";
+import { type Action, begin, type Event, type State, step, type WriteJob } from "./step.ts";
 
 const reply = (status: number, fields: Record<string, string> = {}): Reply => ({
   kind: "complete",
@@ -14,204 +13,255 @@ const reply = (status: number, fields: Record<string, string> = {}): Reply => ({
   text: "",
 });
 const none = (sent: boolean): Reply => ({ kind: "no-complete-reply", sent, cause: "reset", detail: "" });
-const customer = (etag: string, members: Record<string, Json>): Customer => ({
-  etag,
-  value: new Map(Object.entries(members)),
-  text: "",
-});
-const job = (options: Partial<Job> = {}): Job => ({
-  intent: changeIntent("1", new Map([["name", "Mine"]]), [], "lower"),
+const customer = (etag: string, members: Record<string, Json>) =>
+  new Customer(etag, new Map(Object.entries(members)));
+const read = (value: Customer | "gone"): Reading =>
+  value === "gone"
+    ? {
+        kind: "not-found",
+        during: "reading",
+        reply: { kind: "complete", status: 404, fields: new Map(), text: "" },
+      }
+    : { kind: "read", customer: value, requestId: undefined };
+const intent = changeIntent({ id: "1", change: new Map([["name", "Mine"]]) });
+const job = (options: Partial<WriteJob> = {}): WriteJob => ({
+  id: "1",
+  intent,
   onConflict: "reapply",
   expect: [],
-  pin: undefined,
   ...options,
 });
-const history = (...verdicts: WriteVerdict[]): History =>
-  verdicts.reduce<History>((before, verdict) => recorded(before, verdict), NO_HISTORY);
-const FAIL = { onConflict: "fail" } as const;
-const NAMED_ADA = { expect: [{ field: "name", value: "Ada" }] };
 const base = customer('"1"', { name: "Ada", email: "a@b" });
 const theirs = (members: Record<string, Json>) => customer('"2"', { name: "Ada", email: "a@b", ...members });
+const soon = { remainingMs: 30_000, chance: 0.5 };
+
+type Step = [State, Action];
+
+/** Where the machine stands after these replies to writes, with the first reading again between two of them. */
+function afterReplies(over: Partial<WriteJob>, replies: readonly Reply[]): Step {
+  let at: Step = step(begin(job(over), 30_000)[0], { kind: "read", reading: read(base), ...soon });
+  for (const each of replies) {
+    at = toNextWrite(at);
+    at = step(at[0], { kind: "replied", reply: each, tookMs: 1, ...soon });
+  }
+  return at;
+}
+
+function toNextWrite([state, action]: Step): Step {
+  if (action.kind === "wait") return toNextWrite(step(state, { kind: "timeUp", ...soon }));
+  if (action.kind !== "read") return [state, action];
+  return toNextWrite(step(state, { kind: "read", reading: read(base), ...soon }));
+}
+
+/** What it does about a state that is read next: `write`, `wait`, or how it ends. */
+function onReading([state, action]: Step, current: Customer | "gone"): string {
+  const event: Event = { kind: "read", reading: read(current), ...soon };
+  if (action.kind === "wait") return onReading(step(state, { kind: "timeUp", ...soon }), current);
+  const [, next] = action.kind === "read" ? step(state, event) : [state, action];
+  return next.kind === "end" ? next.outcome.kind : next.kind;
+}
+
+const LOST = none(true);
+const STALE = reply(412);
+const PENDING = reply(202);
+const GONE = reply(404);
+const NOT_NOW = reply(503);
+const FAIL = { onConflict: "fail" } as const;
+const MERGE = { onConflict: "merge" } as const;
+const PINNED = { ifMatch: '"1"' };
+const NAMED_ADA = { expect: [{ field: "name", value: "Ada" }] };
 
 describe("a reply to a write", () => {
   test("of 202 is followed by readings alone until the tag moves", () => {
-    const pending = history("pending");
-    expect(pending.unknowns).toBe(1);
-    expect(afterWrite(reply(202), pending, false).kind).toBe("read-again");
-    for (const options of [{}, FAIL, NAMED_ADA, { pin: '"1"' }, { intent: deletionIntent("1", []) }]) {
-      expect(afterReading(job(options), pending, base, base, '"1"').kind).toBe("pending");
+    for (const options of [{}, FAIL, NAMED_ADA, PINNED, { intent: deletionIntent("1", []) }]) {
+      expect(onReading(afterReplies(options, [PENDING]), base)).toBe("wait");
     }
-    expect(afterReading(job(), pending, base, theirs({ name: "Mine" }), '"1"').kind).toBe("as-wanted");
-    expect(afterReading(job(), pending, base, theirs({}), '"1"').kind).toBe("send");
+    expect(onReading(afterReplies({}, [PENDING]), theirs({ name: "Mine" }))).toBe("as-wanted");
+    expect(onReading(afterReplies({}, [PENDING]), theirs({}))).toBe("write");
   });
 
-  test("of unknown outcome is never followed by another write, whatever happened before", () => {
-    const verdict = fc.constantFrom<WriteVerdict>("stale", "unknown", "busy", "not-sent");
-    fc.assert(
-      fc.property(fc.array(verdict, { maxLength: 6 }), fc.boolean(), (before, pinned) => {
-        expect(afterWrite(none(true), history(...before, "unknown"), pinned).kind).toBe("read-again");
-      }),
-    );
+  test.each<[string, Reply]>([
+    ["no complete reply", LOST],
+    ["500", reply(500)],
+    ["502", reply(502)],
+    ["503", NOT_NOW],
+    ["503 that says when", reply(503, { "retry-after": "1" })],
+    ["a page", { kind: "complete", status: 200, fields: new Map(), text: "<html>" }],
+  ])("%s is never followed by another write before a reading", (_, unclear) => {
+    for (const before of [[], [STALE], [LOST], [NOT_NOW, STALE]]) {
+      for (const options of [{}, PINNED, NAMED_ADA]) {
+        const [state, action] = afterReplies(options, [...before, unclear]);
+        const next = action.kind === "wait" ? step(state, { kind: "timeUp", ...soon })[1] : action;
+        expect(["read", "end"]).toContain(next.kind);
+      }
+    }
   });
 
   test("of 412 ends a pinned write and is looked at otherwise", () => {
-    expect(afterWrite(reply(412), history("stale"), true).kind).toBe("stop");
-    expect(afterWrite(reply(412), history("stale"), false).kind).toBe("read-again");
+    expect(afterReplies(PINNED, [STALE])[1]).toMatchObject({
+      kind: "end",
+      outcome: { kind: "conflict", why: "pinned" },
+    });
+    expect(afterReplies({}, [STALE])[1].kind).toBe("wait");
   });
 
   test("of 412 that names the refused tag as the current one is not met for ever", () => {
-    const contradicted = (times: number) =>
-      Array.from({ length: times }).reduce<History>(
-        (before) => recorded(before, "stale", { contradicts: true }),
-        NO_HISTORY,
-      );
-    expect(afterWrite(reply(412), contradicted(1), false).kind).toBe("read-again");
-    expect(afterWrite(reply(412), contradicted(3), false).kind).toBe("give-up");
-    expect(afterWrite(reply(412), recorded(contradicted(9), "stale"), false).kind).toBe("read-again");
+    const contradiction = reply(412, { etag: '"1"' });
+    const twice = [contradiction, contradiction];
+    expect(afterReplies({}, twice)[1].kind).toBe("wait");
+    expect(afterReplies({}, [...twice, contradiction])[1]).toMatchObject({
+      kind: "end",
+      outcome: { kind: "conflict", why: "contradicted" },
+    });
+    expect(afterReplies({}, [...twice, STALE])[1].kind).toBe("wait");
   });
 
-  test("of 503 is followed by the same write, not before Retry-After", () => {
-    const next = afterWrite(reply(503, { "retry-after": "2" }), history("busy"), false);
-    expect(next.kind).toBe("send-again");
-    expect("waitMs" in next ? next.waitMs : 0).toBeGreaterThanOrEqual(2000);
+  test("of 503 is followed by a reading, not before Retry-After", () => {
+    const [state, action] = afterReplies({}, [reply(503, { "retry-after": "2" })]);
+    expect(action.kind).toBe("wait");
+    expect(action.kind === "wait" ? action.ms : 0).toBeGreaterThanOrEqual(2000);
+    const waited: Event = { kind: "timeUp", remainingMs: 27_000, chance: 0 };
+    expect(step(state, waited)[1].kind).toBe("read");
+  });
+
+  test("of 503 whose Retry-After is too late is looked at once, and not written again", () => {
+    const at = afterReplies({}, [reply(503, { "retry-after": "3600" })]);
+    expect(at[1].kind).toBe("read");
+    expect(onReading(at, base)).toBe("unavailable");
+    expect(onReading(at, theirs({ name: "Theirs" }))).toBe("unknown-outcome");
+    expect(onReading(at, theirs({ name: "Mine" }))).toBe("as-wanted");
+  });
+
+  test("of 429 is followed by the same write, not before Retry-After", () => {
+    const [state, action] = afterReplies({}, [reply(429, { "retry-after": "2" })]);
+    expect(action.kind === "wait" ? action.ms : 0).toBeGreaterThanOrEqual(2000);
+    expect(step(state, { kind: "timeUp", remainingMs: 27_000, chance: 0 })[1].kind).toBe("write");
+  });
+});
+
+describe("the time", () => {
+  const write = (totalMs: number) => {
+    const [state] = begin(job(), totalMs);
+    const [, action] = step(state, { kind: "read", reading: read(base), remainingMs: totalMs, chance: 0 });
+    return action.kind === "write" ? action.limitMs : 0;
+  };
+
+  test("of a write is all but the last fifth, and but for five seconds at most", () => {
+    expect([write(10_000), write(7000), write(60_000)]).toEqual([8000, 5600, 55_000]);
+  });
+
+  test("that one write used up is not enough for another", () => {
+    const [state] = begin(job(), 7000);
+    const [writing] = step(state, { kind: "read", reading: read(base), remainingMs: 6900, chance: 0 });
+    const timedOut: Reply = { kind: "no-complete-reply", sent: true, cause: "timeout", detail: "" };
+    const [looking, look] = step(writing, {
+      kind: "replied",
+      reply: timedOut,
+      tookMs: 5500,
+      remainingMs: 1400,
+      chance: 0,
+    });
+    expect(look.kind).toBe("read");
+    const [, end] = step(looking, { kind: "read", reading: read(base), remainingMs: 1300, chance: 0 });
+    expect(end).toMatchObject({ kind: "end", outcome: { kind: "unknown-outcome", attempts: 1 } });
   });
 });
 
 describe("a reading", () => {
-  const read = (over: Partial<Job>, before: History, current: Customer | "gone") =>
-    afterReading(job(over), before, base, current, before.attempts === 0 ? undefined : '"1"').kind;
+  const first = (over: Partial<WriteJob>, current: Customer) => {
+    const [, action] = step(begin(job(over), 30_000)[0], { kind: "read", reading: read(current), ...soon });
+    return action.kind === "end" ? action.outcome.kind : action.kind;
+  };
 
-  test.each<[string, Partial<Job>, History, Customer | "gone", string]>([
-    ["first, as wanted", {}, NO_HISTORY, customer('"1"', { name: "Mine", email: "a@b" }), "unchanged"],
-    ["first, otherwise", {}, NO_HISTORY, base, "send"],
-    ["first, pinned elsewhere, body to be completed", { pin: '"0"' }, NO_HISTORY, base, "conflict"],
-    [
-      "first, expectation unmet",
-      { expect: [{ field: "email", value: "x" }] },
-      NO_HISTORY,
-      base,
-      "expectation",
-    ],
-    ["after 412, as wanted", { onConflict: "fail" }, history("stale"), theirs({ name: "Mine" }), "as-wanted"],
-    ["after a lost reply, as wanted", FAIL, history("unknown"), theirs({ name: "Mine" }), "as-wanted"],
-    [
-      "after a lost reply, as wanted but for blanks, tag unmoved: not there",
-      { intent: changeIntent("1", new Map([["name", "Ada "]]), [], "lower") },
-      history("unknown"),
-      base,
-      "send",
-    ],
-    [
-      "after a lost reply and a 412, as wanted",
-      {},
-      history("unknown", "stale"),
-      theirs({ name: "Mine" }),
-      "as-wanted",
-    ],
-    ["after 412, as wanted, expected", NAMED_ADA, history("stale"), theirs({ name: "Mine" }), "expectation"],
-    [
-      "after 412, as wanted, expected, fail",
-      { ...NAMED_ADA, ...FAIL },
-      history("stale"),
-      theirs({ name: "Mine" }),
-      "expectation",
-    ],
-    [
-      "after 412, as wanted, expected, merge",
-      { ...NAMED_ADA, onConflict: "merge" },
-      history("stale"),
-      theirs({ name: "Mine" }),
-      "expectation",
-    ],
-    [
-      "after a lost reply, as wanted, expected",
-      NAMED_ADA,
-      history("unknown"),
-      theirs({ name: "Mine" }),
-      "expectation",
-    ],
-    [
-      "after 412, as wanted, another field expected",
-      { expect: [{ field: "email", value: "a@b" }] },
-      history("stale"),
-      theirs({ name: "Mine" }),
-      "as-wanted",
-    ],
-    [
-      "after a lost reply, pinned, as wanted",
-      { pin: '"1"' },
-      history("unknown"),
-      theirs({ name: "Mine" }),
-      "undecidable",
-    ],
-    ["after a lost reply, pinned, gone", { pin: '"1"' }, history("unknown"), "gone", "undecidable"],
-    [
-      "after 404, pinned, as wanted",
-      { pin: '"1"' },
-      history("gone"),
-      theirs({ name: "Mine" }),
-      "not-offered",
-    ],
-    ["after 404, there", {}, history("gone"), base, "not-offered"],
-    ["after a lost reply, tag unmoved", { onConflict: "fail" }, history("unknown"), base, "send"],
-    [
-      "after a lost reply, another field moved",
-      { onConflict: "merge" },
-      history("unknown"),
-      theirs({ email: "c@d" }),
-      "send",
-    ],
-    [
-      "after a lost reply, the same field moved",
-      { onConflict: "merge" },
-      history("unknown"),
-      theirs({ name: "Theirs" }),
-      "conflict",
-    ],
-    [
-      "after a lost reply, the same field moved, reapply",
-      {},
-      history("unknown"),
-      theirs({ name: "Theirs" }),
-      "send",
-    ],
-    ["after a lost reply, pinned", { pin: '"1"' }, history("unknown"), base, "undecidable"],
-    ["after 412, reapply", {}, history("stale"), theirs({ name: "Theirs" }), "send"],
-    [
-      "after 412, merge, same field",
-      { onConflict: "merge" },
-      history("stale"),
-      theirs({ name: "Theirs" }),
-      "conflict",
-    ],
-    [
-      "after 412, merge, another field",
-      { onConflict: "merge" },
-      history("stale"),
-      theirs({ email: "c@d" }),
-      "send",
-    ],
-    ["after 412, fail", { onConflict: "fail" }, history("stale"), theirs({ email: "c@d" }), "conflict"],
-    ["after 412, fail, the tag unmoved", { onConflict: "fail" }, history("stale"), base, "conflict"],
-    ["after 412, gone", {}, history("stale"), "gone", "gone"],
-  ])("%s", (_, over, before, current, step) => {
-    expect(read(over, before, current)).toBe(step as ReturnType<typeof read>);
+  test.each<[string, Partial<WriteJob>, Customer, string]>([
+    ["as wanted", {}, customer('"1"', { name: "Mine", email: "a@b" }), "unchanged"],
+    ["otherwise", {}, base, "write"],
+    ["pinned elsewhere, body to be completed", { ifMatch: '"0"' }, base, "conflict"],
+    ["expectation unmet", { expect: [{ field: "email", value: "x" }] }, base, "expectation"],
+    ["a deletion", { intent: deletionIntent("1", []) }, base, "write"],
+    ["a weak tag", {}, customer('W/"1"', { name: "Ada", email: "a@b" }), "unusable-tag"],
+  ])("first, %s", (_, over, current, ending) => {
+    expect<string>(first(over, current)).toBe(ending);
   });
 
-  test("of a deletion: gone is as wanted", () => {
-    const deletion = { intent: deletionIntent("1", []) };
-    expect(read(deletion, history("unknown"), "gone")).toBe("as-wanted");
-    expect(read(deletion, history("stale"), "gone")).toBe("as-wanted");
-    expect(read(deletion, NO_HISTORY, base)).toBe("send");
+  const mine = theirs({ name: "Mine" });
+  test.each<[string, Partial<WriteJob>, Reply[], Customer | "gone", string]>([
+    ["412, as wanted", FAIL, [STALE], mine, "as-wanted"],
+    ["a lost reply, as wanted", FAIL, [LOST], mine, "as-wanted"],
+    [
+      "a lost reply, as wanted but for blanks, tag unmoved: not there",
+      { intent: changeIntent({ id: "1", change: new Map([["name", "Ada "]]) }) },
+      [LOST],
+      base,
+      "write",
+    ],
+    ["a lost reply and a 412, as wanted", {}, [LOST, STALE], mine, "as-wanted"],
+    ["412, as wanted, expected", NAMED_ADA, [STALE], mine, "expectation"],
+    ["412, as wanted, expected, fail", { ...NAMED_ADA, ...FAIL }, [STALE], mine, "expectation"],
+    ["412, as wanted, expected, merge", { ...NAMED_ADA, ...MERGE }, [STALE], mine, "expectation"],
+    ["a lost reply, as wanted, expected", NAMED_ADA, [LOST], mine, "unknown-outcome"],
+    ["503, as wanted, expected", NAMED_ADA, [NOT_NOW], mine, "unknown-outcome"],
+    [
+      "412, as wanted, another field expected",
+      { expect: [{ field: "email", value: "a@b" }] },
+      [STALE],
+      mine,
+      "as-wanted",
+    ],
+    ["a lost reply, pinned, as wanted", PINNED, [LOST], mine, "unknown-outcome"],
+    ["a lost reply, pinned, gone", PINNED, [LOST], "gone", "unknown-outcome"],
+    ["404, pinned, as wanted", PINNED, [GONE], mine, "write-not-found"],
+    ["404, there", {}, [GONE], base, "write-not-found"],
+    ["a lost reply, tag unmoved", FAIL, [LOST], base, "write"],
+    ["503, pinned, tag unmoved", PINNED, [NOT_NOW], base, "write"],
+    ["a lost reply, another field moved", MERGE, [LOST], theirs({ email: "c@d" }), "write"],
+    ["a lost reply, the same field moved", MERGE, [LOST], theirs({ name: "Theirs" }), "unknown-outcome"],
+    ["a lost reply, the same field moved, reapply", {}, [LOST], theirs({ name: "Theirs" }), "write"],
+    ["a lost reply, pinned", PINNED, [LOST], base, "unknown-outcome"],
+    ["412, reapply", {}, [STALE], theirs({ name: "Theirs" }), "write"],
+    ["412, merge, same field", MERGE, [STALE], theirs({ name: "Theirs" }), "conflict"],
+    ["412, merge, another field", MERGE, [STALE], theirs({ email: "c@d" }), "write"],
+    ["412, fail", FAIL, [STALE], theirs({ email: "c@d" }), "conflict"],
+    ["412, fail, the tag unmoved", FAIL, [STALE], base, "conflict"],
+    ["412, gone", {}, [STALE], "gone", "deleted"],
+    ["a lost deletion, gone", { intent: deletionIntent("1", []) }, [LOST], "gone", "as-wanted"],
+    ["a refused deletion, gone", { intent: deletionIntent("1", []) }, [STALE], "gone", "as-wanted"],
     // Of two who claim the deletion, the second finds nothing to delete.
-    expect(read({ ...deletion, ...NAMED_ADA }, history("gone"), "gone")).toBe("gone");
-    expect(read({ ...deletion, pin: '"1"' }, history("gone"), "gone")).toBe("gone");
+    [
+      "a deletion that found nothing, expected",
+      { intent: deletionIntent("1", []), ...NAMED_ADA },
+      [GONE],
+      "gone",
+      "deleted",
+    ],
+    [
+      "a deletion that found nothing, pinned",
+      { intent: deletionIntent("1", []), ...PINNED },
+      [GONE],
+      "gone",
+      "deleted",
+    ],
+  ])("after %s", (_, over, replies, current, ending) => {
+    expect(onReading(afterReplies(over, replies), current)).toBe(ending);
+  });
+
+  test("of a write that went through says what it wrote over", () => {
+    const at = afterReplies({}, [STALE]);
+    const looked = step(step(at[0], { kind: "timeUp", ...soon })[0], {
+      kind: "read",
+      reading: read(theirs({ name: "Theirs" })),
+      ...soon,
+    });
+    const [, action] = step(looked[0], { kind: "replied", reply: reply(204), tookMs: 1, ...soon });
+    expect(action).toMatchObject({
+      outcome: { kind: "written", overwritten: [{ field: "name", theirs: "Theirs", mine: "Mine" }] },
+    });
   });
 });
 
 describe("the request", () => {
   const request = (change: Record<string, Json>, current = base) =>
-    changeIntent("a/b", new Map(Object.entries(change)), [], "lower").request(current, '"1"');
+    changeIntent({ id: "a/b", change: new Map(Object.entries(change)) }).request(current, '"1"');
 
   test.each([
     [{ name: "X" }, "PUT", '{"email":"a@b","name":"X"}'],

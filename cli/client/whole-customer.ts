@@ -4,33 +4,34 @@
  * editor could not change it. What is not in the registry can't be named at all, so neither reading is enough.
  */
 
-import type { Failure } from "../outcome/failure.ts";
-import { type Customer, memberNamed, REGISTRY } from "./customer.ts";
+import { Customer, memberNamed, REGISTRY } from "./customer.ts";
 import type { JsonObject } from "./json.ts";
 import { eachPage } from "./pages.ts";
-import { type Ports, readCurrent } from "./read-customer.ts";
+import { type Ports, type Reading, readCurrent } from "./read-customer.ts";
 import type { ListQuery } from "./request.ts";
 
 /** Both readings must be of one version; under constant writes the last reading of the default set is given. */
 const READINGS_MAX = 5;
 
 /** The default set, with what is missing of the registry after it. @param persistent see readWithRetry. */
-export async function readWhole(ports: Ports, id: string, persistent = false): Promise<Customer | Failure> {
-  for (let reading = 1; ; reading += 1) {
-    const customer = await readCurrent(ports, id, undefined, persistent);
-    if ("exit" in customer) return customer;
+export async function readWhole(ports: Ports, id: string, persistent = false): Promise<Reading> {
+  for (let round = 1; ; round += 1) {
+    const reading = await readCurrent(ports, id, { persistent });
+    if (reading.kind !== "read") return reading;
+    const { customer } = reading;
     const more: Customer[] = [];
-    await accepted(missingFields(customer.value), async (names) => {
-      const read = await readCurrent(ports, id, names, persistent);
-      if ("exit" in read) return false;
-      more.push(read);
+    await accepted(missingFields(customer.value), async (fields) => {
+      const rest = await readCurrent(ports, id, { fields, persistent });
+      if (rest.kind !== "read") return false;
+      more.push(rest.customer);
       return true;
     });
     if (more.every(({ etag }) => etag === customer.etag)) {
+      if (more.length === 0) return reading;
       const members = [customer, ...more].flatMap(({ value }) => [...value]);
-      return { ...customer, value: new Map(members) };
+      return { ...reading, customer: new Customer(customer.etag, new Map(members)) };
     }
-    if (reading === READINGS_MAX) return customer;
+    if (round === READINGS_MAX) return reading;
   }
 }
 

@@ -1,7 +1,11 @@
 import type { Customer } from "../client/customer.ts";
 import { deletionIntent } from "../client/intent.ts";
 import { writeUntilDecided } from "../client/loop.ts";
-import { readCurrent } from "../client/read-customer.ts";
+import type { WriteJob } from "../client/step.ts";
+import { readWhole } from "../client/whole-customer.ts";
+import type { Failure } from "../outcome/failure.ts";
+import { readFailure } from "../outcome/reply-failure.ts";
+import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { formatRecord } from "../output/table.ts";
 import type { RegisterCommand } from "../program.ts";
@@ -13,6 +17,7 @@ import {
   addWriteOptions,
   checkedLoop,
   type LoopOptions,
+  onConflictDefault,
   requiredId,
   type WriteOptions,
 } from "./options.ts";
@@ -27,47 +32,49 @@ export const registerDelete: RegisterCommand = (program, run) => {
     run<Options>(async (invocation, [argument], options) => {
       const id = requiredId(argument);
       checkedLoop(options);
-      const { api, messages } = invocation;
-      const expect = options.expect ?? [];
-      const yes = options.yes ?? false;
-      const job = {
+      const { expect = [], ifMatch, maxAttempts, yes = false } = options;
+      const intent = deletionIntent(
         id,
-        intent: deletionIntent(
-          id,
-          expect.map(({ field }) => field),
-        ),
-        onConflict: options.onConflict ?? "reapply",
-        expect,
-        ifMatch: options.ifMatch,
-        maxAttempts: options.maxAttempts,
-      };
-      if (options.dryRun) return dryRun(invocation, job);
-      let shown: Customer | undefined;
-      if (!yes) {
-        const confirmed = await confirmShown(invocation, id);
-        if ("exit" in confirmed) return confirmed;
-        shown = confirmed;
-      }
-      const outcome = await writeUntilDecided(
-        { api, deadline: invocation.deadline() },
-        // What was confirmed is the version that was shown, and no other.
-        shown === undefined ? job : { ...job, onConflict: "fail", base: shown },
+        expect.map(({ field }) => field),
       );
-      if (outcome.kind === "conflict" || outcome.kind === "failed") {
-        return withSummary(invocation, id, "deleted", outcome);
-      }
-      messages.note(summaryLine(id, "deleted", outcome));
-      return undefined;
+      const onConflict = options.onConflict ?? onConflictDefault(invocation.terminal);
+      const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
+      if (options.dryRun) return dryRun(invocation, job, "deleted");
+      if (yes) return await remove(invocation, job);
+      const shown = await confirmShown(invocation, id);
+      // What was confirmed is the version that was shown, and no other.
+      return shown.kind === "confirmed"
+        ? await remove(invocation, { ...job, onConflict: "fail", base: shown.customer })
+        : shown.failure;
     }),
   );
 };
 
-async function confirmShown(invocation: Invocation, id: string): Promise<Customer | NonNullable<Ending>> {
+async function remove(invocation: Invocation, job: WriteJob): Promise<Ending> {
+  const { messages, settings, api } = invocation;
+  const { id, onConflict } = job;
+  const outcome = await writeUntilDecided(invocation.ports(), job);
+  const bad = badOutcome(outcome);
+  if (bad === undefined) {
+    messages.note(summaryLine(id, "deleted", outcome));
+    return undefined;
+  }
+  const failure = writeEnding({ id, done: "deleted", url: api.url, onConflict }, bad);
+  return withSummary(failure, id, "deleted", outcome, settings.quiet);
+}
+
+type Shown = { kind: "confirmed"; customer: Customer } | { kind: "stopped"; failure: Failure };
+
+/** Every field is read: --expect may look at any, and the operator sees what goes. */
+async function confirmShown(invocation: Invocation, id: string): Promise<Shown> {
   const { api, terminal } = invocation;
   const statement = `About to delete customer ${id} at ${api.url}.`;
-  if (!terminal.interactive) return unasked(statement);
-  const customer = await readCurrent({ api, deadline: invocation.deadline() }, id, undefined);
-  if ("exit" in customer) return customer;
+  if (!terminal.interactive) return { kind: "stopped", failure: unasked(statement) };
+  const reading = await readWhole(invocation.ports(), id);
+  if (reading.kind !== "read")
+    return { kind: "stopped", failure: readFailure(reading, { what: `customer ${id}`, url: api.url }) };
+  const { customer } = reading;
   const shown = formatRecord(customer.value, { color: false, columns: undefined }).trimEnd();
-  return (await ask(invocation, `${shown}\n${statement}`)) ?? customer;
+  const refused = await ask(invocation, `${shown}\n${statement}`);
+  return refused === undefined ? { kind: "confirmed", customer } : { kind: "stopped", failure: refused };
 }

@@ -4,7 +4,7 @@ import { type Customer, memberNamed, plainText } from "../client/customer.ts";
 import { formatJson, type Json } from "../client/json.ts";
 import { eachPage } from "../client/pages.ts";
 import { type Ports, readCurrent } from "../client/read-customer.ts";
-import type { CustomersApi, Reply } from "../client/reply.ts";
+import type { Reply, Transport } from "../client/reply.ts";
 import { type ApiRequest, readCustomer } from "../client/request.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import {
@@ -15,7 +15,8 @@ import {
   judgeService,
   judgeTags,
 } from "../doctor/diagnosis.ts";
-import { type Failure, failure } from "../outcome/failure.ts";
+import { type Failure, failure, isFailure } from "../outcome/failure.ts";
+import { listFailure, readFailure } from "../outcome/reply-failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "../program.ts";
 import type { Ending, Invocation } from "./invocation.ts";
@@ -47,15 +48,15 @@ async function examine(invocation: Invocation, id: string | undefined): Promise<
   if (name?.verdict === "bad") return findings;
 
   const watched = watch(api);
-  const ports = { api: watched, deadline: invocation.deadline() };
-  const service = id === undefined ? await firstCustomer(ports) : await readCurrent(ports, id, undefined);
+  const ports = { transport: watched, deadline: invocation.deadline() };
+  const service = id === undefined ? await firstCustomer(ports) : await customerOf(ports, id);
   const last = watched.last();
   if (last === undefined) return findings;
   findings.push(judgeConnection(last.reply, api.url));
   if (last.reply.kind !== "complete") return findings;
   findings.push(judgeClock(last.reply.fields.get("date"), last.atMs));
   findings.push(judgeService(service, last.reply.status, settings.headers.length > 0));
-  if (service !== undefined && "exit" in service) return findings;
+  if (isFailure(service)) return findings;
 
   const known = id ?? idOf(service);
   if (known === undefined) {
@@ -73,36 +74,42 @@ async function examine(invocation: Invocation, id: string | undefined): Promise<
 /** Of the list; undefined where it is empty. */
 async function firstCustomer(ports: Ports): Promise<Customer | Failure | undefined> {
   for await (const page of eachPage(() => ports, { limit: 1 })) {
-    return page.kind === "failed" ? page.failure : page.customers[0];
+    return page.kind === "page" ? page.customers[0] : listFailure(page, { url: ports.transport.url });
   }
   return undefined;
 }
 
+async function customerOf(ports: Ports, id: string): Promise<Customer | Failure> {
+  const reading = await readCurrent(ports, id);
+  return reading.kind === "read"
+    ? reading.customer
+    : readFailure(reading, { what: `customer ${id}`, url: ports.transport.url });
+}
+
 /** Remembers the last reply and when it came: the verdict is about a customer, the findings about the way. */
-function watch(api: CustomersApi): CustomersApi & { last(): { reply: Reply; atMs: number } | undefined } {
+function watch(transport: Transport): Transport & { last(): { reply: Reply; atMs: number } | undefined } {
   let last: { reply: Reply; atMs: number } | undefined;
   return {
     get url() {
-      return api.url;
+      return transport.url;
     },
     async send(...parameters) {
       const before = Date.now();
-      const reply = await api.send(...parameters);
+      const reply = await transport.send(...parameters);
       last = { reply, atMs: (before + Date.now()) / 2 };
       return reply;
     },
-    close: () => api.close(),
     last: () => last,
   };
 }
 
 async function examineTags(invocation: Invocation, id: string): Promise<Finding[]> {
   const watched = watch(invocation.api);
-  const read = await readCurrent({ api: watched, deadline: invocation.deadline() }, id, undefined);
+  const read = await customerOf({ transport: watched, deadline: invocation.deadline() }, id);
   const plain = watched.last()?.reply;
   if (plain?.kind !== "complete")
     return plain === undefined ? [] : [judgeConnection(plain, invocation.api.url)];
-  if ("exit" in read) return [judgeService(read, plain.status, true)];
+  if (isFailure(read)) return [judgeService(read, plain.status, true)];
   const request = readCustomer(id, undefined);
   const compressed = await send(invocation, {
     ...request,
@@ -114,8 +121,8 @@ async function examineTags(invocation: Invocation, id: string): Promise<Finding[
   ];
 }
 
-function send({ api, deadline }: Invocation, request: ApiRequest): Promise<Reply> {
-  return api.send(request, deadline());
+function send({ api, settings, interrupted }: Invocation, request: ApiRequest): Promise<Reply> {
+  return api.send(request, settings.timeoutMs, interrupted);
 }
 
 function settingsLine({ api, settings }: Invocation): string {

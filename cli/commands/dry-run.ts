@@ -1,42 +1,31 @@
 /** --dry-run: the request that would be sent, and the change field by field. */
-
 import { type Customer, memberNamed, parseJsonOrUndefined } from "../client/customer.ts";
-import { parseEntityTag } from "../client/entity-tag.ts";
 import { formatJson, isJsonObject, type Json, jsonEquals } from "../client/json.ts";
-import { readState, type WriteJob } from "../client/loop.ts";
+import { previewWrite } from "../client/loop.ts";
 import type { ApiRequest } from "../client/request.ts";
-import { afterReading, NO_HISTORY } from "../client/step.ts";
-import { conflictFailure, expectationFailure, tagFailure } from "../outcome/conflict-failure.ts";
+import type { WriteJob } from "../client/step.ts";
+import { badOutcome, pinnedElsewhere, writeEnding } from "../outcome/write-ending.ts";
 import { outputFormat } from "../output/print-customers.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { Ending, Invocation } from "./invocation.ts";
 
-/** Reads and decides as the write itself would, and prints in place of sending. */
-export async function dryRun(invocation: Invocation, job: WriteJob): Promise<Ending> {
+/** Reads and decides as the write itself would, and prints in place of sending. @param done "updated" or "deleted". */
+export async function dryRun(invocation: Invocation, job: WriteJob, done: string): Promise<Ending> {
   const { api, messages } = invocation;
-  const { id, intent, onConflict, expect, ifMatch: pin } = job;
-  const about = { id, done: intent.done, url: api.url };
-  const current = await readState({ api, deadline: invocation.deadline() }, job);
-  if ("exit" in current) return current;
-  const step = afterReading({ intent, onConflict, expect, pin }, NO_HISTORY, current, current, undefined);
-  if (step.kind === "expectation") return expectationFailure(about, step, current);
-  if (step.kind === "unchanged") {
+  const { id, onConflict, ifMatch } = job;
+  const about = { id, done, url: api.url, onConflict };
+  const preview = await previewWrite(invocation.ports(), job);
+  if (preview.kind !== "would-write") {
+    const bad = badOutcome(preview);
+    if (bad !== undefined) return writeEnding(about, bad);
     messages.note(`dry run: customer ${id} is already as wanted; nothing would be sent`);
     return undefined;
   }
-  if (step.kind === "conflict" || (pin !== undefined && pin !== current.etag)) {
-    return conflictFailure(about, {
-      history: NO_HISTORY,
-      pin,
-      onConflict,
-      fields: [],
-      current: current.etag,
-    });
-  }
-  const tag = parseEntityTag(pin ?? current.etag);
-  if (tag.kind !== "strong") return tagFailure(about, tag);
-  await printRequest(invocation, intent.request(current, tag.tag), current);
-  messages.note(`dry run: customer ${id} was not ${intent.done}; nothing was sent`);
+  const { request, current } = preview;
+  // The server would refuse it.
+  if (ifMatch !== undefined && ifMatch !== current.etag) return pinnedElsewhere(about, current);
+  await printRequest(invocation, request, current);
+  messages.note(`dry run: customer ${id} was not ${done}; nothing was sent`);
   return undefined;
 }
 

@@ -2,7 +2,7 @@ import type { Customer } from "../client/customer.ts";
 import type { Change } from "../client/field-conflicts.ts";
 import { changeIntent } from "../client/intent.ts";
 import { writeUntilDecided } from "../client/loop.ts";
-import { NO_HISTORY, unmetExpectation } from "../client/step.ts";
+import { unmetExpectation } from "../client/step.ts";
 import { readWhole } from "../client/whole-customer.ts";
 import {
   changedMembers,
@@ -14,8 +14,9 @@ import {
   withComments,
 } from "../edit/edit-text.ts";
 import { type EditedFile, openEditor } from "../edit/editor.ts";
-import { conflictFailure, expectationFailure } from "../outcome/conflict-failure.ts";
 import type { Failure } from "../outcome/failure.ts";
+import { readFailure } from "../outcome/reply-failure.ts";
+import { badOutcome, pinnedElsewhere, unmetAtFirst, writeEnding } from "../outcome/write-ending.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import type { RegisterCommand } from "../program.ts";
 import { confirmWrite } from "./confirm-write.ts";
@@ -33,8 +34,10 @@ export const registerEdit: RegisterCommand = (program, run) => {
   addWriteOptions(command).action(
     run<WriteOptions>(async (invocation, [argument], options) => {
       const id = requiredId(argument);
-      const base = await readWhole({ api: invocation.api, deadline: invocation.deadline() }, id);
-      if ("exit" in base) return base;
+      const reading = await readWhole(invocation.ports(), id);
+      if (reading.kind !== "read")
+        return readFailure(reading, { what: `customer ${id}`, url: invocation.api.url });
+      const base = reading.customer;
       const hopeless = refusedAlready(invocation, id, base, options);
       if (hopeless !== undefined) return hopeless;
       const file = openEditor(invocation, `customer-${id}`);
@@ -51,12 +54,10 @@ function refusedAlready(
   base: Customer,
   { expect = [], ifMatch: pin }: WriteOptions,
 ): Failure | undefined {
-  const about = { id, done: "updated", url: api.url };
+  const about = { id, done: "updated", url: api.url, onConflict: "merge" } as const;
   const unmet = unmetExpectation(expect, base);
-  if (unmet !== undefined) return expectationFailure(about, unmet, base);
-  if (pin === undefined || pin === base.etag) return undefined;
-  const facts = { history: NO_HISTORY, onConflict: "merge", fields: [] } as const;
-  return conflictFailure(about, { ...facts, pin, current: base.etag });
+  if (unmet !== undefined) return unmetAtFirst(about, unmet, base);
+  return pin === undefined || pin === base.etag ? undefined : pinnedElsewhere(about, base);
 }
 
 type Editing = { id: string; base: Customer; file: EditedFile; options: WriteOptions };
@@ -107,7 +108,11 @@ async function decide(invocation: Invocation, editing: Editing, text: string): P
     return { kind: "end", ending: undefined, keep: false };
   }
   if (options.dryRun)
-    return { kind: "end", ending: await dryRun(invocation, jobOf(invocation, editing, change)), keep: true };
+    return {
+      kind: "end",
+      ending: await dryRun(invocation, jobOf(invocation, editing, change), "updated"),
+      keep: true,
+    };
   const refused = await confirmWrite(invocation, `update customer ${id}`, options.yes ?? false);
   if (refused !== undefined) return { kind: "end", ending: refused, keep: true };
   return await send(invocation, editing, text, change);
@@ -115,17 +120,20 @@ async function decide(invocation: Invocation, editing: Editing, text: string): P
 
 async function send(invocation: Invocation, editing: Editing, text: string, change: Change): Promise<Round> {
   const { id, base } = editing;
-  const ports = () => ({ api: invocation.api, deadline: invocation.deadline() });
+  const { api, settings, ports } = invocation;
   const outcome = await writeUntilDecided(ports(), { ...jobOf(invocation, editing, change), base });
-  if (outcome.kind !== "conflict" && outcome.kind !== "failed") {
+  const bad = badOutcome(outcome);
+  if (bad === undefined) {
     invocation.messages.note(summaryLine(id, "updated", outcome));
     return { kind: "end", ending: undefined, keep: false };
   }
-  const failure = withSummary(invocation, id, "updated", outcome);
-  if (outcome.kind === "conflict" && outcome.fields.length > 0 && editing.options.ifMatch === undefined) {
-    const theirs = await readWhole(ports(), id);
-    if ("exit" in theirs) return { kind: "end", ending: failure, keep: true };
-    const comments = conflictComments(id, outcome.fields);
+  const ending = writeEnding({ id, done: "updated", url: api.url, onConflict: "merge" }, bad);
+  const failure = withSummary(ending, id, "updated", outcome, settings.quiet);
+  if (bad.kind === "conflict" && bad.fields.length > 0 && editing.options.ifMatch === undefined) {
+    const reading = await readWhole(ports(), id);
+    if (reading.kind !== "read") return { kind: "end", ending: failure, keep: true };
+    const theirs = reading.customer;
+    const comments = conflictComments(id, bad.fields);
     return {
       kind: "again",
       text: renderText(mergedValue(theirs.value, change), comments),
@@ -138,8 +146,8 @@ async function send(invocation: Invocation, editing: Editing, text: string, chan
   }
   if (failure.exit === "invalid") {
     const comments = [
-      failure.message,
-      ...(outcome.failure.details ?? []),
+      ending.message,
+      ...(ending.details ?? []),
       "Mend it, save and quit; if you leave the text as it is, nothing is sent.",
     ];
     return { kind: "again", text: withComments(text, comments), base, reason: failure };
@@ -152,7 +160,7 @@ function jobOf({ settings }: Invocation, { id, options }: Editing, change: Chang
   const alsoRead = expect.map(({ field }) => field);
   return {
     id,
-    intent: changeIntent(id, change, alsoRead, settings.casing),
+    intent: changeIntent({ id, change, alsoRead, casing: settings.casing }),
     onConflict: "merge" as const,
     expect,
     ifMatch: options.ifMatch,

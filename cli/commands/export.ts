@@ -1,6 +1,6 @@
 import { createWriteStream, openSync, statSync, type WriteStream } from "node:fs";
 import { Option } from "commander";
-import { eachPage } from "../client/pages.ts";
+import { eachPage, type Page } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
 import type { ListQuery } from "../client/request.ts";
 import { wholeFields } from "../client/whole-customer.ts";
@@ -8,6 +8,7 @@ import type { OutputFormat } from "../config/flags.ts";
 import { systemCode } from "../files/system-code.ts";
 import { type Draft, openDraft } from "../files/write-atomically.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
+import { listFailure } from "../outcome/reply-failure.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
 import { amount, showProgress } from "../output/progress.ts";
@@ -135,9 +136,8 @@ async function exportTo(
   format: ExportFormat,
   options: Options,
 ): Promise<Ending> {
-  const { messages, settings, terminal, api, deadline } = invocation;
+  const { messages, settings, terminal, api, ports } = invocation;
   const { status, email, pageSize, withEtag = false } = options;
-  const ports = () => ({ api, deadline: deadline() });
   const whole = options.fields === undefined ? await wholeFields(ports, { status, email }) : undefined;
   const fields = options.fields ?? whole?.fields;
   if (whole !== undefined && whole.leftOut.length > 0) {
@@ -169,7 +169,8 @@ async function exportTo(
       }));
   try {
     for await (const page of pages(ports, { status, email, fields }, pageSize)) {
-      if (page.kind === "failed") return incomplete(page.failure, written);
+      if (page.kind !== "page")
+        return incomplete(listFailure(page, { url: api.url, fields, email }), written);
       if (!(await printer.write(page.customers))) return printer.end();
       written += page.customers.length;
       if (invocation.interrupted.aborted) {
@@ -188,11 +189,10 @@ async function* pages(
   ports: () => Ports,
   query: Omit<ListQuery, "limit" | "cursor">,
   pageSize: number,
-): ReturnType<typeof eachPage> {
+): AsyncGenerator<Page> {
   let begun = false;
   for await (const page of eachPage(ports, { ...query, limit: pageSize })) {
-    if (!begun && page.kind === "failed" && page.failure.exit === "invalid")
-      return yield* eachPage(ports, query);
+    if (!begun && page.kind === "invalid") return yield* eachPage(ports, query);
     begun = true;
     yield page;
   }

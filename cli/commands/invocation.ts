@@ -1,8 +1,9 @@
 /** What a command gets: settings, the server, the streams, the clock. Made once by program.ts. */
 
 import type { Deadline } from "../client/deadline.ts";
-import type { CustomersApi } from "../client/reply.ts";
+import type { Ports } from "../client/read-customer.ts";
 import type { Settings } from "../config/settings.ts";
+import type { CustomersApi } from "../http/customers-api.ts";
 import type { Failure } from "../outcome/failure.ts";
 import type { DataStream } from "../output/data-stream.ts";
 import type { Messages } from "../output/messages.ts";
@@ -19,6 +20,8 @@ export type Invocation = {
   env: Readonly<Record<string, string | undefined>>;
   /** A new deadline of `--timeout`; bulk commands take one for each row. */
   deadline(): Deadline;
+  /** The server, with such a deadline. */
+  ports(): Ports;
   /** Aborted by Ctrl-C, SIGTERM and SIGHUP. */
   interrupted: AbortSignal;
   host: Host;

@@ -1,6 +1,7 @@
 import { eachPage } from "../client/pages.ts";
-import { counted } from "../outcome/conflict-failure.ts";
 import { failure } from "../outcome/failure.ts";
+import { listFailure } from "../outcome/reply-failure.ts";
+import { counted } from "../outcome/write-ending.ts";
 import { openListPrinter } from "../output/print-customers.ts";
 import type { RegisterCommand } from "../program.ts";
 import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
@@ -38,15 +39,15 @@ export const registerList: RegisterCommand = (program, run) => {
       const printer = openListPrinter(invocation, { fields, withEtag });
       let printed = 0;
       let more = false;
-      for await (const page of eachPage(() => ({ api, deadline: invocation.deadline() }), {
+      for await (const page of eachPage(invocation.ports, {
         status,
         email,
         limit: size,
         fields,
       })) {
-        if (page.kind === "failed") {
+        if (page.kind !== "page") {
           // What was printed stays a part: the JSON array is left open rather than made to look whole.
-          return page.failure;
+          return listFailure(page, { url: api.url, fields, email });
         }
         const customers = page.customers.slice(0, wanted - printed);
         printed += customers.length;

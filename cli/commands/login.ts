@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseCustomer } from "../client/customer.ts";
 import { readWithRetry } from "../client/read-retry.ts";
+import { refusalOf } from "../client/refusal.ts";
 import type { Reply } from "../client/reply.ts";
 import { readCustomer } from "../client/request.ts";
 import { parseBaseUrl } from "../config/base-url.ts";
@@ -81,7 +82,7 @@ function refusal(reply: Reply, url: string): Failure | undefined {
   ) {
     return undefined;
   }
-  return readFailure(reply, { what: "the test customer", url });
+  return readFailure(refusalOf(reply, "reading"), { what: "the test customer", url });
 }
 
 /** CUSTOMERS_URL must not quietly move a profile to another server: the token in it would go there too. */

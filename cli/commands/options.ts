@@ -36,17 +36,21 @@ export function addWriteOptions(command: Command): Command {
 export function addLoopOptions(command: Command): Command {
   return command
     .addOption(
-      new Option("--on-conflict <how>", "when someone else wrote in between (default: reapply)").choices([
-        "reapply",
-        "merge",
-        "fail",
-      ]),
+      new Option(
+        "--on-conflict <how>",
+        "when someone else wrote in between (default: merge on a terminal, else reapply)",
+      ).choices(["reapply", "merge", "fail"]),
     )
     .option(
       "--max-attempts <n>",
       "writes that are sent at most (default: as many as --timeout allows)",
       atLeastOne,
     );
+}
+
+/** A person at a terminal is shown what others changed; a script says what it wants. */
+export function onConflictDefault({ interactive }: { interactive: boolean }): OnConflict {
+  return interactive ? "merge" : "reapply";
 }
 
 /** A version that is pinned is written or it is not: there is nothing to apply again or to merge. */

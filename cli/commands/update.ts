@@ -1,9 +1,13 @@
+import { withFieldsOnly } from "../client/customer.ts";
 import type { Change } from "../client/field-conflicts.ts";
 import { changeIntent } from "../client/intent.ts";
 import type { Json } from "../client/json.ts";
 import { writeUntilDecided } from "../client/loop.ts";
 import { readCurrent } from "../client/read-customer.ts";
+import type { WriteJob, WriteOutcome } from "../client/step.ts";
 import { UsageError } from "../outcome/failure.ts";
+import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
+import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "../program.ts";
@@ -17,6 +21,7 @@ import {
   addWriteOptions,
   checkedLoop,
   type LoopOptions,
+  onConflictDefault,
   requiredId,
   type WriteOptions,
 } from "./options.ts";
@@ -42,33 +47,32 @@ export const registerUpdate: RegisterCommand = (program, run) => {
       const id = requiredId(argument);
       checkedLoop(options);
       const change = namedChange(options);
-      const { settings, messages, api } = invocation;
-      const expect = options.expect ?? [];
-      const job = {
-        id,
-        intent: changeIntent(
-          id,
-          change,
-          expect.map(({ field }) => field),
-          settings.casing,
-        ),
-        onConflict: options.onConflict ?? "reapply",
-        expect,
-        ifMatch: options.ifMatch,
-        maxAttempts: options.maxAttempts,
-      };
-      if (options.dryRun) return dryRun(invocation, job);
+      const { settings } = invocation;
+      const { expect = [], ifMatch, maxAttempts } = options;
+      const alsoRead = expect.map(({ field }) => field);
+      const representation = wantsCustomer(invocation, options);
+      const intent = changeIntent({ id, change, alsoRead, casing: settings.casing, representation });
+      const onConflict = options.onConflict ?? onConflictDefault(invocation.terminal);
+      const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
+      if (options.dryRun) return dryRun(invocation, job, "updated");
       const refused = await confirmWrite(invocation, `update customer ${id}`, options.yes ?? false);
-      if (refused !== undefined) return refused;
-      const outcome = await writeUntilDecided({ api, deadline: invocation.deadline() }, job);
-      if (outcome.kind === "conflict" || outcome.kind === "failed") {
-        return withSummary(invocation, id, "updated", outcome);
-      }
-      messages.note(summaryLine(id, "updated", outcome));
-      return printAfterwards(invocation, id, options);
+      return refused ?? update(invocation, job, options);
     }),
   );
 };
+
+async function update(invocation: Invocation, job: WriteJob, options: Options): Promise<Ending> {
+  const { messages, settings, api } = invocation;
+  const { id, onConflict } = job;
+  const outcome = await writeUntilDecided(invocation.ports(), job);
+  const bad = badOutcome(outcome);
+  if (bad !== undefined) {
+    const failure = writeEnding({ id, done: "updated", url: api.url, onConflict }, bad);
+    return withSummary(failure, id, "updated", outcome, settings.quiet);
+  }
+  messages.note(summaryLine(id, "updated", outcome));
+  return wantsCustomer(invocation, options) ? printWritten(invocation, id, outcome, options) : undefined;
+}
 
 function namedChange(options: Options): Change {
   const change = new Map<string, Json>();
@@ -81,16 +85,30 @@ function namedChange(options: Options): Change {
 }
 
 /** A write prints the customer only where --output, --fields or --with-etag ask for it. */
-async function printAfterwards(
+function wantsCustomer({ settings }: Invocation, { fields, withEtag }: Options): boolean {
+  return settings.output !== undefined || fields !== undefined || withEtag !== undefined;
+}
+
+/** The customer as this write made it: what the reply shows, else a reading of the version that it names. */
+async function printWritten(
   invocation: Invocation,
   id: string,
-  { fields, withEtag }: Options,
+  outcome: WriteOutcome,
+  { fields, withEtag = false }: Options,
 ): Promise<Ending> {
-  const { settings, api } = invocation;
-  if (settings.output === undefined && fields === undefined && withEtag === undefined) return undefined;
-  const customer = await readCurrent({ api, deadline: invocation.deadline() }, id, fields);
-  if (!("exit" in customer))
-    return printCustomer(invocation, customer, { fields, withEtag: withEtag ?? false });
-  // Not exit 7: that would say that nothing was written.
-  return { ...customer, exit: "failure", message: `the write is done, but ${customer.message}` };
+  const shown = outcome.kind === "written" ? outcome.customer : undefined;
+  const picked = shown === undefined ? undefined : withFieldsOnly(shown, fields);
+  if (picked !== undefined) return printCustomer(invocation, picked, { fields, withEtag });
+  const reading = await readCurrent(invocation.ports(), id, { fields });
+  if (reading.kind !== "read") {
+    const reason = readReason(reading, { what: `customer ${id}`, url: invocation.api.url, fields });
+    // Not exit 7: that would say that nothing was written.
+    return inOneSentence({ ...reason, exit: "failure", claim: `the write is done, but ${reason.claim}` });
+  }
+  const { customer } = reading;
+  if (outcome.after !== undefined && customer.etag !== outcome.after)
+    invocation.messages.warn(
+      `warning: someone else has changed customer ${id} since; what is printed is version ${customer.etag}, and the write made ${outcome.after}`,
+    );
+  return printCustomer(invocation, customer, { fields, withEtag });
 }

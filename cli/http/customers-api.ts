@@ -1,18 +1,20 @@
 /** The client's transport for one deployment, as the settings say: base URL, headers, verbose output. */
 import type { Dispatcher } from "undici/index.js";
 import packageJson from "../../package.json" with { type: "json" };
-import type { CustomersApi, Reply } from "../client/reply.ts";
+import type { Reply, Transport } from "../client/reply.ts";
 import type { ApiRequest } from "../client/request.ts";
 import type { Settings } from "../config/settings.ts";
 import { UsageError } from "../outcome/failure.ts";
 import type { Messages } from "../output/messages.ts";
-import type { Transport } from "./transport.ts";
+import type { UndiciTransport } from "./transport.ts";
+
+export type CustomersApi = Transport & { close(): Promise<void> };
 
 /** In this form the service can count refusals by client version. */
 const USER_AGENT = `customers-cli/${packageJson.version}`;
 
 export function openCustomersApi(settings: Settings, messages: Pick<Messages, "verbose">): CustomersApi {
-  let opening: Promise<Transport> | undefined;
+  let opening: Promise<UndiciTransport> | undefined;
   let exchanges = 0;
   const base = (): string => {
     if (settings.url !== undefined) return settings.url;
@@ -22,10 +24,11 @@ export function openCustomersApi(settings: Settings, messages: Pick<Messages, "v
     );
   };
   return {
+    /** Throws a UsageError where none is set. */
     get url() {
       return base();
     },
-    async send(request, deadline, withinMs) {
+    async send(request, limitMs, signal) {
       const { origin, pathname } = new URL(base());
       // undici is loaded at the first request, so that help and version don't wait for it.
       opening ??= import("./transport.ts").then(({ openTransport }) => openTransport(settings, origin));
@@ -37,10 +40,9 @@ export function openCustomersApi(settings: Settings, messages: Pick<Messages, "v
       for (const line of describeRequest(settings, request, origin + path, headers)) {
         messages.verbose(`[${number}] > ${line}`);
       }
-      const limitMs = Math.min(withinMs ?? Number.POSITIVE_INFINITY, deadline.remainingMs());
       const options: Dispatcher.RequestOptions = { origin, path, method: request.method, headers };
       if (request.body !== undefined) options.body = request.body;
-      const reply = await transport.exchange(options, limitMs, deadline.interrupted);
+      const reply = await transport.exchange(options, limitMs, signal);
       for (const line of describeReply(reply)) messages.verbose(`[${number}] < ${line}`);
       return reply;
     },

@@ -4,19 +4,19 @@
  */
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { Dispatcher } from "undici/index.js";
-import type { NoCompleteReply, Reply } from "../client/reply.ts";
+import { decodedText, type NoCompleteReply, type Reply } from "../client/reply.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 import { brokenConnection, connectError } from "./connect-errors.ts";
 import { BODY_BYTES_MAX, isProxyRefusal, openDispatcher, ProxyRefusal } from "./dispatcher.ts";
 
-export type Transport = {
+export type UndiciTransport = {
   /** @param limitMs for connecting, sending and the whole reply. */
   exchange(options: Dispatcher.RequestOptions, limitMs: number, interrupted: AbortSignal): Promise<Reply>;
   close(): Promise<void>;
 };
 
-export function openTransport(settings: Settings, origin: string): Transport {
+export function openTransport(settings: Settings, origin: string): UndiciTransport {
   const dispatcher = openDispatcher(settings, origin);
   const { proxy } = settings;
   return {
@@ -98,12 +98,13 @@ async function exchange(
         fields.set(name.toLowerCase(), Array.isArray(value) ? value.join(", ") : value);
     }
     const bytes = new Uint8Array(await response.body.arrayBuffer());
-    const text = decoded(bytes, fields.get("content-encoding"));
+    const coding = fields.get("content-encoding");
+    const plain = uncompressed(bytes, coding);
+    if (plain === undefined)
+      return none("unreadable", `the body's content coding "${coding}" can't be undone`);
+    const text = decodedText(plain, fields.get("content-type"));
     if (text === undefined)
-      return none(
-        "unreadable",
-        `the body's content coding "${fields.get("content-encoding")}" can't be undone`,
-      );
+      return none("unreadable", "the body is not text in UTF-8, or in the charset that it names");
     return { kind: "complete", status: response.statusCode, fields, text };
   } catch (error) {
     if (interrupted.aborted) return none("interrupted", "interrupted");
@@ -128,21 +129,26 @@ async function exchange(
   }
 }
 
-/** Asked for identity; a proxy that compresses anyway is undone here. Undefined where that is impossible. */
-function decoded(bytes: Uint8Array, coding: string | undefined): string | undefined {
+/** Undefined where that is impossible. */
+function uncompressed(bytes: Uint8Array, coding: string | undefined): Uint8Array | undefined {
   const limit = { maxOutputLength: BODY_BYTES_MAX };
+  if (bytes.length === 0) return bytes;
   try {
-    const plain =
-      coding === undefined || coding === "" || coding === "identity" || bytes.length === 0
-        ? bytes
-        : coding === "gzip" || coding === "x-gzip"
-          ? gunzipSync(bytes, limit)
-          : coding === "br"
-            ? brotliDecompressSync(bytes, limit)
-            : coding === "deflate"
-              ? inflateSync(bytes, limit)
-              : undefined;
-    return plain === undefined ? undefined : new TextDecoder().decode(plain);
+    switch (coding) {
+      case undefined:
+      case "":
+      case "identity":
+        return bytes;
+      case "gzip":
+      case "x-gzip":
+        return gunzipSync(bytes, limit);
+      case "br":
+        return brotliDecompressSync(bytes, limit);
+      case "deflate":
+        return inflateSync(bytes, limit);
+      default:
+        return undefined;
+    }
   } catch {
     return undefined;
   }

@@ -3,6 +3,7 @@ import { memberNamed, plainText } from "../client/customer.ts";
 import { eachPage } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
+import { listFailure } from "../outcome/reply-failure.ts";
 import type { Row } from "./rows.ts";
 
 export type Match =
@@ -24,9 +25,9 @@ export async function matchByEmail(ports: Ports, row: Row): Promise<Match> {
   }
   const ids: string[] = [];
   for await (const page of eachPage(() => ports, { email, fields: ["id", "email"], limit: 2 })) {
-    if (page.kind === "failed") {
-      const { exit } = page.failure;
-      return { kind: "failed", failure: page.failure, everyRow: exit !== "unreachable" };
+    if (page.kind !== "page") {
+      const failure = listFailure(page, { url: ports.transport.url, email });
+      return { kind: "failed", failure, everyRow: failure.exit !== "unreachable" };
     }
     for (const { value } of page.customers) {
       const [id, address] = [memberNamed(value, "id")?.value, memberNamed(value, "email")?.value];

@@ -7,11 +7,12 @@ import { eachPage } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
 import type { Invocation } from "../commands/invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
+import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
 import { showProgress } from "../output/progress.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import { emailOf, matchByEmail } from "./match.ts";
 import { forEachConcurrently } from "./pool.ts";
-import { changeOf, createdValue, readForRow, stopsAll, unusableTag } from "./row.ts";
+import { changeOf, createdValue, readForRow, stopsAll, unreadRow, unusableTag } from "./row.ts";
 import { type Header, isOfTheRow, type Row } from "./rows.ts";
 import { type ImportPlan, keyOf, place } from "./run.ts";
 
@@ -26,8 +27,7 @@ export async function forecastImport(
   invocation: Invocation,
   { rows, header, total, concurrency, match }: Rehearsal,
 ): Promise<{ forecast: Forecast; stop: Failure | undefined }> {
-  const { api, out, interrupted, settings } = invocation;
-  const ports = () => ({ api, deadline: invocation.deadline() });
+  const { api, out, interrupted, settings, ports } = invocation;
   const newEmails = new Set<string>();
   const forecast: Forecast = { created: 0, updated: 0, unchanged: 0, failed: 0 };
   let shown = 0;
@@ -87,12 +87,14 @@ export async function forecastImport(
       forecast.unchanged += 1;
       return;
     }
-    const current = await readForRow(ports(), id, row);
-    if ("exit" in current) {
-      if (stopsAll(current)) stop ??= current;
-      else fail(row, current.message);
+    const reading = await readForRow(ports(), id, row);
+    if (reading.kind !== "read") {
+      const failure = unreadRow({ transport: api }, id, reading);
+      if (stopsAll(failure)) stop ??= failure;
+      else fail(row, failure.message);
       return;
     }
+    const current = reading.customer;
     const change = changeOf(row, current.value);
     if (change.size === 0) {
       forecast.unchanged += 1;
@@ -108,7 +110,7 @@ export async function forecastImport(
     await show(row, [`update customer ${id}`, ...changeLines(current, change)]);
   }
 
-  stop = await refusedColumns(ports, header);
+  stop = await refusedColumns(ports, api.url, header);
   try {
     await forEachConcurrently(rows, {
       concurrency,
@@ -124,15 +126,13 @@ export async function forecastImport(
 }
 
 /** Asks for the columns as fields: what the server does not know, no row can set. A server without lists can't be asked. */
-async function refusedColumns(ports: () => Ports, header: Header): Promise<Failure | undefined> {
+async function refusedColumns(ports: () => Ports, url: string, header: Header): Promise<Failure | undefined> {
   const fields = header.filter((column) => !isOfTheRow(column));
   if (fields.length === 0) return undefined;
   for await (const page of eachPage(ports, { fields, limit: 1 })) {
-    if (page.kind !== "failed" || page.failure.exit !== "invalid") return undefined;
-    return {
-      ...page.failure,
-      message: `the server does not take the columns ${fields.join(", ")}: ${page.failure.message}`,
-    };
+    if (page.kind !== "invalid") return undefined;
+    const reason = readReason(page, { what: "the list of customers", url, fields, collection: true });
+    return inOneSentence({ ...reason, claim: `the server does not take the columns ${fields.join(", ")}` });
   }
   return undefined;
 }

@@ -1,28 +1,23 @@
 /** One row of an import against the server: what came of it, and whether the import can go on. */
 
-import { sendCreation } from "../client/creation.ts";
-import {
-  type Customer,
-  memberName,
-  memberNamed,
-  parseJsonOrUndefined,
-  plainText,
-} from "../client/customer.ts";
+import { createUntilDecided } from "../client/creation.ts";
+import { memberName, memberNamed, parseJsonOrUndefined, plainText } from "../client/customer.ts";
 import type { Deadline } from "../client/deadline.ts";
 import { parseEntityTag } from "../client/entity-tag.ts";
 import { looksWritten } from "../client/field-conflicts.ts";
 import { changeIntent } from "../client/intent.ts";
 import { type Json, type JsonObject, jsonEquals } from "../client/json.ts";
-import { type WriteOutcome, writeUntilDecided } from "../client/loop.ts";
-import { type Ports, readCurrent } from "../client/read-customer.ts";
-import type { CustomersApi, Reply } from "../client/reply.ts";
+import { writeUntilDecided } from "../client/loop.ts";
+import { type Ports, type Reading, readCurrent } from "../client/read-customer.ts";
+import type { ReadRefusal } from "../client/refusal.ts";
+import type { Transport } from "../client/reply.ts";
 import { createCustomer } from "../client/request.ts";
 import { isSuccess } from "../client/status.ts";
-import type { Expectation, OnConflict } from "../client/step.ts";
-import { judgeCreation, unclearReply } from "../client/verdict.ts";
+import type { Expectation, OnConflict, WriteOutcome } from "../client/step.ts";
 import { readWhole } from "../client/whole-customer.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
-import { writeFailure } from "../outcome/reply-failure.ts";
+import { readFailure } from "../outcome/reply-failure.ts";
+import { badOutcome, creationEnding, writeEnding } from "../outcome/write-ending.ts";
 import type { EarlierSending } from "./journal.ts";
 import type { Row } from "./rows.ts";
 
@@ -40,7 +35,7 @@ export type RowOutcome = (
 ) & { conflicts: number };
 
 export type RowContext = {
-  api: CustomersApi;
+  transport: Transport;
   deadline: Deadline;
   casing: "lower" | "pascal";
   onConflict: OnConflict;
@@ -50,40 +45,30 @@ export type RowContext = {
 };
 
 export async function createRow(
-  { api, deadline, casing }: RowContext,
+  context: RowContext,
   row: Row,
   key: string,
   sentBefore: boolean,
 ): Promise<RowOutcome> {
-  const request = createCustomer(createdValue(row, casing), key);
-  const { reply } = await sendCreation({ api, deadline }, request);
-  const verdict = judgeCreation(reply);
-  if (verdict === "accepted" && reply.kind === "complete") {
-    const replayed = reply.fields.get("idempotency-replayed")?.toLowerCase() === "true";
-    const earlier = replayed ? "replayed" : sentBefore ? "doubtful" : undefined;
+  const request = createCustomer(createdValue(row, context.casing), key);
+  const creation = await createUntilDecided(context, request);
+  if (creation.kind === "created") {
+    const earlier = creation.replayed ? "replayed" : sentBefore ? "doubtful" : undefined;
     return { kind: "created", earlier, conflicts: 0 };
   }
-  if (verdict === "unknown") {
-    // A server that stumbles over the row twice will do so a third time: the row is the operator's to look at.
-    const stumbles = reply.kind === "complete" && !OF_EVERY_ROW.includes(reply.status);
-    const kind = sentBefore && stumbles ? "failed" : "unknown";
-    return { kind, failure: unknownCreation(reply), conflicts: 0 };
-  }
-  const subject = { what: "the customer", url: api.url, method: "POST", collection: true };
-  return refusedRow(writeFailure(reply, "created", subject));
+  const subject = { what: "the customer", url: context.transport.url, method: "POST", collection: true };
+  const failure = creationEnding(creation, subject, undefined);
+  if (creation.kind !== "unknown-outcome") return refusedRow(failure);
+  // A server that stumbles over the row twice will do so a third time: the row is the operator's to look at.
+  const { unclear } = creation;
+  const stumbles = unclear.kind === "complete" && !OF_EVERY_ROW.includes(unclear.status);
+  return { kind: sentBefore && stumbles ? "failed" : "unknown", failure, conflicts: 0 };
 }
 
 /** What a row without an id creates, in the spelling of a server of which nothing was read. */
 export function createdValue({ values }: Row, casing: "lower" | "pascal"): JsonObject {
   const nothing: JsonObject = new Map();
   return new Map([...values].map(([column, value]) => [memberName(nothing, column, casing), value]));
-}
-
-function unknownCreation(reply: Reply): Failure {
-  return failure(
-    "unknown-outcome",
-    `unknown outcome: whether it was created can't be told: ${unclearReply(reply)}`,
-  );
 }
 
 /** @param sentBefore an earlier run left the outcome of this row open. */
@@ -106,18 +91,14 @@ async function updateOnce(context: RowContext, id: string, row: Row): Promise<Ro
     return { kind: "failed", failure: unusableTag(id, row.etag), conflicts: 0 };
   }
   if (row.values.size === 0) return { kind: "unchanged", conflicts: 0 };
-  const base = isSelfExplaining(row) ? undefined : await readForRow(context, id, row);
-  if (base !== undefined && "exit" in base) return refusedRow(base);
+  const reading = isSelfExplaining(row) ? undefined : await readForRow(context, id, row);
+  if (reading !== undefined && reading.kind !== "read") return refusedRow(unreadRow(context, id, reading));
+  const base = reading?.customer;
   const change = base === undefined ? row.values : changeOf(row, base.value);
   if (change.size === 0) return { kind: "unchanged", conflicts: 0 };
-  const intent = changeIntent(
-    id,
-    change,
-    expect.map(({ field }) => field),
-    casing,
-  );
+  const intent = changeIntent({ id, change, alsoRead: expect.map(({ field }) => field), casing });
   const job = { id, intent, onConflict, expect, ifMatch: row.etag, maxAttempts, base };
-  return rowOutcome(await writeUntilDecided(context, job), row);
+  return rowOutcome(context, await writeUntilDecided(context, job), id, row);
 }
 
 /** Its quotes belong to a tag; a weak one is of no use for a write. */
@@ -129,9 +110,17 @@ export function unusableTag(id: string, etag: string): Failure {
 }
 
 /** What the row's columns are compared with. */
-export function readForRow(ports: Ports, id: string, { values }: Row): Promise<Customer | Failure> {
-  const columns = [...values.keys()];
-  return columns.every(isTextField) ? readCurrent(ports, id, columns) : readWhole(ports, id);
+export function readForRow(ports: Ports, id: string, { values }: Row): Promise<Reading> {
+  const fields = [...values.keys()];
+  return fields.every(isTextField) ? readCurrent(ports, id, { fields }) : readWhole(ports, id);
+}
+
+export function unreadRow(
+  { transport }: Pick<Ports, "transport">,
+  id: string,
+  refusal: ReadRefusal,
+): Failure {
+  return readFailure(refusal, { what: `customer ${id}`, url: transport.url });
 }
 
 /** Members that are strings wherever the specification shows them. */
@@ -170,31 +159,23 @@ function refusedRow(failure: Failure, conflicts = 0): RowOutcome {
   return { kind: stopsAll(failure) ? "stop" : "failed", failure, conflicts };
 }
 
-function rowOutcome(outcome: WriteOutcome, row: Row): RowOutcome {
+function rowOutcome(context: RowContext, outcome: WriteOutcome, id: string, row: Row): RowOutcome {
   const { conflicts } = outcome;
-  switch (outcome.kind) {
-    case "written":
-      return { kind: "updated", unclear: false, conflicts };
-    case "unchanged":
-      return { kind: "unchanged", conflicts };
-    case "as-wanted":
-      return outcome.unknowns > 0
-        ? { kind: "updated", unclear: true, conflicts }
-        : { kind: "unchanged", conflicts };
-    case "conflict":
-      // A second run meets its own writes again: what is there is what the row wants, and nothing is claimed.
-      if (row.etag !== undefined && looksWritten(outcome.theirs.value, row.values))
-        return { kind: "unchanged", conflicts };
-      return {
-        kind: "failed",
-        failure: row.etag === undefined ? outcome.failure : pinned(outcome.failure, row),
-        conflicts,
-      };
-    case "failed": {
-      const { failure } = outcome;
-      return outcome.unknowns > 0 ? { kind: "unknown", failure, conflicts } : refusedRow(failure, conflicts);
-    }
+  const { onConflict, transport } = context;
+  const bad = badOutcome(outcome);
+  if (bad === undefined) {
+    if (outcome.kind === "written") return { kind: "updated", unclear: false, conflicts };
+    return outcome.unknowns > 0
+      ? { kind: "updated", unclear: true, conflicts }
+      : { kind: "unchanged", conflicts };
   }
+  const failure = writeEnding({ id, done: "updated", url: transport.url, onConflict }, bad);
+  if (bad.kind === "unknown-outcome") return { kind: "unknown", failure, conflicts };
+  if (bad.kind !== "conflict") return refusedRow(failure, conflicts);
+  // A second run meets its own writes again: what is there is what the row wants, and nothing is claimed.
+  if (row.etag !== undefined && looksWritten(bad.theirs.value, row.values))
+    return { kind: "unchanged", conflicts };
+  return { kind: "failed", failure: row.etag === undefined ? failure : pinned(failure, row), conflicts };
 }
 
 /** The reason is read in a file of rows, where nobody gave an --if-match. */

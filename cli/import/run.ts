@@ -56,7 +56,7 @@ export async function runImport(
 
   async function send(row: Row): Promise<RowOutcome> {
     const context: RowContext = {
-      api,
+      transport: api,
       deadline: invocation.deadline(),
       casing: settings.casing,
       onConflict: plan.onConflict,

@@ -1,13 +1,17 @@
 import { expect, test } from "bun:test";
-import type { Reply } from "../client/reply.ts";
-import { readFailure, writeFailure } from "./reply-failure.ts";
+import { type Refusal, refusalOf } from "../client/refusal.ts";
+import { readFailure, unclearReply, writeFailure } from "./reply-failure.ts";
 
-const reply = (status: number, body?: object): Reply => ({
-  kind: "complete",
-  status,
-  fields: new Map([["content-type", "application/problem+json"]]),
-  text: body === undefined ? "" : JSON.stringify(body),
-});
+const reply = (status: number, body?: object): Refusal =>
+  refusalOf(
+    {
+      kind: "complete",
+      status,
+      fields: new Map([["content-type", "application/problem+json"]]),
+      text: body === undefined ? "" : JSON.stringify(body),
+    },
+    "reading",
+  );
 const url = "https://customers.example.com";
 const customer = { what: "customer 1", url };
 const list = { what: "the list of customers", url, collection: true };
@@ -51,4 +55,16 @@ test("a server can't write lines of its own into a log", () => {
   for (const text of [failure.code, failure.message, failure.hint ?? "", ...(failure.details ?? [])]) {
     expect(text).not.toMatch(/[\r\n\u2028]/);
   }
+});
+
+test("the words for a success that is not believed name the kind of page", () => {
+  const page = { kind: "complete", status: 200, text: "<html>" } as const;
+  const html = new Map([["content-type", "text/html; charset=utf-8"]]);
+  expect(unclearReply({ ...page, fields: html })).toContain("200 with text/html");
+  expect(unclearReply({ ...page, status: 502, fields: html })).toContain("502");
+});
+
+test("who may not write is not told to ask for fewer fields", () => {
+  expect(writeFailure(reply(403), "updated", customer).hint).not.toContain("--fields");
+  expect(readFailure(reply(403), { ...customer, fields: ["email"] }).hint).toContain("--fields");
 });

@@ -2,12 +2,13 @@
 
 import { parseJsonOrUndefined, plainText, REGISTRY } from "../client/customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../client/json.ts";
+import type { ListFailure, Page } from "../client/pages.ts";
 import { serverWaitMs } from "../client/read-retry.ts";
-import type { CompleteReply, NoCompleteReply, Reply } from "../client/reply.ts";
-import { isSuccess } from "../client/status.ts";
-import { unclearReply } from "../client/verdict.ts";
+import type { ReadRefusal, Refusal } from "../client/refusal.ts";
+import { type CompleteReply, type NoCompleteReply, type Reply, requestIdOf } from "../client/reply.ts";
+import { isSuccess, meaningOf, type RefusalKind } from "../client/status.ts";
 import type { Exit } from "./exit-code.ts";
-import type { Failure } from "./failure.ts";
+import { type Failure, failure } from "./failure.ts";
 import { nearestOf } from "./nearest.ts";
 
 export type Subject = {
@@ -36,99 +37,177 @@ export function notOfferedHint(method: string | undefined): string {
   return hints[method ?? "GET"] ?? "This deployment does not offer it.";
 }
 
+/**
+ * A failure before its sentence is put together: `claim` says what was not done, `why` says the reason, and `tail`
+ * that nothing was written, which does not hold after a write of unknown outcome.
+ */
+export type Reason = Omit<Failure, "message"> & { claim: string; why: string; tail?: string };
+
+export function inOneSentence({ claim, why, tail = "", ...rest }: Reason): Failure {
+  return { ...rest, message: `${claim}: ${why}${tail}` };
+}
+
 /** A read, or anything else that can't have changed anything. */
-export function readFailure(reply: Reply, subject: Subject): Failure {
-  if (reply.kind === "no-complete-reply") {
-    return reply.cause === "interrupted"
-      ? interrupted(`interrupted while ${subject.what} was read; nothing was written`)
-      : unreached(reply, `${subject.what} could not be read from ${subject.url}`);
-  }
-  const exit =
-    (reply.status >= 500 && !isNotOffered(reply, subject)) || reply.status === 429
-      ? "unreachable"
-      : statusExit(reply, subject);
-  return refused(reply, `${subject.what} could not be read`, exit, subject);
+export function readFailure(refusal: ReadRefusal | ListFailure, subject: Subject): Failure {
+  return refusal.kind === "interrupted"
+    ? interrupted(`interrupted while ${subject.what} was read; nothing was written`)
+    : inOneSentence(readReason(refusal, subject));
+}
+
+export function listFailure(
+  stop: Exclude<Page, { kind: "page" }>,
+  { url, fields, email }: { url: string; fields?: readonly string[] | undefined; email?: string | undefined },
+): Failure {
+  const method = email === undefined ? "GET" : "POST"; // a search
+  return readFailure(stop, { what: "the list of customers", url, fields, method, collection: true });
 }
 
 /** A write that certainly was not applied: refused, or never sent. */
-export function writeFailure(reply: Reply, doing: string, subject: Subject): Failure {
-  if (reply.kind === "no-complete-reply") {
-    return reply.cause === "interrupted"
-      ? interrupted(`interrupted; ${subject.what} was not ${doing}, nothing was written`)
-      : unreached(reply, `${subject.what} was not ${doing}: ${subject.url} could not be reached`);
+export function writeFailure(refusal: Refusal, doing: string, subject: Subject): Failure {
+  return refusal.kind === "interrupted"
+    ? interrupted(`interrupted; ${subject.what} was not ${doing}, nothing was written`)
+    : inOneSentence(writeReason(refusal, doing, subject));
+}
+
+export function readReason(refusal: ReadRefusal | ListFailure, subject: Subject): Reason {
+  const claim = `${subject.what} could not be read`;
+  switch (refusal.kind) {
+    case "unreachable":
+    case "interrupted":
+      return unreached(refusal.reply, `${claim} from ${subject.url}`);
+    case "mistaken":
+      return {
+        ...failure(
+          "failure",
+          "",
+          "A cache or a proxy on the way mixes up replies: customers doctor ID looks for one.",
+        ),
+        claim,
+        why: `the server answered with customer ${refusal.shown}`,
+      };
+    case "no-list":
+      return {
+        ...failure("failure", "", "Check that the URL is the base URL of a customer service."),
+        claim: `${subject.what} from ${subject.url}`,
+        why: "the reply holds no array of customers",
+      };
+    case "circle":
+      return {
+        ...failure("failure", ""),
+        claim: `${subject.what} goes round in a circle`,
+        why: `${subject.url} named the same next page twice`,
+      };
+    case "next-elsewhere":
+      return {
+        ...failure(
+          "failure",
+          "",
+          "If that is the service's own address, give it as --url; if not, the service does not know the address under which it is reached.",
+        ),
+        claim: `${subject.what} is not complete`,
+        why: `its next page is said to be at ${refusal.place}, outside of ${subject.url}`,
+      };
+    case "next-unknown":
+      return {
+        ...failure(
+          "failure",
+          "",
+          'It follows Link: <…>; rel="next", links in the body, and a cursor named "next". A larger page may hold all of it: --limit, and --page-size of export.',
+        ),
+        claim: `${subject.what} is not complete`,
+        why: `the reply says by "${refusal.member}" that there is more, in a way that this client can't follow`,
+      };
   }
-  const { status } = reply;
-  const what = `${subject.what} was not ${doing}`;
-  const failure = refused(reply, what, statusExit(reply, subject), subject);
-  return isSuccess(status) ? { ...failure, message: `${what}: ${unclearReply(reply)}` } : failure;
+  const { reply } = refusal;
+  // A read that a server can't answer now leaves nothing undecided: it is as if the server were not there.
+  const failing = refusal.kind === "server-error" && !isNotOffered(reply, subject);
+  return refused(refusal, claim, failing ? "unreachable" : statusExit(refusal, subject), subject);
+}
+
+export function writeReason(refusal: Refusal, doing: string, subject: Subject): Reason {
+  const claim = `${subject.what} was not ${doing}`;
+  if (refusal.kind === "unreachable" || refusal.kind === "interrupted")
+    return unreached(refusal.reply, `${claim}: ${subject.url} could not be reached`);
+  const reason = refused(refusal, claim, statusExit(refusal, subject), subject);
+  return isSuccess(refusal.reply.status) ? { ...reason, why: unclearReply(refusal.reply) } : reason;
+}
+
+/** What was unclear about a reply, in words that continue "no clear reply: …". */
+export function unclearReply(reply: Reply): string {
+  if (reply.kind === "no-complete-reply") return reply.detail;
+  const { status, fields } = reply;
+  if (!isSuccess(status)) return `the server answered ${status}`;
+  if (status === 202) return `the server answered 202: it has taken the request, and not done it yet`;
+  const type = fields.get("content-type")?.split(";")[0] ?? "no body";
+  return `the answer, ${status} with ${type}, is none of a customer service, perhaps a proxy's own page`;
 }
 
 /** Lists and creations are no part of what every deployment has (specification 4.4). */
 function isNotOffered({ status }: CompleteReply, { collection = false }: Subject): boolean {
-  return collection && (status === 404 || status === 405 || status === 410 || status === 501);
+  const { kind } = meaningOf(status);
+  return collection && (kind === "not-found" || kind === "not-offered");
 }
 
 /** 503 and 429 are "not now": nothing was written, as with a server that can't be reached. */
-function statusExit(reply: CompleteReply, subject: Subject): Failure["exit"] {
-  if (isNotOffered(reply, subject)) return "failure";
-  const exits: Record<number, Exclude<Exit, "done">> = {
-    400: "invalid",
-    401: "not-allowed",
-    403: "not-allowed",
-    404: "not-found",
-    410: "not-found",
-    412: "conflict",
-    422: "invalid",
-    428: "invalid",
-    429: "unreachable",
-    503: "unreachable",
-  };
-  return exits[reply.status] ?? "failure";
-}
+const EXITS = {
+  invalid: "invalid",
+  unauthenticated: "not-allowed",
+  forbidden: "not-allowed",
+  "not-found": "not-found",
+  "not-offered": "failure",
+  stale: "conflict",
+  "precondition-required": "invalid",
+  "proxy-credentials": "unreachable",
+  busy: "unreachable",
+  unavailable: "unreachable",
+  "server-error": "failure",
+  redirected: "failure",
+  "not-a-service": "failure",
+  unexpected: "failure",
+} as const satisfies Record<RefusalKind, Exclude<Exit, "done">>;
 
-export function requestIdOf(reply: Reply): string | undefined {
-  return reply.kind === "complete" ? reply.fields.get("x-request-id") : undefined;
+type Refused = Extract<Refusal, { reply: CompleteReply }>;
+
+function statusExit({ kind, reply }: Refused, subject: Subject): Failure["exit"] {
+  return isNotOffered(reply, subject) ? "failure" : EXITS[kind];
 }
 
 function interrupted(message: string): Failure {
   return { exit: "interrupted", code: "interrupted", message };
 }
 
-function unreached(reply: NoCompleteReply, what: string): Failure {
+function unreached(reply: NoCompleteReply, claim: string): Reason {
   const hints: Record<NoCompleteReply["cause"], string> = {
     unreachable: "Check the URL, the network and --proxy; customers doctor looks at each of them.",
     tls: "Give the authority's certificate as --cacert PATH; --insecure switches the check off.",
     timeout: "Give it more time with --timeout, or see what holds the server up.",
     reset: "Something on the way broke the connection: try again; customers doctor looks at the way.",
-    unreadable: "A proxy on the way encodes replies that were asked for plain; it must leave them alone.",
+    unreadable: "The reply is encoded in a way that this client can't undo; a proxy on the way may do that.",
     interrupted: "Run it again.",
   };
-  return {
-    exit: "unreachable",
-    code: reply.cause,
-    message: `${what}: ${reply.detail}`,
-    hint: reply.hint ?? hints[reply.cause],
-  };
+  const exit = reply.cause === "interrupted" ? "interrupted" : "unreachable";
+  return { exit, code: reply.cause, claim, why: reply.detail, hint: reply.hint ?? hints[reply.cause] };
 }
 
-function refused(reply: CompleteReply, what: string, exit: Failure["exit"], subject: Subject): Failure {
+function refused({ reply }: Refused, claim: string, exit: Failure["exit"], subject: Subject): Reason {
   const problem = problemOf(reply);
   const code = textMember(problem, "code") ?? `http-${reply.status}`;
   const said = textMember(problem, "detail") ?? textMember(problem, "title");
-  const failure: Failure = {
+  const reason: Reason = {
     exit,
     code,
-    message: `${what}: ${sentence(reply, said, subject)}`,
+    claim,
+    why: sentence(reply, said, subject),
     hint: hintFor(reply, problem, subject),
     details: errorLines(problem),
     status: reply.status,
   };
   const waitMs = serverWaitMs(reply.fields);
-  if (waitMs !== undefined) failure.waitMs = waitMs;
+  if (waitMs !== undefined) reason.waitMs = waitMs;
   const requestId = requestIdOf(reply);
-  if (requestId !== undefined) failure.requestId = requestId;
-  if (problem !== undefined) failure.problem = problem;
-  return failure;
+  if (requestId !== undefined) reason.requestId = requestId;
+  if (problem !== undefined) reason.problem = problem;
+  return reason;
 }
 
 /** Only the server's own explanation is quoted: the page of a proxy is not one. */
@@ -139,30 +218,10 @@ function problemOf(reply: CompleteReply): JsonObject | undefined {
 }
 
 function sentence(reply: CompleteReply, said: string | undefined, subject: Subject): string {
-  const reasons: Record<number, string> = {
-    400: "the server does not accept the request",
-    401: "the server does not know the credentials",
-    403: "the credentials do not allow it",
-    404: "it does not exist",
-    405: "the server does not know this operation",
-    501: "the server does not know this operation",
-    410: "it does not exist any more",
-    412: "someone else changed it",
-    415: "the server does not take this kind of body",
-    422: "the server does not accept the values",
-    428: "the server saw no If-Match",
-    429: "the server asks for fewer requests",
-    503: "the server does not serve now",
-  };
-  const { status } = reply;
-  const reason =
-    status >= 300 && status < 400
-      ? "the server redirects to another place"
-      : isNotOffered(reply, subject)
-        ? "the server does not know this operation"
-        : (reasons[reply.status] ?? "the server answered with an unexpected status");
-  const empty = isSuccess(reply.status) ? "the reply is no JSON object" : reason;
-  return `${empty} (${reply.status})${said === undefined ? "" : `: ${said}`}`;
+  const reason = isNotOffered(reply, subject)
+    ? "the server does not know this operation"
+    : meaningOf(reply.status).sentence;
+  return `${reason} (${reply.status})${said === undefined ? "" : `: ${said}`}`;
 }
 
 function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject: Subject): string {
@@ -174,7 +233,12 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
   }
   if (status === 401)
     return "Check CUSTOMERS_TOKEN, --token-file or the profile's token; customers login stores a new one.";
-  if (status === 403) return "Use credentials that allow it, or ask for fewer --fields.";
+  if (status === 403)
+    return subject.fields === undefined
+      ? "Use credentials that allow it."
+      : "Use credentials that allow it, or ask for fewer --fields.";
+  if (status === 407)
+    return "Give the proxy's credentials in its address: --proxy http://USER:PASSWORD@HOST:PORT.";
   if (status === 404 && subject.url.endsWith("/customers")) {
     return "The base URL should end before /customers, which the client adds itself.";
   }

@@ -1,9 +1,8 @@
 /** The one line on stderr at the end of a write: what came of it, in how many attempts, from which tag to which. */
-
-import type { WriteOutcome } from "../client/loop.ts";
-import type { Invocation } from "../commands/invocation.ts";
-import { counted } from "./conflict-failure.ts";
+import { formatJson, type Json } from "../client/json.ts";
+import type { WriteOutcome } from "../client/step.ts";
 import type { Failure } from "./failure.ts";
+import { counted } from "./write-ending.ts";
 
 /** @param done "updated" or "deleted". */
 export function summaryLine(id: string, done: string, outcome: WriteOutcome): string {
@@ -19,29 +18,33 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
   if (outcome.unknowns > 0) parts.splice(1, 0, `${outcome.unknowns} without a clear reply`);
   if (told && requestId !== undefined) parts.push(`request id ${requestId}`);
   const facts = parts.join("; ");
-  switch (kind) {
-    case "written":
-      return `customer ${id} ${done}: ${facts}`;
-    case "as-wanted":
-      return outcome.unknowns > 0
-        ? `customer ${id} is as wanted: a write of this command had no clear reply, and whether that write or someone else's made it so can't be told; ${facts}`
-        : `customer ${id} unchanged by this command: it was refused, and finds it as wanted already, by someone else or by a copy of its request; ${facts}`;
-    case "conflict":
-    case "failed":
-      return outcome.unknowns > 0
-        ? `customer ${id}: whether it was ${done} is unknown; ${facts}`
-        : `customer ${id} not ${done}: ${facts}`;
-  }
+  if (kind === "written") return `customer ${id} ${done}: ${facts}${overwritten(outcome)}`;
+  if (kind === "as-wanted")
+    return outcome.unknowns > 0
+      ? `customer ${id} is as wanted: a write of this command had no clear reply, and whether that write or someone else's made it so can't be told; ${facts}`
+      : `customer ${id} unchanged by this command: it was refused, and finds it as wanted already, by someone else or by a copy of its request; ${facts}`;
+  return kind === "unknown-outcome"
+    ? `customer ${id}: whether it was ${done} is unknown; ${facts}`
+    : `customer ${id} not ${done}: ${facts}`;
+}
+
+/** What --on-conflict reapply wrote over someone else's change. */
+function overwritten(outcome: Extract<WriteOutcome, { kind: "written" }>): string {
+  const text = (value: Json | undefined) => (value === undefined ? "(absent)" : formatJson(value));
+  const fields = outcome.overwritten.map(({ field, theirs, mine }) =>
+    mine === undefined ? field : `${field}: ${text(theirs)} -> ${text(mine)}`,
+  );
+  return fields.length === 0 ? "" : `; overwrote a change by someone else: ${fields.join(", ")}`;
 }
 
 /** The failure with the summary under it, where anything was sent and --quiet does not forbid. */
 export function withSummary(
-  { settings }: Pick<Invocation, "settings">,
+  failure: Failure,
   id: string,
   done: string,
-  outcome: WriteOutcome & { failure: Failure },
+  outcome: WriteOutcome,
+  quiet: boolean,
 ): Failure {
-  const { failure, attempts } = outcome;
-  if (attempts === 0 || settings.quiet) return failure;
+  if (outcome.attempts === 0 || quiet) return failure;
   return { ...failure, details: [...(failure.details ?? []), summaryLine(id, done, outcome)] };
 }

@@ -7,6 +7,7 @@ import type { ListQuery } from "../client/request.ts";
 import { emptyProfileFile } from "../config/profile-file.ts";
 import { readSettings } from "../config/settings.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
+import { listFailure } from "../outcome/reply-failure.ts";
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
@@ -39,12 +40,12 @@ async function listed(
   });
   const api = openCustomersApi(settings, silent);
   const pages: (string[] | string)[] = [];
-  const ports = () => ({ api, deadline: startDeadline(20_000, new AbortController().signal) });
+  const ports = () => ({ transport: api, deadline: startDeadline(20_000, new AbortController().signal) });
   for await (const page of eachPage(ports, query)) {
     pages.push(
-      page.kind === "failed"
-        ? page.failure.message
-        : page.customers.map(({ value, etag }) => `${plainText(value.get("id") ?? "?")}${etag ?? ""}`),
+      page.kind === "page"
+        ? page.customers.map(({ value, etag }) => `${plainText(value.get("id") ?? "?")}${etag ?? ""}`)
+        : listFailure(page, { url: api.url }).message,
     );
   }
   await api.close();

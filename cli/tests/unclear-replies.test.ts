@@ -9,7 +9,7 @@ afterAll(stopDeployments);
 
 const ALWAYS = Number.POSITIVE_INFINITY;
 
-describe.concurrent("503 without Retry-After", () => {
+describe.concurrent("503", () => {
   test("503 to every write, nothing applied: not served, and nothing was written", async () => {
     const { server, update } = await deployment(
       faults.answerInstead(503, { which: "writes", times: ALWAYS }),
@@ -18,11 +18,35 @@ describe.concurrent("503 without Retry-After", () => {
     expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 7, writes: 0 });
   });
 
-  test("503 to a creation that was made: not sent again", async () => {
-    const { server, run } = await deployment(faults.answerAfterWrites(503));
-    const { exitCode } = await run("create", "--name", "Eve", "--email", "eve@example.com");
-    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 1 });
-  });
+  const made = (headers: Record<string, string>) =>
+    faults.firstWrite(async (exchange) => {
+      await exchange.forward();
+      exchange.answer({ status: 503, headers, body: new Uint8Array() });
+    });
+
+  test.each([[{}], [{ "retry-after": "0" }]])(
+    "503 with %j to a creation that was made: not sent again",
+    async (headers) => {
+      const { server, run } = await deployment(made(headers));
+      const { exitCode } = await run("create", "--name", "Eve", "--email", "eve@example.com");
+      expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 1 });
+    },
+  );
+
+  test.each([[{}], [{ "retry-after": "0" }]])(
+    "503 with %j to an update that was made: found as wanted, and under a claim not said to be someone else's",
+    async (headers) => {
+      for (const [claim, code] of [
+        [[], 0],
+        [["--expect", "name=Ada"], 8],
+      ] as const) {
+        const { server, update } = await deployment(made(headers));
+        const { exitCode, stderr } = await update("--name", "Eve", ...claim);
+        expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: code, writes: 1 });
+        expect(stderr).toContain("can't be told");
+      }
+    },
+  );
 });
 
 describe.concurrent("a proxy's page", () => {
@@ -94,7 +118,7 @@ describe.concurrent("a success that is not yet one", () => {
     const { proxy, customer, run } = await deployment((exchange) =>
       exchange.isWrite ? exchange.answer(taken) : faults.slow(0)(exchange),
     );
-    const { exitCode, stderr } = await run(command, customer.id, ...args, "--timeout", "3");
+    const { exitCode, stderr } = await run(command, customer.id, ...args, "--timeout", "6");
     expect({ exitCode, sent: proxy?.writesSeen }).toEqual({ exitCode: 8, sent: 1 });
     expect(stderr).toContain("the server answered 202");
     expect(stderr).not.toMatch(/was not (?:updated|deleted)/);

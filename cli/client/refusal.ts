@@ -1,0 +1,21 @@
+/** Why a request did not bring what it was for: facts alone; the words are made by whoever shows them. */
+import type { CompleteReply, NoCompleteReply, Reply } from "./reply.ts";
+import { meaningOf, type RefusalKind } from "./status.ts";
+
+export type Refusal =
+  | { kind: RefusalKind; during: Stage; reply: CompleteReply }
+  | { kind: "unreachable"; during: Stage; reply: NoCompleteReply }
+  | { kind: "interrupted"; during: Stage; reply: NoCompleteReply };
+
+/** What the request was for; a refused write certainly was not applied. */
+export type Stage = "reading" | "writing";
+
+export type ReadRefusal =
+  | Refusal
+  /** The answer shows another customer: a cache or a proxy mixes up replies. */
+  | { kind: "mistaken"; shown: string };
+
+export function refusalOf(reply: Reply, during: Stage): Refusal {
+  if (reply.kind === "complete") return { kind: meaningOf(reply.status).kind, during, reply };
+  return { kind: reply.cause === "interrupted" ? "interrupted" : "unreachable", during, reply };
+}

@@ -1,0 +1,284 @@
+/** The endings of a conditional write, in words: what happened, to which customer, and what to do next. */
+import type { Creation } from "../client/creation.ts";
+import type { Customer } from "../client/customer.ts";
+import type { EntityTag } from "../client/entity-tag.ts";
+import type { FieldConflict } from "../client/field-conflicts.ts";
+import { formatJson, type Json } from "../client/json.ts";
+import { requestIdOf } from "../client/reply.ts";
+import type { Conflict, OnConflict, Stopped, WriteOutcome } from "../client/step.ts";
+import { type Failure, failure } from "./failure.ts";
+import { nearestOf } from "./nearest.ts";
+import {
+  inOneSentence,
+  notOfferedHint,
+  type Reason,
+  readReason,
+  type Subject,
+  unclearReply,
+  writeFailure,
+  writeReason,
+} from "./reply-failure.ts";
+
+/** `done`: "updated" or "deleted". */
+export type About = { id: string; done: string; url: string; onConflict: OnConflict };
+
+export type BadOutcome = Extract<WriteOutcome, { kind: Stopped["kind"] | "unknown-outcome" }>;
+
+/** Undefined: the customer is as wanted. */
+export function badOutcome(outcome: WriteOutcome): BadOutcome | undefined {
+  switch (outcome.kind) {
+    case "written":
+    case "unchanged":
+    case "as-wanted":
+      return undefined;
+    default:
+      return outcome;
+  }
+}
+
+export function writeEnding(about: About, outcome: BadOutcome): Failure {
+  const ending =
+    outcome.kind === "unknown-outcome"
+      ? unknownEnding(about, outcome)
+      : inOneSentence(reasonOf(about, outcome, outcome));
+  const { requestId } = outcome;
+  return ending.requestId === undefined && requestId !== undefined ? { ...ending, requestId } : ending;
+}
+
+type Counts = Pick<WriteOutcome, "attempts" | "conflicts" | "unknowns">;
+
+function reasonOf(about: About, stopped: Stopped, counts: Counts): Reason {
+  const claim = `customer ${about.id} was not ${about.done}`;
+  const subject: Subject = { what: `customer ${about.id}`, url: about.url };
+  switch (stopped.kind) {
+    case "conflict":
+      return { claim, ...conflictReason(about, stopped, counts) };
+    case "expectation":
+      return { claim, ...expectationReason(stopped, counts) };
+    case "unusable-tag":
+      return { claim, ...tagReason(stopped.tag), tail: "; nothing was sent" };
+    case "deleted":
+      return {
+        exit: "not-found",
+        code: "customer-not-found",
+        claim,
+        why: "it was deleted meanwhile",
+        hint: `Check the id, and that ${about.url} and the credentials belong to the right tenant.`,
+      };
+    case "write-not-found":
+      return {
+        exit: "failure",
+        code: "not-offered",
+        claim,
+        why: `${about.url} answers ${stopped.status} to ${stopped.method}, though the customer exists`,
+        hint: notOfferedHint(stopped.method),
+      };
+    case "interrupted":
+      return {
+        exit: "interrupted",
+        code: "interrupted",
+        claim,
+        why: "interrupted",
+        tail: counts.attempts === 0 ? "; nothing was written" : "; no write was accepted",
+      };
+    case "mistaken":
+      return readReason(stopped, subject);
+    default:
+      return stopped.during === "reading"
+        ? readReason(stopped, subject)
+        : writeReason(stopped, about.done, { ...subject, method: stopped.method });
+  }
+}
+
+type Why = Omit<Reason, "claim">;
+
+function expectationReason(stopped: Extract<Stopped, { kind: "expectation" }>, { conflicts }: Counts): Why {
+  const { field, wanted, found, asWanted, atFirst, current } = stopped;
+  if (found === undefined) {
+    const names = [...current.value.keys()];
+    const near = nearestOf(field, names);
+    return {
+      // A loop that tries again after a conflict would never end. What was there at first was taken away by someone.
+      ...(atFirst
+        ? ({ exit: "usage", code: "usage" } as const)
+        : ({ exit: "conflict", code: "expectation-failed" } as const)),
+      why: `--expect ${field}=…, but the server shows no member "${field}"`,
+      hint: near === undefined ? `It shows: ${names.join(", ")}.` : `Did you mean "${near}"?`,
+    };
+  }
+  return {
+    exit: "conflict",
+    code: "expectation-failed",
+    why: `${field} was expected to be ${JSON.stringify(wanted)} and is${conflicts > 0 ? " now" : ""} ${JSON.stringify(found)}`,
+    hint:
+      asWanted && !atFirst
+        ? "It has the values that you asked for, set by someone else (or by a copy of this request, where a proxy repeats requests): --expect lets one writer alone succeed."
+        : "Look at the customer as it is now, and decide anew.",
+  };
+}
+
+function tagReason(tag: Exclude<EntityTag, { kind: "strong" }>): Why {
+  const proxies =
+    "A proxy that compresses or rewrites replies does this (nginx: gzip on; Apache: mod_deflate; Cloudflare and other CDNs: compression, minification). Switch it off for these paths (nginx: gzip off; a Cache-Control: no-transform reply header), or go round the proxy with --url. customers doctor shows which way weakens it.";
+  const code = `etag-${tag.kind}`;
+  switch (tag.kind) {
+    case "weak":
+      return {
+        exit: "failure",
+        code,
+        why: `its entity-tag came weak (${tag.tag}), and a weak tag can't be the condition of a write`,
+        hint: proxies,
+      };
+    case "malformed":
+      return { exit: "failure", code, why: `its ETag header is no entity-tag (${tag.tag})`, hint: proxies };
+    case "missing":
+      return {
+        exit: "failure",
+        code,
+        why: "it came without an entity-tag, so a write could not be made conditional",
+        hint: "A proxy or cache on the way strips ETag, or this is not the base URL of a customer service; customers doctor compares the ways.",
+      };
+  }
+}
+
+function conflictReason({ id, done, url, onConflict }: About, conflict: Conflict, counts: Counts): Why {
+  const { why, fields, currentTag, sentTag, reply } = conflict;
+  const shown =
+    reply === undefined
+      ? undefined
+      : writeFailure({ kind: "stale", during: "writing", reply }, done, { what: `customer ${id}`, url });
+  const reason: Why = {
+    exit: "conflict",
+    code: shown?.code.startsWith("http-") === false ? shown.code : "conflict",
+    why: whatHappened(),
+    hint: hint(),
+    details: [...fieldLines(fields), ...(shown?.details ?? [])],
+  };
+  if (shown?.problem !== undefined) reason.problem = shown.problem;
+  return reason;
+
+  function whatHappened(): string {
+    const refused = `it was refused (412) in ${counts.conflicts} of ${counted(counts.attempts, "attempt")}, and`;
+    switch (why) {
+      case "pinned":
+        return `it is no longer the version that --if-match names${currentTag === undefined ? "" : `; its tag is now ${currentTag}`}`;
+      case "changed": {
+        const what = fields.length === 0 ? "it" : fields.map(({ field }) => field).join(", ");
+        return `someone else changed ${what} meanwhile (--on-conflict ${onConflict})`;
+      }
+      case "time-up":
+        return `${refused} the time is up`;
+      case "attempts-used":
+        return `${refused} --max-attempts ${counts.attempts} is reached`;
+      case "contradicted":
+        return `${refused} each time the server named the refused tag as the current one`;
+      case "unreadable": {
+        const { unreadable } = conflict;
+        const what = { what: `customer ${id}`, url };
+        return `${refused} ${unreadable === undefined ? "it could not be read" : inOneSentence(readReason(unreadable, what)).message}`;
+      }
+    }
+  }
+
+  function hint(): string {
+    if (why === "pinned") return "Read it again, decide anew, and give the new tag.";
+    if (why === "changed")
+      return done === "deleted"
+        ? "Look at it as it is now, and run it again; with --yes --on-conflict reapply it is deleted whatever others changed."
+        : "Decide which value is right: run it again to look anew, or with --on-conflict reapply to set yours.";
+    return currentTag !== undefined && currentTag === sentTag
+      ? `The server refuses ${currentTag}, the very tag that it still shows: a proxy changes If-Match on the way, or a cache answers the reads. customers doctor looks for both.`
+      : "Others write to it all the time: give it more time with --timeout, or more --max-attempts.";
+  }
+}
+
+/**
+ * A write was sent, and whether it was applied can't be told: the reading failed, or shows a state that
+ * both outcomes could have led to.
+ */
+function unknownEnding(about: About, outcome: Extract<WriteOutcome, { kind: "unknown-outcome" }>): Failure {
+  const { unclear, obstacle, claims, attempts, unknowns } = outcome;
+  const reason = obstacle === undefined ? undefined : reasonOf(about, obstacle, outcome);
+  // A conflict shows itself by its fields; what else stood in the way is said.
+  const then =
+    reason === undefined || obstacle?.kind === "conflict"
+      ? ""
+      : `; then: ${reason.claim.endsWith(` was not ${about.done}`) ? "" : `${reason.claim}: `}${reason.why}`;
+  const replies = unclear === undefined ? "" : ` (${unclearReply(unclear)})`;
+  const ending: Failure = {
+    exit: reason?.exit === "interrupted" ? "interrupted" : "unknown-outcome",
+    code: "unknown-outcome",
+    message: `unknown outcome: whether customer ${about.id} was ${about.done} can't be told: ${counted(unknowns, "write")} of ${attempts} had no complete or no clear reply${replies}${then}`,
+    hint: claims
+      ? "Look at the customer, and decide. Running it again is safe, but once the write is there the condition (--expect, --if-match) no longer holds: exit 5 then does not tell whose write it is."
+      : "Running it again is safe: it reads first, and the write is conditional.",
+    details: reason?.details ?? [],
+  };
+  if (reason?.requestId !== undefined) ending.requestId = reason.requestId;
+  if (reason?.problem !== undefined) ending.problem = reason.problem;
+  return ending;
+}
+
+/** An expectation that the first reading does not meet, before anything is sent. */
+export function unmetAtFirst(
+  about: About,
+  unmet: { field: string; wanted: string; found: string | undefined },
+  current: Customer,
+): Failure {
+  const stopped = { kind: "expectation", ...unmet, asWanted: false, atFirst: true, current } as const;
+  return inOneSentence(reasonOf(about, stopped, { attempts: 0, conflicts: 0, unknowns: 0 }));
+}
+
+/** The version that --if-match names is not the one that was read. */
+export function pinnedElsewhere(about: About, current: Customer): Failure {
+  const conflict: Conflict = {
+    kind: "conflict",
+    why: "pinned",
+    fields: [],
+    base: current,
+    theirs: current,
+    currentTag: current.etag,
+    sentTag: undefined,
+    reply: undefined,
+    unreadable: undefined,
+  };
+  return inOneSentence(reasonOf(about, conflict, { attempts: 0, conflicts: 0, unknowns: 0 }));
+}
+
+/** @param what `the customer ada@example.com`. @param key the one that it was sent with. */
+export function creationEnding(
+  creation: Exclude<Creation, { kind: "created" }>,
+  subject: Subject,
+  key: string | undefined,
+): Failure {
+  if (creation.kind !== "unknown-outcome") return writeFailure(creation, "created", subject);
+  const { unclear } = creation;
+  const interrupted = unclear.kind === "no-complete-reply" && unclear.cause === "interrupted";
+  const message = `unknown outcome: whether ${subject.what} was created can't be told: ${unclearReply(unclear)}`;
+  const hint =
+    key === undefined
+      ? undefined
+      : `Run it again with --idempotency-key ${key}: a server that knows Idempotency-Key then creates it once, and answers with the one that it has.`;
+  const ending = failure("unknown-outcome", message, hint);
+  const requestId = requestIdOf(unclear);
+  return {
+    ...ending,
+    exit: interrupted ? "interrupted" : "unknown-outcome",
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+}
+
+/** base / theirs / mine, a line each. */
+export function fieldLines(fields: readonly FieldConflict[]): string[] {
+  const text = (value: Json | undefined) => (value === undefined ? "(absent)" : formatJson(value));
+  return fields.flatMap(({ field, base, theirs, mine }) => [
+    `  ${field}`,
+    `    base:   ${text(base)}`,
+    `    theirs: ${text(theirs)}`,
+    ...(mine === undefined ? [] : [`    mine:   ${text(mine)}`]),
+  ]);
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
