@@ -3,6 +3,7 @@
  * Only a bug throws.
  */
 import type { ApiRequest } from "./request.ts";
+import { isSuccess } from "./status.ts";
 
 export type CompleteReply = {
   kind: "complete";
@@ -40,16 +41,22 @@ export type Transport = {
 type Label = ConstructorParameters<typeof TextDecoder>[0];
 
 /**
- * A body as text, by the charset that its Content-Type names, else UTF-8. Undefined where it is not that: text
- * with replacement characters would be written back by the next update.
+ * The reply with its body as text, by the charset that its Content-Type names, else UTF-8. A success in another
+ * encoding is unreadable: text with replacement characters would be written back by the next update. Of a refusal
+ * the status says enough.
  */
-export function decodedText(bytes: Uint8Array, contentType: string | null | undefined): string | undefined {
-  const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType ?? "")?.[1] ?? "utf-8";
+export function completeReply(status: number, fields: ReadonlyMap<string, string>, bytes: Uint8Array): Reply {
+  const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(fields.get("content-type") ?? "")?.[1] ?? "utf-8";
+  let text: string;
   try {
-    return new TextDecoder(charset as Label, { fatal: true, ignoreBOM: true }).decode(bytes);
+    text = new TextDecoder(charset as Label, { fatal: isSuccess(status) }).decode(bytes);
   } catch {
-    return undefined;
+    if (!isSuccess(status))
+      return { kind: "complete", status, fields, text: new TextDecoder().decode(bytes) };
+    const detail = `the body is not text in ${charset.toUpperCase()}`;
+    return { kind: "no-complete-reply", sent: true, cause: "unreadable", detail };
   }
+  return { kind: "complete", status, fields, text };
 }
 
 export function requestIdOf(reply: Reply): string | undefined {

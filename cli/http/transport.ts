@@ -4,7 +4,7 @@
  */
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { Dispatcher } from "undici/index.js";
-import { decodedText, type NoCompleteReply, type Reply } from "../client/reply.ts";
+import { completeReply, type NoCompleteReply, type Reply } from "../client/reply.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 import { brokenConnection, connectError } from "./connect-errors.ts";
@@ -102,10 +102,7 @@ async function exchange(
     const plain = uncompressed(bytes, coding);
     if (plain === undefined)
       return none("unreadable", `the body's content coding "${coding}" can't be undone`);
-    const text = decodedText(plain, fields.get("content-type"));
-    if (text === undefined)
-      return none("unreadable", "the body is not text in UTF-8, or in the charset that it names");
-    return { kind: "complete", status: response.statusCode, fields, text };
+    return completeReply(response.statusCode, fields, plain);
   } catch (error) {
     if (interrupted.aborted) return none("interrupted", "interrupted");
     if (limit.signal.aborted) {
