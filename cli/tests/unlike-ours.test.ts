@@ -17,27 +17,21 @@ const customers = (...args: string[]) => runClient(args, { command, home: home.p
 beforeAll(async () => {
   command = [await compiledClient()];
   server = startCustomerServer(UNLIKE_OURS);
-  const { header, value } = UNLIKE_OURS.credentials;
-  const set = [
-    "profile",
-    "set",
-    "other",
-    "--url",
-    `${server.url}/`,
-    "--header-env",
-    `${header}: $KEY`,
-    "--casing",
-    "pascal",
-  ];
-  expect(await runClient(set, { command, home: home.path, env: { KEY: value } })).toMatchObject({
-    exitCode: 0,
-  });
+  await storeProfile("other", `${server.url}/`);
   expect(await customers("profile", "use", "other")).toMatchObject({ exitCode: 0 });
 }, 120_000);
 afterAll(async () => {
   await server.stop();
   home[Symbol.dispose]();
 });
+
+async function storeProfile(name: string, url: string): Promise<void> {
+  const { header, value } = UNLIKE_OURS.credentials;
+  const credentials = ["--header-env", `${header}: $KEY`, "--casing", "pascal"];
+  const set = ["profile", "set", name, "--url", url, ...credentials];
+  const stored = await runClient(set, { command, home: home.path, env: { KEY: value } });
+  expect(stored).toMatchObject({ exitCode: 0 });
+}
 
 test("get prints what the server said, and fields are found whatever their casing", async () => {
   const { id, tag } = server.add({ name: "Ada" });
@@ -88,7 +82,8 @@ test("names of fields that are not known there: the default set is read", async 
       return exchange.answer({ status: 400, headers: {}, body: new Uint8Array() });
     exchange.answer(await exchange.forward());
   });
-  const { exitCode } = await customers("update", id, "--name", "Eve", "--url", proxy.url);
+  await storeProfile("proxied", proxy.url);
+  const { exitCode } = await customers("update", id, "--name", "Eve", "--profile", "proxied");
   await proxy.stop();
   expect({ exitCode, name: server.read(id)?.name }).toEqual({ exitCode: 0, name: "Eve" });
 });
