@@ -74,7 +74,7 @@ export function makeReport(facts: RunFacts): Report {
     unreachable: facts.unreachable,
   });
   return {
-    schema: "customers-conformance/1",
+    schema: "customers-conformance/1.1",
     verdict,
     exitCode,
     headline: wire.mask(headline),

@@ -115,7 +115,7 @@ export function sampleReport(change: Partial<Report> = {}): Report {
     OUTCOMES.map((outcome) => [outcome, rules.filter((rule) => rule.outcome === outcome).length]),
   ) as Report["counts"];
   return {
-    schema: "customers-conformance/1",
+    schema: "customers-conformance/1.1",
     verdict: "kit-fault",
     exitCode: 5,
     headline: `One violation ${HOSTILE}`,

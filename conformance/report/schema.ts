@@ -157,6 +157,9 @@ export const RuleResult = closed({
 /** Whether a method is there. `unknown`: not tried, or its answers do not tell. */
 const Offer = words(["offered", "absent", "unknown"] as const);
 
+/** A minor version adds what is optional, so that reports of earlier ones can still be read and compared. */
+export const SCHEMAS = ["customers-conformance/1", "customers-conformance/1.1"] as const;
+
 export const VERDICTS = [
   "conforms",
   "violates",
@@ -168,7 +171,7 @@ export const VERDICTS = [
 ] as const;
 
 export const Report = closed({
-  schema: Type.Literal("customers-conformance/1"),
+  schema: words(SCHEMAS),
   verdict: words(VERDICTS),
   exitCode: Type.Integer(),
   headline: Type.String({ description: "The verdict in a sentence." }),
