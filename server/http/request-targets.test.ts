@@ -124,7 +124,7 @@ describe("Host (RFC 9112, section 3.2)", () => {
   });
 });
 
-describe("what Bun replies to before the service sees it is what README.md lists", () => {
+describe("what Bun replies to before the service sees it is what docs/http.md lists", () => {
   const GET = "GET /healthz HTTP/1.1\r\nHost: a\r\n";
   const POST = "POST /customers HTTP/1.1\r\nHost: a\r\n";
   test.each([

@@ -1,39 +1,52 @@
 import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { Glob } from "bun";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import { flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../config/settings.ts";
 import { PROBLEMS } from "../domain/problem.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 
-const readme = await Bun.file(new URL("../README.md", import.meta.url)).text();
+const SERVER = join(import.meta.dir, "..");
+const read = (file: string): Promise<string> => Bun.file(join(SERVER, file)).text();
+const readme = await read("README.md");
+const [settings, http, policy, metricsGuide] = await Promise.all(
+  ["settings", "http", "policy", "metrics"].map((name) => read(`docs/${name}.md`)),
+);
 
-/** Compared as booleans: a failure that printed the whole README would hide the row. */
-const missing = (...rows: string[]) => rows.filter((row) => !readme.includes(row));
+/** A failure that printed the whole document would hide the row. */
+const missing = (document = "", ...rows: string[]) => rows.filter((row) => !document.includes(row));
 
-describe("server/README.md is complete", () => {
+describe("the reference in server/docs is complete", () => {
   test("each problem code has its row: code, status, meaning", () => {
     const rows = Object.entries(PROBLEMS).map(
       ([code, { status, meaning }]) => `| \`${code}\` | ${status} | ${meaning} |`,
     );
-    expect(missing(...rows)).toEqual([]);
+    expect(missing(http, ...rows)).toEqual([]);
   });
 
   test("each setting has its row: variable, flag, default, meaning", () => {
     for (const name of SETTING_NAMES) {
       const { fallback, meaning } = SETTINGS[name];
       const shown = fallback === "" ? "" : `\`${fallback}\` `;
-      expect(missing(`| \`${variableOf(name)}\` | \`${flagOf(name)}\` | ${shown}| ${meaning} |`)).toEqual([]);
+      expect(
+        missing(settings, `| \`${variableOf(name)}\` | \`${flagOf(name)}\` | ${shown}| ${meaning} |`),
+      ).toEqual([]);
     }
   });
 
-  test("each metric has its row", async () => {
+  test("each metric has its row: name, labels, meaning", async () => {
     const metrics = new Metrics({
       hasCallerLabels: true,
       version: "1.2.3",
       storageStats: () => ({ writesWaiting: 0, databaseBytes: 0, logBytes: 0 }),
     });
-    const names = [...(await metrics.text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
-    expect(names.length).toBeGreaterThan(0);
-    for (const name of names) expect(missing(`| \`${name}\` |`)).toEqual([]);
+    const families = [...(await metrics.text()).matchAll(/^# HELP (\S+) (.*)$/gm)];
+    expect(families.length).toBeGreaterThan(0);
+    for (const [, name = "", help = ""] of families) {
+      const row = metricsGuide?.split("\n").find((line) => line.startsWith(`| \`${name}\` |`));
+      expect([name, row?.endsWith(`| ${help} |`)]).toEqual([name, true]);
+    }
   });
 
   test("each alert has its row: name, severity", async () => {
@@ -42,11 +55,13 @@ describe("server/README.md is complete", () => {
     ).text();
     const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?severity: (\w+)/g)];
     expect(alerts.length).toBeGreaterThan(0);
-    expect(missing(...alerts.map(([, name, severity]) => `| \`${name}\` | ${severity} |`))).toEqual([]);
+    expect(
+      missing(metricsGuide, ...alerts.map(([, name, severity]) => `| \`${name}\` | ${severity} |`)),
+    ).toEqual([]);
   });
 
   test("the built-in policy stands there as it is", () => {
-    expect(missing(`\`\`\`toml\n${BUILT_IN_POLICY}\`\`\``)).toEqual([]);
+    expect(missing(policy, `\`\`\`toml\n${BUILT_IN_POLICY}\`\`\``)).toEqual([]);
   });
 
   test("each command and option is named", async () => {
@@ -60,10 +75,11 @@ describe("server/README.md is complete", () => {
       ["check"],
       ["policy", "check"],
     ]) {
-      expect(missing(`\`${command.join(" ")}`)).toEqual([]);
+      expect(missing(settings, `\`${command.join(" ")}`)).toEqual([]);
       const help = await Bun.$`${process.execPath} ${import.meta.dir}/../main.ts ${command} --help`.text();
       const options = [...help.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option ?? "");
-      for (const option of options.filter((name) => name !== "--help")) expect(missing(option)).toEqual([]);
+      for (const option of options.filter((name) => name !== "--help"))
+        expect(missing(settings, option)).toEqual([]);
     }
   });
 });
@@ -73,3 +89,50 @@ test("server/PERFORMANCE.md shows the figures of the benchmark's last full run",
   const results = await Bun.file(new URL("../bench/results/full.md", import.meta.url)).text();
   expect(performance.includes(results.trim())).toBe(true);
 });
+
+describe("One GET, one PUT", () => {
+  const page = readme.slice(readme.indexOf("## One GET, one PUT"), readme.indexOf("## Guides"));
+  const stations = [...page.matchAll(/\]\(([^)]+\.ts)\)/g)].map(([, file = ""]) => file);
+
+  test("names stations that each are imported by one above it, or implement its interface", async () => {
+    expect(stations.length).toBeGreaterThan(15);
+    const [first = "", ...others] = [...new Set(stations)];
+    const above = new Set([first]);
+    for (const station of others) {
+      const importers = await Promise.all(
+        [...above].map(async (file) => (await imports(file, station)) || (await imports(station, file))),
+      );
+      expect([station, importers.includes(true)]).toEqual([station, true]);
+      above.add(station);
+    }
+  });
+
+  async function imports(file: string, target: string): Promise<boolean> {
+    const source = await read(file);
+    const specifiers = [...source.matchAll(/from "(\.[^"]+)"/g)].map(([, specifier = ""]) => specifier);
+    return specifiers.some((specifier) => normalize(join(dirname(file), specifier)) === target);
+  }
+});
+
+test("links between the documents lead to files that exist, and to headings that are there", async () => {
+  const faults: string[] = [];
+  for (const file of ["README.md", "PERFORMANCE.md", ...new Glob("docs/*.md").scanSync(SERVER)]) {
+    for (const [, target = "", heading] of (await read(file)).matchAll(/\]\(([^)#:]*)(?:#([^)]*))?\)/g)) {
+      const path = target === "" ? join(SERVER, file) : join(SERVER, dirname(file), target);
+      if (!existsSync(path)) faults.push(`${file}: ${target} does not exist`);
+      else if (heading !== undefined && !headings(await Bun.file(path).text()).includes(heading)) {
+        faults.push(`${file}: ${target} has no heading #${heading}`);
+      }
+    }
+  }
+  expect(faults).toEqual([]);
+});
+
+function headings(markdown: string): string[] {
+  return [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w -]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}

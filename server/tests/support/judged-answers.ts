@@ -26,7 +26,7 @@ export function faultOf(
 }
 
 /**
- * All that Bun answers before the service sees the request, and why; README.md lists the same. "closed": the connection is
+ * All that Bun answers before the service sees the request, and why; docs/http.md lists the same. "closed": the connection is
  * closed without an answer. Only bare answers that stand here are accepted.
  */
 export const BARE: readonly {

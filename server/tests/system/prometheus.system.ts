@@ -84,9 +84,9 @@ test("promtool is content with the recording and alerting rules", async () => {
   expect({ code, said: said.includes("SUCCESS: 16 rules found") }).toEqual({ code: 0, said: true });
 });
 
-test("promtool is content with the prometheus.yml of the README, beside the rules and a token", async () => {
-  const readme = await Bun.file(new URL("../../README.md", import.meta.url)).text();
-  const config = /```yaml\n(# prometheus\.yml\n[\s\S]*?)```/.exec(readme)?.[1] ?? "";
+test("promtool is content with the prometheus.yml of docs/metrics.md, beside the rules and a token", async () => {
+  const guide = await Bun.file(new URL("../../docs/metrics.md", import.meta.url)).text();
+  const config = /```yaml\n(# prometheus\.yml\n[\s\S]*?)```/.exec(guide)?.[1] ?? "";
   expect(config).toContain("scrape_configs");
   const directory = mkdtempSync(join(tmpdir(), "customers-"));
   try {
