@@ -1,6 +1,5 @@
 /** `rules`: lists the rules. */
 import type { Command } from "commander";
-import { coverageMarkdown } from "../report/coverage.ts";
 import { rulesMarkdown, rulesText } from "../report/rule-listing.ts";
 
 export function addRulesCommand(program: Command): void {
@@ -8,8 +7,7 @@ export function addRulesCommand(program: Command): void {
     .command("rules")
     .description("list the rules")
     .option("--markdown", "print RULES.md")
-    .option("--coverage", "print docs/coverage.md: the specification and the rules that test it")
-    .action(({ markdown, coverage }: { markdown?: boolean; coverage?: boolean }) => {
-      process.stdout.write(coverage ? coverageMarkdown() : markdown ? rulesMarkdown() : rulesText());
+    .action(({ markdown }: { markdown?: boolean }) => {
+      process.stdout.write(markdown ? rulesMarkdown() : rulesText());
     });
 }
