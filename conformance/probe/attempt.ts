@@ -64,6 +64,8 @@ export type ReadOptions = Shape & {
   readonly purpose?: string;
   /** The body is shown beside the status. */
   readonly body?: boolean;
+  /** Statuses that answer the probe, though elsewhere they may come from the environment. */
+  readonly answers?: readonly number[];
 };
 
 /** How often a request is sent again whose answer says nothing, while plain reads are answered. */
@@ -154,9 +156,9 @@ export class Attempt extends Trial {
 
   /** A read as a probe. @param query with its question mark */
   async read(query: string, allowed: string, options: ReadOptions = {}): Promise<Read> {
-    const { to = this.kit.main, what, body = true, purpose = "probe", ...shape } = options;
+    const { to = this.kit.main, what, body = true, purpose = "probe", answers = [], ...shape } = options;
     const evidence = this.probe(what ?? `GET ${query}`, allowed);
-    const seen = await this.send(this.readAsk(to, query, purpose, shape));
+    const seen = await this.send(this.readAsk(to, query, purpose, shape), answers);
     const read = new Read(this, evidence, seen);
     read.show(seen, body ? { came: `${describe(seen)} ${seen.text.slice(0, 160)}`.trim() } : {});
     return read;
@@ -216,7 +218,7 @@ export class Attempt extends Trial {
     before: Snapshot,
   ): Promise<Seen> {
     if (guarded === undefined) return await this.send(ask, answers);
-    let seen = await super.send(ask);
+    let seen = await this.#once(ask);
     for (let repeat = 0; repeat < REPEATS && saysNothing(seen, ask.caller, answers); repeat += 1) {
       await this.kit.weather.settle();
       const now = await this.get(guarded, {
@@ -228,7 +230,7 @@ export class Attempt extends Trial {
         throw new Disturbed(seen.exchange);
       }
       this.kit.weather.passing.add(seen.exchange.n);
-      const again = await super.send(ask);
+      const again = await this.#once(ask);
       if (again.status === seen.status) this.kit.weather.passing.delete(seen.exchange.n);
       seen = again;
     }
@@ -237,13 +239,19 @@ export class Attempt extends Trial {
 
   /** @throws NoReply. An answer that says nothing is asked for again while plain reads are answered as before. */
   override async send(ask: Omit<Ask, "rule">, answers: readonly number[] = []): Promise<Seen> {
-    let seen = await super.send(ask);
+    let seen = await this.#once(ask);
     for (let repeat = 0; repeat < REPEATS && saysNothing(seen, ask.caller, answers); repeat += 1) {
       await this.kit.weather.settle();
-      const again = await super.send(ask);
+      const again = await this.#once(ask);
       if (again.status !== seen.status) this.kit.weather.passing.add(seen.exchange.n);
       seen = again;
     }
+    return seen;
+  }
+
+  async #once(ask: Omit<Ask, "rule">): Promise<Seen> {
+    const seen = await super.send(ask);
+    if (seen.status >= 500) this.kit.weather.failed.push(seen.exchange);
     return seen;
   }
 
@@ -279,6 +287,24 @@ export class Attempt extends Trial {
       this.kit.doubts.add("reads lag");
       await Bun.sleep(LAG_READ_MS);
     }
+  }
+
+  /** A write whose last byte is held back; what comes of it is kept with the rule. */
+  async hold(method: Method, to: Customer, options: Parameters<Trial["writeAsk"]>[2]) {
+    const held = await this.kit.wire.hold({ rule: this.rule.id, ...this.writeAsk(method, to, options) });
+    return {
+      opened: held.opened,
+      release: async () => {
+        const released = await held.release();
+        this.keep(released.exchange);
+        return released;
+      },
+    };
+  }
+
+  /** @throws CouldNotRun where nothing was asserted, with the reason and the rules that explain it. */
+  mustHaveLooked(reason: string, ...see: readonly RuleId[]): void {
+    if (this.assertions.size === 0) throw new CouldNotRun(reason, { see });
   }
 
   /** The read after a DELETE, once it has taken effect: 202 does not say when (RFC 9110 15.3.3). */

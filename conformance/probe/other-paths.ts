@@ -4,7 +4,6 @@
  */
 
 import type { Customer } from "../run/ground.ts";
-import type { Attempt } from "./attempt.ts";
 
 /** @param quick the two that frameworks take for the same most often */
 export function otherPaths(customer: Customer, quick: boolean): Customer[] {
@@ -23,11 +22,6 @@ export function otherPaths(customer: Customer, quick: boolean): Customer[] {
     `${id}.json`,
   ].filter((path) => path !== id);
   return [...new Set(quick ? paths.slice(0, 2) : paths)].map((path) => ({ ...customer, url: base + path }));
-}
-
-/** How a probe names the address: not at all where it is the ordinary one of the main customer. */
-export function shownPath(t: Attempt, customer: Customer): string {
-  return customer === t.kit.main ? "" : pathEnd(customer);
 }
 
 /** The last segments of an address, as a finding shows them. */

@@ -1,15 +1,16 @@
 /**
  * Races: every contender sends all but its last byte, then all last bytes are let go in one turn of the event
- * loop. Time-outs, 5xx and 429 are unknown outcomes: such a write may or may not have happened.
+ * loop. Time-outs, 5xx and the like are unknown outcomes: such a write may or may not have happened.
  */
-
 import type { Seen } from "../http/wire.ts";
-import type { Moment } from "../report/schema.ts";
 import type { Customer } from "../run/ground.ts";
-import type { Attempt } from "./attempt.ts";
+import { type Attempt, BASE } from "./attempt.ts";
 import { CouldNotRun, Inconclusive } from "./outcome-signal.ts";
-import { accepted, type Method, type Snapshot } from "./trial.ts";
+import type { Proof } from "./proof.ts";
+import { groundFor } from "./refused.ts";
+import { accepted, difference, type Method, type Snapshot, shows } from "./trial.ts";
 import type { Values } from "./values.ts";
+import { saysNothing } from "./weather.ts";
 
 const RATE_LIMIT_REST_MS = 1000;
 
@@ -25,53 +26,128 @@ export type Contender = Lane & {
   readonly answeredMs: number;
 };
 
-export const won = (all: readonly Contender[]) => all.filter(({ outcome }) => outcome === "won");
-export const unknown = (all: readonly Contender[]) => all.filter(({ outcome }) => outcome === "unknown");
+/** One round and what is asserted about it. */
+export type Round = {
+  readonly number: number;
+  readonly before: Snapshot;
+  readonly contenders: readonly Contender[];
+  readonly winners: readonly Contender[];
+  readonly unknown: readonly Contender[];
+  /** What a read then shows. */
+  readonly afterSeen: Seen;
+  readonly after: Snapshot | undefined;
+  /** Of the round as a whole; it shows the second winner, or else the only one. */
+  readonly proof: Proof;
+  /** Of one contender's answer. */
+  of(contender: Contender, allowed: string): Proof;
+};
 
 /** How many take part: as many as asked for, or as many connections as the deployment takes at once. */
 export function contendersOf({ kit }: Attempt): number {
   return Math.max(2, Math.min(kit.options.connections, kit.limits.connections));
 }
 
-/** A share of the rounds that were asked for, at least two. */
-export function rounds(t: Attempt, share: number): number {
-  return Math.max(2, Math.ceil(t.kit.options.rounds * share));
+export function lanes(t: Attempt, lane: (index: number) => Lane): Lane[] {
+  return Array.from({ length: contendersOf(t) }, (_, index) => lane(index));
 }
 
 /**
- * A race says nothing where a plain stale write is accepted as well.
- * @throws CouldNotRun then: it is IFM-03's or IFM-31's to blame.
+ * A race says nothing where a plain stale write is accepted as well, or the current tag is refused.
+ * @throws CouldNotRun then
  */
-export async function enforced(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
-  const { former, tag } = await t.twin(method, t.kit.main);
-  if (former === tag)
-    throw new CouldNotRun(
-      "the tag does not change on an accepted write, so no write is ever stale; see ETG-08",
-    );
-  const stale = await t.rawWrite(method, t.kit.main, {
-    ifMatch: former,
-    purpose: `control: stale ${method}`,
+export async function enforced(t: Attempt, method: Method): Promise<void> {
+  const { customer, former, now } = await groundFor(t, method);
+  if (former === now.tag)
+    throw new CouldNotRun("the tag does not change on an accepted write, so no write is ever stale", {
+      see: ["ETG-08"],
+    });
+  const stale = await t.write(method, {
+    to: customer,
+    before: now,
+    ifMatch: [["If-Match", former]],
+    what: "a stale tag, while nobody else writes",
+    purpose: "control request: stale",
   });
-  if (accepted(stale.status))
-    throw new CouldNotRun(
-      `a stale ${method} is accepted even when nobody else writes; see ${method === "PUT" ? "IFM-03" : "IFM-31"}`,
-    );
+  if (stale.accepted)
+    throw stale.breach(`a stale ${method} is accepted even when nobody else writes`, [BASE[method].stale]);
+  if (method === "DELETE") await t.control("DELETE", { to: customer, before: now });
 }
 
-/** One round: all lanes carry the tag of `before`. */
-export async function raceRound(
+type RaceOptions = {
+  /** A share of the rounds that were asked for, at least two. */
+  readonly share: number;
+  readonly lanes: (round: number) => readonly Lane[];
+  readonly allowed: string;
+  /** In place of the main customer, one a round. */
+  readonly customer?: () => Promise<Customer>;
+  /** Statuses of losers beside 412. */
+  readonly losers?: readonly number[];
+};
+
+/** All rounds of a rule. @throws Inconclusive where no two requests overlapped */
+export async function race(t: Attempt, options: RaceOptions, judge: (round: Round) => void): Promise<void> {
+  const count = Math.max(2, Math.ceil(t.kit.options.rounds * options.share));
+  const losers = new Losers(t, options.losers ?? []);
+  const rounds: Round[] = [];
+  const failed = new Set<number>();
+  for (let number = 1; number <= count; number += 1) {
+    const from = t.failures.length;
+    const round = await oneRound(t, number, options);
+    losers.look(round);
+    judge(round);
+    if (t.failures.length > from) failed.add(number);
+    rounds.push(round);
+  }
+  await losers.judgeSilence();
+  account(t, rounds, failed);
+}
+
+async function oneRound(
+  t: Attempt,
+  number: number,
+  { lanes, allowed, customer }: RaceOptions,
+): Promise<Round> {
+  const to = (await customer?.()) ?? t.kit.main;
+  const before = await t.state(to, "read before");
+  const taking = lanes(number);
+  const evidence = t.proof(`round ${number}: ${taking.length} writes with ${before.tag} at once`, allowed);
+  const contenders = await compete(t, number, to, before, taking);
+  const winners = contenders.filter(({ outcome }) => outcome === "won");
+  const afterSeen = await t.get(to, { query: t.kit.deployment.stateQuery, purpose: "read back" });
+  const after = afterSeen.status === 200 && afterSeen.tag !== undefined ? t.snapshot(afterSeen) : undefined;
+  const decides = winners[1] ?? winners[0] ?? contenders.find(({ seen }) => seen !== undefined);
+  const won = winners.map(({ who, seen }) => `${who} (${seen?.status}, ETag ${seen?.tag ?? "none"})`);
+  const then =
+    after === undefined ? afterSeen.status : `${JSON.stringify(after.fields.name)}, ETag ${after.tag}`;
+  const came = `accepted: ${won.join(", ") || "none"}; then read: ${then}`;
+  const proof = evidence.show(decides?.seen ?? afterSeen, { came, before: before.seen, after: afterSeen });
+  return {
+    number,
+    before,
+    contenders,
+    winners,
+    unknown: contenders.filter(({ outcome }) => outcome === "unknown"),
+    afterSeen,
+    after,
+    proof,
+    of: (one, allowed) => {
+      const own = t.proof(`round ${number}, ${one.who}: ${one.method} with ${before.tag}`, allowed);
+      return own.show(one.seen ?? afterSeen, { before: before.seen, after: afterSeen });
+    },
+  };
+}
+
+/** All lanes carry the tag of `before`. */
+async function compete(
   t: Attempt,
   round: number,
   customer: Customer,
   before: Snapshot,
-  lanes: readonly Lane[],
+  taking: readonly Lane[],
 ): Promise<Contender[]> {
   const held = await Promise.all(
-    lanes.map(({ method, values, who }) =>
-      t.kit.wire.hold({
-        rule: t.rule.id,
-        ...t.writeAsk(method, customer, { ifMatch: before.tag, values, purpose: `${who}, round ${round}` }),
-      }),
+    taking.map(({ method, values, who }) =>
+      t.hold(method, customer, { ifMatch: before.tag, values, purpose: `${who}, round ${round}` }),
     ),
   );
   const opened = held.filter(({ opened }) => opened).length;
@@ -80,94 +156,174 @@ export async function raceRound(
   // A service that limits the rate gets a rest before the next round.
   if (answers.some(({ seen }) => seen?.status === 429)) await t.kit.wire.rest(RATE_LIMIT_REST_MS);
   return answers.map(({ exchange, seen }, index) => {
-    t.keep(exchange);
-    const lane = lanes[index] as Lane;
+    const lane = taking[index] as Lane;
     const outcome =
-      seen === undefined || seen.status >= 500 || seen.status === 429
-        ? "unknown"
-        : accepted(seen.status)
-          ? "won"
-          : "lost";
-    const contender = {
+      seen === undefined || saysNothing(seen, "main") ? "unknown" : accepted(seen.status) ? "won" : "lost";
+    const sentMs = exchange.startedMs;
+    const answeredMs = sentMs + exchange.durationMs;
+    t.timeline.push({
+      round,
+      lane: lane.who,
+      what: `${lane.method} ${Object.entries(lane.values ?? {})
+        .map(([field, value]) => `${field}=${value}`)
+        .join(" ")}`.trim(),
+      sentMs,
+      answeredMs: seen === undefined ? null : answeredMs,
+      status: seen?.status ?? null,
+      from: before.tag,
+      to: seen?.tag ?? null,
+      won: outcome === "won",
+    });
+    return {
       ...lane,
       outcome,
       opened: held[index]?.opened === true,
       seen,
       n: exchange.n,
-      sentMs: exchange.startedMs,
-      answeredMs: exchange.startedMs + exchange.durationMs,
-    } as const;
-    t.timeline.push(moment(round, contender, before.tag));
-    return contender;
+      sentMs,
+      answeredMs,
+    };
   });
 }
 
-function moment(
-  round: number,
-  { who, method, values, seen, sentMs, answeredMs, outcome }: Contender,
-  from: string,
-): Moment {
-  return {
-    round,
-    lane: who,
-    what: `${method} ${Object.entries(values ?? {})
-      .map(([field, value]) => `${field}=${value}`)
-      .join(" ")}`.trim(),
-    sentMs,
-    answeredMs: seen === undefined ? null : answeredMs,
-    status: seen?.status ?? null,
-    from,
-    to: seen?.tag ?? null,
-    won: outcome === "won",
-  };
+/** What the rounds were: races at all, and what gap they could have shown. */
+function account(t: Attempt, all: readonly Round[], failed: ReadonlySet<number>): void {
+  const { timeline, kit, rule } = t;
+  if (failed.size > 0)
+    timeline.splice(0, timeline.length, ...timeline.filter(({ round }) => failed.has(round)));
+  const known = all.map(({ contenders }) => contenders.filter(({ outcome }) => outcome !== "unknown"));
+  const overlapped = known.filter((each) =>
+    each.some((a) => each.some((b) => a !== b && a.sentMs < b.answeredMs && b.sentMs < a.answeredMs)),
+  ).length;
+  const spreads = known
+    .filter(({ length }) => length > 1)
+    .map(
+      (each) => Math.max(...each.map(({ sentMs }) => sentMs)) - Math.min(...each.map(({ sentMs }) => sentMs)),
+    )
+    .sort((a, b) => a - b);
+  const gapMs = spreads[Math.floor(spreads.length / 2)] ?? null;
+  const unknown = all.reduce((sum, each) => sum + each.unknown.length, 0);
+  const note =
+    gapMs === null
+      ? "no two requests had a definite outcome"
+      : `the last bytes left within ${gapMs.toFixed(2)} ms (median)`;
+  kit.races.push({ rule: rule.id, rounds: all.length, overlapped, unknown, gapMs, note });
+  if (overlapped === 0)
+    throw new Inconclusive(
+      `in none of ${all.length} rounds were two requests with a definite outcome under way at once`,
+    );
+  t.note = `; ${overlapped} of ${all.length} rounds overlapped${unknown > 0 ? `, ${unknown} requests had no definite outcome` : ""}`;
 }
 
-/** Keeps account of all rounds of a rule: whether they were races at all, and what they could have shown. */
-export class RaceAccount {
-  readonly #trial: Attempt;
-  #rounds = 0;
-  #overlapped = 0;
-  #unknown = 0;
-  readonly #spreads: number[] = [];
+export function heldBy(state: Snapshot | undefined, values: Partial<Values> | undefined): boolean {
+  return (
+    state !== undefined &&
+    Object.entries(values ?? {}).every(([field, value]) => shows(state.fields[field as keyof Values], value))
+  );
+}
 
-  constructor(trial: Attempt) {
-    this.#trial = trial;
+/** At most one winner, and the final state is its own. */
+export function oneWinner({ winners, before, after, proof }: Round, stays: string): void {
+  const names = winners.map(({ who }) => who).join(", ");
+  proof.must(
+    "no-fork",
+    winners.length <= 1,
+    `${winners.length} writes with the tag ${before.tag} were accepted: ${names}`,
+  );
+  const [winner] = winners;
+  if (winners.length !== 1 || winner?.values === undefined) return;
+  const expected = { name: String(before.fields.name), email: String(before.fields.email), ...winner.values };
+  proof.must(
+    stays,
+    heldBy(after, expected),
+    () =>
+      `${winner.who} alone was accepted with ${JSON.stringify(winner.values)}; ${after === undefined ? "the customer is gone" : difference(before, after)}`,
+    { othersMayCause: true },
+  );
+}
+
+/** The losers of all rounds of a rule: the outcomes are deterministic, 428 or 412 (7 rule 1). */
+class Losers {
+  readonly #t: Attempt;
+  readonly #also: readonly number[];
+  /** Losers by method. */
+  readonly #count = new Map<Method, number>();
+  /** Those that were told nothing. */
+  readonly #untold: { round: Round; one: Contender }[] = [];
+
+  constructor(t: Attempt, also: readonly number[]) {
+    this.#t = t;
+    this.#also = also;
   }
 
-  add(contenders: readonly Contender[]): void {
-    this.#rounds += 1;
-    const known = contenders.filter(({ outcome }) => outcome !== "unknown");
-    this.#unknown += contenders.length - known.length;
-    const sent = known.map(({ sentMs }) => sentMs);
-    if (known.some((a) => known.some((b) => a !== b && a.sentMs < b.answeredMs && b.sentMs < a.answeredMs)))
-      this.#overlapped += 1;
-    if (sent.length > 1) this.#spreads.push(Math.max(...sent) - Math.min(...sent));
-  }
-
-  /** Drops all but the rounds that fired from the time line, and notes the account in the report. */
-  close(firedRounds: ReadonlySet<number>): void {
-    const { timeline, kit, rule } = this.#trial;
-    if (firedRounds.size > 0) {
-      const kept = timeline.filter(({ round }) => firedRounds.has(round));
-      timeline.splice(0, timeline.length, ...kept);
+  look(round: Round): void {
+    const { winners, contenders } = round;
+    if (winners.length > 1) return;
+    for (const one of contenders) {
+      if (one.outcome === "won" || !one.opened || one.seen?.status === 429) continue;
+      this.#count.set(one.method, (this.#count.get(one.method) ?? 0) + 1);
+      if (one.outcome === "unknown") this.#untold.push({ round, one });
+      // Without exactly one winner it is told elsewhere what is wrong.
+      else if (winners.length === 1) this.#judge(round, one, one.seen as Seen);
     }
-    const spreads = [...this.#spreads].sort((a, b) => a - b);
-    const gapMs = spreads[Math.floor(spreads.length / 2)] ?? null;
-    kit.races.push({
-      rule: rule.id,
-      rounds: this.#rounds,
-      overlapped: this.#overlapped,
-      unknown: this.#unknown,
-      gapMs,
-      note:
-        gapMs === null
-          ? "no two requests had a definite outcome"
-          : `the last bytes left within ${gapMs.toFixed(2)} ms (median): a longer gap between check and write is likely to be hit in so many rounds, a shorter one may not be`,
-    });
-    if (this.#overlapped === 0)
-      throw new Inconclusive(
-        `in none of ${this.#rounds} rounds were two requests with a definite outcome under way at once`,
-      );
-    this.#trial.note = `; ${this.#overlapped} of ${this.#rounds} rounds overlapped${this.#unknown > 0 ? `, ${this.#unknown} requests had no definite outcome` : ""}`;
   }
+
+  #judge(round: Round, one: Contender, seen: Seen): void {
+    const proof = round.of(one, "412 with the ETag of now");
+    const ok =
+      seen.status === 412 ||
+      this.#also.includes(seen.status) ||
+      this.#t.blamedBefore(one.method, "stale", seen.status);
+    proof.must("status", ok, `${one.who} lost and was answered ${seen.status}, not 412`);
+    // Where the winner may be a DELETE there is no tag of now.
+    if (seen.status !== 412 || this.#also.length > 0 || this.#t.kit.doubts.has("412 without tag")) return;
+    proof.must("etag", seen.tag !== undefined, `${one.who} lost, and its 412 carries no ETag`);
+  }
+
+  /** A few are the network's; most of one method are the race's, where as many writes that do not meet are all accepted. */
+  async judgeSilence(): Promise<void> {
+    const methods = [...new Set(this.#untold.map(({ one }) => one.method))];
+    const many = methods.filter(
+      (method) =>
+        this.#untold.filter(({ one }) => one.method === method).length * 2 > (this.#count.get(method) ?? 0),
+    );
+    let ofRace = false;
+    for (const method of many) ofRace ||= await apart(this.#t, method);
+    const [first] = this.#untold;
+    const proof =
+      first?.round.of(first.one, "412 to all but one") ??
+      this.#t.proof("the losers of all rounds", "each is answered 412");
+    const all = [...this.#count.values()].reduce((a, b) => a + b, 0);
+    const told = () =>
+      `${this.#untold.length} of ${all} writes that lost a race were answered neither 412 nor 428 (${kinds(this.#untold.map(({ one }) => one))})`;
+    const apartToo = () =>
+      `${told()}, while as many at once, each to a customer of its own, are all accepted`;
+    proof.must("told", !ofRace, apartToo, { othersMayCause: true });
+    const quiet = ofRace || (many.length === 0 && this.#untold.every(({ one }) => one.seen === undefined));
+    proof.must("available", quiet, told, { othersMayCause: true, level: "SHOULD" });
+  }
+}
+
+function kinds(untold: readonly Contender[]): string {
+  const words = untold.map(({ seen }) => (seen === undefined ? "no answer" : String(seen.status)));
+  return [...new Set(words)]
+    .map((word) => `${word} ×${words.filter((each) => each === word).length}`)
+    .join(", ");
+}
+
+/** The control of a race: as many writes at once that differ in their customer alone. @returns whether all are accepted. */
+async function apart(t: Attempt, method: Method): Promise<boolean> {
+  if (t.kit.ground.cannotMake !== undefined) return false;
+  const customers = await Promise.all(lanes(t, () => ({ who: "", method })).map(() => t.kit.ground.make()));
+  const tags = await Promise.all(customers.map((customer) => t.state(customer, "read before")));
+  const held = await Promise.all(
+    customers.map((customer, index) =>
+      t.hold(method, customer, {
+        ifMatch: tags[index]?.tag,
+        purpose: "control request: writes that do not meet",
+      }),
+    ),
+  );
+  const answers = await Promise.all(held.map((one) => one.release()));
+  return answers.every(({ seen }) => seen !== undefined && accepted(seen.status));
 }

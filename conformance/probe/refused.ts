@@ -30,7 +30,7 @@ type RefusalOptions = {
 };
 
 type Refusal = Pick<Rule, "spec" | "hurts"> &
-  Partial<Pick<Rule, "reading" | "level">> & {
+  Partial<Pick<Rule, "reading" | "level" | "needs">> & {
     readonly on: Method;
     readonly kind: Kind;
     readonly forms: readonly Derive[] | ((t: Attempt) => readonly Derive[] | Promise<readonly Derive[]>);

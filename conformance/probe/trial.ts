@@ -12,6 +12,7 @@ import { registryFields } from "../target/names.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Profile } from "../target/profile.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
+import type { Counters } from "./counters.ts";
 import { CouldNotRun } from "./outcome-signal.ts";
 import type { Rule, RuleId } from "./rule.ts";
 import { type FreshValues, type Values, withMembers } from "./values.ts";
@@ -34,10 +35,11 @@ export type Kit = {
   readonly blamed: Map<string, { readonly status: number; readonly by: RuleId }>;
   readonly races: Report["races"];
   /** What has been found not to be relied on, so that other rules do not blame it again. */
-  readonly doubts: Set<"tag changes by itself" | "tag stays" | "reads lag">;
+  readonly doubts: Set<"tag changes by itself" | "tag stays" | "reads lag" | "412 without tag">;
   /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
   readonly limits: { connections: number; readsLag: boolean };
   readonly weather: Weather;
+  readonly counters: Counters;
 };
 
 export type Method = "PUT" | "PATCH" | "DELETE";
@@ -68,10 +70,6 @@ export type WriteOptions = {
   /** In place of the customer's own address. */
   readonly url?: string | undefined;
 };
-
-/** Of rules not yet rebuilt. */
-const EXPLAINED_BY_OTHERS =
-  /^(unchanged|accepted|applied|applied-name|applied-email|others-kept|padded|name-case|etag-current|same|same-tag|stable|tag|values|value|a-winner|winner-stays|final-tag|no-lost-write|only-winner|put-stays|not-locked|owner-unaffected|answered-tag)$/;
 
 export class Trial {
   readonly kit: Kit;
@@ -113,14 +111,6 @@ export class Trial {
   /** Assertions that did not hold, and whether writes of other people would explain it. */
   readonly failures: { id: string; othersMayCause: boolean }[] = [];
 
-  /** @param name the assertion's own part of its id: `unchanged` of `IFM-07.unchanged`. */
-  check(name: string, ok: boolean, detail: string | (() => string), level: Level = this.rule.level): boolean {
-    return this.assert(this.evidence.at(-1), name, ok, detail, {
-      level,
-      othersMayCause: EXPLAINED_BY_OTHERS.test(name),
-    });
-  }
-
   assert(
     evidence: Evidence | undefined,
     name: string,
@@ -131,7 +121,6 @@ export class Trial {
     const id = `${this.rule.id}.${name}`;
     let assertion = this.assertions.get(id);
     if (assertion === undefined) {
-      // No assertion weighs more than its rule.
       assertion = {
         id,
         looked: 0,
@@ -143,6 +132,9 @@ export class Trial {
     }
     assertion.looked += 1;
     if (!ok) {
+      // No assertion weighs more than its rule; of several failures the heaviest counts.
+      if (assertion.fired === 0 || level === "MUST")
+        assertion.level = this.rule.level === "MUST" ? level : this.rule.level;
       assertion.fired += 1;
       assertion.detail ??= this.kit.wire.mask(typeof detail === "string" ? detail : detail());
       this.failures.push({ id, othersMayCause });
@@ -210,10 +202,6 @@ export class Trial {
     return { seen, tag: seen.tag, fields: registryFields(seen.object, this.kit.deployment.names) };
   }
 
-  rawWrite(method: Method, customer: Customer, options: WriteOptions = {}): Promise<Seen> {
-    return this.send(this.writeAsk(method, customer, options));
-  }
-
   writeAsk(method: Method, customer: Customer, options: WriteOptions): Omit<Ask, "rule"> {
     const { deployment, values } = this.kit;
     const { ifMatch } = options;
@@ -248,40 +236,6 @@ export class Trial {
       // Lines given one by one are meant to the byte.
       via: options.via ?? (typeof ifMatch === "object" ? "socket" : "undici"),
     };
-  }
-
-  /**
-   * The positive twin: a write with the current tag, which must succeed before a refusal proves anything.
-   * @returns the state after it, and the tag that it ended.
-   * @throws CouldNotRun when it is refused: IFM-01, IFM-30 or IFM-40 say why.
-   */
-  async twin(
-    method: "PUT" | "PATCH",
-    customer: Customer,
-  ): Promise<Snapshot & { former: string; twin: Seen }> {
-    let before = await this.state(customer, "read before");
-    const { name, email } = this.kit.values.next();
-    const values = method === "PUT" ? { name, email } : { name };
-    let twin = await this.rawWrite(method, customer, { ifMatch: before.tag, values, purpose: "twin" });
-    // A 412 with another tag says that the tag just read was not the current one: a lagging read, or others writing.
-    for (
-      let again = 0;
-      again < 3 && twin.status === 412 && twin.tag !== undefined && twin.tag !== before.tag;
-      again += 1
-    ) {
-      before = await this.state(customer, "read again");
-      twin = await this.rawWrite(method, customer, { ifMatch: before.tag, values, purpose: "twin" });
-    }
-    if (!accepted(twin.status))
-      throw new CouldNotRun(
-        `the positive twin, ${method} with the current tag, was answered ${twin.status}, so a refusal would prove nothing; see ${method === "PUT" ? "IFM-01" : "IFM-30"}`,
-      );
-    const after = await this.state(customer);
-    if (!shows(after.fields.name, values.name))
-      throw new CouldNotRun(
-        `the positive twin, ${method} with the current tag, was accepted and had no effect; see ${method === "PUT" ? "IFM-01" : "IFM-30"}`,
-      );
-    return { ...after, former: before.tag, twin };
   }
 
   /** Whether nothing that an update may change has changed. A tag that changes by itself says nothing. */

@@ -2,7 +2,9 @@
  * Answers that say nothing about a rule: the environment failed (a restart, a firewall, expired credentials), so
  * they neither break a rule nor keep it. A plain read shows whether the deployment answers as it did at the start.
  */
+
 import type { Ask, Seen, Wire } from "../http/wire.ts";
+import type { Exchange } from "../report/schema.ts";
 import { NoReply, Unreachable } from "./outcome-signal.ts";
 
 /** So many reads in a row must be answered as usual: one good answer among failing replicas proves little. */
@@ -25,6 +27,8 @@ export function saysNothing(seen: Seen, caller: Ask["caller"], answers: readonly
 export class Weather {
   /** Numbers of exchanges whose answers did not come again when the same was asked. */
   readonly passing = new Set<number>();
+  /** Exchanges that were answered so. */
+  readonly failed: Exchange[] = [];
   readonly #wire: Wire;
   readonly #ask: Ask;
   readonly #usual: number;

@@ -29,6 +29,7 @@ export const NEEDS = [
   "other-tenant",
   "metrics",
   "credentials",
+  "hostile",
 ] as const;
 
 const words = <const T extends readonly string[]>(values: T) =>

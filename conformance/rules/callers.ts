@@ -1,115 +1,308 @@
-/** AUT: field-level authorization and tenants. */
-import type { RuleText } from "./legacy.ts";
+/** AUT: field-level authorization; tenants stand in tenants.ts. */
+import type { Seen } from "../http/wire.ts";
+import type { Attempt, Read } from "../probe/attempt.ts";
+import { holds } from "../probe/holds.ts";
+import { ifMatch } from "../probe/if-match-forms.ts";
+import { otherPaths, pathEnd } from "../probe/other-paths.ts";
+import { CouldNotRun } from "../probe/outcome-signal.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { accepted } from "../probe/trial.ts";
+import type { Customer } from "../run/ground.ts";
+import { plain } from "../target/names.ts";
+import { FIELDS, type Field } from "../target/profile-file.ts";
+import { tenants } from "./tenants.ts";
 
-const leak = "Personal data reaches someone who may not see it.";
+const hurts = "Personal data reaches someone who may not see it.";
+const omitted = "A caller takes a silent omission for an empty field.";
 
-export const aut = [
-  {
-    id: "AUT-01",
-    title: "A forbidden field is refused by a 4xx",
-    level: "MUST",
-    section: "5.3, 7 rule 6",
-    rule: "A requested field that the caller may not read is a validation failure; which 4xx is open.",
-    impact: "A caller takes a silent omission, or a leak, for the truth.",
+const memberOf = (seen: Seen, field: Field) =>
+  Object.entries(seen.object ?? {}).find(([name]) => plain(name) === field);
+
+/** The field that the limited caller may not read: told by the profile, else the first that it is refused. */
+async function deniedField(t: Attempt): Promise<Field> {
+  const told = t.kit.profile.limited?.denied;
+  if (told !== undefined) return told;
+  for (const field of ["email", "name", "status", "id"] as const) {
+    const query = `?fields=${field}`;
+    const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "find the forbidden field" });
+    if (seen.status >= 400 && seen.status < 500) return field;
+  }
+  throw new CouldNotRun(
+    "the limited caller is refused no field; name the forbidden one with --limited-denied",
+  );
+}
+
+type Forbidden = {
+  readonly field: Field;
+  readonly value: unknown;
+  readonly others: Field[];
+  readonly control: Seen;
+};
+
+/** The forbidden field and its value as the main caller reads it. The control request: the main caller is answered. */
+async function forbidden(t: Attempt): Promise<Forbidden> {
+  const field = await deniedField(t);
+  const control = await t.get(t.kit.main, {
+    query: `?fields=${field}`,
+    purpose: "control request: the main caller",
+  });
+  const value = memberOf(control, field)?.[1];
+  if (control.status !== 200 || value === undefined)
+    throw new CouldNotRun(`the main caller reads no ${field} itself (${control.status})`, {
+      see: ["FLD-01"],
+    });
+  return { field, value, others: FIELDS.filter((other) => other !== field), control };
+}
+
+async function asLimited(
+  t: Attempt,
+  query: string,
+  allowed: string,
+  to: Customer = t.kit.main,
+): Promise<Read> {
+  const path = to === t.kit.main ? "" : pathEnd(to);
+  const what = `GET ${path}${query} by the limited caller`;
+  const read = await t.read(query, allowed, { to, caller: "limited", what });
+  if (read.seen.status === 401)
+    throw new CouldNotRun("the limited caller's credentials are refused with 401");
+  return read;
+}
+
+/**
+ * Whether the answer gives the value away. The id stands in the path anyway and a status is a word like any other,
+ * so those two count as members of a body alone.
+ */
+function revealed(seen: Seen, field: Field, value: unknown): boolean {
+  if (field !== "id" && field !== "status") return holds(seen, value);
+  return accepted(seen.status) && memberOf(seen, field)?.[1] === value;
+}
+
+/** Looks at an answer to the limited caller, beside the main caller's. */
+function mustHide(read: Read, { field, value, control }: Forbidden, what: string): void {
+  read.control({ differs: "the main caller asks", seen: control });
+  const found = `the answer ${read.seen.status} to ${what} holds the forbidden ${field}`;
+  read.must("no-value", !revealed(read.seen, field, value), found);
+}
+
+function mustRefuse(read: Read, what: string): void {
+  const { status } = read.seen;
+  const found = `the limited caller asked ${what} and was answered ${status}, not by a 4xx`;
+  read.must("refused", status >= 400 && status < 500, found);
+}
+
+/** Names under which other APIs, frameworks and query parsers know a selection of fields. */
+const PARAMETERS = [
+  ..."fields[] fields%5B%5D fields[0] Fields %66ields field _fields $fields select $select include expand".split(
+    " ",
+  ),
+  ..."$expand projection attributes props columns view".split(" "),
+];
+
+/** Letters that a case folding, or a mapping to capitals, takes for others. */
+const folded = (name: string) => name.replaceAll("i", "\u0131").replaceAll("s", "\u017f");
+
+function spellings(field: Field, ok: Field, quick: boolean): string[] {
+  const code = field.charCodeAt(0).toString(16);
+  const lists = [
+    field.toUpperCase(),
+    field.charAt(0).toUpperCase() + field.slice(1),
+    `${field},${field}`,
+    `${ok}&fields=${field}`,
+    `${field}&fields=${ok}`,
+    `%20${field}%20`,
+    `${ok},%20${field}`,
+    `%${code}${field.slice(1)}`,
+    // Decoded once by a gateway that checks, and once more by the service.
+    `%25${code}${field.slice(1)}`,
+    `${ok}%252C${field}`,
+    `${ok},,${field}`,
+    `${ok}%2C${field}`,
+    "*",
+    "",
+    ...[
+      folded(field),
+      `${ok};${field}`,
+      `${ok}|${field}`,
+      `${ok} ${field}`,
+      `["${field}"]`,
+      `${field}\0`,
+    ].map(encodeURIComponent),
+  ].map((list) => `?fields=${list}`);
+  const named = PARAMETERS.flatMap((name) => [
+    `?${name}=${field}`,
+    ...(quick ? [] : [`?fields=${ok}&${name}=${field}`]),
+  ]);
+  return [...lists, `?FIELDS=${field}`, ...named];
+}
+
+/** More than one field may be forbidden: the first that the limited caller does read. */
+async function oneByOne(t: Attempt, fields: readonly Field[]): Promise<Read | undefined> {
+  for (const field of fields) {
+    const read = await asLimited(t, `?fields=${field}`, "200");
+    if (read.seen.status === 200) return read;
+  }
+  return undefined;
+}
+
+type Write = readonly [
+  what: string,
+  method: "PUT" | "PATCH",
+  kind: "stale" | "none" | "current" | "bad body",
+];
+
+export const callers: readonly Rule[] = [
+  rule("AUT-01", "A forbidden field is refused by a 4xx", {
+    spec: ["5.3"],
+    reading: "Which 4xx is open.",
+    hurts: "A caller takes a silent omission, or a leak, for the truth.",
     needs: ["limited"],
-  },
-  {
-    id: "AUT-02",
-    title: "The value of a forbidden field never comes when it is asked for",
-    level: "MUST",
-    section: "4.1 rule 6, 5.2",
-    rule: "Whatever the status, no byte of the answer holds the value: not in the body, not in a header.",
-    impact: leak,
+    async check(t) {
+      const { field, control } = await forbidden(t);
+      const read = await asLimited(t, `?fields=${field}`, "some 4xx");
+      read.control({ differs: "the main caller asks", seen: control });
+      mustRefuse(read, `for ${field}`);
+    },
+  }),
+  rule("AUT-02", "The value of a forbidden field never comes when it is asked for", {
+    spec: ["4.1 rule 6", "5.2"],
+    reading: "Whatever the status, no byte of the answer holds the value: not in the body, not in a header.",
+    hurts,
     needs: ["limited"],
-  },
-  {
-    id: "AUT-03",
-    title: "A forbidden field beside allowed ones is refused as well",
-    level: "MUST",
-    section: "5.3",
-    rule: "One forbidden name makes the whole request a validation failure.",
-    impact: "A caller takes a silent omission for an empty field.",
+    async check(t) {
+      const at = await forbidden(t);
+      mustHide(
+        await asLimited(t, `?fields=${at.field}`, "the value does not come"),
+        at,
+        `?fields=${at.field}`,
+      );
+    },
+  }),
+  rule("AUT-03", "A forbidden field beside allowed ones is refused as well", {
+    spec: ["5.3"],
+    hurts: omitted,
     needs: ["limited"],
-  },
-  {
-    id: "AUT-04",
-    title: "No spelling of a forbidden field gets past the policy",
-    level: "MUST",
-    section: "4.1 rule 6",
-    rule: "Other case, repeats, a repeated parameter, blanks, percent-encoding, a parameter of another name, the address spelled otherwise: whatever the status, the value never comes.",
-    impact: leak,
+    async check(t) {
+      const at = await forbidden(t);
+      const { field, others } = at;
+      for (const query of [`?fields=${others[0]},${field}`, `?fields=${field},${others.join(",")}`]) {
+        const read = await asLimited(t, query, "some 4xx");
+        mustHide(read, at, query);
+        mustRefuse(read, query);
+      }
+    },
+  }),
+  rule("AUT-04", "No spelling of a forbidden field gets past the policy", {
+    spec: ["4.1 rule 6"],
+    reading:
+      "Other case, repeats, a repeated parameter, blanks, percent-encoding once or twice, a parameter of another name, the address spelled otherwise: whatever the status, the value never comes.",
+    hurts,
     needs: ["limited"],
-  },
-  {
-    id: "AUT-05",
-    title: "The default set leaves out what the caller may not read",
-    level: "MUST",
-    section: "4.1 rule 6, 5.2",
-    rule: "A read without `fields` by a limited caller shows neither the forbidden member nor its value.",
-    impact: leak,
+    async check(t) {
+      const at = await forbidden(t);
+      const { field, others } = at;
+      for (const query of spellings(field, others[0] ?? "id", t.quick))
+        mustHide(await asLimited(t, query, "the value does not come"), at, query);
+      for (const customer of otherPaths(t.kit.main, t.quick))
+        for (const query of [`?fields=${field}`, ""]) {
+          const read = await asLimited(t, query, "the value does not come", customer);
+          mustHide(read, at, `${pathEnd(customer)}${query}`);
+        }
+    },
+  }),
+  rule("AUT-05", "The default set leaves out what the caller may not read", {
+    spec: ["4.1 rule 6", "5.2", "4.1 rule 8"],
+    hurts,
     needs: ["limited"],
-  },
-  {
-    id: "AUT-06",
-    title: "A limited caller reads its allowed fields under the same tag",
-    level: "MUST",
-    section: "2.4.7, 5.2",
-    rule: "What the policy exposes is answered, and the token is that of the resource, whoever reads.",
-    impact: "Callers are locked out of what they may see, or guard their writes with a tag of their own.",
+    async check(t) {
+      const at = await forbidden(t);
+      // Twice: the second answer may come from a cache that the main caller's read has filled.
+      for (const time of ["first", "second"]) {
+        const read = await asLimited(t, "", `no ${at.field}`);
+        const what = `the ${time} read without fields by the limited caller`;
+        mustHide(read, at, what);
+        const member = memberOf(read.seen, at.field);
+        const found = `${what} has the member ${member?.[0]}: ${JSON.stringify(member?.[1])}`;
+        read.must("no-member", member === undefined, found);
+        await t.get(t.kit.main, { purpose: "the main caller reads in between" });
+      }
+    },
+  }),
+  rule("AUT-06", "A limited caller reads its allowed fields under the same tag", {
+    spec: ["2.4.7", "5.2"],
+    reading: "What the policy exposes is answered, and the token is that of the resource, whoever reads.",
+    hurts: "Callers are locked out of what they may see, or guard their writes with a tag of their own.",
     needs: ["limited"],
-  },
-  {
-    id: "AUT-07",
-    title: "No write or refusal shows a forbidden field",
-    level: "MUST",
-    section: "5.2",
-    rule: "The answers to a limited caller's writes, accepted or refused, show no value that it may not read.",
-    impact: leak,
+    after: ["ETG-04", "ETG-05"],
+    async check(t) {
+      t.needsStableTag();
+      const { others } = await forbidden(t);
+      const main = await t.get(t.kit.main, { purpose: "the main caller's tag" });
+      const query = `?fields=${others.join(",")}`;
+      const asked = await asLimited(t, query, `200 with ${others.join(", ")}, ETag ${main.tag}`);
+      const read = asked.seen.status === 200 ? asked : await oneByOne(t, others);
+      if (read === undefined && (await asLimited(t, "", "200, if anything may be read")).seen.status !== 200)
+        throw new CouldNotRun("the limited caller may read no field at all, which a policy may say");
+      const found = `the limited caller reads none of ${others.join(", ")}: ${query} was answered ${asked.seen.status}`;
+      asked.must("readable", read !== undefined, found);
+      read?.must(
+        "same-tag",
+        read.seen.tag === main.tag,
+        `the limited caller is shown the tag ${read.seen.tag}, the main caller ${main.tag}`,
+        { othersMayCause: true },
+      );
+    },
+  }),
+  rule("AUT-07", "No write or refusal shows a forbidden field", {
+    spec: ["5.2"],
+    hurts,
     needs: ["limited", "write"],
-  },
-  {
-    id: "AUT-08",
-    title: "Another tenant cannot read the customer",
-    level: "MUST",
-    section: "4.1 rule 6, 5.2",
-    rule: "Tenant restrictions come before any shaping: no 2xx and no value, with and without `fields`. Where the address is spelled otherwise the status is open, and no value comes either.",
-    impact: "One tenant reads another's customers.",
-    needs: ["other-tenant"],
-  },
-  {
-    id: "AUT-09",
-    title: "Another tenant cannot change the customer, even with its current tag",
-    level: "MUST",
-    section: "5.2, 4.1 rule 6",
-    rule: "PUT, PATCH and DELETE by another tenant are refused and nothing is changed.",
-    impact: "One tenant overwrites or deletes another's customers.",
-    needs: ["other-tenant", "write"],
-  },
-  {
-    id: "AUT-10",
-    title: "Another tenant never learns the current tag",
-    level: "MUST",
-    section: "5.2, 4.1 rule 6",
-    rule: "The tenant is checked before the token: a refusal to another tenant carries neither the token nor any value.",
-    impact: "A 412 tells a stranger that the customer exists and when it changes.",
-    needs: ["other-tenant", "write"],
-  },
-  {
-    id: "AUT-11",
-    title: "Unknown fields are refused to every caller alike",
-    level: "SHOULD",
-    section: "4.1 rule 5",
-    rule: "400 before any data is read, so also for another tenant's customer.",
-    impact: "The answer tells a stranger whether the customer exists.",
-    needs: ["other-tenant"],
-  },
-  {
-    id: "AUT-12",
-    title: "Nothing personal is read without credentials",
-    level: "SHOULD",
-    section: "5.2",
-    rule: "Fields with personal data are gated by role and tenant, and a request without credentials has neither. The mechanism is open, hence a warning.",
-    impact: leak,
-    needs: ["credentials"],
-  },
-] as const satisfies readonly RuleText[];
+    after: ["IFM-01"],
+    async check(t) {
+      const { field } = await forbidden(t);
+      const { former } = await t.control("PUT");
+      // A PATCH of the forbidden field itself would be an answer to what the caller said.
+      const patches = field !== "name" && (await t.patchOffered());
+      const probes: readonly Write[] = [
+        ["PUT with a stale tag", "PUT", "stale"],
+        ["PUT without If-Match", "PUT", "none"],
+        ["PUT with a bad body", "PUT", "bad body"],
+        ["PUT with the current tag", "PUT", "current"],
+        ...(patches
+          ? ([
+              ["PATCH with a stale tag", "PATCH", "stale"],
+              ["PATCH of the name with the current tag", "PATCH", "current"],
+            ] as const)
+          : []),
+      ];
+      for (const [what, method, kind] of probes) {
+        const now = await t.state(t.kit.main, "read the value");
+        const fresh = t.kit.values.next();
+        const proof = t.proof(`${what} by the limited caller`, `no ${field} in the answer`);
+        const seen = await t.send(
+          t.writeAsk(method, t.kit.main, {
+            ifMatch: kind === "stale" ? ifMatch(former) : kind === "none" ? [] : now.tag,
+            values: method === "PUT" ? fresh : { name: fresh.name },
+            body: kind === "bad body" ? JSON.stringify({ [t.kit.deployment.bodyNames.name]: 1 }) : undefined,
+            caller: "limited",
+            purpose: "probe",
+          }),
+        );
+        proof.show(seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
+        if (seen.status === 401)
+          throw new CouldNotRun("the limited caller's credentials are refused with 401");
+        const asMain = () =>
+          t.get(t.kit.main, { query: `?fields=${field}`, purpose: "the main caller reads it" });
+        const stored = now.fields[field] ?? memberOf(await asMain(), field)?.[1];
+        const answer = `the answer ${seen.status} to ${what}`;
+        proof.must("no-value", !revealed(seen, field, stored), `${answer} holds the forbidden ${field}`);
+        const member = memberOf(seen, field)?.[0];
+        const shown = accepted(seen.status) && member !== undefined;
+        proof.must("no-member", !shown, `${answer} has the forbidden member ${member}`, {
+          // What the caller has just written itself tells it nothing.
+          level: method === "PUT" && field !== "status" ? "SHOULD" : "MUST",
+        });
+      }
+    },
+  }),
+  ...tenants,
+];

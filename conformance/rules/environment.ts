@@ -1,50 +1,285 @@
 /** ENV: what lies between the kit and the service. */
-import type { RuleText } from "./legacy.ts";
+import { headerValue, headerValues } from "../http/http-reply.ts";
+import type { Seen } from "../http/wire.ts";
+import { type Attempt, BASE } from "../probe/attempt.ts";
+import { ifMatch } from "../probe/if-match-forms.ts";
+import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
+import { describe } from "../probe/proof.ts";
+import { groundFor, NEEDS } from "../probe/refused.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { accepted, type Method, type Snapshot, sameFields, shows } from "../probe/trial.ts";
+import type { Values } from "../probe/values.ts";
+import { registryFields } from "../target/names.ts";
 
-export const env = [
-  {
-    id: "ENV-01",
-    title: "The ETag is the same whatever encoding is accepted",
-    level: "MUST",
-    section: "2.4.2, 2.4.5",
-    rule: "With gzip, br, deflate or zstd accepted a read carries the same strong token, byte for byte, as with none.",
-    impact: "Browsers and most libraries accept gzip: they get a tag that their writes cannot use.",
-    needs: [],
-  },
-  {
-    id: "ENV-02",
-    title: "A client that accepts gzip can write with the tag that it read",
-    level: "MUST",
-    section: "1.3, 4.2",
-    rule: "The token as it came to a client that accepts compression is the current token, and its write is accepted; the answer to that write carries the new one, byte for byte.",
-    impact: "Every write of an ordinary client is refused as stale, for ever.",
-    needs: ["write"],
-  },
-  {
-    id: "ENV-03",
-    title: "The ETag of a 412 survives compression",
-    level: "MUST",
-    section: "4.2, 7",
-    rule: "With gzip accepted, a 412 carries the current token byte for byte.",
-    impact: "A client that retries with the tag of the refusal is refused for ever.",
-    needs: ["write"],
-  },
-  {
-    id: "ENV-04",
-    title: "A read after a write shows that write",
-    level: "MUST",
-    section: "3, 4.1 rule 8",
-    rule: "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, show the new token and values: no cache or lagging copy answers with the old ones.",
-    impact: "A client merges on old values, or is told for minutes that its save was lost.",
-    needs: ["write"],
-  },
-  {
-    id: "ENV-05",
-    title: "No cache is told to share a customer between callers",
-    level: "MUST",
-    section: "4.1 rule 8",
-    rule: "Responses vary by caller and tenant: where credentials are needed, none is marked fresh for shared caches unless Vary names the credentials.",
-    impact: "A proxy hands one caller's customer to another.",
+const CODINGS = ["gzip", "br", "deflate", "zstd", "gzip, deflate, br"];
+const accepting = (codings: string): [string, string][] => [["Accept-Encoding", codings]];
+
+function altered(tag: string | undefined, current: string): string {
+  if (tag === undefined) return "no ETag";
+  return /^W\//.test(tag) && !/^W\//.test(current) ? `${tag}, weak` : tag;
+}
+
+const updates = async (t: Attempt) =>
+  (await t.patchOffered()) ? (["PUT", "PATCH"] as const) : (["PUT"] as const);
+
+/** The answer to an accepted write carries the new tag byte for byte, whatever coding is accepted. */
+async function answeredTags(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+  const bare = await t.control(method);
+  // An answer without the new tag is ETG-07's and ETG-11's to blame.
+  if (bare.twin.tag !== bare.tag) return;
+  for (const codings of t.quick ? CODINGS.slice(0, 1) : CODINGS) {
+    const write = await t.write(method, {
+      headers: accepting(codings),
+      what: `the current tag and Accept-Encoding: ${codings}`,
+      allowed: "the answer carries the new ETag",
+    });
+    write.control({ differs: "no Accept-Encoding", seen: bare.twin });
+    if (!write.accepted) continue;
+    const { now, seen } = write;
+    write.must(
+      "answered-tag",
+      seen.tag === now.tag,
+      `with Accept-Encoding: ${codings} the answer ${seen.status} to ${method} carries ${altered(seen.tag, now.tag)}; the next read shows ${now.tag}`,
+      { othersMayCause: true },
+    );
+  }
+}
+
+/** A stale write carries the current tag byte for byte, whatever coding is accepted. */
+async function tagsOf412(t: Attempt, method: Method): Promise<void> {
+  const { customer, former, now } = await groundFor(t, method);
+  const stale = (headers: [string, string][]) =>
+    t.send(t.writeAsk(method, customer, { ifMatch: ifMatch(former), headers, purpose: "probe" }));
+  const bare = await stale([]);
+  if (bare.status !== 412 || bare.tag !== now.tag)
+    throw new CouldNotRun(`a stale ${method} is answered ${describe(bare)} even without compression`, {
+      see: [BASE[method].stale, "IFM-07"],
+      othersMayCause: true,
+    });
+  for (const codings of method === "PUT" ? CODINGS : ["gzip"]) {
+    const proof = t.proof(`stale ${method} with Accept-Encoding: ${codings}`, `412 with ETag ${now.tag}`);
+    const seen = await stale(accepting(codings));
+    proof.show(seen, { control: { differs: "no Accept-Encoding", seen: bare } });
+    // Another status is the IFM rules' matter.
+    if (seen.status !== 412) continue;
+    proof.must(
+      "same",
+      seen.tag === now.tag,
+      `with Accept-Encoding: ${codings} the 412 of ${method} carries ${altered(seen.tag, now.tag)}; the current tag is ${now.tag}`,
+      { othersMayCause: true },
+    );
+  }
+}
+
+/**
+ * An accepted write from the state that a read shows. Where a read shows an old tag, the 412 tells the tag of now:
+ * that is what this rule is about.
+ */
+async function writeFrom(
+  t: Attempt,
+  method: "PUT" | "PATCH",
+  before: Snapshot,
+  values: Values,
+): Promise<Seen> {
+  const ask = { values: method === "PUT" ? values : { name: values.name }, purpose: "write" };
+  const send = (tag: string) => t.send(t.writeAsk(method, t.kit.main, { ...ask, ifMatch: tag }));
+  const first = await send(before.tag);
+  if (first.status !== 412 || first.tag === undefined || first.tag === before.tag) return first;
+  if (shows((await t.state(t.kit.main, "was it written all the same")).fields.name, values.name))
+    throw new CouldNotRun(`${method} was answered 412 and applied all the same`, {
+      see: [BASE[method].current],
+    });
+  t.proof(`a read, and a ${method} with its tag`, "the read shows the current tag")
+    .show(first, { before: before.seen })
+    .must("tag", false, `a read shows the old tag ${before.tag}, while the current one is ${first.tag}`, {
+      othersMayCause: true,
+    });
+  return await send(first.tag);
+}
+
+async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+  const queries = [...new Set(["", "?fields=name", "?fields=id,name,email", t.kit.deployment.stateQuery])];
+  const before = await t.state(t.kit.main, "read before");
+  // Whatever keeps copies gets a chance to keep these.
+  for (const query of queries) await t.get(t.kit.main, { query, purpose: "fill caches" });
+  const values = t.kit.values.next();
+  const write = await writeFrom(t, method, before, values);
+  // What PATCH refuses is IFM-30's to blame.
+  if (method === "PATCH" && !accepted(write.status)) return;
+  if (!accepted(write.status))
+    throw new CouldNotRun(`PUT with the current tag was answered ${write.status}`, {
+      see: ["IFM-01"],
+      othersMayCause: true,
+    });
+  const reads = await Promise.all(
+    queries.flatMap((query) =>
+      (["socket", "socket", "undici"] as const).map((via) =>
+        t.get(t.kit.main, { query, via, purpose: "read after the write" }),
+      ),
+    ),
+  );
+  const end = await t.state(t.kit.main);
+  // A PATCH that is applied nowhere is IFM-30's to blame.
+  const applied = method === "PUT" || shows(end.fields.name, values.name);
+  for (const seen of reads) {
+    const { search } = new URL(seen.exchange.request.url);
+    const proof = t.proof(`GET ${search} right after the ${method}`, "the new tag and values");
+    proof.show(seen, {
+      came: `${describe(seen)} ${seen.text.slice(0, 120)}`,
+      before: before.seen,
+      after: seen,
+    });
+    if (seen.status !== 200) continue;
+    const stale = `right after an accepted ${method} a read shows`;
+    const newTag = seen.tag !== before.tag || write.tag === before.tag;
+    proof.must("tag", newTag, `${stale} the tag before it, ${before.tag}`, { othersMayCause: true });
+    const { name } = registryFields(seen.object ?? {}, t.kit.deployment.names);
+    const newValues = name === undefined || name !== before.fields.name || !applied;
+    const found = `${stale} the name before it, ${JSON.stringify(name)}`;
+    proof.must("values", newValues, found, { othersMayCause: true });
+  }
+  if (method === "PUT" && sameFields(before, end))
+    throw new CouldNotRun("an accepted PUT changed nothing", { see: ["IFM-01"] });
+}
+
+/** Whether a shared cache may answer with it without asking again (RFC 9111 3, 3.5, 4.2.1). */
+function sharedFreshness(seen: Seen, authorization: boolean): boolean {
+  const directives = headerValues(seen.headers, "cache-control").join(",").toLowerCase();
+  const seconds = (name: string) =>
+    Number(new RegExp(`(?:^|[\\s,])${name}\\s*=\\s*"?(\\d+)`).exec(directives)?.[1] ?? Number.NaN);
+  const has = (name: string) => new RegExp(`(?:^|[\\s,])${name}(?:$|[\\s,=])`).test(directives);
+  const targeted = ["surrogate-control", "cdn-cache-control"].map(
+    (name) => headerValue(seen.headers, name) ?? "",
+  );
+  if (targeted.some((value) => /max-age\s*=\s*[1-9]/i.test(value) && !/no-store|private/i.test(value)))
+    return true;
+  if (has("no-store") || has("private") || has("no-cache")) return false;
+  const shared = seconds("s-maxage");
+  if (!Number.isNaN(shared)) return shared > 0;
+  const age = seconds("max-age");
+  // `public` alone lets a cache guess how long it is fresh (RFC 9111 4.2.2).
+  if (has("public")) return age !== 0;
+  // With Authorization a shared cache needs to be told so; with any other header it does not know of credentials.
+  return age > 0 && !authorization;
+}
+
+export const environment: readonly Rule[] = [
+  rule("ENV-01", "The ETag is the same whatever encoding is accepted", {
+    spec: ["2.4.2", "2.4.5"],
+    reading:
+      "With gzip, br, deflate or zstd accepted a read carries the same strong token, byte for byte, as with none; a projected read too.",
+    hurts: "Browsers and most libraries accept gzip: they get a tag that their writes cannot use.",
+    after: ["ETG-04"],
+    async check(t) {
+      t.needsStableTag();
+      const bare = await t.state(t.kit.main, "control request: no coding accepted");
+      const { stateQuery } = t.kit.deployment;
+      const queries = [...new Set([stateQuery, "?fields=name", "?fields=id,name,email,status"])];
+      for (const [codings, query] of [
+        ...CODINGS.map((codings) => [codings, stateQuery] as const),
+        ...queries.slice(1).map((query) => ["gzip", query] as const),
+      ]) {
+        const what = `GET ${query} with Accept-Encoding: ${codings}`;
+        const read = await t.read(query, `ETag ${bare.tag}`, {
+          headers: accepting(codings),
+          what,
+          body: false,
+        });
+        read.control({ differs: "no Accept-Encoding", seen: bare.seen });
+        const { status, tag } = read.seen;
+        if (status !== 200) continue;
+        if (!read.must("present", tag !== undefined, `with Accept-Encoding: ${codings} no ETag comes`))
+          continue;
+        read.must(
+          "same",
+          tag === bare.tag,
+          `with Accept-Encoding: ${codings} the ETag of GET ${query} is ${altered(tag, bare.tag)}, without it ${bare.tag}`,
+          { othersMayCause: true },
+        );
+      }
+      t.mustHaveLooked("no read with Accept-Encoding was answered 200");
+    },
+  }),
+  rule("ENV-02", "A client that accepts gzip can write with the tag that it read", {
+    spec: ["1.3", "3 accepted"],
+    reading: "The answer to that write carries the new token, byte for byte.",
+    hurts: "Every write of an ordinary client is refused as stale, forever.",
+    needs: NEEDS.PUT,
+    after: ["IFM-01", "IFM-30", "ETG-07"],
+    async check(t) {
+      const now = await t.control("PUT");
+      const headers = accepting("gzip");
+      const read = await t.get(t.kit.main, { headers, purpose: "read as an ordinary client" });
+      if (read.tag === undefined)
+        throw new CouldNotRun("a read that accepts gzip carries no ETag", { see: ["ENV-01"] });
+      const put = await t.write("PUT", {
+        before: now,
+        ifMatch: read.tag,
+        headers,
+        what: "the tag of a read that accepts gzip",
+        allowed: "accepted",
+      });
+      const found = `the tag ${read.tag}, as it came with gzip accepted, was answered ${put.seen.status}`;
+      put.must("accepted", put.accepted, found, { othersMayCause: true });
+      for (const method of await updates(t)) await answeredTags(t, method);
+    },
+  }),
+  rule("ENV-03", "The ETag of a 412 survives compression", {
+    spec: ["4.2 412", "7 412"],
+    reading: "Byte for byte, on PUT, PATCH and DELETE.",
+    hurts: "A client that retries with the tag of the refusal is refused forever.",
+    needs: NEEDS.PUT,
+    after: ["ETG-04", "IFM-03", "IFM-07", "IFM-31", "IFM-41"],
+    async check(t) {
+      t.needsStableTag();
+      for (const method of await updates(t)) await tagsOf412(t, method);
+      const { deployment, ground } = t.kit;
+      if (deployment.deleteOffered === true && ground.cannotMake === undefined) await tagsOf412(t, "DELETE");
+    },
+  }),
+  rule("ENV-04", "A read after a write shows that write", {
+    spec: ["3 accepted", "4.1 rule 8"],
+    reading:
+      "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, show the new token and values: no cache or lagging copy answers with the old ones.",
+    hurts: "A client merges on old values, or is told for minutes that its save was lost.",
+    needs: NEEDS.PUT,
+    after: ["ETG-04", "IFM-01", "IFM-30"],
+    async check(t) {
+      t.needsStableTag();
+      for (let time = 0; time < (t.quick ? 1 : 3); time += 1) await freshReads(t, "PUT");
+      if (await t.patchOffered()) await freshReads(t, "PATCH");
+    },
+  }),
+  rule("ENV-05", "No cache is told to share a customer between callers", {
+    spec: ["4.1 rule 8"],
+    reading:
+      "Where credentials are needed, no response is marked fresh for shared caches unless Vary names the credentials.",
+    hurts: "A proxy hands one caller's customer to another.",
     needs: ["credentials"],
-  },
-] as const satisfies readonly RuleText[];
+    async check(t) {
+      const credentials = t.kit.profile.main.map(({ name }) => name.toLowerCase());
+      for (const query of ["", "?fields=name"]) {
+        const allowed = "not fresh for shared caches, or Vary names the credentials";
+        const read = await t.read(query, allowed, { what: `GET ${query}, its Cache-Control and Vary` });
+        const { seen } = read;
+        if (seen.status !== 200)
+          throw new NotApplicable(`GET ${query} was answered ${seen.status}; see ETG-01`);
+        const vary = headerValues(seen.headers, "vary")
+          .join(",")
+          .toLowerCase()
+          .split(",")
+          .map((name) => name.trim());
+        const control = headerValue(seen.headers, "cache-control") ?? "none";
+        const came = `Cache-Control: ${control}; Vary: ${vary.join(", ") || "none"}`;
+        const keyed = vary.includes("*") || credentials.every((name) => vary.includes(name));
+        read
+          .show(seen, { came })
+          .must(
+            "keyed",
+            keyed || !sharedFreshness(seen, credentials.includes("authorization")),
+            `${came}: a shared cache may hand this to other callers`,
+          );
+      }
+    },
+  }),
+];

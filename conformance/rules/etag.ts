@@ -1,140 +1,381 @@
 /** ETG: the entity-tag of a customer. */
-import type { RuleText } from "./legacy.ts";
+import { type Attempt, BASE, type Read, type Written } from "../probe/attempt.ts";
+import { bodyWithoutToken } from "../probe/body-token.ts";
+import { CouldNotRun } from "../probe/outcome-signal.ts";
+import { NEEDS } from "../probe/refused.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { isEntityTag, opaque } from "../probe/tag-forms.ts";
+import { leaksOf } from "../probe/tag-leak.ts";
+import { notATag, wrongTag } from "../probe/tag-words.ts";
+import { accepted, type Snapshot } from "../probe/trial.ts";
+import type { Values } from "../probe/values.ts";
+import { registryFields } from "../target/names.ts";
+import { FIELDS } from "../target/profile-file.ts";
+import { COMBINATIONS } from "../target/projections.ts";
 
-export const etg = [
-  {
-    id: "ETG-01",
-    title: "A read answers 200 with a JSON object and an ETag",
-    level: "MUST",
-    section: "1.2, 4.1",
-    rule: "GET of an existing customer answers 200; the body is a JSON object; the header ETag carries the version token.",
-    impact: "Without the token no client can write at all.",
-    needs: [],
-  },
-  {
-    id: "ETG-02",
-    title: "The ETag is one quoted entity-tag",
-    level: "MUST",
-    section: "2.4.2",
-    rule: "The token is an opaque string in double quotes, with the characters that RFC 9110 8.8.3 allows, in one header line.",
-    impact: "Clients and proxies that read the standard drop or mangle a tag without its quotes.",
-    needs: [],
-  },
-  {
-    id: "ETG-03",
-    title: "The ETag is strong",
-    level: "MUST",
-    section: "2.4.5",
-    rule: "Concurrency control needs strong tokens; one that begins with W/ is not used for write preconditions.",
-    impact: "A client that keeps to RFC 9110 may not send a weak tag in If-Match, so it cannot write.",
-    needs: [],
-  },
-  {
-    id: "ETG-04",
-    title: "Reading alone never changes the ETag",
-    level: "MUST",
-    section: "3",
-    rule: "A GET leaves the current token as it is; reads over several connections show the same one.",
-    impact: "Every write would be refused as stale although nobody else wrote.",
-    needs: [],
-  },
-  {
-    id: "ETG-05",
-    title: "The ETag does not depend on fields",
-    level: "MUST",
-    section: "2.4.7",
-    rule: "Whatever fields are selected, the token is that of the resource's update-relevant version.",
-    impact: "A client that read a projection is refused as stale, or two clients guard different things.",
-    needs: [],
-  },
-  {
-    id: "ETG-06",
-    title: "The tag of a projected read is accepted by a write",
-    level: "MUST",
-    section: "2.4.7, 4.2",
-    rule: "A token read with `fields` is the current token, so a write that carries it is accepted.",
-    impact: "Clients that read sparsely can never write.",
+/** Every set of fields, so that one that has another tag is not blamed on a caller (AUT-06). */
+const PROJECTIONS = [...FIELDS, ...COMBINATIONS.map((fields) => fields.join())];
+const lost = "A stale client's token still matches: its write silently overwrites newer state.";
+const unnoticed = "A write that was confirmed between a client's read and its own write goes unnoticed.";
+const STANDARD = "Clients and proxies that read the standard drop or mangle it, or may not send it back.";
+
+async function tagged(t: Attempt): Promise<Read & { tag: string }> {
+  const read = await t.read("", "one strong, quoted entity-tag", {
+    what: "GET of an existing customer",
+    body: false,
+  });
+  const { status, tag } = read.seen;
+  if (status !== 200 || tag === undefined)
+    throw new CouldNotRun("a read carries no ETag", { see: ["ETG-01"] });
+  return Object.assign(read, { tag });
+}
+
+/** A write that must be accepted for the rule to be looked at. */
+async function write(
+  t: Attempt,
+  method: "PUT" | "PATCH",
+  what: string,
+  values?: Partial<Values> | "as stored",
+  before?: Snapshot,
+): Promise<Written> {
+  const written = await t.write(method, {
+    what,
+    allowed: "accepted, and the ETag changes",
+    values,
+    ...(before === undefined ? {} : { before }),
+  });
+  if (!written.accepted)
+    throw new CouldNotRun(`${method} with the current tag was answered ${written.seen.status}`, {
+      see: [BASE[method].current],
+      othersMayCause: true,
+    });
+  return written;
+}
+
+function mustChange(written: Written, of: string): boolean {
+  const { before, now } = written;
+  return written.must(
+    "changes",
+    now.tag !== before.tag,
+    `the ETag did not change: after an accepted ${of} it is still ${before.tag}`,
+  );
+}
+
+/** The response of an accepted write carries the tag of now, and that tag serves the next write without a read. */
+async function newTagIn(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+  t.needsStableTag();
+  const first = await write(t, method, "the current tag");
+  const { seen, before, now } = first;
+  const missing = `the answer ${seen.status} of an accepted ${method} carries no ETag`;
+  if (!first.must("etag", seen.tag !== undefined, missing) || seen.tag === undefined) return;
+  first.must("etag-current", seen.tag === now.tag, wrongTag(seen.tag, before.tag, now.tag), {
+    othersMayCause: true,
+  });
+  if (now.tag === before.tag || seen.tag !== now.tag) return;
+  const next = await t.write(method, {
+    ifMatch: seen.tag,
+    before: now,
+    what: "the tag of the answer before",
+  });
+  const found = `the tag ${seen.tag} of the answer to a ${method} was answered ${next.seen.status} in the next write`;
+  next.must("serves-next", next.accepted, found, { othersMayCause: true });
+}
+
+const values = ({ fields }: Snapshot) => ({ name: String(fields.name), email: String(fields.email) });
+
+/** Others' reads, and reads of other shapes, on which a service may count a read as a change. */
+async function otherReads(t: Attempt): Promise<void> {
+  const { profile, main } = { profile: t.kit.profile, main: t.kit.main };
+  for (const query of ["?fields=name", "?fields=id,status", "?fields=kitunknown"])
+    await t.get(main, { query, purpose: "a read of another shape" });
+  if (profile.limited !== undefined)
+    await t.get(main, { caller: "limited", purpose: "a read by the limited caller" });
+  if (profile.otherTenant !== undefined)
+    await t.get(main, { caller: "other-tenant", purpose: "a read by another tenant" });
+  await t.get(main, { headers: [["If-None-Match", '"kit-other"']], purpose: "a conditional read" });
+}
+
+/** A version kept in a byte, or a counter that wraps, comes back after 256 writes; with fewer rounds of races, sooner is enough. */
+const WRITES_A_ROUND = 16;
+const SERIES_MS = 1500;
+/** The share of the budget that a series may take: one in so many requests. */
+const BUDGET_SHARE = 50;
+
+/** As many further writes as there is time for, each with the tag of the answer before. */
+async function longSeries(t: Attempt, tags: string[]): Promise<void> {
+  const { rounds, budget } = t.kit.options;
+  const most = Math.min(rounds * WRITES_A_ROUND, budget / BUDGET_SHARE);
+  const start = performance.now();
+  const had = new Set(tags);
+  const proof = t.proof("further PUTs of the series", "a token that this customer never had");
+  while (tags.length < most && performance.now() - start < SERIES_MS) {
+    const ask = t.writeAsk("PUT", t.kit.main, { ifMatch: tags.at(-1) ?? "", purpose: "series" });
+    const put = await t.send(ask);
+    if (!accepted(put.status)) return;
+    const tag = put.tag ?? (await t.state(t.kit.main)).tag;
+    proof.show(put, { came: `ETag ${tag}` });
+    // What an answer shows and no read does is ETG-07's to blame.
+    if (had.has(tag) && (await t.state(t.kit.main)).tag !== tag) return;
+    const age = tags.length - tags.indexOf(tag);
+    const fresh = !had.has(tag) || tag === tags.at(-1);
+    if (!proof.must("never-again", fresh, `the tag ${tag} of ${age} writes ago is back`)) return;
+    had.add(tag);
+    tags.push(tag);
+  }
+}
+
+export const etag: readonly Rule[] = [
+  rule("ETG-01", "A read answers 200 with a JSON object and an ETag", {
+    spec: ["1.2", "3 GET", "4.1 200"],
+    hurts: "Without the token no client can write at all.",
+    async check(t) {
+      const read = await t.read("", "200, a JSON object, an ETag", { what: "GET of an existing customer" });
+      const { status, object, text, tag } = read.seen;
+      read.must("status", status === 200, `GET of an existing customer was answered ${status}`);
+      read.must(
+        "object",
+        object !== undefined,
+        `the body is no JSON object: ${JSON.stringify(text.slice(0, 60))}`,
+      );
+      read.must("etag", tag !== undefined, "the answer carries no ETag");
+    },
+  }),
+  rule("ETG-02", "The ETag is one quoted entity-tag", {
+    spec: ["2.4.2"],
+    reading: "With the characters that RFC 9110 8.8.3 allows, in one header line.",
+    hurts: STANDARD,
+    async check(t) {
+      const read = await tagged(t);
+      const { tags } = read.seen;
+      read.must("one-line", tags.length === 1, `${tags.length} ETag lines came: ${tags.join(" and ")}`);
+      read.must("syntax", isEntityTag(read.tag), notATag(read.tag));
+    },
+  }),
+  rule("ETG-03", "The ETag is strong", {
+    spec: ["2.4.5"],
+    hurts: "A client that keeps to RFC 9110 may not send a weak tag in If-Match, so it cannot write.",
+    async check(t) {
+      const read = await tagged(t);
+      read.must("strong", !/^W\//i.test(read.tag), `ETag: ${read.tag} is weak`);
+    },
+  }),
+  rule("ETG-04", "Reading alone never changes the ETag", {
+    spec: ["3 GET"],
+    reading: "Whoever reads, in whatever shape, over whatever connection.",
+    hurts: "Every write would be refused as stale although nobody else wrote.",
+    async check(t) {
+      const before = t.kit.wire.onlooker.knownTags(new URL(t.kit.main.url).pathname);
+      const first = await tagged(t);
+      for (let count = 0; count < 7; count += 1) {
+        if (count === 6) await otherReads(t);
+        // Every other read opens a connection of its own, so that it may reach another process of the service.
+        const next = await t.read("", `ETag ${first.tag}`, {
+          what: count === 6 ? "GET after reads by others" : "another GET",
+          via: count % 2 === 0 ? "socket" : "undici",
+          body: false,
+        });
+        const { tag } = next.seen;
+        if (tag !== first.tag && tag !== undefined && before.has(tag))
+          throw new CouldNotRun("reads show former states in turn with the current one", { see: ["ENV-04"] });
+        next.must(
+          "stable",
+          tag === first.tag,
+          `by reading alone, without any write, the ETag went from ${first.tag} to ${tag}`,
+          { othersMayCause: true },
+        );
+      }
+    },
+  }),
+  rule("ETG-05", "The ETag does not depend on fields", {
+    spec: ["2.4.7"],
+    hurts: "A client that read a projection is refused as stale, or two clients guard different things.",
+    after: ["ETG-04"],
+    async check(t) {
+      t.needsStableTag();
+      const full = await tagged(t);
+      for (const fields of PROJECTIONS) {
+        const read = await t.read(`?fields=${fields}`, `ETag ${full.tag}`, { body: false });
+        const { status, tag } = read.seen;
+        if (status !== 200) continue;
+        if (!read.must("present", tag !== undefined, `GET ?fields=${fields} carries no ETag`)) continue;
+        const found = `GET ?fields=${fields} carries ${tag}, the full read ${full.tag}`;
+        read.must("same", tag === full.tag, found, { othersMayCause: true });
+      }
+      t.mustHaveLooked("no projected read was answered 200", "FLD-01");
+    },
+  }),
+  rule("ETG-06", "The tag of a projected read is accepted by a write", {
+    spec: ["2.4.7", "1.3"],
+    hurts: "Clients that read sparsely can never write.",
     needs: ["write"],
-  },
-  {
-    id: "ETG-07",
-    title: "An accepted PUT answers the new ETag",
-    level: "MUST",
-    section: "3, 4.2",
-    rule: "The response of an accepted PUT carries the new token: the one that the next read shows and the next write may use.",
-    impact: "A client must read again after each write, or writes on with a wrong token and is refused.",
+    after: ["ETG-04", "IFM-01"],
+    async check(t) {
+      t.needsStableTag();
+      let now: Snapshot = await t.control("PUT");
+      for (const fields of ["name", "id,status"]) {
+        const read = await t.get(t.kit.main, { query: `?fields=${fields}`, purpose: "projected read" });
+        if (read.status !== 200 || read.tag === undefined) continue;
+        const put = await t.write("PUT", {
+          ifMatch: read.tag,
+          before: now,
+          what: `the tag of GET ?fields=${fields}`,
+        });
+        const found = `the tag ${read.tag} of GET ?fields=${fields} was answered ${put.seen.status}`;
+        put.must("accepted", put.accepted, found, { othersMayCause: true });
+        now = put.now;
+      }
+      t.mustHaveLooked("no projected read came with a tag", "FLD-01", "ETG-05");
+    },
+  }),
+  rule("ETG-07", "An accepted PUT answers the new ETag", {
+    spec: ["3 accepted", "4.2 204"],
+    reading: "The one that the next read shows and the next write may use.",
+    hurts: "A client must read again after each write, or writes on with a wrong token and is refused.",
     needs: ["write"],
-  },
-  {
-    id: "ETG-08",
-    title: "The ETag changes on every accepted PUT",
-    level: "MUST",
-    section: "2.4.6, 3",
-    rule: "After an accepted PUT of other values the current token differs from the one before.",
-    impact: "A stale client's token still matches: its write silently overwrites newer state.",
+    after: ["ETG-04", "IFM-01"],
+    check: (t) => newTagIn(t, "PUT"),
+  }),
+  rule("ETG-08", "The ETag changes on every accepted PUT", {
+    spec: ["2.4.6", "3 accepted"],
+    reading: "Also when the PUT changes the name alone, or the email alone.",
+    hurts: lost,
     needs: ["write"],
-  },
-  {
-    id: "ETG-09",
-    title: "The ETag changes even when a PUT writes the same values",
-    level: "MUST",
-    section: "2.4.4, 2.4.6",
-    rule: "Every accepted write changes the token, also one whose values equal the stored ones: it comes from a version, not from the body.",
-    impact: "A write that was confirmed between a client's read and its own write goes unnoticed.",
+    after: ["IFM-01"],
+    async check(t) {
+      const both = await write(t, "PUT", "other values");
+      if (!mustChange(both, "PUT")) return;
+      const { name, email } = t.kit.values.next();
+      const renamed = await write(t, "PUT", "another name alone", { ...values(both.now), name }, both.now);
+      mustChange(renamed, "PUT of another name alone");
+      const mailed = await write(
+        t,
+        "PUT",
+        "another email alone",
+        { ...values(renamed.now), email },
+        renamed.now,
+      );
+      mustChange(mailed, "PUT of another email alone");
+    },
+  }),
+  rule("ETG-09", "The ETag changes even when a PUT writes the same values", {
+    spec: ["2.4.6", "2.4.4"],
+    hurts: unnoticed,
     needs: ["write"],
-  },
-  {
-    id: "ETG-10",
-    title: "Former values do not bring back a former ETag",
-    level: "MUST",
-    section: "2.4.3, 2.4.4, 2.4.6",
-    rule: "Values A, then B, then A again: three different tokens, since the token comes from a server-controlled version and not from the body.",
-    impact: "A client that read the first A overwrites a history that it never saw.",
+    after: ["ETG-08"],
+    async check(t) {
+      const other = await write(t, "PUT", "other values");
+      if (other.now.tag === other.before.tag)
+        throw new CouldNotRun("the tag does not change even with the values", { see: ["ETG-08"] });
+      const put = await write(t, "PUT", "the values that are stored", "as stored", other.now);
+      mustChange(put, "PUT of the same values");
+    },
+  }),
+  rule("ETG-10", "Former values do not bring back a former ETag", {
+    spec: ["2.4.3", "2.4.4", "2.4.6"],
+    reading: "Values A, then B, then A again: three different tokens.",
+    hurts: "A client that read the first A overwrites a history that it never saw.",
     needs: ["write"],
-  },
-  {
-    id: "ETG-11",
-    title: "An accepted PATCH changes the ETag and answers the new one",
-    level: "MUST",
-    section: "2.4.6, 4.3",
-    rule: "PATCH has the response ETag behaviour of PUT: the new token, different from the one before, equal to the next read's.",
-    impact: "A partial update would be invisible to other writers, and lost.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "ETG-12",
-    title: "The ETag changes even when a PATCH writes the same value",
-    level: "MUST",
-    section: "2.4.6, 4.3",
-    rule: "An accepted PATCH is an accepted write, also when its value equals the stored one.",
-    impact: "A confirmed update between read and write goes unnoticed.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "ETG-13",
-    title: "The ETag gives away no customer data",
-    level: "MUST",
-    section: "2.4.4, 5.5",
-    rule: "The token is neither the personal data in any usual encoding nor a raw hash of it or of the body.",
-    impact: "Tags stand in access logs and caches: whoever sees one can test guesses about name and email.",
-    needs: [],
-  },
-  {
-    id: "ETG-14",
-    title: "The row version is not a body field",
-    level: "MUST",
-    section: "2.1",
-    rule: "RowVersion is an internal marker; no member of a read, or of the answer to a write, carries it at any depth, under its own name or as the token's text.",
-    impact: "Clients come to depend on a second version mechanism that nobody enforces.",
-    needs: [],
-  },
-  {
-    id: "ETG-15",
-    title: "No tag comes back in a customer's life",
-    level: "MUST",
-    section: "2.4.6",
-    rule: "Over a series of accepted writes in quick succession every token is new: none equals the one before, or a former one of the same customer. The result says how many writes were looked at.",
-    impact: "A client that slept through a series of writes holds a token that matches again.",
+    after: ["ETG-08"],
+    async check(t) {
+      const first = (await write(t, "PUT", "values A")).now;
+      const second = (await write(t, "PUT", "values B", undefined, first)).now;
+      if (second.tag === first.tag)
+        throw new CouldNotRun("the tag does not change with the values", { see: ["ETG-08"] });
+      const again = await write(t, "PUT", "values A again", values(first), second);
+      const { tag } = again.now;
+      again.must("new", tag !== first.tag, `with the first values the first tag is back: ${tag}`);
+    },
+  }),
+  rule("ETG-11", "An accepted PATCH changes the ETag and answers the new one", {
+    spec: ["2.4.6", "4.3 same"],
+    hurts: "A partial update would be invisible to other writers, and lost.",
+    needs: NEEDS.PATCH,
+    after: ["ETG-04", "IFM-30"],
+    async check(t) {
+      for (const field of ["name", "email"] as const) {
+        const patch = await write(t, "PATCH", `another ${field}`, { [field]: t.kit.values.next()[field] });
+        if (!mustChange(patch, `PATCH of the ${field}`)) return;
+      }
+      await newTagIn(t, "PATCH");
+    },
+  }),
+  rule("ETG-12", "The ETag changes even when a PATCH writes the same value", {
+    spec: ["2.4.6", "4.3 same"],
+    hurts: "A confirmed update between read and write goes unnoticed.",
+    needs: NEEDS.PATCH,
+    after: ["ETG-11", "IFM-30"],
+    async check(t) {
+      const other = await write(t, "PATCH", "another name");
+      if (other.now.tag === other.before.tag)
+        throw new CouldNotRun("PATCH does not change the tag at all", { see: ["ETG-11"] });
+      mustChange(
+        await write(t, "PATCH", "the name that is stored", "as stored", other.now),
+        "PATCH of the same value",
+      );
+    },
+  }),
+  rule("ETG-13", "The ETag gives away no customer data", {
+    spec: ["2.4.4", "5.5"],
+    reading: "Neither the personal data in a usual encoding nor a raw hash of it or of the body.",
+    hurts: "Tags stand in access logs and caches: anyone who sees one can test guesses about name and email.",
+    async check(t) {
+      const { seen, tag, fields } = await t.state(t.kit.main, "read before");
+      const proof = t.proof("GET, its ETag against the data", "no data and no hash of it in the token");
+      proof.show(seen, { came: `ETag ${tag}` });
+      const leaks = leaksOf(opaque(tag), fields, seen.text);
+      const of = (kind: "data" | "hash") =>
+        leaks.filter((leak) => leak.kind === kind).map(({ what }) => what);
+      for (const kind of ["data", "hash"] as const)
+        proof.must(`no-${kind}`, of(kind).length === 0, () => of(kind).join("; "));
+    },
+  }),
+  rule("ETG-14", "The row version is not a body field", {
+    spec: ["2.1 RowVersion"],
+    reading:
+      "No member of a read, or of the answer to a write, carries it at any depth. A member of that name with another value is a warning.",
+    hurts: "Clients come to depend on a second version mechanism that nobody enforces.",
+    async check(t) {
+      const { seen } = await tagged(t);
+      if (seen.object === undefined) throw new CouldNotRun("the body is no JSON object", { see: ["ETG-01"] });
+      bodyWithoutToken(t, "a read", seen);
+      if (t.kit.options.mode === "read-only") return;
+      // A write may answer with a body that another piece of code makes.
+      for (const method of ["PUT", "PATCH"] as const) {
+        if (method === "PATCH" && !(await t.patchOffered())) continue;
+        const { seen: answer, accepted } = await t.write(method, { purpose: "write" });
+        const shown = registryFields(answer.object ?? {}, t.kit.deployment.names);
+        // An answer that shows no customer is of a shape that nobody has fixed.
+        if (accepted && (shown.name ?? shown.email) !== undefined)
+          bodyWithoutToken(t, `the answer to ${method}`, answer);
+      }
+    },
+  }),
+  rule("ETG-15", "No tag comes back in a customer's life", {
+    spec: ["2.4.6"],
+    reading: "Over a series of writes in quick succession. The result says how many were looked at.",
+    hurts: "A client that slept through a series of writes holds a token that matches again.",
     needs: ["write"],
-  },
-] as const satisfies readonly RuleText[];
+    after: ["ETG-08", "IFM-01"],
+    async check(t) {
+      let now = await t.state(t.kit.main, "read before");
+      const tags = [now.tag];
+      for (let count = 1; count <= (t.quick ? 6 : 16); count += 1) {
+        const put = await write(t, "PUT", `the current tag, number ${count} of a series`, undefined, now);
+        now = put.now;
+        const { tag } = now;
+        // A tag that does not move is ETG-08's to blame, unless it moved there: one that a clock makes does, now and then.
+        const stays = tag === tags.at(-1);
+        if (stays && t.kit.doubts.has("tag stays"))
+          throw new CouldNotRun("the tag does not change with each of these writes", { see: ["ETG-08"] });
+        if (stays && put.seen.tag !== undefined && put.seen.tag !== tag)
+          throw new CouldNotRun("a read shows the state before an accepted PUT", { see: ["ENV-04"] });
+        put.must("moves", !stays, `after accepted PUT ${count} of a series the tag is still ${tag}`);
+        const age = tags.length - tags.indexOf(tag);
+        put.must("never-again", !tags.includes(tag) || stays, `the tag ${tag} of ${age} writes ago is back`);
+        tags.push(tag);
+      }
+      if (!t.quick && new Set(tags).size > 1) await longSeries(t, tags);
+      t.note = `; ${tags.length - 1} writes were looked at`;
+    },
+  }),
+];

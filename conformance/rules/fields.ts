@@ -1,176 +1,380 @@
-/** FLD: fields of reads and of bodies. */
-import type { RuleText } from "./legacy.ts";
+/** FLD: fields of reads; those of request bodies stand in bodies.ts. */
+import type { Seen } from "../http/wire.ts";
+import type { Attempt, Read } from "../probe/attempt.ts";
+import { holds } from "../probe/holds.ts";
+import { CouldNotRun } from "../probe/outcome-signal.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { accepted } from "../probe/trial.ts";
+import { plain, registryFields } from "../target/names.ts";
+import { FIELDS, type Field } from "../target/profile-file.ts";
+import { COMBINATIONS } from "../target/projections.ts";
+import { bodies } from "./bodies.ts";
 
-export const fld = [
-  {
-    id: "FLD-01",
-    title: "Each registry name selects exactly its field",
-    level: "MUST",
-    section: "2.2, 4.1 rule 1",
-    rule: "`fields=id`, `name`, `email`, `status`: each answers 200 with that one member and no other.",
-    impact: "Clients get less than they asked for, or data that they did not ask for.",
-    needs: [],
-  },
-  {
-    id: "FLD-02",
-    title: "A combination selects exactly its fields",
-    level: "MUST",
-    section: "4.1 rules 1, 4",
-    rule: "A comma-separated list answers with exactly the named members, in whatever order they are named.",
-    impact: "Clients get less than they asked for, or data that they did not ask for.",
-    needs: [],
-  },
-  {
-    id: "FLD-03",
-    title: "An unknown name is refused with 400",
-    level: "MUST",
-    section: "2.2, 4.1, 7",
-    rule: "A name outside the registry is 400, also beside known ones. In a long list, or by the limited caller, it is refused by some 4xx.",
-    impact: "A misspelt field silently vanishes from every page that shows it.",
-    needs: [],
-  },
-  {
-    id: "FLD-04",
-    title: "The refusal of an unknown name carries no customer data",
-    level: "MUST",
-    section: "4.1 rule 5, 7",
-    rule: "It is refused before any data is read, so no value of the customer stands in the answer.",
-    impact: "A bad request leaks what it was refused.",
-    needs: [],
-  },
-  {
-    id: "FLD-05",
-    title: "Registry names are matched without regard to case",
-    level: "MUST",
-    section: "2.2",
-    rule: "`NAME`, `Email`, `iD`: the same selection as in lower case.",
-    impact: "Clients on another naming style are refused.",
-    needs: [],
-  },
-  {
-    id: "FLD-06",
-    title: "CreatedAt cannot be selected",
-    level: "MUST",
-    section: "2.1, 2.2",
-    rule: "It is not in the registry: 400 in every spelling.",
-    impact: "The registry is not the list that it claims to be.",
-    needs: [],
-  },
-  {
-    id: "FLD-07",
-    title: "The row version cannot be selected",
-    level: "MUST",
-    section: "2.1, 2.2",
-    rule: "It is internal and not in the registry: 400 in every spelling.",
-    impact: "Internal state leaks and clients come to lean on it.",
-    needs: [],
-  },
-  {
-    id: "FLD-08",
-    title: "Near and odd names are unknown",
-    level: "MUST",
-    section: "2.2",
-    rule: "The registry is explicit: a prefix, a plural, a path, `*`, a known name with a sign, a quote or a dash added, or a name that a language gives to every object is not in it: 400. A letter that only Unicode folds onto another is a warning.",
-    impact: "Names reach reflection or SQL and select what nobody listed.",
-    needs: [],
-  },
-  {
-    id: "FLD-09",
-    title: "A field that was not requested is absent, never null",
-    level: "MUST",
-    section: "4.1 rule 2",
-    rule: "Absence means not requested; null would be a value.",
-    impact: "A client that merges the answer wipes fields that it never asked for.",
-    needs: [],
-  },
-  {
-    id: "FLD-10",
-    title: "A projection shows the values of the full read",
-    level: "MUST",
-    section: "1.4, 4.1",
-    rule: "Selected members carry the current values, each under its own name.",
-    impact: "Clients show old or swapped data.",
-    needs: [],
-  },
-  {
-    id: "FLD-11",
-    title: "Without fields the same default set is applied each time",
-    level: "MUST",
-    section: "4.1 rule 3",
-    rule: "A default set exists; which fields it holds is open. Repeated reads by one caller show the same members.",
-    impact: "Clients cannot rely on any field.",
-    needs: [],
-  },
-  {
-    id: "FLD-12",
-    title: "Members have the types of the table",
-    level: "MUST",
-    section: "2.1",
-    rule: "Id is a UUID string and the one in the path; Name and Email are strings. Status is an enumeration, whose JSON type is open: a string, a number or null.",
-    impact: "Typed clients fail to read the answer.",
-    needs: [],
-  },
-  {
-    id: "FLD-13",
-    title: "Repeated names, repeated parameters and an empty list are handled",
-    level: "MUST",
-    section: "4.1 rules 1, 9, 7.7",
-    rule: "Their status is open; but an answer of 200 has no member beyond those named. A 5xx is a warning.",
-    impact: "A slip of a client makes the service fail or widens what it shows.",
-    needs: [],
-  },
-  {
-    id: "FLD-14",
-    title: "A very long field list is handled",
-    level: "MUST",
-    section: "8.1, 4.1 rule 9",
-    rule: "A maximum exists, its value is open: a thousand names are collapsed or refused by 4xx. A 5xx is a warning.",
-    impact: "One request ties up the service.",
-    needs: [],
-  },
-  {
-    id: "FLD-15",
-    title: "Id is not changeable by an update",
-    level: "MUST",
-    section: "2.1",
-    rule: "A PUT whose body names another id is refused or the id is ignored; the customer keeps its own.",
-    impact: "One customer takes the place of another.",
-    needs: ["write"],
-  },
-  {
-    id: "FLD-16",
-    title: "PUT needs Name",
-    level: "MUST",
-    section: "2.3, 4.2",
-    rule: "Name is required: a body without it, or with null, is refused by some 4xx and changes nothing.",
-    impact: "A replacement that forgot a field wipes it or passes for a partial update.",
-    needs: ["write"],
-  },
-  {
-    id: "FLD-17",
-    title: "PUT needs Email",
-    level: "MUST",
-    section: "2.3, 4.2",
-    rule: "Email is required: a body without it, or with null, is refused by some 4xx and changes nothing.",
-    impact: "A replacement that forgot a field wipes it or passes for a partial update.",
-    needs: ["write"],
-  },
-  {
-    id: "FLD-18",
-    title: "Name and Email stay strings",
-    level: "MUST",
-    section: "2.1, 2.3",
-    rule: "A number, a list or an object in their place is refused, or is at least a string when read back.",
-    impact: "Typed clients can no longer read the customer.",
-    needs: ["write"],
-  },
-  {
-    id: "FLD-19",
-    title: "A client cannot set the row version",
-    level: "MUST",
-    section: "2.1, 2.4.3",
-    rule: "The token comes from a server-controlled version: a RowVersion or ETag in a body is refused or ignored.",
-    impact: "A client forges the version that protects everybody else.",
-    needs: ["write"],
-  },
-] as const satisfies readonly RuleText[];
+const less = "Clients get less than they asked for, or data that they did not ask for.";
+const isOneOf = (name: string, fields: readonly Field[]) =>
+  (fields as readonly string[]).includes(plain(name));
+
+/** Looks at an answer that should hold exactly these fields. A null in place of an absent member is FLD-09's. */
+async function selects(t: Attempt, query: string, fields: readonly Field[], remark = ""): Promise<void> {
+  const read = await t.read(query, `200 with exactly ${fields.join(", ")}`);
+  const { status, object } = read.seen;
+  if (!read.must("status", status === 200, `GET ${query} was answered ${status}${remark}`)) return;
+  const names = Object.entries(object ?? {})
+    .filter(([name, value]) => value !== null || isOneOf(name, fields))
+    .map(([name]) => plain(name));
+  const missing = fields.filter((field) => !names.includes(field));
+  const extra = names.filter((name) => !fields.includes(name as Field));
+  const shown = `${missing.join(", ")} did not come; it shows ${names.join(", ") || "nothing"}`;
+  const found = `GET ${query}: ${object === undefined ? "the body is no JSON object" : shown}`;
+  read.must("complete", missing.length === 0, found);
+  read.must("no-other", extra.length === 0, `GET ${query}: ${extra.join(", ")} came as well, not requested`);
+}
+
+/** 200 has no member beyond those named; a 5xx is a warning. */
+function nothingBeyond(read: Read, what: string, fields: readonly Field[]): void {
+  const { status, object } = read.seen;
+  read.should("no-5xx", status < 500, `${what} was answered ${status}`);
+  if (status !== 200) return;
+  const extra = Object.keys(object ?? {}).filter((name) => !isOneOf(name, fields));
+  read.must("no-other", extra.length === 0, `${what}: ${extra.join(", ")} came as well, beyond those named`);
+}
+
+/**
+ * The maximum number of fields of a request exists, and its value is open (8.1): the size from which on every
+ * selection is refused by a 4xx, while one name alone is answered 200.
+ */
+async function fieldsAtMost(t: Attempt): Promise<number> {
+  await knownFieldsWork(t);
+  for (let size = FIELDS.length; size > 2; size -= 1) {
+    for (const fields of COMBINATIONS.filter(({ length }) => length === size)) {
+      const query = `?fields=${fields.join(",")}`;
+      const { status } = await t.get(t.kit.main, { query, purpose: "find the maximum of fields" });
+      if (status < 400 || status > 499) return size;
+    }
+  }
+  // A list of one is none: pairs must be taken.
+  return 2;
+}
+
+async function knownFieldsWork(t: Attempt): Promise<Seen> {
+  const control = await t.get(t.kit.main, { query: "?fields=name", purpose: "control request" });
+  if (control.status !== 200)
+    throw new CouldNotRun(
+      `GET ?fields=name was answered ${control.status}, so a refusal would prove nothing`,
+      {
+        see: ["FLD-01"],
+      },
+    );
+  return control;
+}
+
+/** A firewall before the service may take these for an attack. */
+const STOPPABLE = /[;'"|$*\0<{]/;
+
+/** Each name must be unknown. The control request: a known name is answered 200. */
+async function unknown(t: Attempt, names: readonly string[]): Promise<void> {
+  const control = await knownFieldsWork(t);
+  for (const name of names) {
+    const text = encodeURIComponent(name);
+    for (const query of [`?fields=${text}`, `?fields=name,${text}`, `?fields=${text},id`]) {
+      const stoppable = STOPPABLE.test(name);
+      const read = await t.read(query, "400", { answers: stoppable ? [403] : [] });
+      read.control({ differs: "the name is known: ?fields=name", seen: control });
+      const { status } = read.seen;
+      const refused = status === 400 || (status === 403 && stoppable);
+      read.must("status", refused, `GET ${query} was answered ${status}, not 400`);
+    }
+  }
+}
+
+/**
+ * An unknown name in a long list, and asked for by the limited caller. The status may have other reasons there (the
+ * maximum of 8.1, the rights of the caller), but 200 has none.
+ */
+async function unknownIsRefused(t: Attempt): Promise<void> {
+  const known = FIELDS.join(",");
+  const lists = [
+    `${known},${known},${known},kitunknown`,
+    `${known},kitunknown,${known},${known}`,
+    `${`${known},`.repeat(16)}kitunknown`,
+  ].map((names) => [names, "main"] as const);
+  const limited = ["kitunknown", ...FIELDS.map((field) => `${field},kitunknown`)].map(
+    (names) => [names, "limited"] as const,
+  );
+  for (const [names, caller] of [...lists, ...(t.kit.profile.limited === undefined ? [] : limited)]) {
+    const by = caller === "limited" ? " by the limited caller" : "";
+    const read = await t.read(`?fields=${names}`, "some 4xx", { caller, what: `GET ?fields=${names}${by}` });
+    const what =
+      by === ""
+        ? `a list of ${names.split(",").length} names, one of them unknown,`
+        : `?fields=${names}${by}`;
+    read.must(
+      "refused",
+      !accepted(read.seen.status),
+      `${what} was answered ${read.seen.status}, not refused`,
+    );
+  }
+}
+
+const refusal = (
+  id: Rule["id"],
+  title: string,
+  names: readonly string[],
+  told: Pick<Rule, "spec" | "hurts"> & Partial<Rule>,
+) => rule(id, title, { check: (t) => unknown(t, names), ...told });
+
+const ODD_NAMES = [
+  ..."nam names name.first customer.name * __proto__ constructor toString 1 name;email".split(" "),
+  ..."name|email $name id'-- na_me _id -name +name name-".split(" "),
+  ...['"name"', "'name'", "[name]", "na me", "na\0me", "na\u00a0me", "na\u200bme", "n\u00e3me"],
+];
+
+export const fields: readonly Rule[] = [
+  rule("FLD-01", "Each registry name selects exactly its field", {
+    spec: ["2.2 names", "4.1 rule 1", "1.4"],
+    hurts: less,
+    async check(t) {
+      for (const field of FIELDS) await selects(t, `?fields=${field}`, [field]);
+    },
+  }),
+  rule("FLD-02", "A combination selects exactly its fields", {
+    spec: ["4.1 rule 1", "4.1 rule 4"],
+    reading: "In whatever order they are named. Fewer than the maximum of 8.1.",
+    hurts: less,
+    async check(t) {
+      const combinations = t.quick ? COMBINATIONS.filter((_, index) => index % 3 === 1) : COMBINATIONS;
+      const most = await fieldsAtMost(t);
+      for (const fields of combinations.filter(({ length }) => length <= most))
+        await selects(t, `?fields=${fields.join(",")}`, fields);
+      // A comma may travel percent-encoded (RFC 3986 2.1).
+      await selects(t, "?fields=id%2Cemail", ["id", "email"]);
+      if (most < FIELDS.length) t.note = `; at most ${most} fields a request are taken here, as 8.1 allows`;
+    },
+  }),
+  refusal("FLD-03", "An unknown name is refused with 400", ["kitunknown", "phone"], {
+    spec: ["2.2 unknown", "4.1 400"],
+    reading: "Also beside known ones. In a long list, or by the limited caller, by some 4xx.",
+    hurts: "A misspelt field silently vanishes from every page that shows it.",
+    async check(t) {
+      await unknown(t, ["kitunknown", "phone"]);
+      await unknownIsRefused(t);
+    },
+  }),
+  rule("FLD-04", "The refusal of an unknown name carries no customer data", {
+    spec: ["4.1 rule 5"],
+    hurts: "A bad request leaks what it was refused.",
+    async check(t) {
+      const full = await t.state(t.kit.main, "read the values");
+      for (const query of ["?fields=kitunknown", "?fields=email,kitunknown", "?fields=kitunknown,name"]) {
+        const read = await t.read(query, "400, and no value of the customer");
+        const { seen } = read;
+        if (seen.status === 200) continue;
+        const come = (["name", "email"] as const).filter((field) => holds(seen, full.fields[field]));
+        const found = `the answer ${seen.status} to GET ${query} holds the ${come.join(" and ")}`;
+        read.must("no-values", come.length === 0, found);
+      }
+      t.mustHaveLooked("unknown fields are answered 200", "FLD-03");
+    },
+  }),
+  rule("FLD-05", "Registry names are matched without regard to case", {
+    spec: ["2.2 case"],
+    hurts: "Clients on another naming style are refused.",
+    async check(t) {
+      await knownFieldsWork(t);
+      for (const names of ["NAME", "Email", "iD", "ID", "EMAIL", "sTaTuS", "NAME,eMail"]) {
+        const fields = names.toLowerCase().split(",") as Field[];
+        await selects(t, `?fields=${names}`, fields, ": names are matched without regard to case");
+      }
+    },
+  }),
+  refusal("FLD-06", "CreatedAt cannot be selected", ["createdAt", "createdat", "CreatedAt", "created_at"], {
+    spec: ["2.1 CreatedAt", "2.2 unknown"],
+    hurts: "The registry is not the list that it claims to be.",
+  }),
+  refusal(
+    "FLD-07",
+    "The row version cannot be selected",
+    ["rowVersion", "rowversion", "RowVersion", "row_version", "etag", "version"],
+    {
+      spec: ["2.1 RowVersion", "2.2 unknown"],
+      hurts: "Internal state leaks and clients come to lean on it.",
+    },
+  ),
+  rule("FLD-08", "Near and odd names are unknown", {
+    spec: ["2.2 unknown"],
+    reading:
+      "A prefix, a plural, a path, `*`, a known name with a sign, a quote or a dash added, or a name that a language gives to every object. A letter that only Unicode folds onto another is a warning.",
+    hurts: "Names reach reflection or SQL and select what nobody listed.",
+    async check(t) {
+      const { gentle } = t.kit.options;
+      await unknown(t, gentle ? ODD_NAMES.filter((name) => !STOPPABLE.test(name)) : ODD_NAMES);
+      if (gentle) t.note = "; names that look like an attack were left out (--gentle)";
+      // Unicode folds some letters onto others, and many a mapping to capitals too: no more than a warning.
+      for (const name of ["\u0131d", "\u017ftatus", "\uff4eame"]) {
+        const query = `?fields=${encodeURIComponent(name)}`;
+        const read = await t.read(query, "400");
+        const { status } = read.seen;
+        read.should("folded", !accepted(status), `GET ${query} was answered ${status}, not 400`);
+      }
+    },
+  }),
+  rule("FLD-09", "A field that was not requested is absent, never null", {
+    spec: ["4.1 rule 2"],
+    hurts: "A client that merges the answer wipes fields that it never asked for.",
+    async check(t) {
+      for (const fields of [["name"], ["id"], ["status"], ["id", "status"], ["name", "email"]] as const) {
+        const query = `?fields=${fields.join(",")}`;
+        const read = await t.read(query, "members that were not requested are absent");
+        const { status, object } = read.seen;
+        if (status !== 200 || object === undefined) continue;
+        const nulls = Object.entries(object).filter(
+          ([name, value]) => value === null && !isOneOf(name, fields),
+        );
+        const found = `GET ${query}: ${nulls.map(([name]) => name).join(", ")} came as null`;
+        read.must("absent", nulls.length === 0, found);
+      }
+      t.mustHaveLooked("no projected read was answered 200", "FLD-01");
+    },
+  }),
+  rule("FLD-10", "A projection shows the values of the full read", {
+    spec: ["1.4", "4.1 200"],
+    reading:
+      "Selected members carry the current values, each under its own name; the status is the same in every projection.",
+    hurts: "Clients show old or swapped data.",
+    async check(t) {
+      // A value written just now: a projection from an old copy shows.
+      const full = t.kit.options.mode === "read-only" ? await t.state(t.kit.main) : await t.control("PUT");
+      const { names } = t.kit.deployment;
+      const shownBy = async (query: string, purpose: string) =>
+        registryFields((await t.get(t.kit.main, { query, purpose })).object ?? {}, names);
+      for (const fields of [...FIELDS.map((field) => [field]), ...COMBINATIONS]) {
+        const query = `?fields=${fields.join(",")}`;
+        const before = fields.includes("status") ? await shownBy("?fields=status", "the status before") : {};
+        const read = await t.read(query, "the values of the full read");
+        if (read.seen.status !== 200) continue;
+        const shown = registryFields(read.seen.object ?? {}, names);
+        const as = (value: unknown) => JSON.stringify(value);
+        for (const field of ["id", "name", "email"] as const) {
+          if (!fields.includes(field) || shown[field] === undefined || full.fields[field] === undefined)
+            continue;
+          const found = `GET ${query} shows another value of ${field}, ${as(shown[field])}, than the full read, ${as(full.fields[field])}`;
+          read.must("value", Bun.deepEquals(shown[field], full.fields[field]), found, {
+            othersMayCause: true,
+          });
+        }
+        if (before.status === undefined || shown.status === undefined) continue;
+        // A job of the deployment may change it between two reads.
+        const same =
+          Bun.deepEquals(shown.status, before.status) ||
+          Bun.deepEquals(shown.status, (await shownBy("?fields=status", "the status after")).status);
+        const found = `GET ${query} shows the status ${as(shown.status)}, GET ?fields=status ${as(before.status)}`;
+        read.must("status-value", same, found, { othersMayCause: true });
+      }
+      t.mustHaveLooked("no projected read showed its field", "FLD-01");
+    },
+  }),
+  rule("FLD-11", "Without fields the same default set is applied each time", {
+    spec: ["4.1 rule 3"],
+    reading: "Which fields it holds is open. Repeated reads by one caller show the same members.",
+    hurts: "Clients cannot rely on any field.",
+    async check(t) {
+      const members = ({ seen }: Read) =>
+        Object.keys(seen.object ?? {})
+          .sort()
+          .join(", ");
+      const first = await t.read("", "some fields");
+      if (first.seen.status !== 200 || first.seen.object === undefined)
+        throw new CouldNotRun("a read without fields shows no object", { see: ["ETG-01"] });
+      first.must(
+        "not-empty",
+        members(first) !== "",
+        "a read without fields shows an empty object, no field at all",
+      );
+      for (let count = 0; count < 3; count += 1) {
+        const read = await t.read("", `the members ${members(first)}`);
+        const found = `one read without fields shows ${members(first)}, another ${members(read)}`;
+        read.must("same", members(read) === members(first), found);
+      }
+    },
+  }),
+  rule("FLD-12", "Members have the types of the table", {
+    spec: ["2.1 Id", "2.1 Name", "2.1 Email", "2.1 Status"],
+    reading:
+      "Id is a UUID string in any of its textual forms, and the one in the path; Name and Email are strings. The JSON type of Status is open: a string, a number or null.",
+    hurts: "Typed clients fail to read the answer.",
+    async check(t) {
+      const bare = (id: unknown) =>
+        String(id)
+          .toLowerCase()
+          .replace(/^urn:uuid:|[{}()-]/g, "");
+      for (const query of ["", "?fields=id,name,email,status"]) {
+        const read = await t.read(query, "Id a UUID and the one asked for; Name and Email strings");
+        if (read.seen.status !== 200 || read.seen.object === undefined) continue;
+        const shown = registryFields(read.seen.object, t.kit.deployment.names);
+        const is = (field: Field) => `${field} is ${JSON.stringify(shown[field])}`;
+        for (const field of ["name", "email"] as const)
+          if (field in shown)
+            read.must(`${field}-string`, typeof shown[field] === "string", `${is(field)}, no string`);
+        if ("status" in shown) {
+          const scalar = shown.status === null || ["string", "number"].includes(typeof shown.status);
+          read.must("status-scalar", scalar, `${is("status")}, no value of an enumeration`);
+        }
+        if (!("id" in shown)) continue;
+        const uuid = typeof shown.id === "string" && /^[0-9a-f]{32}$/.test(bare(shown.id));
+        read.must("id-uuid", uuid, `${is("id")}, no UUID string`);
+        read.must(
+          "id-own",
+          bare(shown.id) === bare(t.kit.main.id),
+          `${is("id")} at the path of ${t.kit.main.id}`,
+        );
+      }
+      t.mustHaveLooked("no read showed a registry field", "ETG-01", "FLD-01");
+    },
+  }),
+  rule("FLD-13", "Repeated names, repeated parameters and an empty list are handled", {
+    spec: ["4.1 rule 1", "4.1 rule 9", "7 rule 7"],
+    reading:
+      "Their status is open; but an answer of 200 has no member beyond those named. A 5xx is a warning.",
+    hurts: "A slip of a client makes the service fail or widens what it shows.",
+    async check(t) {
+      for (const [query, fields] of [
+        ["?fields=name,name", ["name"]],
+        ["?fields=name,NAME,id", ["name", "id"]],
+        ["?fields=id&fields=name", ["id", "name"]],
+        ["?fields=name,,id", ["name", "id"]],
+        ["?fields=%20name%20,%20id", ["name", "id"]],
+      ] as const)
+        nothingBeyond(
+          await t.read(query, "200 with no member beyond those named, or a 4xx"),
+          `GET ${query}`,
+          fields,
+        );
+      for (const query of ["?fields=", "?fields=,", "?fields=%20"]) {
+        const read = await t.read(query, "open, but no 5xx");
+        read.should("no-5xx", read.seen.status < 500, `GET ${query} was answered ${read.seen.status}`);
+      }
+    },
+  }),
+  rule("FLD-14", "A very long field list is handled", {
+    spec: ["8.1", "4.1 rule 9"],
+    reading:
+      "A maximum exists, its value is open: a thousand names are collapsed or refused by 4xx. A 5xx is a warning.",
+    hurts: "One request ties up the service.",
+    needs: ["hostile"],
+    async check(t) {
+      for (const [names, count] of [
+        [["name"], 1000],
+        [["id", "name"], 400],
+      ] as const) {
+        const query = `?fields=${Array.from({ length: count }, (_, index) => names[index % names.length]).join(",")}`;
+        const what = `GET with ${count} names in fields`;
+        nothingBeyond(
+          await t.read(query, "200 with those fields, or a 4xx", { what, body: false }),
+          what,
+          names,
+        );
+      }
+    },
+  }),
+  ...bodies,
+];

@@ -296,6 +296,7 @@ const put: readonly Rule[] = [
     spec: ["5.6"],
     reading: "Wildcards, patterns, SQL and very long text are answered like any other wrong token.",
     hurts: "A header of the client is run as a query or a pattern.",
+    needs: ["write", "hostile"],
     on: "PUT",
     kind: "stale",
     forms: HOSTILE,

@@ -1,79 +1,364 @@
 /** MET: the two counters. */
-import type { RuleText } from "./legacy.ts";
+import { seriesOf, typeOf } from "../http/exposition.ts";
+import type { Attempt } from "../probe/attempt.ts";
+import {
+  answeredSince,
+  COUNTERS,
+  type Counter,
+  FAILED,
+  REQUIRED,
+  type Scrape,
+  STATUS_OF,
+  type Window,
+} from "../probe/counters.ts";
+import { ifMatch, LISTS, STAR, UNQUOTED, WEAK } from "../probe/if-match-forms.ts";
+import { CouldNotRun, Inconclusive } from "../probe/outcome-signal.ts";
+import { NEEDS, updatedCustomer } from "../probe/refused.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import type { Method } from "../probe/trial.ts";
 
-const blind = "The rollout of the precondition is steered by numbers that are wrong.";
+const hurts = "The rollout of the precondition is steered by numbers that are wrong.";
+const spec = ["7 rule 4"] as const;
 
-export const met = [
-  {
-    id: "MET-01",
-    title: "http_precondition_required_total counts every 428 on PUT",
-    level: "MUST",
-    section: "7 rule 4",
-    rule: "The counter exists and rises by one for each PUT answered 428, header absent or blank.",
-    impact: blind,
+/** Numbers that other traffic would hardly hit by chance. */
+const eventsOf = (t: Attempt) => (t.quick ? 3 : 7);
+const BURST = 32;
+
+/** Refused writes. Absent and blank are the same refusal, so both are among those that are counted. */
+async function refuse(t: Attempt, method: Method, status: 428 | 412, events = eventsOf(t)): Promise<void> {
+  const { customer, former } =
+    method === "DELETE"
+      ? await updatedCustomer(t)
+      : { customer: t.kit.main, former: (await t.control("PUT")).former };
+  let answered = 0;
+  for (let event = 0; event < events; event += 1) {
+    const odd = event % 3 === 2;
+    const lines = status === 412 ? ifMatch(odd ? '"kit-never-given"' : former) : odd ? ifMatch("  ") : [];
+    const seen = await t.send(t.writeAsk(method, customer, { ifMatch: lines, purpose: "to be counted" }));
+    if (seen.status === status) answered += 1;
+  }
+  // A refusal that is answered otherwise is the IFM rules' matter; what is counted then cannot be told.
+  if (answered < events)
+    throw new CouldNotRun(`${answered} of ${events} times ${method} was answered ${status} where it should`, {
+      see: status === 412 ? ["IFM-03", "IFM-31", "IFM-41"] : ["IFM-04", "IFM-32", "IFM-42"],
+    });
+}
+
+/** A window whose counter should rise by as many as were answered; several processes behind one URL are found out first. */
+async function risen(
+  t: Attempt,
+  counter: Counter,
+  act: () => Promise<void>,
+): Promise<Window & { right: boolean }> {
+  const { counters } = t.kit;
+  await counters.needOneProcess(t);
+  const window = await counters.watch(t, act);
+  const { answered, rose } = window;
+  const right = t.kit.options.exclusive
+    ? rose[counter] === answered[counter]
+    : rose[counter] >= answered[counter];
+  if (!right) await counters.needOneProcess(t, true);
+  return { ...window, right };
+}
+
+async function counted(t: Attempt, method: Method, counter: Counter, name: string): Promise<void> {
+  const status = STATUS_OF[counter];
+  const proof = t.proof(`${method} answered ${status}, several times`, `${counter} rises by as many`);
+  const { answered, rose, after, right } = await risen(t, counter, () => refuse(t, method, status));
+  proof.show(after.seen, {
+    came: `${answered[counter]} answers of ${status}; ${counter} rose by ${rose[counter]}`,
+  });
+  const exists = after.pages.some((page) => seriesOf(page, counter).size > 0);
+  const found = absence(after, counter, `${answered[counter]} responses of ${status}`);
+  if (!proof.must(`${name}exists`, exists, found)) return;
+  const how = status === 428 ? "If-Match absent or blank" : "If-Match stale or never given";
+  proof.must(
+    `${name}counts`,
+    right,
+    `${answered[counter]} times ${method} was answered ${status}, ${how}, and ${counter} rose by ${rose[counter]}`,
+  );
+}
+
+function absence({ pages }: Scrape, counter: Counter, after: string): string {
+  const malformed = pages.find((page) => page.malformed !== undefined)?.malformed;
+  const why =
+    malformed === undefined
+      ? ""
+      : `; the exposition does not parse, first at the line ${JSON.stringify(malformed.slice(0, 80))}`;
+  return `no series ${counter} is found after ${after}${why}`;
+}
+
+/** Many refusals at once: a counter that is read, raised and written back loses some. */
+async function burst(t: Attempt, counter: Counter): Promise<void> {
+  const status = STATUS_OF[counter];
+  const proof = t.proof(`${BURST} PUTs at once, answered ${status}`, `${counter} rises by as many`);
+  const { former } = await t.control("PUT");
+  const lines = status === 412 ? ifMatch(former) : [];
+  const { answered, rose, after, right } = await risen(t, counter, async () => {
+    const one = () => t.send(t.writeAsk("PUT", t.kit.main, { ifMatch: lines, purpose: "to be counted" }));
+    await Promise.all(Array.from({ length: BURST }, one));
+  });
+  proof
+    .show(after.seen, {
+      came: `${answered[counter]} answers of ${status}; ${counter} rose by ${rose[counter]}`,
+    })
+    .must(
+      "counts-at-once",
+      right,
+      `${answered[counter]} PUTs at once were answered ${status}, and ${counter} rose by ${rose[counter]}`,
+    );
+}
+
+/**
+ * Whether a counter rose by more than there were replies that it counts. Beside other traffic, only a rise by exactly
+ * our number of other events, in two windows one after the other, is believed to be ours.
+ * @throws Inconclusive when others move it.
+ */
+async function mustStay(
+  t: Attempt,
+  name: string,
+  counter: Counter,
+  what: string,
+  act: () => Promise<void>,
+): Promise<void> {
+  const { counters, options } = t.kit;
+  await counters.needOneProcess(t);
+  const proof = t.proof(what, `${counter} stays`);
+  const look = async () => {
+    const { answered, rose, after } = await counters.watch(t, act);
+    const excess = rose[counter] - answered[counter];
+    proof.show(after.seen, { came: `${counter} rose by ${excess}` });
+    return excess;
+  };
+  const excess = await look();
+  if (excess > 0) {
+    await counters.needOneProcess(t, true);
+    // In two windows, one after the other: a count that came late is not there again.
+    const second = await look();
+    const ours = excess === second && excess % eventsOf(t) === 0;
+    if (!ours && !options.exclusive)
+      throw new Inconclusive(
+        `${counter} is moved by others meanwhile; run with --exclusive when nobody else writes`,
+      );
+    if (second <= 0) throw new Inconclusive(`${counter} rose by ${excess} once and not again`);
+  }
+  proof.must(
+    name,
+    excess <= 0,
+    `without as many answers of ${STATUS_OF[counter]}, ${counter} rose by ${excess}: ${what}`,
+  );
+}
+
+/** Reads, accepted writes, 404 and 400. */
+async function harmless(t: Attempt): Promise<void> {
+  for (let event = 0; event < eventsOf(t); event += 1) {
+    const { tag } = await t.control("PUT");
+    await t.get(t.kit.ground.missing(), { purpose: "read of a missing customer" });
+    await t.send(
+      t.writeAsk("PUT", t.kit.ground.missing(), { ifMatch: tag, purpose: "PUT to a missing customer" }),
+    );
+    await t.get(t.kit.main, { query: "?fields=kitunknown", purpose: "unknown field" });
+  }
+}
+
+/** Every form of a refusal, each several times: what one branch of the code answers, another may count. */
+async function everyForm(t: Attempt): Promise<readonly [string, () => Promise<unknown>][]> {
+  const { former, tag } = await t.control("PUT");
+  const put =
+    (lines: ReturnType<typeof ifMatch>, missing = false, body?: string) =>
+    () =>
+      t.send(
+        t.writeAsk("PUT", missing ? t.kit.ground.missing() : t.kit.main, {
+          ifMatch: lines,
+          body,
+          purpose: "to be counted",
+        }),
+      );
+  const forms = [...WEAK.slice(0, 1), ...UNQUOTED.slice(0, 1), ...STAR.slice(0, 1), ...LISTS.slice(0, 1)];
+  return [
+    ...forms.flatMap((derive): [string, () => Promise<unknown>][] => {
+      const form = derive(tag, former, t.kit.main);
+      return form === undefined ? [] : [[`PUT with ${form.what}`, put(form.lines)]];
+    }),
+    ["PUT with an empty If-Match", put(ifMatch(""))],
+    ["PUT to a missing customer without If-Match", put([], true)],
+    ["PUT to a missing customer with If-Match", put(ifMatch(tag), true)],
+    ["PUT without If-Match and with broken JSON", put([], false, "{")],
+    ["PUT with a stale tag and an empty object", put(ifMatch(former), false, "{}")],
+    ["PUT with the current tag and an empty object", put(ifMatch(tag), false, "{}")],
+  ];
+}
+
+export const metrics: readonly Rule[] = [
+  ...(
+    [
+      ["MET-01", REQUIRED, "IFM-04"],
+      ["MET-02", FAILED, "IFM-03"],
+    ] as const
+  ).map(([id, counter, after]) =>
+    rule(id, `${counter} counts every ${STATUS_OF[counter]} on PUT`, {
+      spec,
+      reading: "The counter exists and rises by one for each.",
+      hurts,
+      needs: ["metrics", "write"],
+      after: [after],
+      async check(t) {
+        await counted(t, "PUT", counter, "");
+        await burst(t, counter);
+      },
+    }),
+  ),
+  ...(
+    [
+      ["MET-03", REQUIRED, FAILED],
+      ["MET-04", FAILED, REQUIRED],
+    ] as const
+  ).map(([id, moved, other]) =>
+    rule(id, `${STATUS_OF[moved]} does not move the counter of ${STATUS_OF[other]}`, {
+      spec,
+      hurts,
+      needs: ["metrics", "write"],
+      async check(t) {
+        const what = `PUT answered ${STATUS_OF[moved]}, ${eventsOf(t)} times`;
+        await mustStay(t, "apart", other, what, () => refuse(t, "PUT", STATUS_OF[moved]));
+      },
+    }),
+  ),
+  rule("MET-05", "Reads, accepted writes and 404 move neither counter", {
+    spec,
+    hurts,
     needs: ["metrics", "write"],
-  },
-  {
-    id: "MET-02",
-    title: "http_precondition_failed_total counts every 412 on PUT",
-    level: "MUST",
-    section: "7 rule 4",
-    rule: "The counter exists and rises by one for each PUT answered 412, stale or malformed.",
-    impact: blind,
+    async check(t) {
+      for (const [name, counter] of [
+        ["required-stays", REQUIRED],
+        ["failed-stays", FAILED],
+      ] as const)
+        await mustStay(t, name, counter, "reads, accepted PUTs, 404s and 400s", () => harmless(t));
+    },
+  }),
+  ...(
+    [
+      ["MET-06", "PATCH"],
+      ["MET-07", "DELETE"],
+    ] as const
+  ).map(([id, method]) =>
+    rule(id, `The refusals of ${method} are counted`, {
+      spec: [...spec, "4.3 same"],
+      reading: "The counters count 428 and 412 responses, whatever the method.",
+      hurts,
+      needs: ["metrics", ...NEEDS[method]],
+      async check(t) {
+        await counted(t, method, REQUIRED, "required-");
+        await counted(t, method, FAILED, "failed-");
+      },
+    }),
+  ),
+  rule("MET-08", "The counters are counters and never fall", {
+    spec,
+    reading:
+      "Declared as a counter where a type is declared; no series falls to nothing or vanishes between scrapes.",
+    hurts: "Rates and alerts over them go wrong.",
     needs: ["metrics", "write"],
-  },
-  {
-    id: "MET-03",
-    title: "428 does not move the counter of 412",
-    level: "MUST",
-    section: "7 rule 4",
-    rule: "http_precondition_failed_total counts 412 responses and nothing else.",
-    impact: blind,
+    async check(t) {
+      const { counters } = t.kit;
+      await counters.needOneProcess(t);
+      // A restart makes them fall once; a service that resets them does so again.
+      const [first, second] = [await falls(t), await falls(t)];
+      for (const [counter, type, scrape] of second.types) {
+        const proof = t.proof(
+          `three scrapes of ${counter}`,
+          "a counter, and no series of it falls or vanishes",
+        );
+        proof.show(scrape.seen, { came: `type ${type ?? "not declared"}` });
+        proof.must("type", type === undefined || type === "counter", `${counter} is declared as ${type}`);
+        const fell = second.fell.find((each) => each.counter === counter);
+        const before = first.fell.some((each) => each.counter === counter);
+        if (fell !== undefined && !before) throw new Inconclusive(`${fell.found} once and not again`);
+        proof.must("never-falls", fell === undefined, fell?.found ?? "");
+      }
+    },
+  }),
+  rule("MET-09", "Every form of a refusal is counted as what it was answered", {
+    spec,
+    reading:
+      "Weak, unquoted, listed, missing, malformed: whichever branch of the code refuses, the answer is counted once.",
+    hurts,
     needs: ["metrics", "write"],
-  },
-  {
-    id: "MET-04",
-    title: "412 does not move the counter of 428",
-    level: "MUST",
-    section: "7 rule 4",
-    rule: "http_precondition_required_total counts 428 responses and nothing else.",
-    impact: blind,
-    needs: ["metrics", "write"],
-  },
-  {
-    id: "MET-05",
-    title: "Reads, accepted writes and 404 move neither counter",
-    level: "MUST",
-    section: "7 rule 4",
-    rule: "Only the refusals 428 and 412 are counted.",
-    impact: blind,
-    needs: ["metrics", "write"],
-  },
-  {
-    id: "MET-06",
-    title: "The refusals of PATCH are counted",
-    level: "MUST",
-    section: "7 rule 4, 4.3",
-    rule: "The counters count 428 and 412 responses, whatever the method.",
-    impact: blind,
-    needs: ["metrics", "write", "patch"],
-  },
-  {
-    id: "MET-07",
-    title: "The refusals of DELETE are counted",
-    level: "MUST",
-    section: "7 rule 4, 4.3",
-    rule: "The counters count 428 and 412 responses, whatever the method.",
-    impact: blind,
-    needs: ["metrics", "write", "create", "delete"],
-  },
-  {
-    id: "MET-08",
-    title: "The counters are counters and never fall",
-    level: "MUST",
-    section: "7 rule 4",
-    rule: "Declared as a counter where a type is declared; over the run no series falls or vanishes.",
-    impact: "Rates and alerts over them go wrong.",
-    needs: ["metrics", "write"],
-  },
-] as const satisfies readonly RuleText[];
+    async check(t) {
+      const { counters, options } = t.kit;
+      await counters.needOneProcess(t);
+      const times = t.quick ? 2 : 3;
+      for (const [what, act] of await everyForm(t)) {
+        const repeat = async () => {
+          for (let time = 0; time < times; time += 1) await act();
+        };
+        const look = () => counters.watch(t, repeat);
+        let window = await look();
+        const wrong = ({ rose, answered }: Window) =>
+          COUNTERS.find((counter) =>
+            options.exclusive ? rose[counter] !== answered[counter] : rose[counter] < answered[counter],
+          );
+        if (wrong(window) !== undefined) {
+          await counters.needOneProcess(t, true);
+          window = await look();
+        }
+        const counter = wrong(window);
+        const { rose, answered, after } = window;
+        t.proof(`${what}, ${times} times`, "each 428 and each 412 is counted once")
+          .show(after.seen)
+          .must("counts", counter === undefined, () => {
+            const name = counter ?? REQUIRED;
+            return `${what}: ${answered[name]} answers of ${STATUS_OF[name]}, and ${name} rose by ${rose[name]}`;
+          });
+      }
+      await wholeRun(t);
+    },
+  }),
+];
+
+/** From the first request of the run to now: losses that no short window shows. */
+async function wholeRun(t: Attempt): Promise<void> {
+  const { start } = t.kit.counters;
+  if (start === undefined) return;
+  const { after } = await t.kit.counters.watch(t, async () => undefined);
+  const answered = answeredSince(t, start.from);
+  for (const counter of COUNTERS) {
+    const rose = after.counts[counter] - start.counts[counter];
+    t.proof("all requests of this run", `${counter} rises by as many as were answered ${STATUS_OF[counter]}`)
+      .show(after.seen, { came: `${answered[counter]} answers; it rose by ${rose}` })
+      .must(
+        "whole-run",
+        rose >= answered[counter],
+        `in this run ${answered[counter]} requests were answered ${STATUS_OF[counter]}, and ${counter} rose by ${rose}`,
+      );
+  }
+}
+
+/** Scrapes around refusals of both kinds, and twice after them: a counter that a scrape resets falls from one to the next. */
+async function falls(t: Attempt) {
+  const { counters } = t.kit;
+  const scrapes = [await counters.scrape(t)];
+  await refuse(t, "PUT", 428);
+  await refuse(t, "PUT", 412);
+  scrapes.push(await counters.scrape(t), await counters.scrape(t));
+  const fell: { counter: Counter; found: string }[] = [];
+  for (const [index, { pages }] of scrapes.slice(0, -1).entries())
+    for (const [at, page] of pages.entries())
+      for (const counter of COUNTERS)
+        for (const [labels, value] of seriesOf(page, counter)) {
+          const next = scrapes[index + 1]?.pages[at];
+          const later = next === undefined ? undefined : seriesOf(next, counter).get(labels);
+          if (value > 0 && (later === undefined || later < value))
+            fell.push({ counter, found: `${counter}${labels} fell from ${value} to ${later ?? "nothing"}` });
+        }
+  const last = scrapes.at(-1) as Scrape;
+  const types = COUNTERS.map((counter) => {
+    const types = last.pages.map((page) => typeOf(page, counter));
+    return [
+      counter,
+      types.find((type) => type !== undefined && type !== "counter") ?? types[0],
+      last,
+    ] as const;
+  });
+  return { fell, types };
+}

@@ -1,50 +1,175 @@
 /** PRB: errors. */
-import type { RuleText } from "./legacy.ts";
+import { headerValue } from "../http/http-reply.ts";
+import type { Seen } from "../http/wire.ts";
+import type { Attempt, Written } from "../probe/attempt.ts";
+import { ifMatch } from "../probe/if-match-forms.ts";
+import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { accepted } from "../probe/trial.ts";
+import { plain } from "../target/names.ts";
 
-export const prb = [
-  {
-    id: "PRB-01",
-    title: "GET of a missing customer is 404",
-    level: "MUST",
-    section: "4.1, 7",
-    rule: "A customer that does not exist is 404, with and without `fields`.",
-    impact: "Clients cannot tell an empty customer from none.",
-    needs: [],
-  },
-  {
-    id: "PRB-02",
-    title: "Refusals are the same each time",
-    level: "MUST",
-    section: "7 rule 1",
-    rule: "The outcomes are deterministic: the same bad write is answered the same way each time, 428 or 412.",
-    impact: "Clients pass their tests and fail in production.",
+/** Statuses of a service that failed; 501 and 503 are answers on purpose. */
+const FAILED = [500, 502, 504];
+const SHOWN_MAX = 5;
+
+const isProblem = (seen: Seen) =>
+  /^application\/problem\+json\b/i.test(headerValue(seen.headers, "content-type") ?? "");
+
+/** A trace of the program: its frames, or the message of its database. Words such as "select" and times are none. */
+const TRACE =
+  /^\s*at [\w$.<>[\] ]+ ?\(.*:\d+|^\s*at [\w$.]+\([\w.]*\.(?:java|kt|scala|cs)|Traceback \(most recent call last\)|^\s*File ".*", line \d+|SQLSTATE\[?\w{5}|goroutine \d+ \[|ORA-\d{5}/m;
+
+async function stale(t: Attempt, kind: "stale" | "missing", allowed: string): Promise<Written> {
+  const { former, ...now } = await t.control("PUT");
+  return await t.write("PUT", {
+    before: now,
+    ifMatch: kind === "stale" ? ifMatch(former) : [],
+    what: kind === "stale" ? "a stale tag" : "no If-Match",
+    allowed,
+  });
+}
+
+export const problems: readonly Rule[] = [
+  rule("PRB-01", "GET of a missing customer is 404", {
+    spec: ["4.1 404", "7 404"],
+    reading: "With and without `fields`.",
+    hurts: "Clients cannot tell an empty customer from none.",
+    async check(t) {
+      const control = await t.get(t.kit.main, { purpose: "control request: the customer exists" });
+      if (control.status !== 200)
+        throw new CouldNotRun(`GET of an existing customer was answered ${control.status}`, {
+          see: ["ETG-01"],
+        });
+      for (const query of ["", "?fields=id,name"]) {
+        const what = `GET ${query} of a missing customer`;
+        const read = await t.read(query, "404", { to: t.kit.ground.missing(), what });
+        read.control({ differs: "the customer exists", seen: control });
+        read.must("status", read.seen.status === 404, `${what} was answered ${read.seen.status}, not 404`);
+      }
+    },
+  }),
+  rule("PRB-02", "Refusals are the same each time", {
+    spec: ["7 rule 1"],
+    hurts: "Clients pass their tests and fail in production.",
     needs: ["write"],
-  },
-  {
-    id: "PRB-03",
-    title: "A problem document says what its status says",
+    after: ["IFM-03", "IFM-04"],
+    async check(t) {
+      const { former, tag } = await t.control("PUT");
+      if (former === tag)
+        throw new CouldNotRun("the tag does not change, so there is no stale one", { see: ["ETG-08"] });
+      for (const [what, lines] of [
+        ["PUT with a stale tag", ifMatch(former)],
+        ["PUT without If-Match", []],
+      ] as const) {
+        let first: number | undefined;
+        for (let time = 0; time < (t.quick ? 4 : 10); time += 1) {
+          const proof = t.proof(what, first === undefined ? "a refusal" : `${first}, as before`);
+          const seen = await t.send(t.writeAsk("PUT", t.kit.main, { ifMatch: lines, purpose: "probe" }));
+          proof.show(seen);
+          const found = `${what} was answered ${first} and then ${seen.status}`;
+          if (first !== undefined) proof.must("same", seen.status === first, found);
+          first ??= seen.status;
+          if (accepted(seen.status)) break;
+        }
+      }
+      t.mustHaveLooked("both bad writes are accepted", "IFM-03", "IFM-04");
+    },
+  }),
+  rule("PRB-03", "A problem document says what its status says", {
     level: "SHOULD",
-    section: "4.2, 7",
-    rule: "Problem details are optional; where they come they are a JSON object of RFC 7807 whose status is that of the response.",
-    impact: "Clients act on a document that contradicts the status line.",
+    spec: ["4.2 412", "7 412"],
+    reading:
+      "Where problem details come they are a JSON object of RFC 7807 whose status is that of the response.",
+    hurts: "Clients act on a document that contradicts the status line.",
     needs: ["write"],
-  },
-  {
-    id: "PRB-04",
-    title: "A problem document of 412 names a clear error code",
+    after: ["IFM-03", "IFM-04"],
+    async check(t) {
+      for (const kind of ["stale", "missing"] as const) {
+        const put = await stale(t, kind, "if a problem document comes, it says what the status says");
+        const { seen } = put;
+        if (!isProblem(seen)) continue;
+        const { object } = seen;
+        const what = kind === "stale" ? "PUT with a stale tag" : "PUT without If-Match";
+        put.show(seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });
+        const broken = `${what}: application/problem+json, and the body is no JSON object`;
+        put.must("object", object !== undefined, broken);
+        const status = object?.["status"];
+        const other = `${what}: the document says status ${JSON.stringify(status)}, the response ${seen.status}`;
+        put.must("status", status === undefined || status === seen.status, other);
+        for (const member of ["type", "title", "detail", "instance"]) {
+          const value = object?.[member];
+          const found = `${what}: ${member} is ${JSON.stringify(value)}, no string`;
+          put.must("strings", value === undefined || typeof value === "string", found);
+        }
+      }
+      if (t.assertions.size === 0)
+        throw new NotApplicable("no refusal carries a problem document; they are optional");
+    },
+  }),
+  rule("PRB-04", "A problem document of 412 names a clear error code", {
     level: "SHOULD",
-    section: "7",
-    rule: "If a 412 has a problem document, it tells this error from others: by a type, a code or the like.",
-    impact: "Clients must parse prose.",
+    spec: ["7 412"],
+    reading:
+      "If there is one, it tells this error from others: by a type, a code or the like. It shows no stack trace.",
+    hurts: "Clients must parse prose.",
     needs: ["write"],
-  },
-  {
-    id: "PRB-05",
-    title: "No probe makes the service fail",
+    after: ["IFM-03"],
+    async check(t) {
+      const put = await stale(t, "stale", "a problem document that names its error");
+      const { seen } = put;
+      if (seen.status !== 412) throw new CouldNotRun("a stale PUT is not answered 412", { see: ["IFM-03"] });
+      const { object, text } = seen;
+      if (!isProblem(seen) || object === undefined)
+        throw new NotApplicable("a 412 carries no problem document; it is optional");
+      put.show(seen, { came: `${seen.status} ${text.slice(0, 160)}` });
+      const strings = Object.values(object).flatMap((value) => (typeof value === "string" ? [value] : []));
+      const trace = strings.find((value) => TRACE.test(value));
+      put.must(
+        "no-internals",
+        trace === undefined,
+        `the document carries a stack trace: ${trace?.slice(0, 160)}`,
+      );
+      const type = object["type"];
+      const typed = typeof type === "string" && type !== "" && type !== "about:blank";
+      const coded = Object.entries(object).some(
+        ([name, value]) =>
+          /^(error)?(code|id|key)$|^errortype$/.test(plain(name)) &&
+          (typeof value === "string" || typeof value === "number") &&
+          value !== "",
+      );
+      put.must(
+        "code",
+        typed || coded,
+        `neither a type nor a code tells this error from others: ${text.slice(0, 160)}`,
+      );
+    },
+  }),
+  rule("PRB-05", "No probe makes the service fail", {
     level: "SHOULD",
-    section: "7",
-    rule: "Whatever this run sent, the service answered it without 500, 502 or 504.",
-    impact: "A client's fault becomes the operator's alarm.",
-    needs: [],
-  },
-] as const satisfies readonly RuleText[];
+    spec: ["7 rule 1"],
+    reading:
+      "Whatever this run sent, the service answered it without 500, 502 or 504, or did so when asked again.",
+    hurts: "A client's fault becomes the operator's alarm.",
+    async check(t) {
+      // Requests of other rules count as well: this one is run last.
+      const { ledger } = t.kit.wire;
+      const { passing, failed } = t.kit.weather;
+      const answered = ledger.filter(({ status }) => status !== null);
+      if (answered.length < 5) throw new CouldNotRun("too few requests were answered in this run");
+      const again = failed.filter(({ n, reply }) => FAILED.includes(reply?.status ?? 0) && !passing.has(n));
+      const proof = t.proof(`all ${answered.length} requests of this run`, "none of 500, 502, 504");
+      const lines = again.slice(0, SHOWN_MAX).map(({ n, request, reply }) => {
+        const { rule, path } = ledger[n - 1] ?? { rule: "", path: "" };
+        return `${n} (${rule}) ${request.method} ${path}: ${reply?.status}`;
+      });
+      const [first] = again;
+      if (first !== undefined) {
+        t.keep(first);
+        proof.evidence.sent = first.n;
+      }
+      proof.evidence.came = lines.join("; ");
+      const found = `${again.length} of ${answered.length} requests made the service fail: ${lines.join("; ")}`;
+      proof.must("no-failure", again.length === 0, found);
+    },
+  }),
+];

@@ -1,69 +1,382 @@
 /** ATM: check and update are one step. */
-import type { RuleText } from "./legacy.ts";
+import { type Attempt, BASE } from "../probe/attempt.ts";
+import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
+import { describe } from "../probe/proof.ts";
+import { contendersOf, enforced, heldBy, type Lane, lanes, oneWinner, race } from "../probe/race.ts";
+import { NEEDS } from "../probe/refused.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { accepted, difference, shows } from "../probe/trial.ts";
+import { registryFields } from "../target/names.ts";
 
-export const atm = [
-  {
-    id: "ATM-01",
-    title: "Of concurrent PUTs with one tag exactly one is accepted",
-    level: "MUST",
-    section: "4.2, 1.3",
-    rule: "Check and update are atomic: the accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's.",
-    impact: "Lost updates: two people save, both see success, one change is gone.",
+const PUT_RULES = ["IFM-01", "IFM-03", "ETG-08"] as const;
+const PATCH_RULES = ["IFM-30", "IFM-31"] as const;
+const DELETE_RULES = ["IFM-40", "IFM-41"] as const;
+/** Where a DELETE may have won, the others may as well find no customer. */
+const GONE = [404, 410];
+
+const writers = (t: Attempt) => (): Lane[] =>
+  lanes(t, (lane) => ({ who: `writer ${lane + 1}`, method: "PUT", values: t.kit.values.next() }));
+
+const holdsName = (text: string, name: string | undefined) =>
+  name !== undefined && text.toLowerCase().includes(name.toLowerCase());
+
+/** How long another request may take while a body is under way, before it counts as held up by it. */
+const PATIENCE_MS = 3000;
+
+async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+  const { tag, twin } = await t.control(method);
+  const proof = t.proof(
+    `${method} whose last body byte comes after another accepted ${method}`,
+    "412, and the other's values stay",
+  );
+  const slow = await t.hold(method, t.kit.main, { ifMatch: tag, purpose: "probe: slow body" });
+  const between = t.send(t.writeAsk(method, t.kit.main, { ifMatch: tag, purpose: `${method} in between` }));
+  if (!(await isAnswered(t, between))) {
+    const other = t.get(t.kit.ground.missing(), { purpose: "is anything answered meanwhile" });
+    const alive = await isAnswered(t, other);
+    await slow.release();
+    const [late] = await Promise.all([between, other.catch(() => undefined)]);
+    if (!alive)
+      throw new NotApplicable(
+        "the service takes one request at a time, so no write comes between a slow one's parts",
+      );
+    const found = `while a slow ${method} was open, another with the current tag was not answered`;
+    proof.show(late).must("not-locked", false, found, { othersMayCause: true });
+    return;
+  }
+  const quick = await between;
+  const before = await t.state(t.kit.main, "read in between");
+  const { exchange, seen } = await slow.release();
+  const after = await t.state(t.kit.main);
+  proof.show(seen ?? quick, {
+    came: seen === undefined ? `no complete reply: ${exchange.failure}` : describe(seen),
+    before: before.seen,
+    after: after.seen,
+    unchanged: t.same(before, after),
+    control: { differs: "nobody else writes meanwhile", seen: twin },
+  });
+  const open = `while a slow ${method} was open, another with the current tag was answered ${quick.status}`;
+  if (!proof.must("not-locked", accepted(quick.status), open, { othersMayCause: true })) return;
+  if (before.tag === tag)
+    throw new CouldNotRun("the tag does not change on an accepted write, so the slow one is not stale", {
+      see: ["ETG-08"],
+    });
+  if (seen !== undefined) {
+    const found = `the slow ${method} with the tag ${tag}, stale by then, was answered ${seen.status}`;
+    proof.must("refused", !accepted(seen.status), found);
+  }
+  proof.must("unchanged", t.same(before, after), () => `the slow ${method}: ${difference(before, after)}`, {
+    othersMayCause: true,
+  });
+}
+
+/** Whether a reply comes in time. A failure is an answer here: the caller awaits the request as well. */
+async function isAnswered(t: Attempt, request: Promise<unknown>): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), Math.min(PATIENCE_MS, t.kit.profile.timeoutMs / 2));
+  });
+  const answered = request.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([answered, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const READERS = 4;
+
+/** Readers among a chain of writes. */
+async function readsAmongWrites(t: Attempt): Promise<void> {
+  const { deployment, main } = t.kit;
+  const versions = new Map<string, { name: unknown; email: unknown }>();
+  const first = await t.state(main, "read before");
+  versions.set(first.tag, { name: first.fields.name, email: first.fields.email });
+  const queries = [deployment.stateQuery, "?fields=name,email", "?fields=name", "?fields=email"];
+  const reads: { query: string; seen: Awaited<ReturnType<Attempt["get"]>> }[] = [];
+  let writing = true;
+  const reader = async (_: unknown, lane: number) => {
+    for (let count = lane; writing && reads.length < (t.quick ? 40 : 400); count += 1) {
+      const query = queries[count % queries.length] ?? "";
+      reads.push({ query, seen: await t.get(main, { query, purpose: "read among writes" }) });
+    }
+  };
+  const writer = async () => {
+    try {
+      let { tag } = first;
+      for (let count = 0; count < (t.quick ? 10 : 40); count += 1) {
+        const values = t.kit.values.next();
+        const seen = await t.send(
+          t.writeAsk("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" }),
+        );
+        if (!accepted(seen.status))
+          throw new CouldNotRun(`PUT with the current tag was answered ${seen.status}`, {
+            see: ["IFM-01"],
+            othersMayCause: true,
+          });
+        tag = seen.tag ?? (await t.state(main)).tag;
+        // A tag that stays or comes back is the ETG rules' matter; it cannot tell versions apart here.
+        if (versions.has(tag))
+          throw new CouldNotRun("the tag does not tell versions apart", { see: ["ETG-08", "ETG-15"] });
+        versions.set(tag, values);
+      }
+    } finally {
+      writing = false;
+    }
+  };
+  await Promise.all([writer(), ...Array.from({ length: READERS }, reader)]);
+  let known = 0;
+  for (const { query, seen } of reads) {
+    const version = seen.status === 200 && seen.tag !== undefined ? versions.get(seen.tag) : undefined;
+    if (version === undefined) continue;
+    const { name, email } = registryFields(seen.object ?? {}, deployment.names);
+    if (name === undefined && email === undefined) continue;
+    known += 1;
+    const is = JSON.stringify(version);
+    const proof = t.proof(`GET ${query} while others write`, `with ${seen.tag}: ${is}`);
+    proof.show(seen, { came: `with ${seen.tag}: ${JSON.stringify({ name, email })}` });
+    const together =
+      (name === undefined || shows(name, String(version.name))) &&
+      (email === undefined || shows(email, String(version.email)));
+    const found = `a read showed the tag ${seen.tag} with ${JSON.stringify({ name, email })}; that version is ${is}`;
+    proof.must("together", together, found);
+  }
+  if (known === 0) throw new CouldNotRun("no read among the writes showed a known tag", { see: ["ETG-07"] });
+  t.note = `; ${reads.length} reads among ${versions.size - 1} writes`;
+}
+
+type Link = { readonly who: string; readonly from: string; readonly to: string; readonly n: number };
+
+/** Each writer goes on from the tag of its own answer, or of the 412 that refused it, as clients do. */
+async function chains(t: Attempt): Promise<void> {
+  const { main } = t.kit;
+  const first = await t.state(main, "read before");
+  const links: (Link & { seen: Awaited<ReturnType<Attempt["get"]>> })[] = [];
+  const writer = async (who: string) => {
+    let { tag } = first;
+    for (let count = 0; count < (t.quick ? 4 : 12); count += 1) {
+      const { seen } = await (await t.hold("PUT", main, { ifMatch: tag, purpose: who })).release();
+      if (seen === undefined || seen.status >= 500) return;
+      if (accepted(seen.status) && seen.tag !== undefined)
+        links.push({ who, from: tag, to: seen.tag, n: seen.exchange.n, seen });
+      tag = seen.tag ?? (await t.state(main, "read again")).tag;
+    }
+  };
+  await Promise.all(
+    Array.from({ length: Math.min(4, contendersOf(t)) }, (_, n) => writer(`writer ${n + 1}`)),
+  );
+  if (links.length < 2)
+    throw new CouldNotRun("no two writes of the chain were accepted", { see: ["IFM-01"] });
+  for (const link of links) {
+    const proof = t.proof(
+      `${link.who}: PUT with ${link.from}, the tag of its last answer`,
+      "one link of one line",
+    );
+    proof.show(link.seen);
+    const also = (by: "from" | "to") => links.find((other) => other !== link && other[by] === link[by]);
+    const fork = also("from");
+    const found = `${link.who} and ${fork?.who} were both accepted with ${link.from}`;
+    proof.must("no-fork", fork === undefined, found, { othersMayCause: true });
+    const same = also("to");
+    const told = `${link.who} and ${same?.who} were both told the new tag ${link.to}: one of them goes on from a write that is not its own`;
+    proof.must("own-tag", same === undefined || same.from === link.from, told, { othersMayCause: true });
+  }
+  t.note = `; ${links.length} accepted writes were linked`;
+}
+
+export const races: readonly Rule[] = [
+  rule("ATM-01", "Of concurrent PUTs with one tag exactly one is accepted", {
+    spec: ["4.2 atomic", "1.3"],
+    reading:
+      "The accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's.",
+    hurts: "Lost updates: two people save, both see success, one change is gone.",
     needs: ["write"],
-  },
-  {
-    id: "ATM-02",
-    title: "The losers of a race are answered 412",
-    level: "MUST",
-    section: "4.2, 7 rule 1",
-    rule: "A write that lost is a stale write: 412 with the token of now, never 409, never the token that it sent itself, and never left without an answer. A 502, 503 or 504 now and then is a warning.",
-    impact: "Clients cannot tell a conflict from a failure, and do not retry or retry with a dead token.",
+    after: ["ETG-04", ...PUT_RULES],
+    async check(t) {
+      t.needsStableTag();
+      await enforced(t, "PUT");
+      const tags = new Set<string>();
+      const allowed = "exactly one accepted, and the final state is its own";
+      await race(t, { share: 1, lanes: writers(t), allowed }, (round) => {
+        const { before, contenders, winners, unknown, after, proof } = round;
+        oneWinner(round, "winner-stays");
+        const none = `of ${contenders.length} writes with the current tag none was accepted`;
+        proof.must("a-winner", winners.length > 0 || unknown.length > 0, none, { othersMayCause: true });
+        if (after === undefined) return;
+        const [winner] = winners;
+        const tag = winner?.seen?.tag;
+        if (winners.length === 1 && tag !== undefined && heldBy(after, winner?.values)) {
+          const found = `the accepted write was answered ${tag}; the final tag is ${after.tag}`;
+          proof.must("final-tag", tag === after.tag, found, { othersMayCause: true });
+        }
+        if (winners.length === 0) {
+          const source = contenders.find(({ values }) => heldBy(after, values));
+          const kept = t.same(before, after) || source?.outcome === "unknown";
+          const found = () => `no write was accepted, and yet: ${difference(before, after)}`;
+          proof.must("no-lost-write", kept, found, { othersMayCause: true });
+          return;
+        }
+        const twice = `the tag ${after.tag} was current before in this chain`;
+        proof.must("no-tag-twice", !tags.has(after.tag), twice);
+        tags.add(after.tag);
+      });
+    },
+  }),
+  rule("ATM-02", "The losers of a race are answered 412", {
+    spec: ["4.2 atomic", "7 rule 1", "4.2 412"],
+    reading:
+      "With the token of now, never the one that they sent themselves, and never left without an answer. A 5xx now and then is an unknown outcome and a warning.",
+    hurts: "Clients cannot tell a conflict from a failure, and do not retry or retry with a dead token.",
     needs: ["write"],
-  },
-  {
-    id: "ATM-03",
-    title: "Of concurrent PATCHes of different fields, and of PATCH and PUT, exactly one is accepted",
-    level: "MUST",
-    section: "4.2, 4.3",
-    rule: "PATCH is not exempt because it is partial: with one tag, one winner, and only what the winner named is changed; the losers are told 412.",
-    impact: "Two partial updates merge into a customer that nobody has seen or approved.",
-    needs: ["write", "patch"],
-  },
-  {
-    id: "ATM-04",
-    title: "Of a PUT and a DELETE with one tag at most one is accepted",
-    level: "MUST",
-    section: "4.2, 4.3",
-    rule: "Both carry the same token; after the first accepted one the other is refused as stale or as missing, and the final state is the winner's.",
-    impact: "A customer that somebody has just saved vanishes, or a deleted one comes back.",
-    needs: ["write", "create", "delete"],
-  },
-  {
-    id: "ATM-05",
-    title: "A slow body does not outlive its precondition",
-    level: "MUST",
-    section: "4.2",
-    rule: "A PUT whose headers came before, and whose body came after, another accepted write is stale: the update applies only where the stored version still equals the compared one.",
-    impact: "Each client on a slow line overwrites what others saved meanwhile.",
+    after: ["IFM-07", ...PUT_RULES],
+    async check(t) {
+      await enforced(t, "PUT");
+      await race(t, { share: 0.25, lanes: writers(t), allowed: "412 to all but one" }, (round) => {
+        const { before, contenders, winners, after } = round;
+        // Without a winner, or with several, it is ATM-01's to blame.
+        if (winners.length !== 1 || after === undefined || after.tag === before.tag) return;
+        for (const one of contenders)
+          if (one.seen?.status === 412 && one.seen.tag !== undefined)
+            round
+              .of(one, "412 with the ETag of now")
+              .must(
+                "not-own-tag",
+                one.seen.tag !== before.tag,
+                `${one.who} lost, and its 412 carries the very tag that it sent, ${one.seen.tag}`,
+              );
+      });
+    },
+  }),
+  rule("ATM-03", "Of concurrent PATCHes of different fields, and of PATCH and PUT, exactly one is accepted", {
+    spec: ["4.3 PATCH", "4.2 atomic"],
+    reading: "With one tag, one winner, and only what the winner named is changed.",
+    hurts: "Two partial updates merge into a customer that nobody has seen or approved.",
+    needs: NEEDS.PATCH,
+    after: [...PUT_RULES, ...PATCH_RULES, "IFM-34"],
+    async check(t) {
+      await enforced(t, "PATCH");
+      const mixed = (round: number) =>
+        lanes(t, (lane) => {
+          const { name, email } = t.kit.values.next();
+          // PUT and PATCH may check by different code: some rounds set one against the other.
+          if (round % 3 === 0 && lane % 2 === 1)
+            return { who: `writer ${lane + 1}`, method: "PUT", values: { name, email } };
+          return {
+            who: `patcher ${lane + 1}`,
+            method: "PATCH",
+            values: lane % 2 === 0 ? { name } : { email },
+          };
+        });
+      const allowed = "exactly one accepted, and only its field changed";
+      await race(t, { share: 0.5, lanes: mixed, allowed }, (round) => oneWinner(round, "only-winner"));
+    },
+  }),
+  rule("ATM-04", "Of a PUT or PATCH and a DELETE with one tag at most one is accepted", {
+    spec: ["4.2 atomic", "4.3 same"],
+    reading:
+      "After the first accepted one the other is refused as stale or as missing, and the final state is the winner's.",
+    hurts: "A customer that somebody has just saved vanishes, or a deleted one comes back.",
+    needs: NEEDS.DELETE,
+    after: [...PUT_RULES, ...DELETE_RULES],
+    async check(t) {
+      await enforced(t, "PUT");
+      await enforced(t, "DELETE");
+      const patches = await t.patchOffered();
+      const mixed = (round: number) =>
+        lanes(t, (lane) => {
+          // Who is released first matters where the two check by different code, so they take turns.
+          if ((lane + round) % 2 !== 0) return { who: `deleter ${lane + 1}`, method: "DELETE" };
+          const values = t.kit.values.next();
+          if (patches && round % 2 === 0)
+            return { who: `patcher ${lane + 1}`, method: "PATCH", values: { name: values.name } };
+          return { who: `writer ${lane + 1}`, method: "PUT", values };
+        });
+      const allowed = "at most one accepted, and the final state is the winner's";
+      const customer = () => t.kit.ground.make();
+      await race(t, { share: 0.4, lanes: mixed, allowed, customer, losers: GONE }, (round) => {
+        const { before, contenders, winners, afterSeen, proof } = round;
+        const deletes = winners.filter(({ method }) => method === "DELETE");
+        const updates = winners.filter(({ method }) => method !== "DELETE");
+        const both = `${winners.map(({ who }) => who).join(" and ")} were all accepted with ${before.tag}`;
+        // Two DELETEs that both report success are ATM-07's matter.
+        proof.must("no-fork", updates.length + Math.min(1, deletes.length) <= 1, both);
+        if (updates.length === 1 && deletes.length === 0) {
+          const stays = afterSeen.status === 200 && holdsName(afterSeen.text, updates[0]?.values?.name);
+          const found = `${updates[0]?.who} alone was accepted, and a read then answers ${afterSeen.status} without its values`;
+          proof.must("put-stays", stays, found, { othersMayCause: true });
+        }
+        if (updates.length === 0 && deletes.length > 0) {
+          const back = contenders.some(({ values }) => holdsName(afterSeen.text, values?.name));
+          const found = `a DELETE alone was accepted, and a read then answers ${afterSeen.status} with the values of a refused write`;
+          proof.must("delete-stays", !back, found);
+        }
+      });
+    },
+  }),
+  rule("ATM-05", "A slow body does not outlive its precondition", {
+    spec: ["4.2 atomic"],
+    reading: "A write whose headers came before, and whose body came after, another accepted write is stale.",
+    hurts: "Each client on a slow line overwrites what others saved meanwhile.",
     needs: ["write"],
-  },
-  {
-    id: "ATM-06",
-    title: "Tag and representation of a read belong together",
-    level: "MUST",
-    section: "2.4.1, 1.2",
-    rule: "While others write, a read never shows the tag of one version with the fields of another.",
-    impact:
+    after: PUT_RULES,
+    async check(t) {
+      await enforced(t, "PUT");
+      for (let count = 0; count < (t.quick ? 1 : 3); count += 1) await slowBody(t, "PUT");
+      if (await t.patchOffered()) await slowBody(t, "PATCH");
+    },
+  }),
+  rule("ATM-06", "Tag and representation of a read belong together", {
+    spec: ["1.2", "2.4.7"],
+    reading: "While others write, a read never shows the tag of one version with the fields of another.",
+    hurts:
       "A client merges on old values with a new tag, and its write is accepted: a lost update with all rules kept.",
     needs: ["write"],
-  },
-  {
-    id: "ATM-07",
-    title: "Of concurrent DELETEs with one tag exactly one is accepted",
+    after: PUT_RULES,
+    check: readsAmongWrites,
+  }),
+  rule("ATM-07", "Of concurrent DELETEs with one tag exactly one is accepted", {
     level: "SHOULD",
-    section: "4.2, 4.3",
-    rule: "The first accepted DELETE ends the token; the others find a missing customer or a stale token.",
-    impact: "Callers that act on a successful DELETE (refunds, mails) act twice.",
-    needs: ["write", "create", "delete"],
-  },
-] as const satisfies readonly RuleText[];
+    spec: ["4.2 atomic", "4.3 same"],
+    reading: "The first accepted DELETE ends the token; the others find a missing customer or a stale token.",
+    hurts: "Callers that act on a successful DELETE (refunds, mails) act twice.",
+    needs: NEEDS.DELETE,
+    after: DELETE_RULES,
+    async check(t) {
+      await enforced(t, "DELETE");
+      const deleters = () => lanes(t, (lane) => ({ who: `deleter ${lane + 1}`, method: "DELETE" }));
+      const customer = () => t.kit.ground.make();
+      const options = {
+        share: 0.1,
+        lanes: deleters,
+        allowed: "exactly one accepted",
+        customer,
+        losers: GONE,
+      };
+      await race(t, options, ({ before, winners, unknown, proof }) => {
+        if (winners.length === 0 && unknown.length === 0)
+          throw new CouldNotRun("no DELETE with the current tag was accepted", {
+            see: [BASE.DELETE.current],
+          });
+        const found = `${winners.length} DELETEs with the tag ${before.tag} were accepted`;
+        proof.must("one-winner", winners.length <= 1, found);
+      });
+    },
+  }),
+  rule("ATM-08", "Writers that go on from their own answers never lose an update", {
+    spec: ["4.2 atomic", "1.3", "3 accepted"],
+    reading:
+      "Several writers, each going on from the tag of its own answer or of the 412 that refused it: their accepted writes are one line.",
+    hurts:
+      "A writer is told the tag of somebody else's later write, and its next write silently undoes that one.",
+    needs: ["write"],
+    after: ["ETG-04", "ETG-07", ...PUT_RULES],
+    async check(t) {
+      t.needsStableTag();
+      await enforced(t, "PUT");
+      await chains(t);
+    },
+  }),
+];

@@ -62,6 +62,9 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
   try {
     await checkTransport();
     const kit = await prepare({ profile, options, wire, ground, deployment, values, races: facts.races });
+    const metrics = selected.find(({ needs }) => needs.includes("metrics"));
+    if (metrics !== undefined && profile.metrics.urls.length > 0)
+      await kit.counters.begin(new Attempt(kit, metrics));
     await runAll(kit, selected, async (lane, rule) => {
       const finding = await confirmed(lane, () => attempt(lane, rule));
       if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");

@@ -20,6 +20,8 @@ export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {
   for (const need of needs) {
     if (need === "write" && options.mode === "read-only")
       throw new CouldNotRun("it writes, and this run is --read-only");
+    if (need === "hostile" && options.gentle)
+      throw new CouldNotRun("it sends what looks like an attack or a flood, and this run is --gentle");
     if (need === "limited" && profile.limited === undefined)
       throw new CouldNotRun("it needs a caller who may not read some field (--limited-header)");
     if (need === "other-tenant" && profile.otherTenant === undefined)

@@ -19,6 +19,8 @@ export type RunOptions = {
   readonly connections: number;
   /** Nobody else writes or is counted meanwhile, so metrics are compared exactly. */
   readonly exclusive: boolean;
+  /** Leaves out probes that look like an attack or a flood. */
+  readonly gentle: boolean;
   readonly allowIncomplete: boolean;
   /** Requests a second; undefined: as fast as it answers. */
   readonly rate: number | undefined;
@@ -49,6 +51,7 @@ export const defaultOptions: RunOptions = {
   rounds: 20,
   connections: 8,
   exclusive: false,
+  gentle: false,
   allowIncomplete: false,
   rate: undefined,
   budget: 20_000,

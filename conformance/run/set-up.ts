@@ -2,11 +2,12 @@
 
 import { headerValue } from "../http/http-reply.ts";
 import type { Ask, Seen } from "../http/wire.ts";
+import { Counters } from "../probe/counters.ts";
 import { CouldNotRun, NoReply, Unreachable } from "../probe/outcome-signal.ts";
 import type { Kit } from "../probe/trial.ts";
 import { Weather } from "../probe/weather.ts";
 
-type Parts = Omit<Kit, "main" | "blamed" | "doubts" | "limits" | "weather">;
+type Parts = Omit<Kit, "main" | "blamed" | "doubts" | "limits" | "weather" | "counters">;
 
 export async function prepare(parts: Parts): Promise<Kit> {
   const { ground, deployment, options } = parts;
@@ -30,6 +31,7 @@ export async function prepare(parts: Parts): Promise<Kit> {
     doubts: new Set(),
     limits: { connections: Number.POSITIVE_INFINITY, readsLag: true },
     weather: new Weather(parts.wire, main.url, first.status),
+    counters: new Counters(),
   };
   // A read without object or tag is ETG-01's to blame; nothing can be learned from it.
   if (first.status !== 200 || first.object === undefined) return kit;

@@ -1,0 +1,169 @@
+/** The two counters of 7 rule 4, as scrapes show them, against the answers of this run. */
+import { type Exposition, parseExposition, seriesOf } from "../http/exposition.ts";
+import type { Seen } from "../http/wire.ts";
+import type { Attempt } from "./attempt.ts";
+import { CouldNotRun, NoReply } from "./outcome-signal.ts";
+
+export const REQUIRED = "http_precondition_required_total";
+export const FAILED = "http_precondition_failed_total";
+export const COUNTERS = [REQUIRED, FAILED] as const;
+export const STATUS_OF = { [REQUIRED]: 428, [FAILED]: 412 } as const;
+export type Counter = (typeof COUNTERS)[number];
+export type Counts = Readonly<Record<Counter, number>>;
+
+/** One look at all metrics URLs of the profile. */
+export type Scrape = { readonly pages: readonly Exposition[]; readonly counts: Counts; readonly seen: Seen };
+
+/** How often each status was answered to us in a stretch of time, and by how much each counter rose in it. */
+export type Window = { readonly answered: Counts; readonly rose: Counts; readonly after: Scrape };
+
+/** How long counters may lag behind the responses that they count. */
+const LAG_MS = 2000;
+const LAG_QUICK_MS = 600;
+const POLL_MS = 50;
+/** Scrapes on connections of their own: so many are hardly all answered by one of several processes. */
+const QUIET_SCRAPES = 6;
+const REMEDY = "list the metrics URL of every process (--metrics-url, repeatable)";
+
+export class Counters {
+  /** What the counters should show: a scrape, and the place in the ledger where it was taken. */
+  #base: { counts: Counts; from: number } | undefined;
+  /** The start of the process behind each URL. */
+  readonly #started = new Map<string, number>();
+  #quiet = false;
+  /** Where the whole run began, for what only a long stretch shows. */
+  start: { counts: Counts; from: number } | undefined;
+
+  /** @throws CouldNotRun where no metrics can be read, or a process has restarted. */
+  async scrape(t: Attempt): Promise<Scrape> {
+    const pages: Exposition[] = [];
+    let last: Seen | undefined;
+    for (const url of t.kit.profile.metrics.urls) {
+      last = await scrapeOne(t, url);
+      const page = parseExposition(last.text);
+      pages.push(page);
+      const started = page.samples.find(({ name }) => name === "process_start_time_seconds")?.value;
+      const before = this.#started.get(url);
+      if (started !== undefined) this.#started.set(url, started);
+      if (started !== undefined && before !== undefined && started !== before) {
+        this.#base = undefined;
+        this.start = undefined;
+        throw new CouldNotRun(
+          `the process behind ${url} restarted, or several answer there (process_start_time_seconds went from ${before} to ${started}); ${REMEDY}`,
+        );
+      }
+    }
+    if (last === undefined) throw new CouldNotRun("it needs the metrics of the service (--metrics-url)");
+    const sum = (counter: Counter) =>
+      pages.reduce((all, page) => [...seriesOf(page, counter).values()].reduce((a, b) => a + b, all), 0);
+    return { pages, counts: { [REQUIRED]: sum(REQUIRED), [FAILED]: sum(FAILED) }, seen: last };
+  }
+
+  /**
+   * Scrapes without any write in between. @throws CouldNotRun where several processes answer at one URL: their counts
+   * differ from one scrape to the next, and neither is that of the service.
+   */
+  async needOneProcess(t: Attempt, again = false): Promise<void> {
+    if (this.#quiet && !again) return;
+    const looks: Counts[] = [];
+    for (let look = 0; look < QUIET_SCRAPES; look += 1) looks.push((await this.scrape(t)).counts);
+    for (const counter of COUNTERS) {
+      const values = looks.map((counts) => counts[counter]);
+      const falls = values.filter(
+        (value, index) => index > 0 && value < (values[index - 1] ?? 0) && value > 0,
+      );
+      if (falls.length > 0)
+        throw new CouldNotRun(
+          `${counter} went ${values.join(", ")} in ${QUIET_SCRAPES} scrapes without a write in between: several processes answer at one URL; ${REMEDY}`,
+        );
+    }
+    this.#quiet = true;
+  }
+
+  /** Runs `act` between two scrapes. What was answered before it is given time to be counted, and so is what it caused. */
+  async watch(t: Attempt, act: () => Promise<void>): Promise<Window> {
+    const lagMs = t.kit.profile.metrics.lagMs ?? (t.quick ? LAG_QUICK_MS : LAG_MS);
+    const before = await this.#settled(t, lagMs);
+    const from = t.kit.wire.ledger.length;
+    await act();
+    const answered = answeredSince(t, from);
+    const until = performance.now() + lagMs;
+    for (;;) {
+      const after = await this.scrape(t);
+      const rise = (counter: Counter) => after.counts[counter] - before[counter];
+      const late = COUNTERS.some((counter) => rise(counter) < answered[counter]);
+      if (late && performance.now() < until) {
+        await Bun.sleep(POLL_MS);
+        continue;
+      }
+      this.#base = { counts: after.counts, from: t.kit.wire.ledger.length };
+      const fell = COUNTERS.find((counter) => rise(counter) < 0);
+      if (fell !== undefined)
+        throw new CouldNotRun(
+          `${fell} fell by ${-rise(fell)} meanwhile: the process restarted, or several answer at one URL; ${REMEDY}`,
+          { see: ["MET-08"] },
+        );
+      return { answered, rose: { [REQUIRED]: rise(REQUIRED), [FAILED]: rise(FAILED) }, after };
+    }
+  }
+
+  /** Waits until all that was answered so far is counted, or the lag is over. */
+  async #settled(t: Attempt, lagMs: number): Promise<Counts> {
+    const until = performance.now() + lagMs;
+    for (;;) {
+      const { counts } = await this.scrape(t);
+      const base = this.#base;
+      const answered = base === undefined ? undefined : answeredSince(t, base.from);
+      const late =
+        base !== undefined &&
+        answered !== undefined &&
+        COUNTERS.some((counter) => counts[counter] < base.counts[counter] + answered[counter]);
+      if (late && performance.now() < until) {
+        await Bun.sleep(POLL_MS);
+        continue;
+      }
+      this.#base = { counts, from: t.kit.wire.ledger.length };
+      return counts;
+    }
+  }
+
+  /** Where the run begins; metrics that cannot be read are the MET rules' to report. */
+  async begin(t: Attempt): Promise<void> {
+    try {
+      const { counts } = await this.scrape(t);
+      this.#base = this.start = { counts, from: t.kit.wire.ledger.length };
+    } catch (error) {
+      if (!(error instanceof CouldNotRun)) throw error;
+    }
+  }
+}
+
+/** Every reply counts, whichever request it came to: a deployment may answer otherwise than expected. */
+export function answeredSince(t: Attempt, from: number): Counts {
+  const replies = t.kit.wire.ledger.slice(from);
+  const of = (status: number) => replies.filter((each) => each.status === status).length;
+  return { [REQUIRED]: of(428), [FAILED]: of(412) };
+}
+
+async function scrapeOne(t: Attempt, url: string): Promise<Seen> {
+  const advice = "see --metrics-url and --metrics-header";
+  let seen: Seen;
+  try {
+    seen = await t.send({
+      purpose: "scrape",
+      caller: "metrics",
+      method: "GET",
+      url,
+      headers: [["Accept", "text/plain, */*;q=0.5"]],
+      via: "socket",
+    });
+  } catch (error) {
+    if (!(error instanceof NoReply)) throw error;
+    throw new CouldNotRun(`the metrics at ${url} cannot be read: ${error.exchange.failure}; ${advice}`);
+  }
+  if (seen.status !== 200)
+    throw new CouldNotRun(`the metrics at ${url} were answered ${seen.status}; ${advice}`);
+  if (/^\s*[<{[]/.test(seen.text))
+    throw new CouldNotRun(`what ${url} answers is HTML or JSON and no exposition of metrics; ${advice}`);
+  return seen;
+}

@@ -1,0 +1,207 @@
+/** FLD: fields of request bodies. */
+import type { Attempt, Written } from "../probe/attempt.ts";
+import { NEEDS } from "../probe/refused.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { opaque } from "../probe/tag-forms.ts";
+import { shows } from "../probe/trial.ts";
+
+type Member = Readonly<Record<string, unknown>>;
+
+/** A write with the current tag whose body has further or other members; `undefined` takes one out. */
+async function change(
+  t: Attempt,
+  method: "PUT" | "PATCH",
+  what: string,
+  members: Member,
+  allowed: string,
+): Promise<Written> {
+  const { deployment, values } = t.kit;
+  const good = method === "PUT" ? JSON.parse(deployment.putBody(values.next())) : {};
+  const body = JSON.stringify({ ...good, ...members });
+  return await t.write(method, { what, body, allowed });
+}
+
+/** PATCH too, where it takes a body that is an object of members. */
+async function methodsOf(t: Attempt): Promise<readonly ("PUT" | "PATCH")[]> {
+  if (!(await t.patchOffered())) return ["PUT"];
+  const { mediaType } = t.kit.deployment.patchBody({ name: "x" });
+  const plain = !/json-patch/.test(mediaType) && t.kit.profile.patch.body === undefined;
+  return plain ? ["PUT", "PATCH"] : ["PUT"];
+}
+
+function requires(id: Rule["id"], field: "name" | "email", spec: "2.3 Name" | "2.3 Email"): Rule {
+  return rule(id, `PUT needs ${field === "name" ? "Name" : "Email"}`, {
+    spec: [spec, "4.2 body"],
+    reading: "A body without it, or with null, is refused by some 4xx and changes nothing.",
+    hurts: "A replacement that forgot a field wipes it or passes for a partial update.",
+    needs: ["write"],
+    after: ["IFM-01"],
+    async check(t) {
+      await t.control("PUT");
+      const member = t.kit.deployment.bodyNames[field];
+      for (const [what, value] of [
+        [`no ${member}`, undefined],
+        [`${member} null`, null],
+      ] as const) {
+        const put = await change(t, "PUT", what, { [member]: value }, "some 4xx, nothing changed");
+        const { status } = put.seen;
+        put.must(
+          "refused",
+          status >= 400 && status < 500,
+          `PUT with ${what} was answered ${status}, not by a 4xx`,
+        );
+        put.mustNotChange(`PUT with ${what}`);
+      }
+    },
+  });
+}
+
+/** Further than this run will count. */
+const FAR = 1_000_000;
+
+const BEYOND_ASCII = [
+  ["accents", "Ren\u00e9e \u00c5sl\u00f6f"],
+  ["an apostrophe", "Niamh O'Brien"],
+  ["an ampersand", "Bell & Sons"],
+  ["other scripts", "\u0416\u0430\u043d \u5f20\u4f1f"],
+  ["an emoji", "Kit \u{1f600}"],
+] as const;
+
+export const bodies: readonly Rule[] = [
+  rule("FLD-15", "Id is not changeable by an update", {
+    spec: ["2.1 Id"],
+    reading: "A body that names another id is refused or the id is ignored; the customer keeps its own.",
+    hurts: "One customer takes the place of another.",
+    needs: ["write"],
+    after: ["IFM-01", "IFM-30"],
+    async check(t) {
+      await t.control("PUT");
+      for (const method of await methodsOf(t)) {
+        const other = t.kit.ground.missing();
+        const member = t.kit.deployment.bodyNames.id;
+        const write = await change(
+          t,
+          method,
+          "another id in the body",
+          { [member]: other.id },
+          "a 4xx, or the id ignored",
+        );
+        const { before, after, seen } = write;
+        const now = after?.fields.id;
+        if (before.fields.id !== undefined)
+          write.must(
+            "id-kept",
+            Bun.deepEquals(now, before.fields.id),
+            `after ${method} the id ${JSON.stringify(before.fields.id)} became ${JSON.stringify(now)}`,
+          );
+        const answered = (seen.status >= 400 && seen.status < 500) || write.accepted;
+        write.must("answer", answered, `${method} with another id in the body was answered ${seen.status}`);
+        const moved = await t.get(other, { purpose: "read the other id" });
+        const everywhere = async () =>
+          (await t.get(t.kit.ground.missing(), { purpose: "control request: another id" })).status === 200;
+        // Where a GET of any id is 200, that is PRB-01's to blame.
+        const here = moved.status === 200 && !(await everywhere());
+        write.must("not-moved", !here, `a customer now answers at the id in the body, ${other.id}`);
+      }
+    },
+  }),
+  requires("FLD-16", "name", "2.3 Name"),
+  requires("FLD-17", "email", "2.3 Email"),
+  rule("FLD-18", "Name and Email stay strings", {
+    spec: ["2.1 Name", "2.1 Email", "4.2 body"],
+    reading:
+      "A number, a list, an object, or null in a PATCH, is refused, or is at least a string when read back.",
+    hurts: "Typed clients can no longer read the customer.",
+    needs: ["write"],
+    after: ["IFM-01", "IFM-30"],
+    async check(t) {
+      await t.control("PUT");
+      for (const method of await methodsOf(t)) {
+        for (const field of ["name", "email"] as const) {
+          const member = t.kit.deployment.bodyNames[field];
+          for (const value of [42, true, ["a"], { a: "b" }]) {
+            const what = `${member} ${JSON.stringify(value)}`;
+            const allowed = "some 4xx, or read back as a string";
+            const write = await change(t, method, what, { [member]: value }, allowed);
+            const { status } = write.seen;
+            const shown = write.after?.fields[field];
+            write.should("no-5xx", status < 500, `${method} with ${what} was answered ${status}`);
+            write.must(
+              "string",
+              typeof shown === "string",
+              `after ${method} with ${what} the ${field} reads ${JSON.stringify(shown)}, no string`,
+            );
+          }
+        }
+      }
+    },
+  }),
+  rule("FLD-19", "A client cannot set the row version", {
+    spec: ["2.1 RowVersion", "2.4.3"],
+    reading: "A RowVersion or ETag in a body is refused or ignored.",
+    hurts: "A client forges the version that protects everybody else.",
+    needs: ["write"],
+    after: ["IFM-01", "IFM-30", "ETG-08"],
+    async check(t) {
+      const control = await t.control("PUT");
+      const former = opaque(control.former);
+      const counted = /^\d{1,15}$/.test(former);
+      const allowed = "a 4xx, or it is ignored";
+      for (const method of await methodsOf(t)) {
+        for (const member of ["RowVersion", "rowVersion", "row_version", "version", "etag"]) {
+          // A typed version column takes a number and no text.
+          for (const forged of ["kit-forged", ...(counted ? [Number(former) + FAR] : [])]) {
+            const what = `${member} ${JSON.stringify(forged)} in the body`;
+            const write = await change(t, method, what, { [member]: forged }, allowed);
+            const tag = write.after?.tag ?? "";
+            const reached = typeof forged === "number" ? Number(opaque(tag)) >= forged : tag.includes(forged);
+            write.must("not-set", !reached, `after ${method} with ${what} the tag is ${tag}`);
+          }
+          for (const forged of [former, ...(counted ? [Number(former)] : [])]) {
+            const what = `${member} ${JSON.stringify(forged)}, a former one, in the body`;
+            const write = await change(t, method, what, { [member]: forged }, allowed);
+            const tag = write.after?.tag ?? "";
+            const back =
+              control.former !== control.tag &&
+              (tag === control.former || (counted && Number(opaque(tag)) < Number(opaque(control.tag))));
+            write.must("not-reset", !back, `after ${method} with ${what} the tag is back at ${tag}`);
+          }
+        }
+      }
+    },
+  }),
+  rule("FLD-20", "Values beyond plain ASCII are stored as they were sent", {
+    spec: ["2.1 Name", "3 accepted"],
+    reading:
+      "A deployment may refuse such a name by a 4xx, trim it, or normalize its Unicode form; it must not store another.",
+    hurts: "Names of customers are mangled, and every later update writes the damage back.",
+    needs: NEEDS.PUT,
+    after: ["IFM-01"],
+    async check(t) {
+      const control = await t.control("PUT");
+      const plain = (text: unknown) => String(text).normalize("NFKC");
+      for (const method of await methodsOf(t)) {
+        for (const [what, name] of BEYOND_ASCII) {
+          const values = method === "PUT" ? { name, email: t.kit.values.next().email } : { name };
+          const write = await t.write(method, {
+            values,
+            what: `${what} in the name`,
+            allowed: "a 4xx, or read back as sent",
+          });
+          write.control({ differs: "the name is plain ASCII", seen: control.twin });
+          const { seen } = write;
+          const found = `${method} with ${what} in the name was answered ${seen.status}`;
+          write.must("answered", write.accepted || (seen.status >= 400 && seen.status < 500), found);
+          if (!write.accepted) continue;
+          const shown = write.now.fields.name;
+          write.must(
+            "as-sent",
+            shows(plain(shown), plain(name)),
+            `the name was written as ${JSON.stringify(name)} and is read back as ${JSON.stringify(shown)}`,
+            { othersMayCause: true },
+          );
+        }
+      }
+    },
+  }),
+];
