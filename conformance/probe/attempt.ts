@@ -6,7 +6,7 @@ import type { Ask, Caller, Seen } from "../http/wire.ts";
 import type { Evidence, Level } from "../report/schema.ts";
 import type { Customer } from "../run/ground.ts";
 import type { PatchForm } from "../target/patch-form.ts";
-import { CouldNotRun, Disturbed } from "./outcome-signal.ts";
+import { CouldNotRun, Disturbed, type Pointer } from "./outcome-signal.ts";
 import { describe, Proof } from "./proof.ts";
 import type { RuleId } from "./rule.ts";
 import { visible } from "./tag-forms.ts";
@@ -350,7 +350,7 @@ export class Attempt extends Trial {
       if (!written.accepted)
         throw new CouldNotRun(
           `the control request, ${method} with the current tag, was answered ${seen.status}, so a refusal would prove nothing`,
-          { see, othersMayCause: true },
+          { see, othersMayCause: true, ...refusedThough(written) },
         );
       if (method === "DELETE") return { ...before, former: before.tag, twin: seen, written };
       const { now } = written;
@@ -362,6 +362,14 @@ export class Attempt extends Trial {
       return { ...now, former: before.tag, twin: seen, written };
     }
   }
+}
+
+/** The current tag refused, while nobody else wrote: that breaks the specification, whatever the rule at hand is about. */
+function refusedThough({ method, seen, before, after }: Written): Pick<Pointer, "breach"> {
+  const conflict = [409, 412, 428].includes(seen.status);
+  if (!conflict || after === undefined || after.tag !== before.tag) return {};
+  const found = `${method} with the current tag ${before.tag} was answered ${seen.status}, while nobody else wrote`;
+  return { breach: { exchange: seen.exchange, allowed: "accepted", found } };
 }
 
 /** The request as the next attempt would send it again, apart from fresh values. */

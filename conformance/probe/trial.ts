@@ -203,7 +203,8 @@ export class Trial {
   }
 
   writeAsk(method: Method, customer: Customer, options: WriteOptions): Omit<Ask, "rule"> {
-    const { deployment, values } = this.kit;
+    const { deployment, values, ground } = this.kit;
+    ground.guard(customer);
     const { ifMatch } = options;
     const lines: readonly (readonly [string, string])[] =
       ifMatch === undefined ? [] : typeof ifMatch === "string" ? [["If-Match", ifMatch]] : ifMatch;

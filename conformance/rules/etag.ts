@@ -126,7 +126,7 @@ async function longSeries(t: Attempt, tags: string[]): Promise<void> {
 
 export const etag: readonly Rule[] = [
   rule("ETG-01", "A read answers 200 with a JSON object and an ETag", {
-    spec: ["1.2", "3 GET", "4.1 200"],
+    spec: ["1.1", "1.2", "3 GET", "4.1 200", "2.4.1"],
     hurts: "Without the token no client can write at all.",
     async check(t) {
       const read = await t.read("", "200, a JSON object, an ETag", { what: "GET of an existing customer" });
@@ -228,7 +228,7 @@ export const etag: readonly Rule[] = [
     },
   }),
   rule("ETG-07", "An accepted PUT answers the new ETag", {
-    spec: ["3 accepted", "4.2 204"],
+    spec: ["3 accepted", "4.2 204", "4.2 order 4"],
     reading: "The one that the next read shows and the next write may use.",
     hurts: "A client must read again after each write, or writes on with a wrong token and is refused.",
     needs: ["write"],
@@ -330,7 +330,7 @@ export const etag: readonly Rule[] = [
     },
   }),
   rule("ETG-14", "The row version is not a body field", {
-    spec: ["2.1 RowVersion"],
+    spec: ["2.1 RowVersion", "9.1"],
     reading:
       "No member of a read, or of the answer to a write, carries it at any depth. A member of that name with another value is a warning.",
     hurts: "Clients come to depend on a second version mechanism that nobody enforces.",

@@ -131,7 +131,7 @@ const ODD_NAMES = [
 
 export const fields: readonly Rule[] = [
   rule("FLD-01", "Each registry name selects exactly its field", {
-    spec: ["2.2 names", "4.1 rule 1", "1.4"],
+    spec: ["2.2 names", "4.1 fields", "4.1 rule 1", "1.4"],
     hurts: less,
     async check(t) {
       for (const field of FIELDS) await selects(t, `?fields=${field}`, [field]);
@@ -152,7 +152,7 @@ export const fields: readonly Rule[] = [
     },
   }),
   refusal("FLD-03", "An unknown name is refused with 400", ["kitunknown", "phone"], {
-    spec: ["2.2 unknown", "4.1 400"],
+    spec: ["2.2 unknown", "4.1 400", "7 400"],
     reading: "Also beside known ones. In a long list, or by the limited caller, by some 4xx.",
     hurts: "A misspelt field silently vanishes from every page that shows it.",
     async check(t) {

@@ -157,7 +157,7 @@ const put: readonly Rule[] = [
     forms: PREVIOUS,
   }),
   refusal("IFM-04", "PUT without If-Match is refused with 428", {
-    spec: ["3 missing", "4.2 428"],
+    spec: ["3 missing", "4.2 428", "7 428"],
     hurts: blind,
     on: "PUT",
     kind: "missing",
@@ -215,7 +215,7 @@ const put: readonly Rule[] = [
     forms: STAR,
   }),
   refusal("IFM-13", "A list that holds the current tag is refused", {
-    spec: ["4.2 list", "8.2"],
+    spec: ["4.2 one value", "4.2 list", "8.2"],
     reading: "Not even one with empty members or the same tag twice. Not supported: 412 or 400.",
     hurts: "A client that collects tags hits by chance and overwrites what it never read.",
     on: "PUT",
@@ -223,7 +223,7 @@ const put: readonly Rule[] = [
     forms: LISTS,
   }),
   refusal("IFM-14", "Two If-Match lines, one of them current, are refused", {
-    spec: ["4.2 list", "8.2"],
+    spec: ["4.2 one value", "4.2 list", "8.2"],
     reading: "Two lines are a list in two lines (RFC 9110 5.3): 412 or 400.",
     hurts: "Which line counts depends on the server and on each proxy before it.",
     on: "PUT",

@@ -11,6 +11,13 @@ export async function confirmed(kit: Kit, attempt: () => Promise<Finding>): Prom
   const { onlooker } = kit.wire;
   const doubtful = (finding: Finding) => othersMayBeTheCause(finding, onlooker.moved > 0);
   let finding = await attempt();
+  if (
+    kit.doubts.has("reads lag") &&
+    finding.rule.id !== "ENV-04" &&
+    doubtful(finding) &&
+    finding.outcome !== "could-not-run"
+  )
+    return lagging(finding);
   for (
     let again = 0;
     doubtful(finding) && again < (onlooker.moved > 0 ? ATTEMPTS_AMONG_OTHERS : 1);
@@ -29,6 +36,12 @@ export async function confirmed(kit: Kit, attempt: () => Promise<Finding>): Prom
     return next;
   }
   return finding;
+}
+
+/** Where reads lag behind writes, what compares two reads says nothing; ENV-04 reports the lag. */
+function lagging(finding: Finding): Finding {
+  const reason = "reads lag behind writes, so what this rule compares is not to be relied on";
+  return { ...finding, outcome: "could-not-run", reason, pointer: { see: ["ENV-04"] } };
 }
 
 const ATTEMPTS_MORE = 3;

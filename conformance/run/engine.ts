@@ -25,7 +25,7 @@ import { confirmed } from "./confirmation.ts";
 import { Ground } from "./ground.ts";
 import { meetNeeds } from "./needs.ts";
 import type { RunOptions } from "./options.ts";
-import { runAll } from "./schedule.ts";
+import { inOrder, runAll } from "./schedule.ts";
 import { prepare } from "./set-up.ts";
 
 export { defaultOptions, type RunOptions } from "./options.ts";
@@ -65,12 +65,14 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
     const metrics = selected.find(({ needs }) => needs.includes("metrics"));
     if (metrics !== undefined && profile.metrics.urls.length > 0)
       await kit.counters.begin(new Attempt(kit, metrics));
-    await runAll(kit, selected, async (lane, rule) => {
+    await runAll(kit, inOrder(selected), async (lane, rule) => {
       const finding = await confirmed(lane, () => attempt(lane, rule));
       if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");
       if (rule.id === "ETG-08" && finding.outcome === "violation") kit.doubts.add("tag stays");
       report(finding);
     });
+    for (const [index, finding] of facts.findings.entries())
+      facts.findings[index] = await explained(kit, finding, facts.findings);
   } catch (error) {
     explain(error, facts);
     const done = new Set(facts.findings.map(({ rule }) => rule.id));
@@ -129,6 +131,34 @@ function explain(error: unknown, facts: RunFacts): void {
 
 function blank(rule: Rule, outcome: Finding["outcome"], reason: string): Finding {
   return { rule, outcome, reason, pointer: {}, trial: undefined, durationMs: 0, requests: 0 };
+}
+
+/**
+ * A rule that could not run because another is broken, while that other one passed: what it met breaks the
+ * specification all the same, only not always. Where it meets it again, it reports it itself.
+ */
+async function explained(kit: Kit, finding: Finding, all: readonly Finding[]): Promise<Finding> {
+  if (!isUnexplained(finding, all)) return finding;
+  const again = await attempt(kit, finding.rule);
+  const { breach } = again.pointer;
+  if (!isUnexplained(again, all) || breach === undefined || again.trial === undefined) return again;
+  const { exchange, allowed, found } = breach;
+  const proof = again.trial.proof(exchange.purpose, allowed);
+  proof.evidence.sent = exchange.n;
+  proof.evidence.came = String(exchange.reply?.status ?? exchange.failure);
+  proof.must(
+    "unexplained",
+    false,
+    `${found}, although ${again.pointer.see?.join(" and ")} passed: not always, then`,
+  );
+  return {
+    ...judged(again.trial, (trial, outcome, reason) => ({ ...again, trial, outcome, reason, pointer: {} })),
+  };
+}
+
+function isUnexplained({ outcome, pointer }: Finding, all: readonly Finding[]): boolean {
+  const passed = (id: string) => all.some(({ rule, outcome }) => rule.id === id && outcome === "pass");
+  return outcome === "could-not-run" && pointer.breach !== undefined && (pointer.see ?? []).every(passed);
 }
 
 /** Attempts that may end early because the environment failed; the next is believed. */

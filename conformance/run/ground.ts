@@ -6,7 +6,7 @@
 
 import { headerValue } from "../http/http-reply.ts";
 import type { Seen, Wire } from "../http/wire.ts";
-import { CouldNotRun, NoReply } from "../probe/outcome-signal.ts";
+import { CouldNotRun, KitFault, NoReply } from "../probe/outcome-signal.ts";
 import { type FreshValues, fillTemplate, type Values } from "../probe/values.ts";
 import type { Report } from "../report/schema.ts";
 import { idBeside, idInAnswer, type Names, namesIn, registryFields } from "../target/names.ts";
@@ -36,6 +36,8 @@ export class Ground {
   readonly #values: FreshValues;
   readonly #journal: Journal | undefined;
   readonly #given: { customer: Customer; before: Partial<Record<string, unknown>> | undefined }[] = [];
+  /** Ids that this run has made up. */
+  readonly #nobodys = new Set<string>();
   /** Why no customer can be made; undefined: it can, as far as is known. */
   cannotMake: string | undefined;
   /** How a create body names its members; found at the first create. */
@@ -58,7 +60,16 @@ export class Ground {
 
   /** An id of the right form that no customer has. */
   missing(): Customer {
-    return this.customerAt(crypto.randomUUID(), false);
+    const customer = this.customerAt(crypto.randomUUID(), false);
+    this.#nobodys.add(customer.id);
+    return customer;
+  }
+
+  /** The one place that decides what may be written. @throws KitFault before anybody else's customer is touched */
+  guard({ id }: Customer): void {
+    const ours =
+      this.made.some((made) => made.id === id) || this.#profile.ids.includes(id) || this.#nobodys.has(id);
+    if (!ours) throw new KitFault(`the customer ${id} was neither made nor given, so it must not be written`);
   }
 
   given(): readonly Customer[] {

@@ -2,6 +2,7 @@
 import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
 import type { Rule } from "../probe/rule.ts";
 import type { Kit } from "../probe/trial.ts";
+import type { Offer } from "../target/deployment.ts";
 
 /** @throws NotApplicable or CouldNotRun, with the reason, when the rule can't be tried here. */
 export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {
@@ -34,19 +35,26 @@ export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {
       throw new NotApplicable("no credentials are configured, so callers cannot be told apart");
     if (need === "patch") {
       const offer = await deployment.patchOffer(kit.main, tagOf(kit.main.url));
-      if (offer.kind === "absent") throw new NotApplicable(offer.why);
-      if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
+      refuse("patch", offer, profile.patch.offered);
     }
     if (need === "delete") {
       const offer =
         ground.cannotMake === undefined
           ? await deployment.deleteOffer(ground, (customer) => tagOf(customer.url)())
           : await deployment.deleteOfferOnMissing(ground);
-      if (offer.kind === "absent") throw new NotApplicable(offer.why);
-      if (offer.kind === "unknown") throw new CouldNotRun(offer.why);
+      refuse("delete", offer, profile.delete.offered);
     }
   }
   // Last: what is not offered does not apply, whether or not a customer could be made for it.
   if (needs.includes("create") && ground.cannotMake !== undefined)
     throw new CouldNotRun(`it needs a customer made for it: ${ground.cannotMake}`);
+}
+
+/** The specification shows PATCH and DELETE: where they are not there, somebody must say that this is meant. */
+function refuse(method: "patch" | "delete", offer: Offer, offered: boolean | undefined): void {
+  if (offer.kind === "offered") return;
+  if (offer.kind === "absent" && offered === false) throw new NotApplicable(offer.why);
+  const advice =
+    offer.kind === "absent" ? `; if that is meant, say so in the profile: [${method}] offered = false` : "";
+  throw new CouldNotRun(`${offer.why}${advice}`);
 }

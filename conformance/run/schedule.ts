@@ -9,22 +9,21 @@ import type { Rule } from "../probe/rule.ts";
 import type { Kit } from "../probe/trial.ts";
 import type { Customer } from "./ground.ts";
 
-/** Their findings decide what other rules still blame, so they come first. */
-const BASE = new Set([
-  "ETG-01",
-  "ETG-02",
-  "ETG-03",
-  "ETG-04",
-  "IFM-01",
-  "IFM-03",
-  "IFM-04",
-  "IFM-30",
-  "IFM-31",
-  "IFM-32",
-  "IFM-40",
-  "IFM-41",
-  "IFM-42",
-]);
+/** Each rule stands behind those that it names in `after`; else the order is kept. */
+export function inOrder(rules: readonly Rule[]): Rule[] {
+  const placed = new Set<Rule>();
+  const place = (rule: Rule): void => {
+    if (placed.has(rule)) return;
+    for (const id of rule.after) {
+      const before = rules.find((each) => each.id === id);
+      if (before !== undefined && before !== rule) place(before);
+    }
+    placed.add(rule);
+  };
+  for (const rule of rules) place(rule);
+  return [...placed];
+}
+
 /** Families that want quiet; PRB-05 looks back at all. */
 const ALONE = /^(ATM|MET|ENV|PRB)-/;
 
@@ -42,8 +41,11 @@ export async function runAll(
     for (const rule of rules) await run(kit, rule);
     return;
   }
-  for (const rule of rules.filter(({ id }) => BASE.has(id))) await run(kit, rule);
-  const queue = rules.filter(({ id }) => !BASE.has(id) && !ALONE.test(id));
+  // What these find decides what other rules still blame, so they come first.
+  const named = new Set<string>(rules.flatMap(({ after }) => after));
+  const isBase = ({ id }: Rule) => named.has(id) && !ALONE.test(id);
+  for (const rule of rules.filter(isBase)) await run(kit, rule);
+  const queue = rules.filter((rule) => !isBase(rule) && !ALONE.test(rule.id));
   const outcomes = await Promise.allSettled(
     lanes.map(async (lane) => {
       for (let rule = queue.shift(); rule !== undefined; rule = queue.shift()) {
@@ -58,7 +60,7 @@ export async function runAll(
     }),
   );
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-  for (const rule of rules.filter(({ id }) => !BASE.has(id) && ALONE.test(id))) await run(kit, rule);
+  for (const rule of rules.filter(({ id }) => ALONE.test(id))) await run(kit, rule);
 }
 
 /** One lane where answers come fast, where a pace is set, or where no customers can be made. */

@@ -3,6 +3,7 @@ import { CONSEQUENCES } from "./consequences.ts";
 import type { Fault } from "./fault.ts";
 import { ATOMICITY_FAULTS } from "./faults/atomicity.ts";
 import { AUTHORIZATION_FAULTS } from "./faults/authorization.ts";
+import { CHAIN_AND_BODY_FAULTS } from "./faults/chains-and-bodies.ts";
 import { COMPARISON_FAULTS } from "./faults/comparison.ts";
 import { METRICS_FAULTS } from "./faults/counting.ts";
 import { ENTITY_TAG_FAULTS } from "./faults/entity-tag.ts";
@@ -39,6 +40,7 @@ const PLANTED: Fault[] = [
   ...REFUSAL_FAULTS,
   ...STAND_IN_FAULTS,
   ...EXEMPTION_FAULTS,
+  ...CHAIN_AND_BODY_FAULTS,
   ...SIDE_DOOR_FAULTS,
   ...SIDE_DOOR_READ_FAULTS,
   ...WRITE_FAULTS,

@@ -57,6 +57,7 @@ export const VARIANTS: Variant[] = [
     id: "no-patch-no-delete",
     does: "offers neither PATCH nor DELETE to this caller (4.3 shows no payloads)",
     deployment: { offersPatchAndDelete: false },
+    profile: "[patch]\noffered = false\n[delete]\noffered = false\n",
   },
   {
     id: "json-patch",

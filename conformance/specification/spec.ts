@@ -3,6 +3,7 @@
  * stands in customer-resource-api.md; a test holds that every sentence is found there.
  */
 export const spec = {
+  "1.1": "The service exposes a customer resource addressed by an identifier.",
   "1.2":
     "Reads return the representation and an `ETag` response header holding the version token of that resource.",
   "1.3":
@@ -21,6 +22,7 @@ export const spec = {
   "2.2 unknown": "The registry is server-owned and explicit. A name outside it is unknown.",
   "2.3 Name": "| Name | string | yes |",
   "2.3 Email": "| Email | string | yes |",
+  "2.4.1": "Carried in the `ETag` response header and sent back in the `If-Match` request header.",
   "2.4.2":
     "It is an HTTP entity-tag: an opaque string wrapped in double quotes. The quotes are part of the value and must be kept.",
   "2.4.3":
@@ -40,6 +42,7 @@ export const spec = {
   "3 missing":
     "| current token T1 | PUT without a usable `If-Match` | header absent, or empty/whitespace | T1 | Rejected with 428; nothing is changed. |",
   "3 same rule": "PATCH and DELETE follow the same precondition rule as PUT.",
+  "4.1 fields": "| Query parameter `fields` | Optional. Comma-separated list of registry names. |",
   "4.1 200": "Header `ETag: <token>`. Body: JSON object with the selected fields only.",
   "4.1 404": "| 404 response | Customer does not exist. |",
   "4.1 400": "| 400 response | `fields` contains an unknown name. |",
@@ -63,6 +66,7 @@ export const spec = {
   "4.2 order 1": "`If-Match` present and non-blank, otherwise 428.",
   "4.2 order 2": "Customer exists, otherwise 404.",
   "4.2 order 3": "`If-Match` equals the current token, otherwise 412.",
+  "4.2 order 4": "Apply the change, derive the new token, return it.",
   "4.2 trim": "The header value is trimmed of surrounding whitespace.",
   "4.2 exact": "Comparison is exact, case-sensitive string equality, including the quotes.",
   "4.2 list": "A list of several values is not supported. The sample accepts a single value only.",
@@ -76,9 +80,11 @@ export const spec = {
   "5.3": "A requested field that the caller is forbidden to read is a validation failure.",
   "5.5": "ETags must not leak sensitive data. Raw hashes of sensitive payloads are not used as tokens.",
   "5.6": "The service uses client-supplied tokens only for an equality check.",
+  "7 400": "| 400 | `fields` contains an unknown name | Rejected before data access. |",
   "7 404": "| 404 | Customer id does not exist (GET, PUT) | |",
   "7 412":
     "`ETag` header with the current token. Optional problem-details body (RFC 7807 style) with a clear error code.",
+  "7 428": "| 428 Precondition Required | `If-Match` missing or blank on a write | Nothing is applied. |",
   "7 rule 1":
     "A generic 409 without guidance is not used for stale writes. The outcomes are deterministic: 428 or 412.",
   "7 rule 2": "Strict mode is the rule.",
@@ -89,14 +95,11 @@ export const spec = {
   "7 rule 7": "Status code for conflicting or invalid field combinations in `fields`: not shown.",
   "8.1": "A maximum number of fields per request exists as a normalization rule.",
   "8.2": "`If-Match` accepts one entity-tag value per request.",
+  "9.1":
+    "Resource versioning is the ETag described in section 2.4. It is the only versioning mechanism that is fixed here.",
 } as const satisfies Record<string, string>;
 
 export type SpecKey = keyof typeof spec;
-
-/** `4.2 list` stands in section 4.2. */
-export function sectionOf(key: SpecKey): string {
-  return key.split(" ")[0] ?? key;
-}
 
 /** The sentence as it may be shown outside its table: cells are joined by a colon. */
 export function sentenceOf(key: SpecKey): string {

@@ -7,71 +7,23 @@ import { makeProgram } from "../program.ts";
 import { rulesMarkdown } from "../report/rule-listing.ts";
 import { OUTCOMES, Report } from "../report/schema.ts";
 import { catalogue } from "../rules/catalogue.ts";
+import { spec } from "../specification/spec.ts";
 import { ProfileFile } from "../target/profile-file.ts";
 
 const here = (name: string) => Bun.file(new URL(`../${name}`, import.meta.url)).text();
 
-/** The outline of the specification: every item that holds a normative sentence, in its order. */
-const OUTLINE = [
-  ...items("1.", 6),
-  ..."Id,Name,Email,Status,CreatedAt,RowVersion,casing".split(",").map((name) => `2.1 ${name}`),
-  ..."registry,case,explicit".split(",").map((name) => `2.2 ${name}`),
-  "2.3 Name",
-  "2.3 Email",
-  ...items("2.4.", 7),
-  ..."GET,PUT equal,PUT differs,PUT without".split(",").map((name) => `3 ${name}`),
-  "3 PATCH, DELETE",
-  ..."id,fields,body,200,404,400".split(",").map((name) => `4.1 ${name}`),
-  ...items("4.1 rule ", 9),
-  ..."id,If-Match,body,204,404,412,428".split(",").map((name) => `4.2 ${name}`),
-  ...items("4.2 order ", 4),
-  ..."trim,exact,list,atomic".split(",").map((name) => `4.2 rule ${name}`),
-  ..."same,partial,payload".split(",").map((name) => `4.3 ${name}`),
-  "4.4",
-  ...items("5.", 6),
-  "6",
-  ..."400,404,412,428".split(",").map((status) => `7 status ${status}`),
-  ...items("7 rule ", 7),
-  ...items("8.", 3),
-  ...items("9.", 3),
-];
-
-function items(prefix: string, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`);
-}
-
-async function tableRows(): Promise<{ sentence: string; by: string }[]> {
-  const section = await here("docs/coverage.md");
-  return section
-    .split("\n")
-    .filter((line) => line.startsWith("| ") && !line.startsWith("| sentence"))
-    .map((line) => line.split("|").map((cell) => cell.trim()))
-    .map(([, sentence = "", , by = ""]) => ({ sentence, by }));
-}
-
-/** Ids in a cell; `IFM-31 to IFM-35` stands for all between. */
-function idsIn(text: string): string[] {
-  const ranges = [...text.matchAll(/([A-Z]{3})-(\d\d) to \1-(\d\d)/g)].flatMap(([, family, from, to]) =>
-    catalogue.map(({ id }) => id).filter((id) => id >= `${family}-${from}` && id <= `${family}-${to}`),
-  );
-  return [...new Set([...ranges, ...(text.match(/\b[A-Z]{3}-\d\d\b/g) ?? [])])];
-}
-
-test("the table holds every sentence of the specification once, in its order", async () => {
-  expect((await tableRows()).map(({ sentence }) => sentence)).toEqual(OUTLINE);
+test("every sentence that the specification is quoted with has a rule, and every rule quotes one", () => {
+  const quoted = new Set<string>(catalogue.flatMap(({ spec }) => spec));
+  expect(Object.keys(spec).filter((key) => !quoted.has(key))).toEqual([]);
+  expect(catalogue.filter(({ spec }) => spec.length === 0).map(({ id }) => id)).toEqual([]);
 });
 
-test("each row names rules that exist, or a reason", async () => {
-  const known = new Set<string>(catalogue.map(({ id }) => id));
-  for (const { sentence, by } of await tableRows()) {
-    expect(by.length, sentence).toBeGreaterThan(5);
-    for (const id of idsIn(by)) expect(known.has(id), `${sentence}: ${id}`).toBe(true);
+test("a rule is named in `after` only where it exists, and none waits for itself", () => {
+  const ids = new Set<string>(catalogue.map(({ id }) => id));
+  for (const { id, after } of catalogue) {
+    expect(after.filter((each) => !ids.has(each))).toEqual([]);
+    expect(after).not.toContain(id);
   }
-});
-
-test("every rule stands for a sentence of the table", async () => {
-  const named = new Set((await tableRows()).flatMap(({ by }) => idsIn(by)));
-  expect(catalogue.map(({ id }) => id as string).filter((id) => !named.has(id))).toEqual([]);
 });
 
 test("RULES.md is current: bun conformance/main.ts rules --markdown > conformance/RULES.md", async () => {
