@@ -1,5 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { selfSigned } from "../tests/self-signed.ts";
 import { Transport } from "./transport.ts";
 import { checkTransport } from "./transport-check.ts";
 
@@ -183,4 +185,32 @@ test("the user and password of a proxy's URL are sent to it, by both ways", asyn
     await transport[way]({ ...put(""), url: "http://customers.invalid/customers/a" });
   expect(sent).toEqual([`Basic ${btoa("kit:open sesame")}`, `Basic ${btoa("kit:open sesame")}`]);
   await transport.close();
+});
+
+test("a client certificate is shown to the service, by both ways", async () => {
+  const own = selfSigned();
+  const client = selfSigned();
+  const seen: boolean[] = [];
+  const server = createTlsServer({ ...own, ca: client.cert, requestCert: true, rejectUnauthorized: false });
+  server.on("secureConnection", (socket: TLSSocket) => {
+    socket.on("error", () => socket.destroy());
+    socket.once("data", () => {
+      seen.push(Object.keys(socket.getPeerCertificate() ?? {}).length > 0);
+      socket.end("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const url = `https://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  for (const tls of [
+    { ca: own.cert, insecure: false, cert: client.cert, key: client.key },
+    { ca: own.cert, insecure: false },
+  ]) {
+    const transport = new Transport({ timeoutMs: 3000, tls, proxy: undefined });
+    expect((await transport.send(put(url))).reply?.status).toBe(204);
+    expect((await transport.sendRaw(put(url))).reply?.status).toBe(204);
+    await transport.close();
+  }
+  expect(seen).toEqual([true, true, false, false]);
+  await new Promise<void>((closed) => server.close(() => closed()));
 });

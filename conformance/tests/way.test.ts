@@ -1,9 +1,8 @@
 /** What stands between the kit and a deployment: a private CA, an HTTP proxy, or both. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import forge from "node-forge";
+import { selfSigned } from "./self-signed.ts";
 import { Workplace } from "./testing-cli.ts";
 
 const MAIN = new URL("../../server/main.ts", import.meta.url).pathname;
@@ -192,20 +191,3 @@ class ForwardProxy {
 }
 
 /** A certificate for 127.0.0.1 that signs itself, so that it is its own CA, and its key, as PEM. */
-function selfSigned(): { cert: string; key: string } {
-  const { publicKey, privateKey } = generateKeyPairSync("rsa", {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: "spki", format: "pem" },
-    privateKeyEncoding: { type: "pkcs8", format: "pem" },
-  });
-  const certificate = forge.pki.createCertificate();
-  const name = [{ name: "commonName", value: "kit" }];
-  certificate.publicKey = forge.pki.publicKeyFromPem(publicKey);
-  certificate.validity.notBefore = new Date(Date.now() - 86_400_000);
-  certificate.validity.notAfter = new Date(Date.now() + 86_400_000);
-  certificate.setSubject(name);
-  certificate.setIssuer(name);
-  certificate.setExtensions([{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }]);
-  certificate.sign(forge.pki.privateKeyFromPem(privateKey), forge.md.sha256.create());
-  return { cert: forge.pki.certificateToPem(certificate), key: privateKey };
-}
