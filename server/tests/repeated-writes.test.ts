@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { MEMORY } from "../storage/sqlite/sqlite-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { temporaryDirectory, Workplace } from "./support/server-process.ts";
+import { type ServerProcess, temporaryDirectory, Workplace } from "./support/server-process.ts";
 import { type Reply, replyOf, TestService } from "./support/test-service.ts";
 
 // A write whose answer was lost is sent again as it was. With an Idempotency-Key it has the outcome that it had.
@@ -450,5 +450,80 @@ describe(`of ${RACERS} equal requests that race under one key one is applied, an
         send: (...request) => services.send(adminToken, ...request),
       });
     });
+  });
+});
+
+/** A client that alone writes a customer, each write under a key of its own. */
+class LoneWriter {
+  readonly #path: string;
+  readonly #number: number;
+  #etag: string;
+  #writes = 0;
+  #last: { headers: Record<string, string>; body: { name: string } } | null = null;
+
+  constructor(number: number, path: string, etag: string) {
+    this.#number = number;
+    this.#path = path;
+    this.#etag = etag;
+  }
+
+  /** Writes until the service is gone. */
+  async writeOn(service: ServerProcess, token: string, onAnswer: () => void): Promise<void> {
+    for (;;) {
+      this.#writes += 1;
+      const name = `writer ${this.#number}, write ${this.#writes}`;
+      this.#last = {
+        headers: { "if-match": this.#etag, "idempotency-key": name.replaceAll(" ", "-") },
+        body: { name },
+      };
+      const reply = await service.send(token, "PATCH", this.#path, this.#last).catch(() => null);
+      if (reply === null) return;
+      this.#take(reply);
+      onAnswer();
+    }
+  }
+
+  /** Repeats the write that had no answer. */
+  async repeat(service: ServerProcess, token: string): Promise<void> {
+    if (this.#last === null) throw new Error("nothing was written");
+    this.#take(await service.send(token, "PATCH", this.#path, this.#last));
+    const { json, etag } = await service.send(token, "GET", this.#path);
+    expect([json.name, etag]).toEqual([this.#last.body.name, this.#etag]);
+  }
+
+  #take(reply: Reply): void {
+    // Nobody else writes this customer: 412 would be about a write of its own.
+    expect(reply.status).toBe(204);
+    this.#etag = reply.etag;
+  }
+}
+
+describe("a service that is killed amid writes", () => {
+  const place = new Workplace();
+  afterAll(() => place.clear());
+
+  test("has the first outcome of each write that is repeated under its key, or applies it now", async () => {
+    let service = await place.start({ args: ["--no-samples"] });
+    const token = place.adminToken;
+    const writers: LoneWriter[] = [];
+    for (let number = 0; number < 8; number += 1) {
+      const { json, etag } = await service.send(token, "POST", "/customers?fields=id", { body: ADA });
+      writers.push(new LoneWriter(number, `/customers/${json.id}`, etag));
+    }
+    for (let round = 0; round < 2; round += 1) {
+      const { promise: enough, resolve } = Promise.withResolvers<void>();
+      let answers = 0;
+      const writing = writers.map((writer) =>
+        writer.writeOn(service, token, () => {
+          answers += 1;
+          if (answers === 20 + round * 7) resolve();
+        }),
+      );
+      await enough;
+      await service.end("SIGKILL");
+      await Promise.all(writing);
+      service = await place.start({ args: ["--no-samples"] });
+      for (const writer of writers) await writer.repeat(service, token);
+    }
   });
 });
