@@ -4,8 +4,14 @@
  * current directory: the line above stops `.env` and `bunfig.toml`, `bun run build` does it for the executable.
  */
 import { readFileSync } from "node:fs";
+import { EXIT_CODES } from "./outcome/exit-code.ts";
 import { runProgram } from "./program.ts";
 import { ownSignals } from "./signals.ts";
+
+if (process.platform === "win32") {
+  process.stderr.write("customers runs on Linux and macOS; on Windows, run it in WSL.\n");
+  process.exit(EXIT_CODES.failure.code);
+}
 
 process.exit(
   await runProgram(process.argv.slice(2), {

@@ -7,7 +7,7 @@ import type { Ending, Invocation } from "./commands/invocation.ts";
 import { parseDurationMs } from "./config/duration.ts";
 import { type Flags, OUTPUT_FORMATS } from "./config/flags.ts";
 import { emptyProfileFile, profilePath, readProfileFile } from "./config/profile-file.ts";
-import type { Environment } from "./config/setting-source.ts";
+import { type Environment, fromEnvironment } from "./config/setting-source.ts";
 import { readSettings } from "./config/settings.ts";
 import { openCustomersApi } from "./http/customers-api.ts";
 import { EXIT_CODES } from "./outcome/exit-code.ts";
@@ -44,7 +44,8 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   const out = openDataStream(host.stdout);
   const messages = openMessages(host.stderr, () => {
     const { quiet = false, verbose = false, output } = program.opts<Flags>();
-    return { quiet, verbose, json: output === "json" || output === "ndjson" };
+    const notes = fromEnvironment(host.env, "CUSTOMERS_NOTES") !== undefined;
+    return { quiet, verbose, notes, json: output === "json" || output === "ndjson" };
   });
   const terminal = openTerminal(host, host.env, interruption.signal);
   const help: string[] = [];

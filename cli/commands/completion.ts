@@ -19,7 +19,11 @@ export const registerCompletion: RegisterCommand = (program, run) => {
     run(async ({ env, out }, words) => {
       const { complete } = await import("../help/completion-candidates.ts");
       const { profilePath, readProfileFile } = await import("../config/profile-file.ts");
-      const profiles = [...(await readProfileFile(profilePath(env))).profiles.keys()];
+      // A profile file that can't be read costs the names of profiles alone.
+      const profiles = await readProfileFile(profilePath(env)).then(
+        (file) => [...file.profiles.keys()],
+        () => [],
+      );
       // Variadic: commander gives the words as one array.
       const typed = (words[0] ?? []) as readonly string[];
       const completion = complete(program, typed, {
@@ -42,6 +46,6 @@ export const registerCompletion: RegisterCommand = (program, run) => {
             );
       await out.write(lines.map((line) => `${line}\n`).join(""));
       return undefined;
-    }),
+    }, "no-profile"),
   );
 };

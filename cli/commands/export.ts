@@ -1,4 +1,5 @@
 import { createWriteStream, openSync, statSync, type WriteStream } from "node:fs";
+import { extname } from "node:path";
 import { Option } from "commander";
 import { eachPage, type Page } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
@@ -45,6 +46,13 @@ export const registerExport: RegisterCommand = (program, run) => {
   addWithEtagOption(addFieldsOption(command)).action(
     run<Options>(async (invocation, [file = "-"], options) => {
       const format = options.format ?? invocation.settings.output ?? formatOf(file);
+      if (format === undefined) {
+        return failure(
+          "usage",
+          `the name ${file} does not say in which format to export`,
+          "Name it .csv, .ndjson or .json, or give --format.",
+        );
+      }
       if (format === "table" || format === "value") {
         return failure(
           "usage",
@@ -58,9 +66,17 @@ export const registerExport: RegisterCommand = (program, run) => {
   );
 };
 
-function formatOf(file: string): ExportFormat {
-  const extension = /\.(csv|json)$/i.exec(file)?.[1]?.toLowerCase();
-  return extension === "csv" || extension === "json" ? extension : "ndjson";
+/** NDJSON where the name has no extension; undefined where it has one that is no format of ours. */
+function formatOf(file: string): ExportFormat | undefined {
+  const extension = extname(file).slice(1).toLowerCase();
+  const formats: Record<string, ExportFormat> = {
+    csv: "csv",
+    json: "json",
+    ndjson: "ndjson",
+    jsonl: "ndjson",
+    "": "ndjson",
+  };
+  return formats[extension];
 }
 
 /** The file appears when it is whole; until then, and after a failure, an earlier one of its name stays. */

@@ -51,6 +51,8 @@ export type Terminal = {
   color: boolean;
   /** Columns of stdout; undefined where it is no terminal. */
   columns: number | undefined;
+  /** Columns of stderr, for what is drawn there; 80 where it is no terminal. */
+  stderrColumns: number;
   /** Asks on stderr and reads one line; undefined at end of input. Only where `interactive`. */
   ask(question: string, options?: { secret?: boolean }): Promise<string | undefined>;
   /** All of stdin, as text without its last line end. */

@@ -1,8 +1,7 @@
 import { eachPage } from "../client/pages.ts";
 import { failure } from "../outcome/failure.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
-import { counted } from "../outcome/write-ending.ts";
-import { openListPrinter } from "../output/print-customers.ts";
+import { openListPrinter, outputFormat } from "../output/print-customers.ts";
 import type { RegisterCommand } from "../program.ts";
 import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
 
@@ -38,7 +37,6 @@ export const registerList: RegisterCommand = (program, run) => {
       const size = all ? (limit ?? PAGE_DEFAULT) : Math.min(wanted, PAGE_DEFAULT);
       const printer = openListPrinter(invocation, { fields, withEtag });
       let printed = 0;
-      let more = false;
       for await (const page of eachPage(invocation.ports, {
         status,
         email,
@@ -51,17 +49,17 @@ export const registerList: RegisterCommand = (program, run) => {
         }
         const customers = page.customers.slice(0, wanted - printed);
         printed += customers.length;
-        more = customers.length < page.customers.length;
         if (!(await printer.write(customers)) || interrupted.aborted) break;
         if (printed >= wanted) {
-          more ||= page.customers.length === size;
+          const more = customers.length < page.customers.length || page.customers.length === size;
+          // Who gave --limit asked for a part; the default must not pass for the whole.
+          if (more && limit === undefined) {
+            messages.warn(`warning: only the first ${printed} customers are shown; --all shows every one`);
+          }
           break;
         }
       }
-      if (more)
-        messages.note(
-          `${counted(printed, "customer")} printed, and there may be more: --all prints every one`,
-        );
+      if (printed === 0 && outputFormat(invocation) === "table") messages.note("No customers.");
       if (interrupted.aborted) return failure("interrupted", "interrupted; the list is not complete");
       return printer.end();
     }),

@@ -95,7 +95,7 @@ export async function readSettings({ flags, env, file, readStdin }: Sources): Pr
     quiet: flags.quiet ?? false,
     output: flags.output,
     casing: profile.casing ?? "lower",
-    warnings: warningsOf({ flags, file, deployment, insecure }),
+    warnings: warningsOf({ flags, env, file, deployment, insecure }),
     sources: { url: deployment.urlSource, token: token?.source },
   };
 }
@@ -105,14 +105,18 @@ function warningsOf({
   file,
   deployment,
   insecure,
+  env,
 }: {
   flags: Flags;
+  env: Environment;
   file: ProfileFile;
   deployment: Deployment;
   insecure: boolean;
 }): string[] {
   const inProcessList = (flags.header ?? []).map((text) => parseHeader(text)).filter(({ secret }) => secret);
+  const homeless = deployment.url === undefined && !env["HOME"] && !env["XDG_CONFIG_HOME"];
   return [
+    ...(homeless ? [`warning: HOME is not set, so profiles are looked for in ${file.path}`] : []),
     ...file.warnings,
     ...inProcessList.map(
       ({ name }) =>

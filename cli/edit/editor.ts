@@ -47,6 +47,7 @@ export function openEditor(
         stderr: "inherit",
         signal: interrupted,
       });
+      const began = performance.now();
       const exitCode = await child.exited;
       resume();
       if (interrupted.aborted)
@@ -57,12 +58,28 @@ export function openEditor(
           `the editor (${editor}) ended with exit code ${exitCode}; nothing was sent`,
         );
       }
-      if (existsSync(path)) return withFile(path, "read", () => readFileSync(path, "utf8"));
+      if (existsSync(path)) {
+        const saved = withFile(path, "read", () => readFileSync(path, "utf8"));
+        return saved === text && performance.now() - began < HURRIED_MS && terminal.interactive
+          ? hurried(editor)
+          : saved;
+      }
       const restored = withFile(path, "written", () => writeFileSync(path, text, OWN));
       return restored ?? failure("failure", `the editor (${editor}) removed the file; nothing was sent`);
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),
   };
+}
+
+/** Nobody reads a text and decides in less: the editor has left its window open and returned. */
+const HURRIED_MS = 1000;
+
+function hurried(editor: string): Failure {
+  return failure(
+    "usage",
+    `the editor (${editor}) returned at once without a change; nothing was sent`,
+    "An editor with a window of its own must wait until the file is closed: VISUAL='code --wait'.",
+  );
 }
 
 /** A full disk, or what an editor left in the file's place, is no fault of this program. */

@@ -4,23 +4,30 @@
  * means: complete a path.
  */
 export const COMPLETION_SCRIPTS = {
-  bash: `# customers: completion for bash. In ~/.bashrc:  source <(customers completion bash)
+  bash: `# customers: completion for bash 3.2 and later. In ~/.bashrc:  eval "$(customers completion bash)"
 _customers() {
-  local line
+  local line quoted
   COMPREPLY=()
   while IFS= read -r line; do
     if [[ $line == :files ]]; then
-      compopt -o default
+      # bash before 4.0, which macOS has, does not know compopt.
+      if type compopt >/dev/null 2>&1; then
+        compopt -o default
+      else
+        while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")
+      fi
       return
     fi
-    COMPREPLY+=("\${line%%$'\\t'*}")
+    printf -v quoted %q "\${line%%$'\\t'*}"
+    COMPREPLY+=("$quoted")
   done < <("$1" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-  compopt +o default
+  if type compopt >/dev/null 2>&1; then compopt +o default; fi
 }
 complete -F _customers customers
 `,
   zsh: `#compdef customers
 # customers: completion for zsh. In ~/.zshrc, after compinit:  source <(customers completion zsh)
+# Or as the file _customers in a directory of $fpath.
 _customers() {
   local -a lines candidates
   local line
@@ -34,7 +41,12 @@ _customers() {
   done
   _describe customers candidates
 }
-compdef _customers customers
+# Loaded from $fpath, this file runs at the first Tab, and must complete at once.
+if [[ \${funcstack[1]} == _customers ]]; then
+  _customers "$@"
+else
+  compdef _customers customers
+fi
 `,
   fish: `# customers: completion for fish. customers completion fish > ~/.config/fish/completions/customers.fish
 function __customers_complete

@@ -9,11 +9,14 @@ import { visibleControls } from "./visible-controls.ts";
  * ending: a bad one has them among its details, and after a good one they follow as lines.
  */
 export type Messages = {
-  /** A line that `--quiet` removes: the summary of a write, a note. */
+  /**
+   * The summary of a write, a note: for a person at a terminal, or with `--verbose`. A job of cron that went well prints
+   * nothing, so that nobody gets mail.
+   */
   note(line: string): void;
   /** A line that always appears. */
   warn(line: string): void;
-  /** How far it is: a line for people alone, that `--quiet` removes. */
+  /** How far it is: like a note, and never among the lines of JSON. */
   progress(line: string): void;
   /**
    * A warning that comes before the command runs. For programs it waits: the reason of a bad ending has it as a
@@ -31,7 +34,17 @@ export type Messages = {
   flush(): Promise<void>;
 };
 
-export type MessageStyle = { quiet: boolean; verbose: boolean; json: boolean };
+export type MessageStyle = {
+  quiet: boolean;
+  verbose: boolean;
+  json: boolean;
+  /** CUSTOMERS_NOTES is set: notes without a terminal too. */
+  notes: boolean;
+};
+
+function wantsNotes(stream: NodeJS.WriteStream, { quiet, verbose, notes }: MessageStyle): boolean {
+  return !quiet && (verbose || notes || stream.isTTY === true);
+}
 
 export function openMessages(stream: NodeJS.WriteStream, style: () => MessageStyle): Messages {
   let written: Promise<void> = Promise.resolve();
@@ -53,11 +66,11 @@ export function openMessages(stream: NodeJS.WriteStream, style: () => MessageSty
   };
   return {
     note: (text) => {
-      if (!style().quiet) say(text);
+      if (wantsNotes(stream, style())) say(text);
     },
     warn: say,
     progress: (text) => {
-      if (!style().quiet && !style().json) line(text);
+      if (wantsNotes(stream, style()) && !style().json) line(text);
     },
     caution: (text) => {
       if (style().json) cautions.push(text);

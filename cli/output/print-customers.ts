@@ -1,6 +1,6 @@
 /** Customers on stdout, in the format that was asked for. JSON is the server's own text, or its values unrounded. */
 
-import { type Customer, memberNamed, plainText } from "../client/customer.ts";
+import { type Customer, memberNamed, plainText, REGISTRY } from "../client/customer.ts";
 import { formatJson, type Json, type JsonObject } from "../client/json.ts";
 import type { Invocation } from "../commands/invocation.ts";
 import type { OutputFormat } from "../config/flags.ts";
@@ -97,6 +97,10 @@ export function openListPrinter(invocation: Invocation, options: PrintOptions): 
     },
     async end() {
       if (format === "json") await out.write(printed === 0 ? "[]\n" : "]\n");
+      // A file without a heading could not be imported.
+      if (format === "csv" && printed === 0 && refused === undefined) {
+        await out.write(csvRows([], true, headingOf(options)));
+      }
       return refused;
     },
   };
@@ -161,6 +165,11 @@ function withoutColumn(records: readonly JsonObject[], columns: readonly string[
     );
   }
   return undefined;
+}
+
+/** Of an empty list, where the server shows no members: the fields that were asked for, else those of the specification. */
+function headingOf({ fields = REGISTRY, withEtag }: PrintOptions): readonly string[] {
+  return withEtag ? ["etag", ...fields] : fields;
 }
 
 /** RFC 4180 with line feeds alone, which every reader takes. */

@@ -28,7 +28,7 @@ export function showProgress(
   const elapsedMs = () => performance.now() - start;
   const bar = terminal.stderrIsTerminal;
   const show = () => {
-    if (bar) messages.draw(`${CLEAR_LINE}${progressBar(state(), elapsedMs(), terminal.columns ?? 80)}`);
+    if (bar) messages.draw(`${CLEAR_LINE}${progressBar(state(), elapsedMs(), terminal.stderrColumns)}`);
     else messages.progress(progressLine(noun, state(), elapsedMs()));
   };
   const timer = setInterval(show, bar ? BAR_INTERVAL_MS : LINE_INTERVAL_MS);

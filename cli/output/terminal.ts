@@ -8,6 +8,13 @@ export type Streams = { stdin: NodeJS.ReadStream; stdout: NodeJS.WriteStream; st
 /** Bytes of stdin that are read where one value (a token) is expected. */
 const STDIN_BYTES_MAX = 1024 * 1024;
 
+/** Of a terminal that does not know its width: a serial line, or a pseudo-terminal of a script, reports 0. */
+const COLUMNS_DEFAULT = 80;
+
+function columnsOf(stream: NodeJS.WriteStream): number | undefined {
+  return stream.isTTY ? stream.columns || COLUMNS_DEFAULT : undefined;
+}
+
 export function openTerminal(
   { stdin, stdout, stderr, interrupt }: Streams & Pick<Host, "interrupt">,
   env: Environment,
@@ -22,7 +29,8 @@ export function openTerminal(
     stdoutIsTerminal: stdout.isTTY === true,
     stderrIsTerminal: stderr.isTTY === true && !dumb,
     color: wanted && !env["NO_COLOR"],
-    columns: stdout.isTTY ? stdout.columns : undefined,
+    columns: columnsOf(stdout),
+    stderrColumns: columnsOf(stderr) ?? COLUMNS_DEFAULT,
     ask: (question, options) =>
       ask({ stdin, stderr, interrupt }, question, options?.secret ?? false, interrupted),
     readStdin: async () => {

@@ -1,6 +1,6 @@
 /** Completion in the real shells, interactive, on a pseudo-terminal. Needs the Debian packages zsh and fish. */
 import { expect, test } from "bun:test";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { CLIENT_COMMAND, temporaryDirectory } from "./support/client.ts";
 
 /** The real program for what completion asks; any other command line is only shown. */
@@ -12,10 +12,20 @@ esac
 `;
 
 const SHELLS = {
-  bash: { command: ["bash", "--norc", "--noprofile", "-i"], setUp: "source <(customers completion bash)" },
+  bash: { command: ["bash", "--norc", "--noprofile", "-i"], setUp: 'eval "$(customers completion bash)"' },
   zsh: {
     command: ["zsh", "-f", "-i"],
     setUp: "autoload -U compinit; compinit -u; source <(customers completion zsh)",
+  },
+  // Without compopt, as the bash of macOS is.
+  "bash 3.2": {
+    command: ["bash", "--norc", "--noprofile", "-i"],
+    setUp: 'enable -n compopt; eval "$(customers completion bash)"',
+  },
+  "zsh by $fpath": {
+    command: ["zsh", "-f", "-i"],
+    setUp:
+      "mkdir functions; customers completion zsh > functions/_customers; fpath=($PWD/functions $fpath); autoload -U compinit; compinit -u",
   },
   fish: { command: ["fish", "--no-config", "-i"], setUp: "customers completion fish | source" },
 };
@@ -26,6 +36,8 @@ async function run({ command, setUp }: (typeof SHELLS)["bash"], keys: string): P
   writeFileSync(`${directory.path}/customers`, STAND_IN);
   chmodSync(`${directory.path}/customers`, 0o700);
   writeFileSync(`${directory.path}/rows.csv`, "");
+  mkdirSync(`${directory.path}/.config/customers`, { recursive: true });
+  writeFileSync(`${directory.path}/.config/customers/config.toml`, '[profiles."my team"]\n', { mode: 0o600 });
   let screen = "";
   let look = () => {};
   const shown = (pattern: RegExp) =>
@@ -71,6 +83,7 @@ for (const [name, shell] of Object.entries(SHELLS)) {
     ["a command and its option", "customers upd\tX --if-m\tY", "[update] [X] [--if-match] [Y]"],
     ["a choice", "customers --output nd\tlist", "[--output] [ndjson] [list]"],
     ["a command below a command", "customers prof\tli\t", "[profile] [list]"],
+    ["a profile with a blank in its name", "customers --profile my\tlist", "[--profile] [my team] [list]"],
     ["a path", "customers import row\t", "[import] [rows.csv]"],
   ])(`${name} completes %s`, async (_, keys, expected) => {
     expect(await run(shell, keys)).toBe(expected);

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { type Run, runClient as runClientAs } from "./support/client.ts";
+import { type Run, runClient as runClientAs, runOnTerminal } from "./support/client.ts";
 import { type CustomerServer, startCustomerServer } from "./support/customer-server.ts";
 import { OURS, TOKEN, UNLIKE_OURS } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
@@ -295,4 +295,15 @@ test("an editor that leaves a directory in the place of the text is told, and is
   expect([exitCode, server.writes.length]).toEqual([1, 0]);
   expect(stderr).toMatch(/can't be read \(EISDIR\); nothing was sent/);
   expect(stderr).not.toContain("fault of this program");
+});
+
+test("on a terminal, an editor that returns at once without a change is told to wait", async () => {
+  const server = serve();
+  const { id } = server.add({});
+  const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN, VISUAL: "true" };
+  const { exitCode, screen } = await runOnTerminal(["edit", id], { command, env });
+  expect(exitCode).toBe(2);
+  expect(screen).toContain("code --wait");
+  expect(screen).toContain("Your text is kept in");
+  expect(server.writes).toEqual([]);
 });

@@ -31,7 +31,7 @@ describe("a pipe", () => {
     const script = `"$1" import <(cat "$2")`;
     const child = Bun.spawn(["bash", "-c", script, "bash", ...command, file("rows.csv", ROWS)], {
       cwd: directory,
-      env: { PATH: process.env["PATH"] ?? "", HOME: directory, ...env },
+      env: { PATH: process.env["PATH"] ?? "", HOME: directory, CUSTOMERS_NOTES: "always", ...env },
       stderr: "pipe",
     });
     expect([await child.exited, await child.stderr.text()]).toEqual([

@@ -120,3 +120,13 @@ describe("table", () => {
     expect(await run("get", "1", "-o", "table")).not.toContain("\u001b[");
   });
 });
+
+test("a terminal that reports 0 columns has 80", async () => {
+  const narrow = ["sh", "-c", 'stty columns 0; exec "$@"', "sh", ...command];
+  const args = ["list", "--url", server.url.origin];
+  const [zero, eighty] = [
+    await runOnTerminal(args, { command: narrow }),
+    await runOnTerminal(args, { command, cols: 80 }),
+  ];
+  expect(zero).toEqual(eighty);
+});

@@ -31,7 +31,16 @@ export function spawnClient(args: string[], options: RunOptions & { home?: strin
   const home = options.home ?? NO_HOME;
   const { PATH = "", TMPDIR = tmpdir() } = process.env;
   return Bun.spawn([...(options.command ?? CLIENT_COMMAND), ...args], {
-    env: { PATH, TMPDIR, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), TZ: "UTC", ...options.env },
+    env: {
+      PATH,
+      TMPDIR,
+      HOME: home,
+      XDG_CONFIG_HOME: join(home, ".config"),
+      TZ: "UTC",
+      // What a person at a terminal sees; tests of jobs without one set it to "".
+      CUSTOMERS_NOTES: "always",
+      ...options.env,
+    },
     stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin as string]),
     stdout: "pipe",
     stderr: "pipe",
@@ -52,7 +61,7 @@ export async function runClient(args: string[], options: RunOptions & { home?: s
 
 const END = "(end of the run)";
 
-/** Runs the client on a pseudo-terminal of 80 columns; both streams arrive mixed, as a person sees them. */
+/** Runs the client on a pseudo-terminal of 80 columns, unless told otherwise; both streams arrive mixed, as a person sees them. */
 export async function runOnTerminal(
   args: string[],
   options: {
@@ -60,6 +69,7 @@ export async function runOnTerminal(
     home?: string;
     keys?: string;
     keysAfter?: string;
+    cols?: number;
     command?: string[];
   } = {},
 ): Promise<{ exitCode: number; screen: string }> {
@@ -76,7 +86,7 @@ export async function runOnTerminal(
     keys = undefined;
   };
   await using terminal = new Bun.Terminal({
-    cols: 80,
+    cols: options.cols ?? 80,
     rows: 24,
     data: (_, data) => {
       screen += decoder.decode(data, { stream: true });
