@@ -105,5 +105,8 @@ test("lists ask for compression, a reading that needs the ETag header does not",
   const { run, server, id } = place(1);
   await run(["list"]);
   await run(["get", id]);
-  expect(server.requests.map(({ headers }) => headers["accept-encoding"])).toEqual(["gzip, br", "identity"]);
+  expect(server.requests.map(({ headers }) => headers["accept-encoding"])).toEqual([
+    expect.stringContaining("gzip"),
+    "identity",
+  ]);
 });
