@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, type OutputConfiguration } from "commander";
 import packageJson from "../../package.json";
 import { StartRefused } from "../listener.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
@@ -10,9 +10,10 @@ import { addServeCommand } from "./serve.ts";
 import { ignoreEmptyVariables } from "./setting-options.ts";
 import { addTokenCommands } from "./token.ts";
 
-/** Runs the command of these arguments. @returns the exit code: 0 done, 1 refused or failed, 2 a usage error */
-export async function runCommand(argv: readonly string[]): Promise<number> {
+/** @param output where commander writes help and usage errors; the process's own streams where it is left out */
+export function createProgram(output: OutputConfiguration = {}): Command {
   const program = new Command("server/main.ts")
+    .configureOutput(output)
     .description("The customer resource service.")
     .version(packageJson.version)
     .showSuggestionAfterError()
@@ -22,9 +23,14 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
   addTokenCommands(program);
   addDatabaseCommands(program);
   addPolicyCommands(program);
+  return program;
+}
+
+/** Runs the command of these arguments. @returns the exit code: 0 done, 1 refused or failed, 2 a usage error */
+export async function runCommand(argv: readonly string[], output: OutputConfiguration = {}): Promise<number> {
   ignoreEmptyVariables();
   try {
-    await program.parseAsync([...argv]);
+    await createProgram(output).parseAsync([...argv]);
     return 0;
   } catch (error) {
     // commander has written its message; its own exit code for a usage error is 1.

@@ -5,7 +5,7 @@ import { type ServerProcess, Workplace } from "./support/server-process.ts";
 import type { Reply } from "./support/test-service.ts";
 
 // `bun run torture` runs more of the same: 100 rounds of 64 writers, on one service and on two that share port and database.
-const ROUNDS = Number(process.env["ROUNDS"] ?? 20);
+const ROUNDS = Number(process.env["ROUNDS"] ?? 12);
 const WRITERS = Number(process.env["WRITERS"] ?? 8);
 const ACKNOWLEDGED_MIN = 5;
 const ACKNOWLEDGED_MAX = Math.max(60, WRITERS * 8);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { runCommand as runCommandHere } from "../commands/program.ts";
 import { runCommand, Workplace } from "./support/server-process.ts";
 
 let place: Workplace;
@@ -22,15 +23,28 @@ describe("a usage error exits with 2, names the fault, and writes nothing to std
     { args: ["policy", "chek", "x"], says: ["unknown command 'chek'", "Did you mean check?"] },
     { args: ["token"], says: ["create", "list", "revoke"] },
   ])("$args", async ({ args, says }) => {
-    const outcome = await runCommand(args, { cwd: place.path });
-    expect(outcome.code).toBe(2);
-    for (const words of says) expect(outcome.stderr).toContain(words);
-    expect(outcome.stdout).toBe("");
+    const written = { out: "", err: "" };
+    const code = await runCommandHere(["bun", "main.ts", ...args], {
+      writeOut: (text) => {
+        written.out += text;
+      },
+      writeErr: (text) => {
+        written.err += text;
+      },
+    });
+    expect([code, written.out]).toEqual([2, ""]);
+    for (const words of says) expect(written.err).toContain(words);
+  });
+
+  test("as a process too, and nothing is created", async () => {
+    const outcome = await runCommand(["chek"], { cwd: place.path });
+    expect(outcome).toMatchObject({ code: 2, stdout: "" });
+    expect(outcome.stderr).toContain("Did you mean check?");
     expect(readdirSync(place.path)).toEqual([]);
   });
 
   test("asking for help or the version is none", async () => {
-    for (const args of [["--help"], ["serve", "--help"], ["token", "create", "--help"], ["--version"]]) {
+    for (const args of [["serve", "--help"], ["--version"]]) {
       const outcome = await runCommand(args, { cwd: place.path });
       expect(outcome).toMatchObject({ code: 0, stderr: "" });
       expect(outcome.stdout).not.toBe("");
