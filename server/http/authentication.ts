@@ -3,7 +3,7 @@ import { type Policy, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
 import type { Caller } from "../storage/token-store.ts";
 
-/** Looks up who calls; everything the service knows of a caller hangs on its token. */
+/** Looks up a caller by its token. */
 export type TokenLookup = { readonly find: (token: string, nowMs: number) => MaybePromise<Caller | null> };
 
 /** A caller of customer routes. */
@@ -11,7 +11,7 @@ export type TenantCaller = Caller & { readonly tenant: string };
 
 /**
  * `Authorization: Bearer <token>` (RFC 6750, section 2.1). Unknown, revoked and expired tokens are refused in the
- * same words: which of them it was tells only someone who guesses tokens.
+ * same words, which tell nothing to someone who guesses tokens.
  */
 export function authenticate(
   tokens: TokenLookup,

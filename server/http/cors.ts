@@ -28,6 +28,7 @@ const EXPOSED_HEADERS = [
   "X-Content-Type-Options",
   "X-Request-Id",
 ].join(", ");
+/** How long a browser may act on an old preflight after a setting was changed. */
 const PREFLIGHT_SECONDS = "600";
 
 /** Cross-origin requests of browser pages of the configured origins (Fetch standard); "*" is any. None: off. */
@@ -60,7 +61,7 @@ export class Cors {
     });
   }
 
-  /** Adds what a response to this origin carries; without a configured origin, nothing. */
+  /** Adds the headers for the origin of the request. Without a configured origin it adds none. */
   decorate(request: Request, headers: Headers): void {
     if (this.#origins.size === 0) return;
     headers.append("vary", "Origin");

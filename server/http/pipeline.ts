@@ -6,12 +6,12 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { authenticate, requireMetricsRole, requireTenant, type TokenLookup } from "./authentication.ts";
 import type { Cors } from "./cors.ts";
+import { EventLoopTurn } from "./event-loop-turn.ts";
 import type { Access } from "./handler.ts";
 import { problemReply } from "./problem-response.ts";
 import type { Reply } from "./reply.ts";
 import { discardBody } from "./request-body.ts";
 import type { RequestContext } from "./request-context.ts";
-import { Turn } from "./turn.ts";
 
 export type PipelineParts = {
   readonly tokens: TokenLookup;
@@ -29,8 +29,9 @@ export type PipelineParts = {
   readonly closesConnections: () => boolean;
 };
 
-/** Nothing with a token in it: request ids are logged. */
+/** Request ids are logged, so none may hold a token. */
 const REQUEST_ID = /^(?!.*cst_[A-Za-z0-9]{40})[A-Za-z0-9._-]{1,64}$/;
+/** A lock or a burst of writes is usually over by then. */
 const RETRY_AFTER_SECONDS = "1";
 
 /**
@@ -40,7 +41,7 @@ const RETRY_AFTER_SECONDS = "1";
  */
 export class Pipeline {
   readonly #parts: PipelineParts;
-  readonly #turn = new Turn();
+  readonly #turn = new EventLoopTurn();
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -53,8 +54,8 @@ export class Pipeline {
     parameter = "",
   ): MaybePromise<Response> {
     const context = this.#contextOf(request, route, parameter);
-    if (!this.#turn.isOver(context.startedAt)) return this.#answer(context, access);
-    // A client that waits sends nothing new, and that ends the turn.
+    if (!this.#turn.isTooLong(context.startedAt)) return this.#answer(context, access);
+    // Yield here so that timers and signals run even during a connection storm.
     return new Promise((next) => setImmediate(next)).then(() => this.#answer(context, access));
   }
 
@@ -112,13 +113,13 @@ export class Pipeline {
     return result.ok ? result.value : this.#problem(context, result.problem);
   }
 
-  /** The instance is the request id where that is ours; a caller may send the same one twice. */
+  /** The instance is the request id, unless the caller chose it: a caller may send the same one twice. */
   #problem({ request, requestId }: RequestContext, problem: Problem): Reply {
     const isCallers = request.headers.get("x-request-id") === requestId;
     return problemReply(problem, isCallers ? crypto.randomUUID() : requestId, this.#parts.publicUrl);
   }
 
-  /** What no client can cause: the log says why, the reply does not. */
+  /** A failure that no client can cause: the log says why, the reply does not. */
   #failure(context: RequestContext, error: unknown): Reply {
     const { requestId } = context;
     const { logger } = this.#parts.log;

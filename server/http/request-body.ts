@@ -1,6 +1,7 @@
 import { ok, type Result, refuse } from "../domain/problem.ts";
 import { parseJsonText } from "./json-text.ts";
 
+/** Sixteen times what a customer's name and email take with every character escaped. */
 export const BODY_BYTES_MAX = 65_536;
 
 /**
@@ -36,7 +37,7 @@ export async function readJsonBody(
 /** @returns the body, or a refusal where it is longer than it may be */
 async function readBytes(request: Request): Promise<Result<Uint8Array>> {
   try {
-    // A declared length was checked, and the server holds a body to it. First, since to ask for `body` makes a stream.
+    // The declared length was checked, and Bun holds the body to it. Asking for `body` would create a stream.
     if (request.headers.has("content-length")) return ok(await request.bytes());
     if (request.body === null) return ok(new Uint8Array());
     const reader = request.body.getReader();
@@ -64,7 +65,10 @@ type BodyReader = {
   cancel(): Promise<void>;
 };
 
-/** How much of an unwanted body is read, and for how long, before the reply is sent regardless. */
+/**
+ * Bounds of how much of an unwanted body is read, and for how long, before the reply is sent regardless. Proxies seldom
+ * pass more than 32 MiB (nginx: 1 MiB unless configured); reading them takes some 80 ms of processor time.
+ */
 const DISCARDED = { bytesMax: 32 * 1024 * 1024, msMax: 10_000 };
 
 /**
