@@ -1,3 +1,6 @@
+import type { FieldName } from "./field-registry.ts";
+import type { Diagnosis } from "./precondition.ts";
+
 /**
  * Every refusal that a client can meet, as one closed table, and the only place that knows its status. A refusal is a
  * value: operations return it, and http/problem-response.ts alone turns it into a document (RFC 9457).
@@ -165,12 +168,30 @@ export type ProblemCode = keyof typeof PROBLEMS;
 /** A fault of one property of a body. `pointer` is a JSON Pointer (RFC 6901); "" is the whole body. */
 export type MemberFault = { readonly pointer: string; readonly detail: string };
 
+/** The further members of some problems' documents (RFC 9457, section 3.2). */
+export type ProblemExtensions = {
+  readonly "unknown-parameter": { readonly parameter: string; readonly didYouMean?: readonly string[] };
+  readonly "invalid-parameter": { readonly parameter: string };
+  readonly "unknown-field": {
+    readonly unknownFields: readonly string[];
+    readonly selectableFields: readonly FieldName[];
+    readonly didYouMean?: readonly FieldName[];
+  };
+  readonly "too-many-fields": { readonly maxFields: number };
+  readonly "forbidden-field": { readonly forbiddenFields: readonly FieldName[] };
+  readonly "precondition-failed": {
+    readonly receivedIfMatch?: string;
+    readonly receivedIfNoneMatch?: string;
+    readonly diagnosis: Diagnosis;
+  };
+  readonly "invalid-body": { readonly errors: readonly MemberFault[] };
+};
+
 export type Problem = {
   readonly code: ProblemCode;
   /** What is wrong with this request and what to do, for people. Holds no value that the caller may not read. */
   readonly detail: string;
-  /** Further members of the document (RFC 9457, section 3.2). */
-  readonly extensions?: Readonly<Record<string, unknown>>;
+  readonly extensions?: ProblemExtensions[keyof ProblemExtensions];
   /** Further headers, such as Allow or the current ETag. */
   readonly headers?: Readonly<Record<string, string>>;
 };
@@ -182,10 +203,15 @@ export function ok<T>(value: T): { readonly ok: true; readonly value: T } {
   return { ok: true, value };
 }
 
-export function refuse(
-  code: ProblemCode,
+type Headed = Pick<Problem, "headers">;
+
+/** A problem that has further members cannot be refused without them. */
+export function refuse<Code extends ProblemCode>(
+  code: Code,
   detail: string,
-  more: Pick<Problem, "extensions" | "headers"> = {},
+  ...[more]: Code extends keyof ProblemExtensions
+    ? [Headed & { readonly extensions: ProblemExtensions[Code] }]
+    : [Headed?]
 ): Refusal {
   return { ok: false, problem: { code, detail, ...more } };
 }

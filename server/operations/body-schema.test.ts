@@ -183,7 +183,7 @@ test("a body with thousands of faults is answered with a few", () => {
   expect(faults({ ...OK, ...body })).toHaveLength(20);
 });
 
-test("an answer names a long member in part: it is no echo", () => {
+test("an answer repeats only the beginning of a long property", () => {
   const [[pointer = ""] = []] = faults({ ...OK, ["x".repeat(60_000)]: 0 });
   expect(pointer).toBe(`/${"x".repeat(127)}…`);
 });

@@ -116,8 +116,8 @@ export function preconditionFailed(
 ): Refusal {
   return refuse("precondition-failed", EXPLANATIONS[diagnosis], {
     extensions: {
-      receivedIfMatch: ifMatch?.slice(0, SHOWN_CHARACTERS_MAX),
-      receivedIfNoneMatch: ifNoneMatch?.slice(0, SHOWN_CHARACTERS_MAX),
+      ...(ifMatch === null ? {} : { receivedIfMatch: ifMatch.slice(0, SHOWN_CHARACTERS_MAX) }),
+      ...(ifNoneMatch === null ? {} : { receivedIfNoneMatch: ifNoneMatch.slice(0, SHOWN_CHARACTERS_MAX) }),
       diagnosis,
     },
     headers: { etag: formatEntityTag(current) },

@@ -24,13 +24,13 @@ import {
 } from "./checks.ts";
 import { keyOf, keyReused, readIdempotencyKey } from "./idempotency-key.ts";
 
-/** PUT, PATCH or DELETE of one customer, as far as headers and query tell. */
+/** PUT, PATCH or DELETE of one customer: what its headers and its query say. */
 export type ConditionalWrite = {
   readonly method: WriteMethod;
   readonly authority: Authority;
   readonly preconditions: Preconditions;
   readonly target: WriteTarget;
-  /** What the answer shows: without `Prefer: return=representation` nothing. */
+  /** What the answer shows: nothing without `Prefer: return=representation`. */
   readonly projection: Projection;
   readonly key: string | null;
 };

@@ -10,9 +10,9 @@ const CURSOR_BYTES = NONCE_BYTES + ID_BYTES + TAG_BYTES;
 type PageFilter = Pick<PageQuery, "tenant" | "status" | "email">;
 
 /**
- * Where the next page begins, sealed. Ids are a field that the policy may hide, and an id tells when its customer was
- * created: a cursor that held the id as it is would show both to every caller who may list. The filter is sealed in, so
- * that a cursor of another tenant or filter is refused instead of starting somewhere else.
+ * Where the next page begins, sealed. The policy may hide ids, and an id contains the time of creation: a cursor with the
+ * plain id would show both to every caller who may list. The filter is sealed in, so that a cursor of another tenant or
+ * filter is refused instead of starting somewhere else.
  *
  * @param key 32 bytes, the same for every service on one database
  */

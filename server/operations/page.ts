@@ -37,7 +37,7 @@ export function readPage(
   }
   const projection = projectionOfLists(request.fields, rights);
   if (!projection.ok) return projection;
-  // A filter tells its field: which customers match it, and which do not.
+  // A filter reveals its field: the caller learns which customers match.
   const filtered: FieldName[] = [
     ...(status === null ? [] : ["status" as const]),
     ...(email === null ? [] : ["email" as const]),

@@ -201,7 +201,7 @@ describe.each(WRITES)(
       ]);
     });
 
-    test("a bad body does not tell whether the customer exists to a token that was revoked", async () => {
+    test("a revoked token with a bad body does not learn whether the customer exists", async () => {
       service.reload(policy());
       const { path } = await service.customer();
       const revoke = (token: string) => service.storage.tokens.revoke(token, nowMs);

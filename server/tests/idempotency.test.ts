@@ -31,7 +31,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** A POST /customers with a key. `body` stands in the name, so that a stored customer tells who made it, and of what. */
+/** A POST /customers with a key. The name holds `body`, so that a stored customer shows which request made it. */
 type Post = {
   readonly tenant: string;
   readonly client: string;
@@ -102,7 +102,7 @@ const anyRace = fc.record({
   passedMs: fc.constantFrom(0, 0, 1, HOUR_MS, LIFE_MS - 1, LIFE_MS),
 });
 
-test("for a day a key of a client of a tenant makes one customer, however often and at once it is sent, and whoever goes away", async () => {
+test("for 24 hours a key of a token makes one customer, however often and at once it is sent, and whether or not its clients stay", async () => {
   const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
   console.log(`idempotency: SEED=${seed}`);
   let runs = 0;

@@ -17,7 +17,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 /** A version of the customer, as an applied write made it from the one before. */
 type Version = { readonly tag: string; readonly name: string };
-/** What a client learned, in the order in which it did: a tag, and the name where a read told it. */
+/** What a client learned, in order: a tag, and the name where a read returned it. */
 type Sight = { readonly tag: string; readonly name: string | null };
 /** A customer whose history begins, and how to reach it. */
 type Ground = {

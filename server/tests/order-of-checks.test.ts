@@ -241,7 +241,7 @@ describe("a present If-Match that is not byte-equal never writes", () => {
     );
   });
 
-  test("a tag of the customer's past is stale for ever", async () => {
+  test("a former tag of the customer is stale forever", async () => {
     const { path, etag } = await service.customer();
     const past = [etag];
     for (let round = 0; round < 5; round += 1) {
