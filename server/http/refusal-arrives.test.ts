@@ -138,3 +138,23 @@ test("an unwanted body that never comes is waited for no longer than the limit",
   await discardRest(silent.getReader(), { bytesMax: KIB, msMax: 1 });
   expect(isCancelled).toBe(true);
 });
+
+test.each([
+  ["leaves", "Content-Length: 100000", ""],
+  ["breaks its chunks", "Transfer-Encoding: chunked", "no length\r\n"],
+])(
+  "a sender that %s while its unwanted body is read is no failure of the service",
+  async (_, framing, rest) => {
+    service.logLines.length = 0;
+    const head = `POST /customers HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n${framing}\r\n\r\n`;
+    const socket = connect(service.port, "127.0.0.1", () => socket.write(head));
+    socket.on("error", () => {});
+    // "100 Continue" says that the service waits for the body.
+    await once(socket, "data");
+    if (rest === "") socket.resetAndDestroy();
+    else socket.write(rest);
+    if (!socket.closed) await once(socket, "close");
+    while (!service.logLines.some(({ method }) => method === "POST")) await new Promise(setImmediate);
+    expect(service.logLines).toMatchObject([{ method: "POST", status: 401, code: "unauthenticated" }]);
+  },
+);

@@ -39,8 +39,8 @@ async function startProxy(command: readonly string[], url: string): Promise<void
   throw new Error(`${command[0]} ended with ${program.exitCode}`);
 }
 
-/** nginx as its documentation begins: `proxy_pass` to upstreams, and nothing else. */
-async function startNginx(services: readonly ServerProcess[], port: number): Promise<string> {
+/** nginx as its documentation begins: `proxy_pass` to upstreams, and nothing else but the option of a test. */
+async function startNginx(services: readonly ServerProcess[], port: number, option: string): Promise<string> {
   const file = `${place.path}/nginx.conf`;
   writeFileSync(
     file,
@@ -55,7 +55,7 @@ ${services.map((service) => `    server 127.0.0.1:${service.port};`).join("\n")}
   }
   server {
     listen 127.0.0.1:${port};
-    location / { proxy_pass http://customers; }
+    location / { proxy_pass http://customers; ${option} }
   }
 }
 `,
@@ -65,24 +65,28 @@ ${services.map((service) => `    server 127.0.0.1:${service.port};`).join("\n")}
   return url;
 }
 
-test("900 kB POSTs without a token, through nginx, take no upstream out of service for others", async () => {
-  const services = [await place.start(), await place.start()];
-  const token = place.adminToken;
-  const url = await startNginx(services, freePort());
-  const body = Buffer.alloc(900_000, "a");
-  const innocent = (): Promise<Reply> =>
-    fetch(`${url}/customers?limit=1`, { headers: { authorization: `Bearer ${token}` } }).then(replyOf);
-  const statuses = { refused: new Set<number>(), read: new Set<number>() };
-  for (let round = 0; round < 20; round += 1) {
-    const refused = Array.from({ length: 5 }, () =>
-      fetch(`${url}/customers`, { method: "POST", body }).then(replyOf),
-    );
-    const reads = Array.from({ length: 10 }, innocent);
-    for (const { status } of await Promise.all(refused)) statuses.refused.add(status);
-    for (const { status } of await Promise.all(reads)) statuses.read.add(status);
-  }
-  expect(statuses).toEqual({ refused: new Set([401]), read: new Set([200]) });
-}, 120_000);
+test.each(["", "proxy_request_buffering off;", 'proxy_http_version 1.1; proxy_set_header Connection "";'])(
+  "900 kB POSTs without a token, through nginx, take no upstream out of service for others (%s)",
+  async (option) => {
+    const services = [await place.start(), await place.start()];
+    const token = place.adminToken;
+    const url = await startNginx(services, freePort(), option);
+    const body = Buffer.alloc(900_000, "a");
+    const innocent = (): Promise<Reply> =>
+      fetch(`${url}/customers?limit=1`, { headers: { authorization: `Bearer ${token}` } }).then(replyOf);
+    const statuses = { refused: new Set<number>(), read: new Set<number>() };
+    for (let round = 0; round < 10; round += 1) {
+      const refused = Array.from({ length: 5 }, () =>
+        fetch(`${url}/customers`, { method: "POST", body }).then(replyOf),
+      );
+      const reads = Array.from({ length: 10 }, innocent);
+      for (const { status } of await Promise.all(refused)) statuses.refused.add(status);
+      for (const { status } of await Promise.all(reads)) statuses.read.add(status);
+    }
+    expect(statuses).toEqual({ refused: new Set([401]), read: new Set([200]) });
+  },
+  120_000,
+);
 
 test.each([64, 1_024, 16_384])("a refusal reaches Python's urllib after a body of %i KiB", async (kib) => {
   const { url } = await place.start();
