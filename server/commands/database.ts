@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { backupDatabase } from "../storage/sqlite/backup.ts";
 import { checkDatabase } from "../storage/sqlite/check.ts";
 import { restoreDatabase } from "../storage/sqlite/restore.ts";
-import { MEMORY, sqlitePath } from "../storage/sqlite/sqlite-database.ts";
+import { MEMORY, sqlitePath } from "../storage/sqlite/sqlite-url.ts";
 import { CommandRefused } from "./command-refused.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 

@@ -2,7 +2,7 @@ import { Command, CommanderError, type OutputConfiguration } from "commander";
 import packageJson from "../../package.json";
 import { StartRefused } from "../listener.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
-import { DatabaseRefused } from "../storage/sqlite/sqlite-database.ts";
+import { DatabaseRefused } from "../storage/database-refused.ts";
 import { CommandRefused } from "./command-refused.ts";
 import { addDatabaseCommands } from "./database.ts";
 import { addPolicyCommands } from "./policy-check.ts";

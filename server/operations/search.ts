@@ -1,4 +1,5 @@
-import { foldEmail, PAGE_LIMIT_DEFAULT, SEARCH_BODY } from "../domain/customer.ts";
+import { PAGE_LIMIT_DEFAULT, SEARCH_BODY } from "../domain/customer.ts";
+import { foldEmail } from "../domain/email.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";

@@ -1,9 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
-import { drawToken } from "../storage/bearer-token.ts";
-import { SqliteConnections } from "../storage/sqlite/connections.ts";
-import { openDatabase } from "../storage/sqlite/sqlite-database.ts";
-import { newToken, SqliteTokenStore } from "../storage/sqlite/sqlite-token-store.ts";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { ServerProcess, Workplace } from "./support/server-process.ts";
 
 let place: Workplace;
@@ -12,7 +18,9 @@ beforeEach(() => {
 });
 afterEach(() => place.clear());
 
+const SAMPLES = { args: ["--samples", "1"] };
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+const read = (file: string) => readFileSync(file, "utf8").trim();
 
 async function customersSeen(service: ServerProcess, bearer = place.adminToken): Promise<number> {
   const reply = await service.send(bearer, "GET", "/customers");
@@ -20,18 +28,46 @@ async function customersSeen(service: ServerProcess, bearer = place.adminToken):
   return reply.json.items.length;
 }
 
-describe("the first start on an empty directory", () => {
-  test("makes database, token file and directory their owner's alone", async () => {
-    const service = await place.start();
+/** Starts the service, which refuses. @returns what it says */
+async function refusal(): Promise<string> {
+  const { code, stdout, stderr } = await place.run(["serve", "--port", "0"]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).not.toMatch(/^ +at /m);
+  return stderr;
+}
+
+describe("the first start", () => {
+  test("in the default place makes directory, database and token file their owner's alone, and three samples", async () => {
+    rmSync(`${place.path}/data`, { recursive: true });
+    const service = await place.start({ cwd: place.path, env: { DATABASE_URL: "" } });
     expect(mode(`${place.path}/data`)).toBe("700");
     expect(mode(`${place.path}/data/admin.token`)).toBe("600");
     for (const suffix of ["", "-wal", "-shm"]) expect(mode(`${place.database}${suffix}`)).toBe("600");
     expect(place.adminToken).toMatch(/^cst_[A-Za-z0-9]{40}$/);
+    expect(await customersSeen(service)).toBe(3);
     expect(await service.end()).toBe(0);
   });
 
+  test("elsewhere makes no samples, unless it is asked to", async () => {
+    expect(await customersSeen(await place.start())).toBe(0);
+    place.database = `${place.path}/data/other.db`;
+    const service = await place.start(SAMPLES);
+    expect(await customersSeen(service, read(`${place.path}/data/other.admin.token`))).toBe(3);
+  });
+
+  test("elsewhere makes no directory: a typing error would start an empty service", async () => {
+    place.database = `${place.path}/dta/customers.db`;
+    expect(await refusal()).toContain(`The directory ${place.path}/dta of the database`);
+    expect(existsSync(`${place.path}/dta`)).toBe(false);
+    const command = ["token", "create", "--role", "viewer", "--client", "c", "--tenant", "t"];
+    expect((await place.run(command)).stderr).toContain(
+      "does not exist. Create it, or correct DATABASE_URL.",
+    );
+    expect(readdirSync(place.path)).toEqual(["data"]);
+  });
+
   test("leaves the token in its file alone: not in the output, not in the log, not in the database", async () => {
-    const service = await place.start({ isForPeople: true });
+    const service = await place.start({ isForPeople: true, ...SAMPLES });
     expect(await customersSeen(service)).toBe(3);
     await service.end();
     for (const text of [service.stdout.text, service.stderr.text, readFileSync(place.database, "latin1")]) {
@@ -40,19 +76,102 @@ describe("the first start on an empty directory", () => {
     }
   });
 
-  test("makes three sample customers, or none with --no-samples", async () => {
-    expect(await customersSeen(await place.start())).toBe(3);
-    place.database = `${place.path}/other/customers.db`;
-    const bare = await place.start({ args: ["--no-samples"] });
-    expect(await customersSeen(bare, readFileSync(`${place.path}/other/admin.token`, "utf8").trim())).toBe(0);
+  test("of a second database in the same directory leaves the first one's token as it is", async () => {
+    await (await place.start()).end();
+    const first = place.adminToken;
+    place.database = `${place.path}/data/second.db`;
+    const service = await place.start();
+    expect(await customersSeen(service, read(`${place.path}/data/second.admin.token`))).toBe(0);
+    expect(place.adminToken).toBe(first);
   });
+
+  test("of several services at the same moment makes one token and three samples, and all of them serve", async () => {
+    for (let round = 0; round < 3; round += 1) {
+      place.database = `${place.path}/data/${round}.db`;
+      const services = await Promise.all(Array.from({ length: 3 }, () => place.start(SAMPLES)));
+      const bearer = read(`${place.path}/data/${round}.admin.token`);
+      for (const service of services) expect(await customersSeen(service, bearer)).toBe(3);
+      const { stdout } = await place.run(["token", "list"]);
+      expect(stdout.match(/^cst_/gm)).toHaveLength(1);
+      await place.endAll();
+    }
+    expect(readdirSync(`${place.path}/data`).filter((name) => name.endsWith(".partial"))).toEqual([]);
+  }, 60_000);
+
+  test("that is killed at any moment leaves a database that the next start completes", async () => {
+    const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 1e9));
+    console.log(`first start killed, seed ${seed}`);
+    let state = seed;
+    const random = (): number => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return state / 2 ** 32;
+    };
+    for (let round = 0; round < 5; round += 1) {
+      mkdirSync(`${place.path}/${round}`);
+      place.database = `${place.path}/${round}/customers.db`;
+      const child = ServerProcess.launch(place.database, SAMPLES);
+      // From the moment that the file appears to about when the address is printed.
+      while (!existsSync(place.database)) await Bun.sleep(1);
+      await Bun.sleep(random() * 25);
+      child.kill("SIGKILL");
+      await child.exited;
+      const service = await place.start(SAMPLES);
+      expect(await customersSeen(service)).toBe(3);
+      await service.end("SIGKILL");
+    }
+  }, 60_000);
+
+  test("that was cut off before the token file had its name is completed by the next start", async () => {
+    await (await place.start()).end();
+    const { adminToken } = place;
+    rmSync(`${place.path}/data/admin.token`);
+    writeFileSync(`${place.path}/data/admin.token.partial`, `${adminToken}\n`);
+    expect(await customersSeen(await place.start())).toBe(0);
+    expect(existsSync(`${place.path}/data/admin.token.partial`)).toBe(false);
+  });
+});
+
+describe("a start on what is left of a database is refused, and changes nothing", () => {
+  test.each([
+    [
+      "emptied, with its log",
+      () => writeFileSync(`${place.database}-wal`, "writes"),
+      "customers.db-wal is left",
+    ],
+    ["emptied", () => {}, "admin.token is left of an earlier database"],
+    ["removed", () => rmSync(place.database), "admin.token is left of an earlier database"],
+  ])("%s", async (_, disturb, says) => {
+    await (await place.start()).end();
+    const { adminToken } = place;
+    truncateSync(place.database, 0);
+    disturb();
+    const before = readdirSync(`${place.path}/data`);
+    const said = await refusal();
+    expect(said).toContain(says);
+    expect(said).toContain("`restore FILE --force`");
+    expect(readdirSync(`${place.path}/data`)).toEqual(before);
+    expect(place.adminToken).toBe(adminToken);
+  });
+});
+
+test("files that others may read are reported at the start", async () => {
+  await (await place.start()).end();
+  chmodSync(place.database, 0o644);
+  chmodSync(`${place.path}/data/admin.token`, 0o640);
+  const service = await place.start();
+  for (const [file, mode] of [
+    ["customers.db", "0644"],
+    ["admin.token", "0640"],
+  ]) {
+    await service.stderr.line((line) => line.includes(`${file} may be read by others (mode ${mode})`));
+  }
 });
 
 describe("a later start", () => {
   test("makes nothing and prints no lines to try", async () => {
-    await (await place.start()).end();
+    await (await place.start(SAMPLES)).end();
     const before = place.adminToken;
-    const service = await place.start({ isForPeople: true });
+    const service = await place.start({ isForPeople: true, ...SAMPLES });
     expect(await customersSeen(service)).toBe(3);
     await service.end();
     expect(service.stdout.text).toBe(`Listening on ${service.url}\n`);
@@ -60,7 +179,7 @@ describe("a later start", () => {
   });
 
   test("makes no new token when the token file is gone, and no samples when the customers are", async () => {
-    const first = await place.start();
+    const first = await place.start(SAMPLES);
     const bearer = place.adminToken;
     rmSync(`${place.path}/data/admin.token`);
     const { items } = (await first.send(bearer, "GET", "/customers")).json;
@@ -68,7 +187,7 @@ describe("a later start", () => {
       await first.send(bearer, "DELETE", `/customers/${customer.id}`, { headers: { "if-match": etag } });
     }
     await first.end();
-    const second = await place.start();
+    const second = await place.start(SAMPLES);
     expect(() => place.adminToken).toThrow();
     expect(await customersSeen(second, bearer)).toBe(0);
   });
@@ -77,48 +196,8 @@ describe("a later start", () => {
     const args = ["token", "create", "--role", "editor", "--client", "ci", "--tenant", "acme"];
     const created = await place.run(args);
     expect(created.stderr).toContain("Created the database");
-    const service = await place.start();
+    const service = await place.start(SAMPLES);
     expect(() => place.adminToken).toThrow();
     expect(await customersSeen(service, created.stdout.trim())).toBe(0);
   });
 });
-
-test("token and samples are one write: where one of them fails there is none", async () => {
-  const writer = openDatabase(place.database);
-  const connections = new SqliteConnections(writer, writer);
-  const token = newToken(drawToken(), { client: "admin", role: "admin", tenant: "default" }, 0, null);
-  const customer = { name: "Ada", email: "ada@example.com", status: "active" } as const;
-  const bad = { ...customer, status: "open" as "active" };
-  const customers = [customer, bad].map((each) => ({
-    tenant: "default",
-    customer: each,
-    nowMs: 0,
-    key: null,
-  }));
-  const failed = await connections.write.run("makeFirstRows", { token, customers }).catch(String);
-  expect(failed).toContain("CHECK constraint failed");
-  expect(new SqliteTokenStore(connections).list()).toEqual([]);
-  await connections.close();
-});
-
-test("a first start that is killed at any moment leaves a database that the next start completes", async () => {
-  const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 1e9));
-  console.log(`first start killed, seed ${seed}`);
-  let state = seed;
-  const random = (): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-  for (let round = 0; round < 5; round += 1) {
-    place.database = `${place.path}/${round}/customers.db`;
-    const child = ServerProcess.launch(place.database);
-    // From the moment that the file appears to about when the address is printed.
-    while (!existsSync(place.database)) await Bun.sleep(1);
-    await Bun.sleep(random() * 25);
-    child.kill("SIGKILL");
-    await child.exited;
-    const service = await place.start();
-    expect(await customersSeen(service)).toBe(3);
-    await service.end("SIGKILL");
-  }
-}, 60_000);

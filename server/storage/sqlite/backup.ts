@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseRefused, openExistingDatabase } from "./sqlite-database.ts";
+import { DatabaseRefused } from "../database-refused.ts";
+import { openExistingDatabase } from "./sqlite-database.ts";
 
 /**
  * A consistent copy while the service runs. The copy is complete and on the disk before it gets its name.

@@ -1,5 +1,6 @@
 import { SQLiteError } from "bun:sqlite";
-import { DatabaseRefused, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
+import { DatabaseRefused } from "../database-refused.ts";
+import { openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
 
 /** What a look at a database found. */
 type CheckReport = {

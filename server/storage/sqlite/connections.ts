@@ -3,7 +3,8 @@ import type { Commit } from "../storage.ts";
 import { FileGuard } from "./file-guard.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { SharedRead } from "./read-transaction.ts";
-import { connect, MEMORY, openDatabase } from "./sqlite-database.ts";
+import { connect, openDatabase } from "./sqlite-database.ts";
+import { MEMORY } from "./sqlite-url.ts";
 import { StatementCache } from "./statement-cache.ts";
 import { WRITE_LIMITS, type WriteLimits, WriteQueue } from "./write-queue.ts";
 import { WriterThread } from "./writer-thread.ts";
@@ -34,6 +35,7 @@ export class SqliteConnections {
   readonly read: SharedRead;
   readonly write: WriteQueue;
   readonly #databases: readonly Database[];
+  readonly #writer: Database;
   readonly #groupCommit: GroupCommit;
 
   /** On opened databases, which may be one and the same, so that a test can watch what reaches them. */
@@ -53,6 +55,7 @@ export class SqliteConnections {
     const read = new SharedRead(reader, reader !== writer);
     const guard = new FileGuard(writer, read.guard.identity);
     this.#databases = [...new Set([reader, writer])];
+    this.#writer = writer;
     this.#groupCommit = new GroupCommit(writer, guard, limits.lockWaitMs);
     this.reader = new StatementCache(reader);
     this.read = read;
@@ -88,6 +91,18 @@ export class SqliteConnections {
           onFault,
         ),
     });
+  }
+
+  /** One transaction before the first write of the queue. @returns what it returns, once it is durable */
+  async runAlone<T>(transact: (statements: StatementCache) => T): Promise<T> {
+    const statements = new StatementCache(this.#writer);
+    try {
+      const [settled] = await this.#groupCommit.commit([() => transact(statements)]);
+      if (!settled?.ok) throw settled?.error;
+      return settled.value as T;
+    } finally {
+      statements.close();
+    }
   }
 
   /** @throws StoreUnavailable when reads or writes cannot be answered */

@@ -1,5 +1,6 @@
-import { type CustomerChanges, foldEmail, type NewCustomer } from "../../domain/customer.ts";
+import type { CustomerChanges, NewCustomer } from "../../domain/customer.ts";
 import { drawCustomerId } from "../../domain/customer-id.ts";
+import { foldEmail } from "../../domain/email.ts";
 import { drawRowVersion, type RowVersion } from "../../domain/entity-tag.ts";
 import type { Projection } from "../../domain/projection.ts";
 import type {

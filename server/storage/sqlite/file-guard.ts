@@ -1,7 +1,8 @@
 import { constants, type Database } from "bun:sqlite";
 import { type Stats, statSync } from "node:fs";
 import { StoreUnavailable } from "../customer-store.ts";
-import { LOG_BYTES_MAX, MEMORY } from "./sqlite-database.ts";
+import { LOG_BYTES_MAX } from "./sqlite-database.ts";
+import { MEMORY } from "./sqlite-url.ts";
 
 /** Which file a path led to. */
 export type FileIdentity = { readonly dev: number; readonly ino: number };

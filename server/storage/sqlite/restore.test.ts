@@ -15,10 +15,11 @@ import {
 import { damage, namesIn, writeDatabase } from "../../tests/support/database-files.ts";
 import { Random } from "../../tests/support/random.ts";
 import { launch, type ServerProcess, Workplace } from "../../tests/support/server-process.ts";
+import { DatabaseRefused } from "../database-refused.ts";
 import { backupDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { restoreDatabase } from "./restore.ts";
-import { DatabaseRefused, openDatabase } from "./sqlite-database.ts";
+import { openDatabase } from "./sqlite-database.ts";
 
 let place: Workplace;
 beforeEach(() => {
@@ -133,11 +134,14 @@ describe("restore", () => {
     expect(await namesIn(place.database)).toEqual(["Kept"]);
   });
 
-  test("goes where no database is, also in a directory that does not exist yet", async () => {
+  test("goes where no database is, but makes no directory, whose name may be a typing error", async () => {
     await backedUp("Kept");
-    place.database = `${place.path}/fresh/machine/customers.db`;
+    place.database = `${place.path}/fresh/customers.db`;
+    const refused = await place.run(["restore", backupFile()]);
+    expect(refused.stderr).toContain("does not exist. Create it, or correct DATABASE_URL.");
+    expect(existsSync(`${place.path}/fresh`)).toBe(false);
+    mkdirSync(`${place.path}/fresh`);
     expect((await place.run(["restore", backupFile()])).code).toBe(0);
-    expect(mode(`${place.path}/fresh`)).toBe("700");
     expect(mode(place.database)).toBe("600");
     expect(await namesIn(place.database)).toEqual(["Kept"]);
   });

@@ -1,9 +1,10 @@
 import { Database } from "bun:sqlite";
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { DatabaseRefused } from "../database-refused.ts";
 import { cantBeWritten, copyDatabase, removeDatabase, syncFile } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
-import { DatabaseRefused } from "./sqlite-database.ts";
+import { requireDirectory } from "./sqlite-database.ts";
 
 /**
  * Puts a backup in the place of the database, with -wal and -shm as one.
@@ -26,7 +27,7 @@ export function restoreDatabase(backup: string, database: string, isForced: bool
   if (existsSync(database) && isOpenInAnyProcess(database)) throw inUse(database);
   const incoming = `${database}.restoring`;
   try {
-    mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
+    requireDirectory(database);
     removeDatabase(incoming);
     // Not a copy of the file, which would leave out what a backup still has in a -wal of its own.
     copyDatabase(backup, incoming);

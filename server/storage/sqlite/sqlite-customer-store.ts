@@ -1,9 +1,5 @@
-import {
-  type CustomerChanges,
-  foldEmail,
-  type NewCustomer,
-  type Replacement,
-} from "../../domain/customer.ts";
+import type { CustomerChanges, NewCustomer, Replacement } from "../../domain/customer.ts";
+import { foldEmail } from "../../domain/email.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
 import type { Projection } from "../../domain/projection.ts";
 import type {

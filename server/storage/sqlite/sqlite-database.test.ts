@@ -2,14 +2,9 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { DatabaseRefused } from "../database-refused.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
-import {
-  connect,
-  DatabaseRefused,
-  openDatabase,
-  openExistingDatabase,
-  schemaVersion,
-} from "./sqlite-database.ts";
+import { connect, openDatabase, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;
@@ -59,9 +54,10 @@ describe("a database that is opened", () => {
     db.close();
   });
 
-  test("is made with its directories", () => {
-    openDatabase(`${directory.path}/a/b/customers.db`).close();
-    expect(schemaVersion(connect(`${directory.path}/a/b/customers.db`))).toBe(SCHEMA_VERSION);
+  test("is made where it is new, with this version's schema", () => {
+    const db = openDatabase(file);
+    expect(schemaVersion(db)).toBe(SCHEMA_VERSION);
+    db.close();
   });
 
   test("is not written again when it is up to date: the write lock of another process does not hinder a start", () => {

@@ -1,38 +1,20 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { StoreUnavailable } from "../customer-store.ts";
+import { DatabaseRefused } from "../database-refused.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./schema.ts";
+import { DEFAULT_SQLITE_PATH, MEMORY } from "./sqlite-url.ts";
+import { tokenFileOf } from "./token-file.ts";
 
 /** Marks a file as a database of this service: "CUST" as a 32-bit integer (SQLite's application_id). */
 const APPLICATION_ID = 0x43555354;
-
-export const MEMORY = ":memory:";
-
-/** @returns the file of `sqlite:FILE` (also `sqlite://FILE`), {@link MEMORY}, or null for what is no such URL */
-export function parseSqliteUrl(databaseUrl: string): string | null {
-  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(databaseUrl)?.[1];
-  if (path === undefined || path.includes("?") || path.endsWith("/")) return null;
-  return path === MEMORY || !path.startsWith(":") ? path : null;
-}
-
-/** @throws DatabaseRefused for what is no `sqlite:` URL */
-export function sqlitePath(databaseUrl: string): string {
-  const path = parseSqliteUrl(databaseUrl);
-  if (path === null) throw new DatabaseRefused("DATABASE_URL names no database. Give sqlite:FILE.");
-  return path;
-}
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** For commands and tests. */
 const CACHE_KIB = 16_384;
 /** The write-ahead log is cut to this once all of it is in the database: a long reader had left it at gigabytes. */
 export const LOG_BYTES_MAX = 16 * 1024 * 1024;
-
-/** A database that can't be used as it is. The message says why and what to do. */
-export class DatabaseRefused extends Error {
-  override readonly name = "DatabaseRefused";
-}
 
 /**
  * Opens the database, made (mode 0600, by the process's umask) where it is new. What is refused is
@@ -43,7 +25,10 @@ export class DatabaseRefused extends Error {
  */
 export function openDatabase(path: string, cacheKib = CACHE_KIB): Database {
   return withReasons(path, () => {
-    if (path !== MEMORY) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    if (path !== MEMORY) {
+      requireDirectory(path);
+      refuseStartingOver(path);
+    }
     if (existsSync(path)) accessSync(path, constants.W_OK);
     return opened(path, true, (db) => {
       refuseForeign(db, path);
@@ -51,6 +36,35 @@ export function openDatabase(path: string, cacheKib = CACHE_KIB): Database {
       makeSchema(db, path);
     });
   });
+}
+
+/** A directory that is missing is made in the default place alone: elsewhere its name may be a typing error. */
+export function requireDirectory(path: string): void {
+  const directory = dirname(path);
+  if (existsSync(directory)) return;
+  if (path !== DEFAULT_SQLITE_PATH) {
+    throw new DatabaseRefused(
+      `The directory ${resolve(directory)} of the database ${path} does not exist. Create it, or correct DATABASE_URL.`,
+    );
+  }
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+}
+
+/** A database that was emptied or removed, while other files show that there was one, must not begin anew. */
+function refuseStartingOver(path: string): void {
+  const isNew = (): boolean => sizeOf(path) === 0;
+  const [log, tokenFile] = [`${path}-wal`, tokenFileOf(path)];
+  if (!isNew()) return;
+  const rest = sizeOf(log) > 0 ? log : existsSync(tokenFile) ? tokenFile : null;
+  // Once more: another service may have made it meanwhile.
+  if (rest === null || !isNew()) return;
+  throw new DatabaseRefused(
+    `${path} is missing or empty, but ${rest} is left of an earlier database. Restore a backup with \`restore FILE --force\`; to begin anew, remove ${rest} first.`,
+  );
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Opens a database that exists and that this version made; for commands that look at one. */
@@ -186,6 +200,17 @@ export function schemaGuard(db: Database): () => void {
       `${db.filename} was migrated by a newer version (schema ${version}; this one knows ${SCHEMA_VERSION}). Restart with that version.`,
     );
   };
+}
+
+/** @returns a sentence for each file of the database that others than its owner may read or write */
+export function looseModes(path: string): string[] {
+  if (path === MEMORY) return [];
+  return [path, `${path}-wal`, `${path}-shm`, tokenFileOf(path)].flatMap((file) => {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
+    if ((mode & 0o077) === 0) return [];
+    const shown = (mode & 0o777).toString(8).padStart(4, "0");
+    return [`${file} may be read by others (mode ${shown}). Run \`chmod 600 ${file}\`.`];
+  });
 }
 
 /** Gives up the pages in memory: those of a file that was bad for a while would go on being answered from there. */

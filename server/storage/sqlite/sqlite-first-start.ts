@@ -1,13 +1,11 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { NO_BODY } from "../../domain/projection.ts";
-import { drawToken } from "../bearer-token.ts";
+import { drawToken, tokenDigest } from "../bearer-token.ts";
 import type { FirstStart } from "../storage.ts";
 import type { SqliteConnections } from "./connections.ts";
-import { SqliteCustomerStore } from "./sqlite-customer-store.ts";
-import { MEMORY } from "./sqlite-database.ts";
-import { newToken, SqliteTokenStore } from "./sqlite-token-store.ts";
+import { createCustomer } from "./customer-writes.ts";
+import { newToken } from "./sqlite-token-store.ts";
+import type { StatementCache } from "./statement-cache.ts";
+import { publish, stage, stagedToken, tokenFileOf } from "./token-file.ts";
+import { insertToken } from "./token-writes.ts";
 
 const TENANT = "default";
 
@@ -19,7 +17,7 @@ const SAMPLES = [
 
 /**
  * Makes an admin token, and customers to try things on. The token goes to a file that its owner alone can
- * read, never to a log or a terminal.
+ * read, never to a log or a terminal. Of services that start at the same moment one decides: all of it is one transaction.
  *
  * @returns null when the database has tokens already
  */
@@ -29,34 +27,44 @@ export async function firstStart(
   hasSamples: boolean,
   nowMs: number,
 ): Promise<FirstStart | null> {
-  if (new SqliteTokenStore(connections).list().length > 0) return null;
-  const filter = { tenant: TENANT, after: null, limit: 1, status: null, email: null };
-  const isEmpty = new SqliteCustomerStore(connections).page(filter, NO_BODY).items.length === 0;
-  const samples = hasSamples && isEmpty ? SAMPLES : [];
+  const hasTokens =
+    connections.read.run(() => connections.reader.get("SELECT 1 FROM tokens LIMIT 1")) !== null;
   const tokenFile = tokenFileOf(databasePath);
-  const token = drawToken();
-  // The file first: a token that counts and is nowhere to be read would lock its owner out.
-  writeSecret(tokenFile, token);
-  const admin = { client: "admin", role: "admin", tenant: TENANT };
-  const [first] = await connections.write.run("makeFirstRows", {
-    token: newToken(token, admin, nowMs, null),
-    customers: samples.map((customer) => ({ tenant: TENANT, customer, nowMs, key: null })),
+  if (hasTokens) {
+    finishCutOff(connections, tokenFile);
+    return null;
+  }
+  const made = await connections.runAlone((statements) => {
+    if (statements.get("SELECT 1 FROM tokens LIMIT 1") !== null) return null;
+    const token = drawToken();
+    stage(tokenFile, token);
+    return makeRows(statements, token, hasSamples, nowMs);
   });
-  const sampleId = first?.kind === "created" ? first.id : null;
-  return { tokenFile, sampleId };
+  if (made === null) return null;
+  publish(tokenFile);
+  return { tokenFile, ...made };
 }
 
-/** Beside the database, absolute, so that a line that reads it can be pasted anywhere; for one in memory in a directory of its own, which goes when the process ends. */
-function tokenFileOf(databasePath: string): string {
-  if (databasePath !== MEMORY) return join(dirname(resolve(databasePath)), "admin.token");
-  const directory = mkdtempSync(join(tmpdir(), "customers-"));
-  process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
-  return join(directory, "admin.token");
+function makeRows(
+  statements: StatementCache,
+  token: string,
+  hasSamples: boolean,
+  nowMs: number,
+): Omit<FirstStart, "tokenFile"> {
+  const isEmpty = statements.get("SELECT 1 FROM customers WHERE tenant = ? LIMIT 1", TENANT) === null;
+  insertToken(statements, newToken(token, { client: "admin", role: "admin", tenant: TENANT }, nowMs, null));
+  const samples = hasSamples && isEmpty ? SAMPLES : [];
+  const [first] = samples.map((customer) =>
+    createCustomer(statements, { tenant: TENANT, customer, nowMs, key: null }),
+  );
+  return { sampleId: first?.kind === "created" ? first.id : null };
 }
 
-function writeSecret(file: string, secret: string): void {
-  const partial = `${file}.partial`;
-  rmSync(partial, { force: true });
-  writeFileSync(partial, `${secret}\n`, { mode: 0o600, flag: "wx", flush: true });
-  renameSync(partial, file);
+function finishCutOff({ read, reader }: SqliteConnections, tokenFile: string): void {
+  const token = stagedToken(tokenFile);
+  if (token === null) return;
+  const isKnown = read.run(() =>
+    reader.get("SELECT 1 FROM tokens WHERE digest = unhex(?)", tokenDigest(token)),
+  );
+  if (isKnown !== null) publish(tokenFile);
 }

@@ -3,9 +3,10 @@ import { statSync } from "node:fs";
 import type { Commit, FirstStart, Storage, StorageOptions, StorageStats } from "../storage.ts";
 import { SqliteConnections } from "./connections.ts";
 import { SqliteCustomerStore } from "./sqlite-customer-store.ts";
-import { MEMORY } from "./sqlite-database.ts";
+import { looseModes } from "./sqlite-database.ts";
 import { firstStart } from "./sqlite-first-start.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
+import { MEMORY } from "./sqlite-url.ts";
 import type { WriteLimits } from "./write-queue.ts";
 
 /** 256 MiB: the customers of a million fit, and are read as fast as those of a thousand. A smaller database takes its size. */
@@ -35,10 +36,9 @@ export class SqliteStorage implements Storage {
   static open(path: string, options: SqliteOptions = {}): SqliteStorage {
     const { onCommit = () => {}, onFault = () => {}, chooseWhere = null, memoryMib = MEMORY_MIB } = options;
     const cacheKib = memoryMib * 1024;
-    return new SqliteStorage(
-      path,
-      SqliteConnections.open(path, { onCommit, onFault, chooseWhere, cacheKib }),
-    );
+    const connections = SqliteConnections.open(path, { onCommit, onFault, chooseWhere, cacheKib });
+    for (const sentence of looseModes(path)) onFault(sentence);
+    return new SqliteStorage(path, connections);
   }
 
   /** On connections that a test has opened, and may watch. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Reply, replyOf } from "./test-service.ts";
@@ -41,6 +41,7 @@ export class Workplace {
     this.path = path;
     this.#remove = remove;
     this.database = `${path}/data/customers.db`;
+    mkdirSync(dirname(this.database), { mode: 0o700 });
   }
 
   async start(options: ServeOptions = {}): Promise<ServerProcess> {

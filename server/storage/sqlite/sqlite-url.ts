@@ -1,0 +1,19 @@
+import { DatabaseRefused } from "../database-refused.ts";
+
+export const MEMORY = ":memory:";
+
+export const DEFAULT_SQLITE_PATH = "./data/customers.db";
+
+/** @returns the file of `sqlite:FILE` (also `sqlite://FILE`), {@link MEMORY}, or null for what is no such URL */
+export function parseSqliteUrl(databaseUrl: string): string | null {
+  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(databaseUrl)?.[1];
+  if (path === undefined || path.includes("?") || path.endsWith("/")) return null;
+  return path === MEMORY || !path.startsWith(":") ? path : null;
+}
+
+/** @throws DatabaseRefused for what is no `sqlite:` URL */
+export function sqlitePath(databaseUrl: string): string {
+  const path = parseSqliteUrl(databaseUrl);
+  if (path === null) throw new DatabaseRefused("DATABASE_URL names no database. Give sqlite:FILE.");
+  return path;
+}
