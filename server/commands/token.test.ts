@@ -8,6 +8,7 @@ import { readTokenOptions } from "./token.ts";
 let place: Workplace;
 beforeEach(() => {
   place = new Workplace();
+  place.makeDirectory();
 });
 afterEach(() => place.clear());
 

@@ -9,6 +9,7 @@ import type { Storage, StorageOptions } from "./storage.ts";
  */
 export async function openStorage(databaseUrl: string, options: StorageOptions = {}): Promise<Storage> {
   const storage = SqliteStorage.open(sqlitePath(databaseUrl), options);
+  for (const sentence of storage.looseModes()) options.onFault?.(sentence);
   await storage.ready;
   return storage;
 }

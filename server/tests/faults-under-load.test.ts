@@ -8,6 +8,7 @@ import { TestService } from "./support/test-service.ts";
 let place: Workplace;
 beforeEach(() => {
   place = new Workplace();
+  place.makeDirectory();
 });
 afterEach(() => place.clear());
 
@@ -52,6 +53,7 @@ test("the writer's thread dies five times amid writes: none that was acknowledge
     for (let death = 1; death <= 5; death += 1) {
       const { acknowledged } = clients;
       await clients.until(() => clients.acknowledged > acknowledged + 100);
+      await service.storage.ready;
       started.at(-1)?.terminate();
       await clients.until(() => deaths.length === death);
     }

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -18,7 +17,8 @@ beforeEach(() => {
 });
 afterEach(() => place.clear());
 
-const SAMPLES = { args: ["--samples", "1"] };
+/** The default, which the support of the tests sets otherwise. */
+const DEFAULT_SAMPLES = { env: { SAMPLES: "" } };
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 const read = (file: string) => readFileSync(file, "utf8").trim();
 
@@ -38,8 +38,8 @@ async function refusal(): Promise<string> {
 
 describe("the first start", () => {
   test("in the default place makes directory, database and token file their owner's alone, and three samples", async () => {
-    rmSync(`${place.path}/data`, { recursive: true });
-    const service = await place.start({ cwd: place.path, env: { DATABASE_URL: "" } });
+    // Its own directory, which the support of the tests does not make.
+    const service = await place.start({ cwd: place.path, env: { DATABASE_URL: "", SAMPLES: "" } });
     expect(mode(`${place.path}/data`)).toBe("700");
     expect(mode(`${place.path}/data/admin.token`)).toBe("600");
     for (const suffix of ["", "-wal", "-shm"]) expect(mode(`${place.database}${suffix}`)).toBe("600");
@@ -49,13 +49,14 @@ describe("the first start", () => {
   });
 
   test("elsewhere makes no samples, unless it is asked to", async () => {
-    expect(await customersSeen(await place.start())).toBe(0);
+    expect(await customersSeen(await place.start(DEFAULT_SAMPLES))).toBe(0);
     place.database = `${place.path}/data/other.db`;
-    const service = await place.start(SAMPLES);
+    const service = await place.start();
     expect(await customersSeen(service, read(`${place.path}/data/other.admin.token`))).toBe(3);
   });
 
   test("elsewhere makes no directory: a typing error would start an empty service", async () => {
+    place.makeDirectory();
     place.database = `${place.path}/dta/customers.db`;
     expect(await refusal()).toContain(`The directory ${place.path}/dta of the database`);
     expect(existsSync(`${place.path}/dta`)).toBe(false);
@@ -67,7 +68,7 @@ describe("the first start", () => {
   });
 
   test("leaves the token in its file alone: not in the output, not in the log, not in the database", async () => {
-    const service = await place.start({ isForPeople: true, ...SAMPLES });
+    const service = await place.start({ isForPeople: true });
     expect(await customersSeen(service)).toBe(3);
     await service.end();
     for (const text of [service.stdout.text, service.stderr.text, readFileSync(place.database, "latin1")]) {
@@ -81,14 +82,14 @@ describe("the first start", () => {
     const first = place.adminToken;
     place.database = `${place.path}/data/second.db`;
     const service = await place.start();
-    expect(await customersSeen(service, read(`${place.path}/data/second.admin.token`))).toBe(0);
+    expect(await customersSeen(service, read(`${place.path}/data/second.admin.token`))).toBe(3);
     expect(place.adminToken).toBe(first);
   });
 
   test("of several services at the same moment makes one token and three samples, and all of them serve", async () => {
     for (let round = 0; round < 3; round += 1) {
       place.database = `${place.path}/data/${round}.db`;
-      const services = await Promise.all(Array.from({ length: 3 }, () => place.start(SAMPLES)));
+      const services = await Promise.all(Array.from({ length: 3 }, () => place.start()));
       const bearer = read(`${place.path}/data/${round}.admin.token`);
       for (const service of services) expect(await customersSeen(service, bearer)).toBe(3);
       const { stdout } = await place.run(["token", "list"]);
@@ -107,15 +108,14 @@ describe("the first start", () => {
       return state / 2 ** 32;
     };
     for (let round = 0; round < 5; round += 1) {
-      mkdirSync(`${place.path}/${round}`);
       place.database = `${place.path}/${round}/customers.db`;
-      const child = ServerProcess.launch(place.database, SAMPLES);
+      const child = ServerProcess.launch(place.database);
       // From the moment that the file appears to about when the address is printed.
       while (!existsSync(place.database)) await Bun.sleep(1);
       await Bun.sleep(random() * 25);
       child.kill("SIGKILL");
       await child.exited;
-      const service = await place.start(SAMPLES);
+      const service = await place.start();
       expect(await customersSeen(service)).toBe(3);
       await service.end("SIGKILL");
     }
@@ -126,7 +126,7 @@ describe("the first start", () => {
     const { adminToken } = place;
     rmSync(`${place.path}/data/admin.token`);
     writeFileSync(`${place.path}/data/admin.token.partial`, `${adminToken}\n`);
-    expect(await customersSeen(await place.start())).toBe(0);
+    expect(await customersSeen(await place.start())).toBe(3);
     expect(existsSync(`${place.path}/data/admin.token.partial`)).toBe(false);
   });
 });
@@ -169,9 +169,9 @@ test("files that others may read are reported at the start", async () => {
 
 describe("a later start", () => {
   test("makes nothing and prints no lines to try", async () => {
-    await (await place.start(SAMPLES)).end();
+    await (await place.start()).end();
     const before = place.adminToken;
-    const service = await place.start({ isForPeople: true, ...SAMPLES });
+    const service = await place.start({ isForPeople: true });
     expect(await customersSeen(service)).toBe(3);
     await service.end();
     expect(service.stdout.text).toBe(`Listening on ${service.url}\n`);
@@ -179,7 +179,7 @@ describe("a later start", () => {
   });
 
   test("makes no new token when the token file is gone, and no samples when the customers are", async () => {
-    const first = await place.start(SAMPLES);
+    const first = await place.start();
     const bearer = place.adminToken;
     rmSync(`${place.path}/data/admin.token`);
     const { items } = (await first.send(bearer, "GET", "/customers")).json;
@@ -187,16 +187,17 @@ describe("a later start", () => {
       await first.send(bearer, "DELETE", `/customers/${customer.id}`, { headers: { "if-match": etag } });
     }
     await first.end();
-    const second = await place.start(SAMPLES);
+    const second = await place.start();
     expect(() => place.adminToken).toThrow();
     expect(await customersSeen(second, bearer)).toBe(0);
   });
 
   test("on a database that `token create` made makes neither token nor samples", async () => {
+    place.makeDirectory();
     const args = ["token", "create", "--role", "editor", "--client", "ci", "--tenant", "acme"];
     const created = await place.run(args);
     expect(created.stderr).toContain("Created the database");
-    const service = await place.start(SAMPLES);
+    const service = await place.start();
     expect(() => place.adminToken).toThrow();
     expect(await customersSeen(service, created.stdout.trim())).toBe(0);
   });

@@ -12,6 +12,7 @@ import { TestService } from "./support/test-service.ts";
 let place: Workplace;
 beforeEach(() => {
   place = new Workplace();
+  place.makeDirectory();
 });
 afterEach(() => place.clear());
 

@@ -9,6 +9,7 @@ import { type ServerProcess, Workplace } from "./support/server-process.ts";
 let place: Workplace;
 beforeEach(() => {
   place = new Workplace();
+  place.makeDirectory();
 });
 afterEach(() => place.clear());
 

@@ -21,6 +21,7 @@ let place: Workplace;
 const services: TestService[] = [];
 beforeEach(() => {
   place = new Workplace();
+  place.makeDirectory();
 });
 afterEach(async () => {
   for (const service of services.splice(0)) await service.stop();

@@ -37,7 +37,6 @@ export class SqliteStorage implements Storage {
     const { onCommit = () => {}, onFault = () => {}, chooseWhere = null, memoryMib = MEMORY_MIB } = options;
     const cacheKib = memoryMib * 1024;
     const connections = SqliteConnections.open(path, { onCommit, onFault, chooseWhere, cacheKib });
-    for (const sentence of looseModes(path)) onFault(sentence);
     return new SqliteStorage(path, connections);
   }
 
@@ -50,6 +49,11 @@ export class SqliteStorage implements Storage {
   /** Resolves when the writer's thread has started, which writes need not wait for. */
   get ready(): Promise<void> {
     return this.#connections.write.ready;
+  }
+
+  /** @returns a sentence for each file that others than its owner may read or write */
+  looseModes(): readonly string[] {
+    return looseModes(this.#path);
   }
 
   firstStart(hasSamples: boolean, nowMs: number): Promise<FirstStart | null> {

@@ -19,6 +19,8 @@ export type ThreadCommit = {
   readonly commitMs: number;
 };
 
+const RESTART_MS = 5_000;
+
 /**
  * Commits batches in a thread of their own, so that neither a slow fsync nor a locked file holds up reads.
  *
@@ -60,9 +62,9 @@ export class WriterThread {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     const worker = this.#worker;
     if (worker === null) return;
-    this.#isClosing = true;
     const closed = new Promise<void>((done) => {
       worker.addEventListener("close", () => done());
     });
@@ -104,11 +106,11 @@ export class WriterThread {
     this.#batch = null;
     this.#whenStarted.resolve();
     if (this.#isClosing) return;
-    this.#onDeath(
-      `The writer's thread ended (${reason}). ${wasReady ? "Another is started." : "Commits go on without one."}`,
-    );
-    // One that died before it could open the database would die again: until a restart commits are inline.
+    this.#onDeath(`The writer's thread ended (${reason}). Another is started.`);
+    this.#whenStarted = Promise.withResolvers();
+    // One that died before it could open the database would die again; meanwhile commits are inline.
     if (wasReady) this.#start();
+    else setTimeout(() => this.#isClosing || this.#start(), RESTART_MS).unref();
   }
 }
 

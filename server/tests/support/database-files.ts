@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { projectionOf } from "../../domain/projection.ts";
 import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
 
@@ -6,6 +7,7 @@ const TENANT = "default";
 
 /** Makes a database with customers of these names, without a process, which would cost a second each time. */
 export async function writeDatabase(file: string, ...names: string[]): Promise<void> {
+  mkdirSync(dirname(file), { recursive: true });
   const storage = SqliteStorage.open(file);
   for (const name of names) {
     await storage.customers.create(TENANT, { name, email: "x@example.com", status: "active" }, 0, null);

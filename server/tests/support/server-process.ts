@@ -41,7 +41,11 @@ export class Workplace {
     this.path = path;
     this.#remove = remove;
     this.database = `${path}/data/customers.db`;
-    mkdirSync(dirname(this.database), { mode: 0o700 });
+  }
+
+  /** Makes the directory of the database, as `start` does by itself. */
+  makeDirectory(): void {
+    mkdirSync(dirname(this.database), { recursive: true, mode: 0o700 });
   }
 
   async start(options: ServeOptions = {}): Promise<ServerProcess> {
@@ -245,6 +249,8 @@ export class Output {
 const SERVICES = Number(process.env["TEST_SERVICES"] ?? 1);
 
 function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
+  if (options.env?.["DATABASE_URL"] === undefined)
+    mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
   return { ...options, env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, SAMPLES: "1", ...options.env } };
 }
 
