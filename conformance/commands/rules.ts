@@ -1,5 +1,6 @@
 /** `rules`: lists the rules. */
 import type { Command } from "commander";
+import { coverageMarkdown } from "../report/coverage.ts";
 import { rulesMarkdown, rulesText } from "../report/rule-listing.ts";
 
 export function addRulesCommand(program: Command): void {
@@ -7,7 +8,8 @@ export function addRulesCommand(program: Command): void {
     .command("rules")
     .description("list the rules")
     .option("--markdown", "print RULES.md")
-    .action(({ markdown }: { markdown?: boolean }) => {
-      process.stdout.write(markdown ? rulesMarkdown() : rulesText());
+    .option("--coverage", "print docs/coverage.md: the specification and the rules that test it")
+    .action(({ markdown, coverage }: { markdown?: boolean; coverage?: boolean }) => {
+      process.stdout.write(coverage ? coverageMarkdown() : markdown ? rulesMarkdown() : rulesText());
     });
 }

@@ -17,6 +17,7 @@ export type RunFlags = TargetFlags & {
   exclusive?: boolean;
   out?: string;
   quick?: boolean;
+  gentle?: boolean;
   readOnly?: boolean;
   rounds?: number;
   connections?: number;
@@ -44,6 +45,7 @@ export function runOptions(flags: RunFlags, profile: Profile, words: readonly st
     rate: flags.rate,
     budget: flags.budget ?? profile.budget ?? defaultOptions.budget,
     arguments: withoutCredentials(words),
+    gentle: flags.gentle ?? false,
     keepFailing: flags.keepFailing ?? false,
     program,
     command: commandLine(program, withoutCredentials(words)),

@@ -7,6 +7,10 @@ export function addRunOptions(command: Command): Command {
     .option("--only <ids>", "rules or families, comma-separated: IFM,FLD-03")
     .option("--skip <ids>", "rules or families to leave out")
     .option("--quick", "fewer rounds and combinations")
+    .option(
+      "--gentle",
+      "leave out probes that look like an attack or a flood, and report what that leaves untested",
+    )
     .option("--read-only", "send nothing but GET; needs --customer-id")
     .option("--exclusive", "nobody else uses the service meanwhile: counters must match exactly")
     .option("--allow-incomplete", "exit 0 although something could not be tested; never where nothing was")

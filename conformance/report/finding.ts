@@ -157,8 +157,13 @@ export function customerNote({ rules, fixtures, options }: Report): string | und
 }
 
 /** What a reader must know before believing the verdict. Stands in every report. */
-export function caveats({ target }: Report): string[] {
-  return target.insecure === true
-    ? ["Certificates were not checked (tls.insecure): somebody else on the way may have answered."]
-    : [];
+export function caveats({ target, options }: Report): string[] {
+  return [
+    ...(target.insecure === true
+      ? ["Certificates were not checked (tls.insecure): somebody else on the way may have answered."]
+      : []),
+    ...(options.gentle === true
+      ? ["Probes that look like an attack or a flood were left out (--gentle)."]
+      : []),
+  ];
 }

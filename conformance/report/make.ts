@@ -106,6 +106,7 @@ export function makeReport(facts: RunFacts): Report {
       ratePerSecond: options.rate ?? profile.rate ?? null,
       budget: options.budget,
       exclusive: options.exclusive,
+      ...(options.gentle ? { gentle: true } : {}),
       allowIncomplete: options.allowIncomplete,
       command: wire.mask(options.command),
       arguments: options.arguments.map(wire.mask),

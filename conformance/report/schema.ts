@@ -211,6 +211,7 @@ export const Report = closed({
     budget: Type.Integer(),
     seed: Type.Optional(Type.Integer({ description: "Of earlier versions; it had no effect." })),
     exclusive: Type.Boolean(),
+    gentle: Type.Optional(Type.Boolean({ description: "Probes that look like an attack were left out." })),
     allowIncomplete: Type.Boolean(),
     command: Type.String({ description: "The command line of this run, secrets as $NAME." }),
     arguments: Type.Optional(

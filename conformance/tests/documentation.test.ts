@@ -4,10 +4,12 @@ import type { TSchema } from "@sinclair/typebox";
 import { Glob } from "bun";
 import { referenceTables } from "../commands/reference.ts";
 import { makeProgram } from "../program.ts";
+import { coverage, coverageMarkdown } from "../report/coverage.ts";
 import { rulesMarkdown } from "../report/rule-listing.ts";
 import { OUTCOMES, Report } from "../report/schema.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { spec } from "../specification/spec.ts";
+import { UNTESTED } from "../specification/untested.ts";
 import { ProfileFile } from "../target/profile-file.ts";
 
 const here = (name: string) => Bun.file(new URL(`../${name}`, import.meta.url)).text();
@@ -28,6 +30,18 @@ test("a rule is named in `after` only where it exists, and none waits for itself
 
 test("RULES.md is current: bun conformance/main.ts rules --markdown > conformance/RULES.md", async () => {
   expect(await here("RULES.md")).toBe(rulesMarkdown());
+});
+
+test("docs/coverage.md is current: bun conformance/main.ts rules --coverage > conformance/docs/coverage.md", async () => {
+  expect(await here("docs/coverage.md")).toBe(coverageMarkdown());
+});
+
+test("every line of the specification has a rule, or the reason why none tests it", () => {
+  const lost = coverage().filter(({ rules, reason }) => rules.length === 0 && reason === undefined);
+  expect(lost.map(({ line }) => line)).toEqual([]);
+  const lines = coverage().map(({ line }) => line);
+  const idle = Object.keys(UNTESTED).filter((beginning) => !lines.some((line) => line.startsWith(beginning)));
+  expect(idle).toEqual([]);
 });
 
 test("report.schema.json is the schema of the code", async () => {
