@@ -1,14 +1,13 @@
 /** `cleanup`: removes or restores what killed runs left, from their journals. */
 import type { Command } from "commander";
-
+import { Ground, removeCustomer } from "../fixtures/ground.ts";
+import { NoReply } from "../http/outcome-signal.ts";
 import { Wire } from "../http/wire.ts";
-import { NoReply } from "../probe/outcome-signal.ts";
-import { FreshValues, fillTemplate } from "../probe/values.ts";
-import { Ground, removeCustomer } from "../run/ground.ts";
-import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../run/journal.ts";
-import { defaultOptions } from "../run/options.ts";
+import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../target/journal.ts";
 import type { Names } from "../target/names.ts";
+import { defaultOptions } from "../target/options.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
+import { FreshValues, fillTemplate } from "../target/values.ts";
 import { recordedFlags } from "./recorded-flags.ts";
 import { addTargetOptions, profileOf, type TargetFlags } from "./target-options.ts";
 

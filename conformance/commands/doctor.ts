@@ -1,12 +1,12 @@
 /** `doctor`: is the kit itself fit to judge, and can it reach what it is pointed at. */
 import { accessSync, constants, mkdirSync } from "node:fs";
 import type { Command } from "commander";
+import { NoReply } from "../http/outcome-signal.ts";
 import { checkTransport } from "../http/transport-check.ts";
 import { Wire } from "../http/wire.ts";
-import { NoReply } from "../probe/outcome-signal.ts";
 import { catalogue } from "../rules/catalogue.ts";
-import { journalFolder, journalsIn } from "../run/journal.ts";
-import { defaultOptions } from "../run/options.ts";
+import { journalFolder, journalsIn } from "../target/journal.ts";
+import { defaultOptions } from "../target/options.ts";
 import { addTargetOptions, profileOf, type TargetFlags } from "./target-options.ts";
 
 export function addDoctorCommand(program: Command, end: (exitCode: number) => void): void {

@@ -6,7 +6,7 @@ import { stringify } from "smol-toml";
 import { withoutCredentials } from "../report/command-line.ts";
 import type { Report } from "../report/schema.ts";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions } from "../run/options.ts";
+import { defaultOptions } from "../target/options.ts";
 import { type Profile, ProfileFault, readProfileFile } from "../target/profile.ts";
 import type { ProfileFile } from "../target/profile-file.ts";
 import { programName } from "./program-name.ts";

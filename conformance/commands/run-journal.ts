@@ -1,5 +1,5 @@
-import { Journal, journalFolder } from "../run/journal.ts";
-import type { RunOptions } from "../run/options.ts";
+import { Journal, journalFolder } from "../target/journal.ts";
+import type { RunOptions } from "../target/options.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
 
 /**

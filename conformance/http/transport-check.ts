@@ -3,7 +3,7 @@
  * the bytes of both ways onto the wire.
  */
 import { createServer } from "node:net";
-import { KitFault } from "../probe/outcome-signal.ts";
+import { KitFault } from "./outcome-signal.ts";
 import { Transport } from "./transport.ts";
 
 /** Each must stand in the request byte for byte, as a line of its own. */

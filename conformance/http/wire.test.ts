@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CouldNotRun, Interrupted, NoReply, Unreachable } from "../probe/outcome-signal.ts";
-import { defaultOptions } from "../run/options.ts";
+import { defaultOptions } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
+import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
 import { type Ask, Wire } from "./wire.ts";
 
 let server: ReturnType<typeof Bun.serve>;

@@ -1,14 +1,14 @@
 /** Everything that is sent goes through here: pace, budget, masking, the ledger, and what 429 asks for. */
 
-import { CouldNotRun, Interrupted, NoReply, Unreachable } from "../probe/outcome-signal.ts";
 import type { Exchange, Report } from "../report/schema.ts";
-import type { RunOptions } from "../run/options.ts";
 import type { CallerHeader } from "../target/caller-header.ts";
 import { masking } from "../target/mask.ts";
+import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 import { VERSION } from "../version.ts";
 import { bodyText, headerValue, headerValues, type Reply } from "./http-reply.ts";
 import { Onlooker } from "./onlooker.ts";
+import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
 import { type Held, type Outgoing, type Result, Transport } from "./transport.ts";
 
 export type Caller = "main" | "limited" | "other-tenant" | "anonymous" | "metrics";

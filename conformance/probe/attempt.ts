@@ -2,16 +2,17 @@
  * One rule being tried. `read` and `write` send a request and return the proof that holds its evidence and its
  * assertions, so that a failure always shows the exchange that proves it.
  */
+
+import type { Customer } from "../fixtures/ground.ts";
+import { CouldNotRun, Disturbed, type Pointer } from "../http/outcome-signal.ts";
 import type { Ask, Caller, Seen } from "../http/wire.ts";
 import type { Evidence, Level } from "../report/schema.ts";
-import type { Customer } from "../run/ground.ts";
 import type { PatchForm } from "../target/patch-form.ts";
-import { CouldNotRun, Disturbed, type Pointer } from "./outcome-signal.ts";
+import type { Values } from "../target/values.ts";
 import { describe, Proof } from "./proof.ts";
 import type { RuleId } from "./rule.ts";
 import { visible } from "./tag-forms.ts";
 import { accepted, difference, type Method, type Snapshot, shows, Trial } from "./trial.ts";
-import type { Values } from "./values.ts";
 import { saysNothing } from "./weather.ts";
 
 export type Lines = readonly (readonly [string, string])[];

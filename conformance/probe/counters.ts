@@ -1,8 +1,8 @@
 /** The two counters of 7 rule 4, as scrapes show them, against the answers of this run. */
 import { type Exposition, parseExposition, seriesOf } from "../http/exposition.ts";
+import { CouldNotRun, NoReply } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "./attempt.ts";
-import { CouldNotRun, NoReply } from "./outcome-signal.ts";
 
 export const REQUIRED = "http_precondition_required_total";
 export const FAILED = "http_precondition_failed_total";

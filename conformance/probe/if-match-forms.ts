@@ -2,7 +2,7 @@
  * Forms of If-Match that must be refused, derived from a real current tag, as rows. In a row TAG is the current tag,
  * TOKEN the text between its quotes, FORMER the tag before the last accepted write.
  */
-import type { Customer } from "../run/ground.ts";
+import type { Customer } from "../fixtures/ground.ts";
 import type { Lines, Shape } from "./attempt.ts";
 import { affixes, caseFlips, type Form, opaque, spellings, successors } from "./tag-forms.ts";
 

@@ -3,7 +3,7 @@
  * alone), and so is the status: but what a caller may not see must not come there either.
  */
 
-import type { Customer } from "../run/ground.ts";
+import type { Customer } from "../fixtures/ground.ts";
 
 /** @param quick the two that frameworks take for the same most often */
 export function otherPaths(customer: Customer, quick: boolean): Customer[] {

@@ -1,8 +1,9 @@
 /** One probe: what was sent, what the specification allows, what came, and what the kit asserts about it. */
+
+import { KitFault } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Evidence, Level } from "../report/schema.ts";
 import type { Attempt } from "./attempt.ts";
-import { KitFault } from "./outcome-signal.ts";
 import { stateOf } from "./trial.ts";
 
 /** The same request with one thing different, which shows that the probe was refused for that one thing. */

@@ -2,14 +2,15 @@
  * Races: every contender sends all but its last byte, then all last bytes are let go in one turn of the event
  * loop. Time-outs, 5xx and the like are unknown outcomes: such a write may or may not have happened.
  */
+
+import type { Customer } from "../fixtures/ground.ts";
+import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
-import type { Customer } from "../run/ground.ts";
+import type { Values } from "../target/values.ts";
 import { type Attempt, BASE } from "./attempt.ts";
-import { CouldNotRun, Inconclusive } from "./outcome-signal.ts";
 import type { Proof } from "./proof.ts";
 import { groundFor } from "./refused.ts";
 import { accepted, difference, type Method, type Snapshot, shows } from "./trial.ts";
-import type { Values } from "./values.ts";
 import { saysNothing } from "./weather.ts";
 
 const RATE_LIMIT_REST_MS = 1000;

@@ -2,11 +2,11 @@
  * The shape of most rules on preconditions: a control request that must be accepted, then requests that differ from it
  * in one thing and must be refused without any effect.
  */
-import type { Customer } from "../run/ground.ts";
+import type { Customer } from "../fixtures/ground.ts";
+import { CouldNotRun, Inconclusive, NotApplicable } from "../http/outcome-signal.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import { type Attempt, BASE, type Written } from "./attempt.ts";
 import type { Derive, Refused } from "./if-match-forms.ts";
-import { CouldNotRun, Inconclusive, NotApplicable } from "./outcome-signal.ts";
 import type { Control } from "./proof.ts";
 import { type Rule, type RuleId, rule } from "./rule.ts";
 import { accepted, type Method, type Snapshot, shows } from "./trial.ts";

@@ -3,19 +3,19 @@
  * and what came is kept as evidence of the probe at hand, and shown only where an assertion fired.
  */
 
+import type { Deployment } from "../fixtures/deployment.ts";
+import type { Customer, Ground } from "../fixtures/ground.ts";
+import { CouldNotRun } from "../http/outcome-signal.ts";
 import type { Ask, Caller, Seen, Wire } from "../http/wire.ts";
 import type { Assertion, Evidence, Exchange, Level, Moment, Report, State } from "../report/schema.ts";
-import type { Customer, Ground } from "../run/ground.ts";
-import type { RunOptions } from "../run/options.ts";
-import type { Deployment } from "../target/deployment.ts";
 import { registryFields } from "../target/names.ts";
+import type { RunOptions } from "../target/options.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Profile } from "../target/profile.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
+import { type FreshValues, type Values, withMembers } from "../target/values.ts";
 import type { Counters } from "./counters.ts";
-import { CouldNotRun } from "./outcome-signal.ts";
 import type { Rule, RuleId } from "./rule.ts";
-import { type FreshValues, type Values, withMembers } from "./values.ts";
 import type { Weather } from "./weather.ts";
 
 /** What all rules of a run share. */

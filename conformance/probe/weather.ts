@@ -3,9 +3,9 @@
  * they neither break a rule nor keep it. A plain read shows whether the deployment answers as it did at the start.
  */
 
+import { NoReply, Unreachable } from "../http/outcome-signal.ts";
 import type { Ask, Seen, Wire } from "../http/wire.ts";
 import type { Exchange } from "../report/schema.ts";
-import { NoReply, Unreachable } from "./outcome-signal.ts";
 
 /** So many reads in a row must be answered as usual: one good answer among failing replicas proves little. */
 const READS = 8;

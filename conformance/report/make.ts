@@ -1,14 +1,14 @@
 /** From what a run found to report.json: counts, verdict and exit code. */
 
+import type { Deployment } from "../fixtures/deployment.ts";
+import type { Ground } from "../fixtures/ground.ts";
 import { headerValue } from "../http/http-reply.ts";
+import type { Pointer } from "../http/outcome-signal.ts";
 import type { Wire } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
-import type { Pointer } from "../probe/outcome-signal.ts";
 import type { Rule } from "../probe/rule.ts";
-import type { Ground } from "../run/ground.ts";
-import type { RunOptions } from "../run/options.ts";
 import { sentenceOf } from "../specification/spec.ts";
-import type { Deployment } from "../target/deployment.ts";
+import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 import { proxyFor } from "../target/proxy.ts";
 import { commandLineFor } from "./command-line.ts";

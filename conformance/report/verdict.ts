@@ -1,5 +1,5 @@
 /** From what a run found to its verdict and exit code. Pure. */
-import type { Expectation } from "../run/options.ts";
+import type { Expectation } from "../target/options.ts";
 import type { Outcome, Report, RuleResult } from "./schema.ts";
 
 export type RunEnd = {

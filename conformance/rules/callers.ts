@@ -1,13 +1,14 @@
 /** AUT: field-level authorization; tenants stand in tenants.ts. */
+
+import type { Customer } from "../fixtures/ground.ts";
+import { CouldNotRun } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt, Read } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
-import { CouldNotRun } from "../probe/outcome-signal.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted } from "../probe/trial.ts";
-import type { Customer } from "../run/ground.ts";
 import { plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { tenants } from "./tenants.ts";

@@ -1,15 +1,15 @@
 /** ENV: what lies between the kit and the service. */
 import { headerValue, headerValues } from "../http/http-reply.ts";
+import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
-import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
 import { describe } from "../probe/proof.ts";
 import { groundFor, NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, type Method, type Snapshot, sameFields, shows } from "../probe/trial.ts";
-import type { Values } from "../probe/values.ts";
 import { registryFields } from "../target/names.ts";
+import type { Values } from "../target/values.ts";
 
 const CODINGS = ["gzip", "br", "deflate", "zstd", "gzip, deflate, br"];
 const accepting = (codings: string): [string, string][] => [["Accept-Encoding", codings]];

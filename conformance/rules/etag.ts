@@ -1,17 +1,18 @@
 /** ETG: the entity-tag of a customer. */
+
+import { CouldNotRun } from "../http/outcome-signal.ts";
 import { type Attempt, BASE, type Read, type Written } from "../probe/attempt.ts";
 import { bodyWithoutToken } from "../probe/body-token.ts";
-import { CouldNotRun } from "../probe/outcome-signal.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { isEntityTag, opaque } from "../probe/tag-forms.ts";
 import { leaksOf } from "../probe/tag-leak.ts";
 import { notATag, wrongTag } from "../probe/tag-words.ts";
 import { accepted, type Snapshot } from "../probe/trial.ts";
-import type { Values } from "../probe/values.ts";
 import { registryFields } from "../target/names.ts";
 import { FIELDS } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
+import type { Values } from "../target/values.ts";
 
 /** Every set of fields, so that one that has another tag is not blamed on a caller (AUT-06). */
 const PROJECTIONS = [...FIELDS, ...COMBINATIONS.map((fields) => fields.join())];

@@ -1,8 +1,9 @@
 /** FLD: fields of reads; those of request bodies stand in bodies.ts. */
+
+import { CouldNotRun } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt, Read } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
-import { CouldNotRun } from "../probe/outcome-signal.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted } from "../probe/trial.ts";
 import { plain, registryFields } from "../target/names.ts";

@@ -1,4 +1,6 @@
 /** IFM: If-Match on PUT, PATCH and DELETE. */
+
+import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
 import {
   AFFIXES,
@@ -21,7 +23,6 @@ import {
   UNQUOTED,
   WEAK,
 } from "../probe/if-match-forms.ts";
-import { CouldNotRun, Inconclusive } from "../probe/outcome-signal.ts";
 import { afterBase, groundFor, NEEDS, refusal, refused } from "../probe/refused.ts";
 import { shapes } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";

@@ -1,5 +1,6 @@
 /** MET: the two counters. */
 import { seriesOf, typeOf } from "../http/exposition.ts";
+import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import {
   answeredSince,
@@ -12,7 +13,6 @@ import {
   type Window,
 } from "../probe/counters.ts";
 import { ifMatch, LISTS, STAR, UNQUOTED, WEAK } from "../probe/if-match-forms.ts";
-import { CouldNotRun, Inconclusive } from "../probe/outcome-signal.ts";
 import { NEEDS, updatedCustomer } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/trial.ts";

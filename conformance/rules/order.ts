@@ -1,11 +1,12 @@
 /** ORD: the order of checks. */
+
+import type { Customer } from "../fixtures/ground.ts";
+import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import { type Attempt, BASE, type Lines } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
-import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, type Method } from "../probe/trial.ts";
-import type { Customer } from "../run/ground.ts";
 
 type MissingRow = Pick<Rule, "id" | "title" | "spec" | "hurts"> & {
   readonly on: Method;

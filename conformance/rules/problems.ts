@@ -1,9 +1,9 @@
 /** PRB: errors. */
 import { headerValue } from "../http/http-reply.ts";
+import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt, Written } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
-import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted } from "../probe/trial.ts";
 import { plain } from "../target/names.ts";

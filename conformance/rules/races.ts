@@ -1,6 +1,7 @@
 /** ATM: check and update are one step. */
+
+import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
-import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
 import { describe } from "../probe/proof.ts";
 import { contendersOf, enforced, heldBy, type Lane, lanes, oneWinner, race } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";

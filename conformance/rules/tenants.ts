@@ -1,14 +1,15 @@
 /** AUT: tenants, and requests without credentials. */
+
+import type { Customer } from "../fixtures/ground.ts";
+import { CouldNotRun } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt, Read } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
-import { CouldNotRun } from "../probe/outcome-signal.ts";
 import type { Proof } from "../probe/proof.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, difference, type Method, type Snapshot } from "../probe/trial.ts";
-import type { Customer } from "../run/ground.ts";
 
 async function asOther(t: Attempt, query: string, to: Customer = t.kit.main): Promise<Read> {
   const what = `GET ${to === t.kit.main ? "" : pathEnd(to)}${query} by another tenant`;

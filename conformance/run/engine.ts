@@ -1,8 +1,7 @@
 /** Runs the rules against one deployment and makes the report. Library: no argv, no output, no exit. */
 
-import { checkTransport } from "../http/transport-check.ts";
-import { Wire } from "../http/wire.ts";
-import { Attempt, signature } from "../probe/attempt.ts";
+import { Deployment } from "../fixtures/deployment.ts";
+import { Ground } from "../fixtures/ground.ts";
 import {
   CouldNotRun,
   Disturbed,
@@ -12,23 +11,24 @@ import {
   NotApplicable,
   type Pointer,
   Unreachable,
-} from "../probe/outcome-signal.ts";
+} from "../http/outcome-signal.ts";
+import { checkTransport } from "../http/transport-check.ts";
+import { Wire } from "../http/wire.ts";
+import { Attempt, signature } from "../probe/attempt.ts";
 import type { Rule } from "../probe/rule.ts";
 import type { Kit } from "../probe/trial.ts";
-import { FreshValues } from "../probe/values.ts";
 import { type Finding, makeReport, type RunFacts } from "../report/make.ts";
 import type { Report } from "../report/schema.ts";
 import { catalogue } from "../rules/catalogue.ts";
-import { Deployment } from "../target/deployment.ts";
+import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
+import { FreshValues } from "../target/values.ts";
 import { confirmed } from "./confirmation.ts";
-import { Ground } from "./ground.ts";
 import { meetNeeds } from "./needs.ts";
-import type { RunOptions } from "./options.ts";
 import { inOrder, runAll } from "./schedule.ts";
 import { prepare } from "./set-up.ts";
 
-export { defaultOptions, type RunOptions } from "./options.ts";
+export { defaultOptions, type RunOptions } from "../target/options.ts";
 
 /** Told while the run goes on. */
 export type Progress = { rule(finding: Finding): void };

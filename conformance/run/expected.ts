@@ -3,8 +3,8 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { parse } from "smol-toml";
 import { catalogue } from "../rules/catalogue.ts";
+import type { Expectation } from "../target/options.ts";
 import { ProfileFault } from "../target/profile.ts";
-import type { Expectation } from "./options.ts";
 
 const ExpectedFile = Type.Object(
   {

@@ -1,8 +1,9 @@
 /** Whether a rule can be tried on this deployment, by this run. */
-import { CouldNotRun, NotApplicable } from "../probe/outcome-signal.ts";
+
+import type { Offer } from "../fixtures/deployment.ts";
+import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import type { Rule } from "../probe/rule.ts";
 import type { Kit } from "../probe/trial.ts";
-import type { Offer } from "../target/deployment.ts";
 
 /** @throws NotApplicable or CouldNotRun, with the reason, when the rule can't be tried here. */
 export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {

@@ -4,10 +4,10 @@
  * deployment for themselves.
  */
 
-import { CouldNotRun } from "../probe/outcome-signal.ts";
+import type { Customer } from "../fixtures/ground.ts";
+import { CouldNotRun } from "../http/outcome-signal.ts";
 import type { Rule } from "../probe/rule.ts";
 import type { Kit } from "../probe/trial.ts";
-import type { Customer } from "./ground.ts";
 
 /** Each rule stands behind those that it names in `after`; else the order is kept. */
 export function inOrder(rules: readonly Rule[]): Rule[] {

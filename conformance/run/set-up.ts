@@ -1,9 +1,9 @@
 /** From a base URL to a customer that can be tested: is anybody there, are we let in, what does it look like. */
 
 import { headerValue } from "../http/http-reply.ts";
+import { CouldNotRun, NoReply, Unreachable } from "../http/outcome-signal.ts";
 import type { Ask, Seen } from "../http/wire.ts";
 import { Counters } from "../probe/counters.ts";
-import { CouldNotRun, NoReply, Unreachable } from "../probe/outcome-signal.ts";
 import type { Kit } from "../probe/trial.ts";
 import { Weather } from "../probe/weather.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Report, RuleResult } from "../report/schema.ts";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions, type RunOptions } from "../run/options.ts";
+import { defaultOptions, type RunOptions } from "../target/options.ts";
 import { type ProfileFlags, readProfile } from "../target/profile.ts";
 import type { Fault } from "./fault.ts";
 import { CREDENTIALS } from "./service/service.ts";

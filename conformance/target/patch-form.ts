@@ -1,7 +1,7 @@
 /** Forms of a PATCH body: 4.3 shows none, so each that is registered for JSON is tried. */
 
-import { fillTemplate, type Values } from "../probe/values.ts";
 import type { Names } from "./names.ts";
+import { fillTemplate, type Values } from "./values.ts";
 
 export type PatchForm = { readonly mediaType: string; body(values: Partial<Values>): string };
 

@@ -1,11 +1,11 @@
 /** A wrong status that comes everywhere is blamed once; what it hides has not passed, and is expected with it. */
 import { expect, test } from "bun:test";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions } from "../run/options.ts";
 import { profileFlags } from "../self/case.ts";
 import { FAULTS } from "../self/faults.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
 import { startSoundServer } from "../self/service/sound-server.ts";
+import { defaultOptions } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 
 const KNOWN = { rule: "IFM-32", reason: "r", owner: "o", until: "2999-01-01" };

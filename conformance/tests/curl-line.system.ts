@@ -1,11 +1,11 @@
 /** The curl line of a failure, run by a shell as it stands, with nothing but the named variable set. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions } from "../run/options.ts";
 import { FAULTS } from "../self/faults.ts";
 import { CREDENTIALS } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
 import { type SoundServer, startSoundServer } from "../self/service/sound-server.ts";
+import { defaultOptions } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 
 let server: SoundServer;

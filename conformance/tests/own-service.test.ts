@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions, QUICK_ROUNDS } from "../run/options.ts";
+import { defaultOptions, QUICK_ROUNDS } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kit-own-service-"));
