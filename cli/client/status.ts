@@ -42,13 +42,16 @@ export type StatusMeaning = {
   sentence: string;
 };
 
+const UNEXPECTED = "the server answered with an unexpected status";
+const NOT_OFFERED = "the server does not know this operation";
+
 const CODES = {
   202: row("not-a-service", "final", "may-arrive", "the server has taken the request, and not done it yet"),
   400: row("invalid", "final", "refused", "the server does not accept the request"),
   401: row("unauthenticated", "final", "refused", "the server does not know the credentials"),
   403: row("forbidden", "final", "refused", "the credentials do not allow it"),
   404: row("not-found", "final", "gone", "it does not exist"),
-  405: row("not-offered", "final", "refused", "the server does not know this operation"),
+  405: row("not-offered", "final", "refused", NOT_OFFERED),
   407: row("proxy-credentials", "final", "refused", "a proxy asks for credentials"),
   // A server gave up waiting for the request, or a gateway for the server.
   408: row("unexpected", "final", "may-arrive", "the server gave up waiting for the request"),
@@ -58,19 +61,19 @@ const CODES = {
   422: row("invalid", "final", "refused", "the server does not accept the values"),
   428: row("precondition-required", "final", "refused", "the server saw no If-Match"),
   429: row("busy", "when-told", "busy", "the server asks for fewer requests"),
-  501: row("not-offered", "final", "refused", "the server does not know this operation"),
+  501: row("not-offered", "final", "refused", NOT_OFFERED),
   // A gateway says 503 also where it lost the reply of a server that did apply the write.
   503: row("unavailable", "when-told", "reading-settles", "the server does not serve now"),
-  505: row("server-error", "final", "refused", "the server answered with an unexpected status"),
+  505: row("server-error", "final", "refused", UNEXPECTED),
 } as const satisfies Record<number, StatusMeaning>;
 
 /** By the first digit, where the code itself says nothing more. */
 const CLASSES = {
   2: row("not-a-service", "final", "accepted", "the reply is no JSON object"),
   3: row("redirected", "final", "refused", "the server redirects to another place"),
-  4: row("unexpected", "final", "refused", "the server answered with an unexpected status"),
+  4: row("unexpected", "final", "refused", UNEXPECTED),
   // A gateway's 502 or 504, and a server's 500, may come after the write was applied.
-  5: row("server-error", "again", "may-arrive", "the server answered with an unexpected status"),
+  5: row("server-error", "again", "may-arrive", UNEXPECTED),
 } as const satisfies Record<number, StatusMeaning>;
 
 export function meaningOf(status: number): StatusMeaning {

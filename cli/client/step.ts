@@ -273,7 +273,7 @@ function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): St
   if (retyped !== undefined) return send(next, event, sent.tag, retyped);
   switch (verdict) {
     case "accepted":
-      return end(next, { kind: "written", ...whatWasWritten(next, complete) });
+      return end(next, { kind: "written", customer: shownIn(complete), overwritten: conflictsNow(next) });
     case "stale":
       if (job.ifMatch !== undefined) return end(next, conflict(next, "pinned", []));
       if (history.contradictions >= CONTRADICTIONS_MAX) return giveUp(next, "contradicted");
@@ -398,14 +398,10 @@ function wait(state: State, { remainingMs }: Event, ms: number, next: "read" | "
 
 /** No time or no attempts left: what the last write came to decides. */
 function giveUp(state: State, why: Conflict["why"], unreadable?: ReadRefusal): Step {
-  const { history, sent, base, current } = state;
+  const { history, sent } = state;
   if (history.unknowns > 0) return end(state, undefined);
   if (history.last !== "stale" && sent?.reply !== undefined) return end(state, refusal(state, sent.reply));
-  const fields =
-    base === undefined || current === undefined || current === "gone"
-      ? []
-      : state.job.intent.conflicts(base, current);
-  return end(state, { ...conflict(state, why, fields), unreadable });
+  return end(state, { ...conflict(state, why, conflictsNow(state)), unreadable });
 }
 
 function conflict(state: State, why: Conflict["why"], fields: readonly FieldConflict[]): Conflict {
@@ -471,16 +467,15 @@ function tagAfter({ sent }: State, ended: Ended): string | undefined {
   return ended.kind === "as-wanted" || ended.kind === "unchanged" ? ended.customer?.etag : undefined;
 }
 
-function whatWasWritten(
-  { base, current, job }: State,
-  reply: CompleteReply | undefined,
-): { customer: Customer | undefined; overwritten: readonly FieldConflict[] } {
-  const customer = reply === undefined ? undefined : parseCustomer(reply.text, reply.fields.get("etag"));
-  const overwritten =
-    base === undefined || current === undefined || current === "gone"
-      ? []
-      : job.intent.conflicts(base, current);
-  return { customer, overwritten };
+function shownIn(reply: CompleteReply | undefined): Customer | undefined {
+  return reply && parseCustomer(reply.text, reply.fields.get("etag"));
+}
+
+/** What someone else changed that this write goes over. */
+function conflictsNow({ base, current, job }: State): readonly FieldConflict[] {
+  return base === undefined || current === undefined || current === "gone"
+    ? []
+    : job.intent.conflicts(base, current);
 }
 
 /** A version that is named, or a value that is expected, is a claim: of two who make it, one alone may succeed. */

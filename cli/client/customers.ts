@@ -1,0 +1,201 @@
+/**
+ * `customers/client`: customers over HTTP, safe under concurrent writers. A write reads, sends the tag that it read
+ * (If-Match), and on a conflict reads and sends again; after a lost reply it finds out what became of the write.
+ */
+import { type Created, type CreationStopped, createUntilDecided } from "./creation.ts";
+import type { Customer } from "./customer.ts";
+import { startDeadline } from "./deadline.ts";
+import { fetchTransport } from "./fetch-transport.ts";
+import { type Casing, changeIntent, deletionIntent, type WriteIntent } from "./intent.ts";
+import { type Json, JsonNumber } from "./json.ts";
+import { writeUntilDecided } from "./loop.ts";
+import { eachPage, type ListFailure } from "./pages.ts";
+import { type Ports, readCurrent, readUnless } from "./read-customer.ts";
+import type { ReadRefusal } from "./refusal.ts";
+import type { Transport } from "./reply.ts";
+import { createCustomer } from "./request.ts";
+import { meaningOf } from "./status.ts";
+import type { OnConflict, WriteOutcome } from "./step.ts";
+
+export type { Customer, CustomerData } from "./customer.ts";
+export type { FieldConflict } from "./field-conflicts.ts";
+export { JsonNumber } from "./json.ts";
+export type { Reply, Transport } from "./reply.ts";
+export type { OnConflict } from "./step.ts";
+
+export type CustomersOptions = {
+  /** The base URL, before /customers. */
+  url: string;
+  /** Sent as `Authorization: Bearer …`. */
+  token?: string;
+  /** For deployments with another scheme. */
+  headers?: Readonly<Record<string, string>>;
+  /** For each call with all of its retries; 30,000 unless given. */
+  timeoutMs?: number;
+  /** How this deployment spells members that it has not shown yet: `name` or `Name`. */
+  casing?: Casing;
+  /** The deployment honours Idempotency-Key: a creation is then repeated after a lost reply. */
+  idempotencyKeysHonoured?: boolean;
+  fetch?: typeof globalThis.fetch;
+  /** In place of `fetch`. */
+  transport?: Transport;
+};
+
+export type CallOptions = { timeoutMs?: number; signal?: AbortSignal };
+
+export type ReadOptions = CallOptions & {
+  /** The server's default set unless given. */
+  fields?: readonly string[];
+};
+
+export type ListOptions = ReadOptions & { status?: string; email?: string; pageSize?: number };
+
+export type CreateOptions = CallOptions & {
+  /** 1 to 255 visible ASCII characters: names this creation, so that repeating it creates once. */
+  idempotencyKey?: string;
+};
+
+export type WriteOptions = CallOptions & {
+  /**
+   * When someone else wrote in between: `merge` (unless given) goes on where no field of this change was changed,
+   * `reapply` sets it whoever wrote last, `fail` stops.
+   */
+  onConflict?: OnConflict;
+  /** Stops unless these fields have these values, at every reading: of many who expect the same, one succeeds. */
+  expect?: Readonly<Record<string, string>>;
+  /** Writes this version or none. */
+  ifMatch?: string;
+  /** Writes that are sent at most. */
+  attemptsMax?: number;
+};
+
+/** What a value may be: `JsonNumber` where its digits must stay as they are. */
+export type Value =
+  | null
+  | boolean
+  | string
+  | number
+  | JsonNumber
+  | readonly Value[]
+  | { readonly [name: string]: Value };
+/** Named fields and their new values; null removes a member (RFC 7396). */
+export type Fields = Readonly<Record<string, Value>>;
+
+/** `written`: a reply said so. `as-wanted`: the customer is so, and no reply says that this is our doing. */
+export type Written = Extract<WriteOutcome, { kind: "written" | "unchanged" | "as-wanted" }>;
+
+/** Why a call failed, by `kind`. All but `unknown-outcome`: nothing of the call was applied. */
+export type CustomersFailure = Exclude<WriteOutcome, Written> | ReadRefusal | ListFailure | CreationStopped;
+
+export class CustomersError extends Error {
+  readonly failure: CustomersFailure;
+
+  constructor(what: string, failure: CustomersFailure) {
+    super(`${what}: ${inWords(failure)}`);
+    this.name = "CustomersError";
+    this.failure = failure;
+  }
+}
+
+/** Every method throws a CustomersError where it does not reach what it is for. */
+export type Customers = {
+  get(id: string, options?: ReadOptions): Promise<Customer>;
+  /** Undefined where `tag` is still the current one. */
+  getIfChanged(id: string, tag: string, options?: ReadOptions): Promise<Customer | undefined>;
+  /** Every customer, page by page as they are taken. */
+  list(options?: ListOptions): AsyncGenerator<Customer, void>;
+  create(fields: Fields, options?: CreateOptions): Promise<Created>;
+  /** Sets the named fields. */
+  update(id: string, fields: Fields, options?: WriteOptions): Promise<Written>;
+  /** Sets name and email, which every deployment can (specification 4.2). */
+  replace(id: string, fields: { name: string; email: string }, options?: WriteOptions): Promise<Written>;
+  delete(id: string, options?: WriteOptions): Promise<Written>;
+};
+
+const TIMEOUT_MS = 30_000;
+
+export function openCustomers(options: CustomersOptions): Customers {
+  const { url, token, headers, casing = "lower", fetch = globalThis.fetch } = options;
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const transport =
+    options.transport ?? fetchTransport({ url, headers: { ...authorization, ...headers }, fetch });
+  const never = new AbortController().signal;
+  const ports = ({ timeoutMs = options.timeoutMs ?? TIMEOUT_MS, signal = never }: CallOptions): Ports => ({
+    transport,
+    deadline: startDeadline(timeoutMs, signal),
+  });
+
+  async function write(id: string, intent: WriteIntent, call: WriteOptions): Promise<Written> {
+    const { onConflict = "merge", ifMatch, attemptsMax } = call;
+    const expect = Object.entries(call.expect ?? {}).map(([field, value]) => ({ field, value }));
+    const job = { id, intent, onConflict, expect, ifMatch, maxAttempts: attemptsMax };
+    const outcome = await writeUntilDecided(ports(call), job);
+    switch (outcome.kind) {
+      case "written":
+      case "unchanged":
+      case "as-wanted":
+        return outcome;
+      default:
+        throw new CustomersError(`customer ${id}`, outcome);
+    }
+  }
+
+  function change(id: string, fields: Fields, call: WriteOptions): Promise<Written> {
+    const alsoRead = Object.keys(call.expect ?? {});
+    const intent = changeIntent({ id, change: members(fields), alsoRead, casing, representation: true });
+    return write(id, intent, call);
+  }
+
+  return {
+    async get(id, call = {}) {
+      const reading = await readCurrent(ports(call), id, { fields: call.fields });
+      if (reading.kind === "read") return reading.customer;
+      throw new CustomersError(`customer ${id}`, reading);
+    },
+    async getIfChanged(id, tag, call = {}) {
+      const reading = await readUnless(ports(call), id, tag, { fields: call.fields });
+      if (reading.kind === "not-modified") return undefined;
+      if (reading.kind === "read") return reading.customer;
+      throw new CustomersError(`customer ${id}`, reading);
+    },
+    async *list(call = {}) {
+      const { status, email, fields, pageSize } = call;
+      for await (const page of eachPage(() => ports(call), { status, email, fields, limit: pageSize })) {
+        if (page.kind !== "page") throw new CustomersError("the list of customers", page);
+        yield* page.customers;
+      }
+    },
+    async create(fields, call = {}) {
+      const request = createCustomer(members(fields), call.idempotencyKey ?? crypto.randomUUID());
+      const creation = await createUntilDecided(ports(call), request, options.idempotencyKeysHonoured);
+      if (creation.kind === "created") return creation;
+      throw new CustomersError("the new customer", creation);
+    },
+    update: async (id, fields, call = {}) => change(id, fields, call),
+    replace: async (id, { name, email }, call = {}) => change(id, { name, email }, call),
+    delete: async (id, call = {}) => write(id, deletionIntent(id, Object.keys(call.expect ?? {})), call),
+  };
+}
+
+function members(fields: Fields): ReadonlyMap<string, Json> {
+  return new Map(Object.entries(fields).map(([field, value]) => [field, exact(value)]));
+}
+
+/** As JSON whose numbers keep their digits. */
+function exact(value: Value): Json {
+  if (typeof value === "number") return new JsonNumber(String(value));
+  if (value === null || typeof value !== "object" || value instanceof JsonNumber) return value;
+  return isList(value) ? value.map(exact) : members(value);
+}
+
+function isList(value: object): value is readonly Value[] {
+  return Array.isArray(value);
+}
+
+function inWords(failure: CustomersFailure): string {
+  if ("reply" in failure && failure.reply !== undefined) {
+    const { reply } = failure;
+    return reply.kind === "complete" ? `${meaningOf(reply.status).sentence} (${reply.status})` : reply.detail;
+  }
+  return failure.kind;
+}

@@ -1,0 +1,63 @@
+/** Requests over `fetch`, which browsers, Node, Deno and Bun have. */
+import { completeReply, type NoReplyCause, type Reply, type Transport } from "./reply.ts";
+
+export type FetchOptions = {
+  /** The base URL; a trailing slash is ignored. */
+  url: string;
+  /** Sent with every request. */
+  headers: Readonly<Record<string, string>>;
+  fetch: typeof globalThis.fetch;
+};
+
+/**
+ * `fetch` does not tell whether a request left the machine, so a failed write counts as one that may have been
+ * applied: a reading then decides.
+ */
+export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport {
+  const base = url.replace(/\/+$/, "");
+  return {
+    url: base,
+    async send(request, limitMs, signal) {
+      if (signal.aborted) return none("interrupted", false, "interrupted");
+      if (limitMs <= 0) return none("timeout", false, "no time was left");
+      const limit = AbortSignal.timeout(Math.ceil(limitMs));
+      const init: RequestInit = {
+        method: request.method,
+        headers: { ...headers, ...withoutCacheControl(request.headers) },
+        redirect: "manual", // followed, it could carry the token elsewhere
+        cache: "no-store",
+        signal: AbortSignal.any([limit, signal]),
+      };
+      if (request.body !== undefined) init.body = request.body;
+      try {
+        const response = await fetch(base + request.path, init);
+        const bytes = new Uint8Array(await response.arrayBuffer());
+        // A browser shows of a redirect only that there was one.
+        const status = response.type === "opaqueredirect" ? 302 : response.status;
+        return completeReply(status, new Map(response.headers), bytes);
+      } catch (error) {
+        if (signal.aborted) return none("interrupted", true, "interrupted");
+        if (limit.aborted)
+          return none("timeout", true, `nothing complete came within ${Math.ceil(limitMs)} ms`);
+        return none("reset", true, error instanceof Error ? error.message : String(error));
+      }
+    },
+  };
+}
+
+/**
+ * Where fetch knows `cache`, the header is its own affair; in a browser, Cache-Control of our own would need a
+ * permission of the server (CORS) that few give.
+ */
+function withoutCacheControl(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const { "cache-control": _, ...others } = headers;
+  return knowsCache() ? others : { ...headers };
+}
+
+function knowsCache(): boolean {
+  return new Request("http://localhost/", { cache: "no-store" }).cache === "no-store";
+}
+
+function none(cause: NoReplyCause, sent: boolean, detail: string): Reply {
+  return { kind: "no-complete-reply", sent, cause, detail };
+}
