@@ -116,9 +116,8 @@ const TIMEOUT_MS = 30_000;
 
 export function openCustomers(options: CustomersOptions): Customers {
   const { url, token, headers, casing = "lower", fetch = globalThis.fetch } = options;
-  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const transport =
-    options.transport ?? fetchTransport({ url, headers: { ...authorization, ...headers }, fetch });
+  const sent: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const transport = options.transport ?? fetchTransport({ url, headers: { ...sent, ...headers }, fetch });
   const never = new AbortController().signal;
   const ports = ({ timeoutMs = options.timeoutMs ?? TIMEOUT_MS, signal = never }: CallOptions): Ports => ({
     transport,
@@ -153,7 +152,7 @@ export function openCustomers(options: CustomersOptions): Customers {
       throw new CustomersError(`customer ${id}`, reading);
     },
     async getIfChanged(id, tag, call = {}) {
-      const reading = await readUnless(ports(call), id, tag, { fields: call.fields });
+      const reading = await readUnless(ports(call), id, tag, call.fields);
       if (reading.kind === "not-modified") return undefined;
       if (reading.kind === "read") return reading.customer;
       throw new CustomersError(`customer ${id}`, reading);

@@ -3,7 +3,7 @@ import { type Customer, memberNamed, parseCustomer, plainText } from "./customer
 import type { Deadline } from "./deadline.ts";
 import { readWithRetry } from "./read-retry.ts";
 import { type ReadRefusal, refusalOf } from "./refusal.ts";
-import { requestIdOf, type Transport } from "./reply.ts";
+import { type Reply, requestIdOf, type Transport } from "./reply.ts";
 import { readCustomer } from "./request.ts";
 
 export type Ports = { transport: Transport; deadline: Deadline };
@@ -17,11 +17,13 @@ export type ReadOptions = {
   persistent?: boolean;
 };
 
-export async function readCurrent(ports: Ports, id: string, options: ReadOptions = {}): Promise<Reading> {
-  const reading = await readUnless(ports, id, undefined, options);
-  // Only an answer to If-None-Match is 304.
-  if (reading.kind === "not-modified") throw new Error("304 to a request without If-None-Match");
-  return reading;
+export async function readCurrent(
+  { transport, deadline }: Ports,
+  id: string,
+  { fields, persistent = false }: ReadOptions = {},
+): Promise<Reading> {
+  const request = readCustomer(id, fields);
+  return readingOf(await readWithRetry(transport, request, deadline, persistent), id);
 }
 
 /** @param ifNoneMatch the tags that are known already; undefined for an unconditional reading. */
@@ -29,12 +31,14 @@ export async function readUnless(
   { transport, deadline }: Ports,
   id: string,
   ifNoneMatch: string | undefined,
-  { fields, persistent = false }: ReadOptions = {},
+  fields: readonly string[] | undefined,
 ): Promise<Reading | { kind: "not-modified" }> {
-  const request = readCustomer(id, fields, ifNoneMatch);
-  const reply = await readWithRetry(transport, request, deadline, persistent);
-  if (reply.kind === "complete" && reply.status === 304 && ifNoneMatch !== undefined)
-    return { kind: "not-modified" };
+  const reply = await readWithRetry(transport, readCustomer(id, fields, ifNoneMatch), deadline);
+  const unmodified = reply.kind === "complete" && reply.status === 304 && ifNoneMatch !== undefined;
+  return unmodified ? { kind: "not-modified" } : readingOf(reply, id);
+}
+
+function readingOf(reply: Reply, id: string): Reading {
   const customer =
     reply.kind === "complete" && reply.status === 200
       ? parseCustomer(reply.text, reply.fields.get("etag"))

@@ -12,7 +12,7 @@ export type ApiRequest = {
 /** A page of a list carries its tags in the body, where no compression changes them. */
 const LIST_HEADERS = {
   accept: "application/json",
-  "accept-encoding": "gzip, deflate, br",
+  "accept-encoding": "gzip, br",
   "cache-control": "no-cache",
 } as const;
 /**
@@ -125,8 +125,8 @@ function conditional(
   body: string,
   representation: boolean,
 ): ApiRequest {
-  const prefer = representation ? { prefer: "return=representation" } : {};
-  const headers = { ...WRITE_HEADERS, ...prefer, "content-type": mediaType, "if-match": tag };
+  const headers: Record<string, string> = { ...WRITE_HEADERS, "content-type": mediaType, "if-match": tag };
+  if (representation) headers["prefer"] = "return=representation";
   return { method, path: customerPath(id), headers, body };
 }
 

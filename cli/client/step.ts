@@ -249,7 +249,7 @@ function onRead(state: State, event: Extract<Event, { kind: "read" }>): Step {
 function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): Step {
   const { reply, tookMs, remainingMs, chance } = event;
   const { job, sent } = state;
-  if (sent === undefined) throw new Error("a reply to a write that was not sent");
+  if (sent === undefined) throw new Error("no write was sent");
   const complete = reply.kind === "complete" ? reply : undefined;
   const verdict = judgeWrite(reply, job.intent.confirms);
   const history = recorded(state.history, verdict, {
@@ -305,7 +305,7 @@ function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): St
 function decide(state: State, event: Event): Step {
   const { job, history, base, current, sent } = state;
   const { intent, onConflict, expect, ifMatch: pin } = job;
-  if (base === undefined || current === undefined) throw new Error("nothing was read yet");
+  if (base === undefined || current === undefined) throw new Error("nothing was read");
   if (current === "gone") {
     if (pin !== undefined && history.unknowns > 0) return end(state, undefined);
     const done = history.attempts > 0 && !claims(job) && intent.isAsWanted("gone");
@@ -406,7 +406,7 @@ function giveUp(state: State, why: Conflict["why"], unreadable?: ReadRefusal): S
 
 function conflict(state: State, why: Conflict["why"], fields: readonly FieldConflict[]): Conflict {
   const { base, current, sent } = state;
-  if (base === undefined) throw new Error("a conflict with nothing read");
+  if (base === undefined) throw new Error("nothing was read");
   const theirs = current === undefined || current === "gone" ? base : current;
   const reply = why === "pinned" && sent?.reply?.kind === "complete" ? sent.reply : undefined;
   const currentTag = reply === undefined ? theirs.etag : reply.fields.get("etag");

@@ -14,7 +14,7 @@ export const registerGet: RegisterCommand = (program, run) => {
   addWithEtagOption(addFieldsOption(command)).action(
     run<Options>(async (invocation, [argument], { fields, ifNoneMatch, withEtag = false }) => {
       const id = requiredId(argument);
-      const reading = await readUnless(invocation.ports(), id, ifNoneMatch, { fields });
+      const reading = await readUnless(invocation.ports(), id, ifNoneMatch, fields);
       switch (reading.kind) {
         case "read":
           return printCustomer(invocation, reading.customer, { fields, withEtag });

@@ -5,70 +5,22 @@ import { runClient, temporaryDirectory } from "./support/client.ts";
 import { compiledClient } from "./support/executable.ts";
 import { dropReplies } from "./support/faults.ts";
 import { startFaultyProxy } from "./support/faulty-proxy.ts";
+import { type Service, startService } from "./support/service.ts";
 
-const SERVICE = new URL("../../server/main.ts", import.meta.url).pathname;
-const directory = temporaryDirectory();
-const environment = {
-  PATH: process.env["PATH"] ?? "",
-  DATABASE_URL: `sqlite:${join(directory.path, "customers.db")}`,
-  PORT: "0",
-  LOG_LEVEL: "silent",
-  POLICY_FILE: join(directory.path, "policy.toml"),
-};
-let service: Bun.Subprocess<"ignore", "pipe", "inherit">;
+let service: Service;
 let command: string[];
-let url: string;
-const tokens: Record<string, string> = {};
 
 beforeAll(async () => {
   command = [await compiledClient()];
-  await Bun.write(environment.POLICY_FILE, POLICY);
-  service = Bun.spawn([process.execPath, SERVICE, "serve", "--print-url", "--no-samples"], {
-    cwd: directory.path,
-    env: environment,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  for await (const chunk of service.stdout) {
-    url = JSON.parse(Buffer.from(chunk).toString()).url;
-    break;
-  }
-  for (const role of ["editor", "viewer", "support", "clerk"]) {
-    const create = ["token", "create", "--tenant", "acme", "--role", role, "--client", role];
-    const child = Bun.spawn([process.execPath, SERVICE, ...create], {
-      cwd: directory.path,
-      env: environment,
-      stdout: "pipe",
-    });
-    tokens[role] = (await child.stdout.text()).trim();
-  }
+  service = await startService(["editor", "viewer", "support", "clerk"]);
 }, 120_000);
-afterAll(async () => {
-  service.kill();
-  await service.exited;
-  directory[Symbol.dispose]();
-});
-
-const POLICY = `
-[roles.editor]
-read = ["id", "name", "email", "status"]
-operations = ["get", "list", "create", "replace", "patch", "delete"]
-[roles.viewer]
-read = ["id", "name", "email", "status"]
-operations = ["get", "list"]
-[roles.support]
-read = ["id", "name", "status"]
-operations = ["get", "list"]
-[roles.clerk]
-read = ["id", "name"]
-operations = ["get", "replace", "patch"]
-[enforcement]
-mode = "strict"
-`;
+afterAll(() => service.stop());
 
 const as = (role: string, ...args: string[]) =>
-  runClient(args, { command, env: { CUSTOMERS_URL: url, CUSTOMERS_TOKEN: tokens[role] ?? "" } });
+  runClient(args, {
+    command,
+    env: { CUSTOMERS_URL: service.url, CUSTOMERS_TOKEN: service.tokens[role] ?? "" },
+  });
 async function created(name: string): Promise<string> {
   const { stdout } = await as(
     "editor",
@@ -133,8 +85,9 @@ test("who may not read the address may still change the name, and leaves the add
 });
 
 test("an import whose replies are lost is resumed by row, and what export writes imports as unchanged", async () => {
-  const proxy = await startFaultyProxy(url, dropReplies(3));
-  const env = { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: tokens["editor"] ?? "" };
+  using directory = temporaryDirectory();
+  const proxy = await startFaultyProxy(service.url, dropReplies(3));
+  const env = { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: service.tokens["editor"] ?? "" };
   const [input, all] = [join(directory.path, "in.csv"), join(directory.path, "all.csv")];
   const rows = Array.from({ length: 20 }, (_, at) => `Bulk ${at},bulk@example.com,suspended\n`);
   await Bun.write(input, `name,email,status\n${rows.join("")}`);

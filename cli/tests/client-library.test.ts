@@ -1,0 +1,95 @@
+/** The library as other programs get it: built, small, and the same in Bun and in Node. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { CustomersError, openCustomers } from "customers/client";
+import { temporaryDirectory } from "./support/client.ts";
+import { EXPECTED, scenario } from "./support/library-scenario.ts";
+import { type Service, startService } from "./support/service.ts";
+
+const directory = temporaryDirectory();
+let service: Service;
+beforeAll(async () => {
+  service = await startService(["editor"]);
+  const build = new URL("../build-client.ts", import.meta.url).pathname;
+  const { exitCode } = Bun.spawnSync([process.execPath, build, directory.path]);
+  expect(exitCode).toBe(0);
+}, 120_000);
+afterAll(async () => {
+  await service.stop();
+  directory[Symbol.dispose]();
+});
+
+/** Minified and compressed. */
+const BYTES_MAX = 10_000;
+
+test(`is at most ${BYTES_MAX} bytes`, async () => {
+  const built = await Bun.file(join(directory.path, "customers.js")).bytes();
+  expect(Bun.gzipSync(built, { level: 9 }).length).toBeLessThanOrEqual(BYTES_MAX);
+});
+
+test("in Bun: reads, lists and writes under contention, and says why it failed", async () => {
+  const customers = openCustomers({ url: service.url, token: service.tokens["editor"] ?? "" });
+  const failureOf = (error: unknown) => (error instanceof CustomersError ? error.failure : undefined);
+  expect(await scenario(customers, failureOf)).toEqual(EXPECTED);
+});
+
+test("in Node: the same, without any package", async () => {
+  const { outputs } = await Bun.build({
+    entrypoints: [new URL("support/library-scenario.ts", import.meta.url).pathname],
+    format: "esm",
+  });
+  await Bun.write(join(directory.path, "scenario.mjs"), outputs[0] ?? "");
+  await Bun.write(
+    join(directory.path, "main.mjs"),
+    `import { CustomersError, openCustomers } from "./customers.mjs";
+     import { scenario } from "./scenario.mjs";
+     const [url, token] = process.argv.slice(2);
+     const failureOf = (error) => (error instanceof CustomersError ? error.failure : undefined);
+     console.log(JSON.stringify(await scenario(openCustomers({ url, token }), failureOf)));`,
+  );
+  await Bun.write(join(directory.path, "customers.mjs"), Bun.file(join(directory.path, "customers.js")));
+  const main = join(directory.path, "main.mjs");
+  const child = Bun.spawn(["node", main, service.url, service.tokens["editor"] ?? ""], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const { unchanged: _, ...expected } = EXPECTED;
+  expect(JSON.parse(await child.stdout.text())).toEqual(expected);
+});
+
+test("a program in TypeScript finds its types, and a failure's kinds are a closed union", async () => {
+  await Bun.write(
+    join(directory.path, "program.mts"),
+    `import { CustomersError, openCustomers } from "./customers.js";
+     const customers = openCustomers({ url: "https://customers.example.com" });
+     try {
+       const { customer, attempts } = await customers.update("1", { name: "Eve" });
+       const name: string | undefined = customer?.data.name;
+       console.log(name, attempts satisfies number);
+     } catch (error) {
+       if (!(error instanceof CustomersError)) throw error;
+       const { failure } = error;
+       if (failure.kind === "conflict") console.log(failure.base.etag, failure.theirs.etag, failure.fields[0]?.mine);
+       // @ts-expect-error no failure has this kind
+       if (failure.kind === "conflicts") console.log(failure);
+     }`,
+  );
+  const compiler = new URL("../../node_modules/typescript/bin/tsc", import.meta.url).pathname;
+  const flags = [
+    "--strict",
+    "--noEmit",
+    "--target",
+    "esnext",
+    "--module",
+    "nodenext",
+    "--lib",
+    "esnext,dom",
+    "--types",
+    "",
+  ];
+  const child = Bun.spawn(
+    [process.execPath, compiler, "--ignoreConfig", ...flags, join(directory.path, "program.mts")],
+    { stdout: "pipe", cwd: directory.path },
+  );
+  expect(await child.stdout.text()).toBe("");
+  expect(await child.exited).toBe(0);
+});

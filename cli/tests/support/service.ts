@@ -1,0 +1,74 @@
+/** This project's own service as a process, with a token for each role. */
+import { join } from "node:path";
+import { temporaryDirectory } from "./client.ts";
+
+const SERVICE = new URL("../../../server/main.ts", import.meta.url).pathname;
+
+export const POLICY = `
+[roles.editor]
+read = ["id", "name", "email", "status"]
+operations = ["get", "list", "create", "replace", "patch", "delete"]
+[roles.viewer]
+read = ["id", "name", "email", "status"]
+operations = ["get", "list"]
+[roles.support]
+read = ["id", "name", "status"]
+operations = ["get", "list"]
+[roles.clerk]
+read = ["id", "name"]
+operations = ["get", "replace", "patch"]
+[enforcement]
+mode = "strict"
+`;
+
+export type Service = {
+  url: string;
+  /** By role. */
+  tokens: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+};
+
+/** @param env more settings of the service. */
+export async function startService(
+  roles: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Service> {
+  const directory = temporaryDirectory();
+  const environment = {
+    PATH: process.env["PATH"] ?? "",
+    DATABASE_URL: `sqlite:${join(directory.path, "customers.db")}`,
+    PORT: "0",
+    LOG_LEVEL: "silent",
+    POLICY_FILE: join(directory.path, "policy.toml"),
+    ...env,
+  };
+  await Bun.write(environment.POLICY_FILE, POLICY);
+  const run = (...args: string[]) =>
+    Bun.spawn([process.execPath, SERVICE, ...args], {
+      cwd: directory.path,
+      env: environment,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+  const service = run("serve", "--print-url", "--no-samples");
+  let url = "";
+  for await (const chunk of service.stdout) {
+    url = JSON.parse(Buffer.from(chunk).toString()).url;
+    break;
+  }
+  const tokens: Record<string, string> = {};
+  for (const role of roles) {
+    const child = run("token", "create", "--tenant", "acme", "--role", role, "--client", role);
+    tokens[role] = (await child.stdout.text()).trim();
+  }
+  return {
+    url,
+    tokens,
+    async stop() {
+      service.kill();
+      await service.exited;
+      directory[Symbol.dispose]();
+    },
+  };
+}
