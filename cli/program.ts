@@ -3,36 +3,20 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import packageJson from "../package.json" with { type: "json" };
 import { startDeadline } from "./client/deadline.ts";
 import { COMMANDS } from "./commands/all.ts";
-import type { Ending, Invocation } from "./commands/invocation.ts";
+import type { Run } from "./commands/command.ts";
 import { parseDurationMs } from "./config/duration.ts";
 import { type Flags, OUTPUT_FORMATS } from "./config/flags.ts";
 import { emptyProfileFile, profilePath, readProfileFile } from "./config/profile-file.ts";
 import { type Environment, fromEnvironment } from "./config/setting-source.ts";
 import { readSettings } from "./config/settings.ts";
 import { openCustomersApi } from "./http/customers-api.ts";
+import type { Ending, Invocation } from "./invocation.ts";
 import { EXIT_CODES } from "./outcome/exit-code.ts";
 import { type Failure, failure, UsageError } from "./outcome/failure.ts";
 import { openDataStream } from "./output/data-stream.ts";
 import { openMessages } from "./output/messages.ts";
 import { openTerminal, type Streams } from "./output/terminal.ts";
 import type { Signals } from "./signals.ts";
-
-/**
- * Makes a commander action of a command's body. The body gets its positional arguments as written and its
- * options as commander parsed them; what it returns is the ending.
- */
-export type Run = <Options = Record<string, never>>(
-  body: (
-    invocation: Invocation,
-    args: readonly (string | undefined)[],
-    options: Options & Flags,
-  ) => Promise<Ending>,
-  /** "no-profile" for what must work whatever stands in the profile file: the settings then leave it out. */
-  needs?: "no-profile",
-) => (...all: unknown[]) => Promise<void>;
-
-/** A command adds itself to the program; heavy packages are imported inside its body, never at the top. */
-export type RegisterCommand = (program: Command, run: Run) => void;
 
 export type Host = Streams & Signals & { env: Environment };
 

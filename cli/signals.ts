@@ -2,7 +2,17 @@
  * INT, TERM and HUP of the process, owned in one place. The first one asks the running command to stop; a second one
  * ends the process at once, as the signal does by itself. Cleanups run at every end, short of SIGKILL.
  */
-import type { Host } from "./commands/invocation.ts";
+/** The process, as far as a command may touch it. */
+export type Host = {
+  /** Standard input as bytes. */
+  stdin: NodeJS.ReadableStream;
+  /** Stops the command as Ctrl-C does. */
+  interrupt(): void;
+  /** Leaves Ctrl-C to a child, such as an editor, until the returned function is called. */
+  suspendInterrupts(): () => void;
+  /** Runs `cleanup` when the process ends, by a signal too; the returned function takes that back. */
+  onExit(cleanup: () => void): () => void;
+};
 
 /** HUP comes when a terminal closes; TERM is what `timeout`, cron and service managers send. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -1,5 +1,5 @@
 /** Every command, in the order of `customers --help`. A new one is one line here. */
-import type { RegisterCommand } from "../program.ts";
+import type { RegisterCommand } from "./command.ts";
 import { registerCompletion } from "./completion.ts";
 import { registerCreate } from "./create.ts";
 import { registerDelete } from "./delete.ts";

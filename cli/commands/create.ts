@@ -3,14 +3,14 @@ import { memberName, withFieldsOnly } from "../client/customer.ts";
 import type { Json } from "../client/json.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import { type ApiRequest, createCustomer } from "../client/request.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import { failure } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
 import { counted, creationEnding } from "../outcome/write-ending.ts";
 import { printCustomer } from "../output/print-customers.ts";
-import type { RegisterCommand } from "../program.ts";
+import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { printRequest } from "./dry-run.ts";
-import type { Ending, Invocation } from "./invocation.ts";
 import { addFieldsOption, addWithEtagOption, idempotencyKey } from "./options.ts";
 
 type Options = {

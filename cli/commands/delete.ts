@@ -3,15 +3,15 @@ import { deletionIntent } from "../client/intent.ts";
 import { writeUntilDecided } from "../client/loop.ts";
 import type { WriteJob } from "../client/step.ts";
 import { readWhole } from "../client/whole-customer.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { formatRecord } from "../output/table.ts";
-import type { RegisterCommand } from "../program.ts";
+import type { RegisterCommand } from "./command.ts";
 import { ask, unasked } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
-import type { Ending, Invocation } from "./invocation.ts";
 import {
   addLoopOptions,
   addWriteOptions,

@@ -15,11 +15,11 @@ import {
   judgeService,
   judgeTags,
 } from "../doctor/diagnosis.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { listFailure, readFailure } from "../outcome/reply-failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
-import type { RegisterCommand } from "../program.ts";
-import type { Ending, Invocation } from "./invocation.ts";
+import type { RegisterCommand } from "./command.ts";
 
 export const registerDoctor: RegisterCommand = (program, run) => {
   program

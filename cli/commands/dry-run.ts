@@ -4,10 +4,10 @@ import { formatJson, isJsonObject, type Json, jsonEquals } from "../client/json.
 import { previewWrite } from "../client/loop.ts";
 import type { ApiRequest } from "../client/request.ts";
 import type { WriteJob } from "../client/step.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import { badOutcome, pinnedElsewhere, writeEnding } from "../outcome/write-ending.ts";
 import { outputFormat } from "../output/print-customers.ts";
 import { visibleControls } from "../output/visible-controls.ts";
-import type { Ending, Invocation } from "./invocation.ts";
 
 /** Reads and decides as the write itself would, and prints in place of sending. @param done "updated" or "deleted". */
 export async function dryRun(invocation: Invocation, job: WriteJob, done: string): Promise<Ending> {

@@ -14,14 +14,14 @@ import {
   withComments,
 } from "../edit/edit-text.ts";
 import { type EditedFile, openEditor } from "../edit/editor.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { badOutcome, pinnedElsewhere, unmetAtFirst, writeEnding } from "../outcome/write-ending.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
-import type { RegisterCommand } from "../program.ts";
+import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
-import type { Ending, Invocation } from "./invocation.ts";
 import { addWriteOptions, requiredId, type WriteOptions } from "./options.ts";
 
 /** The editor opens again after a conflict or a mistake; an editor that is a script must not do so for ever. */

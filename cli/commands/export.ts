@@ -8,13 +8,13 @@ import { wholeFields } from "../client/whole-customer.ts";
 import type { OutputFormat } from "../config/flags.ts";
 import { systemCode } from "../files/system-code.ts";
 import { type Draft, openDraft } from "../files/write-atomically.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
 import { amount, showProgress } from "../output/progress.ts";
-import type { RegisterCommand } from "../program.ts";
-import type { Ending, Invocation } from "./invocation.ts";
+import type { RegisterCommand } from "./command.ts";
 import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
 
 type Options = {

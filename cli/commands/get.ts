@@ -1,7 +1,7 @@
 import { readUnless } from "../client/read-customer.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { printCustomer } from "../output/print-customers.ts";
-import type { RegisterCommand } from "../program.ts";
+import type { RegisterCommand } from "./command.ts";
 import { addFieldsOption, addWithEtagOption, entityTags, requiredId } from "./options.ts";
 
 type Options = { fields?: readonly string[]; ifNoneMatch?: string; withEtag?: boolean };

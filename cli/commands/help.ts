@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { HELP_TOPICS } from "../help/topics.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
-import type { RegisterCommand } from "../program.ts";
+import type { RegisterCommand } from "./command.ts";
 
 /** Needs no settings, so that a broken profile does not stand before the help. */
 export const registerHelp: RegisterCommand = (program) => {

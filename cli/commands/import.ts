@@ -4,11 +4,11 @@ import type { Journal } from "../import/journal.ts";
 import type { Rehearsal } from "../import/rehearsal.ts";
 import type { Format } from "../import/rows.ts";
 import type { ImportPlan } from "../import/run.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { amount } from "../output/progress.ts";
-import type { RegisterCommand } from "../program.ts";
+import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
-import type { Ending, Invocation } from "./invocation.ts";
 import { addLoopOptions, atLeastOne, type LoopOptions } from "./options.ts";
 
 type Options = LoopOptions & {

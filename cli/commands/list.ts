@@ -2,7 +2,7 @@ import { eachPage } from "../client/pages.ts";
 import { failure } from "../outcome/failure.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
 import { openListPrinter, outputFormat } from "../output/print-customers.ts";
-import type { RegisterCommand } from "../program.ts";
+import type { RegisterCommand } from "./command.ts";
 import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
 
 type Options = {

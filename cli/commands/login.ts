@@ -11,10 +11,10 @@ import { changeProfileFile } from "../config/profile-file.ts";
 import { readSettings } from "../config/settings.ts";
 import { checkedToken } from "../config/token-text.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
-import type { RegisterCommand } from "../program.ts";
-import type { Ending, Invocation } from "./invocation.ts";
+import type { RegisterCommand } from "./command.ts";
 import { load } from "./profile.ts";
 
 /** No service assigns it: a reading of it tells whether the credentials are known, and shows nobody's data. */

@@ -12,12 +12,12 @@ import {
   profileSecrets,
 } from "../config/profile.ts";
 import { changeProfileFile, type ProfileFile, profilePath, readProfileFile } from "../config/profile-file.ts";
+import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
 import { outputFormat } from "../output/print-customers.ts";
 import { formatRecord, formatTable } from "../output/table.ts";
-import type { RegisterCommand } from "../program.ts";
-import type { Invocation } from "./invocation.ts";
+import type { RegisterCommand } from "./command.ts";
 
 type SetOptions = { protected?: boolean; casing?: "lower" | "pascal"; unset?: readonly string[] };
 

@@ -5,15 +5,15 @@ import type { Json } from "../client/json.ts";
 import { writeUntilDecided } from "../client/loop.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import type { WriteJob, WriteOutcome } from "../client/step.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
 import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { printCustomer } from "../output/print-customers.ts";
-import type { RegisterCommand } from "../program.ts";
+import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
-import type { Ending, Invocation } from "./invocation.ts";
 import {
   addFieldsOption,
   addLoopOptions,

@@ -1,9 +1,9 @@
 /** The operator's editor on one file, which stays until it is removed on purpose. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Invocation } from "../commands/invocation.ts";
 import { makePrivateDirectory } from "../files/private-directory.ts";
 import { systemCode } from "../files/system-code.ts";
+import type { Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 
 /** Personal data, and an editor may move the file out of its private directory. */

@@ -5,7 +5,6 @@ import type { Reply, Transport } from "../client/reply.ts";
 import type { ApiRequest } from "../client/request.ts";
 import type { Settings } from "../config/settings.ts";
 import { UsageError } from "../outcome/failure.ts";
-import type { Messages } from "../output/messages.ts";
 import type { UndiciTransport } from "./transport.ts";
 
 export type CustomersApi = Transport & { close(): Promise<void> };
@@ -13,7 +12,10 @@ export type CustomersApi = Transport & { close(): Promise<void> };
 /** In this form the service can count refusals by client version. */
 const USER_AGENT = `customers-cli/${packageJson.version}`;
 
-export function openCustomersApi(settings: Settings, messages: Pick<Messages, "verbose">): CustomersApi {
+export function openCustomersApi(
+  settings: Settings,
+  messages: { verbose(line: string): void },
+): CustomersApi {
   let opening: Promise<UndiciTransport> | undefined;
   let exchanges = 0;
   const base = (): string => {

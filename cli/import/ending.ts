@@ -1,7 +1,7 @@
 /** How an import ends: its summary, the file of failed rows, and what to do about what is left. */
 import { existsSync } from "node:fs";
-import type { Ending, Invocation } from "../commands/invocation.ts";
 import { systemCode } from "../files/system-code.ts";
+import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { amount, count } from "../output/progress.ts";
 import { writeFailedRows } from "./failed-rows.ts";

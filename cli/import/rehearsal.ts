@@ -5,7 +5,7 @@ import { parseEntityTag } from "../client/entity-tag.ts";
 import { formatJson, type JsonObject } from "../client/json.ts";
 import { eachPage } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
-import type { Invocation } from "../commands/invocation.ts";
+import type { Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
 import { showProgress } from "../output/progress.ts";

@@ -2,7 +2,7 @@
 
 import { backOffMs } from "../client/retry-timing.ts";
 import type { OnConflict } from "../client/step.ts";
-import type { Invocation } from "../commands/invocation.ts";
+import type { Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { maskSecrets } from "../output/messages.ts";
 import { showProgress } from "../output/progress.ts";

@@ -2,26 +2,31 @@
 
 import { type Customer, memberNamed, plainText, REGISTRY } from "../client/customer.ts";
 import { formatJson, type Json, type JsonObject } from "../client/json.ts";
-import type { Invocation } from "../commands/invocation.ts";
 import type { OutputFormat } from "../config/flags.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
 import { valueCell } from "./csv-cell.ts";
+import type { DataStream } from "./data-stream.ts";
 import { columnNames, formatRecord, formatTable } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
 import { visibleControls } from "./visible-controls.ts";
+
+/** Where customers are printed, and in which format by choice. */
+export type Printing = {
+  out: Pick<DataStream, "write">;
+  terminal: Pick<Terminal, "stdoutIsTerminal" | "color" | "columns">;
+  settings: { output: OutputFormat | undefined };
+};
 
 export type PrintOptions = { fields?: readonly string[] | undefined; withEtag: boolean };
 
-export function outputFormat({
-  settings,
-  terminal,
-}: Pick<Invocation, "settings" | "terminal">): OutputFormat {
+export function outputFormat({ settings, terminal }: Pick<Printing, "settings" | "terminal">): OutputFormat {
   return settings.output ?? (terminal.stdoutIsTerminal ? "table" : "json");
 }
 
 /** One customer. A failure only where `--output value` names a member that did not come. */
 export async function printCustomer(
-  invocation: Invocation,
+  invocation: Printing,
   customer: Customer,
   options: PrintOptions,
 ): Promise<Failure | undefined> {
@@ -34,12 +39,12 @@ export async function printCustomer(
 }
 
 /** Data must not steer the terminal of whoever looks at it; a program gets it as it is. (A table has escapes of its own.) */
-function forTheReader({ terminal }: Invocation, format: OutputFormat, text: string): string {
+function forTheReader({ terminal }: Printing, format: OutputFormat, text: string): string {
   return terminal.stdoutIsTerminal && format !== "table" ? visibleControls(text) : text;
 }
 
 function oneCustomer(
-  { terminal }: Invocation,
+  { terminal }: Printing,
   format: Exclude<OutputFormat, "value">,
   customer: Customer,
   options: PrintOptions,
@@ -60,7 +65,7 @@ export type ListPrinter = {
   end(): Promise<Failure | undefined>;
 };
 
-export function openListPrinter(invocation: Invocation, options: PrintOptions): ListPrinter {
+export function openListPrinter(invocation: Printing, options: PrintOptions): ListPrinter {
   const format = outputFormat(invocation);
   const { terminal } = invocation;
   const out = { write: (text: string) => invocation.out.write(forTheReader(invocation, format, text)) };

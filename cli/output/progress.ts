@@ -1,6 +1,7 @@
 /** How far a bulk command is: a bar on a terminal, a line every ten seconds elsewhere. */
-import type { Terminal } from "../commands/invocation.ts";
+
 import type { Messages } from "./messages.ts";
+import type { Terminal } from "./terminal.ts";
 
 export type Progress = {
   /** Rows with an outcome, those of an earlier run included. */

@@ -1,7 +1,27 @@
 /** The operator's side of the streams: what may be asked, drawn and coloured. */
 import { createInterface } from "node:readline";
-import type { Host, Terminal } from "../commands/invocation.ts";
 import type { Environment } from "../config/setting-source.ts";
+import type { Host } from "../signals.ts";
+
+/** The operator's side, for what asks or draws. */
+export type Terminal = {
+  /** True where a person can be asked: stdin and stderr are terminals. */
+  interactive: boolean;
+  /** True where stdout is a terminal. */
+  stdoutIsTerminal: boolean;
+  /** True where stderr may be animated (a terminal, TERM not "dumb"). */
+  stderrIsTerminal: boolean;
+  /** Colour on stderr and in tables: a terminal, or FORCE_COLOR; never with NO_COLOR. */
+  color: boolean;
+  /** Columns of stdout; undefined where it is no terminal. */
+  columns: number | undefined;
+  /** Columns of stderr, for what is drawn there; 80 where it is no terminal. */
+  stderrColumns: number;
+  /** Asks on stderr and reads one line; undefined at end of input. Only where `interactive`. */
+  ask(question: string, options?: { secret?: boolean }): Promise<string | undefined>;
+  /** All of stdin, as text without its last line end. */
+  readStdin(): Promise<string>;
+};
 
 export type Streams = { stdin: NodeJS.ReadStream; stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
 
