@@ -4,14 +4,14 @@ import { Option } from "commander";
 import { formatJson, type Json, type JsonObject } from "../client/json.ts";
 import type { Flags } from "../config/flags.ts";
 import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
+import { changeProfileFile, type ProfileFile, profilePath, readProfileFile } from "../config/profile-file.ts";
 import {
   isSettingName,
   PROFILE_SETTING_NAMES,
   type Profile,
   profileRows,
   profileSecrets,
-} from "../config/profile.ts";
-import { changeProfileFile, type ProfileFile, profilePath, readProfileFile } from "../config/profile-file.ts";
+} from "../config/profile-settings.ts";
 import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";

@@ -2,8 +2,8 @@
 import { UsageError } from "../outcome/failure.ts";
 import { originOf, parseBaseUrl } from "./base-url.ts";
 import type { Flags } from "./flags.ts";
-import { holdsCredentials, isFor, type Profile } from "./profile.ts";
 import type { ProfileFile } from "./profile-file.ts";
+import { holdsCredentials, isFor, type Profile } from "./profile-settings.ts";
 import { type Environment, fromEnvironment } from "./setting-source.ts";
 
 export type Deployment = {

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { systemCode } from "../files/system-code.ts";
 import { writeAtomically } from "../files/write-atomically.ts";
 import { type Failure, UsageError } from "../outcome/failure.ts";
-import { asTable, type Profile, readProfile } from "./profile.ts";
+import { asTable, type Profile, readProfile } from "./profile-settings.ts";
 
 export type ProfileFile = {
   path: string;

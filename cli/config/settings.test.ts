@@ -5,8 +5,8 @@ import { UsageError } from "../outcome/failure.ts";
 import { temporaryDirectory } from "../tests/support/client.ts";
 import { parseDurationMs } from "./duration.ts";
 import type { Flags } from "./flags.ts";
-import type { Profile } from "./profile.ts";
 import { changeProfileFile, emptyProfileFile, profilePath, readProfileFile } from "./profile-file.ts";
+import type { Profile } from "./profile-settings.ts";
 import type { Environment } from "./setting-source.ts";
 import { readSettings } from "./settings.ts";
 

@@ -5,8 +5,8 @@ import { chooseDeployment, type Deployment } from "./deployment.ts";
 import { parseDurationMs } from "./duration.ts";
 import type { Flags, OutputFormat } from "./flags.ts";
 import { type Header, parseHeader, parseHeaderEnv } from "./header-option.ts";
-import type { Profile } from "./profile.ts";
 import type { ProfileFile } from "./profile-file.ts";
+import type { Profile } from "./profile-settings.ts";
 import { chosenProxy, environmentProxies, type ProxySetting, proxySecrets } from "./proxy.ts";
 import {
   type ClientCertificate,

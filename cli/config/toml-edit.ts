@@ -4,7 +4,7 @@
  * the result and compares it with what was intended, so another layout is refused and never damaged.
  */
 import { parse, stringify } from "smol-toml";
-import { asTable } from "./profile.ts";
+import { asTable } from "./profile-settings.ts";
 
 type Table = Record<string, unknown>;
 type Section = { path: readonly string[]; heading: string[]; lines: string[] };

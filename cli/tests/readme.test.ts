@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { OUTPUT_FORMATS } from "../config/flags.ts";
-import { PROFILE_SETTING_NAMES } from "../config/profile.ts";
+import { PROFILE_SETTING_NAMES } from "../config/profile-settings.ts";
 import { EXIT_CODES } from "../outcome/exit-code.ts";
 import { addCommands } from "../program.ts";
 import { temporaryDirectory } from "./support/client.ts";
