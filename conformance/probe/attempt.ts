@@ -10,9 +10,10 @@ import type { Evidence, Level } from "../report/schema.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import { describe, Proof } from "./proof.ts";
-import type { RuleId } from "./rule.ts";
+import type { RuleId } from "./rule-id.ts";
+import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
 import { visible } from "./tag-forms.ts";
-import { accepted, difference, type Method, type Snapshot, shows, Trial } from "./trial.ts";
+import { Trial } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
 
 export type Lines = readonly (readonly [string, string])[];
@@ -228,6 +229,7 @@ export class Attempt extends Trial {
       });
       if (now.tag !== before.tag) {
         if (this.believed.has(signature(ask))) return seen;
+        this.kit.weather.passing.add(seen.exchange.n);
         throw new Disturbed(seen.exchange);
       }
       this.kit.weather.passing.add(seen.exchange.n);

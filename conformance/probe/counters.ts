@@ -1,8 +1,8 @@
 /** The two counters of 7 rule 4, as scrapes show them, against the answers of this run. */
 import { type Exposition, parseExposition, seriesOf } from "../http/exposition.ts";
 import { CouldNotRun, NoReply } from "../http/outcome-signal.ts";
-import type { Seen } from "../http/wire.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Ask, Seen, Wire } from "../http/wire.ts";
+import type { Profile } from "../target/profile.ts";
 
 export const REQUIRED = "http_precondition_required_total";
 export const FAILED = "http_precondition_failed_total";
@@ -25,6 +25,13 @@ const POLL_MS = 50;
 const QUIET_SCRAPES = 6;
 const REMEDY = "list the metrics URL of every process (--metrics-url, repeatable)";
 
+/** What a scrape needs of a rule. */
+type Scraper = {
+  readonly kit: { readonly profile: Profile; readonly wire: Wire };
+  readonly quick: boolean;
+  send(ask: Omit<Ask, "rule">): Promise<Seen>;
+};
+
 export class Counters {
   /** What the counters should show: a scrape, and the place in the ledger where it was taken. */
   #base: { counts: Counts; from: number } | undefined;
@@ -35,7 +42,7 @@ export class Counters {
   start: { counts: Counts; from: number } | undefined;
 
   /** @throws CouldNotRun where no metrics can be read, or a process has restarted. */
-  async scrape(t: Attempt): Promise<Scrape> {
+  async scrape(t: Scraper): Promise<Scrape> {
     const pages: Exposition[] = [];
     let last: Seen | undefined;
     for (const url of t.kit.profile.metrics.urls) {
@@ -63,7 +70,7 @@ export class Counters {
    * Scrapes without any write in between. @throws CouldNotRun where several processes answer at one URL: their counts
    * differ from one scrape to the next, and neither is that of the service.
    */
-  async needOneProcess(t: Attempt, again = false): Promise<void> {
+  async needOneProcess(t: Scraper, again = false): Promise<void> {
     if (this.#quiet && !again) return;
     const looks: Counts[] = [];
     for (let look = 0; look < QUIET_SCRAPES; look += 1) looks.push((await this.scrape(t)).counts);
@@ -81,7 +88,7 @@ export class Counters {
   }
 
   /** Runs `act` between two scrapes. What was answered before it is given time to be counted, and so is what it caused. */
-  async watch(t: Attempt, act: () => Promise<void>): Promise<Window> {
+  async watch(t: Scraper, act: () => Promise<void>): Promise<Window> {
     const lagMs = t.kit.profile.metrics.lagMs ?? (t.quick ? LAG_QUICK_MS : LAG_MS);
     const before = await this.#settled(t, lagMs);
     const from = t.kit.wire.ledger.length;
@@ -108,7 +115,7 @@ export class Counters {
   }
 
   /** Waits until all that was answered so far is counted, or the lag is over. */
-  async #settled(t: Attempt, lagMs: number): Promise<Counts> {
+  async #settled(t: Scraper, lagMs: number): Promise<Counts> {
     const until = performance.now() + lagMs;
     for (;;) {
       const { counts } = await this.scrape(t);
@@ -128,7 +135,7 @@ export class Counters {
   }
 
   /** Where the run begins; metrics that cannot be read are the MET rules' to report. */
-  async begin(t: Attempt): Promise<void> {
+  async begin(t: Scraper): Promise<void> {
     try {
       const { counts } = await this.scrape(t);
       this.#base = this.start = { counts, from: t.kit.wire.ledger.length };
@@ -139,13 +146,13 @@ export class Counters {
 }
 
 /** Every reply counts, whichever request it came to: a deployment may answer otherwise than expected. */
-export function answeredSince(t: Attempt, from: number): Counts {
+export function answeredSince(t: Scraper, from: number): Counts {
   const replies = t.kit.wire.ledger.slice(from);
   const of = (status: number) => replies.filter((each) => each.status === status).length;
   return { [REQUIRED]: of(428), [FAILED]: of(412) };
 }
 
-async function scrapeOne(t: Attempt, url: string): Promise<Seen> {
+async function scrapeOne(t: Scraper, url: string): Promise<Seen> {
   const advice = "see --metrics-url and --metrics-header";
   let seen: Seen;
   try {

@@ -3,8 +3,8 @@
 import { KitFault } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Evidence, Level } from "../report/schema.ts";
-import type { Attempt } from "./attempt.ts";
-import { stateOf } from "./trial.ts";
+import { stateOf } from "./snapshot.ts";
+import type { Trial } from "./trial.ts";
 
 /** The same request with one thing different, which shows that the probe was refused for that one thing. */
 export type Control = { readonly differs: string; readonly seen: Seen };
@@ -27,9 +27,9 @@ type Weight = {
 
 export class Proof {
   readonly evidence: Evidence;
-  readonly #attempt: Attempt;
+  readonly #attempt: Trial;
 
-  constructor(attempt: Attempt, evidence: Evidence) {
+  constructor(attempt: Trial, evidence: Evidence) {
     this.#attempt = attempt;
     this.evidence = evidence;
   }

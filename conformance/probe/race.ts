@@ -10,7 +10,7 @@ import type { Values } from "../target/values.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
 import { groundFor } from "./refused.ts";
-import { accepted, difference, type Method, type Snapshot, shows } from "./trial.ts";
+import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
 import { saysNothing } from "./weather.ts";
 
 const RATE_LIMIT_REST_MS = 1000;

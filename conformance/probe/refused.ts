@@ -8,8 +8,9 @@ import type { PatchForm } from "../target/patch-form.ts";
 import { type Attempt, BASE, type Written } from "./attempt.ts";
 import type { Derive, Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
-import { type Rule, type RuleId, rule } from "./rule.ts";
-import { accepted, type Method, type Snapshot, shows } from "./trial.ts";
+import { type Rule, rule } from "./rule.ts";
+import type { RuleId } from "./rule-id.ts";
+import { accepted, type Method, type Snapshot, shows } from "./snapshot.ts";
 
 export type Kind = "stale" | "missing";
 export const STATUS = { stale: 412, missing: 428 } as const satisfies Record<Kind, number>;

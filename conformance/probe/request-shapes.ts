@@ -6,7 +6,7 @@ import type { Attempt } from "./attempt.ts";
 import { type Derive, ifMatch, type Refused } from "./if-match-forms.ts";
 import { otherPaths } from "./other-paths.ts";
 import { type Kind, refused } from "./refused.ts";
-import type { Method } from "./trial.ts";
+import type { Method } from "./snapshot.ts";
 
 const NOT_TAKEN = [400, 401, 403, 404, 405, 411, 415, 422, 501, 505];
 const MOVED = [301, 302, 307, 308];

@@ -1,12 +1,10 @@
 /** A rule of the kit: one object says what it is, whom it serves, what it needs and how it is checked. */
-import type { Family, Level, Need } from "../report/schema.ts";
+import type { Level, Need } from "../report/schema.ts";
 import type { SpecKey } from "../specification/spec.ts";
 import type { Attempt } from "./attempt.ts";
-
-export type RuleId = `${Family}-${string}`;
+import type { RuleId } from "./rule-id.ts";
 
 export type Rule = {
-  /** Permanent; a retired id is never given again. */
   readonly id: RuleId;
   readonly title: string;
   readonly level: Level;

@@ -1,55 +1,15 @@
-/**
- * One rule being tried. Every assertion speaks: `check` records and goes on, whatever it finds. What was sent
- * and what came is kept as evidence of the probe at hand, and shown only where an assertion fired.
- */
+/** The requests of one rule, and the record of what was sent, what came and what was asserted. */
 
-import type { Deployment } from "../fixtures/deployment.ts";
-import type { Customer, Ground } from "../fixtures/ground.ts";
+import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun } from "../http/outcome-signal.ts";
-import type { Ask, Caller, Seen, Wire } from "../http/wire.ts";
-import type { Assertion, Evidence, Exchange, Level, Moment, Report, State } from "../report/schema.ts";
+import type { Ask, Caller, Seen } from "../http/wire.ts";
+import type { Assertion, Evidence, Exchange, Level, Moment } from "../report/schema.ts";
 import { registryFields } from "../target/names.ts";
-import type { RunOptions } from "../target/options.ts";
 import type { PatchForm } from "../target/patch-form.ts";
-import type { Profile } from "../target/profile.ts";
-import { FIELDS, type Field } from "../target/profile-file.ts";
-import { type FreshValues, type Values, withMembers } from "../target/values.ts";
-import type { Counters } from "./counters.ts";
-import type { Rule, RuleId } from "./rule.ts";
-import type { Weather } from "./weather.ts";
-
-/** What all rules of a run share. */
-export type Kit = {
-  readonly profile: Profile;
-  readonly options: RunOptions;
-  readonly wire: Wire;
-  readonly ground: Ground;
-  readonly deployment: Deployment;
-  readonly values: FreshValues;
-  /** The customer that most rules write. */
-  readonly main: Customer;
-  /**
-   * A wrong status that a base rule has blamed, by `PUT stale`, `PUT missing` …; rules on special forms of the same
-   * refusal do not blame it again.
-   */
-  readonly blamed: Map<string, { readonly status: number; readonly by: RuleId }>;
-  readonly races: Report["races"];
-  /** What has been found not to be relied on, so that other rules do not blame it again. */
-  readonly doubts: Set<"tag changes by itself" | "tag stays" | "reads lag" | "412 without tag">;
-  /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
-  readonly limits: { connections: number; readsLag: boolean };
-  readonly weather: Weather;
-  readonly counters: Counters;
-};
-
-export type Method = "PUT" | "PATCH" | "DELETE";
-
-/** A customer as a read shows it. */
-export type Snapshot = {
-  readonly seen: Seen;
-  readonly tag: string;
-  readonly fields: Partial<Record<Field, unknown>>;
-};
+import { type Values, withMembers } from "../target/values.ts";
+import type { Kit } from "./kit.ts";
+import type { RuleId } from "./rule-id.ts";
+import { type Method, type Snapshot, sameFields } from "./snapshot.ts";
 
 export type WriteOptions = {
   /** A tag for an ordinary If-Match; or header lines as they are to leave. */
@@ -73,7 +33,7 @@ export type WriteOptions = {
 
 export class Trial {
   readonly kit: Kit;
-  readonly rule: Rule;
+  readonly rule: { readonly id: RuleId; readonly level: Level };
   readonly assertions = new Map<string, Assertion>();
   readonly evidence: Evidence[] = [];
   readonly exchanges = new Map<number, Exchange>();
@@ -85,7 +45,7 @@ export class Trial {
   /** Added to the reason of a pass. */
   note = "";
 
-  constructor(kit: Kit, rule: Rule) {
+  constructor(kit: Kit, rule: Trial["rule"]) {
     this.kit = kit;
     this.rule = rule;
   }
@@ -247,7 +207,7 @@ export class Trial {
   /** @throws CouldNotRun where ETG-04 has found that reading alone changes the tag. */
   needsStableTag(): void {
     if (this.kit.doubts.has("tag changes by itself"))
-      throw new CouldNotRun("the tag changes without any write; see ETG-04");
+      throw new CouldNotRun("the tag changes without any write", { see: ["ETG-04"] });
   }
 
   /** Another customer that may be written: given, or made. */
@@ -264,41 +224,3 @@ export class Trial {
     return this.kit.options.mode === "quick";
   }
 }
-
-export function stateOf(seen: Seen): State {
-  return {
-    status: seen.status,
-    tag: seen.tag ?? null,
-    fields: seen.object === undefined ? null : { ...seen.object },
-  };
-}
-
-/** No probe ever writes Status, and jobs of the deployment may: it counts where it tells of a deletion alone. */
-export function sameFields(a: Snapshot, b: Snapshot): boolean {
-  return (
-    UPDATED_FIELDS.every((field) => Bun.deepEquals(a.fields[field], b.fields[field])) &&
-    isDeleted(a) === isDeleted(b)
-  );
-}
-
-const UPDATED_FIELDS = ["id", "name", "email"] as const;
-
-function isDeleted({ fields }: Snapshot): boolean {
-  return /delet|remov|archiv/i.test(String(fields.status ?? ""));
-}
-
-/** What differs between two reads, in words. */
-export function difference(a: Snapshot, b: Snapshot): string {
-  const parts = FIELDS.filter((field) => !Bun.deepEquals(a.fields[field], b.fields[field])).map(
-    (field) => `${field} ${JSON.stringify(a.fields[field])} became ${JSON.stringify(b.fields[field])}`,
-  );
-  if (a.tag !== b.tag) parts.push(`the ETag ${a.tag} became ${b.tag}`);
-  return parts.join("; ") || "nothing";
-}
-
-/** Whether a value reads back as written. Deployments may trim it or fold its case: the specification fixes the type alone. */
-export function shows(read: unknown, written: string): boolean {
-  return typeof read === "string" && read.trim().toLowerCase() === written.trim().toLowerCase();
-}
-
-export const accepted = (status: number): boolean => status >= 200 && status < 300;

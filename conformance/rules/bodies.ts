@@ -2,8 +2,8 @@
 import type { Attempt, Written } from "../probe/attempt.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
+import { shows } from "../probe/snapshot.ts";
 import { opaque } from "../probe/tag-forms.ts";
-import { shows } from "../probe/trial.ts";
 
 type Member = Readonly<Record<string, unknown>>;
 

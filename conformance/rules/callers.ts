@@ -1,4 +1,4 @@
-/** AUT: field-level authorization; tenants stand in tenants.ts. */
+/** AUT: field-level authorization; tenants stand in other-tenants.ts. */
 
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun } from "../http/outcome-signal.ts";
@@ -8,10 +8,10 @@ import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted } from "../probe/trial.ts";
+import { accepted } from "../probe/snapshot.ts";
 import { plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
-import { tenants } from "./tenants.ts";
+import { tenants } from "./other-tenants.ts";
 
 const hurts = "Personal data reaches someone who may not see it.";
 const omitted = "A caller takes a silent omission for an empty field.";

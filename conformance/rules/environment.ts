@@ -7,7 +7,7 @@ import { ifMatch } from "../probe/if-match-forms.ts";
 import { describe } from "../probe/proof.ts";
 import { groundFor, NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, type Method, type Snapshot, sameFields, shows } from "../probe/trial.ts";
+import { accepted, type Method, type Snapshot, sameFields, shows } from "../probe/snapshot.ts";
 import { registryFields } from "../target/names.ts";
 import type { Values } from "../target/values.ts";
 

@@ -5,10 +5,10 @@ import { type Attempt, BASE, type Read, type Written } from "../probe/attempt.ts
 import { bodyWithoutToken } from "../probe/body-token.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
+import { accepted, type Snapshot } from "../probe/snapshot.ts";
 import { isEntityTag, opaque } from "../probe/tag-forms.ts";
 import { leaksOf } from "../probe/tag-leak.ts";
 import { notATag, wrongTag } from "../probe/tag-words.ts";
-import { accepted, type Snapshot } from "../probe/trial.ts";
 import { registryFields } from "../target/names.ts";
 import { FIELDS } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";

@@ -5,7 +5,7 @@ import type { Seen } from "../http/wire.ts";
 import type { Attempt, Read } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted } from "../probe/trial.ts";
+import { accepted } from "../probe/snapshot.ts";
 import { plain, registryFields } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";

@@ -26,7 +26,7 @@ import {
 import { afterBase, groundFor, NEEDS, refusal, refused } from "../probe/refused.ts";
 import { shapes } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { type Method, shows } from "../probe/trial.ts";
+import { type Method, shows } from "../probe/snapshot.ts";
 import type { SpecKey } from "../specification/spec.ts";
 
 const overwrite = "A write that its sender did not base on the current state overwrites it silently.";

@@ -15,7 +15,7 @@ import {
 import { ifMatch, LISTS, STAR, UNQUOTED, WEAK } from "../probe/if-match-forms.ts";
 import { NEEDS, updatedCustomer } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import type { Method } from "../probe/trial.ts";
+import type { Method } from "../probe/snapshot.ts";
 
 const hurts = "The rollout of the precondition is steered by numbers that are wrong.";
 const spec = ["7 rule 4"] as const;

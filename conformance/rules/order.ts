@@ -6,7 +6,7 @@ import { type Attempt, BASE, type Lines } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, type Method } from "../probe/trial.ts";
+import { accepted, type Method } from "../probe/snapshot.ts";
 
 type MissingRow = Pick<Rule, "id" | "title" | "spec" | "hurts"> & {
   readonly on: Method;

@@ -5,7 +5,7 @@ import type { Seen } from "../http/wire.ts";
 import type { Attempt, Written } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted } from "../probe/trial.ts";
+import { accepted } from "../probe/snapshot.ts";
 import { plain } from "../target/names.ts";
 
 /** Statuses of a service that failed; 501 and 503 are answers on purpose. */

@@ -6,7 +6,7 @@ import { describe } from "../probe/proof.ts";
 import { contendersOf, enforced, heldBy, type Lane, lanes, oneWinner, race } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, difference, shows } from "../probe/trial.ts";
+import { accepted, difference, shows } from "../probe/snapshot.ts";
 import { registryFields } from "../target/names.ts";
 
 const PUT_RULES = ["IFM-01", "IFM-03", "ETG-08"] as const;

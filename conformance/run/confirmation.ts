@@ -1,6 +1,6 @@
 /** Tells faults of the service from the writes of other people, by trying again. */
 
-import type { Kit } from "../probe/trial.ts";
+import type { Kit } from "../probe/kit.ts";
 import type { Finding } from "../report/make.ts";
 
 /**

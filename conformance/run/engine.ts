@@ -15,8 +15,8 @@ import {
 import { checkTransport } from "../http/transport-check.ts";
 import { Wire } from "../http/wire.ts";
 import { Attempt, signature } from "../probe/attempt.ts";
+import type { Kit } from "../probe/kit.ts";
 import type { Rule } from "../probe/rule.ts";
-import type { Kit } from "../probe/trial.ts";
 import { type Finding, makeReport, type RunFacts } from "../report/make.ts";
 import type { Report } from "../report/schema.ts";
 import { catalogue } from "../rules/catalogue.ts";

@@ -2,8 +2,8 @@
 
 import type { Offer } from "../fixtures/deployment.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
+import type { Kit } from "../probe/kit.ts";
 import type { Rule } from "../probe/rule.ts";
-import type { Kit } from "../probe/trial.ts";
 
 /** @throws NotApplicable or CouldNotRun, with the reason, when the rule can't be tried here. */
 export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {

@@ -4,7 +4,7 @@ import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, NoReply, Unreachable } from "../http/outcome-signal.ts";
 import type { Ask, Seen } from "../http/wire.ts";
 import { Counters } from "../probe/counters.ts";
-import type { Kit } from "../probe/trial.ts";
+import type { Kit } from "../probe/kit.ts";
 import { Weather } from "../probe/weather.ts";
 
 type Parts = Omit<Kit, "main" | "blamed" | "doubts" | "limits" | "weather" | "counters">;

@@ -3,10 +3,7 @@
 import type { Reply, Request } from "./http-socket.ts";
 import type { Caller, Customer, Seams } from "./seams.ts";
 import { turn } from "./seams.ts";
-import type { Deployment, Field } from "./sound-options.ts";
-
-/** Fields that a sound server can show, and the two that only a faulty one does. */
-export type Shown = (Field | "createdAt" | "rowVersion")[] | "default";
+import type { Deployment, Field, Shown } from "./sound-options.ts";
 
 /** What reading needs of the service around it. */
 export type Shelf = {

@@ -4,8 +4,7 @@
  */
 
 import type { Reply, Request } from "./http-socket.ts";
-import type { Shown } from "./reading.ts";
-import type { Deployment, Field } from "./sound-options.ts";
+import type { Deployment, Field, Shown } from "./sound-options.ts";
 import { FIELDS } from "./sound-options.ts";
 
 export type Caller = "main" | "limited" | "other";

@@ -5,6 +5,9 @@
 export const FIELDS = ["id", "name", "email", "status"] as const;
 export type Field = (typeof FIELDS)[number];
 
+/** Fields that a sound server can show, and the two that only a faulty one does. */
+export type Shown = (Field | "createdAt" | "rowVersion")[] | "default";
+
 export type Deployment = {
   /** Path before `/customers`, without a final slash. */
   basePath: string;

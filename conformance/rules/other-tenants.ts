@@ -9,7 +9,7 @@ import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, difference, type Method, type Snapshot } from "../probe/trial.ts";
+import { accepted, difference, type Method, type Snapshot } from "../probe/snapshot.ts";
 
 async function asOther(t: Attempt, query: string, to: Customer = t.kit.main): Promise<Read> {
   const what = `GET ${to === t.kit.main ? "" : pathEnd(to)}${query} by another tenant`;

@@ -1,0 +1,34 @@
+/** What all rules of a run share. */
+import type { Deployment } from "../fixtures/deployment.ts";
+import type { Customer, Ground } from "../fixtures/ground.ts";
+import type { Wire } from "../http/wire.ts";
+import type { Report } from "../report/schema.ts";
+import type { RunOptions } from "../target/options.ts";
+import type { Profile } from "../target/profile.ts";
+import type { FreshValues } from "../target/values.ts";
+import type { Counters } from "./counters.ts";
+import type { RuleId } from "./rule-id.ts";
+import type { Weather } from "./weather.ts";
+
+export type Kit = {
+  readonly profile: Profile;
+  readonly options: RunOptions;
+  readonly wire: Wire;
+  readonly ground: Ground;
+  readonly deployment: Deployment;
+  readonly values: FreshValues;
+  /** The customer that most rules write. */
+  readonly main: Customer;
+  /**
+   * A wrong status that a base rule has blamed, by `PUT stale`, `PUT missing` …; rules on special forms of the same
+   * refusal do not blame it again.
+   */
+  readonly blamed: Map<string, { readonly status: number; readonly by: RuleId }>;
+  readonly races: Report["races"];
+  /** What has been found not to be relied on, so that other rules do not blame it again. */
+  readonly doubts: Set<"tag changes by itself" | "tag stays" | "reads lag" | "412 without tag">;
+  /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
+  readonly limits: { connections: number; readsLag: boolean };
+  readonly weather: Weather;
+  readonly counters: Counters;
+};

@@ -1,0 +1,51 @@
+/** A customer as a read shows it, and how two of them compare. */
+import type { Seen } from "../http/wire.ts";
+import type { State } from "../report/schema.ts";
+import { FIELDS, type Field } from "../target/profile-file.ts";
+
+export type Method = "PUT" | "PATCH" | "DELETE";
+
+/** A customer as a read shows it. */
+export type Snapshot = {
+  readonly seen: Seen;
+  readonly tag: string;
+  readonly fields: Partial<Record<Field, unknown>>;
+};
+
+export function stateOf(seen: Seen): State {
+  return {
+    status: seen.status,
+    tag: seen.tag ?? null,
+    fields: seen.object === undefined ? null : { ...seen.object },
+  };
+}
+
+/** No probe ever writes Status, and jobs of the deployment may: it counts where it tells of a deletion alone. */
+export function sameFields(a: Snapshot, b: Snapshot): boolean {
+  return (
+    UPDATED_FIELDS.every((field) => Bun.deepEquals(a.fields[field], b.fields[field])) &&
+    isDeleted(a) === isDeleted(b)
+  );
+}
+
+const UPDATED_FIELDS = ["id", "name", "email"] as const;
+
+function isDeleted({ fields }: Snapshot): boolean {
+  return /delet|remov|archiv/i.test(String(fields.status ?? ""));
+}
+
+/** What differs between two reads, in words. */
+export function difference(a: Snapshot, b: Snapshot): string {
+  const parts = FIELDS.filter((field) => !Bun.deepEquals(a.fields[field], b.fields[field])).map(
+    (field) => `${field} ${JSON.stringify(a.fields[field])} became ${JSON.stringify(b.fields[field])}`,
+  );
+  if (a.tag !== b.tag) parts.push(`the ETag ${a.tag} became ${b.tag}`);
+  return parts.join("; ") || "nothing";
+}
+
+/** Whether a value reads back as written. Deployments may trim it or fold its case: the specification fixes the type alone. */
+export function shows(read: unknown, written: string): boolean {
+  return typeof read === "string" && read.trim().toLowerCase() === written.trim().toLowerCase();
+}
+
+export const accepted = (status: number): boolean => status >= 200 && status < 300;
