@@ -29,7 +29,7 @@ export function addDatabaseCommands(program: Command): void {
       );
     });
   withSettings(program.command("check"), ["databaseUrl"])
-    .description("Check the integrity of the database; exit code 1 when it is damaged.")
+    .description("Check the structure of the database; exit code 1 when it is damaged.")
     .action((options: Options) => {
       const databasePath = sqlitePath(databaseUrlOf(options));
       const report = checkDatabase(databasePath);
@@ -37,7 +37,7 @@ export function addDatabaseCommands(program: Command): void {
         throw new CommandRefused([`${databasePath}: damaged`, ...report.faults].join("\n  "));
       }
       console.log(
-        `${databasePath}: sound (schema ${report.schemaVersion}, ${report.customers} customers, ${report.tokens} tokens)`,
+        `${databasePath}: the structure is sound (schema ${report.schemaVersion}, ${report.customers} customers, ${report.tokens} tokens)`,
       );
     });
 }

@@ -12,13 +12,13 @@ beforeEach(() => {
 afterEach(() => place.clear());
 
 describe("check", () => {
-  test("says that a sound database is sound, with its contents counted, and leaves no file behind", async () => {
+  test("says that the structure of a sound database is sound, with its contents counted, and leaves no file behind", async () => {
     await writeDatabase(place.database, "Ada");
     const outcome = await place.run(["check"]);
     expect(outcome).toEqual({
       code: 0,
       stderr: "",
-      stdout: `${place.database}: sound (schema ${SCHEMA_VERSION}, 1 customers, 0 tokens)\n`,
+      stdout: `${place.database}: the structure is sound (schema ${SCHEMA_VERSION}, 1 customers, 0 tokens)\n`,
     });
     expect(readdirSync(`${place.path}/data`).sort()).toEqual(["customers.db"]);
   });

@@ -36,6 +36,7 @@ export class SqliteConnections {
   readonly write: WriteQueue;
   readonly #databases: readonly Database[];
   readonly #writer: Database;
+  readonly #guard: FileGuard;
   readonly #groupCommit: GroupCommit;
 
   /** On opened databases, which may be one and the same, so that a test can watch what reaches them. */
@@ -53,9 +54,11 @@ export class SqliteConnections {
     } = {},
   ) {
     const read = new SharedRead(reader, reader !== writer);
-    const guard = new FileGuard(writer, read.guard.identity);
+    const guard = new FileGuard(writer);
+    if (reader !== writer) new FileGuard(reader, guard.identity); // refuses when the two are on different files
     this.#databases = [...new Set([reader, writer])];
     this.#writer = writer;
+    this.#guard = guard;
     this.#groupCommit = new GroupCommit(writer, guard, limits.lockWaitMs);
     this.reader = new StatementCache(reader);
     this.read = read;
@@ -107,7 +110,7 @@ export class SqliteConnections {
 
   /** @throws StoreUnavailable when reads or writes cannot be answered */
   ping(): void {
-    this.read.guard.require();
+    this.#guard.require();
     this.read.run(() => this.reader.get("SELECT 1 FROM customers LIMIT 1"));
     this.read.end();
     // What is under way shows that writes can be answered; its transaction must be left alone.
@@ -117,6 +120,8 @@ export class SqliteConnections {
   /** Finishes the writes that were taken, then closes both; -wal and -shm go with the last process. */
   async close(): Promise<void> {
     await this.write.close();
+    this.read.end();
+    this.#guard.leave();
     this.read.close();
     this.reader.close();
     for (const database of this.#databases) database.close();

@@ -23,13 +23,18 @@ export class FileGuard {
   #databaseBytes = 0;
   #logBytes = 0;
 
-  /** @param opened what an earlier connection found; null for the first one. A database in memory has no files. */
+  /**
+   * @param opened what the first connection found; null for that one itself
+   * @throws StoreUnavailable when this connection is on other files
+   */
   constructor(db: Database, opened: DatabaseIdentity | null = null) {
     this.#db = db;
     this.#path = db.filename;
     this.#opened = this.#path === MEMORY ? null : (opened ?? this.#find());
-    // A connection that was opened by path after the file was replaced is on the wrong one, and stays there.
-    if (this.#opened !== null && hasMoved(db)) throw this.#fault(`${this.#path} is being moved or replaced`);
+    if (this.#opened === null) return;
+    this.require();
+    // A connection that was opened by path while another file was there is on that one, and stays there.
+    if (hasMoved(db)) throw beingReplaced(this.#path);
   }
 
   /** What this connection's files were when it was opened; null in memory. */
@@ -37,47 +42,51 @@ export class FileGuard {
     return this.#opened;
   }
 
-  /** @throws StoreUnavailable while the files are not those that were opened */
+  /** @throws StoreUnavailable while the files are not those that were opened, or not whole */
   require(): void {
     if (this.#opened === null) return;
-    const fault = this.#faultNow(this.#opened);
-    if (fault === null) return;
-    this.foldIn();
-    throw this.#fault(fault);
+    const files = look(this.#path);
+    const gone = goneFault(this.#path, this.#opened, files);
+    if (gone !== null) {
+      this.#foldIn();
+      throw new StoreUnavailable(gone);
+    }
+    this.#requireWhole(files.database?.size ?? 0, files.log?.size ?? 0);
+  }
+
+  /** Before the connection is closed: SQLite would leave the log of a database that was replaced to the other file. */
+  leave(): void {
+    try {
+      this.require();
+    } catch {
+      // Nobody is left to be told; what could be saved was.
+    }
+  }
+
+  #requireWhole(databaseBytes: number, logBytes: number): void {
+    const advice = "Stop the service and use `restore FILE --force`.";
+    if (databaseBytes < this.#databaseBytes) {
+      throw new StoreUnavailable(`${this.#path} was cut off. ${advice}`);
+    }
+    // The log shrinks by itself, but not below its limit; where it is shorter, SQLite is asked how long it must be.
+    const isShort = logBytes === 0 || logBytes < Math.min(this.#logBytes, LOG_BYTES_MAX);
+    if (isShort && logBytes < this.#logBytesNeeded()) {
+      throw new StoreUnavailable(`${this.#path}-wal was cut off. ${advice}`);
+    }
+    this.#databaseBytes = databaseBytes;
+    this.#logBytes = logBytes;
   }
 
   /**
    * Brings what the log holds into the database, wherever that has gone: this connection still has both open. So a
    * deleted log loses nothing, and a log that stays behind is empty and cannot be played into another database.
    */
-  foldIn(): void {
+  #foldIn(): void {
     try {
       this.#db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
       // A damaged or unreachable file: what brought us here is reported.
     }
-  }
-
-  #faultNow({ database, log }: DatabaseIdentity): string | null {
-    const path = this.#path;
-    const logPath = `${path}-wal`;
-    const [databaseNow, logNow] = [look(path), look(logPath)];
-    if (databaseNow === null || !isSame(databaseNow, database)) {
-      return `${path} is not the file that was opened. Put that file back, or stop the service and use \`restore FILE --force\``;
-    }
-    if (databaseNow.size < this.#databaseBytes) {
-      return `${path} was cut off. Stop the service and use \`restore FILE --force\``;
-    }
-    if (logNow === null || !isSame(logNow, log)) {
-      return `${logPath} was deleted or replaced. Its writes were brought into ${path}; restart the service`;
-    }
-    // The log shrinks by itself, but not below its limit.
-    if (logNow.size < Math.min(this.#logBytes, LOG_BYTES_MAX) && logNow.size < this.#logBytesNeeded()) {
-      return `${logPath} was cut off. Stop the service and use \`restore FILE --force\``;
-    }
-    this.#databaseBytes = databaseNow.size;
-    this.#logBytes = logNow.size;
-    return null;
   }
 
   /** How long the log is by SQLite's own account. */
@@ -90,19 +99,42 @@ export class FileGuard {
   #find(): DatabaseIdentity {
     // The first read of a connection makes the log.
     this.#db.query("PRAGMA user_version").get();
-    const [database, log] = [look(this.#path), look(`${this.#path}-wal`)];
-    if (database === null || log === null) throw this.#fault(`${this.#path} is being moved or replaced`);
+    const { database, log } = look(this.#path);
+    if (database === null || log === null) throw beingReplaced(this.#path);
     return { database: identityOf(database), log: identityOf(log) };
-  }
-
-  #fault(what: string): StoreUnavailable {
-    return new StoreUnavailable(`${what}.`);
   }
 }
 
-function look(path: string): Stats | null {
+/**
+ * To be asked before a further connection is opened: one to another file would play the log of this one into it.
+ *
+ * @throws StoreUnavailable while the files of the path are not those that were opened
+ */
+export function requireFiles(path: string, opened: DatabaseIdentity): void {
+  const fault = goneFault(path, opened, look(path));
+  if (fault !== null) throw new StoreUnavailable(fault);
+}
+
+type Files = { readonly database: Stats | null; readonly log: Stats | null };
+
+/** @returns what happened to the files, or null while they are those that were opened */
+function goneFault(path: string, opened: DatabaseIdentity, { database, log }: Files): string | null {
+  if (!isSame(database, opened.database)) {
+    return `${path} is not the file that was opened. Put that file back, or stop the service and use \`restore FILE --force\`.`;
+  }
+  if (!isSame(log, opened.log)) {
+    return `${path}-wal was deleted or replaced. Its writes were brought into ${path}; restart the service.`;
+  }
+  return null;
+}
+
+function look(path: string): Files {
   try {
-    return statSync(path, { throwIfNoEntry: false }) ?? null;
+    const options = { throwIfNoEntry: false } as const;
+    return {
+      database: statSync(path, options) ?? null,
+      log: statSync(`${path}-wal`, options) ?? null,
+    };
   } catch (error) {
     // A directory that may not be searched, a loop of links.
     throw new StoreUnavailable(`${path} cannot be looked at: ${(error as Error).message}.`, { cause: error });
@@ -113,8 +145,12 @@ function identityOf({ dev, ino }: Stats): FileIdentity {
   return { dev, ino };
 }
 
-function isSame(found: Stats, opened: FileIdentity): boolean {
-  return found.ino === opened.ino && found.dev === opened.dev;
+function isSame(found: Stats | null, opened: FileIdentity): boolean {
+  return found !== null && found.ino === opened.ino && found.dev === opened.dev;
+}
+
+function beingReplaced(path: string): StoreUnavailable {
+  return new StoreUnavailable(`${path} is being moved or replaced. Try again.`);
 }
 
 /** Whether the path of this connection leads to another file than the one that it has open. */

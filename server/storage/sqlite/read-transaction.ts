@@ -1,6 +1,5 @@
 import type { Database, Statement } from "bun:sqlite";
 import { StoreUnavailable } from "../customer-store.ts";
-import { FileGuard } from "./file-guard.ts";
 import { asStoreError, forgetPages, schemaGuard } from "./sqlite-database.ts";
 
 /**
@@ -19,7 +18,6 @@ export class SharedRead {
   readonly #commit: Statement | null;
   readonly #dataVersion: Statement<{ data_version: number }, []> | null;
   readonly #requireSchema: () => void;
-  readonly guard: FileGuard;
   readonly #db: Database;
   #open = false;
   /** In the open transaction. */
@@ -31,7 +29,6 @@ export class SharedRead {
   /** @param isShared false for a database in memory: its one connection writes too, and has no locks to spare */
   constructor(db: Database, isShared: boolean) {
     this.#db = db;
-    this.guard = new FileGuard(db);
     this.#requireSchema = schemaGuard(db);
     this.#begin = isShared ? db.prepare("BEGIN") : null;
     this.#commit = isShared ? db.prepare("COMMIT") : null;

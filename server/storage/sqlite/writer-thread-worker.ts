@@ -1,6 +1,6 @@
 /** The writer's thread: its own connection, and a batch at a time in one transaction. */
 import { StoreUnavailable } from "../customer-store.ts";
-import { type DatabaseIdentity, FileGuard } from "./file-guard.ts";
+import { type DatabaseIdentity, FileGuard, requireFiles } from "./file-guard.ts";
 import { GroupCommit, type Settled } from "./group-commit.ts";
 import { connect } from "./sqlite-database.ts";
 import { StatementCache } from "./statement-cache.ts";
@@ -34,6 +34,7 @@ class Batches {
   readonly #groupCommit: GroupCommit;
 
   constructor({ path, identity, lockWaitMs, cacheKib }: Extract<ToThread, { kind: "open" }>) {
+    if (identity !== null) requireFiles(path, identity);
     this.#db = connect(path, cacheKib);
     this.#statements = new StatementCache(this.#db);
     this.#groupCommit = new GroupCommit(this.#db, new FileGuard(this.#db, identity), lockWaitMs);
