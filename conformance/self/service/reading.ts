@@ -3,7 +3,7 @@
 import type { Reply, Request } from "./http-socket.ts";
 import type { Caller, Customer, Seams } from "./seams.ts";
 import { turn } from "./seams.ts";
-import type { Deployment, Field, Shown } from "./sound-options.ts";
+import type { Deployment, Shown } from "./sound-options.ts";
 
 /** What reading needs of the service around it. */
 export type Shelf = {
