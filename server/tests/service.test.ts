@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { RawConnection, rawRequest } from "./support/raw-connection.ts";
 import { parseRawReply, type RawReply } from "./support/raw-exchange.ts";
@@ -232,7 +232,7 @@ describe("HTTPS", () => {
     expect(outcome.code).toBe(1);
     expect(outcome.stderr).toContain(`TLS_KEY_FILE is "${key}": it is not the key of TLS_CERT_FILE.`);
     expect(outcome.stderr).not.toContain("PRIVATE KEY");
-    expect(readdirSync(place.path)).not.toContain("data");
+    expect(existsSync(place.database)).toBe(false);
   });
 });
 
