@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:tls";
+import packageJson from "../../package.json";
+import { seriesOf } from "./support/metric-series.ts";
 import { RawConnection, rawRequest } from "./support/raw-connection.ts";
 import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
 import { ServerProcess, Workplace } from "./support/server-process.ts";
@@ -96,6 +98,13 @@ describe("SIGHUP", () => {
   });
 });
 
+test("IDLE_TIMEOUT ends a connection on which nothing happens", async () => {
+  const service = await place.start({ services: 1, env: { IDLE_TIMEOUT: "1" } });
+  const connection = await RawConnection.open(service.port);
+  expect((await connection.send(rawRequest("GET", "/healthz", [])))?.status).toBe(200);
+  expect(await connection.next()).toBeNull();
+});
+
 describe("ADMIN_PORT", () => {
   test("is a listener of its own for metrics and health; the first one serves customers and health, no metrics", async () => {
     const service = await place.start({ services: 1, env: { ADMIN_PORT: "0", METRICS_ACCESS: "public" } });
@@ -111,6 +120,37 @@ describe("ADMIN_PORT", () => {
     const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
     expect(metrics).toContain('http_requests_total{method="GET",route="/customers",status="401"} 1');
     expect(await service.end()).toBe(0);
+  });
+
+  test("reports commits, sizes, the event loop, the build and the process", async () => {
+    const service = await place.start({ services: 1, env: { ADMIN_PORT: "0", METRICS_ACCESS: "public" } });
+    const { adminUrl = "" } = JSON.parse(service.stdout.text) as { adminUrl?: string };
+    const metrics = async () => seriesOf(await (await fetch(`${adminUrl}/metrics`)).text());
+    const before = await metrics();
+    const body = { name: "Ada", email: "ada@example.com" };
+    for (let n = 0; n < 5; n += 1) await service.send(place.adminToken, "POST", "/customers", { body });
+    const after = await metrics();
+    const value = (name: string) => after.get(name) ?? Number.NaN;
+    const added = (name: string) => value(name) - (before.get(name) ?? 0);
+    // Noting the token's use may commit too.
+    expect(added("customers_commit_writes_sum")).toBeGreaterThanOrEqual(5);
+    const where = ["inline", "thread"].map(
+      (name) => `customers_commit_duration_seconds_count{where="${name}"}`,
+    );
+    const commits = where.reduce((sum, name) => sum + (after.get(name) ?? 0), 0);
+    expect(commits).toBe(value("customers_commit_writes_count"));
+    expect(value("customers_writes_waiting")).toBe(0);
+    expect(value("customers_database_bytes")).toBeGreaterThan(0);
+    expect(value("customers_database_log_bytes")).toBeGreaterThan(0);
+    expect(value(`customers_build_info{version="${packageJson.version}",bun="${Bun.version}"}`)).toBe(1);
+    const startedAtMs = value("process_start_time_seconds") * 1000;
+    expect(startedAtMs).toBeLessThanOrEqual(Date.now());
+    expect(startedAtMs).toBeGreaterThan(performance.timeOrigin);
+    for (const name of ["process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds"]) {
+      expect([name, value(name) > 0]).toEqual([name, true]);
+    }
+    expect(value("process_max_fds")).toBeGreaterThan(value("process_open_fds"));
+    expect(after.has('customers_event_loop_lag_seconds_bucket{le="0.5"}')).toBe(true);
   });
 
   test("that is taken refuses the start by its own name", async () => {
