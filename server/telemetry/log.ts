@@ -82,8 +82,8 @@ const CLOSE_MS = 2_000;
 /**
  * The log of a process, on stderr: stdout is for what a caller may want to read.
  *
- * @returns the log, and what writes out all that was logged, as far as whoever reads stderr takes it in time; nothing can
- *   be logged afterwards
+ * @returns the log, and `close`, which writes what was logged as far as the reader of stderr takes it within 2 s; nothing
+ *   can be logged afterwards
  */
 export function openLog(
   level: string,
