@@ -11,7 +11,10 @@ import { WriterThread } from "./writer-thread.ts";
 
 /** A commit that takes no longer is inline: a read then waits this long at most, and the thread would cost more. */
 const INLINE_COMMIT_MS_MAX = 5;
-/** A slower one too, while the service is so quiet that it fills no more than this part of the time. */
+/**
+ * A slower one too, while the service is so quiet that commits fill no more than this part of the time: nobody waits, and a
+ * client that half-closes its connection gets its answer.
+ */
 const QUIET_SHARE = 1 / 10;
 
 /** Of the memory for pages the reader gets this part: it alone meets every row. */

@@ -22,6 +22,7 @@ export class SharedRead {
   #open = false;
   /** In the open transaction. */
   #shared = 0;
+  #isInTurn = false;
   #beganAt = Number.NEGATIVE_INFINITY;
   #seenVersion = 0;
   #epoch = 0;
@@ -56,10 +57,7 @@ export class SharedRead {
         this.#begin.run();
         this.#open = true;
         this.#shared = 1;
-        const now = performance.now();
-        this.idleMs = now - this.#beganAt;
-        this.#beganAt = now;
-        setImmediate(() => this.end());
+        this.#noteTurn();
         const version = this.#dataVersion?.get()?.data_version ?? 0;
         if (version !== this.#seenVersion) {
           this.#requireSchema();
@@ -74,6 +72,19 @@ export class SharedRead {
       if (failure instanceof StoreUnavailable) forgetPages(this.#db);
       throw failure;
     }
+  }
+
+  /** A turn may have several transactions, since writes end them. */
+  #noteTurn(): void {
+    if (this.#isInTurn) return;
+    this.#isInTurn = true;
+    const now = performance.now();
+    this.idleMs = now - this.#beganAt;
+    this.#beganAt = now;
+    setImmediate(() => {
+      this.#isInTurn = false;
+      this.end();
+    });
   }
 
   /** Ends the transaction, if one is open; the next read sees everything committed by then. */
