@@ -46,10 +46,13 @@ export class SharedRead {
     return this.#epoch;
   }
 
+  /** How many reads there were. */
+  count = 0;
   /** How long nobody had read before the turn that reads now, in ms. */
   idleMs = Number.POSITIVE_INFINITY;
 
   run<T>(read: () => T): T {
+    this.count += 1;
     this.#shared += 1;
     if (this.#shared > SHARED_READS_MAX) this.end();
     try {
