@@ -22,6 +22,7 @@ export class SharedRead {
   #open = false;
   /** In the open transaction. */
   #shared = 0;
+  #isInTurn = false;
   #beganAt = Number.NEGATIVE_INFINITY;
   #seenVersion = 0;
   #epoch = 0;
@@ -45,10 +46,13 @@ export class SharedRead {
     return this.#epoch;
   }
 
+  /** How many reads there were. */
+  count = 0;
   /** How long nobody had read before the turn that reads now, in ms. */
   idleMs = Number.POSITIVE_INFINITY;
 
   run<T>(read: () => T): T {
+    this.count += 1;
     this.#shared += 1;
     if (this.#shared > SHARED_READS_MAX) this.end();
     try {
@@ -56,10 +60,7 @@ export class SharedRead {
         this.#begin.run();
         this.#open = true;
         this.#shared = 1;
-        const now = performance.now();
-        this.idleMs = now - this.#beganAt;
-        this.#beganAt = now;
-        setImmediate(() => this.end());
+        this.#noteTurn();
         const version = this.#dataVersion?.get()?.data_version ?? 0;
         if (version !== this.#seenVersion) {
           this.#requireSchema();
@@ -74,6 +75,19 @@ export class SharedRead {
       if (failure instanceof StoreUnavailable) forgetPages(this.#db);
       throw failure;
     }
+  }
+
+  /** A turn may have several transactions, since writes end them. */
+  #noteTurn(): void {
+    if (this.#isInTurn) return;
+    this.#isInTurn = true;
+    const now = performance.now();
+    this.idleMs = now - this.#beganAt;
+    this.#beganAt = now;
+    setImmediate(() => {
+      this.#isInTurn = false;
+      this.end();
+    });
   }
 
   /** Ends the transaction, if one is open; the next read sees everything committed by then. */

@@ -36,7 +36,9 @@ type WriteQueueParts = {
   /** Null where every commit is inline. */
   readonly thread: WriterThread | null;
   /** Where the next batch is committed while there is a thread. */
-  readonly chooseWhere: (commitMs: number) => Commit["where"];
+  readonly chooseWhere: (commitMs: number, writes: number) => Commit["where"];
+  /** Called when it is decided where a batch is committed. */
+  readonly onBegin: () => void;
   /** Ends the reads under way: at the latest before anyone learns of a commit. */
   readonly endReads: () => void;
   readonly onCommit: (commit: Commit) => void;
@@ -105,13 +107,14 @@ export class WriteQueue {
       });
     }
     this.#turnWrites += 1;
-    return this.#turnWrites <= TURN_WRITES_MAX && this.#where() === "inline";
+    return this.#turnWrites <= TURN_WRITES_MAX && this.#where(1) === "inline";
   }
 
   /** @returns null, with nothing done, while another connection holds the lock */
   #commitOne(write: WriteRequest): Settled | null {
     // The log of writes cannot start anew while a read is under way, and would grow without end.
     this.#parts.endReads();
+    this.#parts.onBegin();
     const began = performance.now();
     const settled = this.#parts.groupCommit.tryOne(this.#job(write));
     if (settled?.ok) this.#note(1, performance.now() - began, this.#parts.groupCommit.lastCommitMs, "inline");
@@ -125,7 +128,8 @@ export class WriteQueue {
       this.#pending = [];
       this.#underWay = batch.length;
       this.#parts.endReads();
-      const where = this.#where();
+      const where = this.#where(batch.length);
+      this.#parts.onBegin();
       const settled = await (where === "thread" ? this.#commitInThread(batch) : this.#commitInline(batch));
       this.#underWay = 0;
       if (batch.length > 1) this.#burstUntil = performance.now() + BURST_MS;
@@ -162,9 +166,9 @@ export class WriteQueue {
     }
   }
 
-  #where(): Commit["where"] {
+  #where(writes: number): Commit["where"] {
     if (!this.#parts.thread?.isReady) return "inline";
-    return this.#parts.chooseWhere(this.#commitMs);
+    return this.#parts.chooseWhere(this.#commitMs, writes);
   }
 
   #note(writes: number, ms: number, commitMs: number, where: Commit["where"]): void {
