@@ -16,6 +16,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   edit: ["invocation.ts", "client", "files", "outcome"],
   "invocation.ts": ["client", "config", "http", "outcome", "output", "signals.ts"],
   doctor: ["client", "config", "outcome"],
+  docs: ["program.ts", "help"],
   help: ["config", "outcome"],
   http: ["client", "config", "outcome"],
   output: ["client", "config", "outcome", "signals.ts"],
