@@ -126,7 +126,7 @@ export type Conflict = {
   fields: readonly FieldConflict[];
   base: Customer;
   theirs: Customer;
-  /** The tag of now, where it is known, and the one that was sent. */
+  /** The tag of now, where it is known, and the one that was sent or pinned. */
   currentTag: string | undefined;
   sentTag: string | undefined;
   reply: CompleteReply | undefined;
@@ -405,7 +405,7 @@ function giveUp(state: State, why: Conflict["why"], unreadable?: ReadRefusal): S
 }
 
 function conflict(state: State, why: Conflict["why"], fields: readonly FieldConflict[]): Conflict {
-  const { base, current, sent } = state;
+  const { base, current, sent, job } = state;
   if (base === undefined) throw new Error("nothing was read");
   const theirs = current === undefined || current === "gone" ? base : current;
   const reply = why === "pinned" && sent?.reply?.kind === "complete" ? sent.reply : undefined;
@@ -417,7 +417,7 @@ function conflict(state: State, why: Conflict["why"], fields: readonly FieldConf
     base,
     theirs,
     currentTag,
-    sentTag: sent?.tag,
+    sentTag: sent?.tag ?? job.ifMatch,
     reply,
     unreadable: undefined,
   };
