@@ -71,7 +71,14 @@ export type WriteOutcome = Ended & {
 
 export type Ended =
   /** A reply said so. `customer`: as the write made it, where the reply shows it. */
-  | { kind: "written"; customer: Customer | undefined; overwritten: readonly FieldConflict[] }
+  | {
+      kind: "written";
+      customer: Customer | undefined;
+      /** The tag of the version that it took the place of. */
+      replacedTag: string;
+      /** What someone else had changed since the first reading, and this write set. */
+      overwritten: readonly FieldConflict[];
+    }
   /** The first reading was as wanted; nothing was sent. */
   | { kind: "unchanged"; customer: Customer }
   /**
@@ -273,7 +280,12 @@ function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): St
   if (retyped !== undefined) return send(next, event, sent.tag, retyped);
   switch (verdict) {
     case "accepted":
-      return end(next, { kind: "written", customer: shownIn(complete), overwritten: conflictsNow(next) });
+      return end(next, {
+        kind: "written",
+        customer: shownIn(complete),
+        replacedTag: sent.tag,
+        overwritten: conflictsNow(next),
+      });
     case "stale":
       if (job.ifMatch !== undefined) return end(next, conflict(next, "pinned", []));
       if (history.contradictions >= CONTRADICTIONS_MAX) return giveUp(next, "contradicted");
