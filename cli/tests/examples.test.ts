@@ -22,6 +22,16 @@ afterAll(async () => {
   directory[Symbol.dispose]();
 });
 
+/** Their examples are about what a profile says. */
+const OF_PROFILES = ["profile", "logout", "config"];
+
+async function storeProfile(home: string): Promise<void> {
+  const stored = { command, home: directory.path, env: { XDG_CONFIG_HOME: home } };
+  expect((await runClient(["profile", "set", "staging", "--url", server.url], stored)).exitCode).toBe(0);
+  const login = ["login", "--profile", "staging", "--url", server.url];
+  expect((await runClient(login, { ...stored, stdin: TOKEN })).exitCode).toBe(0);
+}
+
 async function commandNames(): Promise<string[]> {
   const { stdout } = await runClient(["--help"], { command });
   const commands = stdout.slice(stdout.indexOf("Commands:"), stdout.indexOf("Global Options:"));
@@ -44,6 +54,8 @@ for (const name of await commandNames()) {
       email: "ada@example.com",
       status: name === "delete" ? "closed" : "active",
     });
+    const home = join(directory.path, name);
+    if (OF_PROFILES.includes(name) && name !== "profile") await storeProfile(home);
     for (const line of lines) {
       const child = Bun.spawn(["sh", "-c", line], {
         cwd: directory.path,
@@ -52,9 +64,8 @@ for (const name of await commandNames()) {
           HOME: directory.path,
           ID: id,
           EDITOR: "true",
-          // A profile that was stored by an example must not lead another one elsewhere.
-          ...(name === "profile" ? {} : { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN }),
-          ...(name === "profile" ? {} : { XDG_CONFIG_HOME: join(directory.path, name) }),
+          XDG_CONFIG_HOME: home,
+          ...(OF_PROFILES.includes(name) ? {} : { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN }),
         },
         stdin: "ignore",
         stdout: "ignore",
