@@ -9,6 +9,8 @@ import { type Flags, OUTPUT_FORMATS } from "./config/flags.ts";
 import { emptyProfileFile, profilePath, readProfileFile } from "./config/profile-file.ts";
 import { type Environment, fromEnvironment } from "./config/setting-source.ts";
 import { readSettings } from "./config/settings.ts";
+import { examplesOf } from "./help/examples.ts";
+import { formatProgramHelp } from "./help/program-help.ts";
 import { openCustomersApi } from "./http/customers-api.ts";
 import type { Ending, Invocation } from "./invocation.ts";
 import { EXIT_CODES } from "./outcome/exit-code.ts";
@@ -104,6 +106,10 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
 export function addCommands(program: Command, run: Run): void {
   addGlobalOptions(program);
   for (const register of COMMANDS) register(program, run);
+  for (const command of program.commands) {
+    const examples = examplesOf(command.name());
+    if (examples !== undefined) command.addHelpText("after", examples);
+  }
 }
 
 function endingOf(error: unknown, command: string): Ending {
@@ -174,7 +180,7 @@ function addGlobalOptions(program: Command): void {
     .option("-q, --quiet", "no summary and no notes on stderr")
     .option("-v, --verbose", "print the exchange on stderr, secrets masked")
     .showSuggestionAfterError()
-    .configureHelp({ showGlobalOptions: true });
+    .configureHelp({ showGlobalOptions: true, formatHelp: formatProgramHelp });
 }
 
 function withoutProfile({ profile: _, tokenFile: __, tokenStdin: ___, ...flags }: Flags): Flags {

@@ -71,7 +71,14 @@ export type WriteOutcome = Ended & {
 
 export type Ended =
   /** A reply said so. `customer`: as the write made it, where the reply shows it. */
-  | { kind: "written"; customer: Customer | undefined; overwritten: readonly FieldConflict[] }
+  | {
+      kind: "written";
+      customer: Customer | undefined;
+      /** The tag of the version that it took the place of. */
+      replacedTag: string;
+      /** What someone else had changed since the first reading, and this write set. */
+      overwritten: readonly FieldConflict[];
+    }
   /** The first reading was as wanted; nothing was sent. */
   | { kind: "unchanged"; customer: Customer }
   /**
@@ -126,7 +133,7 @@ export type Conflict = {
   fields: readonly FieldConflict[];
   base: Customer;
   theirs: Customer;
-  /** The tag of now, where it is known, and the one that was sent. */
+  /** The tag of now, where it is known, and the one that was sent or pinned. */
   currentTag: string | undefined;
   sentTag: string | undefined;
   reply: CompleteReply | undefined;
@@ -273,7 +280,12 @@ function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): St
   if (retyped !== undefined) return send(next, event, sent.tag, retyped);
   switch (verdict) {
     case "accepted":
-      return end(next, { kind: "written", customer: shownIn(complete), overwritten: conflictsNow(next) });
+      return end(next, {
+        kind: "written",
+        customer: shownIn(complete),
+        replacedTag: sent.tag,
+        overwritten: conflictsNow(next),
+      });
     case "stale":
       if (job.ifMatch !== undefined) return end(next, conflict(next, "pinned", []));
       if (history.contradictions >= CONTRADICTIONS_MAX) return giveUp(next, "contradicted");
@@ -405,7 +417,7 @@ function giveUp(state: State, why: Conflict["why"], unreadable?: ReadRefusal): S
 }
 
 function conflict(state: State, why: Conflict["why"], fields: readonly FieldConflict[]): Conflict {
-  const { base, current, sent } = state;
+  const { base, current, sent, job } = state;
   if (base === undefined) throw new Error("nothing was read");
   const theirs = current === undefined || current === "gone" ? base : current;
   const reply = why === "pinned" && sent?.reply?.kind === "complete" ? sent.reply : undefined;
@@ -417,7 +429,7 @@ function conflict(state: State, why: Conflict["why"], fields: readonly FieldConf
     base,
     theirs,
     currentTag,
-    sentTag: sent?.tag,
+    sentTag: sent?.tag ?? job.ifMatch,
     reply,
     unreadable: undefined,
   };

@@ -1,6 +1,9 @@
 /** Every command, in the order of `customers --help`. A new one is one line here. */
+
+import { registerApi } from "./api.ts";
 import type { RegisterCommand } from "./command.ts";
 import { registerCompletion } from "./completion.ts";
+import { registerConfig } from "./config.ts";
 import { registerCreate } from "./create.ts";
 import { registerDelete } from "./delete.ts";
 import { registerDoctor } from "./doctor.ts";
@@ -11,8 +14,11 @@ import { registerHelp } from "./help.ts";
 import { registerImport } from "./import.ts";
 import { registerList } from "./list.ts";
 import { registerLogin } from "./login.ts";
+import { registerLogout } from "./logout.ts";
 import { registerProfile } from "./profile.ts";
 import { registerUpdate } from "./update.ts";
+import { registerWatch } from "./watch.ts";
+import { registerWhoami } from "./whoami.ts";
 
 export const COMMANDS: readonly RegisterCommand[] = [
   registerGet,
@@ -21,11 +27,16 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerUpdate,
   registerEdit,
   registerDelete,
+  registerWatch,
   registerImport,
   registerExport,
   registerProfile,
   registerLogin,
+  registerLogout,
+  registerWhoami,
+  registerConfig,
   registerDoctor,
+  registerApi,
   registerCompletion,
   registerHelp,
 ];

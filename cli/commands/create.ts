@@ -1,22 +1,20 @@
 import { createUntilDecided } from "../client/creation.ts";
-import { memberName, withFieldsOnly } from "../client/customer.ts";
-import type { Json } from "../client/json.ts";
+import { memberName, memberNamed, plainText, withFieldsOnly } from "../client/customer.ts";
+import type { Json, JsonObject } from "../client/json.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import { type ApiRequest, createCustomer } from "../client/request.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import { failure } from "../outcome/failure.ts";
+import { failure, UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
 import { counted, creationEnding } from "../outcome/write-ending.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { printRequest } from "./dry-run.ts";
+import { addSetOptions, type FieldOptions, fieldValues } from "./field-options.ts";
 import { addFieldsOption, addWithEtagOption, idempotencyKey } from "./options.ts";
 
-type Options = {
-  name: string;
-  email: string;
-  status?: string;
+type Options = FieldOptions & {
   idempotencyKey?: string;
   dryRun?: boolean;
   yes?: boolean;
@@ -28,8 +26,8 @@ export const registerCreate: RegisterCommand = (program, run) => {
   const command = program
     .command("create")
     .description("create one customer and print it")
-    .requiredOption("--name <name>", "the name")
-    .requiredOption("--email <email>", "the e-mail address")
+    .option("--name <name>", "the name")
+    .option("--email <email>", "the e-mail address")
     .option("--status <status>", "the status (default: the server's)")
     .option(
       "--idempotency-key <key>",
@@ -38,41 +36,56 @@ export const registerCreate: RegisterCommand = (program, run) => {
     )
     .option("--dry-run", "print the request, write nothing")
     .option("-y, --yes", "do not ask");
+  addSetOptions(command);
   addWithEtagOption(addFieldsOption(command)).action(
     run<Options>(async (invocation, _, options) => {
       const key = options.idempotencyKey ?? crypto.randomUUID();
-      const request = createCustomer(bodyOf(options, invocation.settings.casing), key);
+      const values = creationValues(options);
+      const request = createCustomer(spelled(values, invocation.settings.casing), key);
       if (options.dryRun) {
         await printRequest(invocation, request, undefined);
         invocation.messages.note("dry run: no customer was created; nothing was sent");
         return undefined;
       }
       const refused = await confirmWrite(invocation, "create a customer", options.yes ?? false);
-      return refused ?? create(invocation, request, key, options);
+      return refused ?? create(invocation, request, key, { ...options, who: labelOf(values) });
     }),
   );
 };
 
-function bodyOf({ name, email, status }: Options, casing: "lower" | "pascal"): Map<string, Json> {
-  const none = new Map<string, Json>();
-  const body = new Map<string, Json>([
-    [memberName(none, "name", casing), name],
-    [memberName(none, "email", casing), email],
-  ]);
-  if (status !== undefined) body.set(memberName(none, "status", casing), status);
-  return body;
+/** Name and email are what every customer has; a deployment that wants other fields is told them by --set. */
+function creationValues(options: Options): Map<string, Json> {
+  const values = fieldValues(options);
+  for (const field of ["name", "email"] as const) {
+    if (memberNamed(values, field) !== undefined || options.set || options.setJson) continue;
+    throw new UsageError(
+      `required option '--${field} <${field}>' not specified`,
+      "See: customers create --help",
+    );
+  }
+  return values;
+}
+
+function spelled(values: JsonObject, casing: "lower" | "pascal"): JsonObject {
+  const none: JsonObject = new Map();
+  return new Map([...values].map(([field, value]) => [memberName(none, field, casing), value]));
+}
+
+/** How messages name a customer that has no id yet. */
+function labelOf(values: JsonObject): string {
+  return plainText(memberNamed(values, "email")?.value ?? memberNamed(values, "name")?.value ?? "");
 }
 
 async function create(
   invocation: Invocation,
   request: ApiRequest,
   key: string,
-  { email, fields, withEtag = false }: Options,
+  { who, fields, withEtag = false }: Options & { who: string },
 ): Promise<Ending> {
   const { api, messages } = invocation;
   const creation = await createUntilDecided(invocation.ports(), request);
   if (creation.kind !== "created") {
-    const subject = { what: `the customer ${email}`, url: api.url, fields, method: "POST", collection: true };
+    const subject = { what: `the customer ${who}`, url: api.url, fields, method: "POST", collection: true };
     return creationEnding(creation, subject, key);
   }
   const { id, tag, replayed, requestId, attempts } = creation;
@@ -80,19 +93,19 @@ async function create(
   if (tag !== undefined) facts.push(`tag ${tag}`);
   if (requestId !== undefined) facts.push(`request id ${requestId}`);
   const how = replayed ? "was created earlier with this idempotency key" : "created";
-  messages.note(`customer ${id ?? email} ${how}: ${facts.join("; ")}`);
+  messages.note(`customer ${id ?? who} ${how}: ${facts.join("; ")}`);
   // The fields are not asked for in the creation itself: a deployment need not know `fields` there, and a creation
   // that is refused for it would be a pity.
   const picked = creation.customer === undefined ? undefined : withFieldsOnly(creation.customer, fields);
   if (picked !== undefined) return printCustomer(invocation, picked, { fields, withEtag });
   if (id === undefined) {
     const hint = "Find it with: customers list --email EMAIL";
-    return failure("failure", `the customer ${email} was created, but the server did not say its id`, hint);
+    return failure("failure", `the customer ${who} was created, but the server did not say its id`, hint);
   }
   const reading = await readCurrent(invocation.ports(), id, { fields });
   if (reading.kind === "read") return printCustomer(invocation, reading.customer, { fields, withEtag });
   const reason = readReason(reading, { what: `customer ${id}`, url: api.url, fields });
   // Not its own exit: that would say that nothing was written.
-  const claim = `the customer ${email} was created, but ${reason.claim}`;
+  const claim = `the customer ${who} was created, but ${reason.claim}`;
   return inOneSentence({ ...reason, exit: "failure", claim });
 }

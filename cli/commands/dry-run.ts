@@ -23,7 +23,7 @@ export async function dryRun(invocation: Invocation, job: WriteJob, done: string
   }
   const { request, current } = preview;
   // The server would refuse it.
-  if (ifMatch !== undefined && ifMatch !== current.etag) return pinnedElsewhere(about, current);
+  if (ifMatch !== undefined && ifMatch !== current.etag) return pinnedElsewhere(about, current, ifMatch);
   await printRequest(invocation, request, current);
   messages.note(`dry run: customer ${id} was not ${done}; nothing was sent`);
   return undefined;

@@ -57,7 +57,7 @@ function refusedAlready(
   const about = { id, done: "updated", url: api.url, onConflict: "merge" } as const;
   const unmet = unmetExpectation(expect, base);
   if (unmet !== undefined) return unmetAtFirst(about, unmet, base);
-  return pin === undefined || pin === base.etag ? undefined : pinnedElsewhere(about, base);
+  return pin === undefined || pin === base.etag ? undefined : pinnedElsewhere(about, base, pin);
 }
 
 type Editing = { id: string; base: Customer; file: EditedFile; options: WriteOptions };

@@ -1,9 +1,4 @@
 import { readFileSync } from "node:fs";
-import { parseCustomer } from "../client/customer.ts";
-import { readWithRetry } from "../client/read-retry.ts";
-import { refusalOf } from "../client/refusal.ts";
-import type { Reply } from "../client/reply.ts";
-import { readCustomer } from "../client/request.ts";
 import { parseBaseUrl } from "../config/base-url.ts";
 import type { Flags } from "../config/flags.ts";
 import { changeProfileFile } from "../config/profile-file.ts";
@@ -13,12 +8,9 @@ import { checkedToken } from "../config/token-text.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
-import { readFailure } from "../outcome/reply-failure.ts";
 import type { RegisterCommand } from "./command.ts";
+import { checkCredentials } from "./credentials-check.ts";
 import { load } from "./profile.ts";
-
-/** No service assigns it: a reading of it tells whether the credentials are known, and shows nobody's data. */
-const NO_CUSTOMER = "00000000-0000-0000-0000-000000000000";
 
 export const registerLogin: RegisterCommand = (program, run) => {
   program
@@ -48,8 +40,8 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
   messages.hide(settings.secrets);
   const api = openCustomersApi(settings, messages);
   try {
-    const reply = await readWithRetry(api, readCustomer(NO_CUSTOMER, undefined), invocation.deadline());
-    const refused = refusal(reply, url);
+    const ports = { transport: api, deadline: invocation.deadline() };
+    const refused = await checkCredentials(ports, url);
     if (refused !== undefined) return { ...refused, message: `the token was not stored: ${refused.message}` };
   } finally {
     await api.close();
@@ -63,26 +55,6 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
   if (refused !== undefined) return refused;
   messages.note(`Logged in to ${url}. Token saved in profile "${name}" (${file.path}).`);
   return undefined;
-}
-
-/** The service answers that there is no such customer: whoever shows a page or something else is another service. */
-function refusal(reply: Reply, url: string): Failure | undefined {
-  if (reply.kind === "complete" && /\bhtml\b/i.test(reply.fields.get("content-type") ?? "")) {
-    return failure(
-      "failure",
-      `${url} answers with a web page (${reply.status}), not as a customer service`,
-      "Check the URL: it is the base URL of the service. A proxy or a login page on the way answers like this too.",
-    );
-  }
-  if (reply.kind === "complete" && reply.status === 404) return undefined;
-  if (
-    reply.kind === "complete" &&
-    reply.status === 200 &&
-    parseCustomer(reply.text, undefined) !== undefined
-  ) {
-    return undefined;
-  }
-  return readFailure(refusalOf(reply, "reading"), { what: "the test customer", url });
 }
 
 /** CUSTOMERS_URL must not quietly move a profile to another server: the token in it would go there too. */

@@ -107,7 +107,10 @@ export function idempotencyKey(text: string): string {
   throw new InvalidArgumentError("give 1 to 255 visible ASCII characters, no spaces.");
 }
 
-function expectation(text: string, earlier: readonly Expectation[] | undefined): readonly Expectation[] {
+export function expectation(
+  text: string,
+  earlier: readonly Expectation[] | undefined,
+): readonly Expectation[] {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("give it as FIELD=VALUE, such as status=active.");
   return [...(earlier ?? []), { field: text.slice(0, at).trim(), value: text.slice(at + 1) }];

@@ -1,7 +1,7 @@
 /** `customers profile list|use|set|show`: named sets of settings, in a file that only the operator can read. */
 import { resolve } from "node:path";
 import { Option } from "commander";
-import { formatJson, type Json, type JsonObject } from "../client/json.ts";
+import type { Json, JsonObject } from "../client/json.ts";
 import type { Flags } from "../config/flags.ts";
 import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
 import { changeProfileFile, type ProfileFile, profilePath, readProfileFile } from "../config/profile-file.ts";
@@ -15,14 +15,15 @@ import {
 import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
-import { outputFormat } from "../output/print-customers.ts";
-import { formatRecord, formatTable } from "../output/table.ts";
+import { printFacts, printRows } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./command.ts";
 
 type SetOptions = { protected?: boolean; casing?: "lower" | "pascal"; unset?: readonly string[] };
 
 export const registerProfile: RegisterCommand = (program, run) => {
-  const profile = program.command("profile").description("named settings: list, use, set, show");
+  const profile = program
+    .command("profile")
+    .description("named settings: list, use, set, show, remove, rename");
   profile
     .command("list")
     .description("print the profiles")
@@ -38,7 +39,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
               ["protected", guarded ?? false],
             ]),
         );
-        await print(invocation, rows, (style) => (rows.length === 0 ? "" : formatTable(rows, style)));
+        await printRows(invocation, rows);
         if (rows.length === 0) invocation.messages.note(`there is no profile yet in ${file.path}`);
         return undefined;
       }, "no-profile"),
@@ -90,6 +91,46 @@ export const registerProfile: RegisterCommand = (program, run) => {
       }, "no-profile"),
     );
   profile
+    .command("remove <name>")
+    .description("remove a profile, its token too")
+    .action(
+      run(async (invocation, [name = ""]) => {
+        const { path } = await load(invocation);
+        const refused = await changeProfileFile(path, (file) => {
+          if (!file.profiles.has(name)) return unknownProfile(name, file);
+          const profiles = new Map([...file.profiles].filter(([other]) => other !== name));
+          return { current: file.current === name ? undefined : file.current, profiles };
+        });
+        if (refused === undefined) invocation.messages.note(`profile "${name}" removed from ${path}`);
+        return refused;
+      }, "no-profile"),
+    );
+  profile
+    .command("rename <name> <new-name>")
+    .description("give a profile another name")
+    .action(
+      run(async (invocation, [name = "", newName = ""]) => {
+        const { path } = await load(invocation);
+        const refused = await changeProfileFile(path, (file) => {
+          if (!file.profiles.has(name)) return unknownProfile(name, file);
+          if (file.profiles.has(newName)) {
+            return failure(
+              "usage",
+              `there is a profile "${newName}" already`,
+              "Choose another name, or remove it.",
+            );
+          }
+          const profiles = [...file.profiles].map(
+            ([other, settings]) => [other === name ? newName : other, settings] as const,
+          );
+          const current = file.current === name ? newName : file.current;
+          return { current, profiles: new Map(profiles), renamed: { from: name, to: newName } };
+        });
+        if (refused === undefined) invocation.messages.note(`profile "${name}" is now "${newName}"`);
+        return refused;
+      }, "no-profile"),
+    );
+  profile
     .command("show [name]")
     .description("print a profile, secrets masked")
     .action(
@@ -99,7 +140,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
         const found = file.profiles.get(name);
         if (found === undefined) return unknownProfile(name, file);
         const row = new Map<string, Json>([["name", name], ...profileRows(found)]);
-        await print(invocation, [row], (style) => formatRecord(row, style), row);
+        await printFacts(invocation, row);
         return undefined;
       }, "no-profile"),
     );
@@ -154,7 +195,7 @@ function unknownSetting(setting: string) {
   return failure("usage", `there is no setting "${setting}"`, `Known: ${PROFILE_SETTING_NAMES.join(", ")}.`);
 }
 
-function unknownProfile(name: string, file: ProfileFile) {
+export function unknownProfile(name: string, file: ProfileFile) {
   const known = [...file.profiles.keys()];
   const near = nearestOf(name, known);
   return failure(
@@ -166,14 +207,4 @@ function unknownProfile(name: string, file: ProfileFile) {
         ? "Make one with: customers profile set NAME --url URL"
         : `Known profiles: ${known.join(", ")}.`,
   );
-}
-
-async function print(
-  invocation: Invocation,
-  rows: readonly JsonObject[],
-  table: (style: Invocation["terminal"]) => string,
-  value: Json = rows,
-): Promise<void> {
-  const format = outputFormat(invocation);
-  await invocation.out.write(format === "table" ? table(invocation.terminal) : `${formatJson(value)}\n`);
 }

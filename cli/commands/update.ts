@@ -1,7 +1,6 @@
 import { withFieldsOnly } from "../client/customer.ts";
 import type { Change } from "../client/field-conflicts.ts";
 import { changeIntent } from "../client/intent.ts";
-import type { Json } from "../client/json.ts";
 import { writeUntilDecided } from "../client/loop.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import type { WriteJob, WriteOutcome } from "../client/step.ts";
@@ -14,6 +13,7 @@ import { printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
+import { addSetOptions, addUnsetOption, type FieldOptions, fieldValues } from "./field-options.ts";
 import {
   addFieldsOption,
   addLoopOptions,
@@ -27,10 +27,8 @@ import {
 } from "./options.ts";
 
 type Options = WriteOptions &
-  LoopOptions & {
-    name?: string;
-    email?: string;
-    status?: string;
+  LoopOptions &
+  FieldOptions & {
     fields?: readonly string[];
     withEtag?: boolean;
   };
@@ -42,6 +40,7 @@ export const registerUpdate: RegisterCommand = (program, run) => {
     .option("--name <name>", "the new name")
     .option("--email <email>", "the new e-mail address")
     .option("--status <status>", "the new status");
+  addUnsetOption(addSetOptions(command));
   addWithEtagOption(addFieldsOption(addLoopOptions(addWriteOptions(command)))).action(
     run<Options>(async (invocation, [argument], options) => {
       const id = requiredId(argument);
@@ -75,13 +74,12 @@ async function update(invocation: Invocation, job: WriteJob, options: Options): 
 }
 
 function namedChange(options: Options): Change {
-  const change = new Map<string, Json>();
-  for (const field of ["name", "email", "status"] as const) {
-    const value = options[field];
-    if (value !== undefined) change.set(field, value);
-  }
+  const change = fieldValues(options);
   if (change.size > 0) return change;
-  throw new UsageError("there is nothing to change", "Give at least one of --name, --email, --status.");
+  throw new UsageError(
+    "there is nothing to change",
+    "Give at least one of --name, --email, --status, --set, --set-json, --unset.",
+  );
 }
 
 /** A write prints the customer only where --output, --fields or --with-etag ask for it. */

@@ -12,6 +12,8 @@ export type Deployment = {
   urlSource: string | undefined;
   /** The profile whose settings are used; undefined where there is none, or where it belongs to another server. */
   profileName: string | undefined;
+  /** What named it. */
+  profileSource: NamedProfile["source"] | undefined;
   profile: Profile;
   /** A profile of this origin that asks before writes, whichever profile is used. */
   protectedBy: string | undefined;
@@ -76,6 +78,7 @@ export function chooseDeployment({ flags, env, file }: Sources): Deployment {
     url,
     urlSource,
     profileName: used ? named?.name : undefined,
+    profileSource: named?.source,
     profile: used ? profile : {},
     protectedBy: protectingProfile(used ? named?.name : undefined, origin, file),
     environmentToken: tokenFits && !outranked ? token : undefined,

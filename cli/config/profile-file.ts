@@ -95,6 +95,8 @@ function profileFileOf(path: string, content: Record<string, unknown>, mode: num
 export type ProfileContent = Pick<ProfileFile, "current" | "profiles"> & {
   /** Unknown keys that are to be removed from profiles which change. */
   removed?: readonly string[] | undefined;
+  /** A profile that keeps everything, unknown keys too, under another name. */
+  renamed?: { from: string; to: string };
 };
 
 /**
@@ -152,8 +154,9 @@ function contentWith(
   const tables = asTable(content["profiles"]) ?? {};
   const profiles: Record<string, unknown> = {};
   for (const [name, profile] of after.profiles) {
-    const table = asTable(tables[name]) ?? {};
-    const known = before.profiles.get(name) ?? {};
+    const earlier = after.renamed?.to === name ? after.renamed.from : name;
+    const table = asTable(tables[earlier]) ?? {};
+    const known = before.profiles.get(earlier) ?? {};
     const kept = Object.entries(table).filter(([key]) => !(key in known) && !after.removed?.includes(key));
     profiles[name] = { ...Object.fromEntries(kept), ...profile };
   }

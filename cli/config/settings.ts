@@ -41,7 +41,19 @@ export type Settings = {
   /** Printed once on standard error before the command runs. */
   warnings: readonly string[];
   /** Which setting decided, for `customers config`. */
-  sources: { url: string | undefined; token: Token["source"] | undefined };
+  sources: SettingSources;
+};
+
+type SettingSources = {
+  url: string | undefined;
+  profile: string | undefined;
+  token: Token["source"] | undefined;
+  headers: string | undefined;
+  cacert: { value: string; source: string } | undefined;
+  cert: { value: string; source: string } | undefined;
+  insecure: string | undefined;
+  timeout: string | undefined;
+  casing: string | undefined;
 };
 
 export const TIMEOUT_DEFAULT_MS = 30_000;
@@ -96,7 +108,31 @@ export async function readSettings({ flags, env, file, readStdin }: Sources): Pr
     output: flags.output,
     casing: profile.casing ?? "lower",
     warnings: warningsOf({ flags, env, file, deployment, insecure }),
-    sources: { url: deployment.urlSource, token: token?.source },
+    sources: sourcesOf(flags, deployment, token),
+  };
+}
+
+function sourcesOf(flags: Flags, deployment: Deployment, token: Token | undefined): SettingSources {
+  const { profile, profileName } = deployment;
+  const ofProfile = `profile "${profileName}"`;
+  const source = (option: string, flag: unknown, stored: unknown) =>
+    flag !== undefined ? option : stored !== undefined ? ofProfile : undefined;
+  const path = (name: "cacert" | "cert") => {
+    const value = flags[name] ?? profile[name];
+    return value === undefined
+      ? undefined
+      : { value, source: source(`--${name}`, flags[name], profile[name]) ?? "" };
+  };
+  return {
+    url: deployment.urlSource,
+    profile: profileName === undefined ? undefined : deployment.profileSource,
+    token: token?.source,
+    headers: source("--header, --header-env", flags.header ?? flags.headerEnv, profile.headers),
+    cacert: path("cacert"),
+    cert: path("cert"),
+    insecure: source("--insecure", flags.insecure, profile.insecure),
+    timeout: source("--timeout", flags.timeout, profile.timeout),
+    casing: source("", undefined, profile.casing),
   };
 }
 

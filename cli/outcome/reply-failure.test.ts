@@ -68,3 +68,16 @@ test("who may not write is not told to ask for fewer fields", () => {
   expect(writeFailure(reply(403), "updated", customer).hint).not.toContain("--fields");
   expect(readFailure(reply(403), { ...customer, fields: ["email"] }).hint).toContain("--fields");
 });
+
+test("what the lines of errors say is not said twice, and what they do not say is said", () => {
+  const errors = [{ pointer: "/name", detail: "must not be blank" }];
+  const twice = writeFailure(
+    reply(422, { detail: "`name` must not be blank.", errors }),
+    "updated",
+    customer,
+  );
+  expect(twice.message).toEndWith("the server does not accept the values (422)");
+  expect(twice.details).toEqual(["  /name: must not be blank"]);
+  const other = writeFailure(reply(422, { detail: "Too many.", errors }), "updated", customer);
+  expect(other.message).toEndWith("(422): Too many.");
+});

@@ -192,14 +192,17 @@ function unreached(reply: NoCompleteReply, claim: string): Reason {
 function refused({ reply }: Refused, claim: string, exit: Failure["exit"], subject: Subject): Reason {
   const problem = problemOf(reply);
   const code = textMember(problem, "code") ?? `http-${reply.status}`;
-  const said = textMember(problem, "detail") ?? textMember(problem, "title");
+  const errors = errorTexts(problem);
+  const detail = textMember(problem, "detail") ?? textMember(problem, "title");
+  // What the lines below say is not said twice.
+  const repeated = errors.some(({ text }) => text !== "" && detail?.includes(text));
   const reason: Reason = {
     exit,
     code,
     claim,
-    why: sentence(reply, said, subject),
+    why: sentence(reply, repeated ? undefined : detail, subject),
     hint: hintFor(reply, problem, subject),
-    details: errorLines(problem),
+    details: [...errors.map(({ line }) => line), ...diagnosisLines(problem)],
     status: reply.status,
   };
   const waitMs = serverWaitMs(reply.fields);
@@ -280,17 +283,22 @@ function ownSuggestion(fields: readonly string[] | undefined): string | undefine
   return undefined;
 }
 
-function errorLines(problem: JsonObject | undefined): string[] {
+function errorTexts(problem: JsonObject | undefined): { line: string; text: string }[] {
   const errors = problem?.get("errors");
-  const lines = isJsonArray(errors)
-    ? errors.filter(isJsonObject).map((error) => {
-        const place = error.get("pointer");
-        const detail = plainText(error.get("detail") ?? "");
-        return oneLine(`  ${typeof place === "string" && place !== "" ? `${place}: ` : ""}${detail}`);
-      })
-    : [];
+  if (!isJsonArray(errors)) return [];
+  return errors.filter(isJsonObject).map((error) => {
+    const place = error.get("pointer");
+    const text = oneLine(plainText(error.get("detail") ?? ""));
+    return {
+      line: oneLine(`  ${typeof place === "string" && place !== "" ? `${place}: ` : ""}${text}`),
+      text,
+    };
+  });
+}
+
+function diagnosisLines(problem: JsonObject | undefined): string[] {
   const diagnosis = textMember(problem, "diagnosis");
-  return diagnosis === undefined ? lines : [...lines, `  ${diagnosis}`];
+  return diagnosis === undefined ? [] : [`  ${diagnosis}`];
 }
 
 function textMember(problem: JsonObject | undefined, name: string): string | undefined {

@@ -161,7 +161,7 @@ function conflictReason({ id, done, url, onConflict }: About, conflict: Conflict
     const refused = `it was refused (412) in ${counts.conflicts} of ${counted(counts.attempts, "attempt")}, and`;
     switch (why) {
       case "pinned":
-        return `it is no longer the version that --if-match names${currentTag === undefined ? "" : `; its tag is now ${currentTag}`}`;
+        return `it is no longer the version ${sentTag} that --if-match names${currentTag === undefined ? "" : `; its tag is now ${currentTag}`}`;
       case "changed": {
         const what = fields.length === 0 ? "it" : fields.map(({ field }) => field).join(", ");
         return `someone else changed ${what} meanwhile (--on-conflict ${onConflict})`;
@@ -230,7 +230,7 @@ export function unmetAtFirst(
 }
 
 /** The version that --if-match names is not the one that was read. */
-export function pinnedElsewhere(about: About, current: Customer): Failure {
+export function pinnedElsewhere(about: About, current: Customer, pin: string): Failure {
   const conflict: Conflict = {
     kind: "conflict",
     why: "pinned",
@@ -238,7 +238,7 @@ export function pinnedElsewhere(about: About, current: Customer): Failure {
     base: current,
     theirs: current,
     currentTag: current.etag,
-    sentTag: undefined,
+    sentTag: pin,
     reply: undefined,
     unreadable: undefined,
   };

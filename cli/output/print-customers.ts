@@ -24,6 +24,11 @@ export function outputFormat({ settings, terminal }: Pick<Printing, "settings" |
   return settings.output ?? (terminal.stdoutIsTerminal ? "table" : "json");
 }
 
+/** Spaces a level: on a terminal a person reads it; a program gets the server's own text. */
+export function jsonIndent({ terminal }: Pick<Printing, "terminal">): number {
+  return terminal.stdoutIsTerminal ? 2 : 0;
+}
+
 /** One customer. A failure only where `--output value` names a member that did not come. */
 export async function printCustomer(
   invocation: Printing,
@@ -44,14 +49,16 @@ function forTheReader({ terminal }: Printing, format: OutputFormat, text: string
 }
 
 function oneCustomer(
-  { terminal }: Printing,
+  invocation: Printing,
   format: Exclude<OutputFormat, "value">,
   customer: Customer,
   options: PrintOptions,
 ): string {
-  if (format === "table") return formatRecord(record(customer, options), terminal);
+  if (format === "table") return formatRecord(record(customer, options), invocation.terminal);
   if (format === "csv") return csvRows([record(customer, options)], true);
   if (format === "ndjson") return `${formatJson(shown(customer, options))}\n`;
+  const indent = jsonIndent(invocation);
+  if (indent > 0) return `${formatJson(shown(customer, options), indent)}\n`;
   // A bare customer is passed on as the server's own text.
   return `${options.withEtag ? formatJson(shown(customer, options)) : customer.text.trim()}\n`;
 }
@@ -80,7 +87,7 @@ export function openListPrinter(invocation: Printing, options: PrintOptions): Li
       return false;
     }
     if (format === "json") {
-      const items = customers.map((customer) => formatJson(shown(customer, options)));
+      const items = customers.map((customer) => formatJson(shown(customer, options), jsonIndent(invocation)));
       return out.write((printed === 0 ? "[" : ",\n") + items.join(",\n"));
     }
     if (format === "ndjson") {

@@ -204,7 +204,9 @@ describe("what the operator pins", () => {
   test("--if-match of an older version: exit 5, the newer one stays", async () => {
     const { server, customer, update, state } = await deployment();
     server.change(customer.id, { email: "new@example.com" });
-    expect((await update("--name", "Eve", "--if-match", customer.tag)).exitCode).toBe(5);
+    const { exitCode, stderr } = await update("--name", "Eve", "--if-match", customer.tag, "-o", "json");
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain(`version ${JSON.stringify(customer.tag).slice(1, -1)} that --if-match names`);
     expect((await update("--status", "closed", "--if-match", customer.tag)).exitCode).toBe(5);
     expect(state()).toMatchObject({ name: "Ada", email: "new@example.com", status: "active" });
     expect(server.writes).toHaveLength(0);

@@ -78,7 +78,10 @@ test.each([
     ["profile", "s"],
     ["set", "show"],
   ],
-  [["help", "con"], ["conflicts"]],
+  [
+    ["help", "con"],
+    ["conflicts", "config"],
+  ],
   [
     ["completion", ""],
     ["bash", "zsh", "fish"],

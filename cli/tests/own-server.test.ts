@@ -104,6 +104,29 @@ test("an import whose replies are lost is resumed by row, and what export writes
   await proxy.stop();
 });
 
+test.each([["--name"], ["--status"]])(
+  "a conflict of %s with --if-match names its request, whoever saw it",
+  async (field) => {
+    const id = await created("Pinned");
+    const { exitCode, stderr } = await as(
+      "editor",
+      "update",
+      id,
+      field,
+      "closed",
+      "--if-match",
+      '"old"',
+      "-o",
+      "json",
+    );
+    expect({ exitCode, ...JSON.parse(stderr) }).toMatchObject({
+      exitCode: 5,
+      requestId: expect.stringMatching(/./),
+      message: expect.stringContaining('version "old" that --if-match names'),
+    });
+  },
+);
+
 describe("refusals say what to do", () => {
   test.each([
     ["a field that the role may not read", "support", ["--fields", "email"], 3, "not allow"],

@@ -1,0 +1,92 @@
+import { readFileSync } from "node:fs";
+import { Argument } from "commander";
+import { refusalOf } from "../client/refusal.ts";
+import type { ApiRequest } from "../client/request.ts";
+import { isSuccess } from "../client/status.ts";
+import { systemCode } from "../files/system-code.ts";
+import { failure, UsageError } from "../outcome/failure.ts";
+import { readFailure, writeFailure } from "../outcome/reply-failure.ts";
+import { visibleControls } from "../output/visible-controls.ts";
+import type { RegisterCommand } from "./command.ts";
+import { confirmWrite } from "./confirm-write.ts";
+import { entityTag } from "./options.ts";
+
+type Options = { input?: string; include?: boolean; ifMatch?: string; yes?: boolean; tokenStdin?: boolean };
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+export const registerApi: RegisterCommand = (program, run) => {
+  program
+    .command("api")
+    .description(
+      "send one request as it is, with the credentials, proxy and TLS of the settings; nothing is retried",
+    )
+    .addArgument(new Argument("<method>", "the method").choices(METHODS))
+    .argument("<path>", "below the base URL, such as /customers?limit=1")
+    .option("--input <path>", "the body, from a file; - is stdin")
+    .option("-i, --include", "print the status and the headers before the body")
+    .option("--if-match <tag>", "send If-Match", entityTag)
+    .option("-y, --yes", "do not ask")
+    .action(
+      run<Options>(async (invocation, [word = "", path = ""], options) => {
+        const method = METHODS.find((known) => known === word) ?? "GET";
+        // A whole URL would send the credentials elsewhere.
+        if (!path.startsWith("/") || path.startsWith("//")) {
+          throw new UsageError(
+            `"${path}" does not begin with one slash`,
+            "Give the path below the base URL: /customers",
+          );
+        }
+        const body = await readBody(options, invocation.terminal.readStdin);
+        const request: ApiRequest = {
+          method,
+          path,
+          headers: {
+            accept: "application/json",
+            ...(body === undefined ? {} : { "content-type": "application/json" }),
+            ...(options.ifMatch === undefined ? {} : { "if-match": options.ifMatch }),
+          },
+          ...(body === undefined ? {} : { body }),
+        };
+        if (method !== "GET") {
+          const refused = await confirmWrite(invocation, `send ${method} ${path}`, options.yes ?? false);
+          if (refused !== undefined) return refused;
+        }
+        const { api, out, terminal } = invocation;
+        const { remainingMs, interrupted } = invocation.deadline();
+        const reply = await api.send(request, remainingMs(), interrupted);
+        if (reply.kind === "complete") {
+          const head = [...reply.fields].map(([name, value]) => `${name}: ${value}\n`).join("");
+          const text = `${options.include ? `${reply.status}\n${head}\n` : ""}${reply.text}`;
+          await out.write(terminal.stdoutIsTerminal ? visibleControls(text) : text);
+          if (isSuccess(reply.status) || reply.status === 304) return undefined;
+        } else if (reply.sent && method !== "GET") {
+          return failure(
+            "unknown-outcome",
+            `the outcome of ${method} ${path} is unknown: ${reply.detail}`,
+            "Look at what it was to change before you send it again.",
+          );
+        }
+        const subject = { what: `${method} ${path}`, url: api.url, method };
+        return method === "GET"
+          ? readFailure(refusalOf(reply, "reading"), subject)
+          : writeFailure(refusalOf(reply, "writing"), "done", subject);
+      }),
+    );
+};
+
+async function readBody(
+  { input, tokenStdin }: Options,
+  readStdin: () => Promise<string>,
+): Promise<string | undefined> {
+  if (input === undefined) return undefined;
+  if (input !== "-") {
+    try {
+      return readFileSync(input, "utf8");
+    } catch (error) {
+      throw new UsageError(`--input: ${input} can't be read (${systemCode(error)})`, "Check the path.");
+    }
+  }
+  if (tokenStdin) throw new UsageError("stdin can't hold both the token and the body", "Use --token-file.");
+  return await readStdin();
+}

@@ -1,0 +1,51 @@
+import type { Json, JsonObject } from "../client/json.ts";
+import { originOf } from "../config/base-url.ts";
+import { maskedProxyUrl } from "../config/proxy.ts";
+import { printRows } from "../output/print-facts.ts";
+import type { RegisterCommand } from "./command.ts";
+
+export const registerConfig: RegisterCommand = (program, run) => {
+  program
+    .command("config")
+    .description("print the settings that a command would use, and where each comes from, secrets masked")
+    .action(
+      run(async (invocation) => {
+        const { settings } = invocation;
+        const { sources } = settings;
+        const row = (setting: string, value: Json, source: string | undefined): JsonObject =>
+          new Map<string, Json>([
+            ["setting", setting],
+            ["value", value],
+            ["from", source ?? "default"],
+          ]);
+        const { proxy } = settings;
+        await printRows(invocation, [
+          row("url", settings.url ?? null, sources.url),
+          row("profile", settings.profile ?? null, sources.profile),
+          ...settings.headers.map(({ name, value, secret }) =>
+            row(
+              `header ${name}`,
+              secret ? "***" : value,
+              name === "Authorization" && sources.token !== undefined ? sources.token : sources.headers,
+            ),
+          ),
+          row(
+            "proxy",
+            proxy.kind === "proxy" ? maskedProxyUrl(proxy.url) : null,
+            proxy.kind === "proxy" ? proxy.source : undefined,
+          ),
+          row("cacert", sources.cacert?.value ?? null, sources.cacert?.source),
+          row("cert", sources.cert?.value ?? null, sources.cert?.source),
+          row("insecure", settings.insecure, sources.insecure),
+          row("timeout", `${settings.timeoutMs}ms`, sources.timeout),
+          row("casing", settings.casing, sources.casing),
+          row("protected", settings.protectedBy !== undefined, protectedFrom(settings)),
+        ]);
+        return undefined;
+      }),
+    );
+};
+
+function protectedFrom({ protectedBy, url }: { protectedBy: string | undefined; url: string | undefined }) {
+  return protectedBy === undefined ? undefined : `profile "${protectedBy}" guards ${originOf(url)}`;
+}

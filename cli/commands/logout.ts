@@ -1,0 +1,32 @@
+import type { Flags } from "../config/flags.ts";
+import { changeProfileFile } from "../config/profile-file.ts";
+import { failure } from "../outcome/failure.ts";
+import type { RegisterCommand } from "./command.ts";
+import { load, unknownProfile } from "./profile.ts";
+
+export const registerLogout: RegisterCommand = (program, run) => {
+  program
+    .command("logout")
+    .description("remove the stored token from the profile; the server does not hear of it")
+    .action(
+      run<Flags>(async (invocation, _, options) => {
+        const { env, messages } = invocation;
+        const file = await load(invocation);
+        const name = options.profile ?? (env["CUSTOMERS_PROFILE"] || undefined) ?? file.current ?? "default";
+        const refused = await changeProfileFile(file.path, (now) => {
+          const profile = now.profiles.get(name);
+          if (profile === undefined) return unknownProfile(name, now);
+          const { token, ...rest } = profile;
+          if (token === undefined) {
+            return failure("usage", `profile "${name}" holds no token`, "See: customers profile show");
+          }
+          return { ...now, profiles: new Map([...now.profiles, [name, rest]]) };
+        });
+        if (refused !== undefined) return refused;
+        messages.note(
+          `Logged out: the token of profile "${name}" is removed from ${file.path}. It stays valid until the server revokes it.`,
+        );
+        return undefined;
+      }, "no-profile"),
+    );
+};

@@ -1,0 +1,28 @@
+import type { Json, JsonObject } from "../client/json.ts";
+import { printFacts } from "../output/print-facts.ts";
+import type { RegisterCommand } from "./command.ts";
+import { checkCredentials } from "./credentials-check.ts";
+
+export const registerWhoami: RegisterCommand = (program, run) => {
+  program
+    .command("whoami")
+    .description("print the server, the profile and where the credentials come from, and check them")
+    .action(
+      run(async (invocation) => {
+        const { settings, api } = invocation;
+        const refused = await checkCredentials(invocation.ports(), api.url);
+        const names = settings.headers.map(({ name }) => name).join(", ");
+        const facts: JsonObject = new Map<string, Json>([
+          ["url", api.url],
+          ["urlFrom", settings.sources.url ?? null],
+          ["profile", settings.profile ?? null],
+          ["tokenFrom", settings.sources.token ?? null],
+          ["headers", names],
+          ["protectedBy", settings.protectedBy ?? null],
+          ["accepted", refused === undefined],
+        ]);
+        await printFacts(invocation, facts);
+        return refused;
+      }),
+    );
+};

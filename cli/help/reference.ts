@@ -1,0 +1,109 @@
+/** The reference page, generated from the program itself: commands, options, settings, variables, exit codes. */
+import type { Command, Option } from "commander";
+import { PROFILE_SETTING_NAMES, PROFILE_SETTINGS } from "../config/profile-settings.ts";
+import { EXIT_CODES } from "../outcome/exit-code.ts";
+
+const VARIABLES = {
+  CUSTOMERS_URL: "base URL of the deployment",
+  CUSTOMERS_TOKEN: "bearer token; it belongs to CUSTOMERS_URL, if that is set",
+  CUSTOMERS_PROFILE: "profile in use",
+  CUSTOMERS_NOTES: "set to anything: summaries and notes are printed without a terminal too",
+  "http_proxy, https_proxy, all_proxy, no_proxy": "proxies, in upper case too, read as curl reads them",
+  "VISUAL, EDITOR": "editor of customers edit",
+  XDG_CONFIG_HOME: "directory of customers/config.toml; ~/.config otherwise",
+  TMPDIR: "directory of texts in an editor and of rows from a pipe",
+  "NO_COLOR, FORCE_COLOR, TERM": "colour; TERM=dumb also stops the progress bar",
+} as const satisfies Record<string, string>;
+
+/** @param program with every option and command added. @returns Markdown. */
+export function referencePage(program: Command): string {
+  return [
+    "# Reference",
+    "",
+    "Generated from the program by `bun cli/docs/write-reference.ts`; a test fails when it is out of date.",
+    "",
+    "## Commands",
+    "",
+    ...visibleCommands(program).flatMap((command) => section(program, command)),
+    "## Options of every command",
+    "",
+    ...optionTable(program.createHelp().visibleOptions(program)),
+    "",
+    "## Variables",
+    "",
+    ...table(
+      ["variable", "meaning"],
+      Object.entries(VARIABLES).map(([name, meaning]) => [code(name), meaning]),
+    ),
+    "",
+    "## Settings of a profile",
+    "",
+    ...table(
+      ["setting", "kind", "meaning"],
+      PROFILE_SETTING_NAMES.map((name) => [
+        code(name),
+        PROFILE_SETTINGS[name].kind,
+        PROFILE_SETTINGS[name].description,
+      ]),
+    ),
+    "",
+    "## Exit codes",
+    "",
+    ...table(
+      ["code", "meaning"],
+      Object.values(EXIT_CODES).map((exit) => [String(exit.code), exit.meaning]),
+    ),
+    "",
+  ].join("\n");
+}
+
+/** Leaves of the tree: `profile` itself does nothing. */
+export function visibleCommands(command: Command): Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .flatMap((child) => (child.commands.length > 0 ? visibleCommands(child) : [child]));
+}
+
+function section(program: Command, command: Command): string[] {
+  const names: string[] = [];
+  for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
+  const path = names.slice(1).join(" ");
+  const options = command
+    .createHelp()
+    .visibleOptions(command)
+    .filter(({ long }) => long !== "--help");
+  const description = command.description();
+  return [
+    `### ${path}`,
+    "",
+    `    ${program.name()} ${path} ${command
+      .usage()
+      .replace("[options] ", options.length > 0 ? "[options] " : "")
+      .trim()}`.trimEnd(),
+    "",
+    `${description.charAt(0).toUpperCase()}${description.slice(1)}.`,
+    "",
+    ...(options.length > 0 ? [...optionTable(options), ""] : []),
+  ];
+}
+
+function optionTable(options: readonly Option[]): string[] {
+  return table(
+    ["option", "meaning"],
+    options.map(({ flags, description, argChoices }) => [
+      code(flags),
+      argChoices === undefined ? description : `${description} (${argChoices.join(", ")})`,
+    ]),
+  );
+}
+
+function table(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return [line(headings), line(headings.map(() => "---")), ...rows.map(line)];
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}

@@ -1,0 +1,78 @@
+/** Every example under the help of a command runs as it stands there. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { runClient, temporaryDirectory } from "./support/client.ts";
+import { type CustomerServer, startCustomerServer } from "./support/customer-server.ts";
+import { TOKEN } from "./support/dialect.ts";
+import { compiledClient } from "./support/executable.ts";
+
+const directory = temporaryDirectory();
+const command = [await compiledClient()];
+let server: CustomerServer;
+beforeAll(async () => {
+  server = startCustomerServer();
+  const program = join(directory.path, "customers");
+  await Bun.write(program, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")} "$@"\n`);
+  await Bun.write(join(directory.path, "customers.csv"), "name,email\nAda,ada@example.com\n");
+  await Bun.write(join(directory.path, "token.txt"), `${TOKEN}\n`);
+  expect(Bun.spawnSync(["chmod", "+x", program]).exitCode).toBe(0);
+});
+afterAll(async () => {
+  await server.stop();
+  directory[Symbol.dispose]();
+});
+
+/** Their examples are about what a profile says. */
+const OF_PROFILES = ["profile", "logout", "config"];
+
+async function storeProfile(home: string): Promise<void> {
+  const stored = { command, home: directory.path, env: { XDG_CONFIG_HOME: home } };
+  expect((await runClient(["profile", "set", "staging", "--url", server.url], stored)).exitCode).toBe(0);
+  const login = ["login", "--profile", "staging", "--url", server.url];
+  expect((await runClient(login, { ...stored, stdin: TOKEN })).exitCode).toBe(0);
+}
+
+async function commandNames(): Promise<string[]> {
+  const { stdout } = await runClient(["--help"], { command });
+  const commands = stdout.slice(stdout.indexOf("Commands:"), stdout.indexOf("Global Options:"));
+  return [...commands.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = ""]) => name);
+}
+
+test("the options of every command stand below the list of commands", async () => {
+  const { stdout } = await runClient(["--help"], { command });
+  expect(stdout.indexOf("Global Options:")).toBeGreaterThan(stdout.indexOf("Commands:"));
+  expect(stdout.indexOf("--proxy")).toBeGreaterThan(stdout.indexOf("Global Options:"));
+});
+
+for (const name of await commandNames()) {
+  test(`customers ${name} --help has examples, and each of them runs`, async () => {
+    const { stdout } = await runClient([name, "--help"], { command });
+    const lines = /^Examples:\n((?: {2}\S.*\n)+)/m.exec(stdout)?.[1]?.trimEnd().split("\n") ?? [];
+    expect(lines.length).toBeGreaterThan(0);
+    const { id } = server.add({
+      name: "Ada",
+      email: "ada@example.com",
+      status: name === "delete" ? "closed" : "active",
+    });
+    const home = join(directory.path, name);
+    if (OF_PROFILES.includes(name) && name !== "profile") await storeProfile(home);
+    for (const line of lines) {
+      const child = Bun.spawn(["sh", "-c", line], {
+        cwd: directory.path,
+        env: {
+          PATH: `${directory.path}:${process.env["PATH"] ?? ""}`,
+          HOME: directory.path,
+          ID: id,
+          EDITOR: "true",
+          XDG_CONFIG_HOME: home,
+          ...(OF_PROFILES.includes(name) ? {} : { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN }),
+        },
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "pipe",
+      });
+      const stderr = await child.stderr.text();
+      expect({ line, exitCode: await child.exited, stderr }).toMatchObject({ line, exitCode: 0 });
+    }
+  });
+}
