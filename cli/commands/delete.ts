@@ -3,8 +3,9 @@ import { deletionIntent } from "../client/intent.ts";
 import { writeUntilDecided } from "../client/loop.ts";
 import type { WriteJob } from "../client/step.ts";
 import { readWhole } from "../client/whole-customer.ts";
+import type { Flags } from "../config/flags.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import type { Failure } from "../outcome/failure.ts";
+import { type Failure, UsageError } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
@@ -18,37 +19,48 @@ import {
   checkedLoop,
   type LoopOptions,
   onConflictDefault,
-  requiredId,
   type WriteOptions,
 } from "./options.ts";
+import { forEachId, idsOf } from "./several.ts";
 
-type Options = WriteOptions & LoopOptions;
+type Options = Flags & WriteOptions & LoopOptions;
 
 export const registerDelete: RegisterCommand = (program, run) => {
   const command = program
-    .command("delete <id>")
-    .description("delete one customer; it is shown and asked about first, or needs --yes");
+    .command("delete <id...>")
+    .description(
+      "delete one customer or several; each is shown and asked about first, or needs --yes; - reads ids from stdin",
+    );
   addLoopOptions(addWriteOptions(command)).action(
-    run<Options>(async (invocation, [argument], options) => {
-      const id = requiredId(argument);
+    run<Options>(async (invocation, [words], options) => {
+      const ids = await idsOf(words, invocation, options);
       checkedLoop(options);
-      const { expect = [], ifMatch, maxAttempts, yes = false } = options;
-      const intent = deletionIntent(
-        id,
-        expect.map(({ field }) => field),
+      if (options.ifMatch !== undefined && ids.length > 1) {
+        throw new UsageError("--if-match names a version of one customer", "Give one id with it.");
+      }
+      return await forEachId(invocation, ids, options.dryRun ? "looked at" : "deleted", (id) =>
+        deleteOne(invocation, id, options),
       );
-      const onConflict = options.onConflict ?? onConflictDefault(invocation.terminal);
-      const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
-      if (options.dryRun) return dryRun(invocation, job, "deleted");
-      if (yes) return await remove(invocation, job);
-      const shown = await confirmShown(invocation, id);
-      // What was confirmed is the version that was shown, and no other.
-      return shown.kind === "confirmed"
-        ? await remove(invocation, { ...job, onConflict: "fail", base: shown.customer })
-        : shown.failure;
     }),
   );
 };
+
+async function deleteOne(invocation: Invocation, id: string, options: Options): Promise<Ending> {
+  const { expect = [], ifMatch, maxAttempts, yes = false } = options;
+  const intent = deletionIntent(
+    id,
+    expect.map(({ field }) => field),
+  );
+  const onConflict = options.onConflict ?? onConflictDefault(invocation.terminal);
+  const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
+  if (options.dryRun) return await dryRun(invocation, job, "deleted");
+  if (yes) return await remove(invocation, job);
+  const shown = await confirmShown(invocation, id);
+  // What was confirmed is the version that was shown, and no other.
+  return shown.kind === "confirmed"
+    ? await remove(invocation, { ...job, onConflict: "fail", base: shown.customer })
+    : shown.failure;
+}
 
 async function remove(invocation: Invocation, job: WriteJob): Promise<Ending> {
   const { messages, settings, api } = invocation;

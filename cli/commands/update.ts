@@ -4,6 +4,7 @@ import { changeIntent } from "../client/intent.ts";
 import { writeUntilDecided } from "../client/loop.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import type { WriteJob, WriteOutcome } from "../client/step.ts";
+import type { Flags } from "../config/flags.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
@@ -22,11 +23,12 @@ import {
   checkedLoop,
   type LoopOptions,
   onConflictDefault,
-  requiredId,
   type WriteOptions,
 } from "./options.ts";
+import { forEachId, idsOf } from "./several.ts";
 
-type Options = WriteOptions &
+type Options = Flags &
+  WriteOptions &
   LoopOptions &
   FieldOptions & {
     fields?: readonly string[];
@@ -35,27 +37,37 @@ type Options = WriteOptions &
 
 export const registerUpdate: RegisterCommand = (program, run) => {
   const command = program
-    .command("update <id>")
-    .description("change fields of one customer; re-read and retried when someone else writes meanwhile")
+    .command("update <id...>")
+    .description(
+      "change fields of one customer or several; re-read and retried when someone else writes meanwhile; - reads ids from stdin",
+    )
     .option("--name <name>", "the new name")
     .option("--email <email>", "the new e-mail address")
     .option("--status <status>", "the new status");
   addUnsetOption(addSetOptions(command));
   addWithEtagOption(addFieldsOption(addLoopOptions(addWriteOptions(command)))).action(
-    run<Options>(async (invocation, [argument], options) => {
-      const id = requiredId(argument);
+    run<Options>(async (invocation, [words], options) => {
+      const ids = await idsOf(words, invocation, options);
       checkedLoop(options);
+      if (options.ifMatch !== undefined && ids.length > 1) {
+        throw new UsageError("--if-match names a version of one customer", "Give one id with it.");
+      }
       const change = namedChange(options);
       const { settings } = invocation;
       const { expect = [], ifMatch, maxAttempts } = options;
       const alsoRead = expect.map(({ field }) => field);
       const representation = wantsCustomer(invocation, options);
-      const intent = changeIntent({ id, change, alsoRead, casing: settings.casing, representation });
       const onConflict = options.onConflict ?? onConflictDefault(invocation.terminal);
-      const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
-      if (options.dryRun) return dryRun(invocation, job, "updated");
-      const refused = await confirmWrite(invocation, `update customer ${id}`, options.yes ?? false);
-      return refused ?? update(invocation, job, options);
+      const what = ids.length === 1 ? `update customer ${ids[0]}` : `update ${ids.length} customers`;
+      const refused = options.dryRun ? undefined : await confirmWrite(invocation, what, options.yes ?? false);
+      if (refused !== undefined) return refused;
+      return await forEachId(invocation, ids, options.dryRun ? "looked at" : "updated", async (id) => {
+        const intent = changeIntent({ id, change, alsoRead, casing: settings.casing, representation });
+        const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
+        return options.dryRun
+          ? await dryRun(invocation, job, "updated")
+          : await update(invocation, job, options);
+      });
     }),
   );
 };

@@ -20,7 +20,10 @@ export const EXIT_CODES = {
     code: 8,
     meaning: "a write was sent and its outcome is unknown; running it again is safe",
   },
-  "rows-failed": { code: 9, meaning: "bulk: some rows failed; they are in the failed-rows file" },
+  "rows-failed": {
+    code: 9,
+    meaning: "bulk: some rows or customers failed; rows are in the failed-rows file",
+  },
   interrupted: { code: 130, meaning: "interrupted (Ctrl-C, SIGTERM, SIGHUP)" },
 } as const satisfies Record<string, { code: number; meaning: string }>;
 

@@ -1,0 +1,70 @@
+/** Several customers in one command: ids as arguments, or `-` for one a line on standard input. */
+import type { Ending, Invocation } from "../invocation.ts";
+import { type Failure, failure, UsageError } from "../outcome/failure.ts";
+import { amount } from "../output/progress.ts";
+import { requiredId } from "./options.ts";
+
+/**
+ * Throws a UsageError where there is no id, or where standard input holds the token.
+ * @param argument of `<id...>`, which commander gives as one array.
+ */
+export async function idsOf(
+  argument: string | undefined,
+  { host }: Pick<Invocation, "host">,
+  { tokenStdin = false }: { tokenStdin?: boolean },
+): Promise<readonly string[]> {
+  const words = [argument].flat();
+  if (!words.includes("-")) return words.map(requiredId);
+  if (tokenStdin) {
+    throw new UsageError("stdin can't hold both the token and the ids", "Give the token as --token-file.");
+  }
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of host.stdin) {
+    text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
+  }
+  const lines = text.split("\n").map((line) => line.trim());
+  const ids = words.flatMap((word) =>
+    word === "-" ? lines.filter((line) => line !== "") : [requiredId(word)],
+  );
+  if (ids.length === 0) throw new UsageError("there is no id on standard input", "Give one id a line.");
+  return ids;
+}
+
+/** What would befall the next customer too. */
+const OF_EVERY_ONE: readonly Failure["exit"][] = ["interrupted", "unreachable", "usage"];
+
+/**
+ * Does the work for one after another. One id ends as its work does; of several, the failures are printed as they come,
+ * and some failures make exit 9.
+ * @param done continues "3 of 4 customers …": `updated`.
+ */
+export async function forEachId(
+  { messages, interrupted }: Invocation,
+  ids: readonly string[],
+  done: string,
+  work: (id: string) => Promise<Ending>,
+): Promise<Ending> {
+  const [only] = ids;
+  if (only !== undefined && ids.length === 1) return await work(only);
+  let failed = 0;
+  for (const [at, id] of ids.entries()) {
+    const ending = interrupted.aborted ? failure("interrupted", "interrupted") : await work(id);
+    if (ending === undefined) continue;
+    if (OF_EVERY_ONE.includes(ending.exit)) {
+      const message = `${ending.message}; ${amount(ids.length - at, "customer")} of ${ids.length} not done yet, from ${id} on`;
+      return { ...ending, message };
+    }
+    failed += 1;
+    messages.warn(ending.message);
+  }
+  if (failed === 0) {
+    messages.note(`${amount(ids.length, "customer")} ${done}`);
+    return undefined;
+  }
+  return failure(
+    "rows-failed",
+    `${failed} of ${amount(ids.length, "customer")} failed`,
+    "Each reason is above.",
+  );
+}

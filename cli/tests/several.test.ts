@@ -1,0 +1,94 @@
+/** Several customers in one command: as arguments, or from standard input. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type RunOptions, runClient } from "./support/client.ts";
+import { startCustomerServer } from "./support/customer-server.ts";
+import { TOKEN } from "./support/dialect.ts";
+import { compiledClient } from "./support/executable.ts";
+
+let command: string[];
+beforeAll(async () => {
+  command = [await compiledClient()];
+}, 120_000);
+const stops: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+const NOBODY = "00000000-0000-4000-8000-000000000000";
+
+function place() {
+  const server = startCustomerServer();
+  stops.push(server.stop);
+  const ids = ["A", "B", "C"].map((name) => server.add({ name }).id);
+  const run = (args: string[], options: RunOptions = {}) =>
+    runClient(args, { command, env: { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN }, ...options });
+  return { server, ids, run, names: () => server.all().map(({ name }) => name) };
+}
+
+test("get prints several as one list, in their order, from arguments and from standard input", async () => {
+  const { ids, run } = place();
+  const reversed = ids.toReversed();
+  const listed = await run(["get", ...reversed, "-o", "json", "--fields", "name"]);
+  expect(JSON.parse(listed.stdout)).toEqual([{ name: "C" }, { name: "B" }, { name: "A" }]);
+  const piped = await run(["get", "-", "-o", "value", "--fields", "name"], {
+    stdin: `${ids.join("\n")}\n\n`,
+  });
+  expect(piped).toMatchObject({ exitCode: 0, stdout: "A\nB\nC\n" });
+  const csv = await run(["get", ...ids, "-o", "csv", "--fields", "name"]);
+  expect(csv.stdout).toBe("name\nA\nB\nC\n");
+});
+
+test("one id from standard input is one customer, not a list", async () => {
+  const { ids, run } = place();
+  const { stdout } = await run(["get", "-", "-o", "json", "--fields", "name"], { stdin: ids[0] ?? "" });
+  expect(JSON.parse(stdout)).toEqual({ name: "A" });
+});
+
+test.each([
+  ["get", ["-o", "value", "--fields", "name"]],
+  ["update", ["--name", "New"]],
+  ["delete", ["--yes"]],
+])("%s of several: the failures are named, the others are done, exit 9", async (name, more) => {
+  const { ids, run, names, server } = place();
+  const [first = "", second = "", third = ""] = ids;
+  const { exitCode, stderr, stdout } = await run([name, first, NOBODY, third, ...more]);
+  expect(exitCode).toBe(9);
+  expect(stderr).toContain(`customer ${NOBODY}`);
+  expect(stderr).toContain("1 of 3 customers failed");
+  const expected: Record<string, string[]> = {
+    get: ["A", "B", "C"],
+    update: ["New", "B", "New"],
+    delete: ["B"],
+  };
+  expect(names()).toEqual(expected[name] ?? []);
+  if (name === "get") expect(stdout).toBe("A\nC\n");
+  expect(server.read(second)?.name).toBe("B");
+});
+
+test("several that all succeed have one summary, and exit 0", async () => {
+  const { ids, run, names } = place();
+  const { exitCode, stderr } = await run(["update", "-", "--status", "suspended"], { stdin: ids.join("\n") });
+  expect(exitCode).toBe(0);
+  expect(stderr.trimEnd().split("\n").at(-1)).toBe("3 customers updated");
+  expect(names()).toEqual(["A", "B", "C"]);
+});
+
+test("what would befall every one ends it, and names where to go on", async () => {
+  const { server, ids, run } = place();
+  await server.stop();
+  const { exitCode, stderr } = await run(["delete", ...ids, "--yes", "--timeout", "1"]);
+  expect(exitCode).toBe(7);
+  expect(stderr).toContain(`3 customers of 3 not done yet, from ${ids[0]} on`);
+});
+
+test.each([
+  ["--if-match with several", ["update", "ID", "ID", "--name", "x", "--if-match", '"1"'], ""],
+  ["no id on standard input", ["delete", "-", "--yes"], "\n"],
+  ["an empty id among others", ["get", "ID", " "], ""],
+  ["a token and ids on standard input", ["get", "-", "--token-stdin"], "x"],
+  ["several deletions without --yes", ["delete", "ID", "ID"], ""],
+])("%s: exit 2, and nothing is sent", async (_, args, stdin) => {
+  const { server, ids, run } = place();
+  const words = args.map((word) => (word === "ID" ? (ids[0] ?? "") : word));
+  expect([(await run(words, { stdin })).exitCode, server.requests]).toEqual([2, []]);
+});
