@@ -238,7 +238,7 @@ export function oneWinner({ winners, before, after, proof }: Round, stays: strin
     stays,
     heldBy(after, expected),
     () =>
-      `${winner.who} alone was accepted with ${JSON.stringify(winner.values)}; ${after === undefined ? "the customer is gone" : difference(before, after)}`,
+      `${winner.who} alone was accepted with ${JSON.stringify(winner.values)}; the final state is another: ${after === undefined ? "the customer is gone" : difference(before, after)}`,
     { othersMayCause: true },
   );
 }
