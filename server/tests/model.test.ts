@@ -102,7 +102,7 @@ test("the same over two services on one port, each request on a connection of it
     await run.audit();
   });
   try {
-    await fc.assert(law, seeded(40));
+    await fc.assert(law, { ...seeded(40), endOnFailure: true });
   } finally {
     await storage.close();
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { selfSignedCertificate } from "../support/self-signed-certificate.ts";
 import { type ServerProcess, Workplace } from "../support/server-process.ts";
 import { type Reply, replyOf } from "../support/test-service.ts";
 
@@ -88,14 +89,23 @@ test.each(["", "proxy_request_buffering off;", 'proxy_http_version 1.1; proxy_se
   120_000,
 );
 
-test.each([64, 1_024, 16_384])("a refusal reaches Python's urllib after a body of %i KiB", async (kib) => {
-  const { url } = await place.start();
+test.each([
+  ["http", 64],
+  ["http", 1_024],
+  ["http", 16_384],
+  ["https", 16_384],
+])("a refusal reaches Python's urllib over %s after a body of %i KiB", async (scheme, kib) => {
+  const { cert, key } = selfSignedCertificate();
+  writeFileSync(`${place.path}/cert.pem`, cert);
+  writeFileSync(`${place.path}/key.pem`, key);
+  const tls = { TLS_CERT_FILE: `${place.path}/cert.pem`, TLS_KEY_FILE: `${place.path}/key.pem` };
+  const { url } = await place.start({ env: scheme === "https" ? tls : {} });
   const script = `
-import urllib.request, urllib.error
+import ssl, urllib.request, urllib.error
 request = urllib.request.Request("${url}/customers", data=b"a" * ${kib * 1024}, method="POST")
 for _ in range(10):
     try:
-        urllib.request.urlopen(request)
+        urllib.request.urlopen(request, context=ssl._create_unverified_context())
     except urllib.error.HTTPError as error:
         print(error.code)
 `;
