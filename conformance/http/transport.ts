@@ -393,7 +393,9 @@ function behindProxy(result: Result): Result {
 
 function pairs(raw: unknown): [string, string][] {
   const list = Array.isArray(raw) ? raw : [];
-  const text = (value: unknown) => (Buffer.isBuffer(value) ? value.toString("latin1") : String(value));
+  // Blanks around a field value are no part of it (RFC 9112 5).
+  const text = (value: unknown) =>
+    (Buffer.isBuffer(value) ? value.toString("latin1") : String(value)).replace(/^[ \t]+|[ \t]+$/g, "");
   return Array.from({ length: list.length / 2 }, (_, i) => [text(list[2 * i]), text(list[2 * i + 1])]);
 }
 

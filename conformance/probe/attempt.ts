@@ -310,12 +310,12 @@ export class Attempt extends Trial {
     if (this.assertions.size === 0) throw new CouldNotRun(reason, { see });
   }
 
-  /** The read after a DELETE, once it has taken effect: 202 does not say when (RFC 9110 15.3.3). */
+  /** The read after an accepted DELETE, once it shows: reads may lag, and 202 does not say when (RFC 9110 15.3.3). */
   async untilGone(customer: Customer, { seen, before, afterSeen }: Written): Promise<Seen> {
     let after = afterSeen;
     const until = performance.now() + LAG_MS;
     while (
-      seen.status === 202 &&
+      accepted(seen.status) &&
       after.status === 200 &&
       after.tag === before.tag &&
       performance.now() < until

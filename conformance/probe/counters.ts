@@ -37,12 +37,19 @@ export class Counters {
   #base: { counts: Counts; from: number } | undefined;
   /** The start of the process behind each URL. */
   readonly #started = new Map<string, number>();
+  #urls = 0;
   #quiet = false;
   /** Where the whole run began, for what only a long stretch shows. */
   start: { counts: Counts; from: number } | undefined;
 
+  /** Whether every process says when it started, so that a restart shows. */
+  get knowsStart(): boolean {
+    return this.#started.size > 0 && this.#started.size === this.#urls;
+  }
+
   /** @throws CouldNotRun where no metrics can be read, or a process has restarted. */
   async scrape(t: Scraper): Promise<Scrape> {
+    this.#urls = t.kit.profile.metrics.urls.length;
     const pages: Exposition[] = [];
     let last: Seen | undefined;
     for (const url of t.kit.profile.metrics.urls) {

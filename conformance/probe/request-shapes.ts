@@ -68,10 +68,11 @@ const NEVER_UPDATED: readonly (readonly [Kind, Derive])[] = [
 
 /** Every shape with every kind of If-Match that must be refused. */
 export async function shapes(t: Attempt, method: Method): Promise<void> {
-  const rows = shapesOf(t, method);
+  // A short run takes every other of them.
+  const rows = shapesOf(t, method).filter((_, index) => !t.quick || index % 2 === 0);
   // A DELETE of what is not there may be answered like one that was applied (7 says 404 of GET and PUT alone).
   const idempotent = method === "DELETE" ? [200, 202, 204] : [];
-  const spelled = otherPaths(t.kit.main, t.quick);
+  const spelled = otherPaths(t.kit.main, t.quick).slice(0, t.quick ? 1 : undefined);
   for (const kind of ["missing", "stale"] as const) {
     const forms = IF_MATCH.filter(([each]) => each === kind).map(([, derive]) => derive);
     await refused(

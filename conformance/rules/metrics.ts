@@ -52,13 +52,16 @@ async function risen(
 ): Promise<Window & { right: boolean }> {
   const { counters } = t.kit;
   await counters.needOneProcess(t);
+  const right = ({ rose, answered }: Window) =>
+    t.kit.options.exclusive ? rose[counter] === answered[counter] : rose[counter] >= answered[counter];
   const window = await counters.watch(t, act);
-  const { answered, rose } = window;
-  const right = t.kit.options.exclusive
-    ? rose[counter] === answered[counter]
-    : rose[counter] >= answered[counter];
-  if (!right) await counters.needOneProcess(t, true);
-  return { ...window, right };
+  if (right(window)) return { ...window, right: true };
+  await counters.needOneProcess(t, true);
+  // A process that restarted in between loses what it had counted, once.
+  const again = await counters.watch(t, act);
+  if (right(again))
+    throw new Inconclusive(`${counter} missed some answers once and not again: did the process restart?`);
+  return { ...again, right: false };
 }
 
 async function counted(t: Attempt, method: Method, counter: Counter, name: string): Promise<void> {
@@ -265,6 +268,11 @@ export const metrics: readonly Rule[] = [
       await counters.needOneProcess(t);
       // A restart makes them fall once; a service that resets them does so again.
       const [first, second] = [await falls(t), await falls(t)];
+      const several = second.fell.find(({ to }) => to > 0);
+      if (several !== undefined)
+        throw new CouldNotRun(
+          `${several.found}, and to another count than none: several processes may answer at one URL`,
+        );
       for (const [counter, type, scrape] of second.types) {
         const proof = t.proof(
           `three scrapes of ${counter}`,
@@ -320,7 +328,8 @@ export const metrics: readonly Rule[] = [
 /** From the first request of the run to now: losses that no short window shows. */
 async function wholeRun(t: Attempt): Promise<void> {
   const { start } = t.kit.counters;
-  if (start === undefined) return;
+  // Without the start of the process, one that restarted during the run cannot be told from one that loses counts.
+  if (start === undefined || !t.kit.counters.knowsStart) return;
   const { after } = await t.kit.counters.watch(t, async () => undefined);
   const answered = answeredSince(t, start.from);
   for (const counter of COUNTERS) {
@@ -342,7 +351,7 @@ async function falls(t: Attempt) {
   await refuse(t, "PUT", 428);
   await refuse(t, "PUT", 412);
   scrapes.push(await counters.scrape(t), await counters.scrape(t));
-  const fell: { counter: Counter; found: string }[] = [];
+  const fell: { counter: Counter; found: string; to: number }[] = [];
   for (const [index, { pages }] of scrapes.slice(0, -1).entries())
     for (const [at, page] of pages.entries())
       for (const counter of COUNTERS)
@@ -350,7 +359,11 @@ async function falls(t: Attempt) {
           const next = scrapes[index + 1]?.pages[at];
           const later = next === undefined ? undefined : seriesOf(next, counter).get(labels);
           if (value > 0 && (later === undefined || later < value))
-            fell.push({ counter, found: `${counter}${labels} fell from ${value} to ${later ?? "nothing"}` });
+            fell.push({
+              counter,
+              found: `${counter}${labels} fell from ${value} to ${later ?? "nothing"}`,
+              to: later ?? 0,
+            });
         }
   const last = scrapes.at(-1) as Scrape;
   const types = COUNTERS.map((counter) => {
