@@ -284,4 +284,26 @@ export const order: readonly Rule[] = [
       }
     },
   }),
+  rule("ORD-14", "PUT to a deleted customer without If-Match: 428 before 404", {
+    spec: ["4.2 order 1", "4.2 428"],
+    reading: "If-Match is looked at first, whether the customer never was or was deleted.",
+    hurts: "Clients that forgot the header learn it only as long as the customer lives.",
+    needs: NEEDS.DELETE,
+    after: ["IFM-04", "IFM-40"],
+    async check(t) {
+      const customer = await t.kit.ground.make();
+      const removal = await t.control("DELETE", { to: customer });
+      await t.untilGone(customer, removal.written);
+      for (const [what, lines] of [
+        ["no If-Match", []],
+        ["a blank If-Match", ifMatch("  ")],
+      ] as const) {
+        const proof = t.proof(`PUT to a deleted customer with ${what}`, "428");
+        const seen = await t.send(t.writeAsk("PUT", customer, { ifMatch: lines, purpose: "probe" }));
+        const right = seen.status === 428 || t.blamedBefore("PUT", "missing", seen.status);
+        const found = `PUT to a deleted customer with ${what} was answered ${seen.status}, not 428`;
+        proof.show(seen).must("status", right, found);
+      }
+    },
+  }),
 ].toSorted((a, b) => a.id.localeCompare(b.id));

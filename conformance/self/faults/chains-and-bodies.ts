@@ -134,4 +134,14 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
       };
     },
   },
+  {
+    id: "tombstone-before-428",
+    rule: "ORD-14",
+    cause: /404/,
+    does: "looks up tombstones in a filter that stands before the check of If-Match",
+    plant: replying(
+      (reply, request, service) => reply.status === 428 && customerOf(request, service)?.removed === true,
+      (_reply, _request, service) => service.refuse(404, "removed"),
+    ),
+  },
 ];
