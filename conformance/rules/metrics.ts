@@ -271,7 +271,7 @@ export const metrics: readonly Rule[] = [
       const several = second.fell.find(({ to }) => to > 0);
       if (several !== undefined)
         throw new CouldNotRun(
-          `${several.found}, and to another count than none: several processes may answer at one URL`,
+          `${several.found}, and not to zero: several processes may answer at one URL. List the URL of each (--metrics-url, repeatable)`,
         );
       for (const [counter, type, scrape] of second.types) {
         const proof = t.proof(

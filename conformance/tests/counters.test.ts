@@ -1,0 +1,85 @@
+/** Counters that cannot be compared: several processes behind one metrics URL, or a process that restarts. */
+import { expect, test } from "bun:test";
+import { defaultOptions, runKit } from "../run/engine.ts";
+import type { Seams } from "../self/service/seams.ts";
+import { CREDENTIALS, type Faulty } from "../self/service/service.ts";
+import { PLAIN } from "../self/service/sound-options.ts";
+import { startSoundServer } from "../self/service/sound-server.ts";
+import { readProfile } from "../target/profile.ts";
+
+const ONE = { labels: false, format: "prometheus", replicas: 1, guarded: true } as const;
+
+/** A balancer in front of two processes, which sends each scrape to the other. */
+function balanced(): Partial<Seams> {
+  let scrapes = 0;
+  return {
+    around: (request, next) => {
+      if (request.path !== "/metrics") return next(request);
+      scrapes += 1;
+      return next({ ...request, path: `/metrics/${scrapes % 2}` });
+    },
+  };
+}
+
+/** Counters begin again at nothing after so many refused writes. @param says whether the start time tells of it */
+function restarting(after: number, says: boolean): Partial<Seams> {
+  let refused = 0;
+  let base: Map<string, number> | undefined;
+  return {
+    counted: (reply, request) => {
+      if (request.method === "GET" || (reply.status !== 412 && reply.status !== 428)) return [];
+      refused += 1;
+      return [reply.status === 428 ? "required" : "failed"];
+    },
+    scrape: (text) => {
+      const values = [...text.matchAll(/^(http_\w+_total) (\d+)$/gm)];
+      if (refused >= after && base === undefined)
+        base = new Map(values.map(([, name = "", value]) => [name, Number(value)]));
+      const since = text.replace(/^(http_\w+_total) (\d+)$/gm, (_, name, value) => {
+        return `${name} ${Number(value) - (base?.get(name) ?? 0)}`;
+      });
+      if (!says) return since.replace(/.*process_start_time_seconds.*\n/g, "");
+      return base === undefined ? since : since.replace("1.7e+09", "1.8e+09");
+    },
+  };
+}
+
+async function run(replicas: 1 | 2, faulty: Faulty, exclusive: boolean) {
+  const server = await startSoundServer({ ...PLAIN, metrics: { ...ONE, replicas } }, faulty);
+  const line = (key: keyof typeof CREDENTIALS) => [`Authorization: Bearer ${CREDENTIALS[key]}`];
+  const flags = {
+    baseUrl: server.url,
+    header: line("main"),
+    metricsUrl: [`${server.url}/metrics`],
+    metricsHeader: line("metrics"),
+  };
+  const options = { ...defaultOptions, mode: "quick", only: ["MET"], exclusive } as const;
+  const report = await runKit(readProfile(flags, {}), options);
+  await server.close();
+  return report;
+}
+
+test.each([true, false])(
+  "two processes behind one metrics URL are not accused, and the remedy is named (exclusive: %p)",
+  async (exclusive) => {
+    const { rules } = await run(2, balanced, exclusive);
+    expect(rules.filter(({ outcome }) => outcome === "violation")).toEqual([]);
+    const open = rules.filter(({ outcome }) => outcome !== "pass");
+    expect(open.length).toBeGreaterThan(5);
+    for (const { reason } of open) expect(reason).toContain("--metrics-url");
+  },
+  60_000,
+);
+
+test.each([5, 20, 60].flatMap((after) => [true, false].map((says) => [after, says] as const)))(
+  "a process that restarts after %p refusals is not accused (its start time says so: %p)",
+  async (after, says) => {
+    const { rules } = await run(1, () => restarting(after, says), true);
+    expect(
+      rules.filter(({ outcome }) => outcome === "violation").map(({ id, reason }) => [id, reason]),
+    ).toEqual([]);
+    const open = rules.filter(({ outcome }) => outcome !== "pass");
+    if (says) expect(open.map(({ reason }) => reason).join("\n")).toContain("restarted");
+  },
+  60_000,
+);
