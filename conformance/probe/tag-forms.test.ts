@@ -64,5 +64,5 @@ test("a tag with a comma, W/ or a slash inside its quotes is taken whole", () =>
 });
 
 test("blanks and invisible bytes are made visible", () => {
-  expect(visible(" \ta\x00\xe9")).toBe("␠⇥a\\x00\\xe9");
+  expect(visible(" \ta\x00\xe9")).toBe("·⟨tab⟩a⟨U+0000⟩⟨U+00E9⟩");
 });

@@ -148,14 +148,15 @@ export function isEntityTag(value: string): boolean {
   return /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/.test(value);
 }
 
-/** Blanks and invisible characters made visible. */
+/** Blanks and invisible characters made visible, in the notation of the reports. */
 export function visible(text: string): string {
   return [...text]
     .map((character) => {
-      if (character === " ") return "␠";
-      if (character === "\t") return "⇥";
+      if (character === " ") return "·";
+      if (character === "\t") return "⟨tab⟩";
       const code = character.charCodeAt(0);
-      return code < 0x20 || code >= 0x7f ? `\\x${code.toString(16).padStart(2, "0")}` : character;
+      const isVisible = code >= 0x20 && code < 0x7f;
+      return isVisible ? character : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
     })
     .join("");
 }
