@@ -22,6 +22,7 @@ export class SharedRead {
   /** The beginning of the -shm file, which every connection of every process maps. */
   #walIndex: DataView | null = null;
   #seenCommits = Number.NaN;
+  #isInTurn = false;
   #beganAt = Number.NEGATIVE_INFINITY;
   #seenVersion = 0;
   #epoch = 0;
@@ -99,6 +100,19 @@ export class SharedRead {
     } catch {
       return Number.NaN;
     }
+  }
+
+  /** A turn may have several transactions, since writes end them. */
+  #noteTurn(): void {
+    if (this.#isInTurn) return;
+    this.#isInTurn = true;
+    const now = performance.now();
+    this.idleMs = now - this.#beganAt;
+    this.#beganAt = now;
+    setImmediate(() => {
+      this.#isInTurn = false;
+      this.end();
+    });
   }
 
   /** Ends the transaction, if one is open; the next read sees everything committed by then. */
