@@ -56,6 +56,7 @@ export class SharedRead {
     // A request that arrives in this turn may follow a write that another service acknowledged: 64 of 6,687 such reads,
     // each on a connection of its own, returned the customer as it was before.
     if (this.#open && this.#commits() !== this.#seenCommits) this.end();
+    this.count += 1;
     try {
       if (!this.#open && this.#begin !== null) {
         // Before the snapshot is taken: a commit in between is then seen as one that came later.
