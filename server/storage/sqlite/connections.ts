@@ -10,7 +10,7 @@ import { WRITE_LIMITS, type WriteLimits, WriteQueue } from "./write-queue.ts";
 import { WriterThread } from "./writer-thread.ts";
 
 /** A commit that takes no longer is inline: a read then waits this long at most, and the thread would cost more. */
-const INLINE_COMMIT_MS_MAX = 5;
+const INLINE_COMMIT_MS_MAX = 10;
 /**
  * A slower one too, while the service is so quiet that commits fill no more than this part of the time: nobody waits, and a
  * client that half-closes its connection gets its answer.
@@ -81,7 +81,7 @@ export class SqliteConnections {
       chooseWhere: (commitMs, writes) => {
         if (chooseWhere !== null) return chooseWhere();
         const isQuiet = commitMs <= read.idleMs * QUIET_SHARE;
-        const hasFewReads = read.count - readsBefore <= OWN_READS * writes + FURTHER_READS_MAX;
+        const hasFewReads = read.countBeforeTurn - readsBefore <= OWN_READS * writes + FURTHER_READS_MAX;
         return commitMs <= INLINE_COMMIT_MS_MAX || isQuiet || hasFewReads ? "inline" : "thread";
       },
       endReads: () => read.end(),

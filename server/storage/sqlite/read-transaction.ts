@@ -48,6 +48,8 @@ export class SharedRead {
 
   /** How many reads there were. */
   count = 0;
+  /** How many of them before the last turn in which there was one: requests that arrive together wait for nobody. */
+  countBeforeTurn = 0;
   /** How long nobody had read before the turn that reads now, in ms. */
   idleMs = Number.POSITIVE_INFINITY;
 
@@ -107,6 +109,7 @@ export class SharedRead {
   #noteTurn(): void {
     if (this.#isInTurn) return;
     this.#isInTurn = true;
+    this.countBeforeTurn = this.count - 1;
     const now = performance.now();
     this.idleMs = now - this.#beganAt;
     this.#beganAt = now;
