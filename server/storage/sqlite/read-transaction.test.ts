@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
 import { StoreUnavailable } from "../customer-store.ts";
 import { SharedRead } from "./read-transaction.ts";
@@ -74,6 +75,17 @@ describe("reads of one turn", () => {
       .get();
     expect(checkpoint).toMatchObject({ busy: 0, log: 0 });
   });
+});
+
+test("reads leave SQLite its locks: without them another process would start the wal-index anew", async () => {
+  const { number } = sharedRead();
+  const { ino } = statSync(`${file}-shm`);
+  // The byte that every process with the database open keeps locked (sqlite.org/walformat.html, section 2.3).
+  const locks = async () => (await Bun.file("/proc/locks").text()).includes(`:${ino} 128 128`);
+  expect(await locks()).toBe(true);
+  for (let count = 0; count < 3; count += 1) number();
+  await nextTurn();
+  expect(await locks()).toBe(true);
 });
 
 describe("a read that fails", () => {

@@ -1,9 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { StoreUnavailable } from "../customer-store.ts";
+import { CommitCounter } from "./commit-counter.ts";
 import { asStoreError, forgetPages, schemaGuard } from "./sqlite-database.ts";
-
-/** Where the header of the wal-index counts commits: `iChange` (sqlite.org/walformat.html, section 2.1). */
-const COMMIT_COUNTER_BYTE = 8;
 
 /**
  * One read transaction for all reads of an event-loop turn: most of a SELECT's cost is taking and giving back
@@ -18,9 +16,7 @@ export class SharedRead {
   readonly #requireSchema: () => void;
   readonly #db: Database;
   #open = false;
-  #isInTurn = false;
-  /** The beginning of the -shm file, which every connection of every process maps. */
-  #walIndex: DataView | null = null;
+  readonly #commits: CommitCounter;
   #seenCommits = Number.NaN;
   #isInTurn = false;
   #beganAt = Number.NEGATIVE_INFINITY;
@@ -30,6 +26,7 @@ export class SharedRead {
   /** @param isShared false for a database in memory: its one connection writes too, and has no locks to spare */
   constructor(db: Database, isShared: boolean) {
     this.#db = db;
+    this.#commits = new CommitCounter(db.filename);
     this.#requireSchema = schemaGuard(db);
     this.#begin = isShared ? db.prepare("BEGIN") : null;
     this.#commit = isShared ? db.prepare("COMMIT") : null;
@@ -54,15 +51,14 @@ export class SharedRead {
   idleMs = Number.POSITIVE_INFINITY;
 
   run<T>(read: () => T): T {
-    this.count += 1;
     // A request that arrives in this turn may follow a write that another service acknowledged: 64 of 6,687 such reads,
     // each on a connection of its own, returned the customer as it was before.
-    if (this.#open && this.#commits() !== this.#seenCommits) this.end();
+    if (this.#open && this.#commits.read() !== this.#seenCommits) this.end();
     this.count += 1;
     try {
       if (!this.#open && this.#begin !== null) {
         // Before the snapshot is taken: a commit in between is then seen as one that came later.
-        this.#seenCommits = this.#commits();
+        this.#seenCommits = this.#commits.read();
         this.#begin.run();
         this.#open = true;
         this.#noteTurn();
@@ -79,29 +75,6 @@ export class SharedRead {
       const failure = asStoreError(error);
       if (failure instanceof StoreUnavailable) forgetPages(this.#db);
       throw failure;
-    }
-  }
-
-  /** A turn may have several transactions, since writes end them. */
-  #noteTurn(): void {
-    if (this.#isInTurn) return;
-    this.#isInTurn = true;
-    const now = performance.now();
-    this.idleMs = now - this.#beganAt;
-    this.#beganAt = now;
-    setImmediate(() => {
-      this.#isInTurn = false;
-      this.end();
-    });
-  }
-
-  /** @returns a number that changes with every commit of any process; NaN, which equals nothing, where it is unknown */
-  #commits(): number {
-    try {
-      this.#walIndex ??= new DataView(Bun.mmap(`${this.#db.filename}-shm`).buffer);
-      return this.#walIndex.getUint32(COMMIT_COUNTER_BYTE, true);
-    } catch {
-      return Number.NaN;
     }
   }
 
