@@ -2,6 +2,7 @@
 import type { Command, Option } from "commander";
 import { PROFILE_SETTING_NAMES, PROFILE_SETTINGS } from "../config/profile-settings.ts";
 import { EXIT_CODES } from "../outcome/exit-code.ts";
+import { examplesOf } from "./examples.ts";
 
 const VARIABLES = {
   CUSTOMERS_URL: "base URL of the deployment",
@@ -62,13 +63,17 @@ export function visibleCommands(command: Command): Command[] {
   return command
     .createHelp()
     .visibleCommands(command)
+    .filter(({ parent }) => parent !== null) // commander's own `profile help`
     .flatMap((child) => (child.commands.length > 0 ? visibleCommands(child) : [child]));
 }
 
 function section(program: Command, command: Command): string[] {
-  const names: string[] = [];
-  for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
-  const path = names.slice(1).join(" ");
+  const path = pathOf(command);
+  // Those of a group stand at its first command.
+  const examples =
+    command.parent?.commands[0] === command || command.parent === program
+      ? examplesOf(path.split(" ")[0] ?? "")
+      : undefined;
   const options = command
     .createHelp()
     .visibleOptions(command)
@@ -85,6 +90,9 @@ function section(program: Command, command: Command): string[] {
     `${description.charAt(0).toUpperCase()}${description.slice(1)}.`,
     "",
     ...(options.length > 0 ? [...optionTable(options), ""] : []),
+    ...(examples === undefined
+      ? []
+      : [examples.trim().replace("Examples:\n", "Examples:\n\n").replaceAll("\n  ", "\n    "), ""]),
   ];
 }
 
@@ -106,4 +114,11 @@ function table(headings: readonly string[], rows: readonly (readonly string[])[]
 
 function code(text: string): string {
   return `\`${text}\``;
+}
+
+/** `profile set` of the command `set` below `profile`. */
+function pathOf(command: Command): string {
+  const names: string[] = [];
+  for (let at = command; at.parent !== null; at = at.parent) names.unshift(at.name());
+  return names.join(" ");
 }

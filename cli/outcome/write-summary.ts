@@ -28,13 +28,18 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
     : `customer ${id} not ${done}: ${facts}`;
 }
 
-/** What --on-conflict reapply wrote over someone else's change. */
+/** What --on-conflict reapply wrote over, or deleted unseen, of someone else's. */
 function overwritten(outcome: Extract<WriteOutcome, { kind: "written" }>): string {
-  const text = (value: Json | undefined) => (value === undefined ? "(absent)" : formatJson(value));
   const fields = outcome.overwritten.map(({ field, theirs, mine }) =>
     mine === undefined ? field : `${field}: ${text(theirs)} -> ${text(mine)}`,
   );
-  return fields.length === 0 ? "" : `; overwrote a change by someone else: ${fields.join(", ")}`;
+  if (fields.length === 0) return "";
+  const deleted = outcome.overwritten.some(({ mine }) => mine === undefined);
+  return `; ${deleted ? "someone else had changed" : "overwrote a change by someone else:"} ${fields.join(", ")}`;
+}
+
+function text(value: Json | undefined): string {
+  return value === undefined ? "(absent)" : formatJson(value);
 }
 
 /** The failure with the summary under it, where anything was sent and --quiet does not forbid. */

@@ -80,7 +80,7 @@ describe.each([
   test("a proxy that is not there is named, and not the server", async () => {
     const { exitCode, stderr } = await get(server.url, ["--proxy", "http://user:hidden@127.0.0.1:1"]);
     expect(exitCode).toBe(7);
-    expect(stderr).toContain("by way of the proxy 127.0.0.1:1");
+    expect(stderr).toContain("through the proxy 127.0.0.1:1 (--proxy)");
     expect(stderr).not.toContain("hidden");
   });
 

@@ -31,7 +31,9 @@ test("help without a topic is the program's, with the names of the topics", asyn
 });
 
 test("help on a command is that command's, two words deep", async () => {
-  expect((await runClient(["help", "update"])).stdout).toStartWith("Usage: customers update [options] <id>");
+  expect((await runClient(["help", "update"])).stdout).toStartWith(
+    "Usage: customers update [options] <id...>",
+  );
   expect((await runClient(["help", "profile", "use"])).stdout).toStartWith("Usage: customers profile use");
 });
 

@@ -1,7 +1,7 @@
 /** Runs the `sh` blocks of a page in order, as a reader would paste them, against a server of their own. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runClient, temporaryDirectory } from "./client.ts";
+import { temporaryDirectory } from "./client.ts";
 import { type CustomerServer, startCustomerServer } from "./customer-server.ts";
 import { TOKEN } from "./dialect.ts";
 import { compiledClient } from "./executable.ts";
@@ -18,17 +18,20 @@ export type PageRun = {
 export async function runExamples(page: string): Promise<PageRun> {
   const text = await Bun.file(new URL(`../../${page}`, import.meta.url)).text();
   const blocks = [...text.matchAll(/^( *)```sh\n([\s\S]*?)^\1```$/gm)].map(([, , block = ""]) => block);
+  const login = page === "README.md" ? [] : ['customers login --url "$URL" < token-file'];
+  return { ...(await runLines([...login, ...blocks])), blocks: blocks.length };
+}
+
+/** Lines of bash, which stops at the first that fails. */
+async function runLines(lines: readonly string[]): Promise<Omit<PageRun, "blocks">> {
   const server = startCustomerServer();
   using directory = temporaryDirectory();
-  const command = await compiledClient();
   writeFileSync(join(directory.path, "token-file"), `${TOKEN}\n`, { mode: 0o600 });
+  const customers = `customers() { '${await compiledClient()}' "$@"; }`;
+  const script = ["set -euo pipefail", "set -v", customers, ...lines].join("\n");
+  writeFileSync(join(directory.path, "script"), script);
   try {
-    if (page !== "README.md") {
-      const login = ["login", "--url", server.url];
-      await runClient(login, { command: [command], home: directory.path, stdin: TOKEN });
-    }
-    const script = ["set -euo pipefail", "set -v", `customers() { '${command}' "$@"; }`, ...blocks];
-    const child = Bun.spawn(["bash", "-c", script.join("\n")], {
+    const child = Bun.spawn(["bash", "script"], {
       cwd: directory.path,
       env: { PATH: process.env["PATH"] ?? "", HOME: directory.path, URL: server.url },
       stdin: "ignore",
@@ -40,7 +43,7 @@ export async function runExamples(page: string): Promise<PageRun> {
       child.stderr.text(),
       child.exited,
     ]);
-    return { exitCode, stdout, stderr, server, blocks: blocks.length };
+    return { exitCode, stdout, stderr, server };
   } finally {
     await server.stop();
   }
