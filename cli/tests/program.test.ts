@@ -36,7 +36,7 @@ describe("a usage error is exit 2, sends nothing, and suggests", () => {
     ["no subcommand", ["profile"], "a subcommand is missing"],
     ["no id", ["get"], "missing required argument 'id'"],
     ["an empty id", ["get", ""], "the customer id is empty"],
-    ["too many arguments", ["get", "1", "2"], "too many arguments"],
+    ["too many arguments", ["list", "1"], "too many arguments"],
     ["nothing to change", ["update", "1"], "nothing to change"],
     ["no time", ["get", "1", "--timeout", "soon"], "Give seconds"],
     ["no number", ["list", "--limit", "0"], "a whole number from 1 on"],
