@@ -11,19 +11,19 @@ const CONFLICTS = `How update, edit, delete and import write under concurrent wr
 
 1. The customer is read with its entity-tag, which names this version of it.
 2. Your change is applied. If nothing would change, nothing is sent.
-3. The write is sent with If-Match: TAG. The server accepts it only if nobody
-   wrote since: a change of somebody else is never overwritten unseen.
+3. The write carries If-Match: TAG. It is accepted only if nobody wrote since.
 4. Refused (412): the customer is read again, and --on-conflict decides.
-     reapply  your fields are set on the new version and sent again (default)
+     reapply  your fields are set on the new version; the summary names what
+              they overwrote (default without a terminal)
      merge    the same, unless someone else changed one of your fields: then
-              base, theirs and mine are shown, and nothing is sent (exit 5)
+              base, theirs and mine are shown (exit 5; default on a terminal)
      fail     stop at the first 412 (exit 5), unless it is as you want it
    Again and again, with growing random pauses, until --timeout (30 s) or
    --max-attempts ends it (exit 5). edit merges, and opens the editor again.
-5. No reply, or 500, 502, 504: the write may have been applied. It is never
-   sent again blindly: the customer is read, and step 4 decides. If reading
-   can't tell, the outcome is unknown (exit 8); running it again is safe.
-6. 429 and 503 are waited for as Retry-After says.
+5. No reply, or 500, 502, 503, 504: the write may have been applied, so the
+   customer is read first. If that can't tell, it is exit 8; repeating is safe.
+   The last fifth of --timeout, at most 5 s, is kept for this reading.
+6. 429 is waited for as Retry-After says.
 
 --if-match TAG pins a version: no second reading, no retry.
 --expect FIELD=VALUE stops (exit 5) where any reading shows another value. Of
