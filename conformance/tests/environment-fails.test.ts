@@ -1,0 +1,120 @@
+/** A sound deployment whose environment fails is never accused: an answer that says nothing about a rule proves nothing. */
+import { expect, test } from "bun:test";
+import { runKit } from "../run/engine.ts";
+import { profileFlags } from "../self/case.ts";
+import { setHeader } from "../self/service/http-socket.ts";
+import type { Seams } from "../self/service/seams.ts";
+import type { Faulty } from "../self/service/service.ts";
+import { PLAIN } from "../self/service/sound-options.ts";
+import { startSoundServer } from "../self/service/sound-server.ts";
+import { defaultOptions } from "../target/options.ts";
+import { type ProfileFlags, readProfile } from "../target/profile.ts";
+
+type Deployed = { readonly url: string };
+
+async function run(
+  faulty: Faulty,
+  only: readonly string[],
+  flags: (server: Deployed) => Partial<ProfileFlags> = () => ({}),
+  deployment: Partial<typeof PLAIN> = {},
+) {
+  const plain = { ...PLAIN, ...deployment };
+  const server = await startSoundServer(plain, faulty);
+  try {
+    const profile = readProfile({ ...profileFlags(server, plain), ...flags(server) }, {});
+    const options = { ...defaultOptions, rounds: 4, connections: 4, rate: 1_000_000, exclusive: true, only };
+    const report = await runKit(profile, options);
+    const accused = report.rules
+      .filter(({ outcome }) => outcome === "violation" || outcome === "warning" || outcome === "kit-error")
+      .map(({ id, reason }) => `${id}: ${reason}`);
+    return { report, accused };
+  } finally {
+    await server.close();
+  }
+}
+
+const RULES = ["ETG-07", "IFM-01", "IFM-03", "IFM-04", "IFM-40", "IFM-41", "FLD-01", "FLD-03", "ATM-01"];
+const isCustomers = (path: string) => path.includes("/customers");
+
+/** The nth to the mth request for customers is answered with this status and never reaches the service. */
+const down =
+  (status: number, from: number, to: number): Faulty =>
+  () => {
+    let count = 0;
+    const around: Seams["around"] = (request, next) => {
+      if (isCustomers(request.path)) count += 1;
+      const isDown = isCustomers(request.path) && count > from && count <= to;
+      return isDown ? Promise.resolve({ status, headers: [], body: "down" }) : next(request);
+    };
+    return { around };
+  };
+
+test.each(
+  [401, 403, 500, 502, 503, 504].flatMap((status) => [20, 61].map((from) => [status, from] as const)),
+)(
+  "thirty answers of %i from request %i on accuse nobody",
+  async (status, from) => {
+    const { report, accused } = await run(down(status, from, from + 30), RULES);
+    expect(accused).toEqual([]);
+    expect([0, 3]).toContain(report.exitCode);
+  },
+  60_000,
+);
+
+test("credentials that expire end the run with 4, and accuse nobody", async () => {
+  const { report, accused } = await run(down(401, 60, Number.POSITIVE_INFINITY), RULES);
+  expect(accused).toEqual([]);
+  expect(report.exitCode).toBe(4);
+  expect(report.headline).toContain("401");
+}, 60_000);
+
+const METRICS = ["IFM-03", "IFM-04", "MET"];
+
+test("two processes behind one metrics URL are found out, and the remedy is named", async () => {
+  const alternate: Faulty = () => {
+    let count = 0;
+    return {
+      around: (request, next) => {
+        if (!request.path.startsWith("/metrics")) return next(request);
+        count += 1;
+        return next({ ...request, path: `/metrics/${count % 2}` });
+      },
+    };
+  };
+  const metrics = { labels: false, format: "prometheus", replicas: 2, guarded: true } as const;
+  const url = (server: Deployed) => ({ metricsUrl: [`${server.url}/metrics`] });
+  const { report, accused } = await run(alternate, METRICS, url, { metrics });
+  expect(accused).toEqual([]);
+  expect(report.exitCode).toBe(3);
+  expect(report.rules.map(({ reason }) => reason).join("\n")).toContain("--metrics-url, repeatable");
+}, 60_000);
+
+test.each([
+  ["a closed port", () => ["http://127.0.0.1:9/metrics"]],
+  ["a page that is none", ({ url }: Deployed) => [`${url}/metrics/7`]],
+])(
+  "metrics at %s leave the MET rules untested",
+  async (_, urls) => {
+    const { report, accused } = await run(
+      () => ({}),
+      ["IFM-04", "MET"],
+      (server) => ({ metricsUrl: urls(server) }),
+    );
+    expect(accused).toEqual([]);
+    expect(report.exitCode).toBe(3);
+  },
+  60_000,
+);
+
+test("blanks after the value of an ETag are no part of it (RFC 9112 5)", async () => {
+  const padding: Faulty = () => ({
+    async around(request, next) {
+      const reply = await next(request);
+      const tag = reply.headers.find(([name]) => name.toLowerCase() === "etag")?.[1];
+      return tag === undefined ? reply : setHeader(reply, "ETag", `${tag} \t`);
+    },
+  });
+  const { report, accused } = await run(padding, ["ETG", "IFM-03", "IFM-07", "ENV"]);
+  expect(accused).toEqual([]);
+  expect(report.exitCode).toBe(0);
+}, 60_000);
