@@ -76,9 +76,18 @@ export class Counters {
   /**
    * Scrapes without any write in between. @throws CouldNotRun where several processes answer at one URL: their counts
    * differ from one scrape to the next, and neither is that of the service.
+   * @param nudge causes one more event of each kind; given before a rule accuses
    */
-  async needOneProcess(t: Scraper, again = false): Promise<void> {
-    if (this.#quiet && !again) return;
+  async needOneProcess(t: Scraper, nudge?: () => Promise<unknown>): Promise<void> {
+    if (this.#quiet && nudge === undefined) return;
+    await this.#lookForSeveral(t);
+    if (nudge === undefined) return;
+    // Two processes may happen to show the same count: one more event tells them apart.
+    await nudge();
+    await this.#lookForSeveral(t);
+  }
+
+  async #lookForSeveral(t: Scraper): Promise<void> {
     const looks: Counts[] = [];
     for (let look = 0; look < QUIET_SCRAPES; look += 1) looks.push((await this.scrape(t)).counts);
     for (const counter of COUNTERS) {
