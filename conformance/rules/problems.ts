@@ -17,7 +17,7 @@ const isProblem = (seen: Seen) =>
 
 /** A trace of the program: its frames, or the message of its database. Words such as "select" and times are none. */
 const TRACE =
-  /^\s*at [\w$.<>[\] ]+ ?\(.*:\d+|^\s*at [\w$.]+\([\w.]*\.(?:java|kt|scala|cs)|Traceback \(most recent call last\)|^\s*File ".*", line \d+|SQLSTATE\[?\w{5}|goroutine \d+ \[|ORA-\d{5}/m;
+  /^\s*at [\w$.<>[\] ]+ ?\(.*:\d+|^\s*at [\w$.]+\([\w.]*\.(?:java|kt|scala|cs)|^\s*at .+\) in .+:line \d+|Traceback \(most recent call last\)|^\s*File ".*", line \d+|SQLSTATE\[?\w{5}|goroutine \d+ \[|ORA-\d{5}/m;
 
 async function stale(t: Attempt, kind: "stale" | "missing", allowed: string): Promise<Written> {
   const { former, ...now } = await t.control("PUT");
