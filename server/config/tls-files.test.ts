@@ -15,6 +15,7 @@ const [one, other] = [selfSignedCertificate(), selfSignedCertificate()];
 const cert = write("cert.pem", one.cert);
 const key = write("key.pem", one.key);
 const otherKey = write("other.pem", other.key);
+const cutOffChain = write("chain.pem", `${one.cert}${other.cert.slice(0, 500)}`);
 
 test.each([
   ["a key of another certificate", cert, otherKey, ["TLS_KEY_FILE", "not the key of TLS_CERT_FILE"]],
@@ -26,6 +27,7 @@ test.each([
   ],
   ["no key", cert, "", ["TLS_KEY_FILE", "set it too"]],
   ["no certificate", "", key, ["TLS_CERT_FILE", "set it too"]],
+  ["a chain that is cut off in its second certificate", cutOffChain, key, ["TLS_CERT_FILE", "cannot use it"]],
   ["a file that is not there", `${directory.path}/none.pem`, key, ["TLS_CERT_FILE", "cannot be read"]],
 ])(
   "%s is refused by the name of the setting, and the message holds no key",
@@ -37,7 +39,10 @@ test.each([
   },
 );
 
-test("a certificate with its key is read", () => {
-  const result = readConfig({ tlsCertFile: cert, tlsKeyFile: key });
-  expect(result).toMatchObject({ ok: true, value: { tls: { cert: one.cert, key: one.key } } });
+test.each([
+  ["a certificate", one.cert],
+  ["a chain of certificates", one.cert + other.cert],
+])("%s with its key is read", (_, chain) => {
+  const result = readConfig({ tlsCertFile: write("good.pem", chain), tlsKeyFile: key });
+  expect(result).toMatchObject({ ok: true, value: { tls: { cert: chain, key: one.key } } });
 });

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
 
 /** A certificate chain and its private key, as PEM. */
 export type TlsFiles = { readonly cert: string; readonly key: string };
@@ -9,19 +10,36 @@ type TlsFilesResult =
   | { readonly ok: true; readonly files: TlsFiles | null }
   | { readonly ok: false; readonly faults: readonly TlsFault[] };
 
-/** Reads both files and tries whether they fit each other. "" for both: no TLS, and null. */
+/** Reads both files and checks that a listener can use them together. "" for both: no TLS, and null. */
 export function readTlsFiles(certFile: string, keyFile: string): TlsFilesResult {
   if (certFile === "" && keyFile === "") return { ok: true, files: null };
   const cert = readPem(certFile, "a certificate", (pem) => new X509Certificate(pem));
   const key = readPem(keyFile, "a private key without a passphrase", createPrivateKey);
   if (cert.ok && key.ok) {
-    if (cert.value.checkPrivateKey(key.value)) return { ok: true, files: { cert: cert.pem, key: key.pem } };
-    return { ok: false, faults: [{ name: "tlsKeyFile", what: "it is not the key of TLS_CERT_FILE" }] };
+    if (!cert.value.checkPrivateKey(key.value)) {
+      return { ok: false, faults: [{ name: "tlsKeyFile", what: "it is not the key of TLS_CERT_FILE" }] };
+    }
+    const files = { cert: cert.pem, key: key.pem };
+    const fault = listenerFault(files);
+    return fault === null ? { ok: true, files } : { ok: false, faults: [{ name: "tlsCertFile", what: fault }] };
   }
   const faults: TlsFault[] = [];
   if (!cert.ok) faults.push({ name: "tlsCertFile", what: cert.what });
   if (!key.ok) faults.push({ name: "tlsKeyFile", what: key.what });
   return { ok: false, faults };
+}
+
+/**
+ * Loads both as a listener does, the whole chain included: X509Certificate reads only the first certificate, and a
+ * reload with a chain that was cut off in its second one ended the process.
+ */
+function listenerFault(files: TlsFiles): string | null {
+  try {
+    createSecureContext(files);
+    return null;
+  } catch (error) {
+    return `a listener cannot use it (${(error as Error).message})`;
+  }
 }
 
 type Pem<T> =
