@@ -48,10 +48,16 @@ describe("a policy that is not right is refused with every fault named", () => {
         'enforcement.until is missing: "observe" is temporary and needs an end date, as in until = 2027-03-31',
       ],
     ],
-    [
-      `${ROLE}[enforcement]\nmode = "observe"\nuntil = 2027-02-30\n`,
-      ["enforcement.until is 2027-02-30, and there is no such day"],
-    ],
+    ...[
+      '[enforcement]\nmode = "observe"\nuntil = 2027-02-30\n',
+      'enforcement = { mode = "observe", until = 2027-02-30 }\n',
+      'enforcement.mode = "observe"\nenforcement.until = 2027-02-30\n',
+    ].map((text): [string, string[]] => [
+      `${text}${ROLE}`,
+      [
+        "enforcement.until must be a day of the calendar, as in 2027-03-31; as written it would mean 2027-03-02",
+      ],
+    ]),
     [
       `${ROLE}[enforcement]\nmode = "observe"\nuntil = 2027-03-31T12:00:00Z\n`,
       ["enforcement.until must be a date without a time, as in 2027-03-31"],

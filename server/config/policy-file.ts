@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parse, TomlError } from "smol-toml";
-import { type PolicyResult, readPolicy } from "../domain/policy.ts";
+import { type Enforcement, type PolicyResult, readPolicy } from "../domain/policy.ts";
 
 /** The policy of a service without a policy file. */
 export const BUILT_IN_POLICY = `[roles.admin]
@@ -37,21 +37,19 @@ export function readPolicyFile(path: string | null): PolicyResult {
 
 export function readPolicyText(text: string): PolicyResult {
   try {
-    const faults = impossibleDates(text);
-    return faults.length > 0 ? { ok: false, faults } : readPolicy(parse(text));
+    const result = readPolicy(parse(text));
+    const fault = result.ok ? movedDateFault(text, result.policy.enforcement) : null;
+    return fault === null ? result : { ok: false, faults: [fault] };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     return { ok: false, faults: [`it is not TOML: ${error.message.trim()}`] };
   }
 }
 
-/** The parser moves 2027-02-30 to the second of March, and would lengthen an allowance by that. */
-function impossibleDates(text: string): string[] {
-  return [...text.matchAll(/^[ \t]*until[ \t]*=[ \t]*(\d{4}-\d{2}-\d{2})/gm)]
-    .map(([, date = ""]) => date)
-    .filter((date) => {
-      const time = Date.parse(`${date}T00:00:00Z`);
-      return Number.isNaN(time) || new Date(time).toISOString().slice(0, 10) !== date;
-    })
-    .map((date) => `enforcement.until is ${date}, and there is no such day`);
+/** The parser moves 2027-02-30 to the second of March, which would lengthen an allowance. The file does not hold that date. */
+function movedDateFault(text: string, enforcement: Enforcement): string | null {
+  if (enforcement.mode !== "observe") return null;
+  const date = new Date(enforcement.untilMs).toISOString().slice(0, 10);
+  if (text.includes(date)) return null;
+  return `enforcement.until must be a day of the calendar, as in 2027-03-31; as written it would mean ${date}`;
 }
