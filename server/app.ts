@@ -102,7 +102,7 @@ function hasThePathItSays(request: Request): boolean {
 /** What Elysia hands to a handler; the path's one parameter is called `parameter`, whatever the table calls it. */
 type Routed = { readonly request: Request; readonly params?: { readonly parameter?: string } };
 
-/** Whoever may use the path may ask what it takes; PATCH names its media types (RFC 5789, section 3.1). */
+/** Anyone who may use the path may ask which methods it has; PATCH names its media types (RFC 5789, section 3.1). */
 function optionsOf(rows: readonly Route[], allow: string): Access {
   const patchTypes = rows.some(({ method }) => method === "PATCH")
     ? { "accept-patch": PATCH_TYPES.join(", ") }

@@ -12,7 +12,7 @@ import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 
-export type RunningService = {
+type RunningService = {
   readonly url: string;
   /** Of the second listener, for metrics and health; null without ADMIN_PORT. */
   readonly adminUrl: string | null;

@@ -29,7 +29,7 @@ export type LoadResult = {
 };
 
 /** Latencies in ms. */
-export type Latencies = {
+type Latencies = {
   readonly count: number;
   readonly p50: number;
   readonly p99: number;

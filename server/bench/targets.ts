@@ -33,7 +33,7 @@ export async function startServer(
   return { name, url, token: options.token ?? null, idsFile: options.idsFile, pid: child.pid, stop };
 }
 
-export type WrkResult = { readonly requestsPerSecond: number; readonly errors: number };
+type WrkResult = { readonly requestsPerSecond: number; readonly errors: number };
 
 /** GETs of random customers by wrk, one thread: it takes no more than the other core. */
 export async function wrk(

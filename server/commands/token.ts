@@ -34,7 +34,7 @@ export function addTokenCommands(program: Command): void {
     .action((prefix: string, options: Options) => revokeToken(existingDatabaseUrlOf(options), prefix));
 }
 
-export type TokenOptions = {
+type TokenOptions = {
   readonly role: string;
   readonly client: string;
   readonly tenant?: string;

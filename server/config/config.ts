@@ -1,4 +1,5 @@
 import {
+  type Reading,
   readSetting,
   SETTING_NAMES,
   type SettingName,
@@ -14,10 +15,6 @@ export type Config = Settings & {
   readonly tls: TlsFiles | null;
 };
 
-type Result<Value> =
-  | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly faults: readonly string[] };
-
 /**
  * Reads the settings that a command uses, and only these: `token list` runs whatever PORT is.
  *
@@ -26,7 +23,7 @@ type Result<Value> =
 export function readSettings<Name extends SettingName>(
   texts: SettingTexts,
   names: readonly Name[],
-): Result<Pick<Settings, Name>> {
+): Reading<Pick<Settings, Name>> {
   const readings = names.map((name) => ({ name, reading: readSetting(name, texts) }));
   const faults = readings.flatMap(({ reading }) => (reading.ok ? [] : reading.faults));
   if (faults.length > 0) return { ok: false, faults };
@@ -35,7 +32,7 @@ export function readSettings<Name extends SettingName>(
 }
 
 /** Reads every setting, and the TLS files, which must fit each other. @returns all faults at once */
-export function readConfig(texts: SettingTexts): Result<Config> {
+export function readConfig(texts: SettingTexts): Reading<Config> {
   const settings = readSettings(texts, SETTING_NAMES);
   const { tlsCertFile = "", tlsKeyFile = "" } = texts;
   const tls = readTlsFiles(tlsCertFile, tlsKeyFile);

@@ -2,7 +2,7 @@ import type { Policy } from "../domain/policy.ts";
 import { DATABASE_URL_SHAPE, isDatabaseUrl, maskDatabaseUrl } from "../storage/open-storage.ts";
 import { readPolicyFile } from "./policy-file.ts";
 
-type Reading<Value> =
+export type Reading<Value> =
   | { readonly ok: true; readonly value: Value }
   /** Each fault completes the sentence `PORT is "x": …`. */
   | { readonly ok: false; readonly faults: readonly string[] };
@@ -17,7 +17,6 @@ type Setting<Value> = {
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const LOG_FORMATS = ["json", "text"] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
 
 /** Bun counts the idle time of a connection in one byte. */
 const IDLE_TIMEOUT_SECONDS_MAX = 255;
@@ -25,7 +24,7 @@ const STOP_SECONDS_MAX = 3_600;
 
 /**
  * Every setting of the service. The key gives the names: `idleTimeout` is IDLE_TIMEOUT in the environment and
- * `--idle-timeout` on the command line. Help, validation and the table in README.md follow from these rows.
+ * `--idle-timeout` on the command line. Help, validation and the table in docs/settings.md follow from these rows.
  */
 export const SETTINGS = {
   host: setting("127.0.0.1", "Address to listen on.", (text) =>

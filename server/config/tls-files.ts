@@ -21,7 +21,9 @@ export function readTlsFiles(certFile: string, keyFile: string): TlsFilesResult 
     }
     const files = { cert: cert.pem, key: key.pem };
     const fault = listenerFault(files);
-    return fault === null ? { ok: true, files } : { ok: false, faults: [{ name: "tlsCertFile", what: fault }] };
+    return fault === null
+      ? { ok: true, files }
+      : { ok: false, faults: [{ name: "tlsCertFile", what: fault }] };
   }
   const faults: TlsFault[] = [];
   if (!cert.ok) faults.push({ name: "tlsCertFile", what: cert.what });

@@ -32,7 +32,7 @@ function trimmedOrNull(header: string | null): string | null {
   return value === "" ? null : value;
 }
 
-export type PreconditionHeader = "If-Match" | "If-None-Match";
+type PreconditionHeader = "If-Match" | "If-None-Match";
 
 /**
  * Evaluates the preconditions in the order of RFC 9110, section 13.2.2: If-Match by byte-equality with the strong

@@ -169,7 +169,7 @@ export type ProblemCode = keyof typeof PROBLEMS;
 export type MemberFault = { readonly pointer: string; readonly detail: string };
 
 /** The further members of some problems' documents (RFC 9457, section 3.2). */
-export type ProblemExtensions = {
+type ProblemExtensions = {
   readonly "unknown-parameter": { readonly parameter: string; readonly didYouMean?: readonly string[] };
   readonly "invalid-parameter": { readonly parameter: string };
   readonly "unknown-field": {

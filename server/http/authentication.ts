@@ -11,7 +11,7 @@ export type TenantCaller = Caller & { readonly tenant: string };
 
 /**
  * `Authorization: Bearer <token>` (RFC 6750, section 2.1). Unknown, revoked and expired tokens are refused in the
- * same words, which tell nothing to someone who guesses tokens.
+ * same words, so that someone who guesses tokens learns nothing.
  */
 export function authenticate(
   tokens: TokenLookup,

@@ -2,7 +2,7 @@ import { ok, type Result, refuse } from "../domain/problem.ts";
 import { parseJsonText } from "./json-text.ts";
 
 /** Sixteen times what a customer's name and email take with every character escaped. */
-export const BODY_BYTES_MAX = 65_536;
+const BODY_BYTES_MAX = 65_536;
 
 /**
  * Reads a body as JSON: size, media type, then text, in this order. A body that is too long is not kept,
@@ -75,7 +75,7 @@ const DISCARDED = { bytesMax: 32 * 1024 * 1024, msMax: 10_000 };
  * Reads a body that nobody wants before it is replied to. Where the reply is the connection's last (`Connection:
  * close`, HTTP/1.0), Bun closes the socket with it; bytes that arrive afterwards are answered with a reset, which
  * discards the reply. RFC 9112, section 9.6 would rather have the reply sent first and the connection closed in
- * stages, but Bun offers no half-closing, and does not tell the version of HTTP, so every body is read. Behind an
+ * stages, but Bun offers no half-closing, and does not show the version of HTTP, so every body is read. Behind an
  * nginx with two upstreams, 900 kB POSTs without a token had taken both out of service: 196 of 200 reads were 502.
  */
 export async function discardBody(request: Request): Promise<void> {

@@ -27,7 +27,7 @@ describe.each(Object.entries(ALLOW))("%s", (path, allow) => {
     }
   });
 
-  test("OPTIONS answers the same list to whoever may ask", async () => {
+  test("OPTIONS answers the same list to anyone who may ask", async () => {
     const isMetrics = path === "/metrics";
     const reply = await service.send("OPTIONS", path, { caller: isMetrics ? { role: "monitor" } : {} });
     expect([reply.status, reply.headers.get("allow"), reply.text]).toEqual([204, allow, ""]);

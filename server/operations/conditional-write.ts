@@ -25,7 +25,7 @@ import {
 import { keyOf, keyReused, readIdempotencyKey } from "./idempotency-key.ts";
 
 /** PUT, PATCH or DELETE of one customer: what its headers and its query say. */
-export type ConditionalWrite = {
+type ConditionalWrite = {
   readonly method: WriteMethod;
   readonly authority: Authority;
   readonly preconditions: Preconditions;

@@ -13,7 +13,7 @@ export type CustomerPage = {
   readonly next: string | null;
 };
 
-export type PageRequest = {
+type PageRequest = {
   /** The values of `fields`; none for the default set. */
   readonly fields: readonly string[];
   readonly limit: number;

@@ -6,10 +6,10 @@ const LOOK_EVERY_MS = 1_000;
 const SCARCE_SHARE = 0.9;
 const PLENTY_SHARE = 0.8;
 
-/** The limit at the start; infinite where there is none, NaN where the system does not tell. */
+/** The limit at the start; infinite where there is none, NaN where the system does not say. */
 export const DESCRIPTORS_MAX = readLimit();
 
-/** @returns NaN where the system does not tell */
+/** @returns NaN where the system does not say */
 export function openDescriptors(): number {
   try {
     return readdirSync("/proc/self/fd").length;

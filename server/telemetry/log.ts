@@ -126,7 +126,7 @@ export function openLog(
  * Not pino.destination, which at exit waits without end for a reader that has stalled, and ends the process when
  * a write fails.
  *
- * @param onDropped told how many lines were lost, once there is room again
+ * @param onDropped called with the number of lost lines once there is room again
  */
 function openStderr(onDropped: (lines: number) => void): SonicBoom {
   const stderr = new SonicBoom({

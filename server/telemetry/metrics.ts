@@ -6,7 +6,7 @@ import { RequestMetrics } from "./request-metrics.ts";
 import { StorageMetrics } from "./storage-metrics.ts";
 import { WriteMetrics } from "./write-metrics.ts";
 
-export type MetricsOptions = {
+type MetricsOptions = {
   /** False where anyone may read the metrics: then they name no client and no tenant. */
   readonly hasCallerLabels: boolean;
   /** Of the service. */

@@ -225,7 +225,7 @@ test("keys repeated, raced and cut off by kill -9: never two customers for one k
       const reply = await answered(service.send(token, "POST", "/customers", { body, headers }));
       if (reply === null) return;
       expect(reply.status).toBe(201);
-      // The first to be acknowledged is the one for ever.
+      // The first to be acknowledged stays the only one.
       if (!idOf.has(key)) idOf.set(key, reply.json.id);
       expect(reply.json.id).toBe(idOf.get(key));
       left -= 1;

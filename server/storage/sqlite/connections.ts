@@ -28,7 +28,7 @@ const FURTHER_READS_MAX = 2;
 /** Of the memory for pages the reader gets this part: it alone meets every row. */
 const READER_SHARE = 3 / 4;
 
-export type ConnectionOptions = {
+type ConnectionOptions = {
   readonly onCommit: (commit: Commit) => void;
   readonly onFault: (sentence: string) => void;
   /** For tests that need one of the two; by default the measured commit time decides. */

@@ -1,6 +1,6 @@
 import type { CustomerFields } from "../../domain/customer.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
-import type { Projection } from "../../domain/projection.ts";
+import { type Projection, pick } from "../../domain/projection.ts";
 import type { StoredCustomer } from "../customer-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
@@ -12,12 +12,7 @@ export function columns(projection: Projection): string {
 }
 
 export function stored(row: CustomerRow, projection: Projection): StoredCustomer {
-  const fields: CustomerFields = {};
-  for (const field of projection.fields) {
-    const value = row[field];
-    if (value !== undefined) fields[field] = value;
-  }
-  return { rowVersion: row.row_version, fields };
+  return { rowVersion: row.row_version, fields: pick(row, projection) };
 }
 
 export function readRowVersion(statements: StatementCache, tenant: string, id: string): RowVersion | null {

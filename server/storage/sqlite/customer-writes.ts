@@ -14,21 +14,21 @@ import { type CustomerRow, columns, readRowVersion, stored } from "./customer-ro
 import { once } from "./idempotency-keys.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";
 
-export type Creation = {
+type Creation = {
   readonly tenant: string;
   readonly customer: NewCustomer;
   readonly nowMs: number;
   readonly key: IdempotencyKey | null;
 };
 
-export type Update = {
+type Update = {
   readonly target: WriteTarget;
   readonly changes: CustomerChanges;
   readonly projection: Projection;
   readonly key: IdempotencyKey | null;
 };
 
-export type Removal = { readonly target: WriteTarget; readonly key: IdempotencyKey | null };
+type Removal = { readonly target: WriteTarget; readonly key: IdempotencyKey | null };
 
 /** The writes on customers, on the writer's connection inside its transaction. */
 export const CUSTOMER_WRITES = { createCustomer, updateCustomer, removeCustomer };

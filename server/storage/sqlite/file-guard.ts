@@ -5,7 +5,7 @@ import { LOG_BYTES_MAX } from "./sqlite-database.ts";
 import { MEMORY } from "./sqlite-url.ts";
 
 /** Which file a path led to. */
-export type FileIdentity = { readonly dev: number; readonly ino: number };
+type FileIdentity = { readonly dev: number; readonly ino: number };
 /** The files that were opened: a connection that is opened later must find the same ones. */
 export type DatabaseIdentity = { readonly database: FileIdentity; readonly log: FileIdentity };
 
@@ -59,7 +59,7 @@ export class FileGuard {
     try {
       this.require();
     } catch {
-      // Nobody is left to be told; what could be saved was.
+      // The store closes, so there is no caller to report to; what could be saved was.
     }
   }
 

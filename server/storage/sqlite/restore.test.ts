@@ -74,7 +74,7 @@ describe("restore", () => {
     expect(await add(service, "After")).toBe(201);
     await service.end();
 
-    // Not the service alone: whoever else reads it would go on with a file that is no longer there.
+    // Not the service alone: any other reader would go on with a file that is no longer there.
     const reader = new Database(place.database);
     reader.query("SELECT count(*) FROM customers").get();
     expect((await place.run(["restore", backupFile(), "--force"])).code).toBe(1);

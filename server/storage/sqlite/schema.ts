@@ -47,7 +47,7 @@ export const SCHEMA = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
 
-  -- One row: the key that seals paging cursors, so that they outlive a restart and tell nothing.
+  -- One row: the key that seals paging cursors, so that they outlive a restart and reveal nothing.
   CREATE TABLE cursor_key (
     only_row     INTEGER PRIMARY KEY CHECK (only_row = 1),
     key          BLOB NOT NULL CHECK (length(key) = 32)

@@ -12,7 +12,7 @@ import type { WriteLimits } from "./write-queue.ts";
 /** 256 MiB: the customers of a million fit, and are read as fast as those of a thousand. A smaller database takes its size. */
 const MEMORY_MIB = 256;
 
-export type SqliteOptions = StorageOptions & {
+type SqliteOptions = StorageOptions & {
   /** Where the next batch is committed. For tests that need one of the two; by default the measured commit time decides. */
   readonly chooseWhere?: () => Commit["where"];
 };

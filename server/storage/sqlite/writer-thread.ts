@@ -11,7 +11,7 @@ type ThreadDatabase = {
   readonly cacheKib: number;
 };
 
-export type ThreadCommit = {
+type ThreadCommit = {
   readonly settled: Settled[];
   /** From the beginning of its transaction to its end. */
   readonly ms: number;

@@ -3,7 +3,7 @@ import fc from "fast-check";
 /** What a body would set, or the status that refuses it once its turn comes (check 9). */
 export type Verdict = { readonly name?: string; readonly email?: string; readonly status?: string } | number;
 
-export type BodyCase = {
+type BodyCase = {
   /** Its bytes, shortened, so that a counterexample can be read. */
   readonly shown: string;
   readonly contentType: string | null;
@@ -13,7 +13,7 @@ export type BodyCase = {
 };
 
 /** If-Match as header lines, made from the tag that is current (or would be) and others that are not. */
-export type TagCase = {
+type TagCase = {
   readonly title: string;
   readonly lines: (current: string, other: string) => readonly string[];
 };

@@ -16,7 +16,7 @@ export type ModelCaller = {
   readonly operations: readonly string[];
 };
 
-export const OPERATION = {
+const OPERATION = {
   GET: "get",
   HEAD: "get",
   PUT: "replace",

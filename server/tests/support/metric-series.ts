@@ -6,7 +6,7 @@ export const WRITE_COUNTERS = [
   "http_write_attempts_total",
   "http_precondition_missing_allowed_total",
 ] as const;
-export type WriteCounter = (typeof WRITE_COUNTERS)[number];
+type WriteCounter = (typeof WRITE_COUNTERS)[number];
 
 /** Every series of an exposition with its value, written as Prometheus writes it. */
 export function seriesOf(exposition: string): Map<string, number> {

@@ -6,7 +6,7 @@ import { type Reply, replyOf } from "./test-service.ts";
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
 
 type Environment = Readonly<Record<string, string>>;
-export type LaunchOptions = {
+type LaunchOptions = {
   readonly env?: Environment;
   readonly cwd?: string;
   /** The limit of file descriptors. */

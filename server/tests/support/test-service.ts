@@ -8,7 +8,7 @@ import type { TokenHolder } from "../../storage/token-store.ts";
 import { createLog, lineOf } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 
-export type TestServiceOptions = {
+type TestServiceOptions = {
   readonly policy?: string;
   /** In memory where it is left out. */
   readonly storage?: SqliteStorage;
@@ -179,7 +179,7 @@ export async function replyOf(response: Response): Promise<Reply> {
 }
 
 /** Reads one series out of an exposition; the label values of tests need no escapes. */
-export function seriesValue(exposition: string, name: string, labels: Record<string, string>): number | null {
+function seriesValue(exposition: string, name: string, labels: Record<string, string>): number | null {
   const wanted = Object.entries(labels)
     .map(([label, value]) => `${label}="${value}"`)
     .sort()
