@@ -33,7 +33,6 @@ type Latencies = {
   readonly count: number;
   readonly p50: number;
   readonly p99: number;
-  readonly max: number;
 };
 
 type Sample = {
@@ -122,7 +121,7 @@ function latencies(values: number[]): Latencies {
   values.sort((a, b) => a - b);
   const at = (share: number): number =>
     values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
-  return { count: values.length, p50: at(0.5), p99: at(0.99), max: values.at(-1) ?? 0 };
+  return { count: values.length, p50: at(0.5), p99: at(0.99) };
 }
 
 type Reply = { readonly status: number; readonly etag: string };

@@ -216,7 +216,7 @@ export const anyBody: fc.Arbitrary<BodyCase> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...BAD_BODIES) },
 );
 
-const ADA: BodyCase = {
+export const ADA: BodyCase = {
   ...refused(422, `{${GOOD}}`),
   verdict: { PUT: {}, PATCH: {}, POST: { name: "Ada", email: "ada@example.com" } },
 };

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { QueryCase } from "./arbitrary-requests.ts";
+import { ADA, type QueryCase } from "./arbitrary-requests.ts";
 import { type Step, TENANTS } from "./arbitrary-steps.ts";
 import {
   CustomerModel,
@@ -33,12 +33,7 @@ export const POLICY = Object.entries(ROLES)
 const FIRST: Omit<Step<"create">, "caller"> = {
   kind: "create",
   query: { query: "", fields: null },
-  body: {
-    shown: "Ada",
-    contentType: "application/json",
-    bytes: () => Buffer.from('{"name":"Ada","email":"ada@example.com"}'),
-    verdict: { PUT: 422, PATCH: 422, POST: { name: "Ada", email: "ada@example.com" } },
-  },
+  body: ADA,
   key: null,
   hours: 0,
 };

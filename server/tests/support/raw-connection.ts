@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import type { RawReply } from "./raw-exchange.ts";
+import { parseHead, type RawReply } from "./raw-exchange.ts";
 
 /** A request as bytes, and what its answer's framing depends on. */
 export type RawRequest = { readonly bytes: Uint8Array; readonly isHead: boolean };
@@ -113,14 +113,7 @@ export function rawRequest(
 function takeReply(received: Buffer, isHead: boolean): { reply: RawReply; length: number } | null {
   const end = received.indexOf("\r\n\r\n");
   if (end === -1) return null;
-  const [statusLine = "", ...lines] = received.subarray(0, end).toString("latin1").split("\r\n");
-  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1] ?? "0");
-  const headers = new Map(
-    lines.map((line): [string, string] => {
-      const colon = line.indexOf(":");
-      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
-    }),
-  );
+  const { status, headers } = parseHead(received.subarray(0, end).toString("latin1"));
   const isBare = isHead || status === 204 || status === 304 || status < 200;
   const bodyLength = isBare ? 0 : Number(headers.get("content-length") ?? 0);
   const length = end + 4 + bodyLength;

@@ -32,7 +32,12 @@ export function rawExchange(port: number, bytes: string | Uint8Array): Promise<s
 export function parseRawReply(text: string): RawReply | null {
   const end = text.indexOf("\r\n\r\n");
   if (end === -1) return null;
-  const [statusLine = "", ...lines] = text.slice(0, end).split("\r\n");
+  return { ...parseHead(text.slice(0, end)), body: text.slice(end + 4) };
+}
+
+/** @param head the status line and the header lines, without the empty line that ends them */
+export function parseHead(head: string): Pick<RawReply, "status" | "headers"> {
+  const [statusLine = "", ...lines] = head.split("\r\n");
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1] ?? "0");
   const headers = new Map(
     lines.map((line): [string, string] => {
@@ -40,5 +45,5 @@ export function parseRawReply(text: string): RawReply | null {
       return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
     }),
   );
-  return { status, headers, body: text.slice(end + 4) };
+  return { status, headers };
 }

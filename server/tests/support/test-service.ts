@@ -132,14 +132,6 @@ export class TestService {
     return { id, etag: reply.etag, path: `/customers/${id}` };
   }
 
-  /** The value of one series, or null where there is none. Labels in any order. */
-  async metric(name: string, labels: Record<string, string>): Promise<number | null> {
-    const { text } = await this.send("GET", "/metrics", {
-      caller: { role: "monitor", client: "prometheus" },
-    });
-    return seriesValue(text, name, labels);
-  }
-
   async stop(): Promise<void> {
     await this.#app.stop(true);
     await this.storage.close();
@@ -176,17 +168,4 @@ export async function replyOf(response: Response): Promise<Reply> {
     json: isJson ? JSON.parse(text) : undefined,
     etag: response.headers.get("etag") ?? "",
   };
-}
-
-/** Reads one series out of an exposition; the label values of tests need no escapes. */
-function seriesValue(exposition: string, name: string, labels: Record<string, string>): number | null {
-  const wanted = Object.entries(labels)
-    .map(([label, value]) => `${label}="${value}"`)
-    .sort()
-    .join(",");
-  for (const line of exposition.split("\n")) {
-    const [, found, inside = "", value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
-    if (found === name && inside.split(",").sort().join(",") === wanted) return Number(value);
-  }
-  return null;
 }
