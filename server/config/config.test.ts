@@ -70,6 +70,8 @@ describe("a setting", () => {
     ],
     ["corsHeaders", " traceparent , tracestate,", ["traceparent", "tracestate"]],
     ["publicUrl", "https://a.example/crm//", "https://a.example/crm"],
+    // In a header it must be ASCII: a create was applied, and then failed at its Location.
+    ["publicUrl", "https://例え.example/kundenü>", "https://xn--r8jz45g.example/kunden%C3%BC%3E"],
   ])("%s=%s is read", (name, text, value) => {
     expect<unknown>(configOf({ [name]: text })[name]).toEqual(value);
   });

@@ -94,10 +94,14 @@ export const SETTINGS = {
   publicUrl: setting(
     "",
     "Address under which clients reach the service, for Location, Link and problem types. Empty: paths.",
-    (text) =>
-      text === "" || isBaseUrl(text)
-        ? is(text.replace(/\/+$/, ""))
-        : must("be an http or https address without a query, such as https://api.example.com/crm"),
+    (text) => {
+      if (text === "") return is("");
+      if (!isBaseUrl(text)) {
+        return must("be an http or https address without a query, such as https://api.example.com/crm");
+      }
+      // As ASCII, which headers need.
+      return is(new URL(text).href.replace(/\/+$/, ""));
+    },
   ),
   idleTimeout: setting(
     "75",
