@@ -287,8 +287,9 @@ export const metrics: readonly Rule[] = [
         proof.show(scrape.seen, { came: `type ${type ?? "not declared"}` });
         proof.must("type", type === undefined || type === "counter", `${counter} is declared as ${type}`);
         const fell = second.fell.find((each) => each.counter === counter);
-        const before = first.fell.some((each) => each.counter === counter);
-        if (fell !== undefined && !before) throw new Inconclusive(`${fell.found} once and not again`);
+        const before = first.fell.find((each) => each.counter === counter);
+        if ((fell === undefined) !== (before === undefined))
+          throw new Inconclusive(`${(fell ?? before)?.found} once and not again`);
         proof.must("never-falls", fell === undefined, fell?.found ?? "");
       }
     },
