@@ -16,7 +16,7 @@ export type Config = Settings & {
 };
 
 /**
- * Reads the settings that a command uses, and only these: `token list` runs whatever PORT is.
+ * Reads the settings that a command uses, and only these: a bad PORT does not stop `token list`.
  *
  * @returns the values, or all faults at once: each a sentence that names the setting and what it must be
  */

@@ -7,7 +7,7 @@ import { formatEntityTag, NO_VERSION, parseEntityTag, type RowVersion } from "./
 export function trimBlanks(text: string): string {
   let start = 0;
   let end = text.length;
-  // Not /[ \t]+$/, which begins anew at every blank of a run: 64 KiB of them would hold the event loop for seconds.
+  // Not /[ \t]+$/, which starts again at every blank of a run: 64 KiB of them would hold the event loop for seconds.
   while (start < end && isBlank(text.charCodeAt(start))) start += 1;
   while (start < end && isBlank(text.charCodeAt(end - 1))) end -= 1;
   return text.slice(start, end);

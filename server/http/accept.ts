@@ -25,6 +25,6 @@ export function preferredType<Type extends string>(
 function parseRange(text: string): { readonly name: string; readonly weight: number } {
   const [name = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
   const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2) ?? "1";
-  // A weight that is none counts as 0, and so the range as not sent.
+  // A malformed weight counts as 0: the range is ignored.
   return { name, weight: /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(weight) ? Number(weight) : 0 };
 }

@@ -72,7 +72,7 @@ type BodyReader = {
 const DISCARDED = { bytesMax: 32 * 1024 * 1024, msMax: 10_000 };
 
 /**
- * Reads a body that nobody wants before it is replied to. Where the reply is the connection's last (`Connection:
+ * Reads an unwanted body before the reply is sent. Where the reply is the connection's last (`Connection:
  * close`, HTTP/1.0), Bun closes the socket with it; bytes that arrive afterwards are answered with a reset, which
  * discards the reply. RFC 9112, section 9.6 would rather have the reply sent first and the connection closed in
  * stages, but Bun offers no half-closing, and does not show the version of HTTP, so every body is read. Behind an

@@ -34,7 +34,7 @@ export function serviceHandlers({ ping, isStopping, metrics, publicUrl }: Servic
   } satisfies Record<string, Handler>;
 }
 
-/** These routes know no parameter: one is a mistake, and is said to be, as on every route. */
+/** These routes have no query parameters; any parameter is refused as a mistake, as on every route. */
 function withoutParameters(handle: Handler): Handler {
   return (context) => {
     const query = readQuery(searchOf(context.request), []);

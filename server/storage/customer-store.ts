@@ -65,7 +65,7 @@ export type CreateOutcome =
 
 /**
  * Makes a write safe to repeat: one outcome for one key of one token, for {@link IDEMPOTENCY_KEY_MS}. Only accepted
- * writes are remembered; one that was refused is judged anew.
+ * writes are remembered; a refused one is evaluated again.
  */
 export type IdempotencyKey = {
   readonly tokenId: string;

@@ -24,7 +24,7 @@ export type Log = {
 type AccessEntry = AnsweredRequest & { readonly level: AccessLevel; readonly address: string };
 type AccessLevel = "debug" | "info" | "warn";
 
-/** A line of JSON, or the entry that {@link lineOf} makes one of. */
+/** A line of JSON, or an entry that {@link lineOf} makes into one. */
 type Loggable = string | AccessEntry;
 
 /** Load balancers and Prometheus ask for these every few seconds. */
@@ -68,9 +68,9 @@ export function lineOf(loggable: Loggable): string {
   return `{"level":"${level}","time":"${isoTime(timeMs)}","method":"${method}","route":"${route}","status":${status},"durationMs":${Math.round(durationMs * 1000) / 1000},"requestId":"${requestId}","address":"${address}"${who}${refusal}${allowance},"msg":"request"}\n`;
 }
 
-/** Lines are gathered for so long: one write for many requests, and none that a request waits for. */
+/** Time for which lines are gathered: many requests share one write to stderr, and no request waits for it. */
 const GATHER_MS = 10;
-/** Or for so many, in a turn of the event loop that lasts. */
+/** Maximum number of gathered lines, for a long turn of the event loop in which no timer fires. */
 const GATHERED_MAX = 1_000;
 /**
  * What may wait for a reader of stderr that has stalled; further lines are dropped and counted. Without the limit memory
@@ -82,7 +82,7 @@ const CLOSE_MS = 2_000;
 /**
  * The log of a process, on stderr: stdout is for what a caller may want to read.
  *
- * @returns the log, and `close`, which writes what was logged as far as the reader of stderr takes it within 2 s; nothing
+ * @returns the log, and `close`, which writes what was logged, for at most 2 s if the reader of stderr is slow; nothing
  *   can be logged afterwards
  */
 export function openLog(

@@ -37,7 +37,7 @@ export function registerProcessMetrics(registry: Registry, version: string): voi
   observeLag(
     new Histogram({
       name: "customers_event_loop_lag_seconds",
-      help: `How late a timer of ${SAMPLE_MS} ms fired: for so long no request was taken up.`,
+      help: `How late a timer of ${SAMPLE_MS} ms fired; the service handled no request meanwhile.`,
       buckets: LAG_SECONDS,
       registers,
     }),

@@ -19,7 +19,7 @@ const COUNTERS = {
   },
   attempts: {
     name: "http_write_attempts_total",
-    help: "PUT, PATCH and DELETE of an authenticated caller, whatever came of them.",
+    help: "PUT, PATCH and DELETE of authenticated callers, whatever their outcome.",
   },
   missingAllowed: {
     name: "http_precondition_missing_allowed_total",

@@ -13,7 +13,7 @@ export function backupDatabase(from: string, to: string): void {
   // Of this process alone: two backups at once must not write into one file.
   const partial = `${to}.${process.pid}.partial`;
   try {
-    // Of a process that was killed and had this number: in a container the numbers are always the same.
+    // Left by a killed process with the same process id: in a container the ids repeat.
     removeDatabase(partial);
     copyDatabase(from, partial);
     giveName(partial, to);

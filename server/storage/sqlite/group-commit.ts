@@ -12,7 +12,7 @@ const LOCK_RETRY_MS = 10;
 
 /**
  * A batch of writes in one transaction, since nearly all of a write's cost is the fsync of its commit. A write that
- * fails takes no neighbour down: the batch is rolled back and its writes run again one by one. A failed commit
+ * fails does not affect the others: the batch is rolled back and its writes run again one by one. A failed commit
  * refuses all of its writes.
  */
 export class GroupCommit {

@@ -110,7 +110,7 @@ export class SqliteCustomerStore implements CustomerStore {
       (purged) => {
         if (purged === PURGED_KEYS_MAX) this.#purgeAtMs = 0;
       },
-      // A locked or full disk: the expired keys stay, which harms nobody, and the next hour tries again.
+      // A locked or full disk: the expired keys stay, which does no harm; the next hour tries again.
       () => {},
     );
   }

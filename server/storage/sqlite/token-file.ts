@@ -19,8 +19,8 @@ export function tokenFileOf(databasePath: string): string {
 }
 
 /**
- * Puts the token on the disk under a name of the moment. A token that counts and is nowhere to be read would lock its
- * owner out, so this comes before the commit, and {@link publish} after it.
+ * Puts the token on the disk under a temporary name. A valid token that is stored nowhere would lock its owner out,
+ * so this comes before the commit, and {@link publish} after it.
  */
 export function stage(tokenFile: string, token: string): void {
   rmSync(stagedOf(tokenFile), { force: true });
