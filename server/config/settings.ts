@@ -106,10 +106,7 @@ export const SETTINGS = {
   idleTimeout: setting(
     "75",
     "Seconds after which an idle connection is closed. Keep it above the idle time of the proxy in front.",
-    (text) =>
-      /^\d+$/.test(text)
-        ? readSeconds(text, 1, IDLE_TIMEOUT_SECONDS_MAX)
-        : must(`be a whole number of seconds from 1 to ${IDLE_TIMEOUT_SECONDS_MAX}`),
+    (text) => readNumber(text, 1, IDLE_TIMEOUT_SECONDS_MAX),
   ),
   stopGrace: setting(
     "0.25",

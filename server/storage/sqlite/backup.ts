@@ -1,15 +1,19 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { DatabaseRefused } from "../database-refused.ts";
 import { openExistingDatabase } from "./sqlite-database.ts";
 
 /**
  * A consistent copy while the service runs. The copy is complete and on the disk before it gets its name.
  *
- * @throws DatabaseRefused when `to` exists, or `from` is not a database of ours
+ * @throws DatabaseRefused when `to` exists or its directory does not, or `from` is not a database of ours
  */
 export function backupDatabase(from: string, to: string): void {
   if (existsSync(to)) throw existsAlready(to);
+  const directory = dirname(resolve(to));
+  if (!existsSync(directory)) {
+    throw new DatabaseRefused(`The directory ${directory} does not exist. Create it, or name another file.`);
+  }
   // Of this process alone: two backups at once must not write into one file.
   const partial = `${to}.${process.pid}.partial`;
   try {
@@ -17,7 +21,7 @@ export function backupDatabase(from: string, to: string): void {
     removeDatabase(partial);
     copyDatabase(from, partial);
     giveName(partial, to);
-    syncFile(dirname(to));
+    syncFile(directory);
   } catch (error) {
     throw cantBeWritten(to, error);
   } finally {

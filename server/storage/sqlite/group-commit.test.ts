@@ -76,7 +76,7 @@ describe("a write that fails", () => {
     ["one in the middle", [1, 7, 2]],
     ["the last", [1, 2, 7]],
     ["several", [7, 1, 7, 2, 7]],
-  ])("takes no neighbour down: %s", async (_, ns) => {
+  ])("does not affect the others: %s", async (_, ns) => {
     open().run("INSERT INTO numbers VALUES (7, NULL)");
     const db = open();
     const writes = groupCommit(db);

@@ -75,7 +75,7 @@ describe.each(["inline", "thread"] as const)("committed %s", (where) => {
     expect(commits.map((commit) => [commit.writes, commit.where])).toEqual(Array(3).fill([1, where]));
   });
 
-  test("a write that fails takes no neighbour down, and its error is reported", async () => {
+  test("a write that fails does not affect the others, and its error is reported", async () => {
     const outcomes = await Promise.allSettled([
       ...Array.from({ length: 20 }, (_, n) => create(`${n + 10}`)),
       create("x", "open"),
