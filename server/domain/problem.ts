@@ -12,8 +12,9 @@ export const PROBLEMS = {
     status: 400,
     title: "Malformed request",
     meaning:
-      "The Host header holds no usable host name, so the address of the request is unclear. Nothing was read.",
-    action: "Send one Host header with the name and port of the service.",
+      "The Host header holds no usable host name, or the body announces a trailer. Nothing was changed.",
+    action:
+      "Send one Host header with the name and port of the service, and bodies without the Trailer header.",
   },
   "unknown-parameter": {
     status: 400,

@@ -43,3 +43,32 @@ test.each(
     expect((await service.send("GET", path)).etag).toBe(etag);
   },
 );
+
+test("a write whose body announces a trailer is refused and changes nothing", async () => {
+  const { path, etag } = await service.customer();
+  const body = '{"name":"Ada","email":"ada@example.com"}';
+  const lines = [
+    `PUT ${path} HTTP/1.1`,
+    "Host: localhost",
+    `Authorization: Bearer ${await service.token()}`,
+    `If-Match: ${etag}`,
+    "Content-Type: application/json",
+    "Transfer-Encoding: chunked",
+    "Trailer: X-Sum",
+    "",
+    body.length.toString(16),
+    body,
+    "0",
+    "X-Sum: abc",
+    "",
+    "",
+  ];
+  let received = "";
+  const socket = connect(service.port, "127.0.0.1", () => socket.write(lines.join("\r\n")));
+  socket.on("data", (data) => {
+    received += data;
+  });
+  await new Promise((resolve) => socket.once("close", resolve));
+  expect(received).toStartWith("HTTP/1.1 400");
+  expect((await service.send("GET", path)).etag).toBe(etag);
+});

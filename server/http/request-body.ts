@@ -16,6 +16,11 @@ export async function readJsonBody(
 ): Promise<Result<unknown>> {
   const { headers } = request;
   if (Number(headers.get("content-length") ?? 0) > BODY_BYTES_MAX) return tooLarge();
+  if (headers.has("trailer")) {
+    // Bun ends the body before its trailer, takes that for a broken request and answers it with 400: the write would
+    // be applied and its reply lost (RFC 9112, section 7.1.2).
+    return refuse("malformed-request", "The body announces a trailer. Send it without the Trailer header.");
+  }
   const body = await readBytes(request);
   if (!body.ok) return body;
   const contentType = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
