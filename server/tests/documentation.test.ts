@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { Glob } from "bun";
+import packageJson from "../../package.json";
 import { createProgram } from "../commands/program.ts";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import { flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../config/settings.ts";
@@ -59,6 +60,15 @@ describe("the reference in server/docs is complete", () => {
     expect(
       missing(metricsGuide, ...alerts.map(([, name, severity]) => `| \`${name}\` | ${severity} |`)),
     ).toEqual([]);
+  });
+
+  test("each dependency of the project has its reason", async () => {
+    const names = Object.keys({ ...packageJson.dependencies, ...packageJson.devDependencies });
+    const table = (await read("../README.md")).split("## Dependencies")[1];
+    const named = [...(table ?? "").matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = ""]) =>
+      cell.split(", "),
+    );
+    expect(names.filter((name) => !named.includes(name))).toEqual([]);
   });
 
   test("the built-in policy stands there as it is", () => {
