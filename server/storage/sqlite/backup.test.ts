@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { writeDatabase } from "../../tests/support/database-files.ts";
+import { damage, writeDatabase } from "../../tests/support/database-files.ts";
 import { type ServerProcess, Workplace } from "../../tests/support/server-process.ts";
 
 let place: Workplace;
@@ -76,6 +76,15 @@ describe("backup", () => {
     expect(missing).toMatchObject({ code: 1, stderr: "missing.db does not exist.\n" });
     expect(readdirSync(place.path).sort()).toEqual(["backup.db", "data"]);
     expect(readdirSync(`${place.path}/data`).sort()).toEqual(["customers.db"]);
+  });
+
+  test("of a damaged database says that this one is damaged, not the copy", async () => {
+    await writeDatabase(place.database, ...Array.from({ length: 200 }, (_, n) => `n${n}`));
+    damage(place.database);
+    const outcome = await place.run(["backup", backupFile()]);
+    expect(outcome).toMatchObject({ code: 1, stdout: "" });
+    expect(outcome.stderr).toStartWith(`${place.database} is damaged: `);
+    expect(readdirSync(place.path)).toEqual(["data"]);
   });
 
   test("two at once to one name: one is made, the other is refused", async () => {

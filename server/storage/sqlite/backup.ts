@@ -34,6 +34,10 @@ export function copyDatabase(from: string, to: string): void {
   const db = openExistingDatabase(from);
   try {
     db.run("VACUUM INTO ?", [to]);
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    if (!code.startsWith("SQLITE_CORRUPT")) throw error;
+    throw new DatabaseRefused(`${from} is damaged: ${message}. Restore a backup.`, { cause: error });
   } finally {
     db.close();
   }
