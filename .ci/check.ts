@@ -25,8 +25,12 @@ const filters = process.argv.slice(3);
 const root = new URL("..", import.meta.url).pathname;
 const bun = process.execPath;
 
+/** The compiled client that the tests of cli/ start. Built here, since test files share no memory and each would build it. */
+const client = `${root}dist/customers-under-test`;
+
 async function run(command: string[]): Promise<number> {
-  const env = name === "services" ? { ...process.env, TEST_SERVICES: "2" } : process.env;
+  const services = name === "services" ? { TEST_SERVICES: "2" } : {};
+  const env = { ...process.env, ...services, TEST_CLIENT: client };
   const child = Bun.spawn(command, { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });
   return await child.exited;
 }
@@ -59,6 +63,11 @@ const files = [...new Bun.Glob(suite.pattern).scanSync({ cwd: root })]
 if (files.length === 0) {
   console.error(`no file matches ${suite.pattern}`);
   process.exit(1);
+}
+
+if (files.some((file) => file.startsWith("cli/"))) {
+  mkdirSync(`${root}dist`, { recursive: true });
+  await step("compile the client", [bun, "cli/build.ts", client]);
 }
 
 const out = `${root}.ci/out`;
