@@ -1,6 +1,6 @@
 /** The two counters of 7 rule 4, as scrapes show them, against the answers of this run. */
 import { type Exposition, parseExposition, seriesOf } from "../http/exposition.ts";
-import { CouldNotRun, NoReply } from "../http/outcome-signal.ts";
+import { CouldNotRun, Inconclusive, NoReply } from "../http/outcome-signal.ts";
 import type { Ask, Seen, Wire } from "../http/wire.ts";
 import type { Profile } from "../target/profile.ts";
 
@@ -14,12 +14,14 @@ export type Counts = Readonly<Record<Counter, number>>;
 /** One look at all metrics URLs of the profile. */
 export type Scrape = { readonly pages: readonly Exposition[]; readonly counts: Counts; readonly seen: Seen };
 
+/** A scrape, and the place in the ledger where it was taken. */
+type Mark = { readonly counts: Counts; readonly from: number };
+
 /** How often each status was answered to us in a stretch of time, and by how much each counter rose in it. */
 export type Window = { readonly answered: Counts; readonly rose: Counts; readonly after: Scrape };
 
-/** How long counters may lag behind the responses that they count. */
+/** How long counters may lag behind the responses that they count; a quick run has no other limit than a full one. */
 const LAG_MS = 2000;
-const LAG_QUICK_MS = 600;
 const POLL_MS = 50;
 /** Scrapes on connections of their own: so many are hardly all answered by one of several processes. */
 const QUIET_SCRAPES = 6;
@@ -28,19 +30,20 @@ const REMEDY = "list the metrics URL of every process (--metrics-url, repeatable
 /** What a scrape needs of a rule. */
 type Scraper = {
   readonly kit: { readonly profile: Profile; readonly wire: Wire };
-  readonly quick: boolean;
   send(ask: Omit<Ask, "rule">): Promise<Seen>;
 };
 
 export class Counters {
-  /** What the counters should show: a scrape, and the place in the ledger where it was taken. */
-  #base: { counts: Counts; from: number } | undefined;
+  /** What the counters should show. */
+  #base: Mark | undefined;
   /** The start of the process behind each URL. */
   readonly #started = new Map<string, number>();
   #urls = 0;
   #quiet = false;
+  /** Whether counts were missed once, and waiting as long again brought none: they are lost, not late. */
+  #noneLater = false;
   /** Where the whole run began, for what only a long stretch shows. */
-  start: { counts: Counts; from: number } | undefined;
+  start: Mark | undefined;
 
   /** Whether every process says when it started, so that a restart shows. */
   get knowsStart(): boolean {
@@ -105,48 +108,62 @@ export class Counters {
 
   /** Runs `act` between two scrapes. What was answered before it is given time to be counted, and so is what it caused. */
   async watch(t: Scraper, act: () => Promise<void>): Promise<Window> {
-    const lagMs = t.kit.profile.metrics.lagMs ?? (t.quick ? LAG_QUICK_MS : LAG_MS);
-    const before = await this.#settled(t, lagMs);
+    const before = (await this.#settled(t, this.#base)).counts;
     const from = t.kit.wire.ledger.length;
     await act();
-    const answered = answeredSince(t, from);
-    const until = performance.now() + lagMs;
-    for (;;) {
-      const after = await this.scrape(t);
-      const rise = (counter: Counter) => after.counts[counter] - before[counter];
-      const late = COUNTERS.some((counter) => rise(counter) < answered[counter]);
-      if (late && performance.now() < until) {
-        await Bun.sleep(POLL_MS);
-        continue;
-      }
-      this.#base = { counts: after.counts, from: t.kit.wire.ledger.length };
-      const fell = COUNTERS.find((counter) => rise(counter) < 0);
-      if (fell !== undefined)
-        throw new CouldNotRun(
-          `${fell} fell by ${-rise(fell)} meanwhile: the process restarted, or several answer at one URL; ${REMEDY}`,
-          { see: ["MET-08"] },
-        );
-      return { answered, rose: { [REQUIRED]: rise(REQUIRED), [FAILED]: rise(FAILED) }, after };
-    }
+    return await this.#since(t, { counts: before, from });
   }
 
-  /** Waits until all that was answered so far is counted, or the lag is over. */
-  async #settled(t: Scraper, lagMs: number): Promise<Counts> {
-    const until = performance.now() + lagMs;
+  /** From the first request of the run to now. @returns undefined where no metrics could be read at its start */
+  async wholeRun(t: Scraper): Promise<Window | undefined> {
+    return this.start === undefined ? undefined : await this.#since(t, this.start);
+  }
+
+  async #since(t: Scraper, mark: Mark): Promise<Window> {
+    const answered = answeredSince(t, mark.from);
+    const after = await this.#settled(t, mark);
+    const rise = (counter: Counter) => after.counts[counter] - mark.counts[counter];
+    const fell = COUNTERS.find((counter) => rise(counter) < 0);
+    if (fell !== undefined)
+      throw new CouldNotRun(
+        `${fell} fell by ${-rise(fell)} meanwhile: the process restarted, or several answer at one URL; ${REMEDY}`,
+        { see: ["MET-08"] },
+      );
+    return { answered, rose: { [REQUIRED]: rise(REQUIRED), [FAILED]: rise(FAILED) }, after };
+  }
+
+  /**
+   * Waits until all that was answered since the mark is counted, or the lag is over.
+   * @throws Inconclusive where counters still rise after it, without a write: then no count can be said to be lost.
+   */
+  async #settled(t: Scraper, mark: Mark | undefined): Promise<Scrape> {
+    const lagMs = lagMsOf(t);
+    const { scrape, complete } = await this.#awaited(t, mark, lagMs);
+    this.#base = { counts: scrape.counts, from: t.kit.wire.ledger.length };
+    if (complete || this.#noneLater) return scrape;
+    const later = await this.#awaited(t, mark, lagMs);
+    this.#base = { counts: later.scrape.counts, from: t.kit.wire.ledger.length };
+    const rising = COUNTERS.find((counter) => later.scrape.counts[counter] > scrape.counts[counter]);
+    if (rising !== undefined) {
+      await this.#lookForSeveral(t);
+      throw new Inconclusive(
+        `${rising} still rises ${lagMs} ms after the last answer, so counts that are late can't be told from lost ones; raise lag-ms under [metrics] in the profile, or where several processes answer at one URL ${REMEDY}`,
+      );
+    }
+    this.#noneLater = true;
+    return later.scrape;
+  }
+
+  async #awaited(t: Scraper, mark: Mark | undefined, forMs: number) {
+    const until = performance.now() + forMs;
     for (;;) {
-      const { counts } = await this.scrape(t);
-      const base = this.#base;
-      const answered = base === undefined ? undefined : answeredSince(t, base.from);
-      const late =
-        base !== undefined &&
-        answered !== undefined &&
-        COUNTERS.some((counter) => counts[counter] < base.counts[counter] + answered[counter]);
-      if (late && performance.now() < until) {
-        await Bun.sleep(POLL_MS);
-        continue;
-      }
-      this.#base = { counts, from: t.kit.wire.ledger.length };
-      return counts;
+      const scrape = await this.scrape(t);
+      const answered = mark === undefined ? undefined : answeredSince(t, mark.from);
+      const complete = COUNTERS.every(
+        (counter) => scrape.counts[counter] >= (mark?.counts[counter] ?? 0) + (answered?.[counter] ?? 0),
+      );
+      if (complete || performance.now() >= until) return { scrape, complete };
+      await Bun.sleep(POLL_MS);
     }
   }
 
@@ -161,8 +178,12 @@ export class Counters {
   }
 }
 
+export function lagMsOf({ kit }: Scraper): number {
+  return kit.profile.metrics.lagMs ?? LAG_MS;
+}
+
 /** Every reply counts, whichever request it came to: a deployment may answer otherwise than expected. */
-export function answeredSince(t: Scraper, from: number): Counts {
+function answeredSince(t: Scraper, from: number): Counts {
   const replies = t.kit.wire.ledger.slice(from);
   const of = (status: number) => replies.filter((each) => each.status === status).length;
   return { [REQUIRED]: of(428), [FAILED]: of(412) };

@@ -30,6 +30,7 @@ export type Contender = Lane & {
 /** One round and what is asserted about it. */
 export type Round = {
   readonly number: number;
+  readonly customer: Customer;
   readonly before: Snapshot;
   readonly contenders: readonly Contender[];
   readonly winners: readonly Contender[];
@@ -124,6 +125,7 @@ async function oneRound(
   const proof = evidence.show(decides?.seen ?? afterSeen, { came, before: before.seen, after: afterSeen });
   return {
     number,
+    customer: to,
     before,
     contenders,
     winners,

@@ -3,10 +3,10 @@ import { seriesOf, typeOf } from "../http/exposition.ts";
 import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import {
-  answeredSince,
   COUNTERS,
   type Counter,
   FAILED,
+  lagMsOf,
   REQUIRED,
   type Scrape,
   STATUS_OF,
@@ -66,7 +66,9 @@ async function risen(
   // A process that restarted in between loses what it had counted, once.
   const again = await counters.watch(t, act);
   if (right(again))
-    throw new Inconclusive(`${counter} missed some answers once and not again: did the process restart?`);
+    throw new Inconclusive(
+      `${counter} missed some answers once and not again: did the process restart, or do counts come later than ${lagMsOf(t)} ms (lag-ms)?`,
+    );
   return { ...again, right: false };
 }
 
@@ -334,21 +336,19 @@ export const metrics: readonly Rule[] = [
 
 /** From the first request of the run to now: losses that no short window shows. */
 async function wholeRun(t: Attempt): Promise<void> {
-  const { start } = t.kit.counters;
   // Without the start of the process, one that restarted during the run cannot be told from one that loses counts.
-  if (start === undefined || !t.kit.counters.knowsStart) return;
-  const { after } = await t.kit.counters.watch(t, async () => undefined);
-  const answered = answeredSince(t, start.from);
-  for (const counter of COUNTERS) {
-    const rose = after.counts[counter] - start.counts[counter];
+  if (!t.kit.counters.knowsStart) return;
+  const window = await t.kit.counters.wholeRun(t);
+  if (window === undefined) return;
+  const { answered, rose, after } = window;
+  for (const counter of COUNTERS)
     t.proof("all requests of this run", `${counter} rises by as many as were answered ${STATUS_OF[counter]}`)
-      .show(after.seen, { came: `${answered[counter]} answers; it rose by ${rose}` })
+      .show(after.seen, { came: `${answered[counter]} answers; it rose by ${rose[counter]}` })
       .must(
         "whole-run",
-        rose >= answered[counter],
-        `in this run ${answered[counter]} requests were answered ${STATUS_OF[counter]}, and ${counter} rose by ${rose}`,
+        rose[counter] >= answered[counter],
+        `in this run ${answered[counter]} requests were answered ${STATUS_OF[counter]}, and ${counter} rose by ${rose[counter]}`,
       );
-  }
 }
 
 /** Scrapes around refusals of both kinds, and twice after them: a counter that a scrape resets falls from one to the next. */

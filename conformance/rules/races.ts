@@ -1,9 +1,19 @@
 /** ATM: check and update are one step. */
 
-import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
+import { CouldNotRun, Inconclusive, NotApplicable } from "../http/outcome-signal.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
-import { contendersOf, enforced, heldBy, type Lane, lanes, oneWinner, race } from "../probe/race.ts";
+import {
+  type Contender,
+  contendersOf,
+  enforced,
+  heldBy,
+  type Lane,
+  lanes,
+  oneWinner,
+  type Round,
+  race,
+} from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, difference, shows } from "../probe/snapshot.ts";
@@ -20,6 +30,38 @@ const writers = (t: Attempt) => (): Lane[] =>
 
 const holdsName = (text: string, name: string | undefined) =>
   name !== undefined && text.toLowerCase().includes(name.toLowerCase());
+
+/** 202 says that a DELETE was received, not that it is or will be applied (RFC 9110 15.3.3). */
+const isReceivedOnly = ({ seen }: Contender) => seen?.status === 202;
+
+/**
+ * Rounds where a write was accepted and a DELETE only received: the write must still stand when the DELETE has had the
+ * time that another one needs.
+ * @throws Inconclusive where that other one is not applied in time
+ */
+async function outlasts(t: Attempt, rounds: readonly Round[]): Promise<void> {
+  if (rounds.length === 0) return;
+  // It is sent after those of the rounds, so theirs are due when it is applied.
+  const own = await t.kit.ground.make();
+  const removal = await t.write("DELETE", { to: own, purpose: "control request: how long a DELETE takes" });
+  const alone = await t.untilGone(own, removal);
+  for (const { number, customer, before, winners, proof } of rounds) {
+    const update = winners.find(({ method }) => method !== "DELETE");
+    const then = await t.get(customer, { query: t.kit.deployment.stateQuery, purpose: "read back later" });
+    const stands = then.status === 200 && holdsName(then.text, update?.values?.name);
+    proof.show(update?.seen ?? then, {
+      came: `round ${number}: ${update?.who} accepted, DELETE answered 202; later read: ${then.status}`,
+      before: before.seen,
+      after: then,
+    });
+    const found = `${update?.who} was accepted with ${before.tag}, a DELETE with the same tag answered 202, and a later read answers ${then.status} without the accepted values`;
+    proof.must("no-fork", stands, found);
+  }
+  if (alone.status === 200 && alone.tag === removal.before.tag)
+    throw new Inconclusive(
+      "DELETE was answered 202 and is not applied yet, so whether it is checked again when it is applied can't be seen",
+    );
+}
 
 /** How long another request may take while a body is under way, before it counts as held up by it. */
 const PATIENCE_MS = 3000;
@@ -297,11 +339,16 @@ export const races: readonly Rule[] = [
         });
       const allowed = "at most one accepted, and the final state is the winner's";
       const customer = () => t.kit.ground.make();
+      const open: Round[] = [];
       await race(t, { share: 0.4, lanes: mixed, allowed, customer, losers: GONE }, (round) => {
         const { before, contenders, winners, afterSeen, proof } = round;
         const deletes = winners.filter(({ method }) => method === "DELETE");
         const updates = winners.filter(({ method }) => method !== "DELETE");
         const both = `${winners.map(({ who }) => who).join(" and ")} were all accepted with ${before.tag}`;
+        if (updates.length === 1 && deletes.length > 0 && deletes.every(isReceivedOnly)) {
+          open.push(round);
+          return;
+        }
         // Two DELETEs that both report success are ATM-07's matter.
         proof.must("no-fork", updates.length + Math.min(1, deletes.length) <= 1, both);
         if (updates.length === 1 && deletes.length === 0) {
@@ -315,6 +362,7 @@ export const races: readonly Rule[] = [
           proof.must("delete-stays", !back, found);
         }
       });
+      await outlasts(t, open);
     },
   }),
   rule("ATM-05", "A slow body does not outlive its precondition", {
@@ -356,14 +404,21 @@ export const races: readonly Rule[] = [
         customer,
         losers: GONE,
       };
+      let received = 0;
       await race(t, options, ({ before, winners, unknown, proof }) => {
         if (winners.length === 0 && unknown.length === 0)
           throw new CouldNotRun("no DELETE with the current tag was accepted", {
             see: [BASE.DELETE.current],
           });
-        const found = `${winners.length} DELETEs with the tag ${before.tag} were accepted`;
-        proof.must("one-winner", winners.length <= 1, found);
+        const applied = winners.filter((winner) => !isReceivedOnly(winner));
+        if (winners.length > 1) received = Math.max(received, winners.length - applied.length);
+        const found = `${applied.length} DELETEs with the tag ${before.tag} were accepted`;
+        proof.must("one-winner", applied.length <= 1, found);
       });
+      if (received > 0)
+        throw new Inconclusive(
+          `${received} DELETEs with one tag were answered 202; 202 does not say which of them is applied`,
+        );
     },
   }),
   rule("ATM-08", "Writers that go on from their own answers never lose an update", {

@@ -44,7 +44,26 @@ function restarting(after: number, says: boolean): Partial<Seams> {
   };
 }
 
-async function run(replicas: 1 | 2, faulty: Faulty, exclusive: boolean) {
+/** Counts each refusal so long after its answer, as counters do that are collected from elsewhere. */
+const late =
+  (lateMs: number): Faulty =>
+  (service) => ({
+    counted: (reply, { method }) => {
+      const counter = ({ 428: "required", 412: "failed" } as const)[reply.status];
+      if (method !== "GET" && counter !== undefined)
+        setTimeout(() => service.replicas[0]?.add(counter, method, "a"), lateMs);
+      return [];
+    },
+  });
+
+const lagging = (lagMs: number) => `[metrics]\nlag-ms = ${lagMs}\n`;
+
+async function run(
+  replicas: 1 | 2,
+  faulty: Faulty,
+  exclusive: boolean,
+  { profileText = lagging(100), only = ["MET"] }: { profileText?: string; only?: string[] } = {},
+) {
   const server = await startSoundServer({ ...PLAIN, metrics: { ...ONE, replicas } }, faulty);
   const line = (key: keyof typeof CREDENTIALS) => [`Authorization: Bearer ${CREDENTIALS[key]}`];
   const flags = {
@@ -52,8 +71,9 @@ async function run(replicas: 1 | 2, faulty: Faulty, exclusive: boolean) {
     header: line("main"),
     metricsUrl: [`${server.url}/metrics`],
     metricsHeader: line("metrics"),
+    profileText,
   };
-  const options = { ...defaultOptions, mode: "quick", only: ["MET"], exclusive } as const;
+  const options = { ...defaultOptions, mode: "quick", only, exclusive } as const;
   const report = await runKit(readProfile(flags, {}), options);
   await server.close();
   return report;
@@ -80,6 +100,26 @@ test.each([5, 20, 60].flatMap((after) => [true, false].map((says) => [after, say
     ).toEqual([]);
     const open = rules.filter(({ outcome }) => outcome !== "pass");
     if (says) expect(open.map(({ reason }) => reason).join("\n")).toContain("restarted");
+  },
+  60_000,
+);
+
+const outcomes = (rules: Awaited<ReturnType<typeof run>>["rules"]) =>
+  rules.map(({ id, outcome, reason }) => `${id} ${outcome}: ${reason}`);
+
+test("counters that come most of a second late are waited for, in a quick run too", async () => {
+  const { rules } = await run(1, late(800), false, { profileText: "", only: ["MET-01", "MET-09"] });
+  expect(outcomes(rules.filter(({ outcome }) => outcome !== "pass"))).toEqual([]);
+}, 60_000);
+
+test.each([true, false])(
+  "counters that come later than the profile allows are not accused, and the reason names it (exclusive: %p)",
+  async (exclusive) => {
+    const { rules } = await run(1, late(500), exclusive, { profileText: lagging(300) });
+    expect(outcomes(rules.filter(({ outcome }) => outcome === "violation"))).toEqual([]);
+    const open = rules.filter(({ outcome }) => outcome !== "pass");
+    expect(open.length).toBeGreaterThan(5);
+    for (const { reason } of open) expect(reason).toContain("lag-ms");
   },
   60_000,
 );

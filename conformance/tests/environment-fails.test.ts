@@ -126,3 +126,34 @@ test("blanks after the value of an ETag are no part of it (RFC 9112 5)", async (
   expect(accused).toEqual([]);
   expect(report.exitCode).toBe(0);
 }, 60_000);
+
+const DELETE_APPLIED_MS = 300;
+
+/** DELETE is checked and answered 202; what happens then comes later. */
+const receives =
+  (later: (attempt: Parameters<Seams["commit"]>[0]) => void): Faulty =>
+  () => ({
+    async commit(attempt) {
+      await attempt.bodyRead();
+      const refusal = attempt.decide();
+      if (refusal !== undefined || attempt.request.method !== "DELETE") return refusal ?? attempt.apply();
+      setTimeout(() => later(attempt), DELETE_APPLIED_MS);
+      return { status: 202, headers: [], body: "" };
+    },
+  });
+
+test.each([
+  ["checked again", "pass", receives(({ decide, apply }) => decide() ?? apply())],
+  ["not applied", "inconclusive", receives(() => undefined)],
+  ["applied unchecked", "violation", receives(({ apply }) => apply())],
+] as const)(
+  "DELETE answered 202 is received and not applied yet: where it is then %s, ATM-04 is %s",
+  async (_, outcome, faulty) => {
+    const { report } = await run(faulty, ["ATM-04", "ATM-07"]);
+    const [mixed, deletes] = report.rules.map(({ id, outcome, reason }) => ({ id, outcome, reason }));
+    expect(mixed).toMatchObject({ id: "ATM-04", outcome });
+    expect(deletes).toMatchObject({ id: "ATM-07", outcome: "inconclusive" });
+    expect(deletes?.reason).toContain("202");
+  },
+  60_000,
+);
