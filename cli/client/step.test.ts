@@ -105,7 +105,7 @@ describe("a reply to a write", () => {
     expect(afterReplies({}, [STALE])[1].kind).toBe("wait");
   });
 
-  test("of 412 that names the refused tag as the current one is not met for ever", () => {
+  test("of 412 that names the refused tag as the current one is not met forever", () => {
     const contradiction = reply(412, { etag: '"1"' });
     const twice = [contradiction, contradiction];
     expect(afterReplies({}, twice)[1].kind).toBe("wait");

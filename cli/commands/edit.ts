@@ -24,7 +24,7 @@ import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
 import { addWriteOptions, requiredId, type WriteOptions } from "./options.ts";
 
-/** The editor opens again after a conflict or a mistake; an editor that is a script must not do so for ever. */
+/** The editor opens again after a conflict or a mistake; an editor that is a script must not do so forever. */
 const ROUNDS_MAX = 20;
 
 export const registerEdit: RegisterCommand = (program, run) => {

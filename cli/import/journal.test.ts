@@ -11,7 +11,7 @@ function open(path: string): Journal {
   return opened.journal;
 }
 
-/** A process that records rows, then stops for ever without closing anything. */
+/** A process that records rows, then stops forever without closing anything. */
 async function recordInChild(path: string, statements: string) {
   const script = `
     const { openJournal } = await import(${JSON.stringify(JOURNAL_MODULE)});

@@ -1,6 +1,6 @@
 /** Field names are the server's business: --set, --set-json and --unset of create and update, and `api`. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { startDeployment, stopDeployments } from "./support/deployment.ts";
+import { startDeployment, stopDeployments } from "./support/other-deployment.ts";
 
 afterAll(stopDeployments);
 

@@ -1,9 +1,9 @@
 /** The conflict loop through the real program: many processes, spoiled tags, refusals, pins. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { startDeployment as deployment, stopDeployments } from "./support/deployment.ts";
 import { TOKEN, UNLIKE_OURS } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
+import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
 
 beforeAll(async () => void (await compiledClient()), 120_000);
 afterAll(stopDeployments);
@@ -128,7 +128,7 @@ describe("tags", () => {
   });
 });
 
-describe.concurrent("(f) 412 for ever", () => {
+describe.concurrent("(f) 412 forever", () => {
   test.each([
     ["gives up at its attempts", ["--max-attempts", "3"], 3],
     ["gives up at its time-out", ["--timeout", "4"], undefined],

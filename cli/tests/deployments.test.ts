@@ -114,7 +114,7 @@ test.each([
   expect(await read.json()).toMatchObject({ id: customer.id });
 });
 
-test("answers in place of the server's: 412 for ever, 429, a gateway's 502 after the write", async () => {
+test("answers in place of the server's: 412 forever, 429, a gateway's 502 after the write", async () => {
   const stale = await behind(faults.staleForEver());
   expect([(await stale.put()).status, (await stale.put()).status, stale.server.writes.length]).toEqual([
     412, 412, 0,

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { spawnClient, temporaryDirectory } from "./support/client.ts";
-import { startDeployment as deployment, stopDeployments } from "./support/deployment.ts";
 import { TOKEN } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
 import { answerInstead, slow } from "./support/faults.ts";
 import type { Fault } from "./support/faulty-proxy.ts";
+import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
 
 let command: string[];
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 /** Writes whose replies do not come, through the real program: never twice, never guessed. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { startDeployment as deployment, stopDeployments } from "./support/deployment.ts";
 import { OURS, UNLIKE_OURS } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
 import type { Fault } from "./support/faulty-proxy.ts";
+import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
 
 beforeAll(async () => void (await compiledClient()), 120_000);
 afterAll(stopDeployments);

@@ -1,10 +1,10 @@
 /** What a command shows and keeps is its own write and the right customer, whatever others do meanwhile. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { runOnTerminal } from "./support/client.ts";
-import { startDeployment as deployment, stopDeployments } from "./support/deployment.ts";
 import { TOKEN } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
+import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
 
 let command: string[];
 beforeAll(async () => {

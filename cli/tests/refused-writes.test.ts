@@ -1,9 +1,9 @@
 /** What a write is refused for, through the real program: the exit code, the words, and that nothing was sent. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { startDeployment as deployment, stopDeployments } from "./support/deployment.ts";
 import { OURS } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
+import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
 
 beforeAll(async () => void (await compiledClient()), 120_000);
 afterAll(stopDeployments);
@@ -14,7 +14,7 @@ describe.concurrent("--expect of a field that the customer has not", () => {
     ["update", ["--name", "Eve", "--dry-run"]],
     ["delete", ["--yes"]],
     ["delete", ["--dry-run"]],
-  ])("%s %j: a slip of the pen, exit 2, so that no loop runs on it for ever", async (command, args) => {
+  ])("%s %j: a slip of the pen, exit 2, so that no loop runs on it forever", async (command, args) => {
     const { server, customer, run } = await deployment();
     const { exitCode, stderr } = await run(
       command,
