@@ -58,7 +58,7 @@ export type CreateOptions = CallOptions & {
 export type WriteOptions = CallOptions & {
   /**
    * When someone else wrote in between: `merge` (unless given) goes on where no field of this change was changed,
-   * `reapply` sets it whoever wrote last, `fail` stops.
+   * `reapply` sets it even if someone else wrote last, `fail` stops.
    */
   onConflict?: OnConflict;
   /** Stops unless these fields have these values, at every reading: of many who expect the same, one succeeds. */

@@ -1,4 +1,4 @@
-/** Why a request did not bring what it was for: facts alone; the words are made by whoever shows them. */
+/** Why a request did not bring what it was for: facts alone; the code that shows them makes the words. */
 import type { CompleteReply, NoCompleteReply, Reply } from "./reply.ts";
 import { meaningOf, type RefusalKind } from "./status.ts";
 

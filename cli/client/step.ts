@@ -184,9 +184,9 @@ const LOOKING_MS_MAX = 5000;
 const WRITE_MS_MIN = 2000;
 /** Writes in a row that found no connection: after a successful read that is soon hopeless. */
 const NOT_SENT_MAX = 3;
-/** Contradictions in a row: no other writer explains one, and no waiting mends what changes tags on the way. */
+/** Contradictions in a row: no other writer explains one, and waiting does not stop a proxy from changing tags. */
 const CONTRADICTIONS_MAX = 3;
-/** Pages in a row that nothing came of: what shows them is in the way, and waiting mends it no better. */
+/** HTML pages in a row without any effect: a proxy is answering in place of the service, and waiting does not help. */
 const PAGES_MAX = 3;
 
 const NO_HISTORY: History = {

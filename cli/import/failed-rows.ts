@@ -1,6 +1,6 @@
 /**
  * The file of failed rows: the rows as they came, in the format and with the columns of the input, and a
- * `reason`. Mended, it is imported as it is.
+ * `reason`. Once corrected, it can be imported as it is.
  */
 import { writeSync } from "node:fs";
 import { formatJson } from "../client/json.ts";
