@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { drawRowVersion } from "../domain/entity-tag.ts";
-import { openDatabase } from "../storage/sqlite/sqlite-database.ts";
+import { openDatabase } from "../storage/sqlite/files/sqlite-database.ts";
 
 export type SeededDatabase = {
   readonly path: string;

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { backupDatabase } from "../storage/sqlite/backup.ts";
-import { checkDatabase } from "../storage/sqlite/check.ts";
-import { restoreDatabase } from "../storage/sqlite/restore.ts";
-import { MEMORY, sqlitePath } from "../storage/sqlite/sqlite-url.ts";
+import { backupDatabase } from "../storage/sqlite/files/backup.ts";
+import { checkDatabase } from "../storage/sqlite/files/check.ts";
+import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
+import { MEMORY, sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
 import { CommandRefused } from "./command-refused.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 

@@ -1,5 +1,5 @@
+import { parseSqliteUrl, sqlitePath } from "./sqlite/files/sqlite-url.ts";
 import { SqliteStorage } from "./sqlite/sqlite-storage.ts";
-import { parseSqliteUrl, sqlitePath } from "./sqlite/sqlite-url.ts";
 import type { Storage, StorageOptions } from "./storage.ts";
 
 /**

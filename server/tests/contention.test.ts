@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect, openDatabase } from "../storage/sqlite/sqlite-database.ts";
+import { connect, openDatabase } from "../storage/sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { RawConnection, type RawRequest, rawRequest } from "./support/raw-connection.ts";
 import type { RawReply } from "./support/raw-exchange.ts";

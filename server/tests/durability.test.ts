@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { checkDatabase } from "../storage/sqlite/check.ts";
+import { checkDatabase } from "../storage/sqlite/files/check.ts";
 import { Random } from "./support/random.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
 import type { Reply } from "./support/test-service.ts";

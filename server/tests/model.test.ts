@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import fc from "fast-check";
+import { MEMORY } from "../storage/sqlite/files/sqlite-url.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { MEMORY } from "../storage/sqlite/sqlite-url.ts";
 import { anyStep } from "./support/arbitrary-steps.ts";
 import { ModelRun, POLICY } from "./support/model-run.ts";
 import { RawConnection } from "./support/raw-connection.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
-import { openDatabase } from "../storage/sqlite/sqlite-database.ts";
+import { openDatabase } from "../storage/sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { TestService } from "./support/test-service.ts";
 import { WatchedDatabase } from "./support/watched-database.ts";

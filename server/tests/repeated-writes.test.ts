@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { MEMORY } from "../storage/sqlite/files/sqlite-url.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { MEMORY } from "../storage/sqlite/sqlite-url.ts";
 import { type ServerProcess, temporaryDirectory, Workplace } from "./support/server-process.ts";
 import { type Reply, replyOf, TestService } from "./support/test-service.ts";
 

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { connect, openDatabase } from "../storage/sqlite/sqlite-database.ts";
+import { connect, openDatabase } from "../storage/sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { holdLock } from "./support/held-lock.ts";
 import { movedIn, requestSeries, scrape, writeSeries } from "./support/metric-series.ts";

@@ -1,13 +1,13 @@
 import type { Database } from "bun:sqlite";
 import type { Commit } from "../storage.ts";
-import { FileGuard } from "./file-guard.ts";
-import { GroupCommit } from "./group-commit.ts";
-import { SharedRead } from "./read-transaction.ts";
-import { connect, openDatabase } from "./sqlite-database.ts";
-import { MEMORY } from "./sqlite-url.ts";
-import { StatementCache } from "./statement-cache.ts";
-import { WRITE_LIMITS, type WriteLimits, WriteQueue } from "./write-queue.ts";
-import { WriterThread } from "./writer-thread.ts";
+import { GroupCommit } from "./commit/group-commit.ts";
+import { WRITE_LIMITS, type WriteLimits, WriteQueue } from "./commit/write-queue.ts";
+import { WriterThread } from "./commit/writer-thread.ts";
+import { FileGuard } from "./files/file-guard.ts";
+import { connect, openDatabase } from "./files/sqlite-database.ts";
+import { MEMORY } from "./files/sqlite-url.ts";
+import { SharedRead } from "./read/read-transaction.ts";
+import { StatementCache } from "./statements/statement-cache.ts";
 
 /** A commit that takes no longer is inline: a read then waits this long at most, and the thread would cost more. */
 const INLINE_COMMIT_MS_MAX = 10;

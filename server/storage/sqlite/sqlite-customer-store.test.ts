@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { customerStoreContract } from "../customer-store.contract.ts";
 import { IDEMPOTENCY_KEY_MS } from "../customer-store.ts";
-import { connect } from "./sqlite-database.ts";
+import { connect } from "./files/sqlite-database.ts";
+import { MEMORY } from "./files/sqlite-url.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
-import { MEMORY } from "./sqlite-url.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "customer-store-"));
 afterAll(() => rmSync(directory, { recursive: true }));

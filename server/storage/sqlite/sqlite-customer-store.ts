@@ -14,9 +14,9 @@ import type {
   WriteTarget,
 } from "../customer-store.ts";
 import type { SqliteConnections } from "./connections.ts";
-import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
-import { PURGED_KEYS_MAX } from "./idempotency-keys.ts";
-import type { Params, StatementCache } from "./statement-cache.ts";
+import { type CustomerRow, columns, readRowVersion, stored } from "./statements/customer-rows.ts";
+import { PURGED_KEYS_MAX } from "./statements/idempotency-keys.ts";
+import type { Params, StatementCache } from "./statements/statement-cache.ts";
 
 const PURGE_EVERY_MS = 3_600_000;
 

@@ -1,11 +1,11 @@
 import { drawToken, tokenDigest } from "../bearer-token.ts";
 import type { FirstStart } from "../storage.ts";
 import type { SqliteConnections } from "./connections.ts";
-import { createCustomer } from "./customer-writes.ts";
+import { publish, stage, stagedToken, tokenFileOf } from "./files/token-file.ts";
 import { newToken } from "./sqlite-token-store.ts";
-import type { StatementCache } from "./statement-cache.ts";
-import { publish, stage, stagedToken, tokenFileOf } from "./token-file.ts";
-import { insertToken } from "./token-writes.ts";
+import { createCustomer } from "./statements/customer-writes.ts";
+import type { StatementCache } from "./statements/statement-cache.ts";
+import { insertToken } from "./statements/token-writes.ts";
 
 const TENANT = "default";
 

@@ -1,13 +1,13 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import type { Commit, FirstStart, Storage, StorageOptions, StorageStats } from "../storage.ts";
+import type { WriteLimits } from "./commit/write-queue.ts";
 import { SqliteConnections } from "./connections.ts";
+import { looseModes } from "./files/sqlite-database.ts";
+import { MEMORY } from "./files/sqlite-url.ts";
 import { SqliteCustomerStore } from "./sqlite-customer-store.ts";
-import { looseModes } from "./sqlite-database.ts";
 import { firstStart } from "./sqlite-first-start.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
-import { MEMORY } from "./sqlite-url.ts";
-import type { WriteLimits } from "./write-queue.ts";
 
 /** 256 MiB: the customers of a million fit, and are read as fast as those of a thousand. A smaller database takes its size. */
 const MEMORY_MIB = 256;

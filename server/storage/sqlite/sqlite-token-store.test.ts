@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
 import { tokenStoreContract } from "../token-store.contract.ts";
 import { SqliteConnections } from "./connections.ts";
-import { connect, openDatabase } from "./sqlite-database.ts";
+import { connect, openDatabase } from "./files/sqlite-database.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
 

@@ -8,8 +8,8 @@ import type {
   TokenStore,
 } from "../token-store.ts";
 import type { SqliteConnections } from "./connections.ts";
-import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./token-rows.ts";
-import type { NewToken } from "./token-writes.ts";
+import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./statements/token-rows.ts";
+import type { NewToken } from "./statements/token-writes.ts";
 
 const HOUR_MS = 3_600_000;
 /** 128 of the digest's 256 bits name a token. */

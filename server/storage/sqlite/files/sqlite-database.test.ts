@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
-import { DatabaseRefused } from "../database-refused.ts";
+import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { DatabaseRefused } from "../../database-refused.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { connect, openDatabase, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
 

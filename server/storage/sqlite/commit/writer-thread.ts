@@ -1,8 +1,8 @@
-import { StoreUnavailable } from "../customer-store.ts";
-import type { DatabaseIdentity } from "./file-guard.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import type { DatabaseIdentity } from "../files/file-guard.ts";
+import type { WriteRequest } from "../statements/writes.ts";
 import type { Settled } from "./group-commit.ts";
 import type { FromThread, SettledWrite, ToThread } from "./writer-thread-worker.ts";
-import type { WriteRequest } from "./writes.ts";
 
 type ThreadDatabase = {
   readonly path: string;

@@ -1,10 +1,10 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
-import { StoreUnavailable } from "../customer-store.ts";
+import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import { SCHEMA_VERSION } from "../files/schema.ts";
 import { SharedRead } from "./read-transaction.ts";
-import { SCHEMA_VERSION } from "./schema.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;

@@ -4,7 +4,7 @@ import {
   type IdempotencyKey,
   type RemoveOutcome,
   type WriteOutcome,
-} from "../customer-store.ts";
+} from "../../customer-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
 /** A purge deletes at most this many: 300,000 at once held every request up for 1.9 s. */

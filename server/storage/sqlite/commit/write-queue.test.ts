@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { projectionOf } from "../../domain/projection.ts";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
-import { StoreUnavailable } from "../customer-store.ts";
-import type { Commit } from "../storage.ts";
-import { connect, openDatabase } from "./sqlite-database.ts";
-import { SqliteStorage } from "./sqlite-storage.ts";
+import { projectionOf } from "../../../domain/projection.ts";
+import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import type { Commit } from "../../storage.ts";
+import { connect, openDatabase } from "../files/sqlite-database.ts";
+import { SqliteStorage } from "../sqlite-storage.ts";
 
 /** Every Worker that was started, so that a test can end one from outside: what a crash of the thread looks like. */
 const started: Worker[] = [];

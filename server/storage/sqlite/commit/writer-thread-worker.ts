@@ -1,10 +1,10 @@
 /** The writer's thread: its own connection, and a batch at a time in one transaction. */
-import { StoreUnavailable } from "../customer-store.ts";
-import { type DatabaseIdentity, FileGuard, requireFiles } from "./file-guard.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import { type DatabaseIdentity, FileGuard, requireFiles } from "../files/file-guard.ts";
+import { connect } from "../files/sqlite-database.ts";
+import { StatementCache } from "../statements/statement-cache.ts";
+import { applyWrite, type WriteRequest } from "../statements/writes.ts";
 import { GroupCommit, type Settled } from "./group-commit.ts";
-import { connect } from "./sqlite-database.ts";
-import { StatementCache } from "./statement-cache.ts";
-import { applyWrite, type WriteRequest } from "./writes.ts";
 
 /** A batch of writes goes there as JSON ({@link WriteRequest}s) and comes back as JSON: objects take twice the time to clone. */
 export type ToThread =

@@ -10,12 +10,12 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { namesIn } from "../../tests/support/database-files.ts";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
-import { StoreUnavailable } from "../customer-store.ts";
-import type { Commit } from "../storage.ts";
+import { namesIn } from "../../../tests/support/database-files.ts";
+import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import type { Commit } from "../../storage.ts";
+import { SqliteStorage } from "../sqlite-storage.ts";
 import { LOG_BYTES_MAX, openDatabase } from "./sqlite-database.ts";
-import { SqliteStorage } from "./sqlite-storage.ts";
 
 const RealWorker = globalThis.Worker;
 const started: Worker[] = [];

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseRefused } from "../database-refused.ts";
+import { DatabaseRefused } from "../../database-refused.ts";
 import { cantBeWritten, copyDatabase, removeDatabase, syncFile } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { requireDirectory } from "./sqlite-database.ts";

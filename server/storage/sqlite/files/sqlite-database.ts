@@ -1,8 +1,8 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { StoreUnavailable } from "../customer-store.ts";
-import { DatabaseRefused } from "../database-refused.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import { DatabaseRefused } from "../../database-refused.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./schema.ts";
 import { DEFAULT_SQLITE_PATH, MEMORY } from "./sqlite-url.ts";
 import { tokenFileOf } from "./token-file.ts";

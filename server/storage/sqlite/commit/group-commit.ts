@@ -1,8 +1,8 @@
 import { type Database, SQLiteError, type Statement } from "bun:sqlite";
-import { StoreUnavailable } from "../customer-store.ts";
-import type { FileGuard } from "./file-guard.ts";
-import { SCHEMA_VERSION } from "./schema.ts";
-import { asStoreError, forgetPages, schemaGuard } from "./sqlite-database.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import type { FileGuard } from "../files/file-guard.ts";
+import { SCHEMA_VERSION } from "../files/schema.ts";
+import { asStoreError, forgetPages, schemaGuard } from "../files/sqlite-database.ts";
 
 /** Statements of one write, on the writer's connection. It may run more than once; only its last run counts. */
 export type Job = () => unknown;

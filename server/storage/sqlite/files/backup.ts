@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { DatabaseRefused } from "../database-refused.ts";
+import { DatabaseRefused } from "../../database-refused.ts";
 import { openExistingDatabase } from "./sqlite-database.ts";
 
 /**

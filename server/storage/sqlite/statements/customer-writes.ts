@@ -1,15 +1,15 @@
-import type { CustomerChanges, NewCustomer } from "../../domain/customer.ts";
-import { drawCustomerId } from "../../domain/customer-id.ts";
-import { foldEmail } from "../../domain/email.ts";
-import { drawRowVersion, type RowVersion } from "../../domain/entity-tag.ts";
-import type { Projection } from "../../domain/projection.ts";
+import type { CustomerChanges, NewCustomer } from "../../../domain/customer.ts";
+import { drawCustomerId } from "../../../domain/customer-id.ts";
+import { foldEmail } from "../../../domain/email.ts";
+import { drawRowVersion, type RowVersion } from "../../../domain/entity-tag.ts";
+import type { Projection } from "../../../domain/projection.ts";
 import type {
   CreateOutcome,
   IdempotencyKey,
   RemoveOutcome,
   WriteOutcome,
   WriteTarget,
-} from "../customer-store.ts";
+} from "../../customer-store.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
 import { once } from "./idempotency-keys.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";

@@ -1,4 +1,4 @@
-import type { RevokeOutcome, TokenHolder } from "../token-store.ts";
+import type { RevokeOutcome, TokenHolder } from "../../token-store.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";
 import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./token-rows.ts";
 

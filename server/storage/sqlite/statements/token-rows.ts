@@ -1,4 +1,4 @@
-import type { TokenRecord } from "../token-store.ts";
+import type { TokenRecord } from "../../token-store.ts";
 
 export const TOKEN_COLUMNS =
   "prefix, client, role, tenant, created_at, expires_at, last_used_at, revoked_at FROM tokens";

@@ -12,10 +12,10 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { damage, namesIn, writeDatabase } from "../../tests/support/database-files.ts";
-import { Random } from "../../tests/support/random.ts";
-import { launch, type ServerProcess, Workplace } from "../../tests/support/server-process.ts";
-import { DatabaseRefused } from "../database-refused.ts";
+import { damage, namesIn, writeDatabase } from "../../../tests/support/database-files.ts";
+import { Random } from "../../../tests/support/random.ts";
+import { launch, type ServerProcess, Workplace } from "../../../tests/support/server-process.ts";
+import { DatabaseRefused } from "../../database-refused.ts";
 import { backupDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { restoreDatabase } from "./restore.ts";

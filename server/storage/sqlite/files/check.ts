@@ -1,5 +1,5 @@
 import { SQLiteError } from "bun:sqlite";
-import { DatabaseRefused } from "../database-refused.ts";
+import { DatabaseRefused } from "../../database-refused.ts";
 import { openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
 
 /** What a look at a database found. */

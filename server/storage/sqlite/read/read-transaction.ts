@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
-import { StoreUnavailable } from "../customer-store.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import { asStoreError, forgetPages, schemaGuard } from "../files/sqlite-database.ts";
 import { CommitCounter } from "./commit-counter.ts";
-import { asStoreError, forgetPages, schemaGuard } from "./sqlite-database.ts";
 
 /**
  * A client needs longer than this to receive another service's reply to a write and to have its next request read here.

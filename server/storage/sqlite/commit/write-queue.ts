@@ -1,15 +1,15 @@
-import { StoreUnavailable } from "../customer-store.ts";
-import type { Commit } from "../storage.ts";
-import type { GroupCommit, Settled } from "./group-commit.ts";
-import type { StatementCache } from "./statement-cache.ts";
-import type { WriterThread } from "./writer-thread.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import type { Commit } from "../../storage.ts";
+import type { StatementCache } from "../statements/statement-cache.ts";
 import {
   applyWrite,
   type WriteInput,
   type WriteName,
   type WriteRequest,
   type WriteResult,
-} from "./writes.ts";
+} from "../statements/writes.ts";
+import type { GroupCommit, Settled } from "./group-commit.ts";
+import type { WriterThread } from "./writer-thread.ts";
 
 export type WriteLimits = {
   /** How long a batch waits for a lock that another process holds. */

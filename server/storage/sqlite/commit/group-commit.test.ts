@@ -1,10 +1,10 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
-import { StoreUnavailable } from "../customer-store.ts";
-import { FileGuard } from "./file-guard.ts";
+import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { StoreUnavailable } from "../../customer-store.ts";
+import { FileGuard } from "../files/file-guard.ts";
+import { SCHEMA_VERSION } from "../files/schema.ts";
 import { GroupCommit, type Job } from "./group-commit.ts";
-import { SCHEMA_VERSION } from "./schema.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;

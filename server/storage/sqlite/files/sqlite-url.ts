@@ -1,4 +1,4 @@
-import { DatabaseRefused } from "../database-refused.ts";
+import { DatabaseRefused } from "../../database-refused.ts";
 
 export const MEMORY = ":memory:";
 
