@@ -338,7 +338,7 @@ export class Attempt extends Trial {
   async control(
     method: Method,
     options: WriteOptions = {},
-  ): Promise<Snapshot & { former: string; twin: Seen; written: Written }> {
+  ): Promise<Snapshot & { former: string; written: Written }> {
     const see = [BASE[method].current];
     for (let again = 0; ; again += 1) {
       const written = await this.write(method, {
@@ -355,14 +355,14 @@ export class Attempt extends Trial {
           `the control request, ${method} with the current tag, was answered ${seen.status}, so a refusal would prove nothing`,
           { see, othersMayCause: true, ...refusedThough(written) },
         );
-      if (method === "DELETE") return { ...before, former: before.tag, twin: seen, written };
+      if (method === "DELETE") return { ...before, former: before.tag, written };
       const { now } = written;
       if (values.name !== undefined && !shows(now.fields.name, values.name))
         throw new CouldNotRun(
           `the control request, ${method} with the current tag, was accepted and had no effect`,
           { see, othersMayCause: true },
         );
-      return { ...now, former: before.tag, twin: seen, written };
+      return { ...now, former: before.tag, written };
     }
   }
 }

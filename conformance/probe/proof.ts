@@ -48,7 +48,7 @@ export class Proof {
 
   control({ differs, seen }: Control): void {
     const { n } = seen.exchange;
-    this.evidence.twin = { differs, n, status: seen.status, ok: seen.status >= 200 && seen.status < 300 };
+    this.evidence.control = { differs, n, status: seen.status, ok: seen.status >= 200 && seen.status < 300 };
   }
 
   /**

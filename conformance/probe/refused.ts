@@ -77,7 +77,7 @@ export async function groundFor(
     customer: to,
     former: control.former,
     now: control,
-    control: { differs: `If-Match was the current tag, ${control.former}`, seen: control.twin },
+    control: { differs: `If-Match was the current tag, ${control.former}`, seen: control.written.seen },
   };
 }
 
@@ -125,7 +125,8 @@ export async function refused(
   if (proofs.length === 0 && options.bodies !== "one") nothingTried(at);
   if (method !== "DELETE") return;
   const control = await t.control("DELETE", { to: at.customer, before: at.now });
-  for (const proof of proofs) proof.control({ differs: "If-Match is the current tag", seen: control.twin });
+  for (const proof of proofs)
+    proof.control({ differs: "If-Match is the current tag", seen: control.written.seen });
 }
 
 /** In place of an untouched customer that was deleted. */

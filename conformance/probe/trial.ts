@@ -51,17 +51,17 @@ export class Trial {
   }
 
   /** Begins the evidence of the next probe. */
-  probe(text: string, allowed: string, odd: string | null = null): Evidence {
+  probe(text: string, allowed: string, header: string | null = null): Evidence {
     const evidence: Evidence = {
       probe: text,
-      odd,
+      header,
       allowed,
       came: "",
       sent: null,
       before: null,
       after: null,
       unchanged: null,
-      twin: null,
+      control: null,
       fired: [],
     };
     this.evidence.push(evidence);

@@ -51,9 +51,9 @@ export function findingOf(rule: RuleResult): Finding {
     advice: lines([
       ["impact", rule.impact],
       ["layer", layer && `${layer.name} (${layer.sign})`],
-      ["fix", layer?.mending],
+      ["fix", layer?.fix],
       ["curl", rule.curl],
-      ["rerun", rule.again],
+      ["rerun", rule.rerun],
     ]),
   };
 }
@@ -80,11 +80,11 @@ function probeOf(rule: RuleResult, evidence: Evidence): Probe {
     lines: lines([
       ["probe", evidence.probe],
       ["request", exchange && `${exchange.request.method} ${exchange.request.url}`],
-      ["header", evidence.odd === null ? null : visibleValue(evidence.odd)],
+      ["header", evidence.header === null ? null : visibleValue(evidence.header)],
       ["allowed", evidence.allowed],
       ["came", evidence.came],
       ["state", stateText(evidence)],
-      ["control request", controlText(evidence, exchangeAt(evidence.twin?.n))],
+      ["control request", controlText(evidence, exchangeAt(evidence.control?.n))],
     ]),
   };
 }
@@ -109,13 +109,13 @@ function stateOf({ status, tag, fields }: State): string {
 }
 
 /** With its own header, since the one thing that differs may be a blank. */
-function controlText({ twin, odd }: Evidence, exchange: Exchange | undefined): string | null {
-  if (twin === null) return null;
+function controlText({ control, header }: Evidence, exchange: Exchange | undefined): string | null {
+  if (control === null) return null;
   const sent = exchange?.request.headers.find(([name]) => name.toLowerCase() === "if-match");
-  const header = sent === undefined ? "" : `${sent[0]}: ${visibleValue(sent[1])}`;
-  const own = header === "" || (odd !== null && visibleValue(odd) === header) ? "" : ` with ${header}`;
-  const outcome = twin.ok ? "accepted" : "failed as well";
-  return `${outcome} (${twin.status}, request ${twin.n})${own}; it differs in: ${twin.differs}`;
+  const own = sent === undefined ? "" : `${sent[0]}: ${visibleValue(sent[1])}`;
+  const differs = own === "" || (header !== null && visibleValue(header) === own) ? "" : ` with ${own}`;
+  const outcome = control.ok ? "accepted" : "failed as well";
+  return `${outcome} (${control.status}, request ${control.n})${differs}; it differs in: ${control.differs}`;
 }
 
 /** How far the races of a run can be trusted. */

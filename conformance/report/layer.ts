@@ -45,27 +45,26 @@ function compression({ server, via, coding, tag }: Signs): Layer | null {
     return {
       name: "Caddy encode",
       sign,
-      mending: "remove `encode` from the site block of the customer routes",
+      fix: "remove `encode` from the site block of the customer routes",
     };
   if (suffix !== undefined)
     return {
       name: "Apache mod_deflate or mod_brotli",
       sign,
-      mending:
-        "DeflateAlterETag NoChange   (in the server or <VirtualHost>, not in <Location>; or: SetEnvIf Request_URI /customers no-gzip)",
+      fix: "DeflateAlterETag NoChange   (in the server or <VirtualHost>, not in <Location>; or: SetEnvIf Request_URI /customers no-gzip)",
     };
   if (varnish)
     return {
       name: "Varnish",
       sign,
-      mending: "set beresp.do_gzip = false;   (in vcl_backend_response, for the customer routes)",
+      fix: "set beresp.do_gzip = false;   (in vcl_backend_response, for the customer routes)",
     };
   if (/nginx|openresty/i.test(server))
-    return { name: "nginx gzip", sign, mending: "gzip off;   (in the location of the customer routes)" };
+    return { name: "nginx gzip", sign, fix: "gzip off;   (in the location of the customer routes)" };
   return {
     name: "a compressing proxy (HAProxy, nginx or the like)",
     sign,
-    mending: "HAProxy: remove `compression algo`; nginx: `gzip off;` for the customer routes",
+    fix: "HAProxy: remove `compression algo`; nginx: `gzip off;` for the customer routes",
   };
 }
 
@@ -76,7 +75,7 @@ function cache({ reply }: Exchange): Layer | null {
   return {
     name: "a shared cache",
     sign: age > 0 ? `Age: ${age}` : `X-Cache: ${hit}`,
-    mending: "Varnish: return (pass); in vcl_recv for the customer routes; nginx: proxy_cache off;",
+    fix: "Varnish: return (pass); in vcl_recv for the customer routes; nginx: proxy_cache off;",
   };
 }
 
@@ -86,13 +85,13 @@ function stripped({ reply }: Exchange, { server, tag }: Signs): Layer | null {
     return {
       name: "nginx",
       sign: "no ETag behind Server: nginx",
-      mending: "remove `proxy_hide_header ETag;`, and any filter that drops the tag",
+      fix: "remove `proxy_hide_header ETag;`, and any filter that drops the tag",
     };
   if (/apache/i.test(server))
     return {
       name: "Apache",
       sign: "no ETag behind Server: Apache",
-      mending: "remove `Header unset ETag`; DeflateAlterETag NoChange",
+      fix: "remove `Header unset ETag`; DeflateAlterETag NoChange",
     };
   return null;
 }

@@ -74,7 +74,7 @@ export function makeReport(facts: RunFacts): Report {
     unreachable: facts.unreachable,
   });
   return {
-    schema: "customers-conformance/1.1",
+    schema: "customers-conformance/1.2",
     verdict,
     exitCode,
     headline: wire.mask(headline),
@@ -159,7 +159,7 @@ function ruleResult(
     timeline: failed ? (trial?.timeline ?? []).slice(0, MOMENTS_MAX) : [],
     layer: failed ? layerOf(rule.id, exchanges) : null,
     curl: main === undefined ? null : curlLine(main),
-    again: facts.wire.mask(commandLineFor(facts.options.program, rule.id, facts.options.arguments)),
+    rerun: facts.wire.mask(commandLineFor(facts.options.program, rule.id, facts.options.arguments)),
     expected:
       expectation !== undefined
         ? { reason: expectation.reason, owner: expectation.owner, until: expectation.until }
@@ -183,7 +183,7 @@ function pointed({ see = [] }: Pointer, passed: ReadonlySet<string>): string {
 /** The exchanges that the evidence refers to, and the reads just before and after them. */
 function shownExchanges(trial: Attempt | undefined, evidence: Attempt["evidence"]): Exchange[] {
   if (trial === undefined) return [];
-  const wanted = new Set(evidence.flatMap(({ sent, twin }) => [sent, twin?.n]));
+  const wanted = new Set(evidence.flatMap(({ sent, control }) => [sent, control?.n]));
   for (const { sent } of evidence)
     if (sent !== null) for (const near of [sent - 1, sent + 1]) wanted.add(near);
   return [...trial.exchanges.values()].filter(({ n }) => wanted.has(n));

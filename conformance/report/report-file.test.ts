@@ -35,3 +35,12 @@ test.each([
   })();
   expect(faults.join("")).toContain(says);
 });
+
+test("a report of an earlier version is read with the names of today", () => {
+  const text = JSON.stringify({ ...sampleReport(), schema: "customers-conformance/1.1" })
+    .replaceAll('"header":', '"odd":')
+    .replaceAll('"control":', '"twin":')
+    .replaceAll('"fix":', '"mending":')
+    .replaceAll('"rerun":', '"again":');
+  expect({ ...readReport(written(text)), schema: "" }).toEqual({ ...sampleReport(), schema: "" });
+});

@@ -31,14 +31,14 @@ export function sampleRule(outcome: Outcome, n: number): RuleResult {
       ? [
           {
             probe: "PUT with the current tag weakened",
-            odd: 'If-Match: W/"3"·',
+            header: 'If-Match: W/"3"·',
             allowed: "412 and nothing changed",
             came: `204 ${HOSTILE}`,
             sent: 7,
             before: { status: 200, tag: '"3"', fields: { Name: HOSTILE } },
             after: { status: 200, tag: '"4"', fields: { Name: "x" } },
             unchanged: false,
-            twin: { differs: "W/ before the tag", n: 8, status: 204, ok: true },
+            control: { differs: "W/ before the tag", n: 8, status: 204, ok: true },
             fired: [`${id}.status`],
           },
         ]
@@ -100,9 +100,9 @@ export function sampleRule(outcome: Outcome, n: number): RuleResult {
           },
         ]
       : [],
-    layer: failing ? { name: "nginx", sign: "Server: nginx", mending: "gzip off;" } : null,
+    layer: failing ? { name: "nginx", sign: "Server: nginx", fix: "gzip off;" } : null,
     curl: failing ? "curl -i -X PUT -H 'If-Match: W/\"3\"' http://127.0.0.1:1/customers/1" : null,
-    again: `conformance run --only ${id}`,
+    rerun: `conformance run --only ${id}`,
     expected: null,
     requests: 4,
     durationMs: 31,
@@ -115,7 +115,7 @@ export function sampleReport(change: Partial<Report> = {}): Report {
     OUTCOMES.map((outcome) => [outcome, rules.filter((rule) => rule.outcome === outcome).length]),
   ) as Report["counts"];
   return {
-    schema: "customers-conformance/1.1",
+    schema: "customers-conformance/1.2",
     verdict: "kit-fault",
     exitCode: 5,
     headline: `One violation ${HOSTILE}`,

@@ -102,7 +102,7 @@ export function sarif(report: Report): string {
               name: rule.title,
               shortDescription: { text: rule.title },
               fullDescription: { text: `${rule.rule} (specification ${rule.section})` },
-              help: { text: `${rule.impact}\n${rule.again}` },
+              help: { text: `${rule.impact}\n${rule.rerun}` },
               defaultConfiguration: { level: rule.level === "MUST" ? "error" : "warning" },
               properties: { tags: [rule.family, rule.level] },
             })),

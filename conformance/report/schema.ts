@@ -48,6 +48,10 @@ export const Exchange = closed({
   }),
   caller: Type.String({ description: "`main`, `limited`, `other-tenant`, `anonymous` or `metrics`." }),
   via: words(["undici", "socket"] as const),
+  framing: Type.Optional(words(["chunked", "http/1.0"] as const)),
+  follows: Type.Optional(
+    Type.Integer({ description: "`n` of the exchange before it on the same connection." }),
+  ),
   request: closed({
     method: Type.String(),
     url: Type.String({ description: "Absolute." }),
@@ -88,7 +92,7 @@ export const Assertion = closed({
 /** A probe and its control request: what is shown of a failure. Numbers refer to `exchanges` of the same rule. */
 export const Evidence = closed({
   probe: Type.String({ description: "What was tried: `PUT with the current tag weakened`." }),
-  odd: OrNull(
+  header: OrNull(
     Type.String({ description: "The header that matters, blanks and invisible characters made visible." }),
   ),
   allowed: Type.String({ description: "What the specification allows here." }),
@@ -97,7 +101,7 @@ export const Evidence = closed({
   before: OrNull(State),
   after: OrNull(State),
   unchanged: OrNull(Type.Boolean({ description: "null: not read back, or not to be unchanged." })),
-  twin: OrNull(
+  control: OrNull(
     closed({
       differs: Type.String({ description: "The one thing that differs." }),
       n: Type.Integer(),
@@ -124,7 +128,7 @@ export const Moment = closed({
 export const Layer = closed({
   name: Type.String({ description: "`nginx`, `Apache mod_deflate`, `Varnish`, `a shared cache` …" }),
   sign: Type.String({ description: "What gave it away." }),
-  mending: Type.String({ description: "The line of configuration that fixes it." }),
+  fix: Type.String({ description: "The line of configuration that fixes it." }),
 });
 
 export const RuleResult = closed({
@@ -138,12 +142,18 @@ export const RuleResult = closed({
   outcome: words(OUTCOMES),
   reason: Type.String({ description: "Why this outcome, in one or two sentences. Never empty." }),
   assertions: Type.Array(Assertion),
-  evidence: Type.Array(Evidence, { description: "All probes that fired; of a pass none." }),
+  leftOut: Type.Optional(
+    Type.Array(Type.String(), {
+      description: "What --quick or --gentle left out; the outcome does not cover it.",
+    }),
+  ),
+  evidence: Type.Array(Evidence, { description: "The first probes that fired; of a pass none." }),
+  evidenceOmitted: Type.Optional(Type.Integer({ description: "How many more probes fired." })),
   exchanges: Type.Array(Exchange, { description: "Those that the evidence and the curl line refer to." }),
   timeline: Type.Array(Moment),
   layer: OrNull(Layer),
   curl: OrNull(Type.String({ description: "Runs as pasted once the named variables are set." })),
-  again: Type.String({ description: "The command that runs this rule again." }),
+  rerun: Type.String({ description: "The command that runs this rule again." }),
   expected: OrNull(
     closed({
       reason: Type.String(),
@@ -158,8 +168,12 @@ export const RuleResult = closed({
 /** Whether a method is there. `unknown`: not tried, or its answers do not tell. */
 const Offer = words(["offered", "absent", "unknown"] as const);
 
-/** A minor version adds what is optional, so that reports of earlier ones can still be read and compared. */
-export const SCHEMAS = ["customers-conformance/1", "customers-conformance/1.1"] as const;
+/** Reports of earlier minor versions can still be read and compared: report-file.ts renames their members. */
+export const SCHEMAS = [
+  "customers-conformance/1",
+  "customers-conformance/1.1",
+  "customers-conformance/1.2",
+] as const;
 
 export const VERDICTS = [
   "conforms",

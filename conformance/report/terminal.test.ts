@@ -38,13 +38,13 @@ test("a block with everything and very long texts still has at most 24 lines, an
     impact: long,
     evidence: base.evidence.map((evidence) => ({ ...evidence, probe: long, came: long, allowed: long })),
     timeline: Array.from({ length: 30 }, (_, lane) => ({ ...moment, lane: `writer ${lane}` })),
-    layer: { name: long, sign: long, mending: long },
+    layer: { name: long, sign: long, fix: long },
     curl: "curl -i 'http://x'",
   };
   const block = failureBlock(rule, style);
   expect(block.length).toBeLessThanOrEqual(BLOCK_LINES_MAX);
   expect(block.at(-2)).toContain("curl -i 'http://x'");
-  expect(block.at(-1)).toContain(rule.again);
+  expect(block.at(-1)).toContain(rule.rerun);
 });
 
 test("the report names verdict, exit code, what was not tested and why, and what is left", () => {

@@ -188,7 +188,7 @@ export const bodies: readonly Rule[] = [
             what: `${what} in the name`,
             allowed: "a 4xx, or read back as sent",
           });
-          write.control({ differs: "the name is plain ASCII", seen: control.twin });
+          write.control({ differs: "the name is plain ASCII", seen: control.written.seen });
           const { seen } = write;
           const found = `${method} with ${what} in the name was answered ${seen.status}`;
           write.must("answered", write.accepted || (seen.status >= 400 && seen.status < 500), found);

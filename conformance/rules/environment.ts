@@ -26,14 +26,14 @@ const updates = async (t: Attempt) =>
 async function answeredTags(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const bare = await t.control(method);
   // An answer without the new tag is ETG-07's and ETG-11's to blame.
-  if (bare.twin.tag !== bare.tag) return;
+  if (bare.written.seen.tag !== bare.tag) return;
   for (const codings of t.quick ? CODINGS.slice(0, 1) : CODINGS) {
     const write = await t.write(method, {
       headers: accepting(codings),
       what: `the current tag and Accept-Encoding: ${codings}`,
       allowed: "the answer carries the new ETag",
     });
-    write.control({ differs: "no Accept-Encoding", seen: bare.twin });
+    write.control({ differs: "no Accept-Encoding", seen: bare.written.seen });
     if (!write.accepted) continue;
     const { now, seen } = write;
     write.must(

@@ -140,8 +140,8 @@ const put: readonly Rule[] = [
     after: ["IFM-01"],
     async check(t) {
       // On a raw socket, since client libraries hide bytes behind a 204.
-      const { written, twin } = await t.control("PUT", { via: "socket" });
-      const { status, text } = twin;
+      const { written } = await t.control("PUT", { via: "socket" });
+      const { status, text } = written.seen;
       const found = `an accepted PUT was answered ${status}, neither 204 nor 200`;
       written.must("status", status === 204 || status === 200, found);
       if (status === 204)

@@ -104,7 +104,10 @@ function toMissing({ id, title, on, lines, answered, ...told }: MissingRow): Rul
           const seen = await t.send(t.writeAsk(on, missing, { ifMatch: sent, purpose: "probe" }));
           proof.show(seen);
           if (control !== undefined)
-            proof.control({ differs: "the customer exists and If-Match is current", seen: control.twin });
+            proof.control({
+              differs: "the customer exists and If-Match is current",
+              seen: control.written.seen,
+            });
           proof.must(
             "status",
             seen.status === answered || (answered === 428 && t.blamedBefore(on, "missing", seen.status)),

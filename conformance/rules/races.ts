@@ -67,7 +67,7 @@ async function outlasts(t: Attempt, rounds: readonly Round[]): Promise<void> {
 const PATIENCE_MS = 3000;
 
 async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
-  const { tag, twin } = await t.control(method);
+  const { tag, written } = await t.control(method);
   const proof = t.proof(
     `${method} whose last body byte comes after another accepted ${method}`,
     "412, and the other's values stay",
@@ -96,7 +96,7 @@ async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     before: before.seen,
     after: after.seen,
     unchanged: t.same(before, after),
-    control: { differs: "nobody else writes meanwhile", seen: twin },
+    control: { differs: "nobody else writes meanwhile", seen: written.seen },
   });
   const open = `while a slow ${method} was open, another with the current tag was answered ${quick.status}`;
   if (!proof.must("not-locked", accepted(quick.status), open, { othersMayCause: true })) return;

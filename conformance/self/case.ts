@@ -86,7 +86,7 @@ const failing = (rule: RuleResult): boolean => rule.outcome === "violation" || r
 
 /** Everything that a finding says to QA in words. */
 function wordsOf(rule: RuleResult): string {
-  const evidence = rule.evidence.flatMap(({ probe, odd, came }) => [probe, odd ?? "", came]);
+  const evidence = rule.evidence.flatMap(({ probe, header, came }) => [probe, header ?? "", came]);
   const details = rule.assertions.filter((each) => each.fired > 0).map((each) => each.detail ?? "");
   const layer = rule.layer === null ? [] : [rule.layer.name];
   return [rule.reason, ...evidence, ...details, ...layer].join("\n");

@@ -69,14 +69,14 @@ test.each([
   ],
 ] as [string, Recipe, RegExp, RegExp][])(
   "%s that compresses is a violation, with its name and the line that mends it",
-  async (_name, recipe, layer, mending) => {
+  async (_name, recipe, layer, fix) => {
     const report = await runThrough(recipe);
     expect(report.verdict).toBe("violates");
     const named = report.rules.filter((rule) => rule.outcome === "violation" && rule.layer !== null);
     expect(named.length).toBeGreaterThan(0);
     for (const rule of named) {
       expect(rule.layer?.name).toMatch(layer);
-      expect(rule.layer?.mending).toMatch(mending);
+      expect(rule.layer?.fix).toMatch(fix);
     }
   },
 );
