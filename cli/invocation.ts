@@ -2,6 +2,7 @@
 
 import type { Deadline } from "./client/deadline.ts";
 import type { Ports } from "./client/read-customer.ts";
+import type { Flags } from "./config/flags.ts";
 import type { Settings } from "./config/settings.ts";
 import type { CustomersApi } from "./http/customers-api.ts";
 import type { Failure } from "./outcome/failure.ts";
@@ -12,6 +13,8 @@ import type { Host } from "./signals.ts";
 
 export type Invocation = {
   settings: Settings;
+  /** The options of every command, as given; settings are made of them. */
+  flags: Flags;
   api: CustomersApi;
   /** stdout: data, and nothing else. */
   out: DataStream;

@@ -1,5 +1,11 @@
 /** The tree of commands, and what surrounds each: settings, interruption, the message and code of the ending. */
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import {
+  Command,
+  CommanderError,
+  type CommandUnknownOpts,
+  InvalidArgumentError,
+  Option,
+} from "@commander-js/extra-typings";
 import packageJson from "../package.json" with { type: "json" };
 import { startDeadline } from "./client/deadline.ts";
 import { COMMANDS } from "./commands/all.ts";
@@ -24,12 +30,12 @@ export type Host = Streams & Signals & { env: Environment };
 
 /** Runs one command line to its end. @param argv without the program's own name. @returns the exit code. */
 export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
-  const program = new Command("customers");
+  const program = customersProgram();
   const interruption = new AbortController();
   host.onInterrupt(() => interruption.abort());
   const out = openDataStream(host.stdout);
   const messages = openMessages(host.stderr, () => {
-    const { quiet = false, verbose = false, output } = program.opts<Flags>();
+    const { quiet = false, verbose = false, output } = program.opts();
     const notes = fromEnvironment(host.env, "CUSTOMERS_NOTES") !== undefined;
     return { quiet, verbose, notes, json: output === "json" || output === "ndjson" };
   });
@@ -39,10 +45,8 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
 
   const run: Run =
     (body, needs) =>
-    async (...all) => {
-      // Commander passes the positional arguments, then the options, then the command itself.
-      const command = all.at(-1) as Command;
-      const flags = program.opts<Flags>();
+    async (...given) => {
+      const flags: Flags = program.opts();
       const path = profilePath(host.env);
       const { readStdin } = terminal;
       const settings =
@@ -59,6 +63,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
       const api = openCustomersApi(settings, messages);
       const invocation: Invocation = {
         settings,
+        flags,
         api,
         out,
         messages,
@@ -70,7 +75,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
         host,
       };
       try {
-        ending = await body(invocation, command.processedArgs, command.optsWithGlobals());
+        ending = await body(invocation, ...given);
       } finally {
         await api.close();
       }
@@ -102,10 +107,12 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   return code;
 }
 
-/** Adds every option and command to the program. */
-export function addCommands(program: Command, run: Run): void {
-  addGlobalOptions(program);
-  for (const register of COMMANDS) register(program, run);
+/** Adds every command to the program, each with its examples. */
+export function addCommands(program: CommandUnknownOpts, run: Run): void {
+  for (const [heading, commands] of Object.entries(COMMANDS)) {
+    program.commandsGroup(heading);
+    for (const register of commands) register(program, run);
+  }
   for (const command of program.commands) {
     const examples = examplesOf(command.name());
     if (examples !== undefined) command.addHelpText("after", examples);
@@ -122,7 +129,7 @@ function endingOf(error: unknown, command: string): Ending {
 }
 
 /** The command that was meant, as far as it was understood: `customers profile set`. */
-function commandLine(program: Command, argv: readonly string[]): string {
+function commandLine(program: CommandUnknownOpts, argv: readonly string[]): string {
   let command = program;
   const names = [program.name()];
   for (const word of argv) {
@@ -148,8 +155,9 @@ function lostOutput(reason: string | undefined): Failure | undefined {
   return reason === undefined ? undefined : failure("failure", `the output could not be written: ${reason}`);
 }
 
-function addGlobalOptions(program: Command): void {
-  program
+/** The program with the options of every command, and no command yet. */
+export function customersProgram() {
+  return new Command("customers")
     .description("Read and change customers, safely under concurrent writers.")
     .version(packageJson.version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print help for the command")
@@ -157,7 +165,7 @@ function addGlobalOptions(program: Command): void {
     .option("--url <url>", "base URL of the deployment (CUSTOMERS_URL)")
     .option("--profile <name>", "profile of the configuration file (CUSTOMERS_PROFILE)")
     .option("--token-file <path>", "read the bearer token from a file")
-    .option("--token-stdin", "read the bearer token from stdin")
+    .addOption(new Option("--token-stdin", "read the bearer token from stdin").conflicts("tokenFile"))
     .addOption(new Option("--token <token>").hideHelp().argParser(refuseToken))
     .option("--header <header>", "add a header 'Name: value' to every request (repeatable)", collect)
     .option(
@@ -187,8 +195,8 @@ function withoutProfile({ profile: _, tokenFile: __, tokenStdin: ___, ...flags }
   return flags;
 }
 
-function collect(value: string, earlier: readonly string[] | undefined): readonly string[] {
-  return [...(earlier ?? []), value];
+function collect(value: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, value];
 }
 
 function duration(text: string): number {

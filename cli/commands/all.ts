@@ -1,4 +1,4 @@
-/** Every command, in the order of `customers --help`. A new one is one line here. */
+/** Every command, in the order of `customers --help`. */
 
 import { registerApi } from "./api.ts";
 import type { RegisterCommand } from "./command.ts";
@@ -20,23 +20,25 @@ import { registerUpdate } from "./update.ts";
 import { registerWatch } from "./watch.ts";
 import { registerWhoami } from "./whoami.ts";
 
-export const COMMANDS: readonly RegisterCommand[] = [
-  registerGet,
-  registerList,
-  registerCreate,
-  registerUpdate,
-  registerEdit,
-  registerDelete,
-  registerWatch,
-  registerImport,
-  registerExport,
-  registerProfile,
-  registerLogin,
-  registerLogout,
-  registerWhoami,
-  registerConfig,
-  registerDoctor,
-  registerApi,
-  registerCompletion,
-  registerHelp,
-];
+/** By the heading under which `customers --help` lists them. A new one is one line here. */
+export const COMMANDS: Readonly<Record<string, readonly RegisterCommand[]>> = {
+  "Customers:": [
+    registerGet,
+    registerList,
+    registerCreate,
+    registerUpdate,
+    registerEdit,
+    registerDelete,
+    registerWatch,
+  ],
+  "Many customers:": [registerImport, registerExport],
+  "Servers and credentials:": [
+    registerLogin,
+    registerLogout,
+    registerWhoami,
+    registerProfile,
+    registerConfig,
+    registerDoctor,
+  ],
+  "More:": [registerApi, registerCompletion, registerHelp],
+};

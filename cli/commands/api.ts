@@ -1,17 +1,16 @@
 import { readFileSync } from "node:fs";
-import { Argument } from "commander";
+import { Argument, Option } from "@commander-js/extra-typings";
 import { refusalOf } from "../client/refusal.ts";
 import type { ApiRequest } from "../client/request.ts";
 import { isSuccess } from "../client/status.ts";
 import { systemCode } from "../files/system-code.ts";
+import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { readFailure, writeFailure } from "../outcome/reply-failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
-import { entityTag } from "./options.ts";
-
-type Options = { input?: string; include?: boolean; ifMatch?: string; yes?: boolean; tokenStdin?: boolean };
+import { entityTag, YES } from "./options.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
@@ -22,22 +21,14 @@ export const registerApi: RegisterCommand = (program, run) => {
       "send one request as it is, with the credentials, proxy and TLS of the settings; nothing is retried",
     )
     .addArgument(new Argument("<method>", "the method").choices(METHODS))
-    .argument("<path>", "below the base URL, such as /customers?limit=1")
+    .argument("<path>", "below the base URL, such as /customers?limit=1", pathBelow)
     .option("--input <path>", "the body, from a file; - is stdin")
     .option("-i, --include", "print the status and the headers before the body")
-    .option("--if-match <tag>", "send If-Match", entityTag)
-    .option("-y, --yes", "do not ask")
+    .addOption(new Option("--if-match <tag>", "send If-Match").argParser(entityTag))
+    .addOption(YES)
     .action(
-      run<Options>(async (invocation, [word = "", path = ""], options) => {
-        const method = METHODS.find((known) => known === word) ?? "GET";
-        // A whole URL would send the credentials elsewhere.
-        if (!path.startsWith("/") || path.startsWith("//")) {
-          throw new UsageError(
-            `"${path}" does not begin with one slash`,
-            "Give the path below the base URL: /customers",
-          );
-        }
-        const body = await readBody(options, invocation.terminal.readStdin);
+      run(async (invocation, method, path, options) => {
+        const body = await readBody(options.input, invocation);
         const request: ApiRequest = {
           method,
           path,
@@ -75,9 +66,18 @@ export const registerApi: RegisterCommand = (program, run) => {
     );
 };
 
+/** A whole URL would send the credentials elsewhere. */
+function pathBelow(path: string): string {
+  if (path.startsWith("/") && !path.startsWith("//")) return path;
+  throw new UsageError(
+    `"${path}" does not begin with one slash`,
+    "Give the path below the base URL: /customers",
+  );
+}
+
 async function readBody(
-  { input, tokenStdin }: Options,
-  readStdin: () => Promise<string>,
+  input: string | undefined,
+  { flags, terminal }: Invocation,
 ): Promise<string | undefined> {
   if (input === undefined) return undefined;
   if (input !== "-") {
@@ -87,6 +87,7 @@ async function readBody(
       throw new UsageError(`--input: ${input} can't be read (${systemCode(error)})`, "Check the path.");
     }
   }
-  if (tokenStdin) throw new UsageError("stdin can't hold both the token and the body", "Use --token-file.");
-  return await readStdin();
+  if (flags.tokenStdin)
+    throw new UsageError("stdin can't hold both the token and the body", "Use --token-file.");
+  return await terminal.readStdin();
 }

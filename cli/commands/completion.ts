@@ -1,5 +1,5 @@
-import { Argument } from "commander";
-import { COMPLETION_SCRIPTS, type Shell } from "../help/completion-scripts.ts";
+import { Argument } from "@commander-js/extra-typings";
+import { COMPLETION_SCRIPTS, SHELLS } from "../help/completion-scripts.ts";
 import { HELP_TOPICS } from "../help/topics.ts";
 import type { RegisterCommand } from "./command.ts";
 
@@ -10,8 +10,8 @@ export const registerCompletion: RegisterCommand = (program, run) => {
   program
     .command("completion")
     .description("print a completion script for the shell")
-    .addArgument(new Argument("<shell>", "which shell").choices(Object.keys(COMPLETION_SCRIPTS)))
-    .action((shell: Shell) => {
+    .addArgument(new Argument("<shell>", "which shell").choices(SHELLS))
+    .action((shell) => {
       program.configureOutput().writeOut?.(COMPLETION_SCRIPTS[shell]);
     });
 
@@ -24,9 +24,7 @@ export const registerCompletion: RegisterCommand = (program, run) => {
         (file) => [...file.profiles.keys()],
         () => [],
       );
-      // Variadic: commander gives the words as one array.
-      const typed = (words[0] ?? []) as readonly string[];
-      const completion = complete(program, typed, {
+      const completion = complete(program, words, {
         "--fields": () => FIELDS,
         "--profile": () => profiles,
         name: () => profiles,

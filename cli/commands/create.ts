@@ -11,19 +11,11 @@ import { printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { printRequest } from "./dry-run.ts";
-import { addSetOptions, type FieldOptions, fieldValues } from "./field-options.ts";
-import { addFieldsOption, addWithEtagOption, idempotencyKey } from "./options.ts";
-
-type Options = FieldOptions & {
-  idempotencyKey?: string;
-  dryRun?: boolean;
-  yes?: boolean;
-  fields?: readonly string[];
-  withEtag?: boolean;
-};
+import { type FieldOptions, fieldValues, SET, SET_JSON } from "./field-options.ts";
+import { FIELDS, idempotencyKey, WITH_ETAG, YES } from "./options.ts";
 
 export const registerCreate: RegisterCommand = (program, run) => {
-  const command = program
+  program
     .command("create")
     .description("create one customer and print it")
     .option("--name <name>", "the name")
@@ -35,26 +27,29 @@ export const registerCreate: RegisterCommand = (program, run) => {
       idempotencyKey,
     )
     .option("--dry-run", "print the request, write nothing")
-    .option("-y, --yes", "do not ask");
-  addSetOptions(command);
-  addWithEtagOption(addFieldsOption(command)).action(
-    run<Options>(async (invocation, _, options) => {
-      const key = options.idempotencyKey ?? crypto.randomUUID();
-      const values = creationValues(options);
-      const request = createCustomer(spelled(values, invocation.settings.casing), key);
-      if (options.dryRun) {
-        await printRequest(invocation, request, undefined);
-        invocation.messages.note("dry run: no customer was created; nothing was sent");
-        return undefined;
-      }
-      const refused = await confirmWrite(invocation, "create a customer", options.yes ?? false);
-      return refused ?? create(invocation, request, key, { ...options, who: labelOf(values) });
-    }),
-  );
+    .addOption(YES)
+    .addOption(SET)
+    .addOption(SET_JSON)
+    .addOption(FIELDS)
+    .addOption(WITH_ETAG)
+    .action(
+      run(async (invocation, options) => {
+        const key = options.idempotencyKey ?? crypto.randomUUID();
+        const values = creationValues(options);
+        const request = createCustomer(spelled(values, invocation.settings.casing), key);
+        if (options.dryRun) {
+          await printRequest(invocation, request, undefined);
+          invocation.messages.note("dry run: no customer was created; nothing was sent");
+          return undefined;
+        }
+        const refused = await confirmWrite(invocation, "create a customer", options.yes ?? false);
+        return refused ?? create(invocation, request, key, { ...options, who: labelOf(values) });
+      }),
+    );
 };
 
 /** Name and email are what every customer has; a deployment that wants other fields is told them by --set. */
-function creationValues(options: Options): Map<string, Json> {
+function creationValues(options: FieldOptions): Map<string, Json> {
   const values = fieldValues(options);
   for (const field of ["name", "email"] as const) {
     if (memberNamed(values, field) !== undefined || options.set || options.setJson) continue;
@@ -80,7 +75,7 @@ async function create(
   invocation: Invocation,
   request: ApiRequest,
   key: string,
-  { who, fields, withEtag = false }: Options & { who: string },
+  { who, fields, withEtag = false }: { who: string; fields?: readonly string[]; withEtag?: boolean },
 ): Promise<Ending> {
   const { api, messages } = invocation;
   const creation = await createUntilDecided(invocation.ports(), request);

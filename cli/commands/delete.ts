@@ -3,9 +3,8 @@ import { deletionIntent } from "../client/intent.ts";
 import { writeUntilDecided } from "../client/loop.ts";
 import type { WriteJob } from "../client/step.ts";
 import { readWhole } from "../client/whole-customer.ts";
-import type { Flags } from "../config/flags.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import { type Failure, UsageError } from "../outcome/failure.ts";
+import type { Failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
@@ -14,35 +13,45 @@ import type { RegisterCommand } from "./command.ts";
 import { ask, unasked } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
 import {
-  addLoopOptions,
-  addWriteOptions,
   checkedLoop,
+  customerIds,
+  DRY_RUN,
+  EXPECT,
+  IF_MATCH,
   type LoopOptions,
+  MAX_ATTEMPTS,
+  ON_CONFLICT,
   onConflictDefault,
   type WriteOptions,
+  YES,
 } from "./options.ts";
-import { forEachId, idsOf } from "./several.ts";
+import { forEachId, idsOf, onlyOne } from "./several.ts";
 
-type Options = Flags & WriteOptions & LoopOptions;
+type Options = WriteOptions & LoopOptions;
 
 export const registerDelete: RegisterCommand = (program, run) => {
-  const command = program
-    .command("delete <id...>")
+  program
+    .command("delete")
     .description(
       "delete one customer or several; each is shown and asked about first, or needs --yes; - reads ids from stdin",
+    )
+    .argument("<id...>", "ids of the customers", customerIds)
+    .addOption(DRY_RUN)
+    .addOption(IF_MATCH)
+    .addOption(EXPECT)
+    .addOption(YES)
+    .addOption(ON_CONFLICT)
+    .addOption(MAX_ATTEMPTS)
+    .action(
+      run(async (invocation, words, options) => {
+        const ids = await idsOf(words, invocation);
+        checkedLoop(options);
+        onlyOne("--if-match", options.ifMatch, ids);
+        return await forEachId(invocation, ids, options.dryRun ? "looked at" : "deleted", (id) =>
+          deleteOne(invocation, id, options),
+        );
+      }),
     );
-  addLoopOptions(addWriteOptions(command)).action(
-    run<Options>(async (invocation, [words], options) => {
-      const ids = await idsOf(words, invocation, options);
-      checkedLoop(options);
-      if (options.ifMatch !== undefined && ids.length > 1) {
-        throw new UsageError("--if-match names a version of one customer", "Give one id with it.");
-      }
-      return await forEachId(invocation, ids, options.dryRun ? "looked at" : "deleted", (id) =>
-        deleteOne(invocation, id, options),
-      );
-    }),
-  );
 };
 
 async function deleteOne(invocation: Invocation, id: string, options: Options): Promise<Ending> {

@@ -20,15 +20,17 @@ import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { listFailure, readFailure } from "../outcome/reply-failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "./command.ts";
+import { customerId } from "./options.ts";
 
 export const registerDoctor: RegisterCommand = (program, run) => {
   program
-    .command("doctor [id]")
+    .command("doctor")
     .description(
       "check the way to the deployment, with these settings: name, TLS, credentials, clock, entity-tags",
     )
+    .argument("[id]", "a customer to look at (default: the first of the list)", customerId)
     .action(
-      run(async (invocation, [id]) => {
+      run(async (invocation, id) => {
         const findings = await examine(invocation, id);
         await report(invocation, findings);
         return verdict(findings);

@@ -22,29 +22,33 @@ import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
-import { addWriteOptions, requiredId, type WriteOptions } from "./options.ts";
+import { customerId, DRY_RUN, EXPECT, IF_MATCH, type WriteOptions, YES } from "./options.ts";
 
 /** The editor opens again after a conflict or a mistake; an editor that is a script must not do so forever. */
 const ROUNDS_MAX = 20;
 
 export const registerEdit: RegisterCommand = (program, run) => {
-  const command = program
-    .command("edit <id>")
-    .description("change one customer in $VISUAL or $EDITOR; what others change meanwhile is kept");
-  addWriteOptions(command).action(
-    run<WriteOptions>(async (invocation, [argument], options) => {
-      const id = requiredId(argument);
-      const reading = await readWhole(invocation.ports(), id);
-      if (reading.kind !== "read")
-        return readFailure(reading, { what: `customer ${id}`, url: invocation.api.url });
-      const base = reading.customer;
-      const hopeless = refusedAlready(invocation, id, base, options);
-      if (hopeless !== undefined) return hopeless;
-      const file = openEditor(invocation, `customer-${id}`);
-      if ("exit" in file) return file;
-      return await editUntilDecided(invocation, { id, base, file, options });
-    }),
-  );
+  program
+    .command("edit")
+    .description("change one customer in $VISUAL or $EDITOR; what others change meanwhile is kept")
+    .argument("<id>", "id of the customer", customerId)
+    .addOption(DRY_RUN)
+    .addOption(IF_MATCH)
+    .addOption(EXPECT)
+    .addOption(YES)
+    .action(
+      run(async (invocation, id, options) => {
+        const reading = await readWhole(invocation.ports(), id);
+        if (reading.kind !== "read")
+          return readFailure(reading, { what: `customer ${id}`, url: invocation.api.url });
+        const base = reading.customer;
+        const hopeless = refusedAlready(invocation, id, base, options);
+        if (hopeless !== undefined) return hopeless;
+        const file = openEditor(invocation, `customer-${id}`);
+        if ("exit" in file) return file;
+        return await editUntilDecided(invocation, { id, base, file, options });
+      }),
+    );
 };
 
 /** A condition that does not hold is told before anyone writes a text in vain. */

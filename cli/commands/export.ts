@@ -1,6 +1,6 @@
 import { createWriteStream, openSync, statSync, type WriteStream } from "node:fs";
 import { extname } from "node:path";
-import { Option } from "commander";
+import { Option } from "@commander-js/extra-typings";
 import { eachPage, type Page } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
 import type { ListQuery } from "../client/request.ts";
@@ -15,10 +15,9 @@ import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
 import { amount, showProgress } from "../output/progress.ts";
 import type { RegisterCommand } from "./command.ts";
-import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
+import { EMAIL, FIELDS, positiveInteger, STATUS, WITH_ETAG } from "./options.ts";
 
 type Options = {
-  format?: ExportFormat;
   status?: string;
   email?: string;
   fields?: readonly string[];
@@ -31,39 +30,42 @@ type ExportFormat = Extract<OutputFormat, "csv" | "ndjson" | "json">;
 const PAGE_SIZE_DEFAULT = 500;
 
 export const registerExport: RegisterCommand = (program, run) => {
-  const command = program
-    .command("export [file]")
+  program
+    .command("export")
     .description("write every customer as CSV or NDJSON, to a file or stdout")
+    .argument("[file]", "file to write (default: stdout)", String, "-")
     .addOption(
       new Option(
         "--format <format>",
         "csv, ndjson or json (default: by the file's name, else ndjson)",
       ).choices(["csv", "ndjson", "json"]),
     )
-    .option("--status <status>", "only customers with this status")
-    .option("--email <email>", "only customers with exactly this address")
-    .option("--page-size <n>", "customers a request", atLeastOne, PAGE_SIZE_DEFAULT);
-  addWithEtagOption(addFieldsOption(command)).action(
-    run<Options>(async (invocation, [file = "-"], options) => {
-      const format = options.format ?? invocation.settings.output ?? formatOf(file);
-      if (format === undefined) {
-        return failure(
-          "usage",
-          `the name ${file} does not say in which format to export`,
-          "Name it .csv, .ndjson or .json, or give --format.",
-        );
-      }
-      if (format === "table" || format === "value") {
-        return failure(
-          "usage",
-          `export writes csv, ndjson or json, not ${format}`,
-          "For a table: customers list --all",
-        );
-      }
-      if (file === "-") return await exportTo(invocation, invocation.out, format, options);
-      return await exportToFile(invocation, file, format, options);
-    }),
-  );
+    .addOption(STATUS)
+    .addOption(EMAIL)
+    .option("--page-size <n>", "customers a request", positiveInteger, PAGE_SIZE_DEFAULT)
+    .addOption(FIELDS)
+    .addOption(WITH_ETAG)
+    .action(
+      run(async (invocation, file, options) => {
+        const format = options.format ?? invocation.settings.output ?? formatOf(file);
+        if (format === undefined) {
+          return failure(
+            "usage",
+            `the name ${file} does not say in which format to export`,
+            "Name it .csv, .ndjson or .json, or give --format.",
+          );
+        }
+        if (format === "table" || format === "value") {
+          return failure(
+            "usage",
+            `export writes csv, ndjson or json, not ${format}`,
+            "For a table: customers list --all",
+          );
+        }
+        if (file === "-") return await exportTo(invocation, invocation.out, format, options);
+        return await exportToFile(invocation, file, format, options);
+      }),
+    );
 };
 
 /** NDJSON where the name has no extension; undefined where it has one that is no format of ours. */

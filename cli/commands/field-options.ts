@@ -1,5 +1,5 @@
 /** `--name`, `--email`, `--status`, and `--set`, `--set-json`, `--unset` for every field that a server may have. */
-import { type Command, InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { parseJsonOrUndefined } from "../client/customer.ts";
 import type { Json } from "../client/json.ts";
 import { UsageError } from "../outcome/failure.ts";
@@ -15,23 +15,20 @@ export type FieldOptions = {
   unset?: readonly string[];
 };
 
-export function addSetOptions(command: Command): Command {
-  return command
-    .option("--set <field=value>", "set any field to a text (repeatable)", assignment)
-    .option(
-      "--set-json <field=json>",
-      "set any field to a JSON value: 5, true, null, [1] (repeatable)",
-      json,
-    );
-}
-
-export function addUnsetOption(command: Command): Command {
-  return command.option(
-    "--unset <field>",
-    "remove the field from the customer (repeatable)",
-    (field: string, earlier: readonly string[] = []) => [...earlier, field.trim()],
-  );
-}
+export const SET = new Option("--set <field=value>", "set any field to a text (repeatable)").argParser(
+  assignment,
+);
+export const SET_JSON = new Option(
+  "--set-json <field=json>",
+  "set any field to a JSON value: 5, true, null, [1] (repeatable)",
+).argParser(json);
+export const UNSET = new Option(
+  "--unset <field>",
+  "remove the field from the customer (repeatable)",
+).argParser((field: string, earlier: readonly string[] = []): readonly string[] => [
+  ...earlier,
+  field.trim(),
+]);
 
 /** The values by field, as written; a field that is named twice is refused (UsageError). */
 export function fieldValues(options: FieldOptions): Map<string, Json> {
@@ -55,7 +52,7 @@ export function fieldValues(options: FieldOptions): Map<string, Json> {
 
 function split(text: string, example: string): [string, string] {
   const at = text.indexOf("=");
-  if (at < 1) throw new InvalidArgumentError(`give it as FIELD=VALUE, such as ${example}.`);
+  if (at < 1) throw new InvalidArgumentError(`Give it as FIELD=VALUE, such as ${example}.`);
   return [text.slice(0, at).trim(), text.slice(at + 1)];
 }
 

@@ -1,40 +1,39 @@
 import type { Customer } from "../client/customer.ts";
 import { readUnless } from "../client/read-customer.ts";
-import type { Flags } from "../config/flags.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import { UsageError } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { openListPrinter, printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "./command.ts";
-import { addFieldsOption, addWithEtagOption, entityTags } from "./options.ts";
-import { forEachId, idsOf } from "./several.ts";
+import { customerIds, entityTags, FIELDS, WITH_ETAG } from "./options.ts";
+import { forEachId, idsOf, onlyOne } from "./several.ts";
 
-type Options = Flags & { fields?: readonly string[]; ifNoneMatch?: string; withEtag?: boolean };
+type Options = { fields?: readonly string[]; ifNoneMatch?: string; withEtag?: boolean };
 
 /** Customers that are printed together: a table needs the widths of all its rows. */
 const PAGE = 100;
 
 export const registerGet: RegisterCommand = (program, run) => {
-  const command = program
-    .command("get <id...>")
+  program
+    .command("get")
     .description("print one customer, or several as a list; - reads ids from stdin")
-    .option("--if-none-match <tag>", "print nothing where the tag is still the current one", entityTags);
-  addWithEtagOption(addFieldsOption(command)).action(
-    run<Options>(async (invocation, [words], options) => {
-      const ids = await idsOf(words, invocation, options);
-      const { fields, withEtag = false } = options;
-      const [only] = ids;
-      if (only !== undefined && ids.length === 1) {
-        return await get(invocation, only, options, (customer) =>
-          printCustomer(invocation, customer, { fields, withEtag }),
-        );
-      }
-      if (options.ifNoneMatch !== undefined) {
-        throw new UsageError("--if-none-match names a version of one customer", "Give one id with it.");
-      }
-      return await getSeveral(invocation, ids, options);
-    }),
-  );
+    .argument("<id...>", "ids of the customers", customerIds)
+    .option("--if-none-match <tag>", "print nothing where the tag is still the current one", entityTags)
+    .addOption(FIELDS)
+    .addOption(WITH_ETAG)
+    .action(
+      run(async (invocation, words, options) => {
+        const ids = await idsOf(words, invocation);
+        const { fields, withEtag = false } = options;
+        const [only] = ids;
+        if (only !== undefined && ids.length === 1) {
+          return await get(invocation, only, options, (customer) =>
+            printCustomer(invocation, customer, { fields, withEtag }),
+          );
+        }
+        onlyOne("--if-none-match", options.ifNoneMatch, ids);
+        return await getSeveral(invocation, ids, options);
+      }),
+    );
 };
 
 async function get(

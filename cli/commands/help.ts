@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { HELP_TOPICS } from "../help/topics.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
@@ -9,12 +9,12 @@ export const registerHelp: RegisterCommand = (program) => {
   program
     .command("help [topic...]")
     .description(`help on a command, or on a topic: ${Object.keys(HELP_TOPICS).join(", ")}`)
-    .action((path: readonly string[]) => {
+    .action((path) => {
       program.configureOutput().writeOut?.(helpOn(program, path));
     });
 };
 
-function helpOn(program: Command, path: readonly string[]): string {
+function helpOn(program: CommandUnknownOpts, path: readonly string[]): string {
   const [first = ""] = path;
   const topic = path.length === 1 ? HELP_TOPICS[first] : undefined;
   if (topic !== undefined) return topic();

@@ -1,5 +1,5 @@
 import { createReadStream, existsSync, statSync } from "node:fs";
-import { Option } from "commander";
+import { Option } from "@commander-js/extra-typings";
 import type { Journal } from "../import/journal.ts";
 import type { Rehearsal } from "../import/rehearsal.ts";
 import type { Format } from "../import/rows.ts";
@@ -9,7 +9,7 @@ import { type Failure, failure } from "../outcome/failure.ts";
 import { amount } from "../output/progress.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
-import { addLoopOptions, atLeastOne, type LoopOptions } from "./options.ts";
+import { type LoopOptions, MAX_ATTEMPTS, ON_CONFLICT, positiveInteger, YES } from "./options.ts";
 
 type Options = LoopOptions & {
   format?: Format;
@@ -22,16 +22,16 @@ type Options = LoopOptions & {
   failed?: string;
   dryRun?: boolean;
   yes?: boolean;
-  tokenStdin?: boolean;
 };
 
 /** More than that is a load test, not an import. */
 const CONCURRENCY_MAX = 256;
 
 export const registerImport: RegisterCommand = (program, run) => {
-  const command = program
-    .command("import <file>")
-    .description("create and update customers from CSV or NDJSON; - is stdin; --timeout is for each row")
+  program
+    .command("import")
+    .description("create and update customers from CSV or NDJSON; --timeout is for each row")
+    .argument("<file>", "file to read; - is stdin")
     .addOption(
       new Option("--format <format>", "of the input (default: by its name or first character)").choices([
         "csv",
@@ -39,8 +39,12 @@ export const registerImport: RegisterCommand = (program, run) => {
       ]),
     )
     .option("--concurrency <n>", "rows in work at a time", concurrency, 16)
-    .option("--resume", "go on with an import that did not come to its end")
-    .option("--restart", "forget an import that did not come to its end, and begin anew")
+    .option("--resume", "resume an import that did not come to its end")
+    .addOption(
+      new Option("--restart", "forget an import that did not come to its end, and begin anew").conflicts(
+        "resume",
+      ),
+    )
     .option("--again", "create the customers of an import that came to its end a second time")
     .addOption(
       new Option(
@@ -54,49 +58,49 @@ export const registerImport: RegisterCommand = (program, run) => {
       "where rows that failed go, with reasons (default: beside the input; of stdin, here)",
     )
     .option("--dry-run", "read, show counts and some of the changes, write nothing")
-    .option("-y, --yes", "do not ask");
-  addLoopOptions(command).action(
-    run<Options>(async (invocation, [file = "-"], options) => {
-      if (options.resume && options.restart)
-        return failure("usage", "--resume and --restart can't be given together");
-      if (file === "-" && options.tokenStdin)
-        return failure(
-          "usage",
-          "stdin can't hold both the token and the rows",
-          "Give the token as --token-file.",
+    .addOption(YES)
+    .addOption(ON_CONFLICT)
+    .addOption(MAX_ATTEMPTS)
+    .action(
+      run(async (invocation, file, options) => {
+        if (file === "-" && invocation.flags.tokenStdin)
+          return failure(
+            "usage",
+            "stdin can't hold both the token and the rows",
+            "Give the token as --token-file.",
+          );
+        // A pipe is to an import what stdin is: read once, and without a place for a journal beside it.
+        const piped = file === "-" || isPipe(file);
+        const { failed } = options;
+        if (failed !== undefined && existsSync(failed) && !options.dryRun) {
+          return failure(
+            "usage",
+            `--failed: ${failed} exists already; nothing was sent`,
+            "Name a file that does not exist, so that nobody's corrections are overwritten.",
+          );
+        }
+        if (piped && options.resume && options.journal === undefined && !options.dryRun) {
+          return failure(
+            "usage",
+            "there is nothing to resume: rows from a pipe leave no journal without --journal PATH; nothing was sent",
+            "Without --resume, all of them are sent; creations that were made before are then made again.",
+          );
+        }
+        if (!piped) return await importFile(invocation, { path: file, name: file, options });
+        const { spool } = await import("../import/input.ts");
+        const spooled = await spool(
+          file === "-" ? invocation.host.stdin : createReadStream(file),
+          file === "-" ? "stdin" : file,
+          invocation,
         );
-      // A pipe is to an import what stdin is: read once, and without a place for a journal beside it.
-      const piped = file === "-" || isPipe(file);
-      const { failed } = options;
-      if (failed !== undefined && existsSync(failed) && !options.dryRun) {
-        return failure(
-          "usage",
-          `--failed: ${failed} exists already; nothing was sent`,
-          "Name a file that does not exist, so that nobody's corrections are overwritten.",
-        );
-      }
-      if (piped && options.resume && options.journal === undefined && !options.dryRun) {
-        return failure(
-          "usage",
-          "there is nothing to resume: rows from a pipe leave no journal without --journal PATH; nothing was sent",
-          "Without --resume, all of them are sent; creations that were made before are then made again.",
-        );
-      }
-      if (!piped) return await importFile(invocation, { path: file, name: file, options });
-      const { spool } = await import("../import/input.ts");
-      const spooled = await spool(
-        file === "-" ? invocation.host.stdin : createReadStream(file),
-        file === "-" ? "stdin" : file,
-        invocation,
-      );
-      if ("exit" in spooled) return spooled;
-      try {
-        return await importFile(invocation, { path: spooled.path, name: "-", options });
-      } finally {
-        spooled.remove();
-      }
-    }),
-  );
+        if ("exit" in spooled) return spooled;
+        try {
+          return await importFile(invocation, { path: spooled.path, name: "-", options });
+        } finally {
+          spooled.remove();
+        }
+      }),
+    );
 };
 
 /** What can be read once only: a named pipe, or `<(…)` of a shell. */
@@ -110,7 +114,7 @@ function isPipe(file: string): boolean {
 }
 
 function concurrency(text: string): number {
-  return Math.min(CONCURRENCY_MAX, atLeastOne(text));
+  return Math.min(CONCURRENCY_MAX, positiveInteger(text));
 }
 
 /** `name`: as the operator gave it; `path`: where it is read. */

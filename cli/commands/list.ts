@@ -3,65 +3,58 @@ import { failure } from "../outcome/failure.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
 import { openListPrinter, outputFormat } from "../output/print-customers.ts";
 import type { RegisterCommand } from "./command.ts";
-import { addFieldsOption, addWithEtagOption, atLeastOne } from "./options.ts";
-
-type Options = {
-  status?: string;
-  email?: string;
-  limit?: number;
-  all?: boolean;
-  fields?: readonly string[];
-  withEtag?: boolean;
-};
+import { EMAIL, FIELDS, positiveInteger, STATUS, WITH_ETAG } from "./options.ts";
 
 const LIMIT_DEFAULT = 50;
 /** A page of `--all`; servers that allow fewer say so, and --limit then gives the size of the page too. */
 const PAGE_DEFAULT = 200;
 
 export const registerList: RegisterCommand = (program, run) => {
-  const command = program
+  program
     .command("list")
     .description("print customers")
-    .option("--status <status>", "only customers with this status")
-    .option("--email <email>", "only customers with exactly this address")
+    .addOption(STATUS)
+    .addOption(EMAIL)
     .option(
       "--limit <n>",
       `customers at most (default: ${LIMIT_DEFAULT}); with --all: the size of a page`,
-      atLeastOne,
+      positiveInteger,
     )
-    .option("--all", "every customer, page by page");
-  addWithEtagOption(addFieldsOption(command)).action(
-    run<Options>(async (invocation, _, { status, email, limit, all = false, fields, withEtag = false }) => {
-      const { api, messages, interrupted } = invocation;
-      const wanted = all ? Number.POSITIVE_INFINITY : (limit ?? LIMIT_DEFAULT);
-      const size = all ? (limit ?? PAGE_DEFAULT) : Math.min(wanted, PAGE_DEFAULT);
-      const printer = openListPrinter(invocation, { fields, withEtag });
-      let printed = 0;
-      for await (const page of eachPage(invocation.ports, {
-        status,
-        email,
-        limit: size,
-        fields,
-      })) {
-        if (page.kind !== "page") {
-          // What was printed stays a part: the JSON array is left open rather than made to look whole.
-          return listFailure(page, { url: api.url, fields, email });
-        }
-        const customers = page.customers.slice(0, wanted - printed);
-        printed += customers.length;
-        if (!(await printer.write(customers)) || interrupted.aborted) break;
-        if (printed >= wanted) {
-          const more = customers.length < page.customers.length || page.customers.length === size;
-          // Who gave --limit asked for a part; the default must not pass for the whole.
-          if (more && limit === undefined) {
-            messages.warn(`warning: only the first ${printed} customers are shown; --all shows every one`);
+    .option("--all", "every customer, page by page")
+    .addOption(FIELDS)
+    .addOption(WITH_ETAG)
+    .action(
+      run(async (invocation, { status, email, limit, all = false, fields, withEtag = false }) => {
+        const { api, messages, interrupted } = invocation;
+        const wanted = all ? Number.POSITIVE_INFINITY : (limit ?? LIMIT_DEFAULT);
+        const size = all ? (limit ?? PAGE_DEFAULT) : Math.min(wanted, PAGE_DEFAULT);
+        const printer = openListPrinter(invocation, { fields, withEtag });
+        let printed = 0;
+        for await (const page of eachPage(invocation.ports, {
+          status,
+          email,
+          limit: size,
+          fields,
+        })) {
+          if (page.kind !== "page") {
+            // What was printed stays a part: the JSON array is left open rather than made to look whole.
+            return listFailure(page, { url: api.url, fields, email });
           }
-          break;
+          const customers = page.customers.slice(0, wanted - printed);
+          printed += customers.length;
+          if (!(await printer.write(customers)) || interrupted.aborted) break;
+          if (printed >= wanted) {
+            const more = customers.length < page.customers.length || page.customers.length === size;
+            // Who gave --limit asked for a part; the default must not pass for the whole.
+            if (more && limit === undefined) {
+              messages.warn(`warning: only the first ${printed} customers are shown; --all shows every one`);
+            }
+            break;
+          }
         }
-      }
-      if (printed === 0 && outputFormat(invocation) === "table") messages.note("No customers.");
-      if (interrupted.aborted) return failure("interrupted", "interrupted; the list is not complete");
-      return printer.end();
-    }),
-  );
+        if (printed === 0 && outputFormat(invocation) === "table") messages.note("No customers.");
+        if (interrupted.aborted) return failure("interrupted", "interrupted; the list is not complete");
+        return printer.end();
+      }),
+    );
 };

@@ -16,7 +16,7 @@ export const registerLogin: RegisterCommand = (program, run) => {
   program
     .command("login")
     .description("read a token from a prompt or from stdin, check it, and store it in the profile")
-    .action(run((invocation, _, options) => login(invocation, options), "no-profile"));
+    .action(run((invocation) => login(invocation, invocation.flags), "no-profile"));
 };
 
 async function login(invocation: Invocation, options: Flags): Promise<Ending> {

@@ -1,4 +1,3 @@
-import type { Flags } from "../config/flags.ts";
 import { changeProfileFile } from "../config/profile-file.ts";
 import { failure } from "../outcome/failure.ts";
 import type { RegisterCommand } from "./command.ts";
@@ -9,10 +8,10 @@ export const registerLogout: RegisterCommand = (program, run) => {
     .command("logout")
     .description("remove the stored token from the profile; the server does not hear of it")
     .action(
-      run<Flags>(async (invocation, _, options) => {
-        const { env, messages } = invocation;
+      run(async (invocation) => {
+        const { env, flags, messages } = invocation;
         const file = await load(invocation);
-        const name = options.profile ?? (env["CUSTOMERS_PROFILE"] || undefined) ?? file.current ?? "default";
+        const name = flags.profile ?? (env["CUSTOMERS_PROFILE"] || undefined) ?? file.current ?? "default";
         const refused = await changeProfileFile(file.path, (now) => {
           const profile = now.profiles.get(name);
           if (profile === undefined) return unknownProfile(name, now);

@@ -1,6 +1,5 @@
-/** Options that several commands share. */
-import type { Command } from "commander";
-import { InvalidArgumentError, Option } from "commander";
+/** Options and arguments that several commands share. */
+import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { parseEntityTag } from "../client/entity-tag.ts";
 import type { Expectation, OnConflict } from "../client/step.ts";
 import { UsageError } from "../outcome/failure.ts";
@@ -15,38 +14,31 @@ export type WriteOptions = {
 export type LoopOptions = { onConflict?: OnConflict; maxAttempts?: number };
 
 /** Names go to the server as written: which fields there are is the server's business. */
-export function addFieldsOption(command: Command): Command {
-  return command.option("--fields <names>", "fields to print, comma-separated", (text: string) =>
-    text.split(",").map((name) => name.trim()),
-  );
-}
+export const FIELDS = new Option("--fields <names>", "fields to print, comma-separated").argParser(
+  (text: string): readonly string[] => text.split(",").map((name) => name.trim()),
+);
+export const WITH_ETAG = new Option("--with-etag", "print {etag, customer} rather than the bare customer");
+export const STATUS = new Option("--status <status>", "only customers with this status");
+export const EMAIL = new Option("--email <email>", "only customers with exactly this address");
 
-export function addWithEtagOption(command: Command): Command {
-  return command.option("--with-etag", "print {etag, customer} rather than the bare customer");
-}
-
-export function addWriteOptions(command: Command): Command {
-  return command
-    .option("--dry-run", "read, print the request and the change, write nothing")
-    .option("--if-match <tag>", "write only this version: never read again, never retried", entityTag)
-    .option("--expect <field=value>", "stop unless the field has this value (repeatable)", expectation)
-    .option("-y, --yes", "do not ask");
-}
-
-export function addLoopOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option(
-        "--on-conflict <how>",
-        "when someone else wrote in between (default: merge on a terminal, else reapply)",
-      ).choices(["reapply", "merge", "fail"]),
-    )
-    .option(
-      "--max-attempts <n>",
-      "writes that are sent at most (default: as many as --timeout allows)",
-      atLeastOne,
-    );
-}
+export const YES = new Option("-y, --yes", "do not ask");
+export const DRY_RUN = new Option("--dry-run", "read, print the request and the change, write nothing");
+export const IF_MATCH = new Option(
+  "--if-match <tag>",
+  "write only this version: never read again, never retried",
+).argParser(entityTag);
+export const EXPECT = new Option(
+  "--expect <field=value>",
+  "stop unless the field has this value (repeatable)",
+).argParser(expectation);
+export const ON_CONFLICT = new Option(
+  "--on-conflict <how>",
+  "when someone else wrote in between (default: merge on a terminal, else reapply)",
+).choices(["reapply", "merge", "fail"]);
+export const MAX_ATTEMPTS = new Option(
+  "--max-attempts <n>",
+  "writes that are sent at most (default: as many as --timeout allows)",
+).argParser(positiveInteger);
 
 /** A person at a terminal is shown what others changed; a script says what it wants. */
 export function onConflictDefault({ interactive }: { interactive: boolean }): OnConflict {
@@ -62,9 +54,15 @@ export function checkedLoop({ ifMatch, onConflict }: WriteOptions & LoopOptions)
   );
 }
 
-export function requiredId(id: string | undefined): string {
-  if (id !== undefined && id.trim() !== "") return id.trim();
+/** An argument. */
+export function customerId(text: string): string {
+  if (text.trim() !== "") return text.trim();
   throw new UsageError("the customer id is empty", "Was the variable set that should hold it?");
+}
+
+/** A repeated argument; `-` stands for ids on standard input. */
+export function customerIds(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, customerId(text)];
 }
 
 /** A tag is used byte for byte; what can't be one would be a sure 412. */
@@ -96,22 +94,19 @@ export function entityTags(text: string): string {
   throw new InvalidArgumentError(`give it with its double quotes, kept from the shell like this: '"abc"'`);
 }
 
-export function atLeastOne(text: string): number {
+export function positiveInteger(text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw new InvalidArgumentError("give a whole number from 1 on.");
+  throw new InvalidArgumentError("It must be a positive integer.");
 }
 
 export function idempotencyKey(text: string): string {
   if (/^[\x21-\x7e]{1,255}$/.test(text)) return text;
-  throw new InvalidArgumentError("give 1 to 255 visible ASCII characters, no spaces.");
+  throw new InvalidArgumentError("Give 1 to 255 visible ASCII characters, no spaces.");
 }
 
-export function expectation(
-  text: string,
-  earlier: readonly Expectation[] | undefined,
-): readonly Expectation[] {
+export function expectation(text: string, earlier: readonly Expectation[] = []): readonly Expectation[] {
   const at = text.indexOf("=");
-  if (at < 1) throw new InvalidArgumentError("give it as FIELD=VALUE, such as status=active.");
-  return [...(earlier ?? []), { field: text.slice(0, at).trim(), value: text.slice(at + 1) }];
+  if (at < 1) throw new InvalidArgumentError("Give it as FIELD=VALUE, such as status=active.");
+  return [...earlier, { field: text.slice(0, at).trim(), value: text.slice(at + 1) }];
 }

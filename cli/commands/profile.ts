@@ -1,8 +1,7 @@
 /** `customers profile list|use|set|show`: named sets of settings, in a file that only the operator can read. */
 import { resolve } from "node:path";
-import { Option } from "commander";
+import { Option } from "@commander-js/extra-typings";
 import type { Json, JsonObject } from "../client/json.ts";
-import type { Flags } from "../config/flags.ts";
 import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
 import { changeProfileFile, type ProfileFile, profilePath, readProfileFile } from "../config/profile-file.ts";
 import {
@@ -48,7 +47,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .command("use <name>")
     .description("make a profile the one that is used where none is named")
     .action(
-      run(async (invocation, [name = ""]) => {
+      run(async (invocation, name) => {
         const { path } = await load(invocation);
         const refused = await changeProfileFile(path, (file) =>
           file.profiles.has(name) ? { ...file, current: name } : unknownProfile(name, file),
@@ -72,10 +71,10 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .option(
       "--unset <setting>",
       "remove a setting (repeatable)",
-      (setting: string, earlier: readonly string[] = []) => [...earlier, setting],
+      (setting: string, earlier: readonly string[] = []): readonly string[] => [...earlier, setting],
     )
     .action(
-      run<SetOptions>(async (invocation, [name = ""], options) => {
+      run(async (invocation, name, options) => {
         const { path } = await load(invocation);
         const refused = await changeProfileFile(path, (file) => {
           const changed = changedProfile(file.profiles.get(name) ?? {}, options, invocation);
@@ -94,7 +93,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .command("remove <name>")
     .description("remove a profile, its token too")
     .action(
-      run(async (invocation, [name = ""]) => {
+      run(async (invocation, name) => {
         const { path } = await load(invocation);
         const refused = await changeProfileFile(path, (file) => {
           if (!file.profiles.has(name)) return unknownProfile(name, file);
@@ -109,7 +108,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .command("rename <name> <new-name>")
     .description("give a profile another name")
     .action(
-      run(async (invocation, [name = "", newName = ""]) => {
+      run(async (invocation, name, newName) => {
         const { path } = await load(invocation);
         const refused = await changeProfileFile(path, (file) => {
           if (!file.profiles.has(name)) return unknownProfile(name, file);
@@ -134,7 +133,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .command("show [name]")
     .description("print a profile, secrets masked")
     .action(
-      run(async (invocation, [argument]) => {
+      run(async (invocation, argument) => {
         const file = await load(invocation);
         const name = argument ?? file.current ?? "";
         const found = file.profiles.get(name);
@@ -153,11 +152,8 @@ export async function load({ env, messages }: Pick<Invocation, "env" | "messages
   return file;
 }
 
-function changedProfile(
-  before: Profile,
-  options: SetOptions & Flags,
-  { settings, env }: Invocation,
-): Profile {
+function changedProfile(before: Profile, given: SetOptions, { settings, env, flags }: Invocation): Profile {
+  const options = { ...flags, ...given };
   if (options.tokenFile !== undefined || options.tokenStdin) {
     throw new UsageError(
       "profile set stores no token",

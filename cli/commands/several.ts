@@ -2,20 +2,14 @@
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
 import { amount } from "../output/progress.ts";
-import { requiredId } from "./options.ts";
 
-/**
- * Throws a UsageError where there is no id, or where standard input holds the token.
- * @param argument of `<id...>`, which commander gives as one array.
- */
+/** @param words ids, or `-`. Throws a UsageError where there is no id, or where standard input holds the token. */
 export async function idsOf(
-  argument: string | undefined,
-  { host }: Pick<Invocation, "host">,
-  { tokenStdin = false }: { tokenStdin?: boolean },
+  words: readonly string[],
+  { host, flags }: Pick<Invocation, "host" | "flags">,
 ): Promise<readonly string[]> {
-  const words = [argument].flat();
-  if (!words.includes("-")) return words.map(requiredId);
-  if (tokenStdin) {
+  if (!words.includes("-")) return words;
+  if (flags.tokenStdin) {
     throw new UsageError("stdin can't hold both the token and the ids", "Give the token as --token-file.");
   }
   let text = "";
@@ -24,11 +18,15 @@ export async function idsOf(
     text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
   }
   const lines = text.split("\n").map((line) => line.trim());
-  const ids = words.flatMap((word) =>
-    word === "-" ? lines.filter((line) => line !== "") : [requiredId(word)],
-  );
+  const ids = words.flatMap((word) => (word === "-" ? lines.filter((line) => line !== "") : [word]));
   if (ids.length === 0) throw new UsageError("there is no id on standard input", "Give one id a line.");
   return ids;
+}
+
+/** A tag names a version of one customer. */
+export function onlyOne(option: string, tag: string | undefined, ids: readonly string[]): void {
+  if (tag !== undefined && ids.length > 1)
+    throw new UsageError(`${option} names a version of one customer`, "Give one id with it.");
 }
 
 /** What would befall the next customer too. */

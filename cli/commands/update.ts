@@ -4,7 +4,6 @@ import { changeIntent } from "../client/intent.ts";
 import { writeUntilDecided } from "../client/loop.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import type { WriteJob, WriteOutcome } from "../client/step.ts";
-import type { Flags } from "../config/flags.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
@@ -14,65 +13,73 @@ import { printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
-import { addSetOptions, addUnsetOption, type FieldOptions, fieldValues } from "./field-options.ts";
+import { type FieldOptions, fieldValues, SET, SET_JSON, UNSET } from "./field-options.ts";
 import {
-  addFieldsOption,
-  addLoopOptions,
-  addWithEtagOption,
-  addWriteOptions,
   checkedLoop,
-  type LoopOptions,
+  customerIds,
+  DRY_RUN,
+  EXPECT,
+  FIELDS,
+  IF_MATCH,
+  MAX_ATTEMPTS,
+  ON_CONFLICT,
   onConflictDefault,
-  type WriteOptions,
+  WITH_ETAG,
+  YES,
 } from "./options.ts";
-import { forEachId, idsOf } from "./several.ts";
+import { forEachId, idsOf, onlyOne } from "./several.ts";
 
-type Options = Flags &
-  WriteOptions &
-  LoopOptions &
-  FieldOptions & {
-    fields?: readonly string[];
-    withEtag?: boolean;
-  };
+type PrintOptions = { fields?: readonly string[]; withEtag?: boolean };
 
 export const registerUpdate: RegisterCommand = (program, run) => {
-  const command = program
-    .command("update <id...>")
+  program
+    .command("update")
     .description(
       "change fields of one customer or several; re-read and retried when someone else writes meanwhile; - reads ids from stdin",
     )
+    .argument("<id...>", "ids of the customers", customerIds)
     .option("--name <name>", "the new name")
     .option("--email <email>", "the new e-mail address")
-    .option("--status <status>", "the new status");
-  addUnsetOption(addSetOptions(command));
-  addWithEtagOption(addFieldsOption(addLoopOptions(addWriteOptions(command)))).action(
-    run<Options>(async (invocation, [words], options) => {
-      const ids = await idsOf(words, invocation, options);
-      checkedLoop(options);
-      if (options.ifMatch !== undefined && ids.length > 1) {
-        throw new UsageError("--if-match names a version of one customer", "Give one id with it.");
-      }
-      const change = namedChange(options);
-      const { settings } = invocation;
-      const { expect = [], ifMatch, maxAttempts } = options;
-      const alsoRead = expect.map(({ field }) => field);
-      const representation = wantsCustomer(invocation, options);
-      const onConflict = options.onConflict ?? onConflictDefault(invocation.terminal);
-      const what = ids.length === 1 ? `update customer ${ids[0]}` : `update ${ids.length} customers`;
-      const refused = options.dryRun ? undefined : await confirmWrite(invocation, what, options.yes ?? false);
-      if (refused !== undefined) return refused;
-      return await forEachId(invocation, ids, options.dryRun ? "looked at" : "updated", async (id) => {
-        const intent = changeIntent({ id, change, alsoRead, casing: settings.casing, representation });
-        const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
-        return options.dryRun
-          ? await dryRun(invocation, job, "updated")
-          : await update(invocation, job, options);
-      });
-    }),
-  );
+    .option("--status <status>", "the new status")
+    .addOption(SET)
+    .addOption(SET_JSON)
+    .addOption(UNSET)
+    .addOption(DRY_RUN)
+    .addOption(IF_MATCH)
+    .addOption(EXPECT)
+    .addOption(YES)
+    .addOption(ON_CONFLICT)
+    .addOption(MAX_ATTEMPTS)
+    .addOption(FIELDS)
+    .addOption(WITH_ETAG)
+    .action(
+      run(async (invocation, words, options) => {
+        const ids = await idsOf(words, invocation);
+        checkedLoop(options);
+        onlyOne("--if-match", options.ifMatch, ids);
+        const change = namedChange(options);
+        const { settings } = invocation;
+        const { expect = [], ifMatch, maxAttempts } = options;
+        const alsoRead = expect.map(({ field }) => field);
+        const representation = wantsCustomer(invocation, options);
+        const onConflict = options.onConflict ?? onConflictDefault(invocation.terminal);
+        const what = ids.length === 1 ? `update customer ${ids[0]}` : `update ${ids.length} customers`;
+        const refused = options.dryRun
+          ? undefined
+          : await confirmWrite(invocation, what, options.yes ?? false);
+        if (refused !== undefined) return refused;
+        return await forEachId(invocation, ids, options.dryRun ? "looked at" : "updated", async (id) => {
+          const intent = changeIntent({ id, change, alsoRead, casing: settings.casing, representation });
+          const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
+          return options.dryRun
+            ? await dryRun(invocation, job, "updated")
+            : await update(invocation, job, options);
+        });
+      }),
+    );
 };
 
-async function update(invocation: Invocation, job: WriteJob, options: Options): Promise<Ending> {
+async function update(invocation: Invocation, job: WriteJob, options: PrintOptions): Promise<Ending> {
   const { messages, settings, api } = invocation;
   const { id, onConflict } = job;
   const outcome = await writeUntilDecided(invocation.ports(), job);
@@ -85,7 +92,7 @@ async function update(invocation: Invocation, job: WriteJob, options: Options): 
   return wantsCustomer(invocation, options) ? printWritten(invocation, id, outcome, options) : undefined;
 }
 
-function namedChange(options: Options): Change {
+function namedChange(options: FieldOptions): Change {
   const change = fieldValues(options);
   if (change.size > 0) return change;
   throw new UsageError(
@@ -95,7 +102,7 @@ function namedChange(options: Options): Change {
 }
 
 /** A write prints the customer only where --output, --fields or --with-etag ask for it. */
-function wantsCustomer({ settings }: Invocation, { fields, withEtag }: Options): boolean {
+function wantsCustomer({ settings }: Invocation, { fields, withEtag }: PrintOptions): boolean {
   return settings.output !== undefined || fields !== undefined || withEtag !== undefined;
 }
 
@@ -104,7 +111,7 @@ async function printWritten(
   invocation: Invocation,
   id: string,
   outcome: WriteOutcome,
-  { fields, withEtag = false }: Options,
+  { fields, withEtag = false }: PrintOptions,
 ): Promise<Ending> {
   const shown = outcome.kind === "written" ? outcome.customer : undefined;
   const picked = shown === undefined ? undefined : withFieldsOnly(shown, fields);

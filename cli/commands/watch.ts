@@ -1,39 +1,36 @@
 import { memberNamed } from "../client/customer.ts";
 import { startDeadline } from "../client/deadline.ts";
 import { readUnless } from "../client/read-customer.ts";
-import type { Expectation } from "../client/step.ts";
 import { unmetExpectation } from "../client/step.ts";
 import { parseDurationMs } from "../config/duration.ts";
-import type { Flags } from "../config/flags.ts";
 import { failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { outputFormat, printCustomer } from "../output/print-customers.ts";
 import type { RegisterCommand } from "./command.ts";
-import { addFieldsOption, addWithEtagOption, expectation, requiredId } from "./options.ts";
-
-type Options = Flags & {
-  until?: readonly Expectation[];
-  interval: number;
-  fields?: readonly string[];
-  withEtag?: boolean;
-};
+import { customerId, expectation, FIELDS, WITH_ETAG } from "./options.ts";
 
 const INTERVAL_DEFAULT_MS = 2000;
 /** No end is set where nobody gave --timeout. */
 const FOREVER_MS = 2 ** 31 - 1;
 
 export const registerWatch: RegisterCommand = (program, run) => {
-  const command = program
-    .command("watch <id>")
+  program
+    .command("watch")
     .description("print a customer whenever it changes, by If-None-Match; --timeout ends it, else it goes on")
+    .argument("<id>", "id of the customer", customerId)
     .option("--until <field=value>", "end when the field has this value (repeatable)", expectation)
-    .option("--interval <time>", "between two readings (default: 2)", parseDurationMs, INTERVAL_DEFAULT_MS);
-  addWithEtagOption(addFieldsOption(command)).action(
-    run<Options>(
-      async (invocation, [argument], { until = [], interval, timeout, fields, withEtag = false }) => {
-        const id = requiredId(argument);
-        const { interrupted, settings, api } = invocation;
-        const deadline = startDeadline(timeout ?? FOREVER_MS, interrupted);
+    .option(
+      "--interval <time>",
+      "between two readings (default: 2)",
+      (text: string): number => parseDurationMs(text),
+      INTERVAL_DEFAULT_MS,
+    )
+    .addOption(FIELDS)
+    .addOption(WITH_ETAG)
+    .action(
+      run(async (invocation, id, { until = [], interval, fields, withEtag = false }) => {
+        const { interrupted, settings, api, flags } = invocation;
+        const deadline = startDeadline(flags.timeout ?? FOREVER_MS, interrupted);
         // Each version is one line for a program, and one record for a person.
         const format = outputFormat(invocation) === "json" ? "ndjson" : settings.output;
         const printing = { ...invocation, settings: { ...settings, output: format } };
@@ -71,7 +68,6 @@ export const registerWatch: RegisterCommand = (program, run) => {
         if (until.length === 0) return undefined;
         const wanted = until.map(({ field, value }) => `${field}=${value}`).join(", ");
         return failure("failure", `customer ${id} did not come to ${wanted} within --timeout`);
-      },
-    ),
-  );
+      }),
+    );
 };

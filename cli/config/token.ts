@@ -1,5 +1,4 @@
 /** The bearer token: from standard input, a file, the environment or the profile; never from the command line itself. */
-import { UsageError } from "../outcome/failure.ts";
 import type { Deployment } from "./deployment.ts";
 import type { Flags } from "./flags.ts";
 import { readSettingFile } from "./setting-source.ts";
@@ -19,9 +18,6 @@ export async function chosenToken(
     value: checkedToken(text, words),
     source,
   });
-  if (flags.tokenStdin && flags.tokenFile !== undefined) {
-    throw new UsageError("--token-stdin and --token-file can't be given together");
-  }
   if (flags.tokenStdin) return token(await readStdin(), "--token-stdin");
   if (flags.tokenFile !== undefined) {
     return token(readSettingFile(flags.tokenFile, "--token-file"), "--token-file");

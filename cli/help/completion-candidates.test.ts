@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Argument, Command, Option } from "commander";
+import { Argument, Command, Option } from "@commander-js/extra-typings";
 import { complete } from "./completion-candidates.ts";
 
 function program(): Command {

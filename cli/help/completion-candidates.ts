@@ -1,5 +1,5 @@
 /** What the shell offers at Tab: from commander's own tree, so that it can't fall behind the options. */
-import type { Command, Option } from "commander";
+import type { CommandUnknownOpts as Command, Option } from "@commander-js/extra-typings";
 
 export type Candidate = { value: string; description: string };
 /** `files`: the shell completes a path itself. */

@@ -62,4 +62,4 @@ complete -c customers -f -a '(__customers_complete)'
 `,
 } as const;
 
-export type Shell = keyof typeof COMPLETION_SCRIPTS;
+export const SHELLS = ["bash", "zsh", "fish"] as const satisfies readonly (keyof typeof COMPLETION_SCRIPTS)[];

@@ -1,5 +1,5 @@
 /** The program's own help: its options are those of every command, so they stand below the list of commands. */
-import { type Command, Help } from "commander";
+import { type CommandUnknownOpts as Command, Help } from "@commander-js/extra-typings";
 
 export function formatProgramHelp(command: Command, helper: Help): string {
   const format = (each: Help) => Help.prototype.formatHelp.call(each, command, each);

@@ -34,13 +34,13 @@ async function storeProfile(home: string): Promise<void> {
 
 async function commandNames(): Promise<string[]> {
   const { stdout } = await runClient(["--help"], { command });
-  const commands = stdout.slice(stdout.indexOf("Commands:"), stdout.indexOf("Global Options:"));
+  const commands = stdout.slice(stdout.indexOf("Customers:"), stdout.indexOf("Global Options:"));
   return [...commands.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = ""]) => name);
 }
 
 test("the options of every command stand below the list of commands", async () => {
   const { stdout } = await runClient(["--help"], { command });
-  expect(stdout.indexOf("Global Options:")).toBeGreaterThan(stdout.indexOf("Commands:"));
+  expect(stdout.indexOf("Global Options:")).toBeGreaterThan(stdout.indexOf("Customers:"));
   expect(stdout.indexOf("--proxy")).toBeGreaterThan(stdout.indexOf("Global Options:"));
 });
 

@@ -1,10 +1,10 @@
 /** The documents are kept true: their examples run, their links lead somewhere, and the reference is generated. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
-import { Command } from "commander";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { OUTPUT_FORMATS } from "../config/flags.ts";
 import { referencePage, visibleCommands } from "../help/reference.ts";
-import { addCommands } from "../program.ts";
+import { addCommands, customersProgram } from "../program.ts";
 import { TOKEN } from "./support/dialect.ts";
 import { runExamples } from "./support/page-examples.ts";
 
@@ -17,8 +17,8 @@ const PAGES = [
 ];
 const textOf = (page: string) => Bun.file(new URL(page, CLI)).text();
 
-function program(): Command {
-  const made = new Command("customers");
+function program(): CommandUnknownOpts {
+  const made = customersProgram();
   addCommands(made, () => async () => {});
   return made;
 }

@@ -39,7 +39,7 @@ describe("a usage error is exit 2, sends nothing, and suggests", () => {
     ["too many arguments", ["list", "1"], "too many arguments"],
     ["nothing to change", ["update", "1"], "nothing to change"],
     ["no time", ["get", "1", "--timeout", "soon"], "Give seconds"],
-    ["no number", ["list", "--limit", "0"], "a whole number from 1 on"],
+    ["no number", ["list", "--limit", "0"], "must be a positive integer"],
     ["no expectation", ["update", "1", "--name", "x", "--expect", "name"], "FIELD=VALUE"],
     ["a tag without its quotes", ["get", "1", "--if-none-match", "abc"], "double quotes"],
     [
