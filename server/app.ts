@@ -1,10 +1,11 @@
 import { Elysia } from "elysia";
 import type { MaybePromise } from "./domain/maybe-promise.ts";
+import { METHODS } from "./domain/policy.ts";
 import { ok, refuse } from "./domain/problem.ts";
 import type { Access, Handler } from "./http/handler.ts";
 import { Pipeline, type PipelineParts } from "./http/pipeline.ts";
 import { replyHeaders } from "./http/reply.ts";
-import { type Audience, METHODS, type Route, type RoutesParts, routesFor } from "./http/routes.ts";
+import { type Audience, type Route, type RoutesParts, routesFor } from "./http/routes.ts";
 import { PATCH_TYPES } from "./operations/patch.ts";
 
 type AppParts = Omit<PipelineParts, "addressOf"> & RoutesParts;

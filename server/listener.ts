@@ -1,10 +1,6 @@
 import type { Elysia } from "elysia";
 import type { TlsFiles } from "./config/tls-files.ts";
-
-/** A start that is refused. The message says why and what to do. */
-export class StartRefused extends Error {
-  override readonly name = "StartRefused";
-}
+import { CommandRefused } from "./domain/command-refused.ts";
 
 type Address = {
   readonly host: string;
@@ -30,7 +26,7 @@ export class Listener {
   /** Apps whose certificate was replaced, while they finish their requests. */
   readonly #replaced = new Set<Elysia>();
 
-  /** @throws StartRefused */
+  /** @throws CommandRefused */
   constructor(options: ListenerOptions) {
     this.#options = options;
     try {
@@ -91,7 +87,7 @@ export class Listener {
  * Refuses a start on a taken port before the database is opened, so that it leaves nothing behind. A shared port is
  * not probed: the probe would take connections from the services that listen there.
  *
- * @throws StartRefused
+ * @throws CommandRefused
  */
 export function refuseTakenPort(address: Address): void {
   if (address.isShared) return;
@@ -102,14 +98,14 @@ export function refuseTakenPort(address: Address): void {
   }
 }
 
-function listenRefused({ host, port, portVariable }: Address, error: unknown): StartRefused {
+function listenRefused({ host, port, portVariable }: Address, error: unknown): CommandRefused {
   const { code, message } = error as NodeJS.ErrnoException;
   const reasons: Readonly<Record<string, string>> = {
     EADDRINUSE: `Port ${port} on ${host} is already in use. Choose another with ${portVariable}=… (0 picks a free one).`,
     EADDRNOTAVAIL: `${host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1 or 0.0.0.0.`,
     EACCES: `This user may not listen on port ${port}. Choose one from 1024 on with ${portVariable}=….`,
   };
-  return new StartRefused(reasons[code ?? ""] ?? `${host}:${port} cannot be listened on: ${message}.`);
+  return new CommandRefused(reasons[code ?? ""] ?? `${host}:${port} cannot be listened on: ${message}.`);
 }
 
 function hostInUrl(host: string): string {

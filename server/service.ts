@@ -5,7 +5,9 @@ import { readPolicyFile } from "./config/policy-file.ts";
 import { hasSamples, variableOf } from "./config/settings.ts";
 import { readTlsFiles } from "./config/tls-files.ts";
 import { Cors } from "./http/cors.ts";
+import { Readiness } from "./http/readiness.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
+import { KeyPurge } from "./storage/key-purge.ts";
 import { maskDatabaseUrl, openStorage } from "./storage/open-storage.ts";
 import type { FirstStart } from "./storage/storage.ts";
 import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
@@ -27,7 +29,7 @@ type RunningService = {
 /**
  * Opens the store, listens, and answers.
  *
- * @throws StartRefused, DatabaseRefused
+ * @throws CommandRefused
  */
 export async function startService(config: Config): Promise<RunningService> {
   const { host, port, adminPort, reusePort } = config;
@@ -58,11 +60,11 @@ export async function startService(config: Config): Promise<RunningService> {
   const descriptors = new DescriptorWatch(logger, () => {
     for (const listener of listeners) listener.closeIdle();
   });
-  const first = await storage.firstStart(hasSamples(config), Date.now());
+  const readiness = new Readiness(() => storage.ping());
   const parts = {
     store: storage.customers,
     tokens: storage.tokens,
-    ping: () => storage.ping(),
+    requireReady: () => readiness.check(),
     policy: () => policy,
     metrics,
     metricsArePublic: areMetricsPublic,
@@ -74,7 +76,9 @@ export async function startService(config: Config): Promise<RunningService> {
     closesConnections: () => isStopping || descriptors.areScarce,
   };
   const { tls, idleTimeout: idleTimeoutSeconds } = config;
+  let first: FirstStart | null;
   try {
+    first = await storage.firstStart(hasSamples(config), Date.now());
     const main = adminAddress === null ? "everything" : "customers";
     listeners.push(
       new Listener({ address, tls, idleTimeoutSeconds, createApp: () => createApp(parts, main) }),
@@ -90,6 +94,9 @@ export async function startService(config: Config): Promise<RunningService> {
     await storage.close();
     throw error;
   }
+  const keyPurge = new KeyPurge(storage.customers, (error) =>
+    logger.warn({ err: error }, "expired idempotency keys could not be deleted"),
+  );
   const [{ url = "" } = {}, { url: adminUrl = null } = {}] = listeners;
   logger.info(
     {
@@ -120,6 +127,7 @@ export async function startService(config: Config): Promise<RunningService> {
       if (isDrained === false)
         logger.warn("requests that were still in flight after STOP_DRAIN were cut off");
       await admin?.stop(0);
+      keyPurge.stop();
       await storage.close();
       logger.info("stopped");
       await log.close();

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
+import { CommandRefused } from "../domain/command-refused.ts";
+import { MEMORY_URL } from "../storage/open-storage.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";
 import { checkDatabase } from "../storage/sqlite/files/check.ts";
 import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
-import { MEMORY, sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
-import { CommandRefused } from "./command-refused.ts";
+import { sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 type Options = Readonly<Record<string, unknown>>;
@@ -44,8 +45,8 @@ export function addDatabaseCommands(program: Command): void {
 
 export function databaseUrlOf(options: Options): string {
   const { databaseUrl } = settingsOf(options, ["databaseUrl"]);
-  if (sqlitePath(databaseUrl) !== MEMORY) return databaseUrl;
-  throw new CommandRefused("sqlite::memory: lives inside a running service. Name the file in DATABASE_URL.");
+  if (databaseUrl !== MEMORY_URL) return databaseUrl;
+  throw new CommandRefused(`${MEMORY_URL} lives inside a running service. Name the file in DATABASE_URL.`);
 }
 
 /** The database of a command that creates none: in the wrong directory, or mistyped, it would look at an empty one. */

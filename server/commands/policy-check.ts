@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { readPolicyFile } from "../config/policy-file.ts";
-import { CommandRefused } from "./command-refused.ts";
+import { CommandRefused } from "../domain/command-refused.ts";
 
 export function addPolicyCommands(program: Command): void {
   program

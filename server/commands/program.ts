@@ -1,9 +1,7 @@
 import { Command, CommanderError, type OutputConfiguration } from "commander";
 import packageJson from "../../package.json";
-import { StartRefused } from "../listener.ts";
+import { CommandRefused } from "../domain/command-refused.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
-import { DatabaseRefused } from "../storage/database-refused.ts";
-import { CommandRefused } from "./command-refused.ts";
 import { addDatabaseCommands } from "./database.ts";
 import { addPolicyCommands } from "./policy-check.ts";
 import { addServeCommand } from "./serve.ts";
@@ -41,9 +39,7 @@ export async function runCommand(argv: readonly string[], output: OutputConfigur
 }
 
 function messageOf(error: unknown): string {
-  if (error instanceof CommandRefused || error instanceof StartRefused || error instanceof DatabaseRefused) {
-    return error.message;
-  }
+  if (error instanceof CommandRefused) return error.message;
   if (error instanceof StoreUnavailable) {
     return `The database cannot answer now: ${error.message}. Nothing was changed. Try again.`;
   }

@@ -9,7 +9,7 @@ import {
   type SettingTexts,
   variableOf,
 } from "../config/settings.ts";
-import { CommandRefused } from "./command-refused.ts";
+import { CommandRefused } from "../domain/command-refused.ts";
 
 /** Adds the options of these settings. A flag wins over the environment, which wins over the default. */
 export function withSettings(command: Command, names: readonly SettingName[]): Command {

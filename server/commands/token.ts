@@ -1,8 +1,8 @@
 import type { Command } from "commander";
+import { CommandRefused } from "../domain/command-refused.ts";
 import { NAME_PATTERN, type Policy } from "../domain/policy.ts";
 import { maskDatabaseUrl, openStorage } from "../storage/open-storage.ts";
 import type { TokenHolder, TokenRecord, TokenStore } from "../storage/token-store.ts";
-import { CommandRefused } from "./command-refused.ts";
 import { databaseUrlOf, existingDatabaseUrlOf, isNewDatabase } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 

@@ -1,5 +1,12 @@
 import type { Policy } from "../domain/policy.ts";
-import { DATABASE_URL_SHAPE, isDatabaseUrl, maskDatabaseUrl } from "../storage/open-storage.ts";
+import {
+  DATABASE_URL_SHAPE,
+  DEFAULT_DATABASE_URL,
+  isDatabaseUrl,
+  MEMORY_URL,
+  maskDatabaseUrl,
+} from "../storage/open-storage.ts";
+import { DATABASE_MEMORY_MIB } from "../storage/storage.ts";
 import { readPolicyFile } from "./policy-file.ts";
 
 export type Reading<Value> =
@@ -41,8 +48,8 @@ export const SETTINGS = {
     (text) => (text === "" ? is(null) : readPort(text)),
   ),
   databaseUrl: setting(
-    "sqlite:./data/customers.db",
-    "`sqlite:FILE`, or `sqlite::memory:` for a database that ends with the service.",
+    DEFAULT_DATABASE_URL,
+    `\`sqlite:FILE\`, or \`${MEMORY_URL}\` for a database that ends with the service.`,
     (text) => (isDatabaseUrl(text) ? is(text) : must(DATABASE_URL_SHAPE)),
   ),
   samples: {
@@ -54,8 +61,8 @@ export const SETTINGS = {
     isSwitch: true,
   },
   databaseMemoryMib: setting(
-    "256",
-    "Memory for pages of the database. 256 MiB hold a million customers; a smaller database takes its size.",
+    `${DATABASE_MEMORY_MIB}`,
+    `Memory for pages of the database. ${DATABASE_MEMORY_MIB} MiB hold a million customers; a smaller database takes its size.`,
     (text) => readNumber(text, 8, 65_536),
   ),
   policyFile: setting(
@@ -129,7 +136,7 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
 /** Sample customers are for trying the service out, and not for the database of an operator. */
 export function hasSamples({ samples, databaseUrl }: Pick<Settings, "samples" | "databaseUrl">): boolean {
-  return samples ?? [SETTINGS.databaseUrl.fallback, "sqlite::memory:"].includes(databaseUrl);
+  return samples ?? [DEFAULT_DATABASE_URL, MEMORY_URL].includes(databaseUrl);
 }
 
 /** `idleTimeout` as the environment names it: IDLE_TIMEOUT. */

@@ -9,6 +9,8 @@ export type Operation = (typeof OPERATIONS)[number];
 
 export const WRITE_METHODS = ["PUT", "PATCH", "DELETE"] as const;
 export type WriteMethod = (typeof WRITE_METHODS)[number];
+/** The methods of the routes. HEAD comes with GET, OPTIONS with every route. */
+export const METHODS = ["GET", "POST", ...WRITE_METHODS] as const;
 
 /** Names of tenants, clients and roles: they appear in metric labels, log lines and tables. */
 export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
@@ -89,6 +91,13 @@ const POLICY = Type.Object(
   closed,
 );
 const CHECK = TypeCompiler.Compile(POLICY);
+const PROPERTY_NAMES = [...new Set(propertyNames(POLICY))];
+
+/** The names of a schema's properties, and those of the objects in them. */
+function propertyNames({ properties = {}, patternProperties = {} }: TSchema): string[] {
+  const inside = Object.values<TSchema>({ ...properties, ...patternProperties });
+  return [...Object.keys(properties), ...inside.flatMap(propertyNames)];
+}
 
 export type PolicyResult =
   | { readonly ok: true; readonly policy: Policy }
@@ -143,17 +152,7 @@ function schemaFaults(document: unknown): string[] {
       const hint = near === null ? "" : `; did you mean "${near}"?`;
       faults.set(path, `${where} is ${JSON.stringify(value)}, but must be one of ${words.join(", ")}${hint}`);
     } else if (message === "Unexpected property") {
-      const near = nearest(key, [
-        "roles",
-        "tenants",
-        "enforcement",
-        "read",
-        "operations",
-        "mode",
-        "until",
-        "enforced_clients",
-        "enforced_methods",
-      ]);
+      const near = nearest(key, PROPERTY_NAMES);
       faults.set(
         path,
         `${where} is unknown${near === null || near === key ? "" : `; did you mean ${near}?`}`,

@@ -1,9 +1,8 @@
+import type { METHODS } from "../domain/policy.ts";
 import { type CustomerRoutesParts, customerHandlers } from "./customer-routes.ts";
 import type { Access } from "./handler.ts";
 import type { RoutePath } from "./request-context.ts";
 import { type ServiceRoutesParts, serviceHandlers } from "./service-routes.ts";
-
-export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 /** One row of the table: who may call what with which method, and what answers. HEAD comes with GET. */
 export type Route = { readonly method: (typeof METHODS)[number]; readonly path: RoutePath } & Access;

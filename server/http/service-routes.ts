@@ -9,14 +9,14 @@ import { searchOf } from "./request-context.ts";
 
 export type ServiceRoutesParts = {
   /** Fails with StoreUnavailable while the store cannot answer. */
-  readonly ping: () => MaybePromise<void>;
+  readonly requireReady: () => MaybePromise<void>;
   readonly isStopping: () => boolean;
   readonly metrics: Metrics;
   readonly publicUrl: string;
 };
 
 /** Metrics, health and the pages behind problem types. */
-export function serviceHandlers({ ping, isStopping, metrics, publicUrl }: ServiceRoutesParts) {
+export function serviceHandlers({ requireReady, isStopping, metrics, publicUrl }: ServiceRoutesParts) {
   return {
     metrics: withoutParameters(async () => {
       const headers = replyHeaders({ "content-type": metrics.contentType, "cache-control": "no-store" });
@@ -25,7 +25,9 @@ export function serviceHandlers({ ping, isStopping, metrics, publicUrl }: Servic
     // Probes may put what they like into the query, such as the time against caches.
     health: () => ok(healthReply("ok")),
     readiness: () =>
-      isStopping() ? ok(healthReply("stopping", 503)) : andThen(ping(), () => ok(healthReply("ready"))),
+      isStopping()
+        ? ok(healthReply("stopping", 503))
+        : andThen(requireReady(), () => ok(healthReply("ready"))),
     problemPage: withoutParameters(({ request, parameter: code }) =>
       isProblemCode(code)
         ? ok(problemPage(code, request.headers.get("accept"), publicUrl))

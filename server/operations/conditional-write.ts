@@ -22,7 +22,7 @@ import {
   requireOperation,
   requireProjection,
 } from "./checks.ts";
-import { keyOf, keyReused, readIdempotencyKey } from "./idempotency-key.ts";
+import { keyOf, keyReused, keyReusedOr, readIdempotencyKey } from "./idempotency-key.ts";
 
 /** PUT, PATCH or DELETE of one customer: what its headers and its query say. */
 type ConditionalWrite = {
@@ -97,17 +97,18 @@ export function withoutId<Body extends { id?: string }>(
   return refuseMembers([{ pointer: "/id", detail: "is not the id in the path; an id cannot be changed" }]);
 }
 
-/** Checks 7 and 8 of a write whose body fails check 9: they come first. */
-export async function refuseBody(
+/** The key and checks 7 and 8 of a write whose body fails check 9: they come first. */
+export function refuseBody(
   store: CustomerStore,
-  write: ConditionalWrite,
+  { authority, key, target, preconditions }: ConditionalWrite,
   refusal: Refusal,
 ): Promise<Refusal> {
-  const { target, preconditions } = write;
-  const current = await store.rowVersion(target.tenant, target.id);
-  if (current === null) return customerNotFound();
-  if (failedPrecondition(preconditions, current) === null) return refusal;
-  return preconditionFailed(preconditions, diagnose(preconditions, current), current);
+  return keyReusedOr(store, authority, key, async () => {
+    const current = await store.rowVersion(target.tenant, target.id);
+    if (current === null) return customerNotFound();
+    if (failedPrecondition(preconditions, current) === null) return refusal;
+    return preconditionFailed(preconditions, diagnose(preconditions, current), current);
+  });
 }
 
 /** @param sent the fields that the body sets; null for a DELETE */
@@ -136,8 +137,9 @@ export async function resultOf(
     preconditions.ifMatch === null && enforcement.mode === "observe" ? enforcement.untilMs : null;
   const { isReplayed } = outcome;
   if (outcome.kind === "removed") return ok({ rowVersion: null, fields: null, allowedUntilMs, isReplayed });
-  // A replayed outcome may hold a field that the policy has hidden since.
-  const fields = projection.kind === "none" ? null : pick(outcome.fields, projection);
+  // A replayed outcome may hold a field that the policy has hidden since, and none of a customer that was deleted.
+  const fields =
+    projection.kind === "none" || outcome.fields === null ? null : pick(outcome.fields, projection);
   return ok({ rowVersion: outcome.rowVersion, fields, allowedUntilMs, isReplayed });
 }
 

@@ -6,7 +6,7 @@ import type { CustomerStore } from "../storage/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";
 import { JSON_TYPES, requireOperation, requireProjection } from "./checks.ts";
-import { keyOf, keyReused, readIdempotencyKey } from "./idempotency-key.ts";
+import { keyOf, keyReused, keyReusedOr, readIdempotencyKey } from "./idempotency-key.ts";
 
 export type Created = {
   readonly id: string;
@@ -27,7 +27,7 @@ export async function create(store: CustomerStore, call: Call): Promise<Result<C
   if (!authority.ok) return authority;
   const checked = checkCreate(call, authority.value);
   if (!checked.ok) return checked;
-  if (!body.ok) return body;
+  if (!body.ok) return keyReusedOr(store, authority.value, checked.value.key, () => body);
   const { tenant, nowMs } = authority.value;
   const { projection } = checked.value;
   const { name, email, status = "active" } = body.value;

@@ -1,7 +1,8 @@
+import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { trimBlanks } from "../domain/precondition.ts";
 import { ok, type Refusal, type Result, refuse } from "../domain/problem.ts";
 import type { Projection } from "../domain/projection.ts";
-import type { IdempotencyKey } from "../storage/customer-store.ts";
+import type { CustomerStore, IdempotencyKey } from "../storage/customer-store.ts";
 import type { Authority } from "./call.ts";
 
 /**
@@ -44,6 +45,19 @@ export function keyOf(
   if (key === null) return null;
   const shown = projection.kind === "named" ? projection.fields : projection.kind;
   return { tokenId, key, digest: Bun.SHA256.hash(JSON.stringify([...request, shown]), "hex"), nowMs };
+}
+
+/**
+ * The answer to a body that check 9 refuses: no accepted request had such a body, so under a used key this is another
+ * request, and the key comes first.
+ */
+export async function keyReusedOr(
+  store: CustomerStore,
+  { tokenId, nowMs }: Authority,
+  key: string | null,
+  otherwise: () => MaybePromise<Refusal>,
+): Promise<Refusal> {
+  return key !== null && (await store.isKeyUsed({ tokenId, key, nowMs })) ? keyReused() : otherwise();
 }
 
 export function keyReused(): Refusal {

@@ -1,10 +1,12 @@
 import { PAGE_LIMIT_DEFAULT, SEARCH_BODY } from "../domain/customer.ts";
 import { foldEmail } from "../domain/email.ts";
+import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
+import { trimBlanks } from "../domain/precondition.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";
-import { JSON_TYPES, projectionOfLists, requireOperation } from "./checks.ts";
+import { JSON_TYPES, projectionOfLists, requireOperation, requireReadable } from "./checks.ts";
 import { type CustomerPage, readPage } from "./page.ts";
 import { invalidParameter, readQuery } from "./query.ts";
 
@@ -14,12 +16,17 @@ const searchBody = new BodySchema(SEARCH_BODY);
 export async function search(store: CustomerStore, call: Call): Promise<Result<CustomerPage>> {
   const early = checkQuery(call, call.authority);
   if (!early.ok) return early;
-  const body = flatMap(await call.readJson(JSON_TYPES), (json) => searchBody.read(json));
+  const json = await call.readJson(JSON_TYPES);
   const authority = await call.lookAgain();
   if (!authority.ok) return authority;
   const queried = checkQuery(call, authority.value);
   if (!queried.ok) return queried;
-  if (!body.ok) return body;
+  const body = flatMap(json, searchBody.read);
+  if (!body.ok) {
+    // Check 6 comes before check 9 for the fields that a refused body names, too.
+    const readable = json.ok ? requireReadable(namedFields(json.value), authority.value.rights) : json;
+    return readable.ok ? body : readable;
+  }
   const { fields, limit, status, email, cursor } = body.value;
   if (queried.value.length > 0 && fields !== undefined) {
     return invalidParameter("fields", "is in the query and in the body; send it once");
@@ -32,6 +39,14 @@ export async function search(store: CustomerStore, call: Call): Promise<Result<C
     email: email === undefined ? null : foldEmail(email),
     cursor: cursor ?? null,
   });
+}
+
+/** The fields that a body of any shape filters by or asks for. */
+function namedFields(body: unknown): FieldName[] {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return [];
+  const asked = "fields" in body ? [body.fields].flat().filter((text) => typeof text === "string") : [];
+  const names = asked.flatMap((list) => list.split(",")).map((name) => trimBlanks(name).toLowerCase());
+  return FIELD_NAMES.filter((name) => Object.hasOwn(body, name) || names.includes(name));
 }
 
 /** Checks 3, 5 and 6 of what precedes the body. @returns the values of `fields` in the query */

@@ -8,7 +8,9 @@ import {
   type CustomerStore,
   IDEMPOTENCY_KEY_MS,
   type IdempotencyKey,
+  PURGED_KEYS_MAX,
   type RemoveOutcome,
+  type StoredCustomer,
   type WriteOutcome,
   type WriteTarget,
 } from "./customer-store.ts";
@@ -83,7 +85,8 @@ export function customerStoreContract(engine: string, open: () => Storage): void
         expect(seen).not.toContain(outcome.rowVersion);
         seen.push(outcome.rowVersion);
         target = { ...target, expected: outcome.rowVersion };
-        expect(await read(target)).toEqual({ rowVersion: outcome.rowVersion, fields: outcome.fields });
+        const { rowVersion, fields } = outcome;
+        expect(await read(target)).toEqual({ rowVersion, fields } as StoredCustomer);
       }
       expect((await read(target))?.fields).toEqual({
         id: target.id,
@@ -348,12 +351,44 @@ export function customerStoreContract(engine: string, open: () => Storage): void
         ...first,
         isReplayed: true,
       });
-      await store.remove({ ...target, expected: { anyExcept: [] } }, null);
-      expect(await store.replace(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
-        ...first,
-        isReplayed: true,
-      });
-      expect(await read(target)).toBeNull();
+    });
+
+    test.each(["with a key", "without a key"])(
+      "of a deleted customer a replay has everything but its fields, which are kept nowhere (delete %s)",
+      async (how) => {
+        const target = await make();
+        const other = await make();
+        const [key, othersKey, bareKey] = [newKey(), newKey(), newKey()];
+        const write = (at: WriteTarget, under: IdempotencyKey) =>
+          store.replace(at, { name: "B", email: "b@b" }, ALL, under);
+        const first = await write(target, key);
+        const others = await write(other, othersKey);
+        const anyVersion = { ...target, expected: { anyExcept: [] } };
+        const bare = await store.patch(anyVersion, { name: "C" }, NO_BODY, bareKey);
+        await store.remove(anyVersion, how === "with a key" ? newKey() : null);
+        expect(await write(target, key)).toEqual({
+          ...first,
+          fields: null,
+          isReplayed: true,
+        } as typeof first);
+        expect(await write(other, othersKey)).toEqual({ ...others, isReplayed: true } as typeof first);
+        const again = await store.patch(anyVersion, { name: "C" }, NO_BODY, bareKey);
+        expect(again).toEqual({ ...bare, isReplayed: true } as typeof bare);
+        expect(await read(target)).toBeNull();
+      },
+    );
+
+    test("a key is used once a write under it was accepted, for 24 hours, and for its token", async () => {
+      const key = newKey();
+      const target = await make();
+      const isUsed = async (other: Partial<IdempotencyKey> = {}) => store.isKeyUsed({ ...key, ...other });
+      expect(await isUsed()).toBe(false);
+      await store.patch({ ...target, expected: drawRowVersion() }, { name: "x" }, NO_BODY, key);
+      expect(await isUsed()).toBe(false);
+      await store.patch(target, { name: "x" }, NO_BODY, key);
+      expect(await isUsed({ nowMs: NOW + IDEMPOTENCY_KEY_MS - 1 })).toBe(true);
+      expect(await isUsed({ nowMs: NOW + IDEMPOTENCY_KEY_MS })).toBe(false);
+      expect(await isUsed({ tokenId: "d" })).toBe(false);
     });
 
     test("a refused write does not use its key up: it is judged anew", async () => {
@@ -387,17 +422,21 @@ export function customerStoreContract(engine: string, open: () => Storage): void
       } as typeof first);
     });
 
-    test("a key's write and its memory are one: after many expired keys too", async () => {
-      const made = Array.from({ length: 1_200 }, (_, index) =>
-        store.create("many", ADA, NOW, { ...KEY, tokenId: "many", key: `${index}` }),
-      );
-      await Promise.all(made);
-      const later = NOW + IDEMPOTENCY_KEY_MS;
-      for (let index = 0; index < 5; index += 1) {
-        const key = { ...KEY, tokenId: "many", key: `${index}`, digest: "03", nowMs: later };
-        expect(await store.create("many", ADA, later, key)).toMatchObject({ isReplayed: false });
-        expect(await store.create("many", ADA, later, key)).toMatchObject({ isReplayed: true });
-      }
+    test(`a purge deletes expired keys alone, ${PURGED_KEYS_MAX} at most, and until then they are as good as new`, async () => {
+      const later = NOW + 3 * IDEMPOTENCY_KEY_MS;
+      const create = (name: string, nowMs: number) =>
+        store.create("many", ADA, nowMs, { tokenId: "many", key: name, digest: "01", nowMs });
+      // Those of other tests first.
+      while ((await store.purgeKeys(later - 1)) > 0);
+      const [old, young] = [later - IDEMPOTENCY_KEY_MS, later - IDEMPOTENCY_KEY_MS + 1];
+      await Promise.all(Array.from({ length: 1_200 }, (_, index) => create(`${index}`, old)));
+      await create("young", young);
+      expect(await create("0", later)).toMatchObject({ isReplayed: false });
+      const purged = [];
+      for (let purge = 0; purge < 4; purge += 1) purged.push(await store.purgeKeys(later));
+      expect(purged).toEqual([PURGED_KEYS_MAX, PURGED_KEYS_MAX, 199, 0]);
+      expect(await create("young", young)).toMatchObject({ isReplayed: true });
+      expect(await create("0", later)).toMatchObject({ isReplayed: true });
     });
   });
 

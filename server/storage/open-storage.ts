@@ -1,11 +1,11 @@
-import { parseSqliteUrl, sqlitePath } from "./sqlite/files/sqlite-url.ts";
+import { DEFAULT_PATH, MEMORY, parseSqliteUrl, sqlitePath } from "./sqlite/files/sqlite-url.ts";
 import { SqliteStorage } from "./sqlite/sqlite-storage.ts";
 import type { Storage, StorageOptions } from "./storage.ts";
 
 /**
  * Opens the database of a URL, made where it is new.
  *
- * @throws DatabaseRefused with a sentence that says why and what to do
+ * @throws CommandRefused with a sentence that says why and what to do
  */
 export async function openStorage(databaseUrl: string, options: StorageOptions = {}): Promise<Storage> {
   const storage = SqliteStorage.open(sqlitePath(databaseUrl), options);
@@ -14,8 +14,12 @@ export async function openStorage(databaseUrl: string, options: StorageOptions =
   return storage;
 }
 
+export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_PATH}`;
+/** A database that ends with the service. */
+export const MEMORY_URL = `sqlite:${MEMORY}`;
+
 /** Completes the sentence "DATABASE_URL must …". */
-export const DATABASE_URL_SHAPE = "be sqlite:FILE, such as sqlite:./data/customers.db, or sqlite::memory:";
+export const DATABASE_URL_SHAPE = `be sqlite:FILE, such as ${DEFAULT_DATABASE_URL}, or ${MEMORY_URL}`;
 
 export function isDatabaseUrl(text: string): boolean {
   return parseSqliteUrl(text) !== null;

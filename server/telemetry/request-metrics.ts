@@ -1,4 +1,5 @@
 import { Histogram, type MetricValueWithName, type Registry } from "prom-client";
+import { METHODS } from "../domain/policy.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
 import { PlainCounter } from "./plain-counter.ts";
 
@@ -6,7 +7,7 @@ const BUCKET_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 
 const LABELS = ["method", "route", "status"];
 /** Any other method counts as `other`: a client's invention must not make series. */
-const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const NAMED_METHODS: ReadonlySet<string> = new Set([...METHODS, "HEAD", "OPTIONS"]);
 
 type Labels = { readonly method: string; readonly route: string; readonly status: number };
 
@@ -51,7 +52,7 @@ export class RequestMetrics {
   }
 
   record({ method, route, status, durationMs }: AnsweredRequest): void {
-    const named = METHODS.has(method) ? method : "other";
+    const named = NAMED_METHODS.has(method) ? method : "other";
     this.#seriesOf(named, route, status).observe(durationMs / 1000);
   }
 

@@ -10,18 +10,10 @@ const ROOT = join(import.meta.dir, "..");
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["commands"],
-  commands: [
-    "service.ts",
-    "first-start.ts",
-    "listener.ts",
-    "config",
-    "storage",
-    "storage/sqlite/files",
-    "domain",
-  ],
+  commands: ["service.ts", "first-start.ts", "config", "storage", "storage/sqlite/files", "domain"],
   "service.ts": ["app.ts", "listener.ts", "config", "http", "storage", "telemetry"],
   "first-start.ts": ["storage"],
-  "listener.ts": ["config"],
+  "listener.ts": ["config", "domain"],
   "app.ts": ["http", "operations", "domain"],
   config: ["storage", "domain"],
   http: ["operations", "storage", "telemetry", "domain"],
@@ -39,7 +31,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "storage/sqlite/commit": ["storage/sqlite/statements", "storage/sqlite/files", "storage"],
   "storage/sqlite/read": ["storage/sqlite/files", "storage"],
   "storage/sqlite/statements": ["storage", "domain"],
-  "storage/sqlite/files": ["storage"],
+  "storage/sqlite/files": ["storage", "domain"],
   domain: [],
 };
 

@@ -273,22 +273,16 @@ describe("a key is looked at after the checks 1 to 6 and before those of the cus
       "unknown-parameter",
     ],
     ["7 the id", "PUT", (write) => ({ ...write, path: "/customers/42" }), {}, 404, "customer-not-found"],
-    [
-      "8 the version, where the body is refused",
-      "PUT",
-      (write) => ({ ...write, body: "{" }),
-      {},
-      412,
-      "precondition-failed",
-    ],
-    [
-      "9 the body of a creation",
-      "POST",
-      (write) => ({ ...write, body: { name: "" } }),
-      {},
-      422,
-      "invalid-body",
-    ],
+    ...(["POST", "PUT", "PATCH"] as const).flatMap((method) =>
+      ["{", { name: "" }].map((body): (typeof rows)[number] => [
+        `the key, before the body ${JSON.stringify(body)} and the stale tag`,
+        method,
+        (write) => ({ ...write, body }),
+        {},
+        422,
+        "idempotency-key-reused",
+      ]),
+    ),
   ];
   test.each(rows)("%s (%s)", async (_, method, change, caller, status, code) => {
     const write = await prepare(method);
@@ -324,6 +318,18 @@ describe("an Idempotency-Key that is none is refused before anything is written"
     },
   );
 });
+
+test.each(["PUT", "PATCH"] as const)(
+  "a repeated %s that asks for the body of a customer that was deleted has everything else of its outcome",
+  async (method) => {
+    const write = await prepare(method, { prefer: "return=representation" });
+    const first = await send(write);
+    await service.send("DELETE", write.path, { headers: { "if-match": first.etag } });
+    const again = await send(write);
+    expect([again.status, again.etag, again.text, isReplayed(again)]).toEqual([204, first.etag, "", true]);
+    expect(again.headers.get("preference-applied")).toBeNull();
+  },
+);
 
 test("a repeated answer holds no field that the policy has hidden since", async () => {
   const write = await prepare("PUT", { prefer: "return=representation" });

@@ -93,7 +93,7 @@ export class SqliteConnections {
     });
   }
 
-  /** @throws DatabaseRefused as openDatabase does */
+  /** @throws CommandRefused as openDatabase does */
   static open(
     path: string,
     { onCommit, onFault, chooseWhere, cacheKib }: ConnectionOptions,

@@ -2,9 +2,10 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { FIELD_NAMES } from "../../domain/field-registry.ts";
+import { projectionOf } from "../../domain/projection.ts";
 import { customerStoreContract } from "../customer-store.contract.ts";
-import { IDEMPOTENCY_KEY_MS } from "../customer-store.ts";
-import { connect } from "./files/sqlite-database.ts";
+import { openExistingDatabase } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 
@@ -34,24 +35,28 @@ test("a closed store leaves one file behind, and its customers and cursor key ar
   await second.close();
 });
 
-test("expired idempotency keys go at most 500 at a time, until none is left", async () => {
-  const path = join(directory, "purge.db");
+test("no row holds anything of a deleted customer, outcomes under idempotency keys included", async () => {
+  const path = join(directory, "forgotten.db");
   const storage = SqliteStorage.open(path);
-  const create = (key: string, nowMs: number) =>
-    storage.customers.create("t", { name: "A", email: "a@b", status: "active" }, nowMs, {
-      ...{ tokenId: "t", digest: "01" },
+  const { customers } = storage;
+  const secret = { name: "Forget Me", email: "forget@me.example" };
+  const made = await customers.create("t", { ...secret, status: "active" }, 0, null);
+  if (made.kind !== "created") throw new Error(made.kind);
+  const target = { tenant: "t", id: made.id, expected: { anyExcept: [] } };
+  for (const key of ["1", "2"]) {
+    await customers.replace(target, secret, projectionOf(FIELD_NAMES), {
+      ...{ tokenId: "t", digest: "01", nowMs: 0 },
       key,
-      nowMs,
     });
-  await Promise.all(Array.from({ length: 1_200 }, (_, index) => create(`old ${index}`, 0)));
-  const other = connect(path);
-  const kept = () => other.query<{ n: number }, []>("SELECT count(*) AS n FROM idempotency_keys").get()?.n;
-  const counts = [kept()];
-  for (let index = 0; index < 4; index += 1) {
-    await create(`new ${index}`, IDEMPOTENCY_KEY_MS);
-    counts.push(kept());
   }
-  expect(counts).toEqual([1_200, 701, 202, 3, 4]);
-  other.close();
+  await customers.remove(target, null);
   await storage.close();
+  const db = openExistingDatabase(path);
+  for (const { name } of db
+    .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    .all()) {
+    const rows = db.query<Record<string, unknown>, []>(`SELECT * FROM ${name}`).all();
+    expect(JSON.stringify(rows)).not.toMatch(/forget/i);
+  }
+  db.close();
 });

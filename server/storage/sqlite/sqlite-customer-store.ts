@@ -15,17 +15,13 @@ import type {
 } from "../customer-store.ts";
 import type { SqliteConnections } from "./connections.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./statements/customer-rows.ts";
-import { PURGED_KEYS_MAX } from "./statements/idempotency-keys.ts";
 import type { Params, StatementCache } from "./statements/statement-cache.ts";
-
-const PURGE_EVERY_MS = 3_600_000;
 
 /** Customers in SQLite. Reads share one transaction a turn, writes one commit a turn (customer-writes.ts). */
 export class SqliteCustomerStore implements CustomerStore {
   readonly cursorKey: Uint8Array;
   readonly #connections: SqliteConnections;
   readonly #reader: StatementCache;
-  #purgeAtMs = 0;
 
   constructor(connections: SqliteConnections) {
     this.#connections = connections;
@@ -74,7 +70,6 @@ export class SqliteCustomerStore implements CustomerStore {
     nowMs: number,
     key: IdempotencyKey | null,
   ): Promise<CreateOutcome> {
-    if (key !== null) this.#purgeKeys(nowMs);
     return this.#connections.write.run("createCustomer", { tenant, customer, nowMs, key });
   }
 
@@ -93,25 +88,19 @@ export class SqliteCustomerStore implements CustomerStore {
     projection: Projection,
     key: IdempotencyKey | null,
   ): Promise<WriteOutcome> {
-    if (key !== null) this.#purgeKeys(key.nowMs);
     return this.#connections.write.run("updateCustomer", { target, changes, projection, key });
   }
 
   remove(target: WriteTarget, key: IdempotencyKey | null): Promise<RemoveOutcome> {
-    if (key !== null) this.#purgeKeys(key.nowMs);
     return this.#connections.write.run("removeCustomer", { target, key });
   }
 
-  /** Once an hour, and at every keyed write while a purge left some over: keys expire as fast as they came. */
-  #purgeKeys(nowMs: number): void {
-    if (nowMs < this.#purgeAtMs) return;
-    this.#purgeAtMs = nowMs + PURGE_EVERY_MS;
-    this.#connections.write.run("purgeKeys", { nowMs }).then(
-      (purged) => {
-        if (purged === PURGED_KEYS_MAX) this.#purgeAtMs = 0;
-      },
-      // A locked or full disk: the expired keys stay, which does no harm; the next hour tries again.
-      () => {},
-    );
+  isKeyUsed({ tokenId, key, nowMs }: Pick<IdempotencyKey, "tokenId" | "key" | "nowMs">): boolean {
+    const sql = "SELECT 1 FROM idempotency_keys WHERE token_id = ? AND key = ? AND expires_at > ?";
+    return this.#connections.read.run(() => this.#reader.get(sql, tokenId, key, nowMs)) !== null;
+  }
+
+  purgeKeys(nowMs: number): Promise<number> {
+    return this.#connections.write.run("purgeKeys", { nowMs });
   }
 }

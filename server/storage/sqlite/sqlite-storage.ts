@@ -1,6 +1,13 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
-import type { Commit, FirstStart, Storage, StorageOptions, StorageStats } from "../storage.ts";
+import {
+  type Commit,
+  DATABASE_MEMORY_MIB,
+  type FirstStart,
+  type Storage,
+  type StorageOptions,
+  type StorageStats,
+} from "../storage.ts";
 import type { WriteLimits } from "./commit/write-queue.ts";
 import { SqliteConnections } from "./connections.ts";
 import { looseModes } from "./files/sqlite-database.ts";
@@ -8,9 +15,6 @@ import { MEMORY } from "./files/sqlite-url.ts";
 import { SqliteCustomerStore } from "./sqlite-customer-store.ts";
 import { firstStart } from "./sqlite-first-start.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
-
-/** 256 MiB: the customers of a million fit, and are read as fast as those of a thousand. A smaller database takes its size. */
-const MEMORY_MIB = 256;
 
 type SqliteOptions = StorageOptions & {
   /** Where the next batch is committed. For tests that need one of the two; by default the measured commit time decides. */
@@ -32,9 +36,14 @@ export class SqliteStorage implements Storage {
     this.tokens = new SqliteTokenStore(connections);
   }
 
-  /** @throws DatabaseRefused as openDatabase does */
+  /** @throws CommandRefused as openDatabase does */
   static open(path: string, options: SqliteOptions = {}): SqliteStorage {
-    const { onCommit = () => {}, onFault = () => {}, chooseWhere = null, memoryMib = MEMORY_MIB } = options;
+    const {
+      onCommit = () => {},
+      onFault = () => {},
+      chooseWhere = null,
+      memoryMib = DATABASE_MEMORY_MIB,
+    } = options;
     const cacheKib = memoryMib * 1024;
     const connections = SqliteConnections.open(path, { onCommit, onFault, chooseWhere, cacheKib });
     return new SqliteStorage(path, connections);

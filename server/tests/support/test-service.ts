@@ -64,7 +64,7 @@ export class TestService {
     this.#app = createApp({
       store: options.isRemote ? remote(this.storage.customers) : this.storage.customers,
       tokens: options.isRemote ? remote(this.storage.tokens) : this.storage.tokens,
-      ping: () => this.storage.ping(),
+      requireReady: () => this.storage.ping(),
       policy: () => this.#policy,
       metrics,
       metricsArePublic,

@@ -1,18 +1,18 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { DatabaseRefused } from "../../database-refused.ts";
+import { CommandRefused } from "../../../domain/command-refused.ts";
 import { openExistingDatabase } from "./sqlite-database.ts";
 
 /**
  * A consistent copy while the service runs. The copy is complete and on the disk before it gets its name.
  *
- * @throws DatabaseRefused when `to` exists or its directory does not, or `from` is not a database of ours
+ * @throws CommandRefused when `to` exists or its directory does not, or `from` is not a database of ours
  */
 export function backupDatabase(from: string, to: string): void {
   if (existsSync(to)) throw existsAlready(to);
   const directory = dirname(resolve(to));
   if (!existsSync(directory)) {
-    throw new DatabaseRefused(`The directory ${directory} does not exist. Create it, or name another file.`);
+    throw new CommandRefused(`The directory ${directory} does not exist. Create it, or name another file.`);
   }
   // Of this process alone: two backups at once must not write into one file.
   const partial = `${to}.${process.pid}.partial`;
@@ -37,7 +37,7 @@ export function copyDatabase(from: string, to: string): void {
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     if (!code.startsWith("SQLITE_CORRUPT")) throw error;
-    throw new DatabaseRefused(`${from} is damaged: ${message}. Restore a backup.`, { cause: error });
+    throw new CommandRefused(`${from} is damaged: ${message}. Restore a backup.`, { cause: error });
   } finally {
     db.close();
   }
@@ -55,13 +55,13 @@ function giveName(partial: string, name: string): void {
   }
 }
 
-function existsAlready(file: string): DatabaseRefused {
-  return new DatabaseRefused(`${file} exists already; a backup never overwrites. Name another file.`);
+function existsAlready(file: string): CommandRefused {
+  return new CommandRefused(`${file} exists already; a backup never overwrites. Name another file.`);
 }
 
 export function cantBeWritten(file: string, error: unknown): unknown {
-  if (error instanceof DatabaseRefused || !(error instanceof Error) || !("code" in error)) return error;
-  return new DatabaseRefused(`${file} can't be written: ${error.message}.`, { cause: error });
+  if (error instanceof CommandRefused || !(error instanceof Error) || !("code" in error)) return error;
+  return new CommandRefused(`${file} can't be written: ${error.message}.`, { cause: error });
 }
 
 export function removeDatabase(path: string): void {

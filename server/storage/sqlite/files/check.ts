@@ -1,5 +1,5 @@
 import { SQLiteError } from "bun:sqlite";
-import { DatabaseRefused } from "../../database-refused.ts";
+import { CommandRefused } from "../../../domain/command-refused.ts";
 import { openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
 
 /** What a look at a database found. */
@@ -18,7 +18,7 @@ const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_ERROR
  * flipped bit of a name) is not found: SQLite keeps no checksum of it, and one of our own over the whole row would make
  * every read fetch columns that its caller may not see.
  *
- * @throws DatabaseRefused when it can't be opened as one of ours, or can't be looked at now (another process
+ * @throws CommandRefused when it can't be opened as one of ours, or can't be looked at now (another process
  *   holds its lock): that says nothing of its soundness
  */
 export function checkDatabase(path: string): CheckReport {
@@ -41,7 +41,7 @@ export function checkDatabase(path: string): CheckReport {
     if (!(error instanceof SQLiteError)) throw error;
     const code = error.code ?? "";
     if (!DAMAGE.some((prefix) => code.startsWith(prefix))) {
-      throw new DatabaseRefused(`${path} can't be checked now: ${error.message}.`, { cause: error });
+      throw new CommandRefused(`${path} can't be checked now: ${error.message}.`, { cause: error });
     }
     // A page too damaged to be read ends the check, and is its finding.
     return { faults: [error.message], customers: 0, tokens: 0, schemaVersion: 0 };

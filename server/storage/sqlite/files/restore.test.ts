@@ -12,10 +12,10 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { CommandRefused } from "../../../domain/command-refused.ts";
 import { damage, namesIn, writeDatabase } from "../../../tests/support/database-files.ts";
 import { Random } from "../../../tests/support/random.ts";
 import { launch, type ServerProcess, Workplace } from "../../../tests/support/server-process.ts";
-import { DatabaseRefused } from "../../database-refused.ts";
 import { backupDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { restoreDatabase } from "./restore.ts";
@@ -40,7 +40,7 @@ function refusalOf(backup: string): string | null {
     restoreDatabase(backup, place.database, true);
     return null;
   } catch (error) {
-    if (error instanceof DatabaseRefused) return error.message;
+    if (error instanceof CommandRefused) return error.message;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseRefused } from "../../database-refused.ts";
+import { CommandRefused } from "../../../domain/command-refused.ts";
 import { cantBeWritten, copyDatabase, removeDatabase, syncFile } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { requireDirectory } from "./sqlite-database.ts";
@@ -9,18 +9,18 @@ import { requireDirectory } from "./sqlite-database.ts";
 /**
  * Puts a backup in the place of the database, with -wal and -shm as one.
  *
- * @throws DatabaseRefused when the backup is not sound, when a process has the database open, or when there
+ * @throws CommandRefused when the backup is not sound, when a process has the database open, or when there
  *   is a database and `isForced` is not set
  */
 export function restoreDatabase(backup: string, database: string, isForced: boolean): void {
   const { faults } = checkDatabase(backup);
   if (faults.length > 0) {
-    throw new DatabaseRefused(
+    throw new CommandRefused(
       `${backup} is damaged (${faults[0]}); nothing was changed. Restore another backup.`,
     );
   }
   if (existsSync(database) && !isForced) {
-    throw new DatabaseRefused(
+    throw new CommandRefused(
       `${database} exists; restoring replaces all of it. Make a backup of it first, then repeat with --force.`,
     );
   }
@@ -69,8 +69,8 @@ function holdAlone(database: string): () => void {
   }
 }
 
-function inUse(database: string): DatabaseRefused {
-  return new DatabaseRefused(
+function inUse(database: string): CommandRefused {
+  return new CommandRefused(
     `${database} is open in a running process. Stop the service first, then restore.`,
   );
 }

@@ -1,5 +1,5 @@
-/** Kept in `PRAGMA user_version`. Schemas 1 and 2 were never released, so nothing leads from them to this one. */
-export const SCHEMA_VERSION = 3;
+/** Kept in `PRAGMA user_version`. No earlier schema was ever released, so nothing leads from one to this. */
+export const SCHEMA_VERSION = 4;
 
 /** The schema of a new database. */
 export const SCHEMA = `
@@ -43,9 +43,13 @@ export const SCHEMA = `
     digest       BLOB NOT NULL,    -- of the request
     outcome      TEXT NOT NULL,    -- JSON, as the write answered it
     expires_at   INTEGER NOT NULL,
+    -- Whose fields the outcome holds, both null where it holds none: a deleted customer leaves none here.
+    tenant       TEXT,
+    customer_id  TEXT,
     PRIMARY KEY (token_id, key)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
+  CREATE INDEX idempotency_keys_by_customer ON idempotency_keys (tenant, customer_id) WHERE tenant IS NOT NULL;
 
   -- One row: the key that seals paging cursors, so that they outlive a restart and reveal nothing.
   CREATE TABLE cursor_key (

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { CommandRefused } from "../../../domain/command-refused.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
-import { DatabaseRefused } from "../../database-refused.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { connect, openDatabase, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
 
@@ -19,7 +19,7 @@ function refusalOf(open: () => Database): string {
   try {
     open().close();
   } catch (error) {
-    if (error instanceof DatabaseRefused) return error.message;
+    if (error instanceof CommandRefused) return error.message;
     throw error;
   }
   throw new Error("it was opened");
@@ -134,6 +134,15 @@ describe("a file that is refused is left as it was", () => {
     expect(refusalOf(() => openDatabase(`${directory.path}/plain/customers.db`))).toContain(
       "can't be opened",
     );
+  });
+
+  test.each([
+    ["no/such", "no/such"],
+    ["no/..", "no"],
+    ["no/deeper/../..", "no/deeper"],
+  ])("a path through a missing directory (%s), whose name is said (%s)", (through, missing) => {
+    const refusal = refusalOf(() => openDatabase(`${directory.path}/${through}/x.db`));
+    expect(refusal).toContain(`The directory ${directory.path}/${missing} of the database`);
   });
 
   test("one that does not exist, where a command looks at one: it is not made", () => {

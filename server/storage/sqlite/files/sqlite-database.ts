@@ -1,10 +1,10 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { CommandRefused } from "../../../domain/command-refused.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
-import { DatabaseRefused } from "../../database-refused.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./schema.ts";
-import { DEFAULT_SQLITE_PATH, MEMORY } from "./sqlite-url.ts";
+import { DEFAULT_PATH, MEMORY } from "./sqlite-url.ts";
 import { tokenFileOf } from "./token-file.ts";
 
 /** Marks a file as a database of this service: "CUST" as a 32-bit integer (SQLite's application_id). */
@@ -21,7 +21,7 @@ export const LOG_BYTES_MAX = 16 * 1024 * 1024;
  * left as it was, byte for byte.
  *
  * @param path a file, or {@link MEMORY}
- * @throws DatabaseRefused when the file is not a database, belongs to another program or to a newer version
+ * @throws CommandRefused when the file is not a database, belongs to another program or to a newer version
  */
 export function openDatabase(path: string, cacheKib = CACHE_KIB): Database {
   return withReasons(path, () => {
@@ -42,12 +42,21 @@ export function openDatabase(path: string, cacheKib = CACHE_KIB): Database {
 export function requireDirectory(path: string): void {
   const directory = dirname(path);
   if (existsSync(directory)) return;
-  if (path !== DEFAULT_SQLITE_PATH) {
-    throw new DatabaseRefused(
-      `The directory ${resolve(directory)} of the database ${path} does not exist. Create it, or correct DATABASE_URL.`,
+  if (path !== DEFAULT_PATH) {
+    throw new CommandRefused(
+      `The directory ${resolve(missingPart(directory))} of the database ${path} does not exist. Create it, or correct DATABASE_URL.`,
     );
   }
   mkdirSync(directory, { recursive: true, mode: 0o700 });
+}
+
+/** @returns the directory up to the `..` that leads out of a missing one: the system resolves no such path */
+function missingPart(directory: string): string {
+  const names = directory.split("/");
+  const leaving = names.findIndex(
+    (name, at) => name === ".." && !existsSync(names.slice(0, at).join("/") || "."),
+  );
+  return leaving === -1 ? directory : names.slice(0, leaving).join("/");
 }
 
 /** A database that was emptied or removed, while other files show that there was one, must not begin anew. */
@@ -58,7 +67,7 @@ function refuseStartingOver(path: string): void {
   const rest = sizeOf(log) > 0 ? log : existsSync(tokenFile) ? tokenFile : null;
   // Once more: another service may have made it meanwhile.
   if (rest === null || !isNew()) return;
-  throw new DatabaseRefused(
+  throw new CommandRefused(
     `${path} is missing or empty, but ${rest} is left of an earlier database. Restore a backup with \`restore FILE --force\`; to begin anew, remove ${rest} first.`,
   );
 }
@@ -69,11 +78,11 @@ function sizeOf(path: string): number {
 
 /** Opens a database that exists and that this version made; for commands that look at one. */
 export function openExistingDatabase(path: string): Database {
-  if (!existsSync(path)) throw new DatabaseRefused(`${path} does not exist.`);
+  if (!existsSync(path)) throw new CommandRefused(`${path} does not exist.`);
   return withReasons(path, () =>
     opened(path, false, (db) => {
       if (pragma(db, "application_id") !== APPLICATION_ID) {
-        throw new DatabaseRefused(`${path} is not a database of this service.`);
+        throw new CommandRefused(`${path} is not a database of this service.`);
       }
       refuseForeign(db, path);
     }),
@@ -101,7 +110,7 @@ function opened(path: string, create: boolean, prepare: (db: Database) => void):
 function configure(db: Database, path: string, cacheKib: number): void {
   const mode = db.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
   if (mode !== "wal" && path !== MEMORY) {
-    throw new DatabaseRefused(
+    throw new CommandRefused(
       `${path} can't have a write-ahead log (its journal mode stays ${mode}). Put it on a local file system.`,
     );
   }
@@ -135,17 +144,17 @@ function refuseForeign(db: Database, path: string): void {
   const version = schemaVersion(db);
   const isBlank = version === 0 && db.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null;
   if (!isOurs(db) && !isBlank) {
-    throw new DatabaseRefused(
+    throw new CommandRefused(
       `${path} is the database of another program. Name another file in DATABASE_URL.`,
     );
   }
   if (version > SCHEMA_VERSION) {
-    throw new DatabaseRefused(
+    throw new CommandRefused(
       `${path} was written by a newer version (schema ${version}; this one knows ${SCHEMA_VERSION}). Start that version, or restore a backup from before it.`,
     );
   }
   if (isOurs(db) && version < SCHEMA_VERSION) {
-    throw new DatabaseRefused(
+    throw new CommandRefused(
       `${path} was written by a version that was never released (schema ${version}; this one knows ${SCHEMA_VERSION}). Name another file in DATABASE_URL.`,
     );
   }
@@ -166,7 +175,7 @@ function withReasons<T>(path: string, open: () => T): T {
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;
     const why = error instanceof SQLiteError ? reason(error) : `${error.message}.`;
-    throw new DatabaseRefused(`${path} can't be opened: ${why}`, { cause: error });
+    throw new CommandRefused(`${path} can't be opened: ${why}`, { cause: error });
   }
 }
 

@@ -1,8 +1,9 @@
-import { DatabaseRefused } from "../../database-refused.ts";
+import { CommandRefused } from "../../../domain/command-refused.ts";
 
 export const MEMORY = ":memory:";
 
-export const DEFAULT_SQLITE_PATH = "./data/customers.db";
+/** Where a service that was told nothing keeps its customers. Its directory is made. */
+export const DEFAULT_PATH = "./data/customers.db";
 
 /** @returns the file of `sqlite:FILE` (also `sqlite://FILE`), {@link MEMORY}, or null for what is no such URL */
 export function parseSqliteUrl(databaseUrl: string): string | null {
@@ -11,9 +12,9 @@ export function parseSqliteUrl(databaseUrl: string): string | null {
   return path === MEMORY || !path.startsWith(":") ? path : null;
 }
 
-/** @throws DatabaseRefused for what is no `sqlite:` URL */
+/** @throws CommandRefused for what is no `sqlite:` URL */
 export function sqlitePath(databaseUrl: string): string {
   const path = parseSqliteUrl(databaseUrl);
-  if (path === null) throw new DatabaseRefused("DATABASE_URL names no database. Give sqlite:FILE.");
+  if (path === null) throw new CommandRefused("DATABASE_URL names no database. Give sqlite:FILE.");
   return path;
 }

@@ -11,7 +11,7 @@ import type {
   WriteTarget,
 } from "../../customer-store.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
-import { once } from "./idempotency-keys.ts";
+import { forgetFields, once } from "./idempotency-keys.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";
 
 type Creation = {
@@ -34,15 +34,17 @@ type Removal = { readonly target: WriteTarget; readonly key: IdempotencyKey | nu
 export const CUSTOMER_WRITES = { createCustomer, updateCustomer, removeCustomer };
 
 export function createCustomer(statements: StatementCache, creation: Creation): CreateOutcome {
-  return once(statements, creation.key, () => insert(statements, creation));
+  return once(statements, creation.key, null, () => insert(statements, creation));
 }
 
 function updateCustomer(statements: StatementCache, write: Update): WriteOutcome {
-  return once(statements, write.key, () => update(statements, write));
+  const { key, projection, target } = write;
+  const customer = projection.fields.length === 0 ? null : target;
+  return once(statements, key, customer, () => update(statements, write));
 }
 
 function removeCustomer(statements: StatementCache, { target, key }: Removal): RemoveOutcome {
-  return once(statements, key, () => remove(statements, target));
+  return once(statements, key, null, () => remove(statements, target));
 }
 
 function insert(statements: StatementCache, { tenant, customer, nowMs }: Creation): CreateOutcome {
@@ -85,7 +87,9 @@ function update(statements: StatementCache, { target, changes, projection }: Upd
 function remove(statements: StatementCache, target: WriteTarget): RemoveOutcome {
   const where = whereTarget(target);
   const isRemoved = statements.run(`DELETE FROM customers WHERE ${where.sql}`, ...where.params) > 0;
-  return isRemoved ? { kind: "removed", isReplayed: false } : whyNot(statements, target);
+  if (!isRemoved) return whyNot(statements, target);
+  forgetFields(statements, target);
+  return { kind: "removed", isReplayed: false };
 }
 
 function whyNot(

@@ -2,16 +2,16 @@ import {
   type CreateOutcome,
   IDEMPOTENCY_KEY_MS,
   type IdempotencyKey,
+  PURGED_KEYS_MAX,
   type RemoveOutcome,
   type WriteOutcome,
 } from "../../customer-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
-/** A purge deletes at most this many: 300,000 at once held every request up for 1.9 s. */
-export const PURGED_KEYS_MAX = 500;
-
 /** A write of its own, so that nobody's request pays for yesterday's keys. */
 export const KEY_WRITES = { purgeKeys };
+
+type Customer = { readonly tenant: string; readonly id: string };
 
 type KeptKey = {
   /** 1 or 0. */
@@ -22,10 +22,13 @@ type KeptKey = {
 /**
  * Runs a write once for its key, inside the transaction: an accepted one is remembered with its outcome, and answered
  * from there when it is repeated. A refused one is forgotten.
+ *
+ * @param customer whose fields the outcome holds; null where it holds none
  */
 export function once<Outcome extends CreateOutcome | WriteOutcome | RemoveOutcome>(
   statements: StatementCache,
   key: IdempotencyKey | null,
+  customer: Customer | null,
   write: () => Outcome,
 ): Outcome | { kind: "key-reused" } {
   if (key === null) return write();
@@ -38,7 +41,7 @@ export function once<Outcome extends CreateOutcome | WriteOutcome | RemoveOutcom
     return { ...(JSON.parse(kept.outcome) as Outcome), isReplayed: true };
   }
   const outcome = write();
-  if (isAccepted(outcome)) keep(statements, key, outcome);
+  if (isAccepted(outcome)) keep(statements, key, customer, outcome);
   return outcome;
 }
 
@@ -50,11 +53,21 @@ function isAccepted({ kind }: CreateOutcome | WriteOutcome | RemoveOutcome): boo
 function keep(
   statements: StatementCache,
   { tokenId, key, digest, nowMs }: IdempotencyKey,
+  customer: Customer | null,
   outcome: object,
 ): void {
   statements.run(
-    "INSERT OR REPLACE INTO idempotency_keys (token_id, key, digest, outcome, expires_at) VALUES (?, ?, unhex(?), ?, ?)",
+    "INSERT OR REPLACE INTO idempotency_keys VALUES (?, ?, unhex(?), ?, ?, ?, ?)",
     ...[tokenId, key, digest, JSON.stringify(outcome), nowMs + IDEMPOTENCY_KEY_MS],
+    ...[customer?.tenant ?? null, customer?.id ?? null],
+  );
+}
+
+/** Takes the fields of a customer out of every outcome that is kept: with its row goes all that was kept of it. */
+export function forgetFields(statements: StatementCache, { tenant, id }: Customer): void {
+  statements.run(
+    "UPDATE idempotency_keys SET outcome = json_set(outcome, '$.fields', NULL), tenant = NULL, customer_id = NULL WHERE tenant = ? AND customer_id = ?",
+    ...[tenant, id],
   );
 }
 

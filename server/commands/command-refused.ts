@@ -1,4 +1,0 @@
-/** A command that cannot do what it was asked to do. The message says why and what to do next. */
-export class CommandRefused extends Error {
-  override readonly name = "CommandRefused";
-}
