@@ -6,7 +6,7 @@ export type Reply = {
   /** In the order and case in which they came. */
   readonly headers: readonly (readonly [string, string])[];
   readonly body: Buffer;
-  /** Whether 100 Continue came before it, which nobody had asked for. */
+  /** Whether 100 Continue came before it. */
   readonly continued?: boolean;
 };
 

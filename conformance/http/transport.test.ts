@@ -40,6 +40,18 @@ const put = (url: string) => ({
 });
 const OK = 'HTTP/1.1 204 No Content\r\nETag: "b"\r\n\r\n';
 
+test.each([
+  ["that was asked for", [["Expect", "100-continue"]], false],
+  ["that nobody asked for", [], true],
+] as const)("100 Continue %s: sockets alone from then on: %j %j", async (_what, headers, socketOnly) => {
+  const url = await listen((socket, bytes) => {
+    if (bytes.endsWith("{}")) socket.end(`HTTP/1.1 100 Continue\r\n\r\n${OK}`);
+  });
+  const transport = new Transport(settings);
+  expect((await transport.sendRaw({ ...put(url), headers })).reply?.status).toBe(204);
+  expect(transport.socketOnly).toBe(socketOnly);
+});
+
 test("the start-up check holds on this machine", async () => {
   await checkTransport();
 });

@@ -174,7 +174,7 @@ export class Transport {
       socket.write(
         this.#message(url, { ...outgoing, method: "GET", headers: credentials, body: undefined }, true),
       );
-      const first = await this.#reply(socket, "GET", true);
+      const first = await this.#reply(socket, "GET", { keep: true });
       if (typeof first.result === "string" || socket.destroyed) return await this.sendRaw(outgoing);
       const reply = this.#reply(socket, outgoing.method);
       const sentAt = performance.now();
@@ -212,7 +212,7 @@ export class Transport {
     }
     const message = this.#message(url, outgoing);
     const cut = message.length - bytes;
-    const reply = this.#reply(socket, outgoing.method);
+    const reply = this.#reply(socket, outgoing.method, { continueAsked: asksToContinue(outgoing) });
     if (bytes > 0)
       await new Promise<void>((resolve) => socket.write(message.subarray(0, cut), () => resolve()));
     return {
@@ -308,7 +308,7 @@ export class Transport {
   #reply(
     socket: Socket,
     method: string,
-    keep = method === "HEAD",
+    { keep = method === "HEAD", continueAsked = false }: { keep?: boolean; continueAsked?: boolean } = {},
   ): Promise<{ result: Reply | string; answeredAt: number }> {
     return new Promise((resolve) => {
       let bytes: Buffer = Buffer.alloc(0);
@@ -329,7 +329,7 @@ export class Transport {
       const look = (ended: boolean) => {
         const parsed = parseReply(bytes, method, ended);
         if (parsed.kind === "complete") {
-          if (parsed.reply.continued === true) this.#socketOnly = true;
+          if (parsed.reply.continued === true && !continueAsked) this.#socketOnly = true;
           finish(parsed.reply);
         } else if (parsed.kind === "malformed") finish(parsed.why);
         else if (bytes.length > REPLY_BYTES_MAX) finish("the reply is larger than 8 MiB");
@@ -377,6 +377,10 @@ export class Transport {
     for (const socket of this.#sockets) socket.destroy();
     await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy()));
   }
+}
+
+function asksToContinue({ headers }: Outgoing): boolean {
+  return /100-continue/i.test(headerValue(headers, "expect") ?? "");
 }
 
 /** What undici says of 100 Continue that nobody asked for (RFC 9110 15.2 lets a client expect any 1xx). */
