@@ -10,6 +10,7 @@ import type { DataStream } from "./output/data-stream.ts";
 import type { Messages } from "./output/messages.ts";
 import type { Terminal } from "./output/terminal.ts";
 import type { Host } from "./signals.ts";
+import type { Recorder } from "./undo/recorder.ts";
 
 export type Invocation = {
   settings: Settings;
@@ -27,6 +28,8 @@ export type Invocation = {
   deadline(): Deadline;
   /** The server, with such a deadline. */
   ports(): Ports;
+  /** Keeps what writes replace, where the setting `undo` asks for it; opened at the first call. */
+  recorder(): Promise<Recorder>;
   /** Aborted by Ctrl-C, SIGTERM and SIGHUP. */
   interrupted: AbortSignal;
   host: Host;

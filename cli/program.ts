@@ -25,6 +25,7 @@ import { openDataStream } from "./output/data-stream.ts";
 import { openMessages } from "./output/messages.ts";
 import { openTerminal, type Streams } from "./output/terminal.ts";
 import type { Signals } from "./signals.ts";
+import type { Recorder } from "./undo/recorder.ts";
 
 export type Host = Streams & Signals & { env: Environment };
 
@@ -61,6 +62,11 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
       messages.hide(settings.secrets);
       for (const warning of settings.warnings) messages.caution(warning);
       const api = openCustomersApi(settings, messages);
+      let recorder: Promise<Recorder> | undefined;
+      const openOnce = async () => {
+        const { openRecorder } = await import("./undo/recorder.ts");
+        return await openRecorder(settings.undoMs, { env: host.env, url: api.url, messages });
+      };
       const invocation: Invocation = {
         settings,
         flags,
@@ -71,6 +77,10 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
         env: host.env,
         deadline: () => startDeadline(settings.timeoutMs, interruption.signal),
         ports: () => ({ transport: api, deadline: invocation.deadline() }),
+        recorder: () => {
+          recorder ??= openOnce();
+          return recorder;
+        },
         interrupted: interruption.signal,
         host,
       };
@@ -78,6 +88,8 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
         ending = await body(invocation, ...given);
       } finally {
         await api.close();
+        // Where it can't be opened, the command says so.
+        (await recorder?.catch(() => undefined))?.close();
       }
     };
 

@@ -92,10 +92,11 @@ export function changeIntent({
   };
 }
 
-export function deletionIntent(id: string, alsoRead: readonly string[]): WriteIntent {
-  const inRegistry = alsoRead.every((field) => REGISTRY.includes(field.toLowerCase()));
+/** @param alsoRead fields that an expectation looks at, or "whole" for all that are readable. */
+export function deletionIntent(id: string, alsoRead: readonly string[] | "whole"): WriteIntent {
+  const byName = alsoRead !== "whole" && alsoRead.every((field) => REGISTRY.includes(field.toLowerCase()));
   return {
-    fields: alsoRead.length === 0 ? undefined : inRegistry ? alsoRead : "whole",
+    fields: !byName ? "whole" : alsoRead.length === 0 ? undefined : alsoRead,
     fieldsAtLeast: undefined,
     selfContained: true,
     request: (_, tag) => deleteCustomer(id, tag),

@@ -76,6 +76,8 @@ export type Ended =
       customer: Customer | undefined;
       /** The tag of the version that it took the place of. */
       replacedTag: string;
+      /** That version, where it was read. */
+      replaced: Customer | undefined;
       /** What someone else had changed since the first reading, and this write set. */
       overwritten: readonly FieldConflict[];
     }
@@ -284,6 +286,7 @@ function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): St
         kind: "written",
         customer: shownIn(complete),
         replacedTag: sent.tag,
+        replaced: state.current !== "gone" && state.current?.etag === sent.tag ? state.current : undefined,
         overwritten: conflictsNow(next),
       });
     case "stale":

@@ -16,6 +16,7 @@ import { registerList } from "./list.ts";
 import { registerLogin } from "./login.ts";
 import { registerLogout } from "./logout.ts";
 import { registerProfile } from "./profile.ts";
+import { registerUndo } from "./undo.ts";
 import { registerUpdate } from "./update.ts";
 import { registerWatch } from "./watch.ts";
 import { registerWhoami } from "./whoami.ts";
@@ -29,6 +30,7 @@ export const COMMANDS: Readonly<Record<string, readonly RegisterCommand[]>> = {
     registerUpdate,
     registerEdit,
     registerDelete,
+    registerUndo,
     registerWatch,
   ],
   "Many customers:": [registerImport, registerExport],

@@ -39,6 +39,7 @@ export const registerConfig: RegisterCommand = (program, run) => {
           row("insecure", settings.insecure, sources.insecure),
           row("timeout", `${settings.timeoutMs}ms`, sources.timeout),
           row("casing", settings.casing, sources.casing),
+          row("undo", settings.undoMs === undefined ? "off" : `${settings.undoMs}ms`, sources.undo),
           row("protected", settings.protectedBy !== undefined, protectedFrom(settings)),
         ]);
         return undefined;

@@ -56,10 +56,8 @@ export const registerDelete: RegisterCommand = (program, run) => {
 
 async function deleteOne(invocation: Invocation, id: string, options: Options): Promise<Ending> {
   const { expect = [], ifMatch, maxAttempts, yes = false } = options;
-  const intent = deletionIntent(
-    id,
-    expect.map(({ field }) => field),
-  );
+  const recorded = invocation.settings.undoMs !== undefined;
+  const intent = deletionIntent(id, recorded ? "whole" : expect.map(({ field }) => field));
   const onConflict = options.onConflict ?? onConflictDefault(invocation.terminal);
   const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
   if (options.dryRun) return await dryRun(invocation, job, "deleted");
@@ -74,7 +72,9 @@ async function deleteOne(invocation: Invocation, id: string, options: Options): 
 async function remove(invocation: Invocation, job: WriteJob): Promise<Ending> {
   const { messages, settings, api } = invocation;
   const { id, onConflict } = job;
+  const recorder = await invocation.recorder();
   const outcome = await writeUntilDecided(invocation.ports(), job);
+  recorder.record(id, undefined, outcome);
   const bad = badOutcome(outcome);
   if (bad === undefined) {
     messages.note(summaryLine(id, "deleted", outcome));

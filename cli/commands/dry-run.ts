@@ -1,6 +1,6 @@
 /** --dry-run: the request that would be sent, and the change field by field. */
 import { type Customer, memberNamed, parseJsonOrUndefined } from "../client/customer.ts";
-import { formatJson, isJsonObject, type Json, jsonEquals } from "../client/json.ts";
+import { formatJson, isJsonObject, type Json, type JsonObject, jsonEquals } from "../client/json.ts";
 import { previewWrite } from "../client/loop.ts";
 import type { ApiRequest } from "../client/request.ts";
 import type { WriteJob } from "../client/step.ts";
@@ -72,10 +72,7 @@ export async function printRequest(
     ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`),
     ...(request.body === undefined ? [] : ["", request.body]),
     "",
-    ...changes.map(
-      ({ field, from, to }) =>
-        `${field}: ${from === undefined ? "(absent)" : formatJson(from)} -> ${formatJson(to)}`,
-    ),
+    ...linesOf(changes),
   ];
   const text = lines.join("\n").trimEnd();
   // Lines of CSV and of values are customers, and a request is none.
@@ -83,10 +80,21 @@ export async function printRequest(
   else messages.warn(text);
 }
 
-function changesOf(
-  body: Json,
-  current: Customer | undefined,
-): { field: string; from: Json | undefined; to: Json }[] {
+/** A line a field that `values` would change. */
+export function changeLines(values: JsonObject, current: Customer | undefined): string[] {
+  return linesOf(changesOf(values, current));
+}
+
+type FieldChange = { field: string; from: Json | undefined; to: Json };
+
+function linesOf(changes: readonly FieldChange[]): string[] {
+  return changes.map(
+    ({ field, from, to }) =>
+      `${field}: ${from === undefined ? "(absent)" : formatJson(from)} -> ${formatJson(to)}`,
+  );
+}
+
+function changesOf(body: Json, current: Customer | undefined): FieldChange[] {
   if (!isJsonObject(body)) return [];
   return [...body]
     .map(([field, to]) => ({

@@ -125,7 +125,9 @@ async function decide(invocation: Invocation, editing: Editing, text: string): P
 async function send(invocation: Invocation, editing: Editing, text: string, change: Change): Promise<Round> {
   const { id, base } = editing;
   const { api, settings, ports } = invocation;
+  const recorder = await invocation.recorder();
   const outcome = await writeUntilDecided(ports(), { ...jobOf(invocation, editing, change), base });
+  recorder.record(id, change, outcome);
   const bad = badOutcome(outcome);
   if (bad === undefined) {
     invocation.messages.note(summaryLine(id, "updated", outcome));

@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { Option } from "@commander-js/extra-typings";
 import type { Json, JsonObject } from "../client/json.ts";
+import { parseUndoMs } from "../config/duration.ts";
 import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
 import { changeProfileFile, type ProfileFile, profilePath, readProfileFile } from "../config/profile-file.ts";
 import {
@@ -17,7 +18,12 @@ import { nearestOf } from "../outcome/nearest.ts";
 import { printFacts, printRows } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./command.ts";
 
-type SetOptions = { protected?: boolean; casing?: "lower" | "pascal"; unset?: readonly string[] };
+type SetOptions = {
+  protected?: boolean;
+  casing?: "lower" | "pascal";
+  undo?: string;
+  unset?: readonly string[];
+};
 
 export const registerProfile: RegisterCommand = (program, run) => {
   const profile = program
@@ -68,6 +74,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
         "pascal",
       ]),
     )
+    .option("--undo <time>", "keep what updates and deletions replace for customers undo: 7d, 12h; off", undo)
     .option(
       "--unset <setting>",
       "remove a setting (repeatable)",
@@ -174,6 +181,7 @@ function changedProfile(before: Profile, given: SetOptions, { settings, env, fla
   if (options.timeout !== undefined) after.timeout = `${options.timeout}ms`;
   if (options.protected !== undefined) after.protected = options.protected;
   if (options.casing !== undefined) after.casing = options.casing;
+  if (options.undo !== undefined) after.undo = options.undo;
   const headers = [
     ...(options.header ?? []).map((text) => parseHeader(text)),
     ...(options.headerEnv ?? []).map((text) => parseHeaderEnv(text, env)),
@@ -185,6 +193,12 @@ function changedProfile(before: Profile, given: SetOptions, { settings, env, fla
     };
   }
   return after;
+}
+
+/** As it was written, once it is known to be right. */
+function undo(text: string): string {
+  parseUndoMs(text);
+  return text.trim();
 }
 
 function unknownSetting(setting: string) {

@@ -71,18 +71,23 @@ export const registerUpdate: RegisterCommand = (program, run) => {
         return await forEachId(invocation, ids, options.dryRun ? "looked at" : "updated", async (id) => {
           const intent = changeIntent({ id, change, alsoRead, casing: settings.casing, representation });
           const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
-          return options.dryRun
-            ? await dryRun(invocation, job, "updated")
-            : await update(invocation, job, options);
+          if (options.dryRun) return await dryRun(invocation, job, "updated");
+          const recorder = await invocation.recorder();
+          const outcome = await writeUntilDecided(invocation.ports(), job);
+          recorder.record(id, change, outcome);
+          return await updateEnding(invocation, job, outcome, options);
         });
       }),
     );
 };
 
-async function update(invocation: Invocation, job: WriteJob, options: PrintOptions): Promise<Ending> {
+async function updateEnding(
+  invocation: Invocation,
+  { id, onConflict }: WriteJob,
+  outcome: WriteOutcome,
+  options: PrintOptions,
+): Promise<Ending> {
   const { messages, settings, api } = invocation;
-  const { id, onConflict } = job;
-  const outcome = await writeUntilDecided(invocation.ports(), job);
   const bad = badOutcome(outcome);
   if (bad !== undefined) {
     const failure = writeEnding({ id, done: "updated", url: api.url, onConflict }, bad);

@@ -1,7 +1,7 @@
 /** The settings that a profile may hold, each declared once: its kind, its check, how it is shown, what is secret. */
 import { UsageError } from "../outcome/failure.ts";
 import { originOf, parseBaseUrl } from "./base-url.ts";
-import { parseDurationMs } from "./duration.ts";
+import { parseDurationMs, parseUndoMs } from "./duration.ts";
 import { parseHeader, SECRET_NAME } from "./header-option.ts";
 import { maskedProxyUrl, parseProxyUrl, proxySecrets } from "./proxy.ts";
 import { checkedToken } from "./token-text.ts";
@@ -18,6 +18,7 @@ export type Profile = {
   timeout?: string | number;
   protected?: boolean;
   casing?: "lower" | "pascal";
+  undo?: string;
 };
 
 type Setting<Value> = {
@@ -102,6 +103,12 @@ export const PROFILE_SETTINGS: { [Name in keyof Profile]-?: Setting<NonNullable<
     description: "member names where nothing was read before: lower (name) or pascal (Name)",
     kind: '"lower" or "pascal"',
     fits: (value) => value === "lower" || value === "pascal",
+  },
+  undo: {
+    description: "keep what updates and deletions replace for customers undo, this long: 7d, 12h; off",
+    kind: "string",
+    fits: isString,
+    check: (undo) => void parseUndoMs(undo),
   },
 };
 

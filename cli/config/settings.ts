@@ -2,7 +2,7 @@
 
 import { originOf } from "./base-url.ts";
 import { chooseDeployment, type Deployment } from "./deployment.ts";
-import { parseDurationMs } from "./duration.ts";
+import { parseDurationMs, parseUndoMs } from "./duration.ts";
 import type { Flags, OutputFormat } from "./flags.ts";
 import { type Header, parseHeader, parseHeaderEnv } from "./header-option.ts";
 import type { ProfileFile } from "./profile-file.ts";
@@ -11,6 +11,7 @@ import { chosenProxy, environmentProxies, type ProxySetting, proxySecrets } from
 import {
   type ClientCertificate,
   type Environment,
+  fromEnvironment,
   readCertificates,
   readClientCertificate,
 } from "./setting-source.ts";
@@ -38,6 +39,8 @@ export type Settings = {
   /** Only where asked for; each command has its own default. */
   output: OutputFormat | undefined;
   casing: "lower" | "pascal";
+  /** How long earlier states are kept for `customers undo`; undefined: none are recorded. */
+  undoMs: number | undefined;
   /** Printed once on standard error before the command runs. */
   warnings: readonly string[];
   /** Which setting decided, for `customers config`. */
@@ -54,6 +57,7 @@ type SettingSources = {
   insecure: string | undefined;
   timeout: string | undefined;
   casing: string | undefined;
+  undo: string | undefined;
 };
 
 export const TIMEOUT_DEFAULT_MS = 30_000;
@@ -107,12 +111,18 @@ export async function readSettings({ flags, env, file, readStdin }: Sources): Pr
     quiet: flags.quiet ?? false,
     output: flags.output,
     casing: profile.casing ?? "lower",
+    undoMs: parseUndoMs(fromEnvironment(env, "CUSTOMERS_UNDO") ?? profile.undo ?? "off"),
     warnings: warningsOf({ flags, env, file, deployment, insecure }),
-    sources: sourcesOf(flags, deployment, token),
+    sources: sourcesOf(flags, env, deployment, token),
   };
 }
 
-function sourcesOf(flags: Flags, deployment: Deployment, token: Token | undefined): SettingSources {
+function sourcesOf(
+  flags: Flags,
+  env: Environment,
+  deployment: Deployment,
+  token: Token | undefined,
+): SettingSources {
   const { profile, profileName } = deployment;
   const ofProfile = `profile "${profileName}"`;
   const source = (option: string, flag: unknown, stored: unknown) =>
@@ -133,6 +143,7 @@ function sourcesOf(flags: Flags, deployment: Deployment, token: Token | undefine
     insecure: source("--insecure", flags.insecure, profile.insecure),
     timeout: source("--timeout", flags.timeout, profile.timeout),
     casing: source("", undefined, profile.casing),
+    undo: source("CUSTOMERS_UNDO", fromEnvironment(env, "CUSTOMERS_UNDO"), profile.undo),
   };
 }
 

@@ -16,6 +16,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   edit: ['customers edit "$ID"'],
   delete: ['customers delete "$ID" --expect status=closed --yes'],
+  undo: ["customers undo --list", 'customers undo "$ID" --dry-run', 'customers undo "$ID" --yes'],
   import: ["customers import customers.csv --dry-run", "customers import customers.csv"],
   export: ["customers export all.csv", "customers export --format ndjson --status active > active.ndjson"],
   profile: [

@@ -8,10 +8,12 @@ const VARIABLES = {
   CUSTOMERS_URL: "base URL of the deployment",
   CUSTOMERS_TOKEN: "bearer token; it belongs to CUSTOMERS_URL, if that is set",
   CUSTOMERS_PROFILE: "profile in use",
+  CUSTOMERS_UNDO: "how long changes are kept for customers undo: 7d, 12h; off",
   CUSTOMERS_NOTES: "set to anything: summaries and notes are printed without a terminal too",
   "http_proxy, https_proxy, all_proxy, no_proxy": "proxies, in upper case too, read as curl reads them",
   "VISUAL, EDITOR": "editor of customers edit",
   XDG_CONFIG_HOME: "directory of customers/config.toml; ~/.config otherwise",
+  XDG_STATE_HOME: "directory of customers/undo.sqlite; ~/.local/state otherwise",
   TMPDIR: "directory of texts in an editor and of rows from a pipe",
   "NO_COLOR, FORCE_COLOR, TERM": "colour; TERM=dumb also stops the progress bar",
 } as const satisfies Record<string, string>;

@@ -40,6 +40,8 @@ export type RowContext = {
   casing: "lower" | "pascal";
   onConflict: OnConflict;
   maxAttempts: number | undefined;
+  /** Records what an update replaced, for undo. */
+  record(id: string, change: JsonObject, outcome: WriteOutcome): void;
   /** Must hold at every reading before a write. */
   expect?: readonly Expectation[];
 };
@@ -98,7 +100,9 @@ async function updateOnce(context: RowContext, id: string, row: Row): Promise<Ro
   if (change.size === 0) return { kind: "unchanged", conflicts: 0 };
   const intent = changeIntent({ id, change, alsoRead: expect.map(({ field }) => field), casing });
   const job = { id, intent, onConflict, expect, ifMatch: row.etag, maxAttempts, base };
-  return rowOutcome(context, await writeUntilDecided(context, job), id, row);
+  const outcome = await writeUntilDecided(context, job);
+  context.record(id, change, outcome);
+  return rowOutcome(context, outcome, id, row);
 }
 
 /** Its quotes belong to a tag; a weak one is of no use for a write. */

@@ -41,6 +41,7 @@ export async function runImport(
   const { settings, messages, api, interrupted } = invocation;
   const { journal } = plan;
   const { importId } = journal.record;
+  const recorder = await invocation.recorder();
   const { sent: _, ...final } = journal.counts();
   const tally = { ...final, unknown: 0, conflicts: 0, unclear: journal.unclear() };
   const before = tally.created + tally.updated + tally.unchanged + tally.failed;
@@ -61,6 +62,7 @@ export async function runImport(
       casing: settings.casing,
       onConflict: plan.onConflict,
       maxAttempts: plan.maxAttempts,
+      record: recorder.record,
     };
     const sentBefore = journal.row(row.number)?.state === "sent";
     return await persistently(context, async () => {

@@ -20,7 +20,14 @@ import {
 } from "./reply-failure.ts";
 
 /** `done`: "updated" or "deleted". */
-export type About = { id: string; done: string; url: string; onConflict: OnConflict };
+export type About = {
+  id: string;
+  done: string;
+  url: string;
+  onConflict: OnConflict;
+  /** Of the pinned version, in words that continue "the version T": where it comes from. */
+  pin?: string;
+};
 
 export type BadOutcome = Extract<WriteOutcome, { kind: Stopped["kind"] | "unknown-outcome" }>;
 
@@ -141,7 +148,11 @@ function tagReason(tag: Exclude<EntityTag, { kind: "strong" }>): Why {
   }
 }
 
-function conflictReason({ id, done, url, onConflict }: About, conflict: Conflict, counts: Counts): Why {
+function conflictReason(
+  { id, done, url, onConflict, pin = "that --if-match names" }: About,
+  conflict: Conflict,
+  counts: Counts,
+): Why {
   const { why, fields, currentTag, sentTag, reply } = conflict;
   const shown =
     reply === undefined
@@ -161,7 +172,7 @@ function conflictReason({ id, done, url, onConflict }: About, conflict: Conflict
     const refused = `it was refused (412) in ${counts.conflicts} of ${counted(counts.attempts, "attempt")}, and`;
     switch (why) {
       case "pinned":
-        return `it is no longer the version ${sentTag} that --if-match names${currentTag === undefined ? "" : `; its tag is now ${currentTag}`}`;
+        return `it is no longer the version ${sentTag} ${pin}${currentTag === undefined ? "" : `; its tag is now ${currentTag}`}`;
       case "changed": {
         const what = fields.length === 0 ? "it" : fields.map(({ field }) => field).join(", ");
         return `someone else changed ${what} meanwhile (--on-conflict ${onConflict})`;

@@ -55,6 +55,16 @@ for (const name of await commandNames()) {
       status: name === "delete" ? "closed" : "active",
     });
     const home = join(directory.path, name);
+    const credentials = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN };
+    if (name === "undo") {
+      const env = { ...credentials, CUSTOMERS_UNDO: "1d" };
+      const updated = await runClient(["update", id, "--name", "Eve"], {
+        command,
+        home: directory.path,
+        env,
+      });
+      expect(updated.exitCode).toBe(0);
+    }
     if (OF_PROFILES.includes(name) && name !== "profile") await storeProfile(home);
     for (const line of lines) {
       const child = Bun.spawn(["sh", "-c", line], {
@@ -65,7 +75,7 @@ for (const name of await commandNames()) {
           ID: id,
           EDITOR: "true",
           XDG_CONFIG_HOME: home,
-          ...(OF_PROFILES.includes(name) ? {} : { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN }),
+          ...(OF_PROFILES.includes(name) ? {} : credentials),
         },
         stdin: "ignore",
         stdout: "ignore",
