@@ -7,12 +7,14 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
 import { counted, creationEnding } from "../outcome/write-ending.ts";
+import { resultOfCreation } from "../outcome/write-result.ts";
 import { printCustomer } from "../output/print-customers.ts";
+import { printFacts } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { printRequest } from "./dry-run.ts";
 import { type FieldOptions, fieldValues, SET, SET_JSON } from "./field-options.ts";
-import { FIELDS, idempotencyKey, WITH_ETAG, YES } from "./options.ts";
+import { FIELDS, idempotencyKey, RESULT, WITH_ETAG, YES } from "./options.ts";
 
 export const registerCreate: RegisterCommand = (program, run) => {
   program
@@ -32,6 +34,7 @@ export const registerCreate: RegisterCommand = (program, run) => {
     .addOption(SET_JSON)
     .addOption(FIELDS)
     .addOption(WITH_ETAG)
+    .addOption(RESULT)
     .action(
       run(async (invocation, options) => {
         const key = options.idempotencyKey ?? crypto.randomUUID();
@@ -75,13 +78,20 @@ async function create(
   invocation: Invocation,
   request: ApiRequest,
   key: string,
-  { who, fields, withEtag = false }: { who: string; fields?: readonly string[]; withEtag?: boolean },
+  {
+    who,
+    fields,
+    withEtag = false,
+    result = false,
+  }: { who: string; fields?: readonly string[]; withEtag?: boolean; result?: boolean },
 ): Promise<Ending> {
   const { api, messages } = invocation;
   const creation = await createUntilDecided(invocation.ports(), request);
   if (creation.kind !== "created") {
     const subject = { what: `the customer ${who}`, url: api.url, fields, method: "POST", collection: true };
-    return creationEnding(creation, subject, key);
+    const ending = creationEnding(creation, subject, key);
+    if (result) await printFacts(invocation, resultOfCreation(creation, ending));
+    return ending;
   }
   const { id, tag, replayed, requestId, attempts } = creation;
   const facts = [counted(attempts, "attempt")];
@@ -91,6 +101,10 @@ async function create(
   messages.note(`customer ${id ?? who} ${how}: ${facts.join("; ")}`);
   // The fields are not asked for in the creation itself: a deployment need not know `fields` there, and a creation
   // that is refused for it would be a pity.
+  if (result) {
+    await printFacts(invocation, resultOfCreation(creation, undefined));
+    return undefined;
+  }
   const picked = creation.customer === undefined ? undefined : withFieldsOnly(creation.customer, fields);
   if (picked !== undefined) return printCustomer(invocation, picked, { fields, withEtag });
   if (id === undefined) {

@@ -7,7 +7,9 @@ import type { Ending, Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
+import { resultOfWrite } from "../outcome/write-result.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
+import { printFacts } from "../output/print-facts.ts";
 import { formatRecord } from "../output/table.ts";
 import type { RegisterCommand } from "./command.ts";
 import { ask, unasked } from "./confirm-write.ts";
@@ -22,12 +24,13 @@ import {
   MAX_ATTEMPTS,
   ON_CONFLICT,
   onConflictDefault,
+  RESULT,
   type WriteOptions,
   YES,
 } from "./options.ts";
 import { forEachId, idsOf, onlyOne } from "./several.ts";
 
-type Options = WriteOptions & LoopOptions;
+type Options = WriteOptions & LoopOptions & { result?: boolean };
 
 export const registerDelete: RegisterCommand = (program, run) => {
   program
@@ -42,6 +45,7 @@ export const registerDelete: RegisterCommand = (program, run) => {
     .addOption(YES)
     .addOption(ON_CONFLICT)
     .addOption(MAX_ATTEMPTS)
+    .addOption(RESULT)
     .action(
       run(async (invocation, words, options) => {
         const ids = await idsOf(words, invocation);
@@ -61,26 +65,27 @@ async function deleteOne(invocation: Invocation, id: string, options: Options): 
   const onConflict = options.onConflict ?? onConflictDefault(invocation.terminal);
   const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
   if (options.dryRun) return await dryRun(invocation, job, "deleted");
-  if (yes) return await remove(invocation, job);
+  if (yes) return await remove(invocation, job, options);
   const shown = await confirmShown(invocation, id);
   // What was confirmed is the version that was shown, and no other.
   return shown.kind === "confirmed"
-    ? await remove(invocation, { ...job, onConflict: "fail", base: shown.customer })
+    ? await remove(invocation, { ...job, onConflict: "fail", base: shown.customer }, options)
     : shown.failure;
 }
 
-async function remove(invocation: Invocation, job: WriteJob): Promise<Ending> {
+async function remove(invocation: Invocation, job: WriteJob, { result }: Options): Promise<Ending> {
   const { messages, settings, api } = invocation;
   const { id, onConflict } = job;
   const recorder = await invocation.recorder();
   const outcome = await writeUntilDecided(invocation.ports(), job);
   recorder.record(id, undefined, outcome);
   const bad = badOutcome(outcome);
-  if (bad === undefined) {
+  const failure = bad && writeEnding({ id, done: "deleted", url: api.url, onConflict }, bad);
+  if (result) await printFacts(invocation, resultOfWrite(id, "deleted", outcome, { failure }));
+  if (failure === undefined) {
     messages.note(summaryLine(id, "deleted", outcome));
     return undefined;
   }
-  const failure = writeEnding({ id, done: "deleted", url: api.url, onConflict }, bad);
   return withSummary(failure, id, "deleted", outcome, settings.quiet);
 }
 

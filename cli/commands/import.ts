@@ -22,6 +22,7 @@ type Options = LoopOptions & {
   failed?: string;
   dryRun?: boolean;
   yes?: boolean;
+  result?: boolean;
 };
 
 /** More than that is a load test, not an import. */
@@ -61,6 +62,7 @@ export const registerImport: RegisterCommand = (program, run) => {
     .addOption(YES)
     .addOption(ON_CONFLICT)
     .addOption(MAX_ATTEMPTS)
+    .addOption(new Option("--result", "print what came of each row, a line of JSON each").conflicts("dryRun"))
     .action(
       run(async (invocation, file, options) => {
         if (file === "-" && invocation.flags.tokenStdin)
@@ -172,6 +174,7 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
       concurrency: options.concurrency,
       match: options.match,
       onConflict: options.onConflict ?? "reapply",
+      results: options.result ?? false,
       maxAttempts: options.maxAttempts,
     };
     const { runImport } = await import("../import/run.ts");

@@ -18,6 +18,11 @@ export const FIELDS = new Option("--fields <names>", "fields to print, comma-sep
   (text: string): readonly string[] => text.split(",").map((name) => name.trim()),
 );
 export const WITH_ETAG = new Option("--with-etag", "print {etag, customer} rather than the bare customer");
+/** Of a write; it holds the customer, so nothing else is printed. */
+export const RESULT = new Option(
+  "--result",
+  "print what came of it instead: result, attempts, conflicts, tags, request id, customer",
+).conflicts(["withEtag", "dryRun"]);
 export const STATUS = new Option("--status <status>", "only customers with this status");
 export const EMAIL = new Option("--email <email>", "only customers with exactly this address");
 

@@ -8,8 +8,10 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
 import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
+import { resultOfWrite } from "../outcome/write-result.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { printCustomer } from "../output/print-customers.ts";
+import { printFacts } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
@@ -24,12 +26,13 @@ import {
   MAX_ATTEMPTS,
   ON_CONFLICT,
   onConflictDefault,
+  RESULT,
   WITH_ETAG,
   YES,
 } from "./options.ts";
 import { forEachId, idsOf, onlyOne } from "./several.ts";
 
-type PrintOptions = { fields?: readonly string[]; withEtag?: boolean };
+type PrintOptions = { fields?: readonly string[]; withEtag?: boolean; result?: boolean };
 
 export const registerUpdate: RegisterCommand = (program, run) => {
   program
@@ -52,6 +55,7 @@ export const registerUpdate: RegisterCommand = (program, run) => {
     .addOption(MAX_ATTEMPTS)
     .addOption(FIELDS)
     .addOption(WITH_ETAG)
+    .addOption(RESULT)
     .action(
       run(async (invocation, words, options) => {
         const ids = await idsOf(words, invocation);
@@ -89,12 +93,16 @@ async function updateEnding(
 ): Promise<Ending> {
   const { messages, settings, api } = invocation;
   const bad = badOutcome(outcome);
-  if (bad !== undefined) {
-    const failure = writeEnding({ id, done: "updated", url: api.url, onConflict }, bad);
-    return withSummary(failure, id, "updated", outcome, settings.quiet);
+  const failure = bad && writeEnding({ id, done: "updated", url: api.url, onConflict }, bad);
+  if (options.result) {
+    const shown = "customer" in outcome ? outcome.customer : undefined;
+    const customer = shown && withFieldsOnly(shown, options.fields);
+    await printFacts(invocation, resultOfWrite(id, "updated", outcome, { failure, customer }));
   }
+  if (failure !== undefined) return withSummary(failure, id, "updated", outcome, settings.quiet);
   messages.note(summaryLine(id, "updated", outcome));
-  return wantsCustomer(invocation, options) ? printWritten(invocation, id, outcome, options) : undefined;
+  if (options.result || !wantsCustomer(invocation, options)) return undefined;
+  return printWritten(invocation, id, outcome, options);
 }
 
 function namedChange(options: FieldOptions): Change {
@@ -107,8 +115,8 @@ function namedChange(options: FieldOptions): Change {
 }
 
 /** A write prints the customer only where --output, --fields or --with-etag ask for it. */
-function wantsCustomer({ settings }: Invocation, { fields, withEtag }: PrintOptions): boolean {
-  return settings.output !== undefined || fields !== undefined || withEtag !== undefined;
+function wantsCustomer({ settings }: Invocation, { fields, withEtag, result }: PrintOptions): boolean {
+  return result || settings.output !== undefined || fields !== undefined || withEtag !== undefined;
 }
 
 /** The customer as this write made it: what the reply shows, else a reading of the version that it names. */

@@ -1,6 +1,6 @@
 /** One row of an import against the server: what came of it, and whether the import can go on. */
 
-import { createUntilDecided } from "../client/creation.ts";
+import { type Creation, createUntilDecided } from "../client/creation.ts";
 import { memberName, memberNamed, parseJsonOrUndefined, plainText } from "../client/customer.ts";
 import type { Deadline } from "../client/deadline.ts";
 import { parseEntityTag } from "../client/entity-tag.ts";
@@ -32,7 +32,7 @@ export type RowOutcome = (
   | { kind: "unknown"; failure: Failure }
   /** Nothing came of this row, and nothing would of the next. */
   | { kind: "stop"; failure: Failure }
-) & { conflicts: number };
+) & { conflicts: number; write?: (WriteOutcome & { id: string }) | Creation };
 
 export type RowContext = {
   transport: Transport;
@@ -54,6 +54,10 @@ export async function createRow(
 ): Promise<RowOutcome> {
   const request = createCustomer(createdValue(row, context.casing), key);
   const creation = await createUntilDecided(context, request);
+  return { ...createdOutcome(context, creation, sentBefore), write: creation };
+}
+
+function createdOutcome(context: RowContext, creation: Creation, sentBefore: boolean): RowOutcome {
   if (creation.kind === "created") {
     const earlier = creation.replayed ? "replayed" : sentBefore ? "doubtful" : undefined;
     return { kind: "created", earlier, conflicts: 0 };
@@ -102,7 +106,7 @@ async function updateOnce(context: RowContext, id: string, row: Row): Promise<Ro
   const job = { id, intent, onConflict, expect, ifMatch: row.etag, maxAttempts, base };
   const outcome = await writeUntilDecided(context, job);
   context.record(id, change, outcome);
-  return rowOutcome(context, outcome, id, row);
+  return { ...rowOutcome(context, outcome, id, row), write: { ...outcome, id } };
 }
 
 /** Its quotes belong to a tag; a weak one is of no use for a write. */

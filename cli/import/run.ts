@@ -1,9 +1,11 @@
 /** Sends the rows of an import, with a journal of what came of each. */
 
+import { formatJson, type Json, JsonNumber, type JsonObject } from "../client/json.ts";
 import { backOffMs } from "../client/retry-timing.ts";
 import type { OnConflict } from "../client/step.ts";
 import type { Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
+import { reason, resultOfCreation, resultOfWrite } from "../outcome/write-result.ts";
 import { maskSecrets } from "../output/messages.ts";
 import { showProgress } from "../output/progress.ts";
 import type { FinalState, Journal, Remark } from "./journal.ts";
@@ -20,7 +22,28 @@ export type ImportPlan = {
   match: "email" | undefined;
   onConflict: OnConflict;
   maxAttempts: number | undefined;
+  /** Prints a line of JSON for each row. */
+  results: boolean;
 };
+
+/** The members of --result of the other commands, after the place of the row. */
+function rowResult(row: Row, { write, ...outcome }: RowOutcome): JsonObject {
+  const failure = "failure" in outcome ? outcome.failure : undefined;
+  const members = new Map<string, Json>([
+    ["row", new JsonNumber(String(row.number))],
+    ["line", new JsonNumber(String(row.line))],
+    ["id", row.id ?? null],
+    ["result", outcome.kind === "updated" ? "as-wanted" : "not-written"],
+    ...reason(failure),
+    ...(write === undefined
+      ? []
+      : "id" in write && "conflicts" in write
+        ? resultOfWrite(write.id, "updated", write, { failure })
+        : resultOfCreation(write, failure)),
+  ]);
+  // By what an earlier run or someone else wrote.
+  return outcome.kind === "unchanged" ? members.set("result", "unchanged") : members;
+}
 
 const INTERRUPTED: Failure = { exit: "interrupted", code: "interrupted", message: "interrupted" };
 
@@ -88,6 +111,7 @@ export async function runImport(
     if (key !== undefined && undecided.has(key)) return;
     const outcome = await send(row);
     tally.conflicts += outcome.conflicts;
+    if (plan.results) await invocation.out.write(`${formatJson(rowResult(row, outcome))}\n`);
     switch (outcome.kind) {
       case "stop":
         stop ??= interrupted.aborted ? INTERRUPTED : outcome.failure;
