@@ -53,6 +53,7 @@ export async function startService(config: Config): Promise<RunningService> {
   });
   const storage = await openStorage(config.databaseUrl, {
     memoryMib: config.databaseMemoryMib,
+    caFile: config.databaseCa,
     onCommit: (commit) => metrics.recordCommit(commit),
     onFault: (sentence) => logger.error(sentence),
   });

@@ -1,11 +1,13 @@
-import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { MEMORY_URL } from "../storage/open-storage.ts";
+import { databaseExists, MEMORY_URL, maskDatabaseUrl } from "../storage/open-storage.ts";
+import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
+import { checkPostgres } from "../storage/postgres/postgres-check.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";
 import { checkDatabase } from "../storage/sqlite/files/check.ts";
 import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
 import { sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
+import type { StorageOptions } from "../storage/storage.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 type Options = Readonly<Record<string, unknown>>;
@@ -15,7 +17,9 @@ export function addDatabaseCommands(program: Command): void {
     .description("Write a consistent copy of the database, also while the service runs.")
     .argument("<file>", "a file that does not exist yet")
     .action((file: string, options: Options) => {
-      backupDatabase(sqlitePath(databaseUrlOf(options)), file);
+      const { databaseUrl } = databaseOf(options);
+      refusePostgres(databaseUrl, "pg_dump");
+      backupDatabase(sqlitePath(databaseUrl), file);
       console.log(`${file}: written. It holds customers and token digests: keep it as safe as the database.`);
     });
   withSettings(program.command("restore"), ["databaseUrl"])
@@ -23,17 +27,21 @@ export function addDatabaseCommands(program: Command): void {
     .argument("<file>", "a backup")
     .option("--force", "replace a database that exists")
     .action((file: string, options: Options) => {
-      const databasePath = sqlitePath(databaseUrlOf(options));
+      const { databaseUrl } = databaseOf(options);
+      refusePostgres(databaseUrl, "pg_restore");
+      const databasePath = sqlitePath(databaseUrl);
       restoreDatabase(file, databasePath, options["force"] === true);
       console.log(
         `${databasePath}: restored from ${file}. Tokens are as they were in the backup; a token revoked since then is valid again: see \`token list\`.`,
       );
     });
-  withSettings(program.command("check"), ["databaseUrl"])
+  withSettings(program.command("check"), DATABASE_SETTINGS)
     .description("Check the structure of the database; exit code 1 when it is damaged.")
-    .action((options: Options) => {
-      const databasePath = sqlitePath(databaseUrlOf(options));
-      const report = checkDatabase(databasePath);
+    .action(async (options: Options) => {
+      const { databaseUrl, storage } = databaseOf(options);
+      const isPostgres = isPostgresUrl(databaseUrl);
+      const databasePath = isPostgres ? maskDatabaseUrl(databaseUrl) : sqlitePath(databaseUrl);
+      const report = isPostgres ? await checkPostgres(databaseUrl, storage) : checkDatabase(databasePath);
       if (report.faults.length > 0) {
         throw new CommandRefused([`${databasePath}: damaged`, ...report.faults].join("\n  "));
       }
@@ -43,21 +51,30 @@ export function addDatabaseCommands(program: Command): void {
     });
 }
 
-export function databaseUrlOf(options: Options): string {
-  const { databaseUrl } = settingsOf(options, ["databaseUrl"]);
-  if (databaseUrl !== MEMORY_URL) return databaseUrl;
+/** The settings that name a database, and say how to reach it. */
+export const DATABASE_SETTINGS = ["databaseUrl", "databaseCa"] as const;
+
+export type NamedDatabase = { readonly databaseUrl: string; readonly storage: StorageOptions };
+
+export function databaseOf(options: Options): NamedDatabase {
+  const { databaseUrl, databaseCa } = settingsOf(options, DATABASE_SETTINGS);
+  if (databaseUrl !== MEMORY_URL) return { databaseUrl, storage: { caFile: databaseCa } };
   throw new CommandRefused(`${MEMORY_URL} lives inside a running service. Name the file in DATABASE_URL.`);
 }
 
 /** The database of a command that creates none: in the wrong directory, or mistyped, it would look at an empty one. */
-export function existingDatabaseUrlOf(options: Options): string {
-  const databaseUrl = databaseUrlOf(options);
-  if (!isNewDatabase(databaseUrl)) return databaseUrl;
-  throw new CommandRefused(
-    `${sqlitePath(databaseUrl)} does not exist. Name the database of the service in DATABASE_URL.`,
-  );
+export async function existingDatabaseOf(options: Options): Promise<NamedDatabase> {
+  const named = databaseOf(options);
+  if (await databaseExists(named.databaseUrl, named.storage)) return named;
+  const shown = isPostgresUrl(named.databaseUrl)
+    ? `A schema of this service in ${maskDatabaseUrl(named.databaseUrl)}`
+    : sqlitePath(named.databaseUrl);
+  throw new CommandRefused(`${shown} does not exist. Name the database of the service in DATABASE_URL.`);
 }
 
-export function isNewDatabase(databaseUrl: string): boolean {
-  return !existsSync(sqlitePath(databaseUrl));
+function refusePostgres(databaseUrl: string, tool: string): void {
+  if (!isPostgresUrl(databaseUrl)) return;
+  throw new CommandRefused(
+    `PostgreSQL has tools of its own for this, which also keep up with a running service: use ${tool}.`,
+  );
 }

@@ -1,37 +1,39 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { NAME_PATTERN, type Policy } from "../domain/policy.ts";
-import { maskDatabaseUrl, openStorage } from "../storage/open-storage.ts";
+import { databaseExists, maskDatabaseUrl, openStorage } from "../storage/open-storage.ts";
 import type { TokenHolder, TokenRecord, TokenStore } from "../storage/token-store.ts";
-import { databaseUrlOf, existingDatabaseUrlOf, isNewDatabase } from "./database.ts";
+import { DATABASE_SETTINGS, databaseOf, existingDatabaseOf, type NamedDatabase } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
 export function addTokenCommands(program: Command): void {
   const token = program.command("token").description("Create, list and revoke tokens.");
-  withSettings(token.command("create"), ["databaseUrl", "policyFile"])
+  withSettings(token.command("create"), [...DATABASE_SETTINGS, "policyFile"])
     .description("Print a new token, once.")
     .requiredOption("--role <role>", "a role of the policy")
     .requiredOption("--client <name>", "who will use it; shown in metrics and logs")
     .option("--tenant <name>", "whose customers it may reach; leave it out for a role that reads metrics")
     .option("--expires <time>", "how long it is valid: 12h, 90d, 52w; without it until revoked")
     .action(async (options: TokenOptions & Options) => {
-      const { policyFile } = settingsOf(options, ["databaseUrl", "policyFile"]);
+      const { policyFile } = settingsOf(options, ["policyFile"]);
       const wanted = readTokenOptions(policyFile.policy, options, Date.now());
       if (!wanted.ok) throw new CommandRefused(wanted.fault);
-      await createToken(databaseUrlOf(options), wanted.holder, wanted.expiresAtMs);
+      await createToken(databaseOf(options), wanted.holder, wanted.expiresAtMs);
     });
-  withSettings(token.command("list"), ["databaseUrl"])
+  withSettings(token.command("list"), DATABASE_SETTINGS)
     .description("List the tokens by their first characters.")
     .action(async (options: Options) => {
-      const rows = await withTokens(existingDatabaseUrlOf(options), async (tokens) => tokens.list());
+      const rows = await withTokens(await existingDatabaseOf(options), async (tokens) => tokens.list());
       console.log(table(rows));
     });
-  withSettings(token.command("revoke"), ["databaseUrl"])
+  withSettings(token.command("revoke"), DATABASE_SETTINGS)
     .description("Revoke a token; the next request with it is refused.")
     .argument("<prefix>", "its first characters, as listed, or the whole token")
-    .action((prefix: string, options: Options) => revokeToken(existingDatabaseUrlOf(options), prefix));
+    .action(async (prefix: string, options: Options) =>
+      revokeToken(await existingDatabaseOf(options), prefix),
+    );
 }
 
 type TokenOptions = {
@@ -81,15 +83,15 @@ export function readTokenOptions(policy: Policy, options: TokenOptions, nowMs: n
 
 /** Prints the token alone on stdout, so that `TOKEN=$(…)` works; what else there is to know goes to stderr. */
 async function createToken(
-  databaseUrl: string,
+  database: NamedDatabase,
   holder: TokenHolder,
   expiresAtMs: number | null,
 ): Promise<void> {
-  const isNew = isNewDatabase(databaseUrl);
-  const { token, isTenantNew } = await withTokens(databaseUrl, (tokens) =>
+  const isNew = !(await databaseExists(database.databaseUrl, database.storage));
+  const { token, isTenantNew } = await withTokens(database, (tokens) =>
     tokens.create(holder, Date.now(), expiresAtMs),
   );
-  if (isNew) console.error(`Created the database ${maskDatabaseUrl(databaseUrl)}.`);
+  if (isNew) console.error(`Created the database ${maskDatabaseUrl(database.databaseUrl)}.`);
   if (isTenantNew) {
     console.error(
       `Tenant "${holder.tenant}" is new: it had no token and no customer. If that is a typing error, revoke the token.`,
@@ -98,8 +100,8 @@ async function createToken(
   console.log(token);
 }
 
-async function revokeToken(databaseUrl: string, prefix: string): Promise<void> {
-  const outcome = await withTokens(databaseUrl, (tokens) => tokens.revoke(prefix, Date.now()));
+async function revokeToken(database: NamedDatabase, prefix: string): Promise<void> {
+  const outcome = await withTokens(database, (tokens) => tokens.revoke(prefix, Date.now()));
   if (outcome.kind === "missing") {
     throw new CommandRefused(
       "No valid token starts with these characters. `token list` shows the first characters of each token.",
@@ -115,8 +117,11 @@ async function revokeToken(databaseUrl: string, prefix: string): Promise<void> {
   console.log(`${revoked}: revoked (client ${client}, role ${role})`);
 }
 
-async function withTokens<T>(databaseUrl: string, use: (tokens: TokenStore) => Promise<T>): Promise<T> {
-  const storage = await openStorage(databaseUrl);
+async function withTokens<T>(
+  { databaseUrl, storage: options }: NamedDatabase,
+  use: (tokens: TokenStore) => Promise<T>,
+): Promise<T> {
+  const storage = await openStorage(databaseUrl, options);
   try {
     return await use(storage.tokens);
   } finally {

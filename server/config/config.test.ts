@@ -25,6 +25,7 @@ describe("a setting", () => {
       reusePort: false,
       adminPort: null,
       databaseUrl: "sqlite:./data/customers.db",
+      databaseCa: null,
       samples: null,
       databaseMemoryMib: 256,
       metricsAccess: "token",

@@ -49,8 +49,13 @@ export const SETTINGS = {
   ),
   databaseUrl: setting(
     DEFAULT_DATABASE_URL,
-    `\`sqlite:FILE\`, or \`${MEMORY_URL}\` for a database that ends with the service.`,
+    `\`sqlite:FILE\`; \`${MEMORY_URL}\` for a database that ends with the service; or \`postgres://USER@HOST:PORT/DATABASE\`.`,
     (text) => (isDatabaseUrl(text) ? is(text) : must(DATABASE_URL_SHAPE)),
+  ),
+  databaseCa: setting(
+    "",
+    "Certificates (PEM) that may vouch for a PostgreSQL server. Empty: those of the runtime.",
+    (text) => is(text === "" ? null : text),
   ),
   samples: {
     ...setting(

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, STATUSES } from "../domain/field-registry.ts";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { NO_BODY, projectionOf } from "../domain/projection.ts";
 import {
   type CreateOutcome,
@@ -21,8 +22,11 @@ const ADA = { name: "Ada", email: "ada@example.com", status: "active" } as const
 const NOW = Date.UTC(2026, 0, 1);
 
 /** Every rule that a store keeps, run on each engine. */
-export function customerStoreContract(engine: string, open: () => Storage): void {
-  const storage = open();
+export async function customerStoreContract(
+  engine: string,
+  open: () => MaybePromise<Storage>,
+): Promise<void> {
+  const storage = await open();
   const store = storage.customers;
   afterAll(() => storage.close());
 

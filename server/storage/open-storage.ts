@@ -1,3 +1,7 @@
+import { existsSync } from "node:fs";
+import { isPostgresUrl, parsePostgresUrl } from "./postgres/connection/postgres-url.ts";
+import { hasPostgresSchema } from "./postgres/postgres-check.ts";
+import { PostgresStorage } from "./postgres/postgres-storage.ts";
 import { DEFAULT_PATH, MEMORY, parseSqliteUrl, sqlitePath } from "./sqlite/files/sqlite-url.ts";
 import { SqliteStorage } from "./sqlite/sqlite-storage.ts";
 import type { Storage, StorageOptions } from "./storage.ts";
@@ -8,10 +12,17 @@ import type { Storage, StorageOptions } from "./storage.ts";
  * @throws CommandRefused with a sentence that says why and what to do
  */
 export async function openStorage(databaseUrl: string, options: StorageOptions = {}): Promise<Storage> {
+  if (isPostgresUrl(databaseUrl)) return await PostgresStorage.open(databaseUrl, options);
   const storage = SqliteStorage.open(sqlitePath(databaseUrl), options);
   for (const sentence of storage.looseModes()) options.onFault?.(sentence);
   await storage.ready;
   return storage;
+}
+
+/** @returns whether there is a database of this service. @throws CommandRefused when that can't be found out */
+export async function databaseExists(databaseUrl: string, options: StorageOptions = {}): Promise<boolean> {
+  if (isPostgresUrl(databaseUrl)) return await hasPostgresSchema(databaseUrl, options);
+  return existsSync(sqlitePath(databaseUrl));
 }
 
 export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_PATH}`;
@@ -19,10 +30,10 @@ export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_PATH}`;
 export const MEMORY_URL = `sqlite:${MEMORY}`;
 
 /** Completes the sentence "DATABASE_URL must …". */
-export const DATABASE_URL_SHAPE = `be sqlite:FILE, such as ${DEFAULT_DATABASE_URL}, or ${MEMORY_URL}`;
+export const DATABASE_URL_SHAPE = `be sqlite:FILE, such as ${DEFAULT_DATABASE_URL}, ${MEMORY_URL}, or postgres://USER@HOST:PORT/DATABASE`;
 
 export function isDatabaseUrl(text: string): boolean {
-  return parseSqliteUrl(text) !== null;
+  return parseSqliteUrl(text) !== null || parsePostgresUrl(text).ok;
 }
 
 /** The URL for logs and messages, without a password. */

@@ -25,8 +25,8 @@ export type Commit = {
   readonly writes: number;
   /** From its begin to its end. */
   readonly ms: number;
-  /** In the thread that answers requests, or beside it. */
-  readonly where: "inline" | "thread";
+  /** In the thread that answers requests, beside it, or in a database server. */
+  readonly where: "inline" | "thread" | "server";
 };
 
 /** The customers of a million fit, and are read as fast as those of a thousand. A smaller database takes its size. */
@@ -37,6 +37,8 @@ export type StorageOptions = {
   readonly onCommit?: (commit: Commit) => void;
   /** Memory for the pages of the database, in MiB, where the engine keeps them itself. */
   readonly memoryMib?: number;
+  /** A file of certificates (PEM) that may vouch for a database server; null: those of the runtime. */
+  readonly caFile?: string | null;
   /** Called with a sentence when the engine lost something that it replaces by itself. */
   readonly onFault?: (reason: string) => void;
 };

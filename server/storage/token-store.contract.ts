@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { drawToken, tokenPrefix } from "./bearer-token.ts";
 import type { Storage } from "./storage.ts";
 import type { TokenHolder } from "./token-store.ts";
@@ -12,8 +13,8 @@ const CI: TokenHolder = { client: "ci", role: "viewer", tenant: "acme" };
  *
  * @param open opens the same database each time; the first time it is empty
  */
-export function tokenStoreContract(engine: string, open: () => Storage): void {
-  const storage = open();
+export async function tokenStoreContract(engine: string, open: () => MaybePromise<Storage>): Promise<void> {
+  const storage = await open();
   const { tokens } = storage;
   afterAll(() => storage.close());
   const make = async (holder = CI, expiresAtMs: number | null = null) =>
@@ -142,7 +143,7 @@ export function tokenStoreContract(engine: string, open: () => Storage): void {
   describe(`${engine}: the use of a token`, () => {
     /** Closing finishes the writes under way, and notes are writes. */
     async function lastUsed(token: string, ...usesMs: number[]): Promise<number | null | undefined> {
-      const own = open();
+      const own = await open();
       for (const nowMs of usesMs) await own.tokens.find(token, nowMs);
       await own.close();
       // The reads of one turn of the event loop may see one state.

@@ -10,7 +10,16 @@ const ROOT = join(import.meta.dir, "..");
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["commands"],
-  commands: ["service.ts", "first-start.ts", "config", "storage", "storage/sqlite/files", "domain"],
+  commands: [
+    "service.ts",
+    "first-start.ts",
+    "config",
+    "storage",
+    "storage/sqlite/files",
+    "storage/postgres",
+    "storage/postgres/connection",
+    "domain",
+  ],
   "service.ts": ["app.ts", "listener.ts", "config", "http", "storage", "telemetry"],
   "first-start.ts": ["storage"],
   "listener.ts": ["config", "domain"],
@@ -19,7 +28,13 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   http: ["operations", "storage", "telemetry", "domain"],
   operations: ["storage", "domain"],
   telemetry: ["storage", "domain"],
-  storage: ["storage/sqlite", "storage/sqlite/files", "domain"],
+  storage: [
+    "storage/sqlite",
+    "storage/sqlite/files",
+    "storage/postgres",
+    "storage/postgres/connection",
+    "domain",
+  ],
   "storage/sqlite": [
     "storage/sqlite/commit",
     "storage/sqlite/read",
@@ -32,6 +47,20 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "storage/sqlite/read": ["storage/sqlite/files", "storage"],
   "storage/sqlite/statements": ["storage", "domain"],
   "storage/sqlite/files": ["storage", "domain"],
+  "storage/postgres": [
+    "storage/postgres/writes",
+    "storage/postgres/reads",
+    "storage/postgres/schema",
+    "storage/postgres/rows",
+    "storage/postgres/connection",
+    "storage",
+    "domain",
+  ],
+  "storage/postgres/writes": ["storage/postgres/rows", "storage/postgres/connection", "storage", "domain"],
+  "storage/postgres/reads": ["storage/postgres/rows", "storage/postgres/connection", "storage"],
+  "storage/postgres/schema": ["storage/postgres/connection", "domain"],
+  "storage/postgres/rows": ["storage", "domain"],
+  "storage/postgres/connection": ["storage", "domain"],
   domain: [],
 };
 

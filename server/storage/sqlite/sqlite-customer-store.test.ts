@@ -12,9 +12,9 @@ import { SqliteStorage } from "./sqlite-storage.ts";
 const directory = mkdtempSync(join(tmpdir(), "customer-store-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-customerStoreContract("SQLite in memory", () => SqliteStorage.open(MEMORY));
+await customerStoreContract("SQLite in memory", () => SqliteStorage.open(MEMORY));
 for (const where of ["inline", "thread"] as const) {
-  customerStoreContract(`SQLite on disk, committed ${where}`, () =>
+  await customerStoreContract(`SQLite on disk, committed ${where}`, () =>
     SqliteStorage.open(join(directory, `${where}.db`), { chooseWhere: () => where }),
   );
 }

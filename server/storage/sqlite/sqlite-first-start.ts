@@ -1,19 +1,13 @@
 import { drawToken, tokenDigest } from "../bearer-token.ts";
+import { FIRST_TENANT, SAMPLES } from "../samples.ts";
+import { publish, stage, stagedToken } from "../staged-token.ts";
 import type { FirstStart } from "../storage.ts";
 import type { SqliteConnections } from "./connections.ts";
-import { publish, stage, stagedToken, tokenFileOf } from "./files/token-file.ts";
+import { tokenFileOf } from "./files/token-file.ts";
 import { newToken } from "./sqlite-token-store.ts";
 import { createCustomer } from "./statements/customer-writes.ts";
 import type { StatementCache } from "./statements/statement-cache.ts";
 import { insertToken } from "./statements/token-writes.ts";
-
-const TENANT = "default";
-
-const SAMPLES = [
-  { name: "Ada Lovelace", email: "ada@example.com", status: "active" },
-  { name: "Grace Hopper", email: "grace@example.com", status: "active" },
-  { name: "Zoë Ångström", email: "zoe@example.com", status: "suspended" },
-] as const;
 
 /**
  * Makes an admin token, and customers to try things on. The token goes to a file that its owner alone can
@@ -51,11 +45,14 @@ function makeRows(
   hasSamples: boolean,
   nowMs: number,
 ): Omit<FirstStart, "tokenFile"> {
-  const isEmpty = statements.get("SELECT 1 FROM customers WHERE tenant = ? LIMIT 1", TENANT) === null;
-  insertToken(statements, newToken(token, { client: "admin", role: "admin", tenant: TENANT }, nowMs, null));
+  const isEmpty = statements.get("SELECT 1 FROM customers WHERE tenant = ? LIMIT 1", FIRST_TENANT) === null;
+  insertToken(
+    statements,
+    newToken(token, { client: "admin", role: "admin", tenant: FIRST_TENANT }, nowMs, null),
+  );
   const samples = hasSamples && isEmpty ? SAMPLES : [];
   const [first] = samples.map((customer) =>
-    createCustomer(statements, { tenant: TENANT, customer, nowMs, key: null }),
+    createCustomer(statements, { tenant: FIRST_TENANT, customer, nowMs, key: null }),
   );
   return { sampleId: first?.kind === "created" ? first.id : null };
 }

@@ -30,7 +30,7 @@ afterEach(async () => {
   directory.remove();
 });
 
-tokenStoreContract("SQLite", () => SqliteStorage.open(`${contractDirectory.path}/customers.db`));
+await tokenStoreContract("SQLite", () => SqliteStorage.open(`${contractDirectory.path}/customers.db`));
 
 describe("a token", () => {
   test("is kept as a digest alone: its text is nowhere in the file", async () => {

@@ -1,0 +1,172 @@
+import { SQL } from "bun";
+import type { PostgresAddress } from "./postgres-url.ts";
+import type { SessionSettings } from "./session.ts";
+import { failureOf, StatementFailed, spoilsLane } from "./statement-failure.ts";
+
+export type Param = string | null;
+
+export type LaneOptions = {
+  readonly address: PostgresAddress;
+  readonly password: () => string;
+  /** Certificates (PEM) that may vouch for the server; null: no TLS. */
+  readonly ca: string | null;
+  readonly session: SessionSettings;
+  readonly connectMs: number;
+  /** How long a statement may take before its connection is given up. */
+  readonly statementMs: number;
+  /** Looks at a connection before anything else is sent on it. @throws StatementFailed */
+  readonly greet: (connection: LaneConnection) => Promise<void>;
+  /** Called when a connection stands, each time. */
+  readonly onConnect: () => void;
+  /** Called when a statement was given up. */
+  readonly onDeadline: () => void;
+};
+
+/** Runs one statement at a time or several one after another: the order on a lane is the order of the calls. */
+export type LaneConnection = {
+  run<Row>(text: string, params: readonly Param[]): Promise<readonly Row[]>;
+};
+
+/**
+ * One connection, replaced by a new one as soon as it fails. A pool of Bun's is not used: which connection runs a
+ * statement would be unknown, a dead one would be replaced without a look at what answers there now, and it cannot be
+ * given up while a statement hangs.
+ */
+export class Lane implements LaneConnection {
+  readonly #options: LaneOptions;
+  #connection: OpenConnection | null = null;
+  #opening: Promise<OpenConnection> | null = null;
+  #isClosed = false;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  /** @throws StatementFailed */
+  async run<Row>(text: string, params: readonly Param[]): Promise<readonly Row[]> {
+    const connection = this.#connection ?? (await this.connect());
+    try {
+      return await connection.run<Row>(text, params);
+    } catch (error) {
+      const failure = failureOf(error, true);
+      if (spoilsLane(failure)) connection.giveUp();
+      throw failure;
+    }
+  }
+
+  /** Gives the connection up: what it answered cannot be right. @returns what to throw */
+  distrust(reason: string): StatementFailed {
+    this.#connection?.giveUp();
+    return new StatementFailed("rolled-back", reason);
+  }
+
+  /** A transaction of several statements. @throws StatementFailed */
+  async transact<T>(work: (connection: LaneConnection) => Promise<T>): Promise<T> {
+    const connection = this.#connection ?? (await this.connect());
+    return await connection.transact(work);
+  }
+
+  /** @throws StatementFailed of the kind "never-sent" */
+  connect(): Promise<OpenConnection> {
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = null;
+    });
+    return this.#opening;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#opening?.catch(() => {});
+    this.#connection?.giveUp();
+  }
+
+  async #open(): Promise<OpenConnection> {
+    if (this.#isClosed) throw new StatementFailed("never-sent", "the store is closed");
+    const connection = new OpenConnection(this.#options, () => {
+      if (this.#connection === connection) this.#connection = null;
+    });
+    try {
+      await this.#options.greet(connection);
+    } catch (error) {
+      connection.giveUp();
+      const { message, sqlState } = failureOf(error, false);
+      throw new StatementFailed("never-sent", message, sqlState, error);
+    }
+    if (connection.isOver) throw new StatementFailed("never-sent", "the connection ended at once");
+    this.#connection = connection;
+    this.#options.onConnect();
+    return connection;
+  }
+}
+
+class OpenConnection implements LaneConnection {
+  readonly #sql: SQL;
+  readonly #options: LaneOptions;
+  readonly #onOver: () => void;
+  isOver = false;
+
+  constructor(options: LaneOptions, onOver: () => void) {
+    const { address, ca, session, connectMs } = options;
+    this.#options = options;
+    this.#onOver = onOver;
+    this.#sql = new SQL({
+      adapter: "postgres",
+      hostname: address.host,
+      port: address.port,
+      database: address.database,
+      username: address.username,
+      password: options.password(),
+      // `tls: true` would encrypt without verifying.
+      ...(ca === null ? { tls: false } : { tls: { ca, rejectUnauthorized: true, serverName: address.host } }),
+      max: 1,
+      idleTimeout: 0,
+      maxLifetime: 0,
+      connectionTimeout: connectMs / 1000,
+      connection: session,
+      // Before the statements under way are rejected: what comes next opens a connection that is greeted.
+      onclose: () => this.#end(),
+    });
+  }
+
+  run<Row>(text: string, params: readonly Param[]): Promise<readonly Row[]> {
+    return this.#before<readonly Row[]>(this.#options.statementMs, () =>
+      this.#sql.unsafe<Row[]>(text, [...params]).execute(),
+    );
+  }
+
+  async transact<T>(work: (connection: LaneConnection) => Promise<T>): Promise<T> {
+    return await this.#sql.begin("isolation level read committed", (transaction) =>
+      work({
+        run: <Row>(text: string, params: readonly Param[]) =>
+          this.#before<readonly Row[]>(this.#options.statementMs, () =>
+            transaction.unsafe<Row[]>(text, [...params]).execute(),
+          ),
+      }),
+    );
+  }
+
+  /** Rejects whatever is under way, and ends the connection. A write is never cancelled: see docs/postgres.md. */
+  giveUp(): void {
+    if (this.isOver) return;
+    this.#end();
+    this.#sql.close({ timeout: 0 }).catch(() => {});
+  }
+
+  #end(): void {
+    this.isOver = true;
+    this.#onOver();
+  }
+
+  #before<T>(ms: number, start: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#options.onDeadline();
+        reject(new StatementFailed("unknown", `the database did not answer within ${ms} ms`));
+        this.giveUp();
+      }, ms);
+      start()
+        .then(resolve, reject)
+        .finally(() => clearTimeout(timer));
+    });
+  }
+}

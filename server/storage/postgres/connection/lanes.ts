@@ -1,0 +1,102 @@
+import { Lane, type LaneOptions, type Param } from "./lane.ts";
+import { LanePool } from "./lane-pool.ts";
+import { persist } from "./persistence.ts";
+import type { PostgresAddress } from "./postgres-url.ts";
+import { PrimaryWatch } from "./primary-watch.ts";
+import { PAGE_SESSION, SESSION, type SessionSettings } from "./session.ts";
+import type { StatementFailed } from "./statement-failure.ts";
+
+/** What the database and its clients can wait for. Injected, so that no test waits for a limit. */
+export type PostgresLimits = {
+  readonly connectMs: number;
+  /** Of one statement, after which its connection is given up. Longer than any timeout of the session. */
+  readonly statementMs: number;
+  /** How long a request is tried again. A fail-over takes 2 to 5 s. */
+  readonly giveUpMs: number;
+  /** How many reads, and how many writes, may wait; further ones are refused at once. */
+  readonly pendingMax: number;
+};
+
+export const POSTGRES_LIMITS: PostgresLimits = {
+  connectMs: 1_500,
+  statementMs: 4_500,
+  giveUpMs: 9_000,
+  pendingMax: 10_000,
+};
+
+/** Two of a kind: while one waits for the server, the other's batch gathers or is on its way. More gain nothing. */
+const READ_LANES = 2;
+export const WRITE_LANES = 2;
+const SLOW_LANES = 2;
+const PAGE_LANES = 1;
+
+export type LanesOptions = {
+  readonly address: PostgresAddress;
+  readonly password: () => string;
+  readonly ca: string | null;
+  readonly limits: PostgresLimits;
+  readonly onRetry: (failure: StatementFailed) => void;
+  readonly onConnect: () => void;
+  readonly onDeadline: () => void;
+};
+
+/** The connections of a service, by purpose: what is slow or locked holds up only its own kind. */
+export class Lanes {
+  readonly read: LanePool;
+  readonly write: LanePool;
+  /** Writes that wait for a row, and all that is rare. */
+  readonly slow: LanePool;
+  readonly page: LanePool;
+  readonly limits: PostgresLimits;
+  readonly onRetry: (failure: StatementFailed) => void;
+  readonly #options: LanesOptions;
+  readonly #watch = new PrimaryWatch();
+
+  constructor(options: LanesOptions) {
+    this.#options = options;
+    this.limits = options.limits;
+    this.onRetry = options.onRetry;
+    this.read = this.#pool(READ_LANES, SESSION);
+    this.write = this.#pool(WRITE_LANES, SESSION);
+    this.slow = this.#pool(SLOW_LANES, SESSION);
+    this.page = this.#pool(PAGE_LANES, PAGE_SESSION);
+  }
+
+  /** A connection beside the pools, for what needs other settings. The caller closes it. */
+  lane(session: SessionSettings, statementMs = this.limits.statementMs): Lane {
+    const { address, password, ca, limits, onConnect, onDeadline } = this.#options;
+    const greet: LaneOptions["greet"] = (connection) => this.#watch.look(connection, session);
+    return new Lane({
+      address,
+      password,
+      ca,
+      session,
+      connectMs: limits.connectMs,
+      statementMs,
+      greet,
+      onConnect,
+      onDeadline,
+    });
+  }
+
+  /** One statement on a slow lane. @throws StoreUnavailable, StatementFailed of the kind "refused" */
+  run<Row>(text: string, params: readonly Param[], isRepeatable: boolean): Promise<readonly Row[]> {
+    const { onRetry, limits } = this;
+    return persist(() => this.slow.use((lane) => lane.run<Row>(text, params)), {
+      isRepeatable,
+      giveUpMs: limits.giveUpMs,
+      onRetry,
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.read, this.write, this.slow, this.page].map((pool) => pool.close()));
+  }
+
+  #pool(count: number, session: SessionSettings): LanePool {
+    return new LanePool(
+      Array.from({ length: count }, () => this.lane(session)),
+      this.limits.pendingMax,
+    );
+  }
+}

@@ -1,0 +1,61 @@
+import { readFileSync } from "node:fs";
+import { rootCertificates } from "node:tls";
+import { CommandRefused } from "../../domain/command-refused.ts";
+import { StoreUnavailable } from "../customer-store.ts";
+import type { StorageOptions } from "../storage.ts";
+import { Lanes, type LanesOptions, POSTGRES_LIMITS, type PostgresLimits } from "./connection/lanes.ts";
+import { passwordOf } from "./connection/password-file.ts";
+import { type PostgresAddress, parsePostgresUrl } from "./connection/postgres-url.ts";
+import { failureOf } from "./connection/statement-failure.ts";
+
+export type PostgresOptions = StorageOptions & { readonly limits?: Partial<PostgresLimits> };
+
+/** Nothing is connected yet. @throws CommandRefused */
+export function openLanes(databaseUrl: string, options: PostgresOptions): Lanes {
+  return new Lanes(lanesOptions(databaseUrl, options));
+}
+
+function lanesOptions(databaseUrl: string, options: PostgresOptions): LanesOptions {
+  const parsed = parsePostgresUrl(databaseUrl);
+  if (!parsed.ok) throw new CommandRefused(`DATABASE_URL ${parsed.fault}.`);
+  const { address } = parsed;
+  return {
+    address,
+    password: () => passwordOf(address),
+    ca: caOf(address, options.caFile ?? null),
+    limits: { ...POSTGRES_LIMITS, ...options.limits },
+    onRetry: () => {},
+    onConnect: () => {},
+    onDeadline: () => {},
+  };
+}
+
+/** The certificates that may vouch for the server, or null where the connection is not encrypted. */
+function caOf({ isVerified, host }: PostgresAddress, caFile: string | null): string | null {
+  if (!isVerified) {
+    if (caFile === null) return null;
+    throw new CommandRefused(
+      `DATABASE_CA is set, but the connection to ${host} is not encrypted. Add sslmode=verify-full to DATABASE_URL, or leave DATABASE_CA out.`,
+    );
+  }
+  if (process.env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0") {
+    throw new CommandRefused(
+      "NODE_TLS_REJECT_UNAUTHORIZED=0 turns off that the database's certificate is verified. Unset it.",
+    );
+  }
+  if (caFile === null) return rootCertificates.join("\n");
+  try {
+    return readFileSync(caFile, "utf8");
+  } catch (error) {
+    throw new CommandRefused(`DATABASE_CA "${caFile}" can't be read: ${(error as Error).message}.`);
+  }
+}
+
+/** A sentence for whoever starts the service; a bug stays an exception. */
+export function refusalOf(error: unknown, databaseUrl: string): unknown {
+  if (error instanceof CommandRefused) return error;
+  const failure = error instanceof StoreUnavailable ? error : failureOf(error, true);
+  const parsed = parsePostgresUrl(databaseUrl);
+  const where = parsed.ok ? `${parsed.address.host}:${parsed.address.port}` : "PostgreSQL";
+  return new CommandRefused(`The database at ${where} can't be used: ${failure.message}`, { cause: error });
+}

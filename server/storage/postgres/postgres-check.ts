@@ -1,0 +1,56 @@
+import type { StorageOptions } from "../storage.ts";
+import { openLanes, refusalOf } from "./open-lanes.ts";
+import { readMeta } from "./schema/migration.ts";
+
+/** What a look at a database found. */
+type PostgresCheckReport = {
+  readonly faults: readonly string[];
+  readonly customers: number;
+  readonly tokens: number;
+  readonly schemaVersion: number;
+};
+
+/** Each finds rows that the service never writes; constraints are PostgreSQL's own to keep. */
+const FAULTS: Readonly<Record<string, string>> = {
+  "customers with an id beyond the newest of their tenant":
+    "SELECT count(*) AS n FROM customers c LEFT JOIN tenants t ON t.tenant = c.tenant WHERE t.newest_id IS NULL OR c.id > t.newest_id",
+};
+
+/** Looks at the schema and at what its constraints cannot say. `pg_amcheck` looks at pages and indexes. */
+export async function checkPostgres(
+  databaseUrl: string,
+  options: StorageOptions,
+): Promise<PostgresCheckReport> {
+  const lanes = openLanes(databaseUrl, options);
+  const count = async (sql: string): Promise<number> =>
+    Number((await lanes.run<{ n: string }>(sql, [], true))[0]?.n);
+  try {
+    const meta = await lanes.slow.use((lane) => readMeta(lane));
+    if (meta === null)
+      return { faults: ["it has no schema of this service"], customers: 0, tokens: 0, schemaVersion: 0 };
+    const faults: string[] = [];
+    for (const [what, sql] of Object.entries(FAULTS)) {
+      const found = await count(sql);
+      if (found > 0) faults.push(`${found} ${what}`);
+    }
+    const customers = await count("SELECT count(*) AS n FROM customers");
+    const tokens = await count("SELECT count(*) AS n FROM tokens");
+    return { faults, customers, tokens, schemaVersion: meta.schema_version };
+  } catch (error) {
+    throw refusalOf(error, databaseUrl);
+  } finally {
+    await lanes.close();
+  }
+}
+
+/** @returns whether the database has the schema of this service. @throws CommandRefused when it can't be asked */
+export async function hasPostgresSchema(databaseUrl: string, options: StorageOptions): Promise<boolean> {
+  const lanes = openLanes(databaseUrl, options);
+  try {
+    return (await lanes.slow.use((lane) => readMeta(lane))) !== null;
+  } catch (error) {
+    throw refusalOf(error, databaseUrl);
+  } finally {
+    await lanes.close();
+  }
+}

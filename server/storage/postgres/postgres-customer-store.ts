@@ -1,0 +1,113 @@
+import type { CustomerChanges, CustomerFields, NewCustomer, Replacement } from "../../domain/customer.ts";
+import { foldEmail } from "../../domain/email.ts";
+import type { RowVersion } from "../../domain/entity-tag.ts";
+import { NO_BODY, type Projection, pick } from "../../domain/projection.ts";
+import {
+  type CreateOutcome,
+  type CustomerStore,
+  type IdempotencyKey,
+  type Page,
+  type PageQuery,
+  PURGED_KEYS_MAX,
+  type RemoveOutcome,
+  type StoredCustomer,
+  type WriteOutcome,
+  type WriteTarget,
+} from "../customer-store.ts";
+import type { Lanes } from "./connection/lanes.ts";
+import { persist } from "./connection/persistence.ts";
+import type { BatchedReads } from "./reads/batched-reads.ts";
+import { KEY_TEXT, PURGE_KEYS_TEXT, pageText, readText } from "./rows/customer-sql.ts";
+import { createOf, removeOf, updateOf } from "./writes/customer-kinds.ts";
+import type { WriteBatches } from "./writes/write-batches.ts";
+
+/** A row of the projection's columns. A missing customer has no version. */
+type CustomerRow = CustomerFields & { readonly row_version: RowVersion | null };
+type PageRow = CustomerFields & { readonly row_version: RowVersion; readonly page_key: string };
+
+/** Customers in PostgreSQL. Reads and writes of an event-loop turn are batches: see reads/ and writes/. */
+export class PostgresCustomerStore implements CustomerStore {
+  readonly cursorKey: Uint8Array;
+  readonly #lanes: Lanes;
+  readonly #reads: BatchedReads;
+  readonly #writes: WriteBatches;
+
+  constructor(cursorKey: Uint8Array, lanes: Lanes, reads: BatchedReads, writes: WriteBatches) {
+    this.cursorKey = cursorKey;
+    this.#lanes = lanes;
+    this.#reads = reads;
+    this.#writes = writes;
+  }
+
+  async read(tenant: string, id: string, projection: Projection): Promise<StoredCustomer | null> {
+    const row = await this.#reads.find<CustomerRow>(readText(projection), [tenant, id]);
+    if (row === null || row.row_version === null) return null;
+    return { rowVersion: row.row_version, fields: pick(row, projection) };
+  }
+
+  async rowVersion(tenant: string, id: string): Promise<RowVersion | null> {
+    return (await this.read(tenant, id, NO_BODY))?.rowVersion ?? null;
+  }
+
+  async page(query: PageQuery, projection: Projection): Promise<Page> {
+    const { tenant, after, limit, status, email } = query;
+    const filters = { after: after !== null, status: status !== null, email: email !== null };
+    const folded = email === null ? null : foldEmail(email);
+    const values = [after, status, folded].filter((value) => value !== null);
+    const text = pageText(projection, filters);
+    const { page, onRetry, limits } = this.#lanes;
+    const rows = await persist(
+      () => page.use((lane) => lane.run<PageRow>(text, [tenant, String(limit + 1), ...values])),
+      { isRepeatable: true, giveUpMs: limits.giveUpMs, onRetry },
+    );
+    const items = rows
+      .slice(0, limit)
+      .map((row) => ({ rowVersion: row.row_version, fields: pick(row, projection) }));
+    return { items, lastId: rows.length > limit ? (rows[limit - 1]?.page_key ?? null) : null };
+  }
+
+  create(
+    tenant: string,
+    customer: NewCustomer,
+    nowMs: number,
+    key: IdempotencyKey | null,
+  ): Promise<CreateOutcome> {
+    return this.#writes.run<CreateOutcome>(createOf(tenant, customer, nowMs, key));
+  }
+
+  replace(
+    target: WriteTarget,
+    { name, email }: Replacement,
+    projection: Projection,
+    key: IdempotencyKey | null,
+  ): Promise<WriteOutcome> {
+    return this.patch(target, { name, email }, projection, key);
+  }
+
+  patch(
+    target: WriteTarget,
+    changes: CustomerChanges,
+    projection: Projection,
+    key: IdempotencyKey | null,
+  ): Promise<WriteOutcome> {
+    return this.#writes.run<WriteOutcome>(updateOf(target, changes, projection, key));
+  }
+
+  remove(target: WriteTarget, key: IdempotencyKey | null): Promise<RemoveOutcome> {
+    return this.#writes.run<RemoveOutcome>(removeOf(target, key));
+  }
+
+  async isKeyUsed({
+    tokenId,
+    key,
+    nowMs,
+  }: Pick<IdempotencyKey, "tokenId" | "key" | "nowMs">): Promise<boolean> {
+    const rows = await this.#lanes.run(KEY_TEXT, [tokenId, key, String(nowMs)], true);
+    return rows.length > 0;
+  }
+
+  async purgeKeys(nowMs: number): Promise<number> {
+    const rows = await this.#lanes.run(PURGE_KEYS_TEXT, [String(nowMs), String(PURGED_KEYS_MAX)], true);
+    return rows.length;
+  }
+}

@@ -1,0 +1,116 @@
+import { StoreUnavailable } from "../customer-store.ts";
+import type { FirstStart, Storage, StorageStats } from "../storage.ts";
+import { type Lanes, WRITE_LANES } from "./connection/lanes.ts";
+import { OWNER_SESSION } from "./connection/session.ts";
+import { failureOf } from "./connection/statement-failure.ts";
+import { openLanes, type PostgresOptions, refusalOf } from "./open-lanes.ts";
+import { PostgresCustomerStore } from "./postgres-customer-store.ts";
+import { postgresFirstStart } from "./postgres-first-start.ts";
+import { PostgresTokenStore } from "./postgres-token-store.ts";
+import { BatchedReads } from "./reads/batched-reads.ts";
+import { migrate } from "./schema/migration.ts";
+import { WriteBatches } from "./writes/write-batches.ts";
+
+/** Of a migration, whose statements may wait for others. */
+const OWNER_STATEMENT_MS = 90_000;
+/** The size of a database is asked for at most this often: PostgreSQL looks at each of its files. */
+const SIZE_EVERY_MS = 60_000;
+
+/** A PostgreSQL server. What it answers comes in a later turn of the event loop. */
+export class PostgresStorage implements Storage {
+  readonly customers: PostgresCustomerStore;
+  readonly tokens: PostgresTokenStore;
+  readonly #lanes: Lanes;
+  readonly #writes: WriteBatches;
+  #databaseBytes = Number.NaN;
+  #sizeAt = Number.NEGATIVE_INFINITY;
+
+  private constructor(cursorKey: Uint8Array, lanes: Lanes, reads: BatchedReads, writes: WriteBatches) {
+    this.#lanes = lanes;
+    this.#writes = writes;
+    this.customers = new PostgresCustomerStore(cursorKey, lanes, reads, writes);
+    this.tokens = new PostgresTokenStore(lanes, reads);
+  }
+
+  /**
+   * Connects, and makes the schema where it is missing.
+   *
+   * @throws CommandRefused with a sentence that says why and what to do
+   */
+  static async open(databaseUrl: string, options: PostgresOptions = {}): Promise<PostgresStorage> {
+    const lanes = openLanes(databaseUrl, options);
+    try {
+      const owner = lanes.lane(OWNER_SESSION, OWNER_STATEMENT_MS);
+      try {
+        await migrate(owner);
+      } finally {
+        await owner.close();
+      }
+      const { limits } = lanes;
+      const { onCommit = () => {} } = options;
+      const [row] = await lanes.run<{ key: Uint8Array }>("SELECT cursor_key AS key FROM meta", [], true);
+      if (row === undefined) throw new Error("the database has no cursor key");
+      const shared = { giveUpMs: limits.giveUpMs, pendingMax: limits.pendingMax, onRetry: lanes.onRetry };
+      const reads = new BatchedReads({ ...shared, pool: lanes.read, onBatch: () => {} });
+      const writes = new WriteBatches({
+        ...shared,
+        lanes: lanes.write,
+        slowLanes: lanes.slow,
+        batchesMax: WRITE_LANES,
+        onCommit,
+      });
+      return new PostgresStorage(new Uint8Array(row.key), lanes, reads, writes);
+    } catch (error) {
+      await lanes.close();
+      throw refusalOf(error, databaseUrl);
+    }
+  }
+
+  firstStart(hasSamples: boolean, nowMs: number): Promise<FirstStart | null> {
+    return postgresFirstStart(this.#lanes, hasSamples, nowMs);
+  }
+
+  async ping(): Promise<void> {
+    const { slow } = this.#lanes;
+    try {
+      await slow.use((lane) => lane.run("SELECT 1 FROM customers LIMIT 1", []));
+      const [now] = await slow.use((lane) =>
+        lane.run<{ is_read_only: string }>(
+          "SELECT current_setting('transaction_read_only') AS is_read_only",
+          [],
+        ),
+      );
+      if (now?.is_read_only === "on") throw new StoreUnavailable("the database takes no writes now");
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      throw new StoreUnavailable(failureOf(error, true).message, { cause: error });
+    }
+  }
+
+  stats(): StorageStats {
+    this.#measure();
+    return { writesWaiting: this.#writes.depth, databaseBytes: this.#databaseBytes, logBytes: 0 };
+  }
+
+  async close(): Promise<void> {
+    await this.#writes.close();
+    await this.tokens.close();
+    await this.#lanes.close();
+  }
+
+  /** In the background: the next scrape shows it. */
+  #measure(): void {
+    if (performance.now() - this.#sizeAt < SIZE_EVERY_MS) return;
+    this.#sizeAt = performance.now();
+    const text = "SELECT pg_database_size(current_database()) AS bytes";
+    this.#lanes.slow
+      .use((lane) => lane.run<{ bytes: string }>(text, []))
+      .then(
+        ([row]) => {
+          this.#databaseBytes = Number(row?.bytes);
+        },
+        // Reads and writes say what is wrong.
+        () => {},
+      );
+  }
+}

@@ -1,0 +1,87 @@
+import { CommandRefused } from "../../../domain/command-refused.ts";
+import type { Lane, LaneConnection } from "../connection/lane.ts";
+import { retryDelayMs } from "../connection/persistence.ts";
+import { failureOf } from "../connection/statement-failure.ts";
+import { APPLICATION, MIN_VERSION, POSTGRES_SCHEMA, POSTGRES_SCHEMA_VERSION } from "./postgres-schema.ts";
+
+/** Codes of a migration that met another one (PostgreSQL, appendix A): names taken meanwhile, or a lost race. */
+const MET_ANOTHER = ["23505", "42P06", "42P07", "42710", "42723", "40001", "40P01", "55P03"];
+const TRIES_MAX = 20;
+
+export type Meta = {
+  readonly application: string;
+  readonly schema_version: number;
+  readonly min_version: number;
+};
+
+export const META_TEXT = "SELECT application, schema_version, min_version FROM meta";
+
+/**
+ * Makes the schema where it is missing, in one transaction. Of services that start at the same moment one makes it; the
+ * others fail on a name that is taken, and look again. No advisory lock: compatible databases lack it.
+ *
+ * @returns whether it was made
+ * @throws CommandRefused, StatementFailed
+ */
+export async function migrate(owner: Lane): Promise<boolean> {
+  for (let tries = 1; ; tries += 1) {
+    const meta = await readMeta(owner);
+    if (meta !== null) {
+      requireMeta(meta);
+      return false;
+    }
+    try {
+      await owner.transact(makeSchema);
+      return true;
+    } catch (error) {
+      const failure = failureOf(error, true);
+      if (failure.sqlState === "42501") throw new CommandRefused(NO_SCHEMA, { cause: failure });
+      if (!MET_ANOTHER.includes(failure.sqlState ?? "") || tries >= TRIES_MAX) throw failure;
+      await Bun.sleep(retryDelayMs(tries));
+    }
+  }
+}
+
+const NO_SCHEMA =
+  "The database has no schema of this service, and its role may not create one. Run `customers-server migrate` with DATABASE_URL of the owner's role, then `customers-server grants`.";
+
+/** @returns null where the schema is missing */
+export async function readMeta(connection: LaneConnection): Promise<Meta | null> {
+  const [found] = await connection.run<{ is_there: boolean }>(
+    "SELECT to_regclass('customers.meta') IS NOT NULL AS is_there",
+    [],
+  );
+  if (found?.is_there !== true) return null;
+  const [meta] = await connection.run<Meta>(META_TEXT, []);
+  return meta ?? null;
+}
+
+/** @throws CommandRefused for a schema on which this version may not run */
+export function requireMeta({ application, schema_version, min_version }: Meta): void {
+  if (application !== APPLICATION) {
+    throw new CommandRefused(
+      "The schema customers of this database belongs to another program. Name another database in DATABASE_URL.",
+    );
+  }
+  if (min_version > POSTGRES_SCHEMA_VERSION) {
+    throw new CommandRefused(
+      `The database was migrated for newer versions alone (schema ${schema_version}, for programs that know ${min_version}; this one knows ${POSTGRES_SCHEMA_VERSION}). Start a newer version.`,
+    );
+  }
+  if (schema_version < POSTGRES_SCHEMA_VERSION) {
+    throw new CommandRefused(
+      `The database has schema ${schema_version}, and this version needs ${POSTGRES_SCHEMA_VERSION}. Run \`customers-server migrate\` with DATABASE_URL of the owner's role.`,
+    );
+  }
+}
+
+async function makeSchema(transaction: LaneConnection): Promise<void> {
+  for (const statement of POSTGRES_SCHEMA) await transaction.run(statement, []);
+  const cursorKey = crypto.getRandomValues(new Uint8Array(32)).toHex();
+  await transaction.run("INSERT INTO meta VALUES (1, $1::text, $2::int, $3::int, decode($4::text, 'hex'))", [
+    APPLICATION,
+    String(POSTGRES_SCHEMA_VERSION),
+    String(MIN_VERSION),
+    cursorKey,
+  ]);
+}

@@ -1,0 +1,172 @@
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const BIN = "/usr/lib/postgresql/15/bin";
+/** PostgreSQL refuses to run as root. */
+const USER = "postgres";
+
+type ClusterOptions = {
+  /** Whether commits reach the disk. Off where a test ends no machine: it takes nine tenths of the time. */
+  readonly isDurable?: boolean;
+  readonly settings?: Readonly<Record<string, string>>;
+};
+
+/** A PostgreSQL server of its own, on a free port, in a temporary directory. It takes any password. */
+export class PostgresCluster {
+  readonly port: number;
+  readonly directory: string;
+  readonly #settings: Readonly<Record<string, string>>;
+  #server: ReturnType<typeof Bun.spawn> | null = null;
+  #databases = 0;
+
+  private constructor(directory: string, port: number, settings: Readonly<Record<string, string>>) {
+    this.directory = directory;
+    this.port = port;
+    this.#settings = settings;
+  }
+
+  /** Makes a cluster and starts it. */
+  static async start({ isDurable = false, settings = {} }: ClusterOptions = {}): Promise<PostgresCluster> {
+    const directory = ownDirectory();
+    const initdb = ["initdb", "-D", join(directory, "data"), "-U", USER, "-A", "trust", "-E", "UTF8"];
+    await run([...initdb, "--locale=C.UTF-8", "--no-sync"]);
+    const fast = isDurable ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" };
+    const cluster = new PostgresCluster(directory, await freePort(), { ...fast, ...settings });
+    await cluster.resume();
+    return cluster;
+  }
+
+  /** Starts it again after {@link kill}, or for the first time. */
+  async resume(): Promise<void> {
+    const settings = {
+      port: String(this.port),
+      listen_addresses: "127.0.0.1",
+      unix_socket_directories: this.directory,
+      max_connections: "200",
+      ...this.#settings,
+    };
+    const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    this.#server = Bun.spawn(
+      [...asUser(), join(BIN, "postgres"), "-D", join(this.directory, "data"), ...flags],
+      {
+        stdio: ["ignore", "ignore", Bun.file(join(this.directory, "log"))],
+        env: { PATH: process.env["PATH"] ?? "" },
+      },
+    );
+    for (;;) {
+      const ready = await this.#try(["pg_isready", "-q", "-h", "127.0.0.1", "-p", String(this.port)]);
+      if (ready) return;
+      if (this.#server.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${this.log}`);
+      await Bun.sleep(20);
+    }
+  }
+
+  get log(): string {
+    const file = join(this.directory, "log");
+    return existsSync(file) ? readFileSync(file, "utf8") : "";
+  }
+
+  /** The process id of the postmaster. */
+  get pid(): number {
+    return this.#server?.pid ?? 0;
+  }
+
+  url(database: string, user = USER): string {
+    return `postgres://${user}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  /** Makes an empty database. @returns its URL */
+  async createDatabase(settings: Readonly<Record<string, string>> = {}): Promise<string> {
+    this.#databases += 1;
+    const name = `test_${process.pid}_${this.#databases}`;
+    await this.query("postgres", `CREATE DATABASE ${name}`);
+    for (const [setting, value] of Object.entries(settings)) {
+      await this.query("postgres", `ALTER DATABASE ${name} SET ${setting} = '${value}'`);
+    }
+    return this.url(name);
+  }
+
+  /** @returns the rows, a line each, columns separated by | */
+  async query(database: string, sql: string): Promise<string> {
+    const url = database.includes("://") ? database : this.url(database);
+    return (
+      await run(["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql])
+    ).trim();
+  }
+
+  /** Ends it as a power cut would. */
+  async kill(): Promise<void> {
+    this.#server?.kill("SIGKILL");
+    await this.#server?.exited;
+  }
+
+  /** Ends it and removes everything. */
+  async stop(): Promise<void> {
+    // Immediate shutdown: nothing is worth a checkpoint.
+    this.#server?.kill("SIGQUIT");
+    await this.#server?.exited;
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  async #try(command: readonly string[]): Promise<boolean> {
+    const [program = "", ...args] = command;
+    return (
+      (await Bun.spawn([join(BIN, program), ...args], { stdio: ["ignore", "ignore", "ignore"] }).exited) === 0
+    );
+  }
+}
+
+function ownDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "customers-postgres-"));
+  if (isRoot()) {
+    const [uid = 0, gid = 0] = userIds();
+    chownSync(directory, uid, gid);
+  }
+  return directory;
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+function userIds(): number[] {
+  const line = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .find((text) => text.startsWith(`${USER}:`));
+  if (line === undefined) throw new Error(`there is no user ${USER}: install postgresql-15`);
+  return line.split(":").slice(2, 4).map(Number);
+}
+
+/** setpriv becomes the program that it starts, so that the process id is PostgreSQL's own. */
+function asUser(): string[] {
+  return isRoot() ? ["setpriv", `--reuid=${USER}`, `--regid=${USER}`, "--clear-groups"] : [];
+}
+
+async function run(command: readonly string[]): Promise<string> {
+  const [program = "", ...args] = command;
+  const child = Bun.spawn([...asUser(), join(BIN, program), ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent" },
+  });
+  const [code, stdout, stderr] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  if (code !== 0) throw new Error(`${program} failed: ${stderr}`);
+  return stdout;
+}
+
+/** One that nobody listens on. PostgreSQL takes no port 0. */
+export async function freePort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const server = createServer();
+  server.once("error", reject);
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address();
+    server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+  });
+  return await promise;
+}
