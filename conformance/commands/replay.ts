@@ -31,13 +31,14 @@ async function replay(id: string, from: string, flags: RunFlags): Promise<number
       : {};
   const merged: RunFlags = { ...recorded, ...flags, only: id };
   const report = await run(profileOf(merged, process.env), merged, wordsOf(merged), ({ trial }) => {
-    for (const exchange of trial?.exchanges.values() ?? []) print(exchange);
+    for (const exchange of trial?.exchanges.values() ?? []) print(exchange, trial?.exchanges ?? new Map());
   });
   printReport(report);
   return report.exitCode;
 }
 
-function print({ n, purpose, caller, via, request, reply, failure, durationMs }: Exchange): void {
+function print(exchange: Exchange, all: ReadonlyMap<number, Exchange>): void {
+  const { n, purpose, caller, via, request, reply, failure, durationMs } = exchange;
   const lines = [
     `── ${n}  ${purpose}  (${caller}, ${via}, ${durationMs.toFixed(1)} ms)`,
     `> ${request.method} ${request.url}`,
@@ -50,7 +51,7 @@ function print({ n, purpose, caller, via, request, reply, failure, durationMs }:
           ...reply.headers.map(([name, value]) => `< ${name}: ${value}`),
           ...(reply.body === "" ? [] : [`< ${reply.body}`]),
         ]),
-    `  ${curlLine({ n, purpose, caller, via, request, reply, failure, durationMs, startedMs: 0 })}`,
+    `  ${curlLine(exchange, all.get(exchange.follows ?? 0))}`,
     "",
   ];
   process.stdout.write(`${lines.map(visible).join("\n")}\n`);

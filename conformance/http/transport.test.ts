@@ -226,3 +226,22 @@ test("a client certificate is shown to the service, by both ways", async () => {
   expect(seen).toEqual([true, true, false, false]);
   await new Promise<void>((closed) => server.close(() => closed()));
 });
+
+test("a connection serves request after request, and is opened again where the server has closed it", async () => {
+  let connections = 0;
+  const seen = new WeakSet<Socket>();
+  const url = await listen((socket, bytes) => {
+    if (!seen.has(socket)) connections += 1;
+    seen.add(socket);
+    const requests = bytes.split("\r\n\r\n{}").length - 1;
+    // Without a word after the second of each connection.
+    if (requests === 2) socket.end(OK);
+    else socket.write(OK);
+  });
+  const connection = new Transport(settings).connection();
+  for (const expected of [1, 1, 2, 2]) {
+    expect((await connection.send(put(url))).reply?.status).toBe(204);
+    expect(connections).toBe(expected);
+  }
+  connection.close();
+});

@@ -34,6 +34,14 @@ export type Held = {
   release(): Promise<Result>;
 };
 
+/** A connection that serves one request after the other. */
+export type Connection = {
+  /** The number of the exchange before the next one. */
+  last: number | undefined;
+  send(outgoing: Outgoing): Promise<Result>;
+  close(): void;
+};
+
 /** A larger reply can't be a customer. */
 const REPLY_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -164,28 +172,39 @@ export class Transport {
     return behindProxy(await held.release());
   }
 
-  /** As the second request of a connection; the first reads the same address. */
-  async sendSecond(outgoing: Outgoing): Promise<Result> {
-    const url = new URL(outgoing.url);
-    const openedAt = performance.now();
-    try {
-      const socket = await this.#open(url);
-      const credentials = outgoing.headers.filter(([name]) => !/^(if-match|content-type)$/i.test(name));
-      socket.write(
-        this.#message(url, { ...outgoing, method: "GET", headers: credentials, body: undefined }, true),
-      );
-      const first = await this.#reply(socket, "GET", { keep: true });
-      if (typeof first.result === "string" || socket.destroyed) return await this.sendRaw(outgoing);
-      const reply = this.#reply(socket, outgoing.method);
-      const sentAt = performance.now();
-      socket.write(this.#message(url, outgoing));
-      const { result, answeredAt } = await reply;
-      // A server may close a connection after any reply (RFC 9112 9.3.1).
-      if (typeof result === "string") return await this.sendRaw(outgoing);
-      return { reply: result, failure: null, sentAt, answeredAt };
-    } catch (error) {
-      return { reply: null, failure: describe(error), sentAt: openedAt, answeredAt: performance.now() };
-    }
+  /** Request after request over one connection, opened again where the server has closed it. */
+  connection(): Connection {
+    let socket: Socket | undefined;
+    return {
+      last: undefined,
+      send: async (outgoing) => {
+        const url = new URL(outgoing.url);
+        let sentAt = performance.now();
+        try {
+          for (;;) {
+            const fresh = socket === undefined || socket.destroyed;
+            if (socket === undefined || socket.destroyed) socket = await this.#open(url);
+            const reply = this.#reply(socket, outgoing.method, {
+              keep: true,
+              continueAsked: asksToContinue(outgoing),
+            });
+            sentAt = performance.now();
+            socket.write(this.#message(url, outgoing, true));
+            const { result, answeredAt } = await reply;
+            if (typeof result !== "string") {
+              if (/\bclose\b/i.test(headerValue(result.headers, "connection") ?? "")) socket.destroy();
+              return behindProxy({ reply: result, failure: null, sentAt, answeredAt });
+            }
+            socket.destroy();
+            // A server may close an idle connection whenever it likes (RFC 9112 9.3.1).
+            if (fresh) return { reply: null, failure: result, sentAt, answeredAt };
+          }
+        } catch (error) {
+          return { reply: null, failure: describe(error), sentAt, answeredAt: performance.now() };
+        }
+      },
+      close: () => socket?.destroy(),
+    };
   }
 
   /**
@@ -293,6 +312,8 @@ export class Transport {
   #ready(socket: Socket, event: "connect" | "secureConnect", openMs: number): Promise<void> {
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
+    // One that is idle, or whose reply is complete, may fail without anybody waiting for it.
+    socket.on("error", () => {});
     socket.setNoDelay(true);
     socket.setTimeout(openMs);
     return new Promise((resolve, reject) => {
@@ -318,7 +339,7 @@ export class Transport {
         done = true;
         const answeredAt = performance.now();
         clearTimeout(timer);
-        socket.removeAllListeners("data");
+        for (const [event, listener] of Object.entries(listeners)) socket.off(event, listener);
         if (!keep) socket.destroy();
         resolve({ result, answeredAt });
       };
@@ -334,13 +355,16 @@ export class Transport {
         } else if (parsed.kind === "malformed") finish(parsed.why);
         else if (bytes.length > REPLY_BYTES_MAX) finish("the reply is larger than 8 MiB");
       };
-      socket.on("data", (chunk: Buffer) => {
-        bytes = Buffer.concat([bytes, chunk]);
-        look(false);
-      });
-      socket.on("end", () => look(true));
-      socket.on("error", (error) => finish(describe(error)));
-      socket.on("close", () => finish("the connection closed without a complete reply"));
+      const listeners = {
+        data: (chunk: Buffer) => {
+          bytes = Buffer.concat([bytes, chunk]);
+          look(false);
+        },
+        end: () => look(true),
+        error: (error: Error) => finish(describe(error)),
+        close: () => finish("the connection closed without a complete reply"),
+      };
+      for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener);
     });
   }
 

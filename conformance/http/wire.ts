@@ -9,7 +9,7 @@ import { VERSION } from "../version.ts";
 import { bodyText, headerValue, headerValues, type Reply } from "./http-reply.ts";
 import { Onlooker } from "./onlooker.ts";
 import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
-import { type Held, type Outgoing, type Result, Transport } from "./transport.ts";
+import { type Connection, type Held, type Outgoing, type Result, Transport } from "./transport.ts";
 
 export type Caller = "main" | "limited" | "other-tenant" | "anonymous" | "metrics";
 
@@ -22,8 +22,8 @@ export type Ask = {
   readonly url: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly body?: string | undefined;
-  /** `reused`: as the second request of a connection. */
-  readonly via?: "undici" | "socket" | "reused" | undefined;
+  /** A connection is used for request after request. */
+  readonly via?: "undici" | "socket" | Connection | undefined;
   /** How the message is framed; over a socket alone. */
   readonly framing?: "chunked" | "http/1.0" | undefined;
 };
@@ -95,8 +95,8 @@ export class Wire {
       const outgoing = this.#outgoing(ask);
       const ended = this.#watch(ask);
       const result =
-        ask.via === "reused"
-          ? await this.transport.sendSecond(outgoing)
+        typeof ask.via === "object"
+          ? await ask.via.send(outgoing)
           : ask.via === "socket" || ask.framing !== undefined
             ? await this.transport.sendRaw(outgoing)
             : await this.transport.send(outgoing);
@@ -259,6 +259,8 @@ export class Wire {
       status: reply?.status ?? null,
       ...times,
     });
+    const follows = typeof ask.via === "object" ? ask.via.last : undefined;
+    if (typeof ask.via === "object") ask.via.last = n;
     return {
       n,
       purpose: ask.purpose,
@@ -267,6 +269,8 @@ export class Wire {
         (ask.via ?? "undici") === "undici" && ask.framing === undefined && !this.transport.socketOnly
           ? "undici"
           : "socket",
+      ...(ask.framing === undefined ? {} : { framing: ask.framing }),
+      ...(follows === undefined ? {} : { follows }),
       request: {
         method: ask.method,
         url: this.mask(ask.url),
@@ -284,6 +288,10 @@ export class Wire {
       failure: failure === null ? null : this.mask(failure),
       ...times,
     };
+  }
+
+  connect(): Connection {
+    return this.transport.connection();
   }
 
   async close(): Promise<void> {

@@ -18,12 +18,12 @@ import { saysNothing } from "./weather.ts";
 
 export type Lines = readonly (readonly [string, string])[];
 
-/** The rules that say whether a method accepts the current tag, and refuses a stale and a missing one. */
+/** The rules that say whether a method accepts the current tag, refuses what it must, and tells the tag in a 412. */
 export const BASE = {
-  PUT: { current: "IFM-01", stale: "IFM-03", missing: "IFM-04" },
-  PATCH: { current: "IFM-30", stale: "IFM-31", missing: "IFM-32" },
-  DELETE: { current: "IFM-40", stale: "IFM-41", missing: "IFM-42" },
-} as const satisfies Record<Method, Record<"current" | "stale" | "missing", RuleId>>;
+  PUT: { current: "IFM-01", stale: "IFM-03", missing: "IFM-04", blank: "IFM-06", tag412: "IFM-07" },
+  PATCH: { current: "IFM-30", stale: "IFM-31", missing: "IFM-32", blank: "IFM-33", tag412: "IFM-34" },
+  DELETE: { current: "IFM-40", stale: "IFM-41", missing: "IFM-42", blank: "IFM-43", tag412: "IFM-44" },
+} as const satisfies Record<Method, Record<"current" | "stale" | "missing" | "blank" | "tag412", RuleId>>;
 
 /** How a request is made, beyond what it asks. */
 export type Shape = {
@@ -34,6 +34,8 @@ export type Shape = {
   readonly framing?: Ask["framing"];
   /** In place of the customer's own address. */
   readonly url?: string | undefined;
+  /** In place of the method that is asked for. */
+  readonly sentAs?: string;
 };
 
 export type WriteOptions = Shape & {
@@ -48,8 +50,9 @@ export type WriteOptions = Shape & {
   /** Added to a body that is a JSON object. */
   readonly members?: Readonly<Record<string, unknown>> | undefined;
   readonly patchForm?: PatchForm | undefined;
-  /** In place of the one that the body has. */
-  readonly mediaType?: string;
+  /** In place of the one that the body has; null sends none. */
+  readonly mediaType?: string | null;
+  readonly padBytes?: number;
   /** To follow `PUT`. */
   readonly what?: string;
   readonly allowed?: string;

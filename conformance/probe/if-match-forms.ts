@@ -6,6 +6,12 @@ import type { Customer } from "../fixtures/ground.ts";
 import type { Lines, Shape } from "./attempt.ts";
 import { affixes, caseFlips, type Form, opaque, spellings, successors } from "./tag-forms.ts";
 
+/**
+ * What the specification may be read to allow beside 412 or 428: some statuses, any refusal, or anything, as long as
+ * nothing changes.
+ */
+export type Allowed = readonly number[] | "refused" | "any";
+
 /** One request that must be refused. */
 export type Refused = Shape & {
   /** In words, to follow "PUT with". */
@@ -14,9 +20,12 @@ export type Refused = Shape & {
   /** Further members of a JSON body. */
   readonly members?: Readonly<Record<string, unknown>>;
   readonly body?: string;
-  readonly mediaType?: string;
-  /** Statuses that the specification may be read to allow here beside 412 or 428. */
-  readonly allowed?: readonly number[];
+  readonly mediaType?: string | null;
+  /** Blanks after a JSON body, which change nothing but its length. */
+  readonly padBytes?: number;
+  readonly allowed?: Allowed;
+  /** What goes before it on the same connection. */
+  readonly opening?: "a read" | "an accepted write";
   /** The body holds the values that are stored already, so that only the tag can tell whether it was applied. */
   readonly storedValues?: boolean;
 };
@@ -29,7 +38,7 @@ export const ifMatch = (value: string): Lines => [["If-Match", value]];
 /** Rows `[what, value]`; a list of values is a header line each. */
 export function rows(
   table: readonly (readonly [what: string, value: string | readonly string[]])[],
-  allowed: readonly number[] = [],
+  allowed: Allowed = [],
 ): Derive[] {
   return table.map(([what, value]) => (tag, former) => {
     const filled = [value].flat().map((each) => fill(each, tag, former));
@@ -113,16 +122,8 @@ export const CASES = formsOf(caseFlips, 3);
 export const AFFIXES = formsOf(affixes, 12);
 export const SPELLINGS = formsOf(spellings, 8);
 export const SUCCESSORS = formsOf(successors, 5);
-export const INEXACT = [
-  ...WEAK,
-  ...UNQUOTED,
-  ...STAR,
-  ...LISTS,
-  ...TWO_LINES,
-  ...CASES,
-  ...AFFIXES,
-  ...SPELLINGS,
-];
+/** By kind. */
+export const INEXACT = [WEAK, UNQUOTED, STAR, LISTS, TWO_LINES, CASES, AFFIXES, SPELLINGS];
 
 /** A firewall may stop such a request, or find its header too large. */
 export const HOSTILE = rows(
@@ -156,20 +157,11 @@ function formsOf(forms: (tag: string) => readonly Form[], count: number): Derive
 
 /** What a service may wrongly take for If-Match where there is none; a deployment may refuse parameters that it does not know. */
 const HEADERS = ["ETag", "X-If-Match", "X-ETag", "If-Match-ETag", "X-Row-Version", "If-Version"];
+const CONDITIONS = [
+  [["If-None-Match", "*"]],
+  [["If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"]],
+] as const;
 const PARAMETERS = ["if-match", "ifMatch", "etag", "version", "rowVersion"];
-const PERMISSIONS: readonly (readonly [what: string, shape: Shape])[] = [
-  ["If-None-Match: * (RFC 9110 13.2.2 makes it 412)", { headers: [["If-None-Match", "*"]] }],
-  ["If-Modified-Since", { headers: [["If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"]] }],
-  ["Prefer: handling=lenient", { headers: [["Prefer", "handling=lenient"]] }],
-  ["X-Force: true", { headers: [["X-Force", "true"]] }],
-  ["X-Skip-Precondition: true", { headers: [["X-Skip-Precondition", "true"]] }],
-  ["Overwrite: T", { headers: [["Overwrite", "T"]] }],
-  ["Cache-Control: no-cache", { headers: [["Cache-Control", "no-cache"]] }],
-  ["X-Requested-With: XMLHttpRequest", { headers: [["X-Requested-With", "XMLHttpRequest"]] }],
-  ["?force=true", { query: "?force=true" }],
-  ["?overwrite=true", { query: "?overwrite=true" }],
-];
-
 /** Fit for every method, DELETE without a body too. */
 export function standIns(): Derive[] {
   const date = new Date(Date.now() + 3_600_000).toUTCString();
@@ -187,7 +179,8 @@ export function standIns(): Derive[] {
         allowed: [400, 404],
       })),
     ),
-    ...PERMISSIONS.map(([what, shape]) => stand(what, () => ({ ...shape, allowed: [400, 404, 412] }))),
+    // Conditions of another kind; RFC 9110 13.2.2 makes If-None-Match: * 412.
+    ...CONDITIONS.map((lines) => stand(lines[0].join(": "), () => ({ lines, allowed: [412] }))),
   ];
 }
 

@@ -8,6 +8,7 @@ import type { Profile } from "../target/profile.ts";
 import type { FreshValues } from "../target/values.ts";
 import type { Counters } from "./counters.ts";
 import type { RuleId } from "./rule-id.ts";
+import type { Method } from "./snapshot.ts";
 import type { Weather } from "./weather.ts";
 
 export type Kit = {
@@ -26,7 +27,9 @@ export type Kit = {
   readonly blamed: Map<string, { readonly status: number; readonly by: RuleId }>;
   readonly races: Report["races"];
   /** What has been found not to be relied on, so that other rules do not blame it again. */
-  readonly doubts: Set<"tag changes by itself" | "tag stays" | "reads lag" | "412 without tag">;
+  readonly doubts: Set<
+    "tag changes by itself" | "tag stays" | "tags repeat" | "reads lag" | `tag of 412 on ${Method}`
+  >;
   /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
   readonly limits: { connections: number; readsLag: boolean };
   readonly weather: Weather;

@@ -5,10 +5,13 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 
+const COLLECTION = "/customers/";
+
 /** @param quick the two that frameworks take for the same most often */
 export function otherPaths(customer: Customer, quick: boolean): Customer[] {
   const at = customer.url.lastIndexOf("/") + 1;
   const base = customer.url.slice(0, at);
+  const root = base.slice(0, -COLLECTION.length);
   const id = customer.url.slice(at);
   const first = `%${id.charCodeAt(0).toString(16)}${id.slice(1)}`;
   const paths = [
@@ -21,10 +24,14 @@ export function otherPaths(customer: Customer, quick: boolean): Customer[] {
     `${id};v=1`,
     `${id}.json`,
   ].filter((path) => path !== id);
-  return [...new Set(quick ? paths.slice(0, 2) : paths)].map((path) => ({ ...customer, url: base + path }));
+  const urls = [
+    ...paths.map((path) => base + path),
+    ...["/Customers/", "//customers/"].map((path) => root + path + id),
+  ];
+  return [...new Set(quick ? urls.slice(0, 2) : urls)].map((url) => ({ ...customer, url }));
 }
 
 /** The last segments of an address, as a finding shows them. */
 export function pathEnd({ url }: Customer): string {
-  return url.slice(url.lastIndexOf("/customers/"));
+  return url.slice(url.toLowerCase().lastIndexOf("/customers/"));
 }

@@ -3,11 +3,14 @@
 import { KitFault } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Evidence, Level } from "../report/schema.ts";
-import { stateOf } from "./snapshot.ts";
+import { accepted, stateOf } from "./snapshot.ts";
 import type { Trial } from "./trial.ts";
 
-/** The same request with one thing different, which shows that the probe was refused for that one thing. */
-export type Control = { readonly differs: string; readonly seen: Seen };
+/**
+ * The same request with one thing different, which shows that the probe was answered so for that one thing.
+ * It must be accepted, unless `refused`.
+ */
+export type Control = { readonly differs: string; readonly seen: Seen; readonly refused?: boolean };
 
 type Shown = {
   /** In place of status and ETag. */
@@ -46,9 +49,9 @@ export class Proof {
     return this;
   }
 
-  control({ differs, seen }: Control): void {
-    const { n } = seen.exchange;
-    this.evidence.control = { differs, n, status: seen.status, ok: seen.status >= 200 && seen.status < 300 };
+  control({ differs, seen, refused = false }: Control): void {
+    const { exchange, status } = seen;
+    this.evidence.control = { differs, n: exchange.n, status, ok: accepted(status) !== refused };
   }
 
   /**

@@ -279,7 +279,8 @@ class Losers {
       this.#t.blamedBefore(one.method, "stale", seen.status);
     proof.must("status", ok, `${one.who} lost and was answered ${seen.status}, not 412`);
     // Where the winner may be a DELETE there is no tag of now.
-    if (seen.status !== 412 || this.#also.length > 0 || this.#t.kit.doubts.has("412 without tag")) return;
+    if (seen.status !== 412 || this.#also.length > 0 || this.#t.kit.doubts.has(`tag of 412 on ${one.method}`))
+      return;
     proof.must("etag", seen.tag !== undefined, `${one.who} lost, and its 412 carries no ETag`);
   }
 

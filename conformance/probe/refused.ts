@@ -4,9 +4,10 @@
  */
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, NotApplicable } from "../http/outcome-signal.ts";
+import type { Connection } from "../http/transport.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import { type Attempt, BASE, type Written } from "./attempt.ts";
-import type { Derive, Refused } from "./if-match-forms.ts";
+import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
 import { type Rule, rule } from "./rule.ts";
 import type { RuleId } from "./rule-id.ts";
@@ -28,6 +29,8 @@ type RefusalOptions = {
   readonly untouched?: Customer;
   /** PATCH is tried in `all` forms of body that it takes, unless told. */
   readonly bodies?: "all" | "one";
+  /** In place of the accepted write that goes before. */
+  readonly control?: Control;
 };
 
 type Refusal = Pick<Rule, "spec" | "hurts"> &
@@ -48,14 +51,16 @@ export function refusal(id: RuleId, title: string, { on, kind, forms, ...told }:
 }
 
 export function afterBase(id: RuleId, method: Method, ...kinds: readonly Kind[]): RuleId[] {
-  const { current } = BASE[method];
-  return [current, ...kinds.map((kind) => BASE[method][kind])].filter((each) => each !== id);
+  const base = BASE[method];
+  // The rule on a stale tag comes first of all that look at a 412.
+  const tag412 = kinds.includes("stale") && id !== base.stale ? [base.tag412] : [];
+  return [base.current, ...kinds.map((kind) => base[kind]), ...tag412].filter((each) => each !== id);
 }
 
 /** What a probe of a refusal starts from. */
 type Ground = {
   readonly customer: Customer;
-  readonly former: string;
+  former: string;
   now: Snapshot;
   readonly control?: Control;
 };
@@ -102,19 +107,14 @@ export async function refused(
   const proofs: Written[] = [];
   for (const patchForm of bodies) {
     for (const derive of forms) {
+      const { opening } = derive(at.now.tag, at.former, at.customer) ?? {};
+      const via = opening && (await connectionAfter(t, method, opening, at));
       const form = inBody(derive(at.now.tag, at.former, at.customer), patchForm);
       if (form === undefined || isCurrent(form, at.now.tag)) continue;
-      const written = await t.write(method, {
-        to: at.customer,
-        before: at.now,
-        ...shapeOf(form),
-        values: form.storedValues === true ? "as stored" : undefined,
-        patchForm,
-        what: form.what,
-        allowed: `${[STATUS[kind], ...(form.allowed ?? [])].join(" or ")}, and nothing changed`,
-        answers: form.allowed ?? [],
-      });
-      if (at.control !== undefined) written.control(at.control);
+      const written = await probeRefusal(t, method, kind, { ...form, ...(via && { via }) }, at, patchForm);
+      via?.close();
+      const control = options.control ?? at.control;
+      if (control !== undefined) written.control(control);
       proofs.push(written);
       judgeRefusal(t, written, kind, form);
       if (written.after === undefined)
@@ -123,10 +123,61 @@ export async function refused(
     }
   }
   if (proofs.length === 0 && options.bodies !== "one") nothingTried(at);
-  if (method !== "DELETE") return;
+  if (method !== "DELETE" || options.control !== undefined) return;
   const control = await t.control("DELETE", { to: at.customer, before: at.now });
   for (const proof of proofs)
     proof.control({ differs: "If-Match is the current tag", seen: control.written.seen });
+}
+
+export function probeRefusal(
+  t: Attempt,
+  method: Method,
+  kind: Kind,
+  form: Refused,
+  at: Ground,
+  patchForm?: PatchForm,
+): Promise<Written> {
+  const { lines, what, allowed = [], storedValues, opening: _, ...shape } = form;
+  const told = typeof allowed === "string" ? [401, 403] : allowed;
+  return t.write(method, {
+    ...shape,
+    to: at.customer,
+    before: at.now,
+    ifMatch: lines,
+    values: storedValues === true ? "as stored" : undefined,
+    patchForm,
+    what,
+    allowed: allowedText(kind, allowed),
+    answers: told,
+  });
+}
+
+function allowedText(kind: Kind, allowed: Allowed): string {
+  if (allowed === "any") return "any answer, as long as nothing changes";
+  if (allowed === "refused") return `${STATUS[kind]} or another refusal, and nothing changed`;
+  return `${[STATUS[kind], ...allowed].join(" or ")}, and nothing changed`;
+}
+
+/** A connection on which something went before. A write makes the former tag of `at` a new one. */
+async function connectionAfter(
+  t: Attempt,
+  method: Method,
+  opening: NonNullable<Refused["opening"]>,
+  at: Ground,
+): Promise<Connection> {
+  const via = t.kit.wire.connect();
+  if (opening === "a read") await t.get(at.customer, { via, purpose: "first request of the connection" });
+  else {
+    const control = await t.control(method === "PATCH" ? "PATCH" : "PUT", {
+      to: at.customer,
+      before: at.now,
+      purpose: "accepted write on the connection",
+      via,
+    });
+    at.former = control.former;
+    at.now = control;
+  }
+  return via;
 }
 
 /** In place of an untouched customer that was deleted. */
@@ -134,41 +185,54 @@ async function another(t: Attempt, { untouched }: RefusalOptions): Promise<Refus
   return untouched === undefined ? {} : { untouched: await t.kit.ground.make() };
 }
 
-function shapeOf({ lines, headers = [], mediaType, ...form }: Refused) {
-  const { query, members, body, caller, via, framing, url } = form;
-  return {
-    ifMatch: lines,
-    headers,
-    ...(query === undefined ? {} : { query }),
-    ...(members === undefined ? {} : { members }),
-    ...(body === undefined ? {} : { body }),
-    ...(caller === undefined ? {} : { caller }),
-    ...(via === undefined ? {} : { via }),
-    ...(framing === undefined ? {} : { framing }),
-    ...(url === undefined ? {} : { url }),
-    ...(mediaType === undefined ? {} : { mediaType }),
-  };
-}
-
 /** A wrong refusal is blamed once, by the base rule; a wrong acceptance is a fault of each form. */
 export function judgeRefusal(
   t: Attempt,
   written: Written,
   kind: Kind,
-  form: Pick<Refused, "what" | "allowed">,
+  form: Pick<Refused, "what" | "allowed" | "url">,
 ): void {
   const { method, seen } = written;
   const wanted = STATUS[kind];
-  const open = form.allowed ?? [];
-  written.must(
-    "status",
-    seen.status === wanted || open.includes(seen.status) || t.blamedBefore(method, kind, seen.status),
-    `${method} with ${form.what} was answered ${seen.status}, not ${[wanted, ...open].join(" or ")}`,
-  );
+  const { what, allowed = [] } = form;
+  if (allowed !== "any")
+    written.must(
+      "status",
+      isRefusal(seen.status, wanted, allowed) || t.blamedBefore(method, kind, seen.status),
+      `${method} with ${what} was answered ${seen.status}, ${allowed === "refused" ? "not refused" : `not ${[wanted, ...allowed].join(" or ")}`}`,
+    );
   if (BASE[method][kind] === t.rule.id && seen.status !== wanted && !accepted(seen.status))
     t.kit.blamed.set(`${method} ${kind}`, { status: seen.status, by: t.rule.id });
   whoseChange(t, written);
-  written.mustNotChange(`${method} with ${form.what}`);
+  const unchanged = written.mustNotChange(`${method} with ${what}`);
+  if (unchanged && kind === "stale" && seen.status === 412 && form.url === undefined)
+    mustTellTag(t, written, what);
+}
+
+function isRefusal(status: number, wanted: number, allowed: Allowed): boolean {
+  if (status === wanted) return true;
+  return typeof allowed === "string"
+    ? status >= 300 && (status < 500 || status === 501 || status === 505)
+    : allowed.includes(status);
+}
+
+/** Every 412 carries the tag of now; one that never does is blamed once, by the rule on it. */
+function mustTellTag(t: Attempt, written: Written, what: string): void {
+  const { method, seen, before } = written;
+  const { doubts } = t.kit;
+  if (
+    t.rule.id === BASE[method].stale ||
+    doubts.has(`tag of 412 on ${method}`) ||
+    doubts.has("tag changes by itself")
+  )
+    return;
+  const carries = seen.tag === undefined ? "no ETag" : `the ETag ${seen.tag}`;
+  written.must(
+    "etag",
+    seen.tag === before.tag,
+    `the 412 to ${method} with ${what} carries ${carries}; the current tag is ${before.tag}`,
+    { othersMayCause: true },
+  );
 }
 
 /** A short run leaves the special forms of If-Match to one form of PATCH. */
@@ -177,7 +241,7 @@ async function otherBodies(
   kind: Kind,
   customer: Customer = t.kit.main,
 ): Promise<readonly PatchForm[]> {
-  if (t.quick && BASE.PATCH[kind] !== t.rule.id) return [];
+  if (BASE.PATCH[kind] !== t.rule.id && t.leavesOut("other media types of PATCH")) return [];
   return await t.kit.deployment.otherPatchForms(customer, async () => (await t.state(customer)).tag);
 }
 

@@ -1,60 +1,99 @@
 /**
  * Ways of sending a write that a check may have been forgotten on, each tried without If-Match, with a blank one and
- * with a stale tag. One dimension at a time: everything else is an ordinary request.
+ * with a stale tag. One dimension at a time: everything else is an ordinary request, which is the control request.
  */
-import type { Attempt } from "./attempt.ts";
+import { CouldNotRun } from "../http/outcome-signal.ts";
+import { type Attempt, BASE } from "./attempt.ts";
 import { type Derive, ifMatch, type Refused } from "./if-match-forms.ts";
-import { otherPaths } from "./other-paths.ts";
-import { type Kind, refused } from "./refused.ts";
+import { otherPaths, pathEnd } from "./other-paths.ts";
+import type { Control } from "./proof.ts";
+import { groundFor, judgeRefusal, type Kind, probeRefusal, refused, STATUS } from "./refused.ts";
+import type { RuleId } from "./rule-id.ts";
 import type { Method } from "./snapshot.ts";
 
-const NOT_TAKEN = [400, 401, 403, 404, 405, 411, 415, 422, 501, 505];
-const MOVED = [301, 302, 307, 308];
+/** In words that follow "PUT with no If-Match, …", and how it differs from an ordinary request. */
+type Row = readonly [what: string, shape: Omit<Refused, "what" | "lines" | "url">];
 
-type ShapeRow = { readonly what: string; readonly shape: Omit<Refused, "what" | "lines"> };
+/** What a server might take for permission. No service needs to know them, so all are sent at once first. */
+function headerRows(t: Attempt, method: Method): Row[] {
+  const { origin } = new URL(t.kit.main.url);
+  const lines: readonly (readonly [string, string])[] = [
+    ["Idempotency-Key", crypto.randomUUID()],
+    ["Cookie", "session=kit; role=admin"],
+    ["X-Requested-With", "XMLHttpRequest"],
+    ["Cache-Control", "no-cache"],
+    ["Prefer", "handling=lenient"],
+    ["Overwrite", "T"],
+    ["X-Force", "true"],
+    ["X-Skip-Precondition", "true"],
+    ["X-Internal", "true"],
+    ["X-Migration", "true"],
+    ["X-Client-Version", "0"],
+    ["X-HTTP-Method-Override", method],
+    ["X-Forwarded-For", "127.0.0.1"],
+    ["X-Real-IP", "127.0.0.1"],
+    ["Origin", origin],
+    ["Referer", origin],
+    ["Sec-Fetch-Site", "same-origin"],
+    ["Accept-Encoding", "gzip"],
+    ["Range", "bytes=0-0"],
+    ["If-Range", '"kit-other"'],
+  ];
+  return lines.map((line) => [`with ${line.join(": ")}`, { headers: [line], allowed: "refused" }]);
+}
 
-function shapesOf(t: Attempt, method: Method): ShapeRow[] {
+function rowsOf(t: Attempt, method: Method): Row[] {
   const { bodyNames } = t.kit.deployment;
-  const rows: ShapeRow[] = [
-    { what: "as the second request of a connection", shape: { via: "reused" } },
-    { what: "over HTTP/1.0", shape: { framing: "http/1.0", allowed: NOT_TAKEN } },
-    {
-      what: "with Expect: 100-continue",
-      shape: { headers: [["Expect", "100-continue"]], via: "socket", allowed: [417] },
-    },
-    {
-      what: "with another Origin",
-      shape: { headers: [["Origin", "https://other.example"]], allowed: [400, 403] },
-    },
-    { what: "with Accept: text/html", shape: { headers: [["Accept", "text/html"]], allowed: [406] } },
-    { what: "with an unknown parameter", shape: { query: "?kit=1", allowed: [400, 404] } },
-    { what: "with fields", shape: { query: "?fields=name", allowed: [400, 404] } },
+  const rows: Row[] = [
+    ["as the second request of a connection", { opening: "a read" }],
+    ["on the connection of an accepted write", { opening: "an accepted write" }],
+    ["over HTTP/1.0", { framing: "http/1.0", allowed: "refused" }],
+    ["with Expect: 100-continue", { headers: [["Expect", "100-continue"]], via: "socket", allowed: [417] }],
+    ["with another Origin", { headers: [["Origin", "https://other.example"]], allowed: [400, 403] }],
+    ["with Accept: text/html", { headers: [["Accept", "text/html"]], allowed: [406] }],
+    ["with an unknown parameter", { query: "?kit=1", allowed: [400, 404] }],
+    ["with fields", { query: "?fields=name", allowed: [400, 404] }],
+    ["with ?force=true&overwrite=true", { query: "?force=true&overwrite=true", allowed: [400, 404] }],
   ];
   if (t.kit.profile.limited !== undefined)
-    rows.push({ what: "by the limited caller", shape: { caller: "limited", allowed: NOT_TAKEN } });
-  if (method === "DELETE") return rows;
+    rows.push(["by the limited caller", { caller: "limited", allowed: "refused" }]);
+  if (method === "DELETE")
+    return [
+      ...rows,
+      ["with a body", { body: "{}", allowed: "refused" }],
+      ["with an empty body", { body: "", allowed: "refused" }],
+    ];
   const json = method === "PUT" ? "application/json" : t.kit.deployment.patchBody({ name: "x" }).mediaType;
   rows.push(
-    { what: "in chunks", shape: { framing: "chunked", allowed: [411, 501] } },
-    { what: `as ${json}; charset=utf-8`, shape: { mediaType: `${json}; charset=utf-8`, allowed: [415] } },
-    { what: "with the stored values", shape: { storedValues: true } },
-    { what: "with a further member", shape: { members: { kit: "x" }, allowed: [400, 422] } },
+    ["in chunks", { framing: "chunked", allowed: [411, 501] }],
+    [`as ${json}; charset=utf-8`, { mediaType: `${json}; charset=utf-8`, allowed: [415] }],
+    [`as ${json.toUpperCase()}`, { mediaType: json.toUpperCase(), allowed: [400, 415] }],
+    ["without a Content-Type", { mediaType: null, allowed: [400, 415] }],
+    ["with Content-Encoding: identity", { headers: [["Content-Encoding", "identity"]], allowed: [400, 415] }],
+    ["with a body of 20,000 bytes", { padBytes: 20_000, allowed: [400, 413] }],
+    ["with the stored values", { storedValues: true }],
+    ["with a further member", { members: { kit: "x" }, allowed: [400, 422] }],
   );
-  if (method === "PATCH" && !/json-patch/.test(json))
+  if (method === "PATCH" && !/json-patch/.test(json)) {
+    const ofId = JSON.stringify({ [bodyNames.id]: t.kit.main.id });
     rows.push(
-      { what: "that names no field", shape: { body: "{}", allowed: [400, 422] } },
-      {
-        what: "of the id alone",
-        shape: { body: JSON.stringify({ [bodyNames.id]: t.kit.main.id }), allowed: [400, 422] },
-      },
+      ["that names no field", { body: "{}", allowed: [400, 422] }],
+      ["of the id alone", { body: ofId, allowed: [400, 422] }],
     );
+  }
   return rows;
 }
 
-const IF_MATCH: readonly (readonly [Kind, Derive])[] = [
-  ["missing", () => ({ what: "no If-Match", lines: [] })],
-  ["missing", () => ({ what: "a blank If-Match", lines: ifMatch("  ") })],
-  ["stale", (tag, former) => (tag === former ? undefined : { what: "a stale tag", lines: ifMatch(former) })],
+type Form = readonly [kind: Kind, base: "missing" | "blank" | "stale", derive: Derive];
+
+const FORMS: readonly Form[] = [
+  ["missing", "missing", () => ({ what: "no If-Match", lines: [] })],
+  ["missing", "blank", () => ({ what: "a blank If-Match", lines: ifMatch("  ") })],
+  [
+    "stale",
+    "stale",
+    (tag, former) => (tag === former ? undefined : { what: "a stale tag", lines: ifMatch(former) }),
+  ],
 ];
 
 /** A customer that was never updated has no former tag; these are wrong for it too. */
@@ -68,53 +107,87 @@ const NEVER_UPDATED: readonly (readonly [Kind, Derive])[] = [
 
 /** Every shape with every kind of If-Match that must be refused. */
 export async function shapes(t: Attempt, method: Method): Promise<void> {
-  // A short run takes every other of them.
-  const rows = shapesOf(t, method).filter((_, index) => !t.quick || index % 2 === 0);
-  // A DELETE of what is not there may be answered like one that was applied (7 says 404 of GET and PUT alone).
-  const idempotent = method === "DELETE" ? [200, 202, 204] : [];
-  const spelled = otherPaths(t.kit.main, t.quick).slice(0, t.quick ? 1 : undefined);
-  for (const kind of ["missing", "stale"] as const) {
-    const forms = IF_MATCH.filter(([each]) => each === kind).map(([, derive]) => derive);
-    await refused(
-      t,
-      method,
-      kind,
-      rows.flatMap(({ what, shape }) =>
-        forms.map(
-          (derive): Derive =>
-            (tag, former, customer) => {
-              const form = derive(tag, former, customer);
-              return form === undefined ? undefined : { ...form, ...shape, what: `${form.what}, ${what}` };
-            },
-        ),
-      ),
-      { bodies: "one" },
-    );
-    await refused(
-      t,
-      method,
-      kind,
-      spelled.flatMap((_, index) =>
-        forms.map(
-          (derive): Derive =>
-            (tag, former, customer) => {
-              const form = derive(tag, former, customer);
-              const url = otherPaths(customer, t.quick)[index]?.url;
-              if (form === undefined || url === undefined) return undefined;
-              const path = url.slice(url.lastIndexOf("/customers/"));
-              return {
-                ...form,
-                url,
-                what: `${form.what}, at ${path}`,
-                allowed: [...NOT_TAKEN, ...MOVED, ...idempotent],
-              };
-            },
-        ),
-      ),
-      { bodies: "one" },
-    );
+  const rows = rowsOf(t, method);
+  const spelled = otherPaths(t.kit.main, false).map(
+    (_, index): Row => [`at path ${index}`, { allowed: method === "DELETE" ? "any" : "refused" }],
+  );
+  const all = [...rows, ...spelled];
+  const hidden: RuleId[] = [];
+  for (const [index, [kind, base, derive]] of FORMS.entries()) {
+    const control = await ordinary(t, method, kind, derive);
+    if (control === undefined) {
+      hidden.push(BASE[method][base]);
+      continue;
+    }
+    await atOnce(t, method, kind, derive, control);
+    const now = t.leavesOut("each way of sending with one of missing, blank and stale, in place of all three")
+      ? all.filter((_, at) => at % FORMS.length === index)
+      : all;
+    const derived = now.map((row): Derive => shaped(derive, row, spelled.indexOf(row)));
+    await refused(t, method, kind, derived, { bodies: "one", control });
   }
-  if (t.kit.ground.cannotMake !== undefined) return;
+  if (t.kit.ground.cannotMake === undefined) await neverUpdated(t, method);
+  await overridden(t, method);
+  if (hidden.length > 0)
+    throw new CouldNotRun("the ordinary request is not refused as it should be", { see: hidden });
+}
+
+function shaped(derive: Derive, [what, shape]: Row, path: number): Derive {
+  return (tag, former, customer) => {
+    const form = derive(tag, former, customer);
+    if (form === undefined) return undefined;
+    const other = path < 0 ? undefined : otherPaths(customer, false)[path];
+    if (other === undefined)
+      return path < 0 ? { ...form, ...shape, what: `${form.what}, ${what}` } : undefined;
+    return { ...form, ...shape, url: other.url, what: `${form.what}, at ${pathEnd(other)}` };
+  };
+}
+
+/** The control request: without anything special it is refused. @returns undefined where it is not: a base rule says so. */
+async function ordinary(
+  t: Attempt,
+  method: Method,
+  kind: Kind,
+  derive: Derive,
+): Promise<Control | undefined> {
+  const at = await groundFor(t, method);
+  const form = derive(at.now.tag, at.former, at.customer);
+  if (form === undefined) return undefined;
+  const written = await probeRefusal(t, method, kind, form, at);
+  const { seen, unchanged } = written;
+  const right = seen.status === STATUS[kind] || t.blamedBefore(method, kind, seen.status);
+  return right && unchanged ? { differs: "an ordinary request", seen, refused: true } : undefined;
+}
+
+/** All headers in one request; one by one where it is not simply refused. */
+async function atOnce(
+  t: Attempt,
+  method: Method,
+  kind: Kind,
+  derive: Derive,
+  control: Control,
+): Promise<void> {
+  const rows = headerRows(t, method);
+  const headers = rows.flatMap(([, shape]) => shape.headers ?? []);
+  const at = await groundFor(t, method);
+  const form = derive(at.now.tag, at.former, at.customer);
+  if (form === undefined) return;
+  const what = `${form.what}, with ${headers.map(([name]) => name).join(", ")}`;
+  const joint: Refused = { ...form, headers, what, allowed: "refused" };
+  const written = await probeRefusal(t, method, kind, joint, at);
+  written.control(control);
+  if (written.seen.status === STATUS[kind] && written.unchanged) {
+    judgeRefusal(t, written, kind, joint);
+    return;
+  }
+  const from = t.failures.length;
+  const derived = rows.map((row) => shaped(derive, row, -1));
+  await refused(t, method, kind, derived, { bodies: "one", control });
+  // One header says more than all of them.
+  if (t.failures.length === from) judgeRefusal(t, written, kind, joint);
+}
+
+async function neverUpdated(t: Attempt, method: Method): Promise<void> {
   for (const kind of ["missing", "stale"] as const) {
     const forms = NEVER_UPDATED.filter(([each]) => each === kind).map(
       ([, derive]): Derive =>
@@ -124,5 +197,32 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
         },
     );
     await refused(t, method, kind, forms, { bodies: "one", untouched: await t.kit.ground.make() });
+  }
+}
+
+/**
+ * POST that a header or a parameter turns into the method. What POST does here is open, so only a change counts that
+ * an ordinary POST does not bring about.
+ */
+async function overridden(t: Attempt, method: Method): Promise<void> {
+  const names = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"];
+  for (const [kind, , derive] of FORMS) {
+    let at = await groundFor(t, method);
+    for (const [what, shape] of [
+      ...names.map((name) => [`as POST with ${name}: ${method}`, { headers: [[name, method]] }] as const),
+      [`as POST with ?_method=${method}`, { query: `?_method=${method}` }] as const,
+    ]) {
+      const form = derive(at.now.tag, at.former, at.customer);
+      if (form === undefined) continue;
+      const post: Refused = { ...form, sentAs: "POST", allowed: "any", what: `${form.what}, ${what}` };
+      const written = await probeRefusal(t, method, kind, { ...post, ...shape }, at);
+      let toBlame = true;
+      if (!written.unchanged) {
+        at = await groundFor(t, method);
+        toBlame = (await probeRefusal(t, method, kind, post, at)).unchanged;
+        at = await groundFor(t, method);
+      }
+      if (toBlame) judgeRefusal(t, written, kind, post);
+    }
   }
 }

@@ -49,6 +49,8 @@ test("the variable is left to the shell, all else is literal", () => {
     "Authorization: Bearer sesame",
     "-H",
     `If-Match: "it's $9 \`x\`"`,
+    "-H",
+    "Content-Type:",
     "--data-binary",
     '{"Name":"a\'b"}',
   ]);
@@ -56,6 +58,28 @@ test("the variable is left to the shell, all else is literal", () => {
 
 test("a blank header is sent empty: curl would drop it", () => {
   expect(argumentsOf(curlLine(exchange(request("  \t"))))).toContain("If-Match;");
+});
+
+const shaped = (change: Partial<Exchange>) => ({ ...exchange(request('"a"', "{}")), ...change });
+
+test.each([
+  ["HTTP/1.0", shaped({ framing: "http/1.0" }), ["--http1.0"]],
+  ["a chunked body", shaped({ framing: "chunked" }), ["Transfer-Encoding: chunked"]],
+  ["no Content-Type, where curl would add one", shaped({}), ["Content-Type:"]],
+  [
+    "dots in the path, which curl would resolve",
+    shaped({ request: { ...request("x"), url: "http://127.0.0.1:1/./customers/a" } }),
+    ["--path-as-is"],
+  ],
+])("%s stands in the line", (_, given, options) => {
+  expect(argumentsOf(curlLine(given))).toEqual(expect.arrayContaining(options));
+});
+
+test("what went before on the connection goes before", () => {
+  const before = { ...exchange(request("x")), request: { ...request('"former"', "{1}"), method: "PATCH" } };
+  const given = argumentsOf(curlLine(shaped({ follows: 1 }), before));
+  expect(given.indexOf("{1}")).toBeLessThan(given.indexOf("--next"));
+  expect(given.indexOf("--next")).toBeLessThan(given.indexOf("{}"));
 });
 
 test("law: header and body reach curl as they were", () => {

@@ -3,8 +3,17 @@ import type { Exchange } from "./schema.ts";
 
 const SENT_BY_CURL = new Set(["user-agent", "accept"]);
 
-export function curlLine({ request }: Exchange): string {
-  const parts = ["curl -i"];
+/** @param before what was sent before it on the same connection, which curl keeps for what follows `--next` */
+export function curlLine(exchange: Exchange, before?: Exchange): string {
+  const lead = before === undefined ? [] : [...optionsOf(before), "--next"];
+  return ["curl", ...lead, ...optionsOf(exchange)].join(" ");
+}
+
+function optionsOf({ request, framing }: Exchange): string[] {
+  const parts = ["-i"];
+  if (framing === "http/1.0") parts.push("--http1.0");
+  // curl resolves dot segments and would send another address.
+  if (/\/\.{1,2}\//.test(request.url)) parts.push("--path-as-is");
   if (request.method !== "GET") parts.push(`-X ${request.method}`);
   parts.push(quote(request.url));
   for (const [name, value] of request.headers) {
@@ -12,8 +21,13 @@ export function curlLine({ request }: Exchange): string {
     // curl drops a header without a value; a semicolon makes it send one that is empty.
     parts.push(`-H ${value.trim() === "" ? quote(`${name};`) : quote(`${name}: ${value}`)}`);
   }
-  if (request.body !== null) parts.push(`--data-binary ${quote(request.body)}`);
-  return parts.join(" ");
+  if (request.body === null) return parts;
+  const typed = request.headers.some(([name]) => name.toLowerCase() === "content-type");
+  // Else curl calls the body a form.
+  if (!typed) parts.push("-H 'Content-Type:'");
+  if (framing === "chunked") parts.push("-H 'Transfer-Encoding: chunked'");
+  parts.push(`--data-binary ${quote(request.body)}`);
+  return parts;
 }
 
 /** `$NAME` of a masked secret is left to the shell; everything else is literal. */

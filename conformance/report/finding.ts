@@ -79,7 +79,7 @@ function probeOf(rule: RuleResult, evidence: Evidence): Probe {
     exchange,
     lines: lines([
       ["probe", evidence.probe],
-      ["request", exchange && `${exchange.request.method} ${exchange.request.url}`],
+      ["request", exchange && requestText(exchange)],
       ["header", evidence.header === null ? null : visibleValue(evidence.header)],
       ["allowed", evidence.allowed],
       ["came", evidence.came],
@@ -87,6 +87,12 @@ function probeOf(rule: RuleResult, evidence: Evidence): Probe {
       ["control request", controlText(evidence, exchangeAt(evidence.control?.n))],
     ]),
   };
+}
+
+function requestText({ request, framing, follows }: Exchange): string {
+  const how = { chunked: ", with a chunked body", "http/1.0": ", over HTTP/1.0" };
+  const where = follows === undefined ? "" : `, on the connection of request ${follows}`;
+  return `${request.method} ${request.url}${framing === undefined ? "" : how[framing]}${where}`;
 }
 
 function lines(pairs: readonly (readonly [Label, string | null | undefined])[]): Line[] {
@@ -114,7 +120,8 @@ function controlText({ control, header }: Evidence, exchange: Exchange | undefin
   const sent = exchange?.request.headers.find(([name]) => name.toLowerCase() === "if-match");
   const own = sent === undefined ? "" : `${sent[0]}: ${visibleValue(sent[1])}`;
   const differs = own === "" || (header !== null && visibleValue(header) === own) ? "" : ` with ${own}`;
-  const outcome = control.ok ? "accepted" : "failed as well";
+  const accepted = control.status < 300 ? "accepted" : "refused";
+  const outcome = control.ok ? accepted : `${accepted} as well`;
   return `${outcome} (${control.status}, request ${control.n})${differs}; it differs in: ${control.differs}`;
 }
 

@@ -158,7 +158,13 @@ function ruleResult(
     exchanges,
     timeline: failed ? (trial?.timeline ?? []).slice(0, MOMENTS_MAX) : [],
     layer: failed ? layerOf(rule.id, exchanges) : null,
-    curl: main === undefined ? null : curlLine(main),
+    curl:
+      main === undefined
+        ? null
+        : curlLine(
+            main,
+            exchanges.find(({ n }) => n === main.follows),
+          ),
     rerun: facts.wire.mask(commandLineFor(facts.options.program, rule.id, facts.options.arguments)),
     expected:
       expectation !== undefined
@@ -184,6 +190,7 @@ function pointed({ see = [] }: Pointer, passed: ReadonlySet<string>): string {
 function shownExchanges(trial: Attempt | undefined, evidence: Attempt["evidence"]): Exchange[] {
   if (trial === undefined) return [];
   const wanted = new Set(evidence.flatMap(({ sent, control }) => [sent, control?.n]));
+  for (const { n, follows } of trial.exchanges.values()) if (wanted.has(n)) wanted.add(follows);
   for (const { sent } of evidence)
     if (sent !== null) for (const near of [sent - 1, sent + 1]) wanted.add(near);
   return [...trial.exchanges.values()].filter(({ n }) => wanted.has(n));

@@ -46,6 +46,9 @@ async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
   const { status, tag } = stale.seen;
   if (status !== 412)
     throw new CouldNotRun(`a stale ${method} was answered ${status}, not 412`, { see: [BASE[method].stale] });
+  // Until it is shown to tell the tag, no other rule blames a 412 that does not.
+  const { doubts } = t.kit;
+  doubts.add(`tag of 412 on ${method}`);
   if (!stale.must("etag", tag !== undefined, `the 412 of ${method} carries no ETag`) || tag === undefined)
     return;
   if (tag !== now.tag && (await t.state(customer, "read again")).tag === tag)
@@ -55,6 +58,7 @@ async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
     });
   const current = `the 412 of ${method} carries ${tag}; the current tag is ${now.tag}`;
   if (!stale.must("etag-current", tag === now.tag, current, { othersMayCause: true })) return;
+  doubts.delete(`tag of 412 on ${method}`);
   // A client that retries with it, without a read in between.
   const retry = await t.write(method, {
     to: customer,
@@ -472,12 +476,10 @@ function shared(on: Method): Rule[] {
             needs: NEEDS[on],
             after: afterBase(ids.exact, on, "stale"),
             async check(t) {
-              await refused(
-                t,
-                on,
-                "stale",
-                t.quick ? INEXACT.filter((_, index) => index % 4 === 0) : INEXACT,
-              );
+              const forms = t.leavesOut("all but one form of each kind of inexact tag")
+                ? INEXACT.flatMap((kind) => kind.slice(0, 1))
+                : INEXACT.flat();
+              await refused(t, on, "stale", forms);
               await padded(t, on, "padded");
             },
           }),

@@ -153,7 +153,7 @@ export const tenants: readonly Rule[] = [
   rule("AUT-10", "Another tenant never learns the current tag", {
     spec: ["5.2", "4.1 rule 6"],
     reading:
-      "The tenant is checked before the token and the body: no refusal to another tenant carries the token or a value.",
+      "The tenant is checked before the token and the body: no refusal to another tenant carries the token or a value, and none but 403 differs from that of a customer that nobody has.",
     hurts: "A 412 tells a stranger that the customer exists and when it changes.",
     needs: ["other-tenant", "write"],
     after: ["IFM-01"],
@@ -168,11 +168,29 @@ export const tenants: readonly Rule[] = [
         { what: "the current tag and a bad body", lines: ({ tag }) => ifMatch(tag), body: "{}" },
       ];
       for (const each of sent)
-        await foreignWrites(t, each, ({ seen, before, proof, what }) => {
+        await foreignWrites(t, each, async ({ seen, method, before, proof, what }) => {
           if (accepted(seen.status)) return;
           const found = `the answer ${seen.status} to ${what} carries the tag ${before.tag}`;
           proof.must("no-tag", !tellsTag(seen, before.tag), found);
           mustHideValues(proof, seen, before, what);
+          // With a tag and a good body it might create the customer.
+          if (each.lines(before).length > 0 && each.body === undefined) return;
+          const nobodys = await t.send(
+            t.writeAsk(method, t.kit.ground.missing(), {
+              ifMatch: each.lines(before),
+              body: each.body,
+              caller: "other-tenant",
+              purpose: "control request: a customer that nobody has",
+            }),
+          );
+          proof.control({ differs: "nobody has the customer", seen: nobodys, refused: true });
+          // 403 says no more than that the caller may not; without If-Match both are 428 (4.2, order of checks).
+          proof.must(
+            "as-nobodys",
+            seen.status === nobodys.status || seen.status === 403,
+            `${what} was answered ${seen.status}, and to a customer that nobody has ${nobodys.status}: the difference tells that it exists`,
+            { level: seen.status === 428 || nobodys.status === 428 ? "MUST" : "SHOULD" },
+          );
         });
     },
   }),

@@ -69,6 +69,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
       const finding = await confirmed(lane, () => attempt(lane, rule));
       if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");
       if (rule.id === "ETG-08" && finding.outcome === "violation") kit.doubts.add("tag stays");
+      if (rule.id === "ETG-15" && finding.outcome === "violation") kit.doubts.add("tags repeat");
       report(finding);
     });
     for (const [index, finding] of facts.findings.entries())

@@ -254,6 +254,11 @@ export const VARIANTS: Variant[] = [
     deployment: { limitedMayRead: "nothing", limitedMayWrite: false },
     undecided: ["AUT-06"],
   },
+  {
+    id: "conditional-reads",
+    does: "answers 304 where If-None-Match holds the current tag (4.1)",
+    deployment: { conditionalReads: true },
+  },
   { id: "no-head", does: "knows no HEAD (4)", deployment: { head: false } },
   { id: "one-caller", does: "only one caller is given", deployment: {}, without: ["limited", "other"] },
 ];

@@ -1,10 +1,149 @@
 /** What ORMs, hand-written SQL and counters get wrong beyond a single write: chains of versions, bodies, branches that are not counted. */
 import { customerOf, deciding, type Fault, isCustomer, isRead, replying, withBody } from "../fault.ts";
 import { getHeader, headerLines, setHeader } from "../service/http-socket.ts";
+import type { Customer } from "../service/seams.ts";
 
+/** Tags that stay although the customer is written. */
+const kept = new WeakMap<Customer, string>();
 const accepted = (status: number) => status >= 200 && status < 300;
 
+/** Two names that a column takes for the same. */
+type Collation = readonly [
+  id: string,
+  rule: string,
+  method: string,
+  does: string,
+  fold: (name: string) => string,
+];
+
+const COLLATIONS: readonly Collation[] = [
+  [
+    "letter-case-keeps-tag",
+    "ETG-08",
+    "PUT",
+    "bumps the version where a comparison without case sees a change",
+    (name) => name.toLowerCase(),
+  ],
+  [
+    "blank-keeps-tag",
+    "ETG-11",
+    "PATCH",
+    "bumps the version where a padded comparison sees a change",
+    (name) => name.trimEnd(),
+  ],
+  [
+    "accent-keeps-tag",
+    "ETG-08",
+    "PUT",
+    "bumps the version where a comparison without accents sees a change",
+    (name) => name.normalize("NFD").replace(/\p{M}/gu, ""),
+  ],
+];
+
+const DAMAGE: readonly (readonly [id: string, does: string, damage: (name: string) => string])[] = [
+  ["plus-becomes-blank", "decodes names as a form does", (name) => name.replaceAll("+", " ")],
+  ["backslash-lost", "strips backslashes as an escape", (name) => name.replaceAll("\\", "")],
+  ["quotes-doubled", "escapes double quotes by hand", (name) => name.replaceAll('"', '""')],
+  ["markup-stripped", "strips what looks like markup", (name) => name.replace(/<[^>]*>/g, "")],
+  ["cut-at-50", "cuts names at the width of an old column", (name) => name.slice(0, 50)],
+  ["cut-at-nul", "passes names to a library that ends them at U+0000", (name) => name.split("\0")[0] ?? ""],
+];
+
 export const CHAIN_AND_BODY_FAULTS: Fault[] = [
+  ...COLLATIONS.map(
+    ([id, rule, method, does, fold]): Fault => ({
+      id,
+      rule,
+      cause: /the ETag did not change/,
+      does: `${does} (${method})`,
+      plant: (ran) => (service) => ({
+        // The method is not known where tags are minted.
+        store: (customer, change) => {
+          const same =
+            change.name != null && change.name !== customer.name && fold(change.name) === fold(customer.name);
+          Object.assign(customer, change);
+          if (same && (change.email === undefined) === (method === "PATCH")) {
+            ran();
+            kept.set(customer, customer.tag);
+          }
+        },
+        mint: (version, before, after) => {
+          const tag = kept.get(after);
+          kept.delete(after);
+          return before !== undefined && tag !== undefined ? tag : service.deployment.tag(version, after.id);
+        },
+      }),
+    }),
+  ),
+  ...DAMAGE.map(
+    ([id, does, damage]): Fault => ({
+      id,
+      rule: "FLD-20",
+      cause: /read back as/,
+      does,
+      plant: deciding("store", (sound, ran) => (customer, change, request) => {
+        const { name } = change;
+        const held = typeof name === "string" ? damage(name) : name;
+        if (held !== name) ran();
+        sound(customer, held === undefined ? change : { ...change, name: held }, request);
+      }),
+    }),
+  ),
+  {
+    id: "tag-wraps-at-16",
+    rule: "ETG-15",
+    cause: "ETG-15.never-again",
+    does: "keeps the version in four bits",
+    plant: deciding("mint", (_sound, ran) => (_version, _before, { formerTags, id }) => {
+      if (formerTags.length >= 16) ran();
+      return `"w${formerTags.length % 16}-${id.slice(0, 4)}"`;
+    }),
+  },
+  {
+    id: "every-if-none-match-304",
+    rule: "ETG-16",
+    cause: "ETG-16.not-304",
+    does: "answers 304 wherever If-None-Match comes, whatever it holds",
+    plant: replying(
+      (reply, request) =>
+        isRead(request) && reply.status === 200 && headerLines(request, "if-none-match").length > 0,
+      (reply) => ({ ...reply, status: 304, body: "" }),
+    ),
+  },
+  {
+    id: "no-tag-in-304",
+    rule: "ETG-16",
+    cause: "ETG-16.tag-of-304",
+    does: "drops the ETag of a 304",
+    deployment: { conditionalReads: true },
+    plant: replying(
+      (reply) => reply.status === 304,
+      (reply) => setHeader(reply, "ETag", undefined),
+    ),
+  },
+  {
+    id: "stranger-428-tells",
+    rule: "AUT-10",
+    cause: "AUT-10.as-nobodys",
+    does: "looks for the customer in all tenants before it asks for If-Match",
+    plant: replying(
+      (reply, request, service) =>
+        reply.status === 428 &&
+        service.caller(request) === "other" &&
+        customerOf(request, service) === undefined,
+      (_reply, _request, service) => service.refuse(404, "not-found"),
+    ),
+  },
+  {
+    id: "put-resets-status",
+    rule: "FLD-21",
+    cause: "FLD-21.status-kept",
+    does: "writes a whole new row, whose status is that of a new customer",
+    plant: deciding("store", (sound, ran) => (customer, change, request) => {
+      if (request.method === "PUT" && customer.status !== "New") ran();
+      sound(customer, request.method === "PUT" ? { ...change, status: "New" } : change, request);
+    }),
+  },
   {
     id: "answers-later-tag",
     rule: "ATM-08",

@@ -1,56 +1,205 @@
 /** Requests that a service forgets to check: the precondition holds for ordinary requests and not for these. */
-import { customerOf, type Fault, requesting, withIfMatch } from "../fault.ts";
-import { headerLines, type Request } from "../service/http-socket.ts";
+import { customerOf, type Fault, type Plant, replying, requesting, withIfMatch } from "../fault.ts";
+import { getHeader, headerLines, type Request, setHeader } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
 
+const RULES = { PUT: "IFM-23", PATCH: "IFM-36", DELETE: "IFM-46" } as const;
+type Method = keyof typeof RULES;
+
 type Row = readonly [
   id: string,
-  rule: string,
+  method: Method,
   does: string,
   when: (request: Request, service: Service) => boolean,
 ];
 
 const header = (request: Request, name: string) => headerLines(request, name).join().toLowerCase();
+const length = (request: Request) => Number(header(request, "content-length").trim());
 
 const ROWS: readonly Row[] = [
   [
     "chunked-put-unchecked",
-    "IFM-23",
+    "PUT",
     "checks a PUT in a filter that chunked bodies bypass",
-    (request) => request.method === "PUT" && header(request, "transfer-encoding").includes("chunked"),
+    (request) => header(request, "transfer-encoding").includes("chunked"),
   ],
   [
     "charset-patch-unchecked",
-    "IFM-36",
+    "PATCH",
     "routes a PATCH whose media type has a parameter to an older handler without the check",
-    (request) => request.method === "PATCH" && header(request, "content-type").includes("charset"),
+    (request) => header(request, "content-type").includes("charset"),
   ],
   [
     "limited-delete-unchecked",
-    "IFM-46",
+    "DELETE",
     "checks the DELETE of one role alone",
-    (request, service) => request.method === "DELETE" && service.caller(request) === "limited",
+    (request, service) => service.caller(request) === "limited",
   ],
   [
     "never-updated-put-unchecked",
-    "IFM-23",
+    "PUT",
     "has no version to compare before the first update of a customer",
-    (request, service) => request.method === "PUT" && customerOf(request, service)?.formerTags.length === 0,
+    (request, service) => customerOf(request, service)?.formerTags.length === 0,
+  ],
+  [
+    "connection-that-wrote-unchecked",
+    "PUT",
+    "keeps a flag of the last check in an object of the connection, and never resets it",
+    (request) => request.connection.wrote.has(request.path),
+  ],
+  [
+    "second-request-unchecked",
+    "PATCH",
+    "parses the headers of the first request of a connection alone",
+    ({ connection }) => connection.requests > 0,
+  ],
+  [
+    "http-1-0-unchecked",
+    "DELETE",
+    "takes HTTP/1.0 for its own health checker",
+    ({ version }) => version === "1.0",
+  ],
+  [
+    "untyped-put-unchecked",
+    "PUT",
+    "binds a body without a media type by an older code path",
+    (request) => header(request, "content-type") === "",
+  ],
+  [
+    "big-patch-unchecked",
+    "PATCH",
+    "streams bodies above a kilobyte past its filters",
+    (request) => length(request) > 1000,
+  ],
+  [
+    "delete-with-body-unchecked",
+    "DELETE",
+    "takes a DELETE with a body for a bulk job",
+    (request) => length(request) > 0,
+  ],
+  [
+    "idempotency-key-unchecked",
+    "PUT",
+    "trusts an idempotency key to prevent a second write",
+    (request) => header(request, "idempotency-key") !== "",
+  ],
+  [
+    "cookie-unchecked",
+    "DELETE",
+    "checks API clients and not its own pages, which send a cookie",
+    (request) => header(request, "cookie") !== "",
+  ],
+  [
+    "local-address-unchecked",
+    "PATCH",
+    "takes X-Forwarded-For: 127.0.0.1 for a job of its own",
+    (request) => header(request, "x-forwarded-for").includes("127.0.0.1"),
   ],
 ];
 
-export const EXEMPTION_FAULTS: Fault[] = ROWS.map(([id, rule, does, when]) => ({
-  id,
-  rule,
-  cause: /applied|accepted|answered 20/,
-  does,
-  plant: requesting(
+/** Writes that do not carry the current tag, as if they did. */
+function unchecked(when: Row[3], change = (request: Request): Request => request): Plant {
+  return requesting(
     (request, service) => {
-      const customer = customerOf(request, service);
-      if (customer === undefined || customer.removed || !isWrite(request)) return false;
-      return header(request, "if-match").trim() !== customer.tag.toLowerCase() && when(request, service);
+      const at = change(request);
+      const customer = customerOf(at, service);
+      if (customer === undefined || customer.removed || !isWrite(at)) return false;
+      return header(at, "if-match").trim() !== customer.tag.toLowerCase() && when(request, service);
     },
-    (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+    (request, service) => withIfMatch(change(request), customerOf(change(request), service)?.tag),
+  );
+}
+
+/** A router that takes other addresses, or other methods, for the one that it checks. */
+const ALIASES: readonly (readonly [id: string, Method, does: string, (request: Request) => Request])[] = [
+  [
+    "capital-path-unchecked",
+    "PUT",
+    "routes without regard to case, and checks by a pattern with regard to it",
+    (request) => ({ ...request, path: request.path.replace("/Customers/", "/customers/") }),
+  ],
+  [
+    "trailing-slash-unchecked",
+    "DELETE",
+    "routes with or without a slash at the end, and checks without one",
+    (request) => ({ ...request, path: request.path.replace(/\/$/, "") }),
+  ],
+  ...(["PUT", "PATCH", "DELETE"] as const).map(
+    (method) =>
+      [
+        `override-${method.toLowerCase()}-unchecked`,
+        method,
+        `takes POST with X-HTTP-Method-Override: ${method} for ${method}, behind its check`,
+        (request: Request) =>
+          header(request, "x-http-method-override").trim() === method.toLowerCase() &&
+          request.method === "POST"
+            ? { ...request, method }
+            : request,
+      ] as const,
   ),
-}));
+];
+
+const UNAPPLIED = (request: Request, changed: Request) =>
+  changed.path !== request.path || changed.method !== request.method;
+
+/** 412 without the tag in one branch of the code. */
+const UNTAGGED: readonly (readonly [id: string, rule: string, does: string, (sent: string) => boolean])[] = [
+  [
+    "weak-412-untagged",
+    "IFM-09",
+    "refuses a weak tag in its parser, which knows no customer",
+    (sent) => sent.startsWith("W/"),
+  ],
+  [
+    "malformed-412-untagged",
+    "IFM-10",
+    "refuses a tag without quotes in its parser",
+    (sent) => !/^(W\/)?"/.test(sent),
+  ],
+  [
+    "list-412-untagged",
+    "IFM-13",
+    "refuses a list before it reads the customer",
+    (sent) => sent.includes('",'),
+  ],
+];
+
+export const EXEMPTION_FAULTS: Fault[] = [
+  ...ROWS.map(
+    ([id, method, does, when]): Fault => ({
+      id,
+      rule: RULES[method],
+      cause: /applied|accepted|answered 20/,
+      does,
+      plant: unchecked((request, service) => request.method === method && when(request, service)),
+    }),
+  ),
+  ...ALIASES.map(
+    ([id, method, does, change]): Fault => ({
+      id,
+      rule: RULES[method],
+      cause: /applied|accepted|answered 20/,
+      does,
+      plant: unchecked(
+        (request) => UNAPPLIED(request, change(request)) && change(request).method === method,
+        change,
+      ),
+    }),
+  ),
+  ...UNTAGGED.map(
+    ([id, rule, does, of]): Fault => ({
+      id,
+      rule,
+      cause: /carries no ETag/,
+      does,
+      plant: replying(
+        (reply, request) =>
+          reply.status === 412 &&
+          getHeader(reply, "etag") !== undefined &&
+          of(headerLines(request, "if-match").join().trim()),
+        (reply) => setHeader(reply, "ETag", undefined),
+      ),
+    }),
+  ),
+];

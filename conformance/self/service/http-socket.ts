@@ -13,7 +13,12 @@ export type Request = {
   headers: [name: string, value: string][];
   /** Resolves when the whole body is here; rejects when the peer leaves before. */
   body: () => Promise<Buffer>;
+  version: "1.0" | "1.1";
+  connection: Conversation;
 };
+
+/** What came before on the same connection. */
+export type Conversation = { requests: number /** Paths of accepted writes. */; wrote: Set<string> };
 
 export type Reply = {
   status: number;
@@ -101,9 +106,9 @@ class Inbox {
   }
 }
 
-function parseHead(head: Buffer): Omit<Request, "body"> | undefined {
+function parseHead(head: Buffer, connection: Conversation): Omit<Request, "body"> | undefined {
   const [first = "", ...lines] = head.toString("latin1").split("\r\n").slice(0, -2);
-  const [, method, target] = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(first) ?? [];
+  const [, method, target, version] = /^([A-Z]+) (\S+) HTTP\/(1\.[01])$/.exec(first) ?? [];
   if (method === undefined || target === undefined) return undefined;
   const headers: [string, string][] = [];
   for (const line of lines) {
@@ -112,7 +117,7 @@ function parseHead(head: Buffer): Omit<Request, "body"> | undefined {
     headers.push([line.slice(0, colon), line.slice(colon + 1)]);
   }
   const [path = "", query = ""] = target.replace(/^http:\/\/[^/]+/, "").split("?", 2);
-  return { method, path, query, headers };
+  return { method, path, query, headers, version: version === "1.0" ? "1.0" : "1.1", connection };
 }
 
 async function readChunks(inbox: Inbox): Promise<Buffer | undefined> {
@@ -149,10 +154,11 @@ function replyBytes(reply: Reply, method: string, closing: boolean): Buffer {
 
 async function converse(socket: Socket, handler: Handler): Promise<void> {
   const inbox = new Inbox(socket);
+  const connection: Conversation = { requests: 0, wrote: new Set() };
   for (;;) {
     const bytes = await inbox.through("\r\n\r\n", HEAD_BYTES_MAX);
     if (bytes === undefined) break;
-    const head = parseHead(bytes);
+    const head = parseHead(bytes, connection);
     if (head === undefined) {
       socket.write("HTTP/1.1 400 .\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
       break;
@@ -174,6 +180,8 @@ async function converse(socket: Socket, handler: Handler): Promise<void> {
     const reply = await handler({ ...head, body: () => body }).catch(
       (): Reply => ({ status: 500, headers: [], body: "" }),
     );
+    connection.requests += 1;
+    if (reply.status < 300 && head.method !== "GET") connection.wrote.add(head.path);
     const complete = (await reading) !== undefined;
     if (!complete || socket.destroyed) break;
     const closing = reply.close === true || /\bclose\b/i.test(of("connection"));

@@ -1,8 +1,8 @@
 /** GET: which fields (4.1), then the customer, then the two together. */
 
-import type { Reply, Request } from "./http-socket.ts";
+import { headerLines, type Reply, type Request } from "./http-socket.ts";
 import type { Caller, Customer, Seams } from "./seams.ts";
-import { turn } from "./seams.ts";
+import { trimBlanks, turn } from "./seams.ts";
 import type { Deployment, Shown } from "./sound-options.ts";
 
 /** What reading needs of the service around it. */
@@ -86,5 +86,9 @@ export async function read(shelf: Shelf, request: Request, caller: Caller, id: s
     }
   }
   if (customer === undefined) throw new Error("readOrder must look the customer up");
-  return represent(shelf, customer, fields, caller, request);
+  const reply = represent(shelf, customer, fields, caller, request);
+  if (!shelf.deployment.conditionalReads) return reply;
+  const held = headerLines(request, "if-none-match").join(",").split(",").map(trimBlanks);
+  const confirmed = held.some((tag) => tag === "*" || tag.replace(/^W\//, "") === customer.tag);
+  return confirmed ? { status: 304, headers: etag(shelf.deployment, customer.tag) } : reply;
 }

@@ -49,6 +49,8 @@ export type Deployment = {
     | { labels: boolean; format: "prometheus" | "openmetrics"; replicas: 1 | 2; guarded: boolean }
     | "absent";
   head: boolean;
+  /** If-None-Match on reads is looked at (RFC 9110 13.1.2); the specification does not speak of it. */
+  conditionalReads: boolean;
   /** Blanks that are cut from around If-Match: SP and HTAB, or what String.trim takes. */
   trim: "ows" | "unicode";
   latencyMs: number;
@@ -106,6 +108,7 @@ export const PLAIN: Deployment = {
   normalize: "as-sent",
   metrics: { labels: false, format: "prometheus", replicas: 1, guarded: true },
   head: true,
+  conditionalReads: false,
   trim: "ows",
   latencyMs: 0,
   framing: "length",
