@@ -25,12 +25,14 @@ const filters = process.argv.slice(3);
 const root = new URL("..", import.meta.url).pathname;
 const bun = process.execPath;
 
-/** The compiled client that the tests of cli/ start. Built here, since test files share no memory and each would build it. */
+/** The compiled programs that tests start. Built here, since test files share no memory and each would build them. */
 const client = `${root}dist/customers-under-test`;
+const server = `${root}dist/customers-server-under-test`;
 
 async function run(command: string[]): Promise<number> {
-  const services = name === "services" ? { TEST_SERVICES: "2" } : {};
-  const env = { ...process.env, ...services, TEST_CLIENT: client };
+  // Two services on one port run from the source, as `bun start` does; otherwise the executable is tested.
+  const how = name === "services" ? { TEST_SERVICES: "2" } : { TEST_SERVER: server };
+  const env = { ...process.env, ...how, TEST_CLIENT: client };
   const child = Bun.spawn(command, { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });
   return await child.exited;
 }
@@ -65,10 +67,10 @@ if (files.length === 0) {
   process.exit(1);
 }
 
-if (files.some((file) => file.startsWith("cli/"))) {
-  mkdirSync(`${root}dist`, { recursive: true });
+mkdirSync(`${root}dist`, { recursive: true });
+if (files.some((file) => file.startsWith("cli/")))
   await step("compile the client", [bun, "cli/build.ts", client]);
-}
+if (name !== "services") await step("compile the service", [bun, "server/build.ts", server]);
 
 const out = `${root}.ci/out`;
 mkdirSync(out, { recursive: true });

@@ -8,7 +8,12 @@ import { defaultOptions, QUICK_ROUNDS } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kit-own-service-"));
-const server = new URL("../../server/main.ts", import.meta.url).pathname;
+const { TEST_SERVER } = process.env;
+/** The service of this project; a whole test run compiles it once. */
+const SERVICE =
+  TEST_SERVER === undefined
+    ? [process.execPath, new URL("../../server/main.ts", import.meta.url).pathname]
+    : [TEST_SERVER];
 const env = {
   ...process.env,
   HOST: "127.0.0.1",
@@ -20,7 +25,7 @@ let service: Bun.Subprocess<"ignore", "pipe", "inherit">;
 let baseUrl = "";
 
 function token(...flags: string[]): string {
-  const { stdout, exitCode } = Bun.spawnSync([process.execPath, server, "token", "create", ...flags], {
+  const { stdout, exitCode } = Bun.spawnSync([...SERVICE, "token", "create", ...flags], {
     env,
     cwd: folder,
   });
@@ -29,7 +34,7 @@ function token(...flags: string[]): string {
 }
 
 beforeAll(async () => {
-  service = Bun.spawn([process.execPath, server, "serve", "--print-url", "--no-samples"], {
+  service = Bun.spawn([...SERVICE, "serve", "--print-url", "--no-samples"], {
     env,
     cwd: folder,
     stdio: ["ignore", "pipe", "inherit"],

@@ -5,7 +5,12 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { selfSigned } from "./self-signed.ts";
 import { Workplace } from "./testing-cli.ts";
 
-const MAIN = new URL("../../server/main.ts", import.meta.url).pathname;
+const { TEST_SERVER } = process.env;
+/** The service of this project; a whole test run compiles it once. */
+const SERVICE =
+  TEST_SERVER === undefined
+    ? [process.execPath, new URL("../../server/main.ts", import.meta.url).pathname]
+    : [TEST_SERVER];
 const PATIENCE_MS = 60_000;
 
 let place: Workplace;
@@ -35,7 +40,7 @@ afterAll(async () => {
 
 async function startService(name: "http" | "https", tls: Record<string, string>): Promise<string> {
   mkdirSync(place.path(name));
-  const service = Bun.spawn([process.execPath, MAIN, "serve", "--print-url"], {
+  const service = Bun.spawn([...SERVICE, "serve", "--print-url"], {
     cwd: place.path(name),
     env: { ...process.env, PORT: "0", LOG_LEVEL: "silent", ...tls },
     stdio: ["ignore", "pipe", "inherit"],

@@ -2,7 +2,10 @@
 import { join } from "node:path";
 import { temporaryDirectory } from "./client.ts";
 
-const SERVICE = new URL("../../../server/main.ts", import.meta.url).pathname;
+const MAIN = new URL("../../../server/main.ts", import.meta.url).pathname;
+/** The whole test run compiles the service once: it then starts in less than half of the processor time. */
+const { TEST_SERVER } = process.env;
+const SERVICE = TEST_SERVER === undefined ? [process.execPath, MAIN] : [TEST_SERVER];
 
 export const POLICY = `
 [roles.editor]
@@ -44,7 +47,7 @@ export async function startService(
   };
   await Bun.write(environment.POLICY_FILE, POLICY);
   const run = (...args: string[]) =>
-    Bun.spawn([process.execPath, SERVICE, ...args], {
+    Bun.spawn([...SERVICE, ...args], {
       cwd: directory.path,
       env: environment,
       stdin: "ignore",
