@@ -1,5 +1,5 @@
 /** Creations, which no If-Match protects: sent again only where the earlier one certainly had no effect. */
-import { type Customer, memberNamed, parseCustomer, plainText } from "./customer.ts";
+import { type Customer, memberNamed, parseCustomer, plainText, REGISTRY } from "./customer.ts";
 import type { Ports } from "./read-customer.ts";
 import { serverWaitMs } from "./read-retry.ts";
 import { type Refusal, refusalOf } from "./refusal.ts";
@@ -30,7 +30,7 @@ const NOT_SENT_MAX = 3;
 /**
  * Sends again what never left, and what was answered with 429. After a lost reply it stops, and after 503, which a
  * gateway also sends when it lost the reply: a deployment that ignores Idempotency-Key would create a second
- * customer.
+ * customer. After a sending of unknown outcome, no later refusal says that nothing was created.
  * @param keyHonoured the deployment is known to honour Idempotency-Key, so that any repetition is safe.
  */
 export async function createUntilDecided(
@@ -39,11 +39,13 @@ export async function createUntilDecided(
   keyHonoured = false,
 ): Promise<Creation> {
   let notSent = 0;
+  let unclear: Reply | undefined;
   for (let attempts = 1; ; attempts += 1) {
     const reply = await transport.send(request, deadline.remainingMs(), deadline.interrupted);
     const verdict = judgeCreation(reply);
     if (verdict === "accepted" && reply.kind === "complete") return { ...created(reply), attempts };
     if (verdict === "not-sent") notSent += 1;
+    if (verdict === "may-arrive") unclear = reply;
     const unreached = reply.kind === "no-complete-reply" && reply.cause === "unreachable";
     const again =
       verdict === "busy" ||
@@ -52,20 +54,23 @@ export async function createUntilDecided(
     const askedMs = reply.kind === "complete" ? serverWaitMs(reply.fields) : undefined;
     const waitMs = (askedMs ?? 0) + backOffMs(attempts);
     if (again && waitMs < deadline.remainingMs()) await deadline.wait(waitMs);
-    else if (verdict === "may-arrive") return { kind: "unknown-outcome", unclear: reply, attempts };
+    else if (unclear !== undefined) return { kind: "unknown-outcome", unclear, attempts };
     else return { ...refusalOf(reply, "writing"), attempts };
   }
 }
 
 function created(reply: CompleteReply): Created {
   const tag = reply.fields.get("etag");
-  const customer = parseCustomer(reply.text, tag);
-  const shown = customer === undefined ? undefined : memberNamed(customer.value, "id")?.value;
+  const body = parseCustomer(reply.text, tag);
+  // Another body is a note about the creation, such as `{"ok":true}`.
+  const isShown =
+    body !== undefined && REGISTRY.some((field) => memberNamed(body.value, field) !== undefined);
+  const shown = body === undefined ? undefined : memberNamed(body.value, "id")?.value;
   const named = shown === undefined || shown === null ? undefined : plainText(shown);
   return {
     kind: "created",
-    customer,
-    id: customer === undefined ? idIn(reply.fields.get("location")) : named,
+    customer: isShown ? body : undefined,
+    id: named ?? idIn(reply.fields.get("location")),
     tag,
     replayed: reply.fields.get("idempotency-replayed")?.toLowerCase() === "true",
     requestId: requestIdOf(reply),

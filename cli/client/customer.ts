@@ -60,6 +60,22 @@ export function memberNamed(value: JsonObject, field: string): { name: string; v
   return undefined;
 }
 
+/**
+ * The id that a representation shows, where it is that of another customer: a cache or a proxy mixes up replies. Ids are
+ * GUIDs (specification 2.1), compared without regard to case, dashes and braces. An id of another form, in the request
+ * or the reply, is a name of the deployment's own making, from which nothing follows.
+ */
+export function idOfAnother(value: JsonObject, id: string): string | undefined {
+  const shown = plainText(memberNamed(value, "id")?.value ?? "");
+  const [asked, answered] = [guidIn(id), guidIn(shown)];
+  return asked === undefined || answered === undefined || asked === answered ? undefined : shown;
+}
+
+function guidIn(text: string): string | undefined {
+  const bare = text.toLowerCase().replaceAll(/[-{}]/g, "");
+  return /^[0-9a-f]{32}$/.test(bare) ? bare : undefined;
+}
+
 /** The customer with these fields alone; undefined where one of them is not there. */
 export function withFieldsOnly(
   customer: Customer,

@@ -13,7 +13,7 @@ import { eachPage, type ListFailure } from "./pages.ts";
 import { type Ports, readCurrent, readUnless } from "./read-customer.ts";
 import type { ReadRefusal } from "./refusal.ts";
 import type { Transport } from "./reply.ts";
-import { createCustomer } from "./request.ts";
+import { canBeId, createCustomer } from "./request.ts";
 import { meaningOf } from "./status.ts";
 import type { OnConflict, WriteOutcome } from "./step.ts";
 
@@ -124,10 +124,16 @@ export function openCustomers(options: CustomersOptions): Customers {
     deadline: startDeadline(timeoutMs, signal),
   });
 
+  /** A mistake of the program, such as a variable that was never set; no reply could say so. */
+  const checked = (id: string): string => {
+    if (canBeId(id)) return id;
+    throw new TypeError(`"${id}" is not a customer id`);
+  };
+
   async function write(id: string, intent: WriteIntent, call: WriteOptions): Promise<Written> {
     const { onConflict = "merge", ifMatch, attemptsMax } = call;
     const expect = Object.entries(call.expect ?? {}).map(([field, value]) => ({ field, value }));
-    const job = { id, intent, onConflict, expect, ifMatch, maxAttempts: attemptsMax };
+    const job = { id: checked(id), intent, onConflict, expect, ifMatch, maxAttempts: attemptsMax };
     const outcome = await writeUntilDecided(ports(call), job);
     switch (outcome.kind) {
       case "written":
@@ -147,12 +153,12 @@ export function openCustomers(options: CustomersOptions): Customers {
 
   return {
     async get(id, call = {}) {
-      const reading = await readCurrent(ports(call), id, { fields: call.fields });
+      const reading = await readCurrent(ports(call), checked(id), { fields: call.fields });
       if (reading.kind === "read") return reading.customer;
       throw new CustomersError(`customer ${id}`, reading);
     },
     async getIfChanged(id, tag, call = {}) {
-      const reading = await readUnless(ports(call), id, tag, call.fields);
+      const reading = await readUnless(ports(call), checked(id), tag, call.fields);
       if (reading.kind === "not-modified") return undefined;
       if (reading.kind === "read") return reading.customer;
       throw new CustomersError(`customer ${id}`, reading);

@@ -11,6 +11,9 @@ export type Deadline = {
   wait(ms: number): Promise<void>;
 };
 
+/** Beyond this, timers fire at once. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
+
 export function startDeadline(timeoutMs: number, interrupted: AbortSignal): Deadline {
   const end = performance.now() + timeoutMs;
   const remainingMs = () => (interrupted.aborted ? 0 : Math.max(0, end - performance.now()));
@@ -24,7 +27,7 @@ export function startDeadline(timeoutMs: number, interrupted: AbortSignal): Dead
           interrupted.removeEventListener("abort", done);
           resolve();
         };
-        const timer = setTimeout(done, Math.min(ms, remainingMs()));
+        const timer = setTimeout(done, Math.min(ms, remainingMs(), TIMER_MS_MAX));
         interrupted.addEventListener("abort", done);
         if (interrupted.aborted) done();
       }),

@@ -1,4 +1,5 @@
 /** Requests over `fetch`, which browsers, Node, Deno and Bun have. */
+import { TIMER_MS_MAX } from "./deadline.ts";
 import { completeReply, type NoReplyCause, type Reply, type Transport } from "./reply.ts";
 
 export type FetchOptions = {
@@ -20,12 +21,17 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
     async send(request, limitMs, signal) {
       if (signal.aborted) return none("interrupted", false, "interrupted");
       if (limitMs <= 0) return none("timeout", false, "no time was left");
-      const limit = AbortSignal.timeout(Math.ceil(limitMs));
+      const limit = AbortSignal.timeout(Math.min(Math.ceil(limitMs), TIMER_MS_MAX));
       const init: RequestInit = {
         method: request.method,
-        headers: { ...headers, ...withoutCacheControl(request.headers) },
+        // A header that can't be sent is the caller's mistake: it throws here, before anything could be sent.
+        headers: new Headers({ ...headers, ...withoutCacheControl(request.headers) }),
         redirect: "manual", // followed, it could carry the token elsewhere
         cache: "no-store",
+        // In Bun, a connection of its own: on one that was used before, Bun itself sends a PUT or a DELETE a second
+        // time when the reply is lost, and the 412 to the second hides that the first was applied. Elsewhere this is
+        // the default.
+        keepalive: false,
         signal: AbortSignal.any([limit, signal]),
       };
       if (request.body !== undefined) init.body = request.body;

@@ -30,6 +30,8 @@ export type WriteIntent = {
   isAsWanted(state: Customer | "gone"): boolean;
   /** True where a reply with a status of success is a service's reply to this write. */
   confirms: Confirms;
+  /** True where the body of such a reply is the customer as the write made it. */
+  shows(body: Customer): boolean;
   /** What someone else changed that we are about to write over. */
   conflicts(base: Customer, theirs: Customer): FieldConflict[];
 };
@@ -60,14 +62,14 @@ export function changeIntent({
 }: ChangeOptions): WriteIntent {
   const named = [...change.keys()].map((field) => field.toLowerCase());
   const replaces = named.every((field) => REPLACED.includes(field));
-  const needed = [
-    ...new Set([...(replaces ? REPLACED : named), ...alsoRead.map((field) => field.toLowerCase())]),
-  ];
+  const alsoNamed = alsoRead.map((field) => field.toLowerCase());
+  // The id shows that the reply is of this customer.
+  const needed = [...new Set(["id", ...(replaces ? REPLACED : named), ...alsoNamed])];
   return {
     // Others than the registry's can't be asked for, only found in the default set.
     fields: needed.every((field) => REGISTRY.includes(field)) ? needed : "whole",
     selfContained: !replaces || REPLACED.every((field) => named.includes(field)),
-    fieldsAtLeast: replaces && named.length < REPLACED.length ? [...named, ...alsoRead] : undefined,
+    fieldsAtLeast: [...named, ...alsoNamed],
     request(current, tag) {
       const changed = [...change].map(([field, value]): [string, Json] => [
         memberName(current.value, field, casing),
@@ -87,7 +89,8 @@ export function changeIntent({
     },
     isUnchanged: (current) => hasValues(current.value, change),
     isAsWanted: (state) => state !== "gone" && looksWritten(state.value, change),
-    confirms: confirmsChange(change),
+    confirms: confirmsChange(id, change),
+    shows: ({ value }) => [...change.keys()].some((field) => memberNamed(value, field) !== undefined),
     conflicts: (base, theirs) => conflictingFields(base.value, theirs.value, change),
   };
 }
@@ -96,13 +99,14 @@ export function changeIntent({
 export function deletionIntent(id: string, alsoRead: readonly string[] | "whole"): WriteIntent {
   const byName = alsoRead !== "whole" && alsoRead.every((field) => REGISTRY.includes(field.toLowerCase()));
   return {
-    fields: !byName ? "whole" : alsoRead.length === 0 ? undefined : alsoRead,
-    fieldsAtLeast: undefined,
+    fields: !byName ? "whole" : alsoRead.length === 0 ? undefined : ["id", ...alsoRead],
+    fieldsAtLeast: !byName || alsoRead.length === 0 ? undefined : alsoRead,
     selfContained: true,
     request: (_, tag) => deleteCustomer(id, tag),
     isUnchanged: () => false,
     isAsWanted: (state) => state === "gone",
-    confirms: confirmsDeletion,
+    confirms: confirmsDeletion(id),
+    shows: ({ value }) => REGISTRY.some((field) => memberNamed(value, field) !== undefined),
     conflicts: (base, theirs) => differingFields(base.value, theirs.value),
   };
 }

@@ -1,5 +1,5 @@
 /** Readings of one customer: as it is now, or why not. */
-import { type Customer, memberNamed, parseCustomer, plainText } from "./customer.ts";
+import { type Customer, idOfAnother, parseCustomer } from "./customer.ts";
 import type { Deadline } from "./deadline.ts";
 import { readWithRetry } from "./read-retry.ts";
 import { type ReadRefusal, refusalOf } from "./refusal.ts";
@@ -44,22 +44,9 @@ function readingOf(reply: Reply, id: string): Reading {
       ? parseCustomer(reply.text, reply.fields.get("etag"))
       : undefined;
   if (customer === undefined) return refusalOf(reply, "reading");
-  return mistaken(customer, id) ?? { kind: "read", customer, requestId: requestIdOf(reply) };
-}
-
-/**
- * The values of another customer would be written over those of the one that was meant. Ids are GUIDs
- * (specification 2.1), compared without regard to case, dashes and braces. An id of another form, in the request
- * or the reply, is a name of the deployment's own making, from which nothing follows.
- */
-function mistaken({ value }: Customer, id: string): ReadRefusal | undefined {
-  const shown = plainText(memberNamed(value, "id")?.value ?? "");
-  const [asked, answered] = [guidIn(id), guidIn(shown)];
-  if (asked === undefined || answered === undefined || asked === answered) return undefined;
-  return { kind: "mistaken", shown };
-}
-
-function guidIn(text: string): string | undefined {
-  const bare = text.toLowerCase().replaceAll(/[-{}]/g, "");
-  return /^[0-9a-f]{32}$/.test(bare) ? bare : undefined;
+  // The values of another customer would be written over those of the one that was meant.
+  const shown = idOfAnother(customer.value, id);
+  return shown === undefined
+    ? { kind: "read", customer, requestId: requestIdOf(reply) }
+    : { kind: "mistaken", shown };
 }

@@ -130,6 +130,11 @@ function conditional(
   return { method, path: customerPath(id), headers, body };
 }
 
+/** False for what a URL takes for another place than a customer: the list, or what is above it. */
+export function canBeId(id: string): boolean {
+  return !["", ".", ".."].includes(id);
+}
+
 function customerPath(id: string): string {
   return `/customers/${encodeURIComponent(id)}`;
 }

@@ -43,10 +43,14 @@ export type StatusMeaning = {
 };
 
 const UNEXPECTED = "the server answered with an unexpected status";
+const REDIRECTED = "the server redirects to another place";
 const NOT_OFFERED = "the server does not know this operation";
 
 const CODES = {
   202: row("not-a-service", "final", "may-arrive", "the server has taken the request, and not done it yet"),
+  // A server may answer a write that it has applied by naming the place of the result (RFC 9110 §15.4.3, §15.4.4).
+  302: row("redirected", "final", "reading-settles", REDIRECTED),
+  303: row("redirected", "final", "reading-settles", REDIRECTED),
   400: row("invalid", "final", "refused", "the server does not accept the request"),
   401: row("unauthenticated", "final", "refused", "the server does not know the credentials"),
   403: row("forbidden", "final", "refused", "the credentials do not allow it"),
@@ -70,7 +74,7 @@ const CODES = {
 /** By the first digit, where the code itself says nothing more. */
 const CLASSES = {
   2: row("not-a-service", "final", "accepted", "the reply is no JSON object"),
-  3: row("redirected", "final", "refused", "the server redirects to another place"),
+  3: row("redirected", "final", "refused", REDIRECTED),
   4: row("unexpected", "final", "refused", UNEXPECTED),
   // A gateway's 502 or 504, and a server's 500, may come after the write was applied.
   5: row("server-error", "again", "may-arrive", UNEXPECTED),
@@ -79,7 +83,8 @@ const CLASSES = {
 export function meaningOf(status: number): StatusMeaning {
   const codes: Record<number, StatusMeaning> = CODES;
   const classes: Record<number, StatusMeaning> = CLASSES;
-  return codes[status] ?? classes[Math.floor(status / 100)] ?? CLASSES[4];
+  // A status that no class has counts as one of 500 (RFC 9110 §15).
+  return codes[status] ?? classes[Math.floor(status / 100)] ?? CLASSES[5];
 }
 
 export function isSuccess(status: number): boolean {

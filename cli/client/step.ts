@@ -12,7 +12,7 @@ import { type ReadRefusal, type Refusal, refusalOf } from "./refusal.ts";
 import { type CompleteReply, type Reply, requestIdOf } from "./reply.ts";
 import { type ApiRequest, asPlainJson } from "./request.ts";
 import { backOffMs } from "./retry-timing.ts";
-import { isSuccess } from "./status.ts";
+import { isSuccess, meaningOf } from "./status.ts";
 import { judgeWrite, type WriteVerdict } from "./verdict.ts";
 
 /** Compared as text. */
@@ -284,7 +284,7 @@ function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): St
     case "accepted":
       return end(next, {
         kind: "written",
-        customer: shownIn(complete),
+        customer: shownIn(next, complete),
         replacedTag: sent.tag,
         replaced: state.current !== "gone" && state.current?.etag === sent.tag ? state.current : undefined,
         overwritten: conflictsNow(next),
@@ -379,6 +379,11 @@ function isTaken({ history, sent }: State): boolean {
   return history.last === "may-arrive" && sent?.reply?.kind === "complete" && sent.reply.status === 202;
 }
 
+/** It would redirect the next write too. */
+function isRedirect(reply: Reply): boolean {
+  return reply.kind === "complete" && meaningOf(reply.status).kind === "redirected";
+}
+
 function sendNext(state: State, event: Event, current: Customer): Step {
   const tag = parseEntityTag(state.job.ifMatch ?? current.etag);
   if (tag.kind !== "strong") return end(state, { kind: "unusable-tag", tag });
@@ -391,7 +396,7 @@ function send(state: State, { remainingMs }: Event, tag: string, request: ApiReq
   if (job.maxAttempts !== undefined && history.attempts >= job.maxAttempts)
     return giveUp(state, "attempts-used");
   const tooEarly = remainingMs > state.writeAtRemainingMs;
-  if (sent?.reply !== undefined && (history.pages >= PAGES_MAX || tooEarly))
+  if (sent?.reply !== undefined && (history.pages >= PAGES_MAX || isRedirect(sent.reply) || tooEarly))
     return end(state, refusal(state, sent.reply));
   const limitMs = Math.max(remainingMs - state.lookingMs, remainingMs / 2);
   return [
@@ -482,8 +487,10 @@ function tagAfter({ sent }: State, ended: Ended): string | undefined {
   return ended.kind === "as-wanted" || ended.kind === "unchanged" ? ended.customer?.etag : undefined;
 }
 
-function shownIn(reply: CompleteReply | undefined): Customer | undefined {
-  return reply && parseCustomer(reply.text, reply.fields.get("etag"));
+/** A body that shows nothing of what was written is a note about it, such as `{"ok":true}`. */
+function shownIn({ job }: State, reply: CompleteReply | undefined): Customer | undefined {
+  const customer = reply && parseCustomer(reply.text, reply.fields.get("etag"));
+  return customer !== undefined && job.intent.shows(customer) ? customer : undefined;
 }
 
 /** What someone else changed that this write goes over. */

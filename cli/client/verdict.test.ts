@@ -36,6 +36,9 @@ test.each<[Reply, WriteVerdict]>([
   [reply(501), "refused"],
   [reply(505), "refused"],
   [reply(301), "refused"],
+  [reply(302), "reading-settles"],
+  [reply(303), "reading-settles"],
+  [reply(600), "may-arrive"],
   [reply(400), "refused"],
   [reply(403), "refused"],
   [reply(428), "refused"],
@@ -49,8 +52,14 @@ const json = { "content-type": "application/json" };
 const tag = { etag: '"2"' };
 const page = "<!doctype html><title>Sign on</title>";
 
+const ID = "0193aaaa-0000-7000-8000-000000000001";
+const another = `{"id":"${ID.replace(/1$/, "2")}","name":"Mine"}`;
+const weak = { etag: 'W/"2"' };
+const problem = { "content-type": "application/problem+json" };
+
 describe("a status of success is believed where a service says it, and not where a proxy shows a page", () => {
-  const change = confirmsChange(new Map([["name", "Mine"]]));
+  const deletion = confirmsDeletion(ID);
+  const change = confirmsChange(ID, new Map([["name", "Mine"]]));
   test.each<[string, Confirms, CompleteReply, boolean]>([
     ["change: 204 with a tag", change, reply(204, tag), true],
     ["change: 204 whose tag a proxy strips", change, reply(204), true],
@@ -67,10 +76,15 @@ describe("a status of success is believed where a service says it, and not where
       false,
     ],
     ["change: 200 with a notice", change, reply(200, json, '{"message":"maintenance"}'), false],
-    ["deletion: 204", confirmsDeletion, reply(204), true],
-    ["deletion: 200 with nothing", confirmsDeletion, reply(200), true],
-    ["deletion: 200 with the customer", confirmsDeletion, reply(200, json, '{"id":"1"}'), true],
-    ["deletion: 200 with a page", confirmsDeletion, reply(200, html, page), false],
+    ["change: 200 with a notice under a weak tag", change, reply(200, { ...json, ...weak }, "{}"), false],
+    ["change: 200 with a problem under a tag", change, reply(200, { ...problem, ...tag }, "{}"), false],
+    ["change: 200 with another customer", change, reply(200, { ...json, ...tag }, another), false],
+    ["deletion: 200 with another customer", deletion, reply(200, json, another), false],
+    ["deletion: 200 with a problem", deletion, reply(200, problem, "{}"), false],
+    ["deletion: 204", deletion, reply(204), true],
+    ["deletion: 200 with nothing", deletion, reply(200), true],
+    ["deletion: 200 with the customer", deletion, reply(200, json, '{"id":"1"}'), true],
+    ["deletion: 200 with a page", deletion, reply(200, html, page), false],
   ])("%s", (_, confirms, value, believed) => {
     const unbelieved = value.text === page ? "reading-settles" : "may-arrive";
     expect(judgeWrite(value, confirms)).toBe(believed ? "accepted" : unbelieved);
@@ -83,6 +97,8 @@ describe("a status of success is believed where a service says it, and not where
     ["202, whatever place it names", reply(202, { location: "/jobs/1" }, '{"id":"1"}'), "may-arrive"],
     ["200 with a page", reply(200, html, page), "may-arrive"],
     ["200 with a notice", reply(200, json, '{"message":"maintenance"}'), "may-arrive"],
+    ["200 with a notice under a weak tag", reply(200, { ...json, ...weak }, "{}"), "may-arrive"],
+    ["303, which may name what it made", reply(303), "may-arrive"],
     ["503 that says when", reply(503, { "retry-after": "1" }), "may-arrive"],
     ["503 that says nothing", reply(503), "may-arrive"],
   ])("creation: %s", (_, value, verdict) => {

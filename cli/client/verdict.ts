@@ -1,9 +1,10 @@
 /** What a reply says of the write that it answers. Pure. */
-import { memberNamed, parseJsonOrUndefined } from "./customer.ts";
+import { idOfAnother, memberNamed, parseJsonOrUndefined } from "./customer.ts";
+import { parseEntityTag } from "./entity-tag.ts";
 import { type Change, looksWritten } from "./field-conflicts.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import type { CompleteReply, Reply } from "./reply.ts";
-import { isSuccess, meaningOf, type WriteMeaning } from "./status.ts";
+import { meaningOf, type WriteMeaning } from "./status.ts";
 
 export type WriteVerdict =
   | WriteMeaning
@@ -29,36 +30,35 @@ export function judgeCreation(reply: Reply): WriteVerdict {
 }
 
 /** An accepted change has a new entity-tag (specification 3); without one, the body must show what was written. */
-export function confirmsChange(change: Change): Confirms {
+export function confirmsChange(id: string, change: Change): Confirms {
   return (reply) => {
     if (hasNoContent(reply)) return true;
-    const tagged = reply.fields.has("etag");
-    if (reply.text === "") return tagged;
+    if (reply.text === "") return isTagged(reply);
     const body = objectIn(reply);
-    return body !== undefined && (tagged || looksWritten(body, change));
+    if (body === undefined || idOfAnother(body, id) !== undefined) return false;
+    return isTagged(reply) || looksWritten(body, change);
   };
 }
 
 /** The specification shows no reply to a deletion (4.3). */
-export function confirmsDeletion(reply: CompleteReply): boolean {
-  return hasNoContent(reply) || reply.text === "" || objectIn(reply) !== undefined;
+export function confirmsDeletion(id: string): Confirms {
+  return (reply) => {
+    if (hasNoContent(reply) || reply.text === "") return true;
+    const body = objectIn(reply);
+    return body !== undefined && idOfAnother(body, id) === undefined;
+  };
 }
 
 /** Nor one to a creation (4.4): it names or shows what it made. */
 function confirmsCreation(reply: CompleteReply): boolean {
   if (reply.status === 201 || hasNoContent(reply) || reply.fields.has("location")) return true;
   const body = objectIn(reply);
-  return body !== undefined && (reply.fields.has("etag") || memberNamed(body, "id") !== undefined);
+  return body !== undefined && (isTagged(reply) || memberNamed(body, "id") !== undefined);
 }
 
-/** What was unclear about a reply, in words that continue "no clear reply: …". */
-export function unclearReply(reply: Reply): string {
-  if (reply.kind === "no-complete-reply") return reply.detail;
-  const { status, fields } = reply;
-  if (!isSuccess(status)) return `the server answered ${status}`;
-  if (status === 202) return "the server answered 202: it has taken the request, and not done it yet";
-  const type = fields.get("content-type")?.split(";")[0] ?? "no body";
-  return `the answer, ${status} with ${type}, is none of a customer service, perhaps a proxy's own page`;
+/** A weak tag is no version (specification 2.4): web frameworks put one on every body, an error's too. */
+function isTagged({ fields }: CompleteReply): boolean {
+  return parseEntityTag(fields.get("etag")).kind === "strong";
 }
 
 /** What a proxy shows in place of the service; JSON, or nothing, is a service's own word. */
@@ -70,7 +70,9 @@ function hasNoContent({ status }: CompleteReply): boolean {
   return status === 204 || status === 205;
 }
 
-function objectIn({ text }: CompleteReply): JsonObject | undefined {
+/** Undefined for problem details too, which some gateways send with a status of success. */
+function objectIn({ text, fields }: CompleteReply): JsonObject | undefined {
+  if (/^application\/problem\+json\b/i.test(fields.get("content-type") ?? "")) return undefined;
   const body = parseJsonOrUndefined(text);
   return isJsonObject(body) ? body : undefined;
 }

@@ -1,6 +1,7 @@
 /** Options and arguments that several commands share. */
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { parseEntityTag } from "../client/entity-tag.ts";
+import { canBeId } from "../client/request.ts";
 import type { Expectation, OnConflict } from "../client/step.ts";
 import { UsageError } from "../outcome/failure.ts";
 
@@ -61,7 +62,10 @@ export function checkedLoop({ ifMatch, onConflict }: WriteOptions & LoopOptions)
 
 /** An argument. */
 export function customerId(text: string): string {
-  if (text.trim() !== "") return text.trim();
+  const id = text.trim();
+  if (canBeId(id)) return id;
+  if (id !== "")
+    throw new UsageError(`"${id}" is not a customer id`, "List the ids with: customers list --fields id");
   throw new UsageError("the customer id is empty", "Was the variable set that should hold it?");
 }
 

@@ -7,6 +7,7 @@ import { pipeline, Readable } from "node:stream";
 import { CsvError, parse as csvParser } from "csv-parse";
 import { REGISTRY } from "../client/customer.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../client/json.ts";
+import { canBeId } from "../client/request.ts";
 import { readCell } from "../output/csv-cell.ts";
 
 export type Row = {
@@ -195,6 +196,7 @@ function makeRow(members: JsonObject, source: RowSource, text: string, number: n
     else if (value !== null) throw new InputError(`line ${line}: ${name} is not a string`);
   }
   const { id, etag } = ofTheRow;
+  if (id && !canBeId(id)) throw new InputError(`line ${line}: "${id}" is not a customer id`);
   if (etag !== undefined && id === undefined) {
     throw new InputError(`line ${line}: an etag pins the version of a customer, but the row names no id`);
   }

@@ -136,6 +136,9 @@ export function writeReason(refusal: Refusal, doing: string, subject: Subject): 
 export function unclearReply(reply: Reply): string {
   if (reply.kind === "no-complete-reply") return reply.detail;
   const { status, fields } = reply;
+  const place = fields.get("location");
+  if (meaningOf(status).kind === "redirected" && place !== undefined)
+    return `the server answered ${status}, a redirect to ${oneLine(place)}`;
   if (!isSuccess(status)) return `the server answered ${status}`;
   if (status === 202) return `the server answered 202: it has taken the request, and not done it yet`;
   const type = fields.get("content-type")?.split(";")[0] ?? "no body";
