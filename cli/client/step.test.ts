@@ -3,16 +3,21 @@ import { Customer } from "./customer.ts";
 import { changeIntent, deletionIntent } from "./intent.ts";
 import type { Json } from "./json.ts";
 import type { Reading } from "./read-customer.ts";
-import type { Reply } from "./reply.ts";
+import type { CompleteReply, NoCompleteReply, Reply } from "./reply.ts";
 import { type Action, begin, type Event, type State, step, type WriteJob } from "./step.ts";
 
-const reply = (status: number, fields: Record<string, string> = {}): Reply => ({
+const reply = (status: number, fields: Record<string, string> = {}, text = ""): Reply => ({
   kind: "complete",
   status,
   fields: new Map(Object.entries(fields)),
-  text: "",
+  text,
 });
-const none = (sent: boolean): Reply => ({ kind: "no-complete-reply", sent, cause: "reset", detail: "" });
+const none = (sent: boolean, cause: "reset" | "interrupted" = "reset"): Reply => ({
+  kind: "no-complete-reply",
+  sent,
+  cause,
+  detail: "",
+});
 const customer = (etag: string, members: Record<string, Json>) =>
   new Customer(etag, new Map(Object.entries(members)));
 const read = (value: Customer | "gone"): Reading =>
@@ -66,6 +71,7 @@ const STALE = reply(412);
 const PENDING = reply(202);
 const GONE = reply(404);
 const NOT_NOW = reply(503);
+const PAGE = reply(200, {}, "<html>");
 const FAIL = { onConflict: "fail" } as const;
 const MERGE = { onConflict: "merge" } as const;
 const PINNED = { ifMatch: '"1"' };
@@ -86,7 +92,7 @@ describe("a reply to a write", () => {
     ["502", reply(502)],
     ["503", NOT_NOW],
     ["503 that says when", reply(503, { "retry-after": "1" })],
-    ["a page", { kind: "complete", status: 200, fields: new Map(), text: "<html>" }],
+    ["a page", PAGE],
   ])("%s is never followed by another write before a reading", (_, unclear) => {
     for (const before of [[], [STALE], [LOST], [NOT_NOW, STALE]]) {
       for (const options of [{}, PINNED, NAMED_ADA]) {
@@ -139,7 +145,151 @@ describe("a reply to a write", () => {
   });
 });
 
+/** The end that these replies come to; undefined where it goes on. */
+function endAfter(over: Partial<WriteJob>, replies: readonly Reply[]) {
+  const [, action] = toNextWrite(afterReplies(over, replies));
+  return action.kind === "end" ? action.outcome : undefined;
+}
+
+describe("what is not the service", () => {
+  test("answers three writes in a row, and no more; a redirect one", () => {
+    expect(endAfter({}, [PAGE, PAGE])).toBeUndefined();
+    expect(endAfter({}, [PAGE, PAGE, PAGE])).toMatchObject({ kind: "not-a-service", attempts: 3 });
+    expect(endAfter({}, [PAGE, PAGE, STALE, PAGE])).toBeUndefined();
+    expect(endAfter({}, [reply(303)])).toMatchObject({ kind: "redirected", attempts: 1 });
+  });
+
+  test("is not reached three times in a row, and no attempt is counted", () => {
+    const never = none(false);
+    expect(endAfter({}, [never, never])).toBeUndefined();
+    expect(endAfter({}, [never, never, never])).toMatchObject({ kind: "unreachable", attempts: 0 });
+    expect(endAfter({}, [never, never, STALE, never])).toBeUndefined();
+  });
+
+  test("contradicts itself three times in a row, and no more", () => {
+    const contradiction = reply(412, { etag: '"1"' });
+    expect(endAfter({}, [contradiction, contradiction, STALE, contradiction])).toBeUndefined();
+  });
+});
+
+test("a merge patch that is refused for its media type (415) is sent once more as plain JSON", () => {
+  const closing = { intent: changeIntent({ id: "1", change: new Map([["status", "closed"]]) }) };
+  const [, action] = afterReplies(closing, [reply(415)]);
+  expect(action).toMatchObject({
+    kind: "write",
+    request: { headers: { "content-type": "application/json" } },
+  });
+  expect(endAfter(closing, [reply(415), reply(415)])).toMatchObject({ kind: "unexpected", attempts: 2 });
+});
+
+describe("the end", () => {
+  test("names the tag that was replaced, the one that was made, and the request", () => {
+    const at = afterReplies({}, [STALE]);
+    const looked = step(step(at[0], { kind: "timeUp", ...soon })[0], {
+      kind: "read",
+      reading: read(theirs({ email: "c@d" })),
+      ...soon,
+    });
+    expect(looked[1]).toMatchObject({
+      request: { headers: { "if-match": '"2"' }, body: '{"email":"c@d","name":"Mine"}' },
+    });
+    const accepted = reply(204, { etag: '"3"', "x-request-id": "r" });
+    const [, action] = step(looked[0], { kind: "replied", reply: accepted, tookMs: 1, ...soon });
+    expect(action).toMatchObject({
+      outcome: {
+        kind: "written",
+        before: '"1"',
+        replacedTag: '"2"',
+        after: '"3"',
+        requestId: "r",
+        attempts: 2,
+      },
+    });
+  });
+
+  test.each<[string, Partial<WriteJob>, Reply[], object]>([
+    [
+      "attempts used, the last refused",
+      { maxAttempts: 1 },
+      [STALE],
+      { kind: "conflict", why: "attempts-used" },
+    ],
+    ["attempts used, the last too early", { maxAttempts: 1 }, [reply(429)], { kind: "busy" }],
+    [
+      "attempts used, one lost",
+      { maxAttempts: 2 },
+      [LOST, STALE],
+      { kind: "unknown-outcome", obstacle: undefined },
+    ],
+    [
+      "interrupted before it was sent",
+      {},
+      [none(false, "interrupted")],
+      { kind: "interrupted", attempts: 0 },
+    ],
+    [
+      "interrupted when it was sent",
+      {},
+      [none(true, "interrupted")],
+      { kind: "unknown-outcome", obstacle: { kind: "interrupted" } },
+    ],
+  ])("after %s", (_, over, replies, ending) => {
+    expect(endAfter(over, replies)).toMatchObject(ending);
+  });
+
+  const broken: Reading = { kind: "server-error", during: "reading", reply: reply(502) as CompleteReply };
+  const interrupted: Reading = {
+    kind: "interrupted",
+    during: "reading",
+    reply: none(true, "interrupted") as NoCompleteReply,
+  };
+  test.each<[string, Reply, Reading, object]>([
+    [
+      "a lost reply, unreadable",
+      LOST,
+      broken,
+      { kind: "unknown-outcome", obstacle: { kind: "server-error" } },
+    ],
+    ["503, unreadable", NOT_NOW, broken, { kind: "unknown-outcome", obstacle: { kind: "server-error" } }],
+    ["412, unreadable", STALE, broken, { kind: "conflict", why: "unreadable", unreadable: broken }],
+    ["412, interrupted", STALE, interrupted, { kind: "interrupted", attempts: 1 }],
+    [
+      "503, interrupted",
+      NOT_NOW,
+      interrupted,
+      { kind: "unknown-outcome", obstacle: { kind: "interrupted" } },
+    ],
+  ])("after %s", (_, unclear, reading, ending) => {
+    const at = afterReplies({}, [unclear]);
+    const [state] = at[1].kind === "wait" ? step(at[0], { kind: "timeUp", ...soon }) : at;
+    const [, action] = step(state, { kind: "read", reading, ...soon });
+    expect(action).toMatchObject({ kind: "end", outcome: ending });
+  });
+});
+
 describe("the time", () => {
+  test("of four answered writes must be left for another", () => {
+    const [state] = afterReplies({}, []);
+    const slow = { kind: "replied", reply: STALE, tookMs: 5000, remainingMs: 24_000, chance: 0.5 } as const;
+    const [waiting] = step(state, slow);
+    const [reading] = step(waiting, { kind: "timeUp", remainingMs: 24_000, chance: 0 });
+    const look = (remainingMs: number) =>
+      step(reading, { kind: "read", reading: read(theirs({})), remainingMs, chance: 0 })[1];
+    expect(look(21_000).kind).toBe("write");
+    expect(look(19_000)).toMatchObject({ outcome: { kind: "conflict", why: "time-up" } });
+  });
+
+  test("of a wait before a reading leaves enough for the reading", () => {
+    const [state] = afterReplies(
+      {},
+      Array.from({ length: 9 }, () => STALE),
+    );
+    const late = { kind: "replied", reply: STALE, tookMs: 1, remainingMs: 400, chance: 0.9 } as const;
+    const [writing] = toNextWrite([state, { kind: "wait", ms: 0 }]);
+    const [, action] = step(writing, late);
+    expect(action.kind === "wait" ? action.ms : Number.NaN).toBeLessThanOrEqual(100);
+  });
+
   const write = (totalMs: number) => {
     const [state] = begin(job(), totalMs);
     const [, action] = step(state, { kind: "read", reading: read(base), remainingMs: totalMs, chance: 0 });
@@ -176,6 +326,7 @@ describe("a reading", () => {
   test.each<[string, Partial<WriteJob>, Customer, string]>([
     ["as wanted", {}, customer('"1"', { name: "Mine", email: "a@b" }), "unchanged"],
     ["otherwise", {}, base, "write"],
+    ["pinned elsewhere, as wanted", { ifMatch: '"0"' }, customer('"1"', { name: "Mine" }), "conflict"],
     ["pinned elsewhere, body to be completed", { ifMatch: '"0"' }, base, "conflict"],
     ["expectation unmet", { expect: [{ field: "email", value: "x" }] }, base, "expectation"],
     ["a deletion", { intent: deletionIntent("1", []) }, base, "write"],

@@ -277,7 +277,7 @@ function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): St
     writeAtRemainingMs: askedMs > 0 ? remainingMs - askedMs : Number.POSITIVE_INFINITY,
   };
   if (complete === undefined && reply.kind === "no-complete-reply" && reply.cause === "interrupted")
-    return end(unlooked(next), refusal(next, reply));
+    return end(next, refusal(next, reply));
   const retyped = complete?.status === 415 ? asPlainJson(sent.request) : undefined;
   if (retyped !== undefined) return send(next, event, sent.tag, retyped);
   switch (verdict) {
@@ -322,7 +322,6 @@ function decide(state: State, event: Event): Step {
   const { intent, onConflict, expect, ifMatch: pin } = job;
   if (base === undefined || current === undefined) throw new Error("nothing was read");
   if (current === "gone") {
-    if (pin !== undefined && history.unknowns > 0) return end(state, undefined);
     const done = history.attempts > 0 && !claims(job) && intent.isAsWanted("gone");
     return end(state, done ? { kind: "as-wanted", customer: undefined } : { kind: "deleted" });
   }
