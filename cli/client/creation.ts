@@ -1,5 +1,5 @@
 /** Creations, which no If-Match protects: sent again only where the earlier one certainly had no effect. */
-import { type Customer, memberNamed, parseCustomer, plainText, REGISTRY } from "./customer.ts";
+import { type Customer, memberNamed, plainText, shownCustomer } from "./customer.ts";
 import type { Ports } from "./read-customer.ts";
 import { serverWaitMs } from "./read-retry.ts";
 import { type Refusal, refusalOf } from "./refusal.ts";
@@ -51,8 +51,7 @@ export async function createUntilDecided(
       verdict === "busy" ||
       (verdict === "not-sent" && unreached && notSent < NOT_SENT_MAX) ||
       (verdict === "may-arrive" && keyHonoured);
-    const askedMs = reply.kind === "complete" ? serverWaitMs(reply.fields) : undefined;
-    const waitMs = (askedMs ?? 0) + backOffMs(attempts);
+    const waitMs = (serverWaitMs(reply) ?? 0) + backOffMs(attempts);
     if (again && waitMs < deadline.remainingMs()) await deadline.wait(waitMs);
     else if (unclear !== undefined) return { kind: "unknown-outcome", unclear, attempts };
     else return { ...refusalOf(reply, "writing"), attempts };
@@ -61,15 +60,12 @@ export async function createUntilDecided(
 
 function created(reply: CompleteReply): Created {
   const tag = reply.fields.get("etag");
-  const body = parseCustomer(reply.text, tag);
-  // Another body is a note about the creation, such as `{"ok":true}`.
-  const isShown =
-    body !== undefined && REGISTRY.some((field) => memberNamed(body.value, field) !== undefined);
-  const shown = body === undefined ? undefined : memberNamed(body.value, "id")?.value;
+  const customer = shownCustomer(reply.text, tag);
+  const shown = customer === undefined ? undefined : memberNamed(customer.value, "id")?.value;
   const named = shown === undefined || shown === null ? undefined : plainText(shown);
   return {
     kind: "created",
-    customer: isShown ? body : undefined,
+    customer,
     id: named ?? idIn(reply.fields.get("location")),
     tag,
     replayed: reply.fields.get("idempotency-replayed")?.toLowerCase() === "true",

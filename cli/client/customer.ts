@@ -40,6 +40,12 @@ export function parseCustomer(text: string, etag: string | undefined): Customer 
   return isJsonObject(value) ? new Customer(etag, value, text) : undefined;
 }
 
+/** The body of a reply to a write, where it is the customer and not a note about it, such as `{"ok":true}`. */
+export function shownCustomer(text: string, etag: string | undefined): Customer | undefined {
+  const body = parseCustomer(text, etag);
+  return body && REGISTRY.some((field) => memberNamed(body.value, field)) ? body : undefined;
+}
+
 export function parseJsonOrUndefined(text: string): Json | undefined {
   try {
     return parseJson(text);

@@ -10,7 +10,7 @@ import { type Casing, changeIntent, deletionIntent, type WriteIntent } from "./i
 import { type Json, JsonNumber } from "./json.ts";
 import { writeUntilDecided } from "./loop.ts";
 import { eachPage, type ListFailure } from "./pages.ts";
-import { type Ports, readCurrent, readUnless } from "./read-customer.ts";
+import { type Ports, type Reading, readCurrent, readUnless } from "./read-customer.ts";
 import type { ReadRefusal } from "./refusal.ts";
 import type { Transport } from "./reply.ts";
 import { canBeId, createCustomer } from "./request.ts";
@@ -130,6 +130,11 @@ export function openCustomers(options: CustomersOptions): Customers {
     throw new TypeError(`"${id}" is not a customer id`);
   };
 
+  const shown = (id: string, reading: Reading): Customer => {
+    if (reading.kind === "read") return reading.customer;
+    throw new CustomersError(`customer ${id}`, reading);
+  };
+
   async function write(id: string, intent: WriteIntent, call: WriteOptions): Promise<Written> {
     const { onConflict = "merge", ifMatch, attemptsMax } = call;
     const expect = Object.entries(call.expect ?? {}).map(([field, value]) => ({ field, value }));
@@ -153,15 +158,11 @@ export function openCustomers(options: CustomersOptions): Customers {
 
   return {
     async get(id, call = {}) {
-      const reading = await readCurrent(ports(call), checked(id), { fields: call.fields });
-      if (reading.kind === "read") return reading.customer;
-      throw new CustomersError(`customer ${id}`, reading);
+      return shown(id, await readCurrent(ports(call), checked(id), { fields: call.fields }));
     },
     async getIfChanged(id, tag, call = {}) {
       const reading = await readUnless(ports(call), checked(id), tag, call.fields);
-      if (reading.kind === "not-modified") return undefined;
-      if (reading.kind === "read") return reading.customer;
-      throw new CustomersError(`customer ${id}`, reading);
+      return reading.kind === "not-modified" ? undefined : shown(id, reading);
     },
     async *list(call = {}) {
       const { status, email, fields, pageSize } = call;

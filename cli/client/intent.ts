@@ -30,8 +30,6 @@ export type WriteIntent = {
   isAsWanted(state: Customer | "gone"): boolean;
   /** True where a reply with a status of success is a service's reply to this write. */
   confirms: Confirms;
-  /** True where the body of such a reply is the customer as the write made it. */
-  shows(body: Customer): boolean;
   /** What someone else changed that we are about to write over. */
   conflicts(base: Customer, theirs: Customer): FieldConflict[];
 };
@@ -90,7 +88,6 @@ export function changeIntent({
     isUnchanged: (current) => hasValues(current.value, change),
     isAsWanted: (state) => state !== "gone" && looksWritten(state.value, change),
     confirms: confirmsChange(id, change),
-    shows: ({ value }) => [...change.keys()].some((field) => memberNamed(value, field) !== undefined),
     conflicts: (base, theirs) => conflictingFields(base.value, theirs.value, change),
   };
 }
@@ -106,7 +103,6 @@ export function deletionIntent(id: string, alsoRead: readonly string[] | "whole"
     isUnchanged: () => false,
     isAsWanted: (state) => state === "gone",
     confirms: confirmsDeletion(id),
-    shows: ({ value }) => REGISTRY.some((field) => memberNamed(value, field) !== undefined),
     conflicts: (base, theirs) => differingFields(base.value, theirs.value),
   };
 }

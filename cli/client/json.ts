@@ -60,7 +60,7 @@ export function parseJson(source: string): Json {
       if (closed !== undefined) place(closed.kind === "array" ? closed.items : closed.members);
     } else if (character === '"') {
       at = stringEnd(text, start);
-      const string = unescaped(text.slice(start, at));
+      const string: string = JSON.parse(text.slice(start, at));
       const parent = open.at(-1);
       if (parent?.kind === "object" && parent.name === undefined) parent.name = string;
       else place(string);
@@ -74,28 +74,28 @@ export function parseJson(source: string): Json {
   return result;
 }
 
-/**
- * The value as one line, or with `indent` spaces a level over several lines.
- * Strings are escaped as JSON.stringify does (lone surrogates as `\udXXX`), numbers are copied.
- */
-export function formatJson(value: Json, indent = 0): string {
-  return format(value, indent, "\n");
+/** The value as one line. Strings are escaped as JSON.stringify does (lone surrogates as `\udXXX`), numbers are copied. */
+export function formatJson(value: Json): string {
+  return oneLine(value, (members) => members);
+}
+
+/** The same over several lines. @param spaces of each level; 0 for one line. */
+export function indentJson(value: Json, spaces: number, newline = "\n"): string {
+  if (spaces === 0) return formatJson(value);
+  const inner = newline + " ".repeat(spaces);
+  const block = (left: string, parts: readonly string[], right: string) =>
+    parts.length === 0 ? left + right : left + inner + parts.join(`,${inner}`) + newline + right;
+  const indented = (item: Json) => indentJson(item, spaces, inner);
+  if (isJsonArray(value)) return block("[", value.map(indented), "]");
+  if (!isJsonObject(value)) return formatJson(value);
+  const members = [...value].map(([name, member]) => `${JSON.stringify(name)}: ${indented(member)}`);
+  return block("{", members, "}");
 }
 
 /** Equal as written: members in any order, numbers by their text (`1.10` is not `1.1`). */
 export function jsonEquals(a: Json, b: Json): boolean {
-  if (a instanceof JsonNumber) return b instanceof JsonNumber && a.source === b.source;
-  if (isJsonArray(a)) {
-    return isJsonArray(b) && a.length === b.length && a.every((item, i) => jsonEquals(item, b[i] as Json));
-  }
-  if (isJsonObject(a)) {
-    if (!isJsonObject(b) || a.size !== b.size) return false;
-    return [...a].every(([name, member]) => {
-      const other = b.get(name);
-      return other !== undefined && jsonEquals(member, other);
-    });
-  }
-  return a === b;
+  const sorted = (value: Json) => oneLine(value, (members) => members.sort());
+  return sorted(a) === sorted(b);
 }
 
 export function isJsonObject(value: Json | undefined): value is JsonObject {
@@ -119,46 +119,19 @@ function isEscaped(text: string, quote: number): boolean {
   return (quote - at) % 2 === 1;
 }
 
-function unescaped(token: string): string {
-  return token.includes("\\") ? (JSON.parse(token) as string) : token.slice(1, -1);
-}
-
 function wordEnd(text: string, start: number): number {
   WORD_END.lastIndex = start;
   return WORD_END.exec(text)?.index ?? text.length;
 }
 
 function scalar(token: string): Json {
-  if (token === "true") return true;
-  if (token === "false") return false;
-  return token === "null" ? null : new JsonNumber(token);
+  return /^[tfn]/.test(token) ? JSON.parse(token) : new JsonNumber(token);
 }
 
-function format(value: Json, indent: number, newline: string): string {
+function oneLine(value: Json, order: (members: string[]) => string[]): string {
   if (value instanceof JsonNumber) return value.source;
-  const inner = newline + " ".repeat(indent);
-  if (isJsonArray(value)) {
-    return bracket(
-      "[",
-      "]",
-      value.map((item) => format(item, indent, inner)),
-      indent,
-      newline,
-    );
-  }
-  if (isJsonObject(value)) {
-    const colon = indent > 0 ? ": " : ":";
-    const members = [...value].map(
-      ([name, member]) => JSON.stringify(name) + colon + format(member, indent, inner),
-    );
-    return bracket("{", "}", members, indent, newline);
-  }
-  return JSON.stringify(value);
-}
-
-function bracket(left: string, right: string, parts: string[], indent: number, newline: string): string {
-  if (parts.length === 0) return left + right;
-  if (indent === 0) return left + parts.join(",") + right;
-  const inner = newline + " ".repeat(indent);
-  return left + inner + parts.join(`,${inner}`) + newline + right;
+  if (isJsonArray(value)) return `[${value.map((item) => oneLine(item, order)).join()}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const members = [...value].map(([name, member]) => `${JSON.stringify(name)}:${oneLine(member, order)}`);
+  return `{${order(members).join()}}`;
 }

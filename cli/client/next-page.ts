@@ -1,6 +1,6 @@
 /**
  * Where a list goes on: Link with rel="next" (RFC 8288), a link in the body, or a `next` cursor. The
- * specification shows no list, so what only looks like a next page is told rather than passed over. Pure.
+ * specification shows no list, so what only looks like a next page is reported rather than ignored. Pure.
  */
 
 import { memberNamed } from "./customer.ts";
@@ -58,18 +58,10 @@ function linkTarget(link: string): string | undefined {
   return undefined;
 }
 
-/** As letters alone, in lower case: `@odata.nextLink`, `next_page_token`, `hasMore`. */
-const NEXT_LINKS = ["next", "nextlink", "odatanextlink", "nexturl", "nextpageurl"];
-const OTHER_SIGNS = [
-  "nextpage",
-  "nextpagetoken",
-  "nexttoken",
-  "nextcursor",
-  "nextoffset",
-  "hasmore",
-  "hasnext",
-  "hasnextpage",
-];
+/** As letters alone, in lower case: `@odata.nextLink`, `next_page_url`. */
+const NEXT_LINK = /^(?:odata)?next(?:link|(?:page)?url)?$/;
+/** `next_page_token`, `hasMore`. */
+const OTHER_SIGN = /^(?:next(?:page|(?:page)?token|cursor|offset)|has(?:more|next(?:page)?))$/;
 /** Members in which pagination is often kept. */
 const NESTS = ["links", "paging", "pagination", "pageinfo", "page", "meta"];
 
@@ -82,7 +74,7 @@ function bodyNext(body: Json | undefined): { target?: string; cursor?: string; o
   const objects = [body, ...nested.filter(isJsonObject)];
   for (const object of objects) {
     for (const [name, value] of object) {
-      const target = NEXT_LINKS.includes(letters(name)) ? linkIn(value) : undefined;
+      const target = NEXT_LINK.test(letters(name)) ? linkIn(value) : undefined;
       if (target !== undefined) return { target };
     }
   }
@@ -92,8 +84,8 @@ function bodyNext(body: Json | undefined): { target?: string; cursor?: string; o
 
 function signIn(object: JsonObject): string | undefined {
   for (const [name, value] of object) {
-    const told = value !== null && value !== false && value !== "" && !isJsonArray(value);
-    if (told && [...NEXT_LINKS, ...OTHER_SIGNS].includes(letters(name))) return name;
+    const says = value !== null && value !== false && value !== "" && !isJsonArray(value);
+    if (says && (NEXT_LINK.test(letters(name)) || OTHER_SIGN.test(letters(name)))) return name;
   }
   return undefined;
 }

@@ -38,5 +38,5 @@ test("Retry-After as a date is measured by the server's own clock", () => {
     ["date", "Fri, 27 Nov 2020 22:00:00 GMT"],
     ["retry-after", "Fri, 27 Nov 2020 22:00:07 GMT"],
   ]);
-  expect(serverWaitMs(fields)).toBe(7000);
+  expect(serverWaitMs({ kind: "complete", status: 503, fields, text: "" })).toBe(7000);
 });

@@ -40,15 +40,17 @@ export function waitBeforeRepeating(reply: Reply, attempt: number, persistent: b
   }
   const meaning = meaningOf(reply.status);
   if (meaning.read === "final") return undefined;
-  const askedMs = meaning.read === "when-told" ? serverWaitMs(reply.fields) : undefined;
+  const askedMs = meaning.read === "when-told" ? serverWaitMs(reply) : undefined;
   // Jitter on top: all who were refused together would come back together.
   if (askedMs !== undefined) return askedMs + backOffMs(attempt);
   // A limit on requests passes by itself, told or not.
   return persistent || meaning.kind === "busy" || attempt < BROKEN_READS_MAX ? backOffMs(attempt) : undefined;
 }
 
-/** Milliseconds that Retry-After asks for; undefined where it says nothing. */
-export function serverWaitMs(fields: ReadonlyMap<string, string>): number | undefined {
+/** Milliseconds that Retry-After asks for; undefined where nothing does. */
+export function serverWaitMs(reply: Reply): number | undefined {
+  if (reply.kind !== "complete") return undefined;
+  const { fields } = reply;
   const serverClock = Date.parse(fields.get("date") ?? "");
   return retryAfterMs(fields.get("retry-after"), Number.isNaN(serverClock) ? Date.now() : serverClock);
 }

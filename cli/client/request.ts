@@ -31,7 +31,7 @@ export function readCustomer(
 ): ApiRequest {
   const headers =
     ifNoneMatch === undefined ? READ_HEADERS : { ...READ_HEADERS, "if-none-match": ifNoneMatch };
-  return { method: "GET", path: customerPath(id) + fieldsQuery(fields), headers };
+  return { method: "GET", path: customerPath(id) + queryOf({ fields }), headers };
 }
 
 /** PUT of name and email, both required (specification 2.3). */
@@ -102,14 +102,12 @@ export function listCustomers(query: ListQuery): ApiRequest {
       }),
     };
   }
-  const parameters = [
-    query.fields === undefined ? undefined : `fields=${query.fields.map(encodeURIComponent).join(",")}`,
-    query.status === undefined ? undefined : `status=${encodeURIComponent(query.status)}`,
-    query.limit === undefined ? undefined : `limit=${query.limit}`,
-    query.cursor === undefined ? undefined : `cursor=${encodeURIComponent(query.cursor)}`,
-  ].filter((parameter) => parameter !== undefined);
-  const question = parameters.length === 0 ? "" : `?${parameters.join("&")}`;
-  return { method: "GET", path: `/customers${question}`, headers: LIST_HEADERS };
+  const { fields, status, limit, cursor } = query;
+  return {
+    method: "GET",
+    path: `/customers${queryOf({ fields, status, limit, cursor })}`,
+    headers: LIST_HEADERS,
+  };
 }
 
 /** A page that the server named itself (Link, rel="next"), as a path below the base URL. */
@@ -139,6 +137,11 @@ function customerPath(id: string): string {
   return `/customers/${encodeURIComponent(id)}`;
 }
 
-function fieldsQuery(fields: readonly string[] | undefined): string {
-  return fields === undefined ? "" : `?fields=${fields.map(encodeURIComponent).join(",")}`;
+function queryOf(
+  parameters: Readonly<Record<string, readonly string[] | string | number | undefined>>,
+): string {
+  const parts = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${[value].flat().map(encodeURIComponent).join(",")}`],
+  );
+  return parts.length === 0 ? "" : `?${parts.join("&")}`;
 }

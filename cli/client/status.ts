@@ -46,7 +46,7 @@ const UNEXPECTED = "the server answered with an unexpected status";
 const REDIRECTED = "the server redirects to another place";
 const NOT_OFFERED = "the server does not know this operation";
 
-const CODES = {
+const MEANINGS = {
   202: row("not-a-service", "final", "may-arrive", "the server has taken the request, and not done it yet"),
   // A server may answer a write that it has applied by naming the place of the result (RFC 9110 §15.4.3, §15.4.4).
   302: row("redirected", "final", "reading-settles", REDIRECTED),
@@ -69,10 +69,7 @@ const CODES = {
   // A gateway says 503 also where it lost the reply of a server that did apply the write.
   503: row("unavailable", "when-told", "reading-settles", "the server does not serve now"),
   505: row("server-error", "final", "refused", UNEXPECTED),
-} as const satisfies Record<number, StatusMeaning>;
-
-/** By the first digit, where the code itself says nothing more. */
-const CLASSES = {
+  // By the first digit, where the code itself says nothing more.
   2: row("not-a-service", "final", "accepted", "the reply is no JSON object"),
   3: row("redirected", "final", "refused", REDIRECTED),
   4: row("unexpected", "final", "refused", UNEXPECTED),
@@ -81,10 +78,9 @@ const CLASSES = {
 } as const satisfies Record<number, StatusMeaning>;
 
 export function meaningOf(status: number): StatusMeaning {
-  const codes: Record<number, StatusMeaning> = CODES;
-  const classes: Record<number, StatusMeaning> = CLASSES;
+  const meanings: Record<number, StatusMeaning> = MEANINGS;
   // A status that no class has counts as one of 500 (RFC 9110 §15).
-  return codes[status] ?? classes[Math.floor(status / 100)] ?? CLASSES[5];
+  return meanings[status] ?? meanings[Math.floor(status / 100)] ?? MEANINGS[5];
 }
 
 export function isSuccess(status: number): boolean {

@@ -2,7 +2,7 @@
  * The conflict loop as one state machine: from a state and what happened to the next state and what to do.
  * It reads, writes with the tag just read, and reads again until the outcome is known. Pure: loop.ts acts.
  */
-import { type Customer, memberNamed, parseCustomer, plainText } from "./customer.ts";
+import { type Customer, memberNamed, plainText, shownCustomer } from "./customer.ts";
 import { type EntityTag, parseEntityTag } from "./entity-tag.ts";
 import type { FieldConflict } from "./field-conflicts.ts";
 import type { WriteIntent } from "./intent.ts";
@@ -191,6 +191,13 @@ const CONTRADICTIONS_MAX = 3;
 /** HTML pages in a row without any effect: a proxy is answering in place of the service, and waiting does not help. */
 const PAGES_MAX = 3;
 
+const INTERRUPTED: Reply = {
+  kind: "no-complete-reply",
+  sent: false,
+  cause: "interrupted",
+  detail: "interrupted",
+};
+
 const NO_HISTORY: History = {
   attempts: 0,
   conflicts: 0,
@@ -234,7 +241,7 @@ export function step(state: State, event: Event): Step {
         ? [state, { kind: "read", persistent: true }]
         : send(state, event, state.sent.tag, state.sent.request);
     case "interrupted":
-      return end(unlooked(state), interruption(state));
+      return end(unlooked(state), refusal(state, INTERRUPTED));
   }
 }
 
@@ -265,7 +272,7 @@ function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): St
     contradicts: complete?.fields.get("etag") === sent.tag,
     ofSuccess: complete !== undefined && isSuccess(complete.status),
   });
-  const askedMs = complete === undefined ? 0 : (serverWaitMs(complete.fields) ?? 0);
+  const askedMs = serverWaitMs(reply) ?? 0;
   const unclear = verdict === "may-arrive" || verdict === "reading-settles";
   const next: State = {
     ...state,
@@ -284,7 +291,7 @@ function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): St
     case "accepted":
       return end(next, {
         kind: "written",
-        customer: shownIn(next, complete),
+        customer: complete && shownCustomer(complete.text, complete.fields.get("etag")),
         replacedTag: sent.tag,
         replaced: state.current !== "gone" && state.current?.etag === sent.tag ? state.current : undefined,
         overwritten: conflictsNow(next),
@@ -446,21 +453,6 @@ function refusal({ sent }: State, reply: Reply): Refusal & { method: string } {
   return { ...refusalOf(reply, "writing"), method: sent?.request.method ?? "PUT" };
 }
 
-function interruption(state: State): Stopped {
-  const cause = {
-    kind: "no-complete-reply",
-    sent: false,
-    cause: "interrupted",
-    detail: "interrupted",
-  } as const;
-  return {
-    kind: "interrupted",
-    during: "writing",
-    reply: cause,
-    method: state.sent?.request.method ?? "GET",
-  };
-}
-
 /** After a write of unknown outcome nothing may say that nothing was written: the ending becomes the obstacle. */
 function end(state: State, ended: Ended | undefined): Step {
   const { history, base, job, unclear, requestId } = state;
@@ -484,12 +476,6 @@ function tagAfter({ sent }: State, ended: Ended): string | undefined {
   if (ended.kind === "written")
     return sent?.reply?.kind === "complete" ? sent.reply.fields.get("etag") : undefined;
   return ended.kind === "as-wanted" || ended.kind === "unchanged" ? ended.customer?.etag : undefined;
-}
-
-/** A body that shows nothing of what was written is a note about it, such as `{"ok":true}`. */
-function shownIn({ job }: State, reply: CompleteReply | undefined): Customer | undefined {
-  const customer = reply && parseCustomer(reply.text, reply.fields.get("etag"));
-  return customer !== undefined && job.intent.shows(customer) ? customer : undefined;
 }
 
 /** What someone else changed that this write goes over. */

@@ -7,6 +7,7 @@ import { memberNamed, plainText } from "../client/customer.ts";
 import type { FieldConflict } from "../client/field-conflicts.ts";
 import {
   formatJson,
+  indentJson,
   isJsonObject,
   type Json,
   type JsonObject,
@@ -17,7 +18,7 @@ import {
 const COMMENT = /^\s*\/\//;
 
 export function renderText(value: JsonObject, comments: readonly string[]): string {
-  return withComments(`${formatJson(value, 2)}\n`, comments);
+  return withComments(`${indentJson(value, 2)}\n`, comments);
 }
 
 /** Someone's text, as it is, under other comments than before. */

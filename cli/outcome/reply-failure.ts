@@ -208,7 +208,7 @@ function refused({ reply }: Refused, claim: string, exit: Failure["exit"], subje
     details: [...errors.map(({ line }) => line), ...diagnosisLines(problem)],
     status: reply.status,
   };
-  const waitMs = serverWaitMs(reply.fields);
+  const waitMs = serverWaitMs(reply);
   if (waitMs !== undefined) reason.waitMs = waitMs;
   const requestId = requestIdOf(reply);
   if (requestId !== undefined) reason.requestId = requestId;

@@ -1,7 +1,7 @@
 /** Customers on stdout, in the format that was asked for. JSON is the server's own text, or its values unrounded. */
 
 import { type Customer, memberNamed, plainText, REGISTRY } from "../client/customer.ts";
-import { formatJson, type Json, type JsonObject } from "../client/json.ts";
+import { formatJson, indentJson, type Json, type JsonObject } from "../client/json.ts";
 import type { OutputFormat } from "../config/flags.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
@@ -58,7 +58,7 @@ function oneCustomer(
   if (format === "csv") return csvRows([record(customer, options)], true);
   if (format === "ndjson") return `${formatJson(shown(customer, options))}\n`;
   const indent = jsonIndent(invocation);
-  if (indent > 0) return `${formatJson(shown(customer, options), indent)}\n`;
+  if (indent > 0) return `${indentJson(shown(customer, options), indent)}\n`;
   // A bare customer is passed on as the server's own text.
   return `${options.withEtag ? formatJson(shown(customer, options)) : customer.text.trim()}\n`;
 }
@@ -87,7 +87,7 @@ export function openListPrinter(invocation: Printing, options: PrintOptions): Li
       return false;
     }
     if (format === "json") {
-      const items = customers.map((customer) => formatJson(shown(customer, options), jsonIndent(invocation)));
+      const items = customers.map((customer) => indentJson(shown(customer, options), jsonIndent(invocation)));
       return out.write((printed === 0 ? "[" : ",\n") + items.join(",\n"));
     }
     if (format === "ndjson") {

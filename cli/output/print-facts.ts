@@ -1,4 +1,4 @@
-import { formatJson, type Json, type JsonObject } from "../client/json.ts";
+import { indentJson, type Json, type JsonObject } from "../client/json.ts";
 import { jsonIndent, outputFormat, type Printing } from "./print-customers.ts";
 import { formatRecord, formatTable } from "./table.ts";
 
@@ -12,6 +12,6 @@ export async function printRows(printing: Printing, rows: readonly JsonObject[])
 }
 
 async function print(printing: Printing, value: Json, table: string): Promise<void> {
-  const text = outputFormat(printing) === "table" ? table : `${formatJson(value, jsonIndent(printing))}\n`;
+  const text = outputFormat(printing) === "table" ? table : `${indentJson(value, jsonIndent(printing))}\n`;
   await printing.out.write(text);
 }
