@@ -73,13 +73,12 @@ export function memberNamed(value: JsonObject, field: string): { name: string; v
  */
 export function idOfAnother(value: JsonObject, id: string): string | undefined {
   const shown = plainText(memberNamed(value, "id")?.value ?? "");
-  const [asked, answered] = [guidIn(id), guidIn(shown)];
-  return asked === undefined || answered === undefined || asked === answered ? undefined : shown;
+  const [asked, answered] = [id, shown].map((text) => text.toLowerCase().replaceAll(/[-{}]/g, ""));
+  return asked !== answered && isGuid(asked) && isGuid(answered) ? shown : undefined;
 }
 
-function guidIn(text: string): string | undefined {
-  const bare = text.toLowerCase().replaceAll(/[-{}]/g, "");
-  return /^[0-9a-f]{32}$/.test(bare) ? bare : undefined;
+function isGuid(bare = ""): boolean {
+  return /^[0-9a-f]{32}$/.test(bare);
 }
 
 /** The customer with these fields alone; undefined where one of them is not there. */

@@ -44,7 +44,7 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
       } catch (error) {
         if (signal.aborted) return none("interrupted", true, "interrupted");
         if (limit.aborted)
-          return none("timeout", true, `nothing complete came within ${Math.ceil(limitMs)} ms`);
+          return none("timeout", true, `no complete reply within ${Math.ceil(limitMs)} ms`);
         return none("reset", true, error instanceof Error ? error.message : String(error));
       }
     },

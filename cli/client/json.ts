@@ -25,7 +25,6 @@ export const JSON_DEPTH_MAX = 500;
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const WORD_END = /[\s,\]}]/g;
-const BYTE_ORDER_MARK = "\uFEFF";
 
 type Open = { kind: "array"; items: Json[] } | { kind: "object"; members: Map<string, Json>; name?: string };
 
@@ -34,7 +33,7 @@ type Open = { kind: "array"; items: Json[] } | { kind: "object"; members: Map<st
  * Throws a SyntaxError for what is not JSON and for more than JSON_DEPTH_MAX levels.
  */
 export function parseJson(source: string): Json {
-  const text = source.startsWith(BYTE_ORDER_MARK) ? source.slice(1) : source;
+  const text = source.replace(/^\uFEFF/, "");
   JSON.parse(text); // the judge of the syntax; the loop below can then read tokens without checking them
   const open: Open[] = [];
   let result: Json = null;

@@ -51,6 +51,6 @@ export function waitBeforeRepeating(reply: Reply, attempt: number, persistent: b
 export function serverWaitMs(reply: Reply): number | undefined {
   if (reply.kind !== "complete") return undefined;
   const { fields } = reply;
-  const serverClock = Date.parse(fields.get("date") ?? "");
-  return retryAfterMs(fields.get("retry-after"), Number.isNaN(serverClock) ? Date.now() : serverClock);
+  const serverClockMs = Date.parse(fields.get("date") ?? "") || Date.now();
+  return retryAfterMs(fields.get("retry-after"), serverClockMs);
 }

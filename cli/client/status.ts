@@ -59,7 +59,7 @@ const MEANINGS = {
   407: row("proxy-credentials", "final", "refused", "a proxy asks for credentials"),
   // A server gave up waiting for the request, or a gateway for the server.
   408: row("unexpected", "final", "may-arrive", "the server gave up waiting for the request"),
-  410: row("not-found", "final", "gone", "it does not exist any more"),
+  410: row("not-found", "final", "gone", "it does not exist"),
   412: row("stale", "final", "stale", "someone else changed it"),
   415: row("unexpected", "final", "refused", "the server does not take this kind of body"),
   422: row("invalid", "final", "refused", "the server does not accept the values"),
