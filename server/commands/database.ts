@@ -6,23 +6,23 @@ import { checkPostgres } from "../storage/postgres/postgres-check.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";
 import { checkDatabase } from "../storage/sqlite/files/check.ts";
 import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
-import { sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
+import { MEMORY, sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
 import type { StorageOptions } from "../storage/storage.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
 export function addDatabaseCommands(program: Command): void {
-  withSettings(program.command("backup"), ["databaseUrl"])
+  withSettings(program.command("backup"), DATABASE_SETTINGS)
     .description("Write a consistent copy of the database, also while the service runs.")
     .argument("<file>", "a file that does not exist yet")
     .action((file: string, options: Options) => {
-      const { databaseUrl } = databaseOf(options);
+      const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_dump");
-      backupDatabase(sqlitePath(databaseUrl), file);
+      backupDatabase(sqlitePath(databaseUrl), file, storage.lockWaitMs);
       console.log(`${file}: written. It holds customers and token digests: keep it as safe as the database.`);
     });
-  withSettings(program.command("restore"), ["databaseUrl"])
+  withSettings(program.command("restore"), DATABASE_SETTINGS)
     .description("Put a backup in the database's place, after checking it. The service must be stopped.")
     .argument("<file>", "a backup")
     .option("--force", "replace a database that exists")
@@ -41,7 +41,9 @@ export function addDatabaseCommands(program: Command): void {
       const { databaseUrl, storage } = databaseOf(options);
       const isPostgres = isPostgresUrl(databaseUrl);
       const databasePath = isPostgres ? maskDatabaseUrl(databaseUrl) : sqlitePath(databaseUrl);
-      const report = isPostgres ? await checkPostgres(databaseUrl, storage) : checkDatabase(databasePath);
+      const report = isPostgres
+        ? await checkPostgres(databaseUrl, storage)
+        : checkDatabase(databasePath, storage.lockWaitMs);
       if (report.faults.length > 0) {
         throw new CommandRefused([`${databasePath}: damaged`, ...report.faults].join("\n  "));
       }
@@ -52,13 +54,14 @@ export function addDatabaseCommands(program: Command): void {
 }
 
 /** The settings that name a database, and say how to reach it. */
-export const DATABASE_SETTINGS = ["databaseUrl", "databaseCa"] as const;
+export const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "lockWait"] as const;
 
 export type NamedDatabase = { readonly databaseUrl: string; readonly storage: StorageOptions };
 
 export function databaseOf(options: Options): NamedDatabase {
-  const { databaseUrl, databaseCa } = settingsOf(options, DATABASE_SETTINGS);
-  if (databaseUrl !== MEMORY_URL) return { databaseUrl, storage: { caFile: databaseCa } };
+  const { databaseUrl, databaseCa, lockWait } = settingsOf(options, DATABASE_SETTINGS);
+  const storage = { caFile: databaseCa, lockWaitMs: lockWait * 1000 };
+  if (isPostgresUrl(databaseUrl) || sqlitePath(databaseUrl) !== MEMORY) return { databaseUrl, storage };
   throw new CommandRefused(`${MEMORY_URL} lives inside a running service. Name the file in DATABASE_URL.`);
 }
 

@@ -3,7 +3,6 @@ import { readConfig } from "../config/config.ts";
 import { SETTING_NAMES } from "../config/settings.ts";
 import { nearest } from "../domain/nearest.ts";
 import { curlLines } from "../first-start.ts";
-import { startService } from "../service.ts";
 import { onReload } from "./reload-signal.ts";
 import { settingsRefused, settingTexts, withSettings } from "./setting-options.ts";
 
@@ -23,6 +22,8 @@ export function addServeCommand(program: Command): void {
 async function serve(options: Readonly<Record<string, unknown>>): Promise<void> {
   const config = readConfig(settingTexts(options));
   if (!config.ok) throw settingsRefused(config.faults);
+  // Loaded here alone: the other commands need no HTTP, which takes most of the time to start.
+  const { startService } = await import("../service.ts");
   const service = await startService(config.value);
   let isStopping = false;
   const stop = async (): Promise<void> => {

@@ -73,7 +73,7 @@ describe("a token made beside a running service", () => {
   });
 
   test("of a tenant that no token belonged to is announced on stderr, and of a known tenant is not", async () => {
-    await (await place.start()).end();
+    await place.prepare();
     const first = await create("--role", "viewer", "--tenant", "acme");
     expect(first.stderr).toBe(
       'Tenant "acme" is new: it had no token and no customer. If that is a typing error, revoke the token.\n',
@@ -169,7 +169,7 @@ describe("token list and token revoke", () => {
   });
 
   test("revoke nothing for an empty argument, as an unset variable of a shell gives it", async () => {
-    await (await place.start()).end();
+    await place.prepare();
     const outcome = await place.run(["token", "revoke", ""]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect((await place.run(["token", "revoke", place.adminToken.slice(0, 12)])).code).toBe(0);

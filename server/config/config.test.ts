@@ -28,6 +28,7 @@ describe("a setting", () => {
       databaseCa: null,
       samples: null,
       databaseMemoryMib: 256,
+      lockWait: 5,
       metricsAccess: "token",
       logLevel: "info",
       logFormat: "json",

@@ -6,7 +6,7 @@ import {
   MEMORY_URL,
   maskDatabaseUrl,
 } from "../storage/open-storage.ts";
-import { DATABASE_MEMORY_MIB } from "../storage/storage.ts";
+import { DATABASE_MEMORY_MIB, LOCK_WAIT_MS } from "../storage/storage.ts";
 import { readPolicyFile } from "./policy-file.ts";
 
 export type Reading<Value> =
@@ -28,6 +28,7 @@ const LOG_FORMATS = ["json", "text"] as const;
 /** Bun counts the idle time of a connection in one byte. */
 const IDLE_TIMEOUT_SECONDS_MAX = 255;
 const STOP_SECONDS_MAX = 3_600;
+const LOCK_WAIT_SECONDS_MAX = 60;
 
 /**
  * Every setting of the service. The key gives the names: `idleTimeout` is IDLE_TIMEOUT in the environment and
@@ -69,6 +70,11 @@ export const SETTINGS = {
     `${DATABASE_MEMORY_MIB}`,
     `Memory for pages of the database. ${DATABASE_MEMORY_MIB} MiB hold a million customers; a smaller database takes its size.`,
     (text) => readNumber(text, 8, 65_536),
+  ),
+  lockWait: setting(
+    `${LOCK_WAIT_MS / 1000}`,
+    "Seconds that writes, and the start of a service or command, wait for a lock that another process holds.",
+    (text) => readSeconds(text, 0, LOCK_WAIT_SECONDS_MAX),
   ),
   policyFile: setting(
     "",

@@ -41,15 +41,24 @@ async function flood(
   return { status: parseRawReply(received)?.status ?? 0, grownMiB: (most - before) / MIB };
 }
 
-test.each(
-  [true, false].flatMap((isChunked) => [
-    { status: 428, method: "PUT", lines: [], isChunked },
-    { status: 412, method: "PUT", lines: ['If-Match: "AAAAAAAAAAAAAAAA"'], isChunked },
-    { status: 413, method: "PATCH", lines: ["If-Match: {tag}", "Content-Type: application/json"], isChunked },
-    { status: 200, method: "GET", lines: [], isChunked },
-    { status: 405, method: "POST", lines: [], isChunked },
-  ]),
-)(
+test.each([
+  { status: 428, method: "PUT", lines: [], isChunked: true },
+  { status: 412, method: "PUT", lines: ['If-Match: "AAAAAAAAAAAAAAAA"'], isChunked: false },
+  {
+    status: 413,
+    method: "PATCH",
+    lines: ["If-Match: {tag}", "Content-Type: application/json"],
+    isChunked: true,
+  },
+  {
+    status: 413,
+    method: "PATCH",
+    lines: ["If-Match: {tag}", "Content-Type: application/json"],
+    isChunked: false,
+  },
+  { status: 200, method: "GET", lines: [], isChunked: true },
+  { status: 405, method: "POST", lines: [], isChunked: false },
+])(
   "a huge body is answered with $status to $method without being kept (chunked: $isChunked)",
   async ({ status, method, lines, isChunked }) => {
     const { path, etag } = await service.customer();

@@ -32,6 +32,9 @@ export type Commit = {
 /** The customers of a million fit, and are read as fast as those of a thousand. A smaller database takes its size. */
 export const DATABASE_MEMORY_MIB = 256;
 
+/** How long a start, a command or a batch of writes waits for a lock that another process holds. */
+export const LOCK_WAIT_MS = 5_000;
+
 export type StorageOptions = {
   /** Called after each commit. It must not throw. */
   readonly onCommit?: (commit: Commit) => void;
@@ -39,6 +42,8 @@ export type StorageOptions = {
   readonly memoryMib?: number;
   /** A file of certificates (PEM) that may vouch for a database server; null: those of the runtime. */
   readonly caFile?: string | null;
+  /** {@link LOCK_WAIT_MS} where it is left out. */
+  readonly lockWaitMs?: number;
   /** Called with a sentence when the engine lost something that it replaces by itself. */
   readonly onFault?: (reason: string) => void;
 };

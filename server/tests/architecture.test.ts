@@ -10,6 +10,7 @@ const ROOT = join(import.meta.dir, "..");
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["commands"],
+  "build.ts": [],
   commands: [
     "service.ts",
     "first-start.ts",

@@ -78,7 +78,7 @@ describe("the first start", () => {
   });
 
   test("of a second database in the same directory leaves the first one's token as it is", async () => {
-    await (await place.start()).end();
+    await place.prepare();
     const first = place.adminToken;
     place.database = `${place.path}/data/second.db`;
     const service = await place.start();
@@ -122,7 +122,7 @@ describe("the first start", () => {
   }, 60_000);
 
   test("that was cut off before the token file had its name is completed by the next start", async () => {
-    await (await place.start()).end();
+    await place.prepare();
     const { adminToken } = place;
     rmSync(`${place.path}/data/admin.token`);
     writeFileSync(`${place.path}/data/admin.token.partial`, `${adminToken}\n`);
@@ -141,7 +141,7 @@ describe("a start on what is left of a database is refused, and changes nothing"
     ["emptied", () => {}, "admin.token is left of an earlier database"],
     ["removed", () => rmSync(place.database), "admin.token is left of an earlier database"],
   ])("%s", async (_, disturb, says) => {
-    await (await place.start()).end();
+    await place.prepare();
     const { adminToken } = place;
     truncateSync(place.database, 0);
     disturb();
@@ -155,7 +155,7 @@ describe("a start on what is left of a database is refused, and changes nothing"
 });
 
 test("files that others may read are reported at the start", async () => {
-  await (await place.start()).end();
+  await place.prepare();
   chmodSync(place.database, 0o644);
   chmodSync(`${place.path}/data/admin.token`, 0o640);
   const service = await place.start();
@@ -169,7 +169,7 @@ test("files that others may read are reported at the start", async () => {
 
 describe("a later start", () => {
   test("makes nothing and prints no lines to try", async () => {
-    await (await place.start()).end();
+    await place.prepare();
     const before = place.adminToken;
     const service = await place.start({ isForPeople: true });
     expect(await customersSeen(service)).toBe(3);

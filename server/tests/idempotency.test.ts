@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
+import { RUNS } from "./support/random.ts";
 import { type Reply, TestService } from "./support/test-service.ts";
 
 const HOUR_MS = 3_600_000;
@@ -161,7 +162,7 @@ test("for 24 hours a key of a token makes one customer, however often and at onc
       if (!posts.some((post) => post.isInterrupted)) expect(made).toBe(fresh.length);
     }
   });
-  await fc.assert(law, { seed, numRuns: 60 });
+  await fc.assert(law, { seed, numRuns: 25 * RUNS });
 });
 
 test("a key outlives a restart of the service, and a change or the end of its customer", async () => {

@@ -10,7 +10,7 @@ import { Workplace } from "./support/server-process.ts";
 import { TestService } from "./support/test-service.ts";
 
 const CLIENTS = 12;
-const STEPS = 40;
+const STEPS = 25;
 
 const directory = mkdtempSync(join(tmpdir(), "customers-"));
 afterAll(() => rmSync(directory, { recursive: true }));

@@ -92,7 +92,7 @@ describe("told to stop", () => {
   );
 
   test("clients that keep connections busy are told that an answer is the last, and none loses a request", async () => {
-    const service = await place.start();
+    const service = await place.start({ env: { STOP_GRACE: "0.25" } });
     const read = rawRequest("GET", "/customers?limit=1", [`Authorization: Bearer ${place.adminToken}`]);
     let answers = 0;
     const busy = async (): Promise<RawReply | null> => {

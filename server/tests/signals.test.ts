@@ -98,13 +98,6 @@ describe("SIGHUP", () => {
   });
 });
 
-test("IDLE_TIMEOUT ends a connection on which nothing happens", async () => {
-  const service = await place.start({ services: 1, env: { IDLE_TIMEOUT: "1" } });
-  const connection = await RawConnection.open(service.port);
-  expect((await connection.send(rawRequest("GET", "/healthz", [])))?.status).toBe(200);
-  expect(await connection.next()).toBeNull();
-});
-
 describe("ADMIN_PORT", () => {
   test("is a listener of its own for metrics and health; the first one serves customers and health, no metrics", async () => {
     const service = await place.start({ services: 1, env: { ADMIN_PORT: "0", METRICS_ACCESS: "public" } });

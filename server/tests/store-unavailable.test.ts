@@ -158,7 +158,8 @@ describe("a lock that another process holds", () => {
       ["token", "list"],
       ["token", "create", "--role", "viewer", "--client", "c", "--tenant", "t"],
     ];
-    const outcomes = await Promise.all(commands.map((args) => place.run(args, { PORT: "0" })));
+    const env = { PORT: "0", LOCK_WAIT: "0.1" };
+    const outcomes = await Promise.all(commands.map((args) => place.run(args, env)));
     holder.close();
     for (const { code, stdout, stderr } of outcomes) {
       expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
@@ -168,13 +169,14 @@ describe("a lock that another process holds", () => {
   }, 60_000);
 
   test("for writing alone stops no start that has nothing to write, and refuses a command that has", async () => {
-    await (await place.start()).end();
+    await place.prepare();
     const lock = await holdLock(place.database);
     const service = await place.start();
     expect((await service.send(place.adminToken, "GET", "/customers")).status).toBe(200);
-    const created = await place.run([
-      ...["token", "create", "--role", "viewer", "--client", "c", "--tenant", "t"],
-    ]);
+    const created = await place.run(
+      ["token", "create", "--role", "viewer", "--client", "c", "--tenant", "t"],
+      { LOCK_WAIT: "0.1" },
+    );
     await lock.release();
     expect(created).toMatchObject({ code: 1, stdout: "" });
     expect(created.stderr).toContain("another process holds the lock. Nothing was changed.");

@@ -35,6 +35,7 @@ type ConnectionOptions = {
   readonly chooseWhere: (() => Commit["where"]) | null;
   /** Memory for pages, over all connections. */
   readonly cacheKib: number;
+  readonly lockWaitMs: number;
 };
 
 /**
@@ -96,20 +97,19 @@ export class SqliteConnections {
   /** @throws CommandRefused as openDatabase does */
   static open(
     path: string,
-    { onCommit, onFault, chooseWhere, cacheKib }: ConnectionOptions,
+    { onCommit, onFault, chooseWhere, cacheKib, lockWaitMs }: ConnectionOptions,
   ): SqliteConnections {
+    const limits = { ...WRITE_LIMITS, lockWaitMs };
     const readerKib = Math.round(cacheKib * READER_SHARE);
     const writerKib = Math.round((cacheKib - readerKib) / 2);
-    const writer = openDatabase(path, writerKib);
+    const writer = openDatabase(path, { cacheKib: writerKib, lockWaitMs });
     if (path === MEMORY) return new SqliteConnections(writer, writer, { onCommit }); // which no thread can open
-    return new SqliteConnections(connect(path, readerKib), writer, {
+    return new SqliteConnections(connect(path, { cacheKib: readerKib, lockWaitMs }), writer, {
       onCommit,
       chooseWhere,
+      limits,
       startThread: ({ identity }) =>
-        new WriterThread(
-          { path, identity, lockWaitMs: WRITE_LIMITS.lockWaitMs, cacheKib: writerKib },
-          onFault,
-        ),
+        new WriterThread({ path, identity, lockWaitMs, cacheKib: writerKib }, onFault),
     });
   }
 

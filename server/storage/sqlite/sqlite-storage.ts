@@ -4,6 +4,7 @@ import {
   type Commit,
   DATABASE_MEMORY_MIB,
   type FirstStart,
+  LOCK_WAIT_MS,
   type Storage,
   type StorageOptions,
   type StorageStats,
@@ -43,9 +44,16 @@ export class SqliteStorage implements Storage {
       onFault = () => {},
       chooseWhere = null,
       memoryMib = DATABASE_MEMORY_MIB,
+      lockWaitMs = LOCK_WAIT_MS,
     } = options;
     const cacheKib = memoryMib * 1024;
-    const connections = SqliteConnections.open(path, { onCommit, onFault, chooseWhere, cacheKib });
+    const connections = SqliteConnections.open(path, {
+      onCommit,
+      onFault,
+      chooseWhere,
+      cacheKib,
+      lockWaitMs,
+    });
     return new SqliteStorage(path, connections);
   }
 

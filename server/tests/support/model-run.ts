@@ -53,6 +53,8 @@ type KeptOutcome = {
   readonly request: string;
   readonly expiresMs: number;
   readonly outcome: Outcome;
+  /** Whose fields the outcome may show; null where the request itself says them. */
+  readonly of: string | null;
 };
 type Outcome = {
   readonly status: number;
@@ -135,9 +137,9 @@ export class ModelRun {
     const early = earlyRefusal(sent);
     if (early !== null) return expectRefusal(reply, early, method, customer);
     const shown = prefers ? shownBy(query.fields) : "none";
-    const set = FIELDS.map((name) => (typeof verdict === "number" ? null : verdict[name]));
+    const set = typeof verdict === "number" ? verdict : FIELDS.map((name) => verdict[name]);
     const canonical = [method, id.toLowerCase(), ifMatch.join(", ").trim(), noneMatch?.trim(), set, shown];
-    const isKeyed = key !== null && !isRead && typeof verdict !== "number" && UUID.test(id);
+    const isKeyed = key !== null && !isRead && UUID.test(id);
     const owner = isKeyed ? ownerOf(request.caller, key.meant) : null;
     if (this.#isReplayed(owner, canonical, reply, method)) return;
     const late = lateRefusal(sent);
@@ -158,12 +160,13 @@ export class ModelRun {
     expect(reply.headers.get("idempotency-replayed")).toBeUndefined();
     if (method === "DELETE") {
       this.#model.remove(caller.tenant, customer.id);
+      this.#forgetBodies(customer.id);
       expect([reply.status, reply.body, reply.headers.get("etag")]).toEqual([204, "", undefined]);
       return this.#keep(owner, canonical, reply);
     }
     const next = { ...customer, ...verdict, tag: this.#newTag(reply) };
     this.#model.put(caller.tenant, next);
-    this.#keep(owner, canonical, reply);
+    this.#keep(owner, canonical, reply, customer.id);
     if (!prefers) {
       expect([reply.status, reply.body]).toEqual([204, ""]);
       return;
@@ -196,16 +199,17 @@ export class ModelRun {
       customer: undefined,
       verdict,
     } as const;
-    const code = earlyRefusal(sent) ?? lateRefusal(sent);
-    if (code !== null || typeof verdict === "number") return expectRefusal(reply, code ?? "?", "POST", null);
-    const set = {
-      name: verdict.name ?? "?",
-      email: verdict.email ?? "?",
-      status: verdict.status ?? "active",
-    };
+    const early = earlyRefusal(sent);
+    if (early !== null) return expectRefusal(reply, early, "POST", null);
     const owner = key === null ? null : ownerOf(step.caller, key.meant);
+    const set =
+      typeof verdict === "number"
+        ? verdict
+        : { name: verdict.name ?? "?", email: verdict.email ?? "?", status: verdict.status ?? "active" };
     const canonical = ["POST", set, shownBy(query.fields)];
     if (this.#isReplayed(owner, canonical, reply, "POST")) return;
+    const late = lateRefusal(sent);
+    if (late !== null || typeof set === "number") return expectRefusal(reply, late ?? "?", "POST", null);
     expect([reply.status, reply.headers.get("idempotency-replayed")]).toEqual([201, undefined]);
     const id = (reply.headers.get("location") ?? "").slice("/customers/".length);
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -229,10 +233,18 @@ export class ModelRun {
     return true;
   }
 
-  #keep(owner: string | null, request: readonly unknown[], reply: RawReply): void {
+  #keep(owner: string | null, request: readonly unknown[], reply: RawReply, of: string | null = null): void {
     if (owner === null) return;
     const expiresMs = this.#clock.nowMs + 24 * 3_600_000;
-    this.#kept.set(owner, { request: JSON.stringify(request), expiresMs, outcome: outcomeOf(reply) });
+    this.#kept.set(owner, { request: JSON.stringify(request), expiresMs, outcome: outcomeOf(reply), of });
+  }
+
+  /** No field outlives its customer. */
+  #forgetBodies(id: string): void {
+    for (const [owner, kept] of this.#kept) {
+      if (kept.of === id)
+        this.#kept.set(owner, { ...kept, outcome: { ...kept.outcome, status: 204, body: "" } });
+    }
   }
 
   /** Follows `next` to the end: each customer once, in the order of creation, whichever way it is asked for. */

@@ -1,3 +1,6 @@
+/** How many times the usual number of random runs: `bun run torture` sets it. */
+export const RUNS = Number(process.env["RUNS"] ?? 1);
+
 /** Numbers that a seed repeats, and what tests draw with them. */
 export class Random {
   readonly seed: number;

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
 import { type Reply, replyOf } from "./test-service.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
@@ -44,6 +45,16 @@ export class Workplace {
     this.path = path;
     this.#remove = remove;
     this.database = `${path}/data/customers.db`;
+  }
+
+  /** Makes what a first start makes, samples included, without a process. */
+  async prepare(): Promise<void> {
+    this.makeDirectory();
+    const umask = process.umask(0o077);
+    const storage = SqliteStorage.open(this.database);
+    await storage.firstStart(true, Date.now());
+    await storage.close();
+    process.umask(umask);
   }
 
   /** Makes the directory of the database, as `start` does by itself. */
@@ -254,7 +265,10 @@ const SERVICES = Number(process.env["TEST_SERVICES"] ?? 1);
 function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
   if (options.env?.["DATABASE_URL"] === undefined)
     mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
-  return { ...options, env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, SAMPLES: "1", ...options.env } };
+  return {
+    ...options,
+    env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, SAMPLES: "1", STOP_GRACE: "0", ...options.env },
+  };
 }
 
 type Child = ReturnType<typeof launch>;

@@ -1,5 +1,5 @@
 import { StoreUnavailable } from "../../customer-store.ts";
-import type { Commit } from "../../storage.ts";
+import { type Commit, LOCK_WAIT_MS } from "../../storage.ts";
 import type { StatementCache } from "../statements/statement-cache.ts";
 import {
   applyWrite,
@@ -18,7 +18,7 @@ export type WriteLimits = {
   readonly pendingMax: number;
 };
 
-export const WRITE_LIMITS: WriteLimits = { lockWaitMs: 5_000, pendingMax: 10_000 };
+export const WRITE_LIMITS: WriteLimits = { lockWaitMs: LOCK_WAIT_MS, pendingMax: 10_000 };
 
 /**
  * Bun accepts connections for as long as new ones come, all in one turn of the event loop. So many writes are committed

@@ -35,7 +35,7 @@ class Batches {
 
   constructor({ path, identity, lockWaitMs, cacheKib }: Extract<ToThread, { kind: "open" }>) {
     if (identity !== null) requireFiles(path, identity);
-    this.#db = connect(path, cacheKib);
+    this.#db = connect(path, { cacheKib });
     this.#statements = new StatementCache(this.#db);
     this.#groupCommit = new GroupCommit(this.#db, new FileGuard(this.#db, identity), lockWaitMs);
   }

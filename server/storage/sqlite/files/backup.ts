@@ -8,7 +8,7 @@ import { openExistingDatabase } from "./sqlite-database.ts";
  *
  * @throws CommandRefused when `to` exists or its directory does not, or `from` is not a database of ours
  */
-export function backupDatabase(from: string, to: string): void {
+export function backupDatabase(from: string, to: string, lockWaitMs?: number): void {
   if (existsSync(to)) throw existsAlready(to);
   const directory = dirname(resolve(to));
   if (!existsSync(directory)) {
@@ -19,7 +19,7 @@ export function backupDatabase(from: string, to: string): void {
   try {
     // Left by a killed process with the same process id: in a container the ids repeat.
     removeDatabase(partial);
-    copyDatabase(from, partial);
+    copyDatabase(from, partial, lockWaitMs);
     giveName(partial, to);
     syncFile(directory);
   } catch (error) {
@@ -30,8 +30,8 @@ export function backupDatabase(from: string, to: string): void {
 }
 
 /** Copies a database, with what is in its -wal, to a file that does not exist, and onto the disk. */
-export function copyDatabase(from: string, to: string): void {
-  const db = openExistingDatabase(from);
+export function copyDatabase(from: string, to: string, lockWaitMs?: number): void {
+  const db = openExistingDatabase(from, lockWaitMs);
   try {
     db.run("VACUUM INTO ?", [to]);
   } catch (error) {

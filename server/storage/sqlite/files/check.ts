@@ -21,8 +21,8 @@ const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_ERROR
  * @throws CommandRefused when it can't be opened as one of ours, or can't be looked at now (another process
  *   holds its lock): that says nothing of its soundness
  */
-export function checkDatabase(path: string): CheckReport {
-  const db = openExistingDatabase(path);
+export function checkDatabase(path: string, lockWaitMs?: number): CheckReport {
+  const db = openExistingDatabase(path, lockWaitMs);
   try {
     const faults = db
       .query<{ integrity_check: string }, []>(`PRAGMA integrity_check(${FAULTS_MAX})`)

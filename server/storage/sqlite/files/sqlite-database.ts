@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
+import { LOCK_WAIT_MS } from "../../storage.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./schema.ts";
 import { DEFAULT_PATH, MEMORY } from "./sqlite-url.ts";
 import { tokenFileOf } from "./token-file.ts";
@@ -10,11 +11,12 @@ import { tokenFileOf } from "./token-file.ts";
 /** Marks a file as a database of this service: "CUST" as a 32-bit integer (SQLite's application_id). */
 const APPLICATION_ID = 0x43555354;
 
-const BUSY_TIMEOUT_MS = 5_000;
 /** For commands and tests. */
 const CACHE_KIB = 16_384;
 /** The write-ahead log is cut to this once all of it is in the database: a long reader had left it at gigabytes. */
 export const LOG_BYTES_MAX = 16 * 1024 * 1024;
+
+type ConnectionOptions = { readonly cacheKib?: number; readonly lockWaitMs?: number };
 
 /**
  * Opens the database, made (mode 0600, by the process's umask) where it is new. What is refused is
@@ -23,14 +25,17 @@ export const LOG_BYTES_MAX = 16 * 1024 * 1024;
  * @param path a file, or {@link MEMORY}
  * @throws CommandRefused when the file is not a database, belongs to another program or to a newer version
  */
-export function openDatabase(path: string, cacheKib = CACHE_KIB): Database {
+export function openDatabase(
+  path: string,
+  { cacheKib = CACHE_KIB, lockWaitMs = LOCK_WAIT_MS }: ConnectionOptions = {},
+): Database {
   return withReasons(path, () => {
     if (path !== MEMORY) {
       requireDirectory(path);
       refuseStartingOver(path);
     }
     if (existsSync(path)) accessSync(path, constants.W_OK);
-    return opened(path, true, (db) => {
+    return opened(path, true, lockWaitMs, (db) => {
       refuseForeign(db, path);
       configure(db, path, cacheKib);
       makeSchema(db, path);
@@ -77,10 +82,10 @@ function sizeOf(path: string): number {
 }
 
 /** Opens a database that exists and that this version made; for commands that look at one. */
-export function openExistingDatabase(path: string): Database {
+export function openExistingDatabase(path: string, lockWaitMs = LOCK_WAIT_MS): Database {
   if (!existsSync(path)) throw new CommandRefused(`${path} does not exist.`);
   return withReasons(path, () =>
-    opened(path, false, (db) => {
+    opened(path, false, lockWaitMs, (db) => {
       if (pragma(db, "application_id") !== APPLICATION_ID) {
         throw new CommandRefused(`${path} is not a database of this service.`);
       }
@@ -90,15 +95,23 @@ export function openExistingDatabase(path: string): Database {
 }
 
 /** One more connection to a database that {@link openDatabase} has opened, with the same settings. */
-export function connect(path: string, cacheKib = CACHE_KIB): Database {
-  return withReasons(path, () => opened(path, false, (db) => configure(db, path, cacheKib)));
+export function connect(
+  path: string,
+  { cacheKib = CACHE_KIB, lockWaitMs = LOCK_WAIT_MS }: ConnectionOptions = {},
+): Database {
+  return withReasons(path, () => opened(path, false, lockWaitMs, (db) => configure(db, path, cacheKib)));
 }
 
-function opened(path: string, create: boolean, prepare: (db: Database) => void): Database {
+function opened(
+  path: string,
+  create: boolean,
+  lockWaitMs: number,
+  prepare: (db: Database) => void,
+): Database {
   const db = new Database(path, { readwrite: true, create, strict: true });
   try {
     // First of all: without it a second process fails at journal_mode.
-    db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    db.run(`PRAGMA busy_timeout = ${lockWaitMs}`);
     prepare(db);
     return db;
   } catch (error) {
