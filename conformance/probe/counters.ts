@@ -1,6 +1,7 @@
 /** The two counters of 7 rule 4, as scrapes show them, against the answers of this run. */
 import { type Exposition, parseExposition, seriesOf } from "../http/exposition.ts";
 import { CouldNotRun, Inconclusive, NoReply } from "../http/outcome-signal.ts";
+import type { Connection } from "../http/transport.ts";
 import type { Ask, Seen, Wire } from "../http/wire.ts";
 import type { Profile } from "../target/profile.ts";
 
@@ -22,10 +23,14 @@ export type Window = { readonly answered: Counts; readonly rose: Counts; readonl
 
 /** How long counters may lag behind the responses that they count; a quick run has no other limit than a full one. */
 const LAG_MS = 2000;
+/** Where the profile names no lag, they are watched so much longer, once, before a count is taken for lost. */
+const LATER_MS = 10_000;
 const POLL_MS = 50;
 /** Scrapes on connections of their own: so many are hardly all answered by one of several processes. */
 const QUIET_SCRAPES = 6;
 const REMEDY = "list the metrics URL of every process (--metrics-url, repeatable)";
+/** Connections of the census, and refusals of each kind over each of them. */
+const CENSUS = { connections: 4, each: 4 } as const;
 
 /** What a scrape needs of a rule. */
 type Scraper = {
@@ -42,6 +47,8 @@ export class Counters {
   #quiet = false;
   /** Whether counts were missed once, and waiting as long again brought none: they are lost, not late. */
   #noneLater = false;
+  /** A counter that was seen to rise later than it may. */
+  #late: Counter | undefined;
   /** Where the whole run began, for what only a long stretch shows. */
   start: Mark | undefined;
 
@@ -81,13 +88,33 @@ export class Counters {
    * differ from one scrape to the next, and neither is that of the service.
    * @param nudge causes one more event of each kind; given before a rule accuses
    */
-  async needOneProcess(t: Scraper, nudge?: () => Promise<unknown>): Promise<void> {
+  async needOneProcess(t: Scraper, nudge?: (via?: Connection) => Promise<unknown>): Promise<void> {
     if (this.#quiet && nudge === undefined) return;
     await this.#lookForSeveral(t);
     if (nudge === undefined) return;
     // Two processes may happen to show the same count: one more event tells them apart.
     await nudge();
     await this.#lookForSeveral(t);
+    await this.#census(t, nudge);
+  }
+
+  /**
+   * Where scrapes always reach one process, and requests another one by connection, plain refusals are counted over some
+   * connections and not over others. @throws CouldNotRun then
+   */
+  async #census(t: Scraper, nudge: (via: Connection) => Promise<unknown>): Promise<void> {
+    const { answered, rose } = await this.watch(t, async () => {
+      for (let connection = 0; connection < CENSUS.connections; connection += 1) {
+        const via = t.kit.wire.connect();
+        for (let event = 0; event < CENSUS.each; event += 1) await nudge(via);
+        via.close();
+      }
+    });
+    for (const counter of COUNTERS)
+      if (rose[counter] > 0 && rose[counter] < answered[counter] && rose[counter] % CENSUS.each === 0)
+        throw new CouldNotRun(
+          `of ${answered[counter]} equal refusals over ${CENSUS.connections} connections, ${counter} counted ${rose[counter]}: several processes answer, and the metrics URL shows one of them; ${REMEDY}`,
+        );
   }
 
   async #lookForSeveral(t: Scraper): Promise<void> {
@@ -141,20 +168,24 @@ export class Counters {
     const { scrape, complete } = await this.#awaited(t, mark, lagMs);
     this.#base = { counts: scrape.counts, from: t.kit.wire.ledger.length };
     if (complete || this.#noneLater) return scrape;
-    const later = await this.#awaited(t, mark, lagMs);
-    this.#base = { counts: later.scrape.counts, from: t.kit.wire.ledger.length };
-    const rising = COUNTERS.find((counter) => later.scrape.counts[counter] > scrape.counts[counter]);
-    if (rising !== undefined) {
+    if (this.#late === undefined) {
+      const watchMs = t.kit.profile.metrics.lagMs ?? LATER_MS;
+      const later = await this.#awaited(t, mark, watchMs, scrape.counts);
+      this.#base = { counts: later.scrape.counts, from: t.kit.wire.ledger.length };
+      this.#late = COUNTERS.find((counter) => later.scrape.counts[counter] > scrape.counts[counter]);
+      if (this.#late === undefined) {
+        this.#noneLater = true;
+        return later.scrape;
+      }
       await this.#lookForSeveral(t);
-      throw new Inconclusive(
-        `${rising} still rises ${lagMs} ms after the last answer, so counts that are late can't be told from lost ones; raise lag-ms under [metrics] in the profile, or where several processes answer at one URL ${REMEDY}`,
-      );
     }
-    this.#noneLater = true;
-    return later.scrape;
+    throw new Inconclusive(
+      `${this.#late} still rises ${lagMs} ms after the last answer, so counts that are late can't be told from lost ones; raise lag-ms under [metrics] in the profile, or where several processes answer at one URL ${REMEDY}`,
+    );
   }
 
-  async #awaited(t: Scraper, mark: Mark | undefined, forMs: number) {
+  /** @param from returns too where a counter rises above these */
+  async #awaited(t: Scraper, mark: Mark | undefined, forMs: number, from?: Counts) {
     const until = performance.now() + forMs;
     for (;;) {
       const scrape = await this.scrape(t);
@@ -162,7 +193,8 @@ export class Counters {
       const complete = COUNTERS.every(
         (counter) => scrape.counts[counter] >= (mark?.counts[counter] ?? 0) + (answered?.[counter] ?? 0),
       );
-      if (complete || performance.now() >= until) return { scrape, complete };
+      const risen = from !== undefined && COUNTERS.some((counter) => scrape.counts[counter] > from[counter]);
+      if (complete || risen || performance.now() >= until) return { scrape, complete };
       await Bun.sleep(POLL_MS);
     }
   }

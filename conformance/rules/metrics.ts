@@ -1,6 +1,7 @@
 /** MET: the two counters. */
 import { seriesOf, typeOf } from "../http/exposition.ts";
 import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
+import type { Connection } from "../http/transport.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import {
   COUNTERS,
@@ -45,12 +46,18 @@ async function refuse(t: Attempt, method: Method, status: 428 | 412, events = ev
 }
 
 /** One more 428 and one more 412. */
-async function nudge(t: Attempt): Promise<void> {
+const nudge = (t: Attempt) => async (via?: Connection) => {
   for (const lines of [[], ifMatch('"kit-never-given"')])
-    await t.send(t.writeAsk("PUT", t.kit.main, { ifMatch: lines, purpose: "one more to be counted" }));
-}
+    await t.send(
+      t.writeAsk("PUT", t.kit.main, {
+        ifMatch: lines,
+        purpose: "one more to be counted",
+        ...(via && { via }),
+      }),
+    );
+};
 
-/** A window whose counter should rise by as many as were answered; several processes behind one URL are found out first. */
+/** A window whose counter should rise by as many as were answered; several processes behind one URL are looked for first. */
 async function risen(
   t: Attempt,
   counter: Counter,
@@ -62,7 +69,7 @@ async function risen(
     t.kit.options.exclusive ? rose[counter] === answered[counter] : rose[counter] >= answered[counter];
   const window = await counters.watch(t, act);
   if (right(window)) return { ...window, right: true };
-  await counters.needOneProcess(t, () => nudge(t));
+  await counters.needOneProcess(t, nudge(t));
   // A process that restarted in between loses what it had counted, once.
   const again = await counters.watch(t, act);
   if (right(again))
@@ -143,7 +150,7 @@ async function mustStay(
   };
   const excess = await look();
   if (excess > 0) {
-    await counters.needOneProcess(t, () => nudge(t));
+    await counters.needOneProcess(t, nudge(t));
     // In two windows, one after the other: a count that came late is not there again.
     const second = await look();
     const ours = excess === second && excess % eventsOf(t) === 0;
@@ -172,8 +179,10 @@ async function harmless(t: Attempt): Promise<void> {
   }
 }
 
+type Sent = readonly [what: string, send: () => Promise<unknown>];
+
 /** Every form of a refusal, each several times: what one branch of the code answers, another may count. */
-async function everyForm(t: Attempt): Promise<readonly [string, () => Promise<unknown>][]> {
+async function everyForm(t: Attempt): Promise<readonly Sent[]> {
   const { former, tag } = await t.control("PUT");
   const put =
     (lines: ReturnType<typeof ifMatch>, missing = false, body?: string) =>
@@ -185,9 +194,11 @@ async function everyForm(t: Attempt): Promise<readonly [string, () => Promise<un
           purpose: "to be counted",
         }),
       );
+  const byLimited = (lines: ReturnType<typeof ifMatch>) => () =>
+    t.send(t.writeAsk("PUT", t.kit.main, { ifMatch: lines, caller: "limited", purpose: "to be counted" }));
   const forms = [...WEAK.slice(0, 1), ...UNQUOTED.slice(0, 1), ...STAR.slice(0, 1), ...LISTS.slice(0, 1)];
   return [
-    ...forms.flatMap((derive): [string, () => Promise<unknown>][] => {
+    ...forms.flatMap((derive): Sent[] => {
       const form = derive(tag, former, t.kit.main);
       return form === undefined ? [] : [[`PUT with ${form.what}`, put(form.lines)]];
     }),
@@ -197,6 +208,12 @@ async function everyForm(t: Attempt): Promise<readonly [string, () => Promise<un
     ["PUT without If-Match and with broken JSON", put([], false, "{")],
     ["PUT with a stale tag and an empty object", put(ifMatch(former), false, "{}")],
     ["PUT with the current tag and an empty object", put(ifMatch(tag), false, "{}")],
+    ...(t.kit.profile.limited === undefined
+      ? []
+      : ([
+          ["PUT by the limited caller without If-Match", byLimited([])],
+          ["PUT by the limited caller with a stale tag", byLimited(ifMatch(former))],
+        ] as const)),
   ];
 }
 
@@ -317,7 +334,7 @@ export const metrics: readonly Rule[] = [
             options.exclusive ? rose[counter] !== answered[counter] : rose[counter] < answered[counter],
           );
         if (wrong(window) !== undefined) {
-          await counters.needOneProcess(t, () => nudge(t));
+          await counters.needOneProcess(t, nudge(t));
           window = await look();
         }
         const counter = wrong(window);
@@ -329,26 +346,49 @@ export const metrics: readonly Rule[] = [
             return `${what}: ${answered[name]} answers of ${STATUS_OF[name]}, and ${name} rose by ${rose[name]}`;
           });
       }
-      await wholeRun(t);
+      if (t.failures.length === 0) await wholeRun(t);
     },
   }),
 ];
 
 /** From the first request of the run to now: losses that no short window shows. */
 async function wholeRun(t: Attempt): Promise<void> {
-  // Without the start of the process, one that restarted during the run cannot be told from one that loses counts.
-  if (!t.kit.counters.knowsStart) return;
-  const window = await t.kit.counters.wholeRun(t);
+  const { counters } = t.kit;
+  if (!counters.knowsStart)
+    throw new CouldNotRun(
+      "each form is counted, but the metrics have no process_start_time_seconds, so over the whole run a restart can't be told from lost counts; export it, as the usual client libraries do",
+    );
+  const window = await counters.wholeRun(t);
   if (window === undefined) return;
   const { answered, rose, after } = window;
-  for (const counter of COUNTERS)
-    t.proof("all requests of this run", `${counter} rises by as many as were answered ${STATUS_OF[counter]}`)
-      .show(after.seen, { came: `${answered[counter]} answers; it rose by ${rose[counter]}` })
+  for (const counter of COUNTERS) {
+    const status = STATUS_OF[counter];
+    const lost = answered[counter] - rose[counter];
+    if (lost > 0) await counters.needOneProcess(t, nudge(t));
+    const who = whoWasAnswered(t, status);
+    const suspects = who.filter(([, count]) => count === lost).map(([name]) => name);
+    const suspect = suspects.length > 0 ? `; as many as were answered to ${suspects.join(", or to ")}` : "";
+    t.proof("all requests of this run", `${counter} rises by as many as were answered ${status}`)
+      .show(after.seen, {
+        came: `${who.map(([name, count]) => `${count} to ${name}`).join(", ")}; it rose by ${rose[counter]}`,
+      })
       .must(
         "whole-run",
-        rose[counter] >= answered[counter],
-        `in this run ${answered[counter]} requests were answered ${STATUS_OF[counter]}, and ${counter} rose by ${rose[counter]}`,
+        lost <= 0,
+        `in this run ${answered[counter]} requests were answered ${status}, and ${counter} rose by ${rose[counter]}: ${lost} are missing${suspect}`,
       );
+  }
+}
+
+/** How often a status was answered, by caller and method, and by rule. */
+function whoWasAnswered(t: Attempt, status: number): [who: string, count: number][] {
+  const entries = t.kit.wire.ledger.filter((entry) => entry.status === status);
+  const by = (name: (entry: (typeof entries)[number]) => string) =>
+    [...Map.groupBy(entries, name)].map(([who, all]): [string, number] => [who, all.length]);
+  return [
+    ...by(({ caller, method }) => `${method} by the ${caller} caller`),
+    ...by(({ rule }) => `requests of ${rule}`),
+  ];
 }
 
 /** Scrapes around refusals of both kinds, and twice after them: a counter that a scrape resets falls from one to the next. */

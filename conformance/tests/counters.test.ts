@@ -21,6 +21,20 @@ function balanced(): Partial<Seams> {
   };
 }
 
+/** A balancer that sends each connection to one of two processes, and all scrapes to the first. */
+function sticky(): Partial<Seams> {
+  const first = new WeakMap<object, boolean>();
+  let connections = 0;
+  return {
+    counted: (reply, { method, connection }) => {
+      const known = first.get(connection) ?? connections++ % 2 === 0;
+      first.set(connection, known);
+      const counter = ({ 428: "required", 412: "failed" } as const)[reply.status];
+      return method === "GET" || counter === undefined || !known ? [] : [counter];
+    },
+  };
+}
+
 /** Counters begin again at nothing after so many refused writes. @param says whether the start time tells of it */
 function restarting(after: number, says: boolean): Partial<Seams> {
   let refused = 0;
@@ -58,6 +72,9 @@ const late =
 
 const lagging = (lagMs: number) => `[metrics]\nlag-ms = ${lagMs}\n`;
 
+const outcomes = (rules: readonly { id: string; outcome: string; reason: string }[]) =>
+  rules.map(({ id, outcome, reason }) => `${id} ${outcome}: ${reason}`);
+
 async function run(
   replicas: 1 | 2,
   faulty: Faulty,
@@ -91,6 +108,14 @@ test.each([true, false])(
   60_000,
 );
 
+test("two processes, one of which alone can be scraped, are not accused, and the remedy is named", async () => {
+  const { rules } = await run(1, sticky, true);
+  expect(outcomes(rules.filter(({ outcome }) => outcome === "violation"))).toEqual([]);
+  const open = rules.filter(({ outcome }) => outcome !== "pass");
+  expect(open.length).toBeGreaterThan(2);
+  for (const { reason } of open) expect(reason).toContain("--metrics-url");
+}, 60_000);
+
 test.each([5, 20, 60].flatMap((after) => [true, false].map((says) => [after, says] as const)))(
   "a process that restarts after %p refusals is not accused (its start time says so: %p)",
   async (after, says) => {
@@ -103,9 +128,6 @@ test.each([5, 20, 60].flatMap((after) => [true, false].map((says) => [after, say
   },
   60_000,
 );
-
-const outcomes = (rules: Awaited<ReturnType<typeof run>>["rules"]) =>
-  rules.map(({ id, outcome, reason }) => `${id} ${outcome}: ${reason}`);
 
 test("counters that come most of a second late are waited for, in a quick run too", async () => {
   const { rules } = await run(1, late(800), false, { profileText: "", only: ["MET-01", "MET-09"] });
@@ -123,3 +145,10 @@ test.each([true, false])(
   },
   60_000,
 );
+
+test("without the start of the process the losses of a whole run cannot be seen, and the reason says so", async () => {
+  const nameless: Faulty = () => ({ scrape: (text) => text.replace(/.*process_start_time_seconds.*\n/g, "") });
+  const { rules } = await run(1, nameless, true, { only: ["MET-09"] });
+  expect(outcomes(rules)).toEqual([expect.stringContaining("MET-09 could-not-run")]);
+  expect(rules[0]?.reason).toContain("export it");
+}, 60_000);
