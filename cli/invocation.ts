@@ -1,7 +1,7 @@
 /** What a command gets: settings, the server, the streams, the clock. Made once by program.ts. */
 
-import type { Deadline } from "./client/deadline.ts";
 import type { Ports } from "./client/read-customer.ts";
+import type { Deadline } from "./client/wire/deadline.ts";
 import type { Flags } from "./config/flags.ts";
 import type { Settings } from "./config/settings.ts";
 import type { CustomersApi } from "./http/customers-api.ts";

@@ -7,7 +7,7 @@ import {
   Option,
 } from "@commander-js/extra-typings";
 import packageJson from "../package.json" with { type: "json" };
-import { startDeadline } from "./client/deadline.ts";
+import { startDeadline } from "./client/wire/deadline.ts";
 import { COMMANDS } from "./commands/all.ts";
 import type { Run } from "./commands/command.ts";
 import { parseDurationMs } from "./config/duration.ts";

@@ -1,12 +1,12 @@
 /** Creations, which no If-Match protects: sent again only where the earlier one certainly had no effect. */
 import { type Customer, memberNamed, plainText, shownCustomer } from "./customer.ts";
+import { judgeCreation } from "./loop/verdict.ts";
 import type { Ports } from "./read-customer.ts";
-import { serverWaitMs } from "./read-retry.ts";
 import { type Refusal, refusalOf } from "./refusal.ts";
-import { type CompleteReply, type Reply, requestIdOf } from "./reply.ts";
-import type { ApiRequest } from "./request.ts";
-import { backOffMs } from "./retry-timing.ts";
-import { judgeCreation } from "./verdict.ts";
+import { serverWaitMs } from "./wire/read-retry.ts";
+import { type CompleteReply, type Reply, requestIdOf } from "./wire/reply.ts";
+import type { ApiRequest } from "./wire/request.ts";
+import { backOffMs } from "./wire/retry-timing.ts";
 
 export type Created = {
   kind: "created";

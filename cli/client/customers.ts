@@ -4,24 +4,25 @@
  */
 import { type Created, type CreationStopped, createUntilDecided } from "./creation.ts";
 import type { Customer } from "./customer.ts";
-import { startDeadline } from "./deadline.ts";
-import { fetchTransport } from "./fetch-transport.ts";
-import { type Casing, changeIntent, deletionIntent, type WriteIntent } from "./intent.ts";
 import { type Json, JsonNumber } from "./json.ts";
-import { writeUntilDecided } from "./loop.ts";
+import { type Casing, changeIntent, deletionIntent, type WriteIntent } from "./loop/intent.ts";
+import { writeUntilDecided } from "./loop/loop.ts";
+import type { OnConflict } from "./loop/write-job.ts";
+import type { WriteOutcome } from "./loop/write-outcome.ts";
 import { eachPage, type ListFailure } from "./pages.ts";
 import { type Ports, type Reading, readCurrent, readUnless } from "./read-customer.ts";
 import type { ReadRefusal } from "./refusal.ts";
-import type { Transport } from "./reply.ts";
-import { canBeId, createCustomer } from "./request.ts";
-import { meaningOf } from "./status.ts";
-import type { OnConflict, WriteOutcome } from "./step.ts";
+import { startDeadline } from "./wire/deadline.ts";
+import { fetchTransport } from "./wire/fetch-transport.ts";
+import type { Transport } from "./wire/reply.ts";
+import { canBeId, createCustomer } from "./wire/request.ts";
+import { meaningOf } from "./wire/status.ts";
 
 export type { Customer, CustomerData } from "./customer.ts";
-export type { FieldConflict } from "./field-conflicts.ts";
 export { JsonNumber } from "./json.ts";
-export type { Reply, Transport } from "./reply.ts";
-export type { OnConflict } from "./step.ts";
+export type { FieldConflict } from "./loop/field-conflicts.ts";
+export type { OnConflict } from "./loop/write-job.ts";
+export type { Reply, Transport } from "./wire/reply.ts";
 
 export type CustomersOptions = {
   /** The base URL, before /customers. */

@@ -5,7 +5,7 @@
 
 import { memberNamed } from "./customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
-import { type ApiRequest, type ListQuery, listCustomers, readPage } from "./request.ts";
+import { type ApiRequest, type ListQuery, listCustomers, readPage } from "./wire/request.ts";
 
 export type NextPage =
   | { kind: "none" }

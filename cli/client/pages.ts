@@ -4,9 +4,9 @@ import { Customer, memberNamed, parseJsonOrUndefined } from "./customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
 import { nextPage } from "./next-page.ts";
 import type { Ports } from "./read-customer.ts";
-import { readWithRetry } from "./read-retry.ts";
 import { type Refusal, refusalOf } from "./refusal.ts";
-import { type ApiRequest, type ListQuery, listCustomers } from "./request.ts";
+import { readWithRetry } from "./wire/read-retry.ts";
+import { type ApiRequest, type ListQuery, listCustomers } from "./wire/request.ts";
 
 export type Page = { kind: "page"; customers: readonly Customer[] } | ListFailure;
 

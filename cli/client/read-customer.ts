@@ -1,10 +1,10 @@
 /** Readings of one customer: as it is now, or why not. */
 import { type Customer, idOfAnother, parseCustomer } from "./customer.ts";
-import type { Deadline } from "./deadline.ts";
-import { readWithRetry } from "./read-retry.ts";
 import { type ReadRefusal, refusalOf } from "./refusal.ts";
-import { type Reply, requestIdOf, type Transport } from "./reply.ts";
-import { readCustomer } from "./request.ts";
+import type { Deadline } from "./wire/deadline.ts";
+import { readWithRetry } from "./wire/read-retry.ts";
+import { type Reply, requestIdOf, type Transport } from "./wire/reply.ts";
+import { readCustomer } from "./wire/request.ts";
 
 export type Ports = { transport: Transport; deadline: Deadline };
 

@@ -1,6 +1,6 @@
 /** Why a request did not bring what it was for: facts alone; the code that shows them makes the words. */
-import type { CompleteReply, NoCompleteReply, Reply } from "./reply.ts";
-import { meaningOf, type RefusalKind } from "./status.ts";
+import type { CompleteReply, NoCompleteReply, Reply } from "./wire/reply.ts";
+import { meaningOf, type RefusalKind } from "./wire/status.ts";
 
 export type Refusal =
   | { kind: RefusalKind; during: Stage; reply: CompleteReply }

@@ -8,7 +8,7 @@ import { Customer, memberNamed, REGISTRY } from "./customer.ts";
 import type { JsonObject } from "./json.ts";
 import { eachPage } from "./pages.ts";
 import { type Ports, type Reading, readCurrent } from "./read-customer.ts";
-import type { ListQuery } from "./request.ts";
+import type { ListQuery } from "./wire/request.ts";
 
 /** Both readings must be of one version; under constant writes the last reading of the default set is given. */
 const READINGS_MAX = 5;

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { Argument, Option } from "@commander-js/extra-typings";
 import { refusalOf } from "../client/refusal.ts";
-import type { ApiRequest } from "../client/request.ts";
-import { isSuccess } from "../client/status.ts";
+import type { ApiRequest } from "../client/wire/request.ts";
+import { isSuccess } from "../client/wire/status.ts";
 import { systemCode } from "../files/system-code.ts";
 import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";

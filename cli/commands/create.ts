@@ -2,7 +2,7 @@ import { createUntilDecided } from "../client/creation.ts";
 import { memberName, memberNamed, plainText, withFieldsOnly } from "../client/customer.ts";
 import type { Json, JsonObject } from "../client/json.ts";
 import { readCurrent } from "../client/read-customer.ts";
-import { type ApiRequest, createCustomer } from "../client/request.ts";
+import { type ApiRequest, createCustomer } from "../client/wire/request.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";

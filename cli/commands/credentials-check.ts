@@ -1,8 +1,8 @@
 import { parseCustomer } from "../client/customer.ts";
 import type { Ports } from "../client/read-customer.ts";
-import { readWithRetry } from "../client/read-retry.ts";
 import { refusalOf } from "../client/refusal.ts";
-import { readCustomer } from "../client/request.ts";
+import { readWithRetry } from "../client/wire/read-retry.ts";
+import { readCustomer } from "../client/wire/request.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 

@@ -1,7 +1,7 @@
 import type { Customer } from "../client/customer.ts";
-import { deletionIntent } from "../client/intent.ts";
-import { writeUntilDecided } from "../client/loop.ts";
-import type { WriteJob } from "../client/step.ts";
+import { deletionIntent } from "../client/loop/intent.ts";
+import { writeUntilDecided } from "../client/loop/loop.ts";
+import type { WriteJob } from "../client/loop/write-job.ts";
 import { readWhole } from "../client/whole-customer.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";

@@ -4,8 +4,8 @@ import { type Customer, memberNamed, plainText } from "../client/customer.ts";
 import { formatJson, type Json } from "../client/json.ts";
 import { eachPage } from "../client/pages.ts";
 import { type Ports, readCurrent } from "../client/read-customer.ts";
-import type { Reply, Transport } from "../client/reply.ts";
-import { type ApiRequest, readCustomer } from "../client/request.ts";
+import type { Reply, Transport } from "../client/wire/reply.ts";
+import { type ApiRequest, readCustomer } from "../client/wire/request.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import {
   type Finding,

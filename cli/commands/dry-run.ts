@@ -1,9 +1,9 @@
 /** --dry-run: the request that would be sent, and the change field by field. */
 import { type Customer, memberNamed, parseJsonOrUndefined } from "../client/customer.ts";
 import { formatJson, isJsonObject, type Json, type JsonObject, jsonEquals } from "../client/json.ts";
-import { previewWrite } from "../client/loop.ts";
-import type { ApiRequest } from "../client/request.ts";
-import type { WriteJob } from "../client/step.ts";
+import { previewWrite } from "../client/loop/loop.ts";
+import type { WriteJob } from "../client/loop/write-job.ts";
+import type { ApiRequest } from "../client/wire/request.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { badOutcome, pinnedElsewhere, writeEnding } from "../outcome/write-ending.ts";
 import { outputFormat } from "../output/print-customers.ts";

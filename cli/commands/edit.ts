@@ -1,8 +1,8 @@
 import type { Customer } from "../client/customer.ts";
-import type { Change } from "../client/field-conflicts.ts";
-import { changeIntent } from "../client/intent.ts";
-import { writeUntilDecided } from "../client/loop.ts";
-import { unmetExpectation } from "../client/step.ts";
+import type { Change } from "../client/loop/field-conflicts.ts";
+import { changeIntent } from "../client/loop/intent.ts";
+import { writeUntilDecided } from "../client/loop/loop.ts";
+import { unmetExpectation } from "../client/loop/write-job.ts";
 import { readWhole } from "../client/whole-customer.ts";
 import {
   changedMembers,

@@ -1,11 +1,11 @@
 import { Option } from "@commander-js/extra-typings";
 import { createUntilDecided } from "../client/creation.ts";
-import { changeIntent } from "../client/intent.ts";
 import type { Json } from "../client/json.ts";
-import { previewWrite, writeUntilDecided } from "../client/loop.ts";
+import { changeIntent } from "../client/loop/intent.ts";
+import { previewWrite, writeUntilDecided } from "../client/loop/loop.ts";
+import type { WriteJob } from "../client/loop/write-job.ts";
 import { readCurrent } from "../client/read-customer.ts";
-import { createCustomer } from "../client/request.ts";
-import type { WriteJob } from "../client/step.ts";
+import { createCustomer } from "../client/wire/request.ts";
 import { systemCode } from "../files/system-code.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";

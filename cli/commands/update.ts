@@ -1,9 +1,10 @@
 import { withFieldsOnly } from "../client/customer.ts";
-import type { Change } from "../client/field-conflicts.ts";
-import { changeIntent } from "../client/intent.ts";
-import { writeUntilDecided } from "../client/loop.ts";
+import type { Change } from "../client/loop/field-conflicts.ts";
+import { changeIntent } from "../client/loop/intent.ts";
+import { writeUntilDecided } from "../client/loop/loop.ts";
+import type { WriteJob } from "../client/loop/write-job.ts";
+import type { WriteOutcome } from "../client/loop/write-outcome.ts";
 import { readCurrent } from "../client/read-customer.ts";
-import type { WriteJob, WriteOutcome } from "../client/step.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";

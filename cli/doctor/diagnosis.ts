@@ -1,8 +1,8 @@
 /** What the replies of a deployment say about the way to it: pure, one function a question. */
 
 import type { Customer } from "../client/customer.ts";
-import { parseEntityTag } from "../client/entity-tag.ts";
-import type { CompleteReply, Reply } from "../client/reply.ts";
+import { parseEntityTag } from "../client/wire/entity-tag.ts";
+import type { CompleteReply, Reply } from "../client/wire/reply.ts";
 import type { Failure } from "../outcome/failure.ts";
 
 export type Finding = {

@@ -4,7 +4,6 @@
  */
 
 import { memberNamed, plainText } from "../client/customer.ts";
-import type { FieldConflict } from "../client/field-conflicts.ts";
 import {
   formatJson,
   indentJson,
@@ -14,6 +13,7 @@ import {
   jsonEquals,
   parseJson,
 } from "../client/json.ts";
+import type { FieldConflict } from "../client/loop/field-conflicts.ts";
 
 const COMMENT = /^\s*\/\//;
 

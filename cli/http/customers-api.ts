@@ -1,8 +1,8 @@
 /** The client's transport for one deployment, as the settings say: base URL, headers, verbose output. */
 import type { Dispatcher } from "undici/index.js";
 import packageJson from "../../package.json" with { type: "json" };
-import type { Reply, Transport } from "../client/reply.ts";
-import type { ApiRequest } from "../client/request.ts";
+import type { Reply, Transport } from "../client/wire/reply.ts";
+import type { ApiRequest } from "../client/wire/request.ts";
 import type { Settings } from "../config/settings.ts";
 import { UsageError } from "../outcome/failure.ts";
 import type { UndiciTransport } from "./transport.ts";

@@ -4,7 +4,7 @@
  */
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { Dispatcher } from "undici/index.js";
-import { completeReply, type NoCompleteReply, type Reply } from "../client/reply.ts";
+import { completeReply, type NoCompleteReply, type Reply } from "../client/wire/reply.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 import { brokenConnection, connectError } from "./connect-errors.ts";

@@ -1,10 +1,10 @@
 /** `import --dry-run`: reads what the rows name, counts what would come of them, and shows some of the changes. */
 
 import { type Customer, memberNamed } from "../client/customer.ts";
-import { parseEntityTag } from "../client/entity-tag.ts";
 import { formatJson, type JsonObject } from "../client/json.ts";
 import { eachPage } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
+import { parseEntityTag } from "../client/wire/entity-tag.ts";
 import type { Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";

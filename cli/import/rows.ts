@@ -7,7 +7,7 @@ import { pipeline, Readable } from "node:stream";
 import { CsvError, parse as csvParser } from "csv-parse";
 import { REGISTRY } from "../client/customer.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../client/json.ts";
-import { canBeId } from "../client/request.ts";
+import { canBeId } from "../client/wire/request.ts";
 import { readCell } from "../output/csv-cell.ts";
 
 export type Row = {

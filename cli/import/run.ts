@@ -1,8 +1,8 @@
 /** Sends the rows of an import, with a journal of what came of each. */
 
 import { formatJson, type Json, JsonNumber, type JsonObject } from "../client/json.ts";
-import { backOffMs } from "../client/retry-timing.ts";
-import type { OnConflict } from "../client/step.ts";
+import type { OnConflict } from "../client/loop/write-job.ts";
+import { backOffMs } from "../client/wire/retry-timing.ts";
 import type { Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { reason, resultOfCreation, resultOfWrite } from "../outcome/write-result.ts";

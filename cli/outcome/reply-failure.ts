@@ -3,10 +3,10 @@
 import { parseJsonOrUndefined, plainText, REGISTRY } from "../client/customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../client/json.ts";
 import type { ListFailure, Page } from "../client/pages.ts";
-import { serverWaitMs } from "../client/read-retry.ts";
 import type { ReadRefusal, Refusal } from "../client/refusal.ts";
-import { type CompleteReply, type NoCompleteReply, type Reply, requestIdOf } from "../client/reply.ts";
-import { isSuccess, meaningOf, type RefusalKind } from "../client/status.ts";
+import { serverWaitMs } from "../client/wire/read-retry.ts";
+import { type CompleteReply, type NoCompleteReply, type Reply, requestIdOf } from "../client/wire/reply.ts";
+import { isSuccess, meaningOf, type RefusalKind } from "../client/wire/status.ts";
 import type { Exit } from "./exit-code.ts";
 import { type Failure, failure } from "./failure.ts";
 import { nearestOf } from "./nearest.ts";

@@ -1,11 +1,12 @@
 /** The endings of a conditional write, in words: what happened, to which customer, and what to do next. */
 import type { Creation } from "../client/creation.ts";
 import type { Customer } from "../client/customer.ts";
-import type { EntityTag } from "../client/entity-tag.ts";
-import type { FieldConflict } from "../client/field-conflicts.ts";
 import { formatJson, type Json } from "../client/json.ts";
-import { requestIdOf } from "../client/reply.ts";
-import type { Conflict, OnConflict, Stopped, WriteOutcome } from "../client/step.ts";
+import type { FieldConflict } from "../client/loop/field-conflicts.ts";
+import type { OnConflict } from "../client/loop/write-job.ts";
+import type { Conflict, Stopped, WriteOutcome } from "../client/loop/write-outcome.ts";
+import type { EntityTag } from "../client/wire/entity-tag.ts";
+import { requestIdOf } from "../client/wire/reply.ts";
 import { type Failure, failure } from "./failure.ts";
 import { nearestOf } from "./nearest.ts";
 import {

@@ -2,8 +2,8 @@
 import type { Creation } from "../client/creation.ts";
 import type { Customer } from "../client/customer.ts";
 import { type Json, JsonNumber, type JsonObject } from "../client/json.ts";
-import { requestIdOf } from "../client/reply.ts";
-import type { WriteOutcome } from "../client/step.ts";
+import type { WriteOutcome } from "../client/loop/write-outcome.ts";
+import { requestIdOf } from "../client/wire/reply.ts";
 import type { Failure } from "./failure.ts";
 
 /**

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { CustomersError, openCustomers } from "customers/client";
-import type { Transport } from "../client/reply.ts";
+import type { Transport } from "../client/wire/reply.ts";
 import { emptyProfileFile } from "../config/profile-file.ts";
 import { readSettings } from "../config/settings.ts";
 import { openCustomersApi } from "../http/customers-api.ts";

@@ -1,9 +1,9 @@
 /** Lists in the shapes that deployments give them. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { plainText } from "../client/customer.ts";
-import { startDeadline } from "../client/deadline.ts";
 import { eachPage } from "../client/pages.ts";
-import type { ListQuery } from "../client/request.ts";
+import { startDeadline } from "../client/wire/deadline.ts";
+import type { ListQuery } from "../client/wire/request.ts";
 import { emptyProfileFile } from "../config/profile-file.ts";
 import { readSettings } from "../config/settings.ts";
 import { openCustomersApi } from "../http/customers-api.ts";

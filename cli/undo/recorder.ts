@@ -1,8 +1,8 @@
 /** Keeps what the writes of a command replace, where the setting `undo` asks for it. */
 import { memberNamed } from "../client/customer.ts";
-import type { Change as FieldChange } from "../client/field-conflicts.ts";
 import type { Json } from "../client/json.ts";
-import type { WriteOutcome } from "../client/step.ts";
+import type { Change as FieldChange } from "../client/loop/field-conflicts.ts";
+import type { WriteOutcome } from "../client/loop/write-outcome.ts";
 import type { Environment } from "../config/setting-source.ts";
 import { systemCode } from "../files/system-code.ts";
 import { UsageError } from "../outcome/failure.ts";

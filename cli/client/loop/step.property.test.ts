@@ -4,22 +4,16 @@
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { Customer } from "./customer.ts";
+import { Customer } from "../customer.ts";
+import { isJsonObject, type Json, parseJson } from "../json.ts";
+import type { Reading } from "../read-customer.ts";
+import { refusalOf } from "../refusal.ts";
+import type { Reply } from "../wire/reply.ts";
+import type { ApiRequest } from "../wire/request.ts";
 import { changeIntent, deletionIntent } from "./intent.ts";
-import { isJsonObject, type Json, parseJson } from "./json.ts";
-import type { Reading } from "./read-customer.ts";
-import { refusalOf } from "./refusal.ts";
-import type { Reply } from "./reply.ts";
-import type { ApiRequest } from "./request.ts";
-import {
-  type Action,
-  begin,
-  type Event,
-  type OnConflict,
-  step,
-  unmetExpectation,
-  type WriteJob,
-} from "./step.ts";
+import type { Action, Event } from "./loop-state.ts";
+import { begin, step } from "./step.ts";
+import { type OnConflict, unmetExpectation, type WriteJob } from "./write-job.ts";
 
 const NAMES = ["Ada", "Mine", "Theirs"];
 const TOTAL_MS = 30_000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { CompleteReply, Reply } from "./reply.ts";
+import type { CompleteReply, Reply } from "../wire/reply.ts";
 import {
   type Confirms,
   confirmsChange,

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { Customer } from "./customer.ts";
+import { Customer } from "../customer.ts";
+import type { Json } from "../json.ts";
+import type { Reading } from "../read-customer.ts";
+import type { CompleteReply, NoCompleteReply, Reply } from "../wire/reply.ts";
 import { changeIntent, deletionIntent } from "./intent.ts";
-import type { Json } from "./json.ts";
-import type { Reading } from "./read-customer.ts";
-import type { CompleteReply, NoCompleteReply, Reply } from "./reply.ts";
-import { type Action, begin, type Event, type State, step, type WriteJob } from "./step.ts";
+import type { Action, Event, State } from "./loop-state.ts";
+import { begin, step } from "./step.ts";
+import type { WriteJob } from "./write-job.ts";
 
 const reply = (status: number, fields: Record<string, string> = {}, text = ""): Reply => ({
   kind: "complete",

@@ -1,7 +1,7 @@
 /** What someone else did to the fields that we want to write. Pure. */
 
-import { memberNamed } from "./customer.ts";
-import { type Json, type JsonObject, jsonEquals } from "./json.ts";
+import { memberNamed } from "../customer.ts";
+import { type Json, type JsonObject, jsonEquals } from "../json.ts";
 
 /** Field names as the operator wrote them; null removes a member (RFC 7396). */
 export type Change = ReadonlyMap<string, Json>;

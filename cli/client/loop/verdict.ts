@@ -1,10 +1,10 @@
 /** What a reply says of the write that it answers. Pure. */
-import { idOfAnother, memberNamed, parseJsonOrUndefined } from "./customer.ts";
-import { parseEntityTag } from "./entity-tag.ts";
+import { idOfAnother, memberNamed, parseJsonOrUndefined } from "../customer.ts";
+import { isJsonObject, type JsonObject } from "../json.ts";
+import { parseEntityTag } from "../wire/entity-tag.ts";
+import type { CompleteReply, Reply } from "../wire/reply.ts";
+import { meaningOf, type WriteMeaning } from "../wire/status.ts";
 import { type Change, looksWritten } from "./field-conflicts.ts";
-import { isJsonObject, type JsonObject } from "./json.ts";
-import type { CompleteReply, Reply } from "./reply.ts";
-import { meaningOf, type WriteMeaning } from "./status.ts";
 
 export type WriteVerdict =
   | WriteMeaning

@@ -43,8 +43,7 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
         return completeReply(status, new Map(response.headers), bytes);
       } catch (error) {
         if (signal.aborted) return none("interrupted", true, "interrupted");
-        if (limit.aborted)
-          return none("timeout", true, `no complete reply within ${Math.ceil(limitMs)} ms`);
+        if (limit.aborted) return none("timeout", true, `no complete reply within ${Math.ceil(limitMs)} ms`);
         return none("reset", true, error instanceof Error ? error.message : String(error));
       }
     },

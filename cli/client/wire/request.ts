@@ -1,5 +1,5 @@
 /** The requests that the client makes, as values: sent by the API, printed by --dry-run. */
-import { formatJson, type JsonObject } from "./json.ts";
+import { formatJson, type JsonObject } from "../json.ts";
 
 export type ApiRequest = {
   method: "GET" | "PUT" | "PATCH" | "DELETE" | "POST";

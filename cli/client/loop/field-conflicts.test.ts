@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { type Json, JsonNumber, type JsonObject } from "../json.ts";
 import { conflictingFields, differingFields, hasValues, looksWritten } from "./field-conflicts.ts";
-import { type Json, JsonNumber, type JsonObject } from "./json.ts";
 
 const object = (members: Record<string, Json>): JsonObject => new Map(Object.entries(members));
 const value = fc.constantFrom<Json>("a", "b", "c", null, true, new JsonNumber("1.10"), new JsonNumber("1.1"));

@@ -1,11 +1,14 @@
 /** Does what step.ts decides. */
 
-import type { Customer } from "./customer.ts";
+import type { Customer } from "../customer.ts";
+import { type Ports, type Reading, readCurrent } from "../read-customer.ts";
+import { readWhole } from "../whole-customer.ts";
+import type { ApiRequest } from "../wire/request.ts";
 import type { WriteIntent } from "./intent.ts";
-import { type Ports, type Reading, readCurrent } from "./read-customer.ts";
-import type { ApiRequest } from "./request.ts";
-import { type Action, begin, type Event, step, type WriteJob, type WriteOutcome } from "./step.ts";
-import { readWhole } from "./whole-customer.ts";
+import type { Action, Event } from "./loop-state.ts";
+import { begin, step } from "./step.ts";
+import type { WriteJob } from "./write-job.ts";
+import type { WriteOutcome } from "./write-outcome.ts";
 
 export async function writeUntilDecided(ports: Ports, job: WriteJob): Promise<WriteOutcome> {
   let [state, action] = begin(job, ports.deadline.remainingMs());

@@ -1,5 +1,7 @@
 /** What a conditional write is for: the request for a state, and when a state is as wanted. Pure. */
-import { type Customer, memberName, memberNamed, REGISTRY } from "./customer.ts";
+import { type Customer, memberName, memberNamed, REGISTRY } from "../customer.ts";
+import type { Json } from "../json.ts";
+import { type ApiRequest, deleteCustomer, patchCustomer, replaceCustomer } from "../wire/request.ts";
 import {
   type Change,
   conflictingFields,
@@ -8,8 +10,6 @@ import {
   hasValues,
   looksWritten,
 } from "./field-conflicts.ts";
-import type { Json } from "./json.ts";
-import { type ApiRequest, deleteCustomer, patchCustomer, replaceCustomer } from "./request.ts";
 import { type Confirms, confirmsChange, confirmsDeletion } from "./verdict.ts";
 
 export type WriteIntent = {

@@ -1,0 +1,86 @@
+/** What the conflict loop does about a reading: at first, and to find out what became of a write. */
+
+import { backOffMs } from "../wire/retry-timing.ts";
+import { conflict, end, giveUp } from "./loop-end.ts";
+import { type Event, type State, type Step, unlooked } from "./loop-state.ts";
+import { sendNext, wait } from "./next-request.ts";
+import { claims, unmetExpectation } from "./write-job.ts";
+
+export function onRead(state: State, event: Extract<Event, { kind: "read" }>): Step {
+  const { reading } = event;
+  if (state.base === undefined) {
+    if (reading.kind !== "read") return end(state, { ...reading, method: "GET" });
+    const { customer, requestId } = reading;
+    return decide({ ...state, base: customer, current: customer, requestId }, event);
+  }
+  const unmoved = reading.kind === "read" && reading.customer.etag === state.sent?.tag;
+  const next = unmoved ? { ...state, history: { ...state.history, doubts: 0 } } : unlooked(state);
+  if (reading.kind === "read") return decide({ ...next, current: reading.customer }, event);
+  if (reading.kind === "not-found") return decide({ ...next, current: "gone" }, event);
+  if (next.history.unknowns > 0 || reading.kind === "interrupted")
+    return end(next, { ...reading, method: "GET" });
+  // After a 412 nothing of ours was applied; a conflict that can't be looked at is still a conflict.
+  return giveUp(next, "unreadable", reading);
+}
+
+/** What to do about the state that was read last. */
+function decide(state: State, event: Event): Step {
+  const { job, history, base, current, sent } = state;
+  const { intent, onConflict, expect, ifMatch: pin } = job;
+  if (base === undefined || current === undefined) throw new Error("nothing was read");
+  if (current === "gone") {
+    const done = history.attempts > 0 && !claims(job) && intent.isAsWanted("gone");
+    return end(state, done ? { kind: "as-wanted", customer: undefined } : { kind: "deleted" });
+  }
+  const unmet = unmetExpectation(expect, current);
+  if (unmet !== undefined) {
+    const asWanted = intent.isAsWanted(current);
+    return end(state, {
+      kind: "expectation",
+      ...unmet,
+      asWanted,
+      atFirst: history.attempts === 0,
+      current,
+    });
+  }
+  if (history.attempts === 0) {
+    const pinnedElsewhere = pin !== undefined && pin !== current.etag;
+    if (intent.isUnchanged(current) && !pinnedElsewhere)
+      return end(state, { kind: "unchanged", customer: current });
+    // A body that was completed from another version than the pinned one would carry that version's values.
+    if (pinnedElsewhere && !intent.selfContained) return end(state, conflict(state, "pinned", []));
+    return sendNext(state, event, current);
+  }
+  const asWanted = intent.isAsWanted(current);
+  if (history.last === "gone" && (pin !== undefined || !asWanted)) {
+    const status = sent?.reply?.kind === "complete" ? sent.reply.status : 404;
+    return end(state, { kind: "write-not-found", method: sent?.request.method ?? "PUT", status });
+  }
+  const unmoved = current.etag === sent?.tag;
+  const unclear = history.last === "may-arrive" || history.last === "reading-settles";
+  if (unmoved && isTaken(state)) return lookAgain(state, event);
+  if (pin !== undefined)
+    return unmoved && history.last === "reading-settles"
+      ? sendNext(state, event, current)
+      : end(state, undefined);
+  // Every accepted write makes a new tag (specification 2.4): under the old one, the lost write is not there.
+  if (asWanted && !(unmoved && unclear)) return end(state, { kind: "as-wanted", customer: current });
+  if (unmoved)
+    return history.last === "stale" && onConflict === "fail"
+      ? end(state, conflict(state, "changed", []))
+      : sendNext(state, event, current);
+  const fields = intent.conflicts(base, current);
+  const stops = onConflict === "fail" || (onConflict === "merge" && fields.length > 0);
+  return stops ? end(state, conflict(state, "changed", fields)) : sendNext(state, event, current);
+}
+
+/** The server has taken the write, and not applied it yet: sent again, it could be applied twice. */
+function lookAgain(state: State, event: Event): Step {
+  if (event.remainingMs < state.writeMsMin) return end(state, undefined);
+  const looks = state.looks + 1;
+  return wait({ ...state, looks }, event, backOffMs(looks, event.chance), "read");
+}
+
+function isTaken({ history, sent }: State): boolean {
+  return history.last === "may-arrive" && sent?.reply?.kind === "complete" && sent.reply.status === 202;
+}
