@@ -13,12 +13,13 @@ type AppParts = Omit<PipelineParts, "addressOf"> & RoutesParts;
 /**
  * The service, listening on nothing yet.
  *
- * @param audience whom the listener is for: with a listener for operators (ADMIN_PORT) the other serves no metrics
+ * @param audience whom the listener is for: with a listener
+ *   for operators (ADMIN_PORT) the other serves no metrics
  *
- * Elysia routes, and nothing more. Its idiomatic form (a plugin for each concern, `derive` for the caller, a macro
- * for the checks) was built and measured: it kept the contract at 0.88 to 0.90 of the throughput, saved no line,
- * and lost types, since a macro does not see what a plugin derives. Its schemas cannot be used in any form: they are
- * checked before authentication and If-Match, against the order of checks.
+ * Elysia routes, and nothing more. Its idiomatic form (a plugin for each concern, `derive` for the caller,
+ * a macro for the checks) was built and measured: it kept the contract at 0.88 to 0.90 of the throughput,
+ * saved no line, and lost types, since a macro does not see what a plugin derives. Its schemas cannot be
+ * used in any form: they are checked before authentication and If-Match, against the order of checks.
  */
 export function createApp(parts: AppParts, audience: Audience = "everything"): Elysia {
   const app: Elysia = new Elysia({
@@ -41,8 +42,8 @@ export function createApp(parts: AppParts, audience: Audience = "everything"): E
 /**
  * Registers all methods of each path: those of the table, OPTIONS, and 405 with Allow for every other.
  *
- * The handlers are plain arrows that take their context apart: Elysia reads their source text to learn what to hand
- * them. Bodies are left unread (`parse: "none"`): operations read them when their turn comes.
+ * The handlers are plain arrows that take their context apart: Elysia reads their source text to learn
+ * what to hand them. Bodies are left unread (`parse: "none"`): operations read them when their turn comes.
  */
 function register(app: Elysia, pipeline: Pipeline, { cors }: AppParts, table: readonly Route[]): void {
   for (const [path, rows] of Map.groupBy(table, (route) => route.path)) {
@@ -57,8 +58,8 @@ function register(app: Elysia, pipeline: Pipeline, { cors }: AppParts, table: re
       hasThePathItSays(request)
         ? pipeline.answer(request, path, access, parameter)
         : pipeline.answer(request, "(none)", NOT_FOUND);
-    // Each method by name, also those that are refused: the router looks through the paths of one method before
-    // those of any, and would take /customers/search for a customer's id.
+    // Each method by name, also those that are refused: the router looks through the paths of
+    // one method before those of any, and would take /customers/search for a customer's id.
     for (const method of METHODS) {
       const access = rows.find((route) => route.method === method) ?? notAllowed;
       app.route(
@@ -92,18 +93,24 @@ function register(app: Elysia, pipeline: Pipeline, { cors }: AppParts, table: re
 }
 
 /**
- * Bun routes by the path as it was sent, and gives `params` to the requests that it routed. Elysia tries the others
- * once more, by the path of `request.url`, from which dot segments are resolved and in which a backslash is a slash:
- * `/x\..\metrics` reached /metrics past a proxy that hides it by its path.
+ * Bun routes by the path as it was sent, and gives `params` to the requests that it routed. Elysia tries
+ * the others once more, by the path of `request.url`, from which dot segments are resolved and in which
+ * a backslash is a slash: `/x\..\metrics` reached /metrics past a proxy that hides it by its path.
  */
 function hasThePathItSays(request: Request): boolean {
   return "params" in request;
 }
 
-/** What Elysia hands to a handler; the path's one parameter is called `parameter`, whatever the table calls it. */
+/**
+ * What Elysia hands to a handler; the path's one parameter
+ * is called `parameter`, whatever the table calls it.
+ */
 type Routed = { readonly request: Request; readonly params?: { readonly parameter?: string } };
 
-/** Anyone who may use the path may ask which methods it has; PATCH names its media types (RFC 5789, section 3.1). */
+/**
+ * Anyone who may use the path may ask which methods it has;
+ * PATCH names its media types (RFC 5789, section 3.1).
+ */
 function optionsOf(rows: readonly Route[], allow: string): Access {
   const patchTypes = rows.some(({ method }) => method === "PATCH")
     ? { "accept-patch": PATCH_TYPES.join(", ") }

@@ -1,6 +1,7 @@
 /**
- * `bun run build:server [PATH]`: the service as one executable file (default: dist/customers-server), with bytecode so
- * that it starts fast. It reads no `.env` and no `bunfig.toml` from the directory in which it is run.
+ * `bun run build:server [PATH]`: the service as one executable file (default:
+ * dist/customers-server), with bytecode so that it starts fast. It reads no
+ * `.env` and no `bunfig.toml` from the directory in which it is run.
  */
 const outfile = process.argv[2] ?? new URL("../dist/customers-server", import.meta.url).pathname;
 const commit = new URL("storage/sqlite/commit/", import.meta.url).pathname;

@@ -43,9 +43,9 @@ export class Listener {
   }
 
   /**
-   * Serves new connections with another certificate. Bun reads a certificate once per listener, so the listener is
-   * replaced: requests in flight are finished, idle connections are closed, and one that is opened in that very
-   * moment may be refused.
+   * Serves new connections with another certificate. Bun reads a certificate once per
+   * listener, so the listener is replaced: requests in flight are finished, idle
+   * connections are closed, and one that is opened in that very moment may be refused.
    */
   replaceTls(tls: TlsFiles): void {
     const old = this.#app;
@@ -62,7 +62,11 @@ export class Listener {
     if (typeof server.closeIdleConnections === "function") server.closeIdleConnections();
   }
 
-  /** Accepts no more connections and finishes the requests in flight. @returns false when some were cut off */
+  /**
+   * Accepts no more connections and finishes the requests in flight.
+   *
+   * @returns false when some were cut off
+   */
   async stop(drainMs: number): Promise<boolean> {
     const apps = [this.#app, ...this.#replaced];
     const drained = Promise.all(apps.map((app) => app.stop())).then(() => true);
@@ -84,8 +88,8 @@ export class Listener {
 }
 
 /**
- * Refuses a start on a taken port before the database is opened, so that it leaves nothing behind. A shared port is
- * not probed: the probe would take connections from the services that listen there.
+ * Refuses a start on a taken port before the database is opened, so that it leaves nothing behind. A
+ * shared port is not probed: the probe would take connections from the services that listen there.
  *
  * @throws CommandRefused
  */

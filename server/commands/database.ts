@@ -65,7 +65,10 @@ export function databaseOf(options: Options): NamedDatabase {
   throw new CommandRefused(`${MEMORY_URL} lives inside a running service. Name the file in DATABASE_URL.`);
 }
 
-/** The database of a command that creates none: in the wrong directory, or mistyped, it would look at an empty one. */
+/**
+ * The database of a command that creates none: in the wrong
+ * directory, or mistyped, it would look at an empty one.
+ */
 export async function existingDatabaseOf(options: Options): Promise<NamedDatabase> {
   const named = databaseOf(options);
   if (await databaseExists(named.databaseUrl, named.storage)) return named;

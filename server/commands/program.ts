@@ -8,7 +8,9 @@ import { addServeCommand } from "./serve.ts";
 import { ignoreEmptyVariables } from "./setting-options.ts";
 import { addTokenCommands } from "./token.ts";
 
-/** @param output where commander writes help and usage errors; the process's own streams where it is left out */
+/**
+ * @param output where commander writes help and usage errors; the process's own streams where it is left out
+ */
 export function createProgram(output: OutputConfiguration = {}): Command {
   const program = new Command("server/main.ts")
     .configureOutput(output)
@@ -24,7 +26,11 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   return program;
 }
 
-/** Runs the command of these arguments. @returns the exit code: 0 done, 1 refused or failed, 2 a usage error */
+/**
+ * Runs the command of these arguments.
+ *
+ * @returns the exit code: 0 done, 1 refused or failed, 2 a usage error
+ */
 export async function runCommand(argv: readonly string[], output: OutputConfiguration = {}): Promise<number> {
   ignoreEmptyVariables();
   try {

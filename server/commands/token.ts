@@ -49,7 +49,11 @@ type TokenReading =
 
 const NAME_SHAPE = "1 to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit";
 
-/** Reads whom the new token is for. @returns that, or one sentence: which option is wrong, and what it must be */
+/**
+ * Reads whom the new token is for.
+ *
+ * @returns that, or one sentence: which option is wrong, and what it must be
+ */
 export function readTokenOptions(policy: Policy, options: TokenOptions, nowMs: number): TokenReading {
   const { role, client, tenant, expires } = options;
   const refuse = (fault: string): TokenReading => ({ ok: false, fault });
@@ -81,7 +85,9 @@ export function readTokenOptions(policy: Policy, options: TokenOptions, nowMs: n
   };
 }
 
-/** Prints the token alone on stdout, so that `TOKEN=$(…)` works; what else there is to know goes to stderr. */
+/**
+ * Prints the token alone on stdout, so that `TOKEN=$(…)` works; what else there is to know goes to stderr.
+ */
 async function createToken(
   database: NamedDatabase,
   holder: TokenHolder,

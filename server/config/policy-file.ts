@@ -46,7 +46,10 @@ export function readPolicyText(text: string): PolicyResult {
   }
 }
 
-/** The parser moves 2027-02-30 to the second of March, which would lengthen an allowance. The file does not hold that date. */
+/**
+ * The parser moves 2027-02-30 to the second of March, which
+ * would lengthen an allowance. The file does not hold that date.
+ */
 function movedDateFault(text: string, enforcement: Enforcement): string | null {
   if (enforcement.mode !== "observe") return null;
   const date = new Date(enforcement.untilMs).toISOString().slice(0, 10);

@@ -32,7 +32,8 @@ const LOCK_WAIT_SECONDS_MAX = 60;
 
 /**
  * Every setting of the service. The key gives the names: `idleTimeout` is IDLE_TIMEOUT in the environment and
- * `--idle-timeout` on the command line. Help, validation and the table in docs/settings.md follow from these rows.
+ * `--idle-timeout` on the command line. Help, validation
+ * and the table in docs/settings.md follow from these rows.
  */
 export const SETTINGS = {
   host: setting("127.0.0.1", "Address to listen on.", (text) =>

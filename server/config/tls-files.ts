@@ -32,8 +32,8 @@ export function readTlsFiles(certFile: string, keyFile: string): TlsFilesResult 
 }
 
 /**
- * Loads both as a listener does, the whole chain included: X509Certificate reads only the first certificate, and a
- * reload with a chain that was cut off in its second one ended the process.
+ * Loads both as a listener does, the whole chain included: X509Certificate reads only the first
+ * certificate, and a reload with a chain that was cut off in its second one ended the process.
  */
 function listenerFault(files: TlsFiles): string | null {
   try {

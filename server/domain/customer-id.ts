@@ -7,9 +7,10 @@ export function parseCustomerId(text: string): string | null {
 }
 
 /**
- * Draws a UUIDv7 (RFC 9562, section 5.7), so that ids are in the order of creation, which is the order of pages. A clock
- * that was set back, or another service in the same millisecond, would draw an id below one that a reader of pages
- * has already passed. Then the newest id is moved on by a random step (section 6.2, method 2).
+ * Draws a UUIDv7 (RFC 9562, section 5.7), so that ids are in the order of creation,
+ * which is the order of pages. A clock that was set back, or another service in the
+ * same millisecond, would draw an id below one that a reader of pages has already
+ * passed. Then the newest id is moved on by a random step (section 6.2, method 2).
  *
  * @param newest the greatest id of the tenant so far, or null
  * @returns a greater one
@@ -21,7 +22,10 @@ export function drawCustomerId(nowMs: number, newest: string | null): string {
 
 const TAIL_DIGITS = 12;
 
-/** Moves the last 48 random bits on; when they overflow, some 65,000 steps later, the next millisecond begins. */
+/**
+ * Moves the last 48 random bits on; when they overflow,
+ * some 65,000 steps later, the next millisecond begins.
+ */
 function moveOn(id: string): string {
   const [step = 0] = crypto.getRandomValues(new Uint32Array(1));
   const tail = (Number.parseInt(id.slice(-TAIL_DIGITS), 16) + 1 + step)

@@ -24,7 +24,9 @@ export const CREATION_BODY = Type.Object(
   closed,
 );
 
-/** PATCH: a merge patch (RFC 7396). A null would remove a field; every field is required, so it is a fault. */
+/**
+ * PATCH: a merge patch (RFC 7396). A null would remove a field; every field is required, so it is a fault.
+ */
 export const PATCH_BODY = Type.Object(
   {
     id: Type.Optional(id.schema),

@@ -4,8 +4,8 @@ declare const isRowVersion: unique symbol;
  * A *row version* is what the store keeps: 96 random bits as 16 base64url characters, drawn anew at every
  * accepted write. An *entity-tag* is what HTTP sees: that text in double quotes (RFC 9110, section 8.8.3).
  *
- * Random rather than counted: a version never names two states, not after a delete and a new create, not after
- * a restored backup, not across replicas; and it reveals nothing about the data.
+ * Random rather than counted: a version never names two states, not after a delete and a new
+ * create, not after a restored backup, not across replicas; and it reveals nothing about the data.
  *
  * Text rather than bytes: with bytes every read would allocate an array and encode it.
  */

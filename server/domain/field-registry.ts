@@ -47,7 +47,10 @@ for (const [format, fault] of Object.entries(FORMAT_FAULTS)) {
   FormatRegistry.Set(format, (text) => fault(text) === null);
 }
 
-/** A name is stored exactly as sent: an entity-tag may be returned only for content that was not transformed (RFC 9110, section 9.3.4). */
+/**
+ * A name is stored exactly as sent: an entity-tag may be returned only
+ * for content that was not transformed (RFC 9110, section 9.3.4).
+ */
 function nameFault(name: string): string | null {
   const fault = textFault(name);
   if (fault !== null) return fault;
@@ -60,14 +63,17 @@ function nameFault(name: string): string | null {
 // U+2800 is the empty Braille pattern, which is a symbol to Unicode.
 const INVISIBLE = /^[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
-/** Of a local part, in octets (RFC 5321, section 4.5.3.1.1), and of a label in a domain (RFC 1035, section 2.3.4). */
+/**
+ * Of a local part, in octets (RFC 5321, section 4.5.3.1.1),
+ * and of a label in a domain (RFC 1035, section 2.3.4).
+ */
 const LOCAL_PART_OCTETS_MAX = 64;
 const LABEL_OCTETS_MAX = 63;
 
 /**
- * Whether mail can be addressed so: a dot-atom (RFC 5322, section 3.2.3, with the letters of RFC 6531), an @, and a host
- * name (RFC 1123, section 2.1, with the letters of RFC 5890). Whether the address exists only a letter can prove. Not
- * taken: quoted local parts, address literals, comments, display names and lists.
+ * Whether mail can be addressed so: a dot-atom (RFC 5322, section 3.2.3, with the letters of RFC 6531), an
+ * @, and a host name (RFC 1123, section 2.1, with the letters of RFC 5890). Whether the address exists only
+ * a letter can prove. Not taken: quoted local parts, address literals, comments, display names and lists.
  */
 function emailFault(email: string): string | null {
   const fault = textFault(email);

@@ -1,4 +1,6 @@
-/** A value, or the promise of one: an engine that can answer at once saves a read its turn of the event loop. */
+/**
+ * A value, or the promise of one: an engine that can answer at once saves a read its turn of the event loop.
+ */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** Continues with the value as soon as it is there: at once, or when its promise resolves. */

@@ -45,7 +45,10 @@ export function rightsOf(policy: Policy, tenant: string | null, role: string): R
   return own ?? policy.roles.get(role) ?? NO_RIGHTS;
 }
 
-/** Whether a write without If-Match is refused with 428. A present If-Match is always enforced, whatever this says. */
+/**
+ * Whether a write without If-Match is refused with 428. A
+ * present If-Match is always enforced, whatever this says.
+ */
 export function isEnforced(
   enforcement: Enforcement,
   client: string,

@@ -7,7 +7,8 @@ import { formatEntityTag, NO_VERSION, parseEntityTag, type RowVersion } from "./
 export function trimBlanks(text: string): string {
   let start = 0;
   let end = text.length;
-  // Not /[ \t]+$/, which starts again at every blank of a run: 64 KiB of them would hold the event loop for seconds.
+  // Not /[ \t]+$/, which starts again at every blank of a run:
+  // 64 KiB of them would hold the event loop for seconds.
   while (start < end && isBlank(text.charCodeAt(start))) start += 1;
   while (start < end && isBlank(text.charCodeAt(end - 1))) end -= 1;
   return text.slice(start, end);
@@ -35,8 +36,8 @@ function trimmedOrNull(header: string | null): string | null {
 type PreconditionHeader = "If-Match" | "If-None-Match";
 
 /**
- * Evaluates the preconditions in the order of RFC 9110, section 13.2.2: If-Match by byte-equality with the strong
- * entity-tag, then If-None-Match by weak comparison.
+ * Evaluates the preconditions in the order of RFC 9110, section 13.2.2: If-Match by
+ * byte-equality with the strong entity-tag, then If-None-Match by weak comparison.
  *
  * @returns the header that fails against this version, or null
  */
@@ -61,13 +62,13 @@ export function expectedVersion({ ifMatch, ifNoneMatch }: Preconditions): Expect
   return version === null || excluded.includes(version) ? NO_VERSION : version;
 }
 
-// One member of a list of entity-tags (RFC 9110, sections 5.6.1 and 8.8.3); empty members are allowed. Blanks before a
-// tag belong to the tag: two runs of them side by side would share n blanks in n ways.
+// One member of a list of entity-tags (RFC 9110, sections 5.6.1 and 8.8.3); empty members are allowed.
+// Blanks before a tag belong to the tag: two runs of them side by side would share n blanks in n ways.
 const LISTED_TAG = /(?:[ \t]*(?:W\/)?("[^"]*"))?[ \t]*(?:,|$)/y;
 
 /**
- * If-None-Match (RFC 9110, section 13.1.2): `*`, or a list that is compared weakly. A value that is neither counts as
- * absent. The list is scanned, not split: an opaque tag may hold a comma.
+ * If-None-Match (RFC 9110, section 13.1.2): `*`, or a list that is compared weakly. A value that
+ * is neither counts as absent. The list is scanned, not split: an opaque tag may hold a comma.
  *
  * @returns the versions of the listed tags that this service could have sent
  */

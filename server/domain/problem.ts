@@ -2,8 +2,9 @@ import type { FieldName } from "./field-registry.ts";
 import type { Diagnosis } from "./precondition.ts";
 
 /**
- * Every refusal that a client can meet, as one closed table, and the only place that knows its status. A refusal is a
- * value: operations return it, and http/problem-response.ts alone turns it into a document (RFC 9457).
+ * Every refusal that a client can meet, as one closed table, and the only
+ * place that knows its status. A refusal is a value: operations return it,
+ * and http/problem-response.ts alone turns it into a document (RFC 9457).
  *
  * `meaning` says what happened and to what, `action` what to do next.
  */
@@ -190,7 +191,9 @@ type ProblemExtensions = {
 
 export type Problem = {
   readonly code: ProblemCode;
-  /** What is wrong with this request and what to do, for people. Holds no value that the caller may not read. */
+  /**
+   * What is wrong with this request and what to do, for people. Holds no value that the caller may not read.
+   */
   readonly detail: string;
   readonly extensions?: ProblemExtensions[keyof ProblemExtensions];
   /** Further headers, such as Allow or the current ETag. */

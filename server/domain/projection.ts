@@ -35,7 +35,8 @@ export function hidesDefaultField({ kind, fields }: Projection): boolean {
 }
 
 /**
- * Reads `fields`: comma-separated registry names in any case; blanks around them are ignored, and repeats collapse.
+ * Reads `fields`: comma-separated registry names in any case;
+ * blanks around them are ignored, and repeats collapse.
  *
  * @param lists the values of the parameter; a repeated one is joined
  * @param readable what the caller may read: only such names are suggested

@@ -10,8 +10,8 @@ export type TokenLookup = { readonly find: (token: string, nowMs: number) => May
 export type TenantCaller = Caller & { readonly tenant: string };
 
 /**
- * `Authorization: Bearer <token>` (RFC 6750, section 2.1). Unknown, revoked and expired tokens are refused in the
- * same words, so that someone who guesses tokens learns nothing.
+ * `Authorization: Bearer <token>` (RFC 6750, section 2.1). Unknown, revoked and expired
+ * tokens are refused in the same words, so that someone who guesses tokens learns nothing.
  */
 export function authenticate(
   tokens: TokenLookup,

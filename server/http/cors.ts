@@ -10,7 +10,10 @@ const ALLOWED_HEADERS = [
   "Idempotency-Key",
   "X-Request-Id",
 ];
-/** All that replies carry, but those that any page may read (Fetch standard, "CORS-safelisted response-header name"). */
+/**
+ * All that replies carry, but those that any page may read
+ * (Fetch standard, "CORS-safelisted response-header name").
+ */
 const EXPOSED_HEADERS = [
   "Accept-Encoding",
   "Accept-Patch",
@@ -31,7 +34,9 @@ const EXPOSED_HEADERS = [
 /** How long a browser may act on an old preflight after a setting was changed. */
 const PREFLIGHT_SECONDS = "600";
 
-/** Cross-origin requests of browser pages of the configured origins (Fetch standard); "*" is any. None: off. */
+/**
+ * Cross-origin requests of browser pages of the configured origins (Fetch standard); "*" is any. None: off.
+ */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
   readonly #allowedHeaders: string;

@@ -36,8 +36,8 @@ const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
 /**
- * By character codes rather than by a regular expression, which takes ten times as long over the tens of thousands of
- * brackets that a hostile body may hold.
+ * By character codes rather than by a regular expression, which takes ten times
+ * as long over the tens of thousands of brackets that a hostile body may hold.
  *
  * @param text valid JSON
  * @returns a name that its top-level object has twice, escapes undone (`"na\u006de"` is `"name"`), or null

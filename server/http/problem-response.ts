@@ -2,8 +2,8 @@ import { PROBLEMS, type Problem } from "../domain/problem.ts";
 import { type Reply, replyHeaders } from "./reply.ts";
 
 /**
- * The only maker of an error body (RFC 9457). A problem document is never stored: RFC 6585, section 3 forbids it
- * for 428, and the others are about one request.
+ * The only maker of an error body (RFC 9457). A problem document is never stored:
+ * RFC 6585, section 3 forbids it for 428, and the others are about one request.
  *
  * @param instance a UUID, new for each problem
  */

@@ -1,9 +1,14 @@
 import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 
-/** A stranger may probe as often as it likes: without this each probe would take the write lock for itself. */
+/**
+ * A stranger may probe as often as it likes: without this each probe would take the write lock for itself.
+ */
 const READY_MS = 1_000;
 
-/** Whether the store can answer. A success holds for a second; a failure is looked at anew, so that its end shows at once. */
+/**
+ * Whether the store can answer. A success holds for a second;
+ * a failure is looked at anew, so that its end shows at once.
+ */
 export class Readiness {
   readonly #ping: () => MaybePromise<void>;
   #readyUntil = Number.NEGATIVE_INFINITY;

@@ -9,7 +9,11 @@ const KIB = 1024;
 const service = new TestService();
 afterAll(() => service.stop());
 
-/** Sends all of a request, as urllib and nginx do, and only then reads. @returns its status, or why it failed */
+/**
+ * Sends all of a request, as urllib and nginx do, and only then reads.
+ *
+ * @returns its status, or why it failed
+ */
 async function sendThenRead(
   head: readonly string[],
   body: Buffer,

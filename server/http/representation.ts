@@ -27,7 +27,10 @@ export function readReply(outcome: Read): Reply {
   };
 }
 
-/** @param nextUrl makes the address of the next page from its cursor; null where a page has no address (search) */
+/**
+ * @param nextUrl makes the address of the next page from
+ *   its cursor; null where a page has no address (search)
+ */
 export function pageReply(
   { items, next }: CustomerPage,
   nextUrl: ((cursor: string) => string) | null,
@@ -72,7 +75,9 @@ export function writtenReply(outcome: Written, publicUrl: string): Reply {
   };
 }
 
-/** Announces to a client that its writes without If-Match are allowed for a while only (RFC 9745, section 3). */
+/**
+ * Announces to a client that its writes without If-Match are allowed for a while only (RFC 9745, section 3).
+ */
 function allowanceHeaders(untilMs: number, publicUrl: string): Record<string, string> {
   return {
     "precondition-enforced-from": new Date(untilMs).toISOString().slice(0, 10),

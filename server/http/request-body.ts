@@ -17,8 +17,8 @@ export async function readJsonBody(
   const { headers } = request;
   if (Number(headers.get("content-length") ?? 0) > BODY_BYTES_MAX) return tooLarge();
   if (headers.has("trailer")) {
-    // Bun ends the body before its trailer, takes that for a broken request and answers it with 400: the write would
-    // be applied and its reply lost (RFC 9112, section 7.1.2).
+    // Bun ends the body before its trailer, takes that for a broken request and answers it
+    // with 400: the write would be applied and its reply lost (RFC 9112, section 7.1.2).
     return refuse("malformed-request", "The body announces a trailer. Send it without the Trailer header.");
   }
   const body = await readBytes(request);
@@ -71,17 +71,19 @@ type BodyReader = {
 };
 
 /**
- * Bounds of how much of an unwanted body is read, and for how long, before the reply is sent regardless. Proxies seldom
- * pass more than 32 MiB (nginx: 1 MiB unless configured); reading them takes some 80 ms of processor time.
+ * Bounds of how much of an unwanted body is read, and for how long, before
+ * the reply is sent regardless. Proxies seldom pass more than 32 MiB (nginx:
+ * 1 MiB unless configured); reading them takes some 80 ms of processor time.
  */
 const DISCARDED = { bytesMax: 32 * 1024 * 1024, msMax: 10_000 };
 
 /**
  * Reads an unwanted body before the reply is sent. Where the reply is the connection's last (`Connection:
- * close`, HTTP/1.0), Bun closes the socket with it; bytes that arrive afterwards are answered with a reset, which
- * discards the reply. RFC 9112, section 9.6 would rather have the reply sent first and the connection closed in
- * stages, but Bun offers no half-closing, and does not show the version of HTTP, so every body is read. Behind an
- * nginx with two upstreams, 900 kB POSTs without a token had taken both out of service: 196 of 200 reads were 502.
+ * close`, HTTP/1.0), Bun closes the socket with it; bytes that arrive afterwards are answered
+ * with a reset, which discards the reply. RFC 9112, section 9.6 would rather have the reply
+ * sent first and the connection closed in stages, but Bun offers no half-closing, and does
+ * not show the version of HTTP, so every body is read. Behind an nginx with two upstreams,
+ * 900 kB POSTs without a token had taken both out of service: 196 of 200 reads were 502.
  */
 export async function discardBody(request: Request): Promise<void> {
   if (Number(request.headers.get("content-length") ?? 0) > DISCARDED.bytesMax) return;

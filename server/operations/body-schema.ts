@@ -10,8 +10,8 @@ const FAULTS_MAX = 20;
 const POINTER_CHARACTERS_MAX = 128;
 
 /**
- * Checks parsed JSON against a schema. Nothing is coerced and nothing is stripped: a body is valid as it is, or is
- * refused with all of its faults.
+ * Checks parsed JSON against a schema. Nothing is coerced and nothing is
+ * stripped: a body is valid as it is, or is refused with all of its faults.
  */
 export class BodySchema<Schema extends TObject> {
   readonly #schema: Schema;

@@ -24,8 +24,9 @@ export type Call = {
   /** Reads the body as JSON of one of these media types; may be called once. */
   readonly readJson: (mediaTypes: readonly string[]) => Promise<Result<unknown>>;
   /**
-   * Looks at caller, rights, enforcement and time once more. A body may take long to arrive, and the token may be
-   * revoked or the policy changed meanwhile: an operation that reads a body decides by this look alone.
+   * Looks at caller, rights, enforcement and time once more. A body may
+   * take long to arrive, and the token may be revoked or the policy changed
+   * meanwhile: an operation that reads a body decides by this look alone.
    */
   readonly lookAgain: () => MaybePromise<Result<Authority>>;
 };

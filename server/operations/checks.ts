@@ -13,8 +13,8 @@ import type { Authority, Call } from "./call.ts";
 import { readQuery } from "./query.ts";
 
 /**
- * The checks of a customer request. Every operation makes them in this order, and a refusal names the first check
- * that fails:
+ * The checks of a customer request. Every operation makes them
+ * in this order, and a refusal names the first check that fails:
  *
  *  1. route and method are known                          404, 405        app.ts
  *  2. the caller is authenticated                         401             http/pipeline.ts
@@ -30,9 +30,9 @@ import { readQuery } from "./query.ts";
  *  9. the body: size, media type, JSON, schema            413, 415, 400, 422
  * 10. apply
  *
- * Checks 1 to 6 touch no customer row. Checks 7, 8 and 10 are one atomic step in the store, which first looks up the
- * Idempotency-Key: the repeated request gets its first outcome again, another request under the key 422. Where the
- * body fails check 9, a read of the row version alone answers 7 and 8 first.
+ * Checks 1 to 6 touch no customer row. Checks 7, 8 and 10 are one atomic step in the store, which first
+ * looks up the Idempotency-Key: the repeated request gets its first outcome again, another request under
+ * the key 422. Where the body fails check 9, a read of the row version alone answers 7 and 8 first.
  */
 
 export function requireOperation({ rights }: Authority, operation: Operation): Result<null> {
@@ -58,8 +58,8 @@ export function requireIfMatch(
 }
 
 /**
- * Clients send the same few query strings again and again, and to parse one takes 2 to 3 µs of the 60 of a read. The rights
- * are replaced with the policy, and what was parsed under them goes with them.
+ * Clients send the same few query strings again and again, and to parse one takes 2 to 3 µs of the 60
+ * of a read. The rights are replaced with the policy, and what was parsed under them goes with them.
  */
 const parsedQueries = new WeakMap<Rights, Map<string, Result<Projection>>>();
 const PARSED_QUERIES_MAX = 1_000;

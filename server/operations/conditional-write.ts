@@ -52,8 +52,8 @@ const OPERATION_OF = { PUT: "replace", PATCH: "patch", DELETE: "delete" } as con
 >;
 
 /**
- * Checks 3 to 6 of a write, and whether the id can be one (7). An operation makes them twice: before it reads the body, to
- * refuse early, and afterwards with a fresh authority, which decides.
+ * Checks 3 to 6 of a write, and whether the id can be one (7). An operation makes them twice:
+ * before it reads the body, to refuse early, and afterwards with a fresh authority, which decides.
  */
 export function checkWrite(
   call: Call,
@@ -81,7 +81,9 @@ export function checkWrite(
   });
 }
 
-/** `Prefer: return=representation` (RFC 7240, section 4.2). Of several `return` preferences the first counts. */
+/**
+ * `Prefer: return=representation` (RFC 7240, section 4.2). Of several `return` preferences the first counts.
+ */
 function prefersRepresentation(prefer: string | null): boolean {
   const preference = /(?:^|[,;])[ \t]*return[ \t]*=[ \t]*"?([a-z]*)/i.exec(prefer ?? "")?.[1];
   return preference?.toLowerCase() === "representation";
@@ -137,7 +139,8 @@ export async function resultOf(
     preconditions.ifMatch === null && enforcement.mode === "observe" ? enforcement.untilMs : null;
   const { isReplayed } = outcome;
   if (outcome.kind === "removed") return ok({ rowVersion: null, fields: null, allowedUntilMs, isReplayed });
-  // A replayed outcome may hold a field that the policy has hidden since, and none of a customer that was deleted.
+  // A replayed outcome may hold a field that the policy has
+  // hidden since, and none of a customer that was deleted.
   const fields =
     projection.kind === "none" || outcome.fields === null ? null : pick(outcome.fields, projection);
   return ok({ rowVersion: outcome.rowVersion, fields, allowedUntilMs, isReplayed });
@@ -156,7 +159,9 @@ async function refuseStale(
   return preconditionFailed(preconditions, isRepeat ? "already-stored" : diagnosis, current);
 }
 
-/** Whether the customer in this version already holds what was sent; false for a caller who may not read it. */
+/**
+ * Whether the customer in this version already holds what was sent; false for a caller who may not read it.
+ */
 async function isStored(
   store: CustomerStore,
   { target, authority }: ConditionalWrite,

@@ -33,8 +33,8 @@ function unquote(text: string): string {
  * The key as the store keeps it, with a digest of all that decides the outcome.
  *
  * @param request method, id, preconditions, and the body as parsed
- * @param projection what the answer shows, so that another `fields` or `Prefer` is another request. The default set is
- *   not spelled out: it is the same request after the policy has changed.
+ * @param projection what the answer shows, so that another `fields` or `Prefer` is another request.
+ *   The default set is not spelled out: it is the same request after the policy has changed.
  */
 export function keyOf(
   { tokenId, nowMs }: Authority,
@@ -48,8 +48,8 @@ export function keyOf(
 }
 
 /**
- * The answer to a body that check 9 refuses: no accepted request had such a body, so under a used key this is another
- * request, and the key comes first.
+ * The answer to a body that check 9 refuses: no accepted request had such a
+ * body, so under a used key this is another request, and the key comes first.
  */
 export async function keyReusedOr(
   store: CustomerStore,

@@ -10,9 +10,9 @@ const CURSOR_BYTES = NONCE_BYTES + ID_BYTES + TAG_BYTES;
 type PageFilter = Pick<PageQuery, "tenant" | "status" | "email">;
 
 /**
- * Where the next page begins, sealed. The policy may hide ids, and an id contains the time of creation: a cursor with the
- * plain id would show both to every caller who may list. The filter is sealed in, so that a cursor of another tenant or
- * filter is refused instead of starting somewhere else.
+ * Where the next page begins, sealed. The policy may hide ids, and an id contains the time of creation:
+ * a cursor with the plain id would show both to every caller who may list. The filter is sealed in, so
+ * that a cursor of another tenant or filter is refused instead of starting somewhere else.
  *
  * @param key 32 bytes, the same for every service on one database
  */
@@ -24,7 +24,10 @@ export function sealCursor(key: Uint8Array, lastId: string, filter: PageFilter):
   );
 }
 
-/** @returns the id after which the page begins, or null for what {@link sealCursor} did not make for this filter */
+/**
+ * @returns the id after which the page begins, or null for
+ *   what {@link sealCursor} did not make for this filter
+ */
 export function openCursor(key: Uint8Array, cursor: string, filter: PageFilter): string | null {
   const bytes = Buffer.from(cursor, "base64url");
   // Decoding skips what is not base64url: only the text that was made is accepted.

@@ -29,8 +29,8 @@ export function read(store: CustomerStore, call: Call, id: string): MaybePromise
     if (failed === "If-Match") {
       return preconditionFailed(preconditions, diagnose(preconditions, rowVersion), rowVersion);
     }
-    // The policy hides a field of the default set, and the tag is the same for every caller: the copy that it names
-    // may be from before, and a 304 would confirm it. With `fields` a copy has what was asked for.
+    // The policy hides a field of the default set, and the tag is the same for every caller: the copy that
+    // it names may be from before, and a 304 would confirm it. With `fields` a copy has what was asked for.
     const isUnchanged = failed === "If-None-Match" && !hidesDefaultField(projection.value);
     return ok(isUnchanged ? { kind: "not-modified", rowVersion } : { kind: "customer", customer });
   });

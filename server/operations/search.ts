@@ -12,7 +12,10 @@ import { invalidParameter, readQuery } from "./query.ts";
 
 const searchBody = new BodySchema(SEARCH_BODY);
 
-/** POST /customers/search: like list, with the filter in the body. Personal data stays out of URLs and their logs. */
+/**
+ * POST /customers/search: like list, with the filter in the
+ * body. Personal data stays out of URLs and their logs.
+ */
 export async function search(store: CustomerStore, call: Call): Promise<Result<CustomerPage>> {
   const early = checkQuery(call, call.authority);
   if (!early.ok) return early;

@@ -5,8 +5,9 @@ import { Glob } from "bun";
 const ROOT = join(import.meta.dir, "..");
 
 /**
- * Who may import whom: a folder, or a file of the root, and what its files may import besides their own folder. One
- * way, from the entry point to the domain. Tests, benchmarks and their helpers may import everything.
+ * Who may import whom: a folder, or a file of the root, and what its files
+ * may import besides their own folder. One way, from the entry point to
+ * the domain. Tests, benchmarks and their helpers may import everything.
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["commands"],
@@ -65,7 +66,10 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   domain: [],
 };
 
-/** Which packages a part, with the folders in it, may import; `node:` and Bun's own globals are free, but not another engine's database. */
+/**
+ * Which packages a part, with the folders in it, may import; `node:`
+ * and Bun's own globals are free, but not another engine's database.
+ */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "bun:sqlite": ["storage/sqlite"],
   commander: ["commands"],

@@ -173,7 +173,8 @@ describe.each(ENGINES)("$title", ({ engine, commits }) => {
 
   /**
    * Bun closes a connection on which a request arrives while an earlier one of it still waits for its answer
-   * (docs/http.md, "What Bun answers by itself"). What was sent may be applied or not, but never twice and never against the tag.
+   * (docs/http.md, "What Bun answers by itself"). What was sent may
+   * be applied or not, but never twice and never against the tag.
    */
   test("twenty writes pipelined on one connection: at most one is applied, and what is stored is whole", async () => {
     for (let round = 0; round < ROUNDS; round += 1) {

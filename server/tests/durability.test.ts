@@ -4,7 +4,8 @@ import { Random } from "./support/random.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
 import type { Reply } from "./support/test-service.ts";
 
-// `bun run torture` runs more of the same: 100 rounds of 64 writers, on one service and on two that share port and database.
+// `bun run torture` runs more of the same: 100 rounds of 64
+// writers, on one service and on two that share port and database.
 const ROUNDS = Number(process.env["ROUNDS"] ?? 5);
 const WRITERS = Number(process.env["WRITERS"] ?? 8);
 const ACKNOWLEDGED_MIN = 5;
@@ -14,7 +15,10 @@ const SERVE = { args: ["--no-samples"] };
 
 type Customer = { readonly name: string; readonly email: string; readonly status: string };
 type Tagged = { readonly etag: string; readonly customer: Customer };
-/** What the service may hold of one customer: what it acknowledged last, or what a write without an answer makes. */
+/**
+ * What the service may hold of one customer: what it
+ * acknowledged last, or what a write without an answer makes.
+ */
 type Held = { acknowledged: Tagged | null; unanswered: Customer | null | undefined };
 
 let place: Workplace;
@@ -95,7 +99,10 @@ class Writer {
     return reply;
   }
 
-  /** Every change is one that nothing else makes, and touches several members where it can, to show a half of it. */
+  /**
+   * Every change is one that nothing else makes, and touches
+   * several members where it can, to show a half of it.
+   */
   #change(
     next: { name: string; email: string },
     customer: Customer,

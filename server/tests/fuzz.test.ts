@@ -34,7 +34,10 @@ const EXCHANGE_OBJECTS = [
 const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
 console.log(`fuzz: SEED=${seed}`);
 
-/** On disk, as in production: writes at once, and under load in a thread of their own, which must live through it all. */
+/**
+ * On disk, as in production: writes at once, and under load
+ * in a thread of their own, which must live through it all.
+ */
 const directory = mkdtempSync(join(tmpdir(), "customers-"));
 const deaths: string[] = [];
 const service = new TestService({
@@ -152,7 +155,8 @@ async function sendWellFramed(target: Target, count: number): Promise<Map<string
 test(`each of ${WELL_FRAMED} well-framed requests is answered by the service, or bare for a listed reason`, async () => {
   const answers = await sendWellFramed(here, WELL_FRAMED);
   expect(failures.slice(0, 5)).toEqual([]);
-  // Requests that all die at the first check would prove nothing. Those that 3,000 draws bring at least 15 times.
+  // Requests that all die at the first check would prove
+  // nothing. Those that 3,000 draws bring at least 15 times.
   for (const status of "200 204 400 401 404 405 412 415 422 428 431 closed".split(" ")) {
     expect([status, (answers.get(status) ?? 0) > 0]).toEqual([status, true]);
   }
@@ -180,12 +184,14 @@ test(`${DAMAGED} damaged requests crash nothing, and what is answered is bare or
     const connections = await Promise.all(batch.map(() => RawConnection.open(service.port)));
     const replies = batch.map(([traffic, damage], index) => {
       const bytes = damage(trafficBytes(traffic, fill));
-      // A damaged request may be an unfinished one, so an answer may never come: null once the connection is closed.
+      // A damaged request may be an unfinished one, so an answer
+      // may never come: null once the connection is closed.
       return connections[index]
         ?.send({ bytes, isHead: /^HEAD/.test(Buffer.from(bytes).toString("latin1")) })
         .then((reply) => ({ reply, bytes }));
     });
-    // The service takes what came in before these. A connection of their own: idle ones are closed after a while.
+    // The service takes what came in before these. A connection
+    // of their own: idle ones are closed after a while.
     const probe = await RawConnection.open(service.port);
     for (let turn = 0; turn < 3; turn += 1) {
       const alive = await probe.send(rawRequest("GET", "/healthz", []));

@@ -32,7 +32,10 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** A POST /customers with a key. The name holds `body`, so that a stored customer shows which request made it. */
+/**
+ * A POST /customers with a key. The name holds `body`, so
+ * that a stored customer shows which request made it.
+ */
 type Post = {
   readonly tenant: string;
   readonly client: string;
@@ -134,7 +137,8 @@ test("for 24 hours a key of a token makes one customer, however often and at onc
         }
       }
 
-      // What was answered: the customer of the key, in its first version, or that the key came with another body.
+      // What was answered: the customer of the key, in its
+      // first version, or that the key came with another body.
       let made = 0;
       posts.forEach((post, index) => {
         const reply = replies[index];

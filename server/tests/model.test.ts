@@ -25,7 +25,8 @@ function seeded(numRuns: number): { readonly seed: number; readonly numRuns: num
   return { seed, numRuns: numRuns * RUNS };
 }
 
-// Two engines in one: in memory one connection reads and writes; on disk, as in production, writes have their own thread.
+// Two engines in one: in memory one connection reads and writes;
+// on disk, as in production, writes have their own thread.
 test.each([
   { where: "in memory", numRuns: 40 },
   { where: "in memory, every answer a promise", numRuns: 15 },

@@ -28,8 +28,9 @@ type Ground = {
   readonly first: string;
 };
 
-// Every acknowledged write is in the history, none is lost or written over, and nobody sees it run backwards: that is
-// what an entity-tag promises. Clients race, each a request at a time, with tags that are often stale.
+// Every acknowledged write is in the history, none is lost or written over,
+// and nobody sees it run backwards: that is what an entity-tag promises.
+// Clients race, each a request at a time, with tags that are often stale.
 async function expectOneHistory({ port, authorization, path, first }: Ground): Promise<void> {
   const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
   console.log(`one history: SEED=${seed}`);

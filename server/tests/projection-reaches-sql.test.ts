@@ -8,8 +8,8 @@ import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { TestService } from "./support/test-service.ts";
 import { WatchedDatabase } from "./support/watched-database.ts";
 
-// What is fetched is what was asked for: a projection that only trims the answer would read personal data that
-// the caller may not see. So these tests look at the statements that reach SQLite.
+// What is fetched is what was asked for: a projection that only trims the answer would read personal
+// data that the caller may not see. So these tests look at the statements that reach SQLite.
 const directory = mkdtempSync(join(tmpdir(), "projection-"));
 const path = join(directory, "customers.db");
 openDatabase(path).close();

@@ -4,7 +4,8 @@ import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { type ServerProcess, temporaryDirectory, Workplace } from "./support/server-process.ts";
 import { type Reply, replyOf, TestService } from "./support/test-service.ts";
 
-// A write whose answer was lost is sent again as it was. With an Idempotency-Key it has the outcome that it had.
+// A write whose answer was lost is sent again as it was.
+// With an Idempotency-Key it has the outcome that it had.
 const DAY_MS = 86_400_000;
 const RACERS = 12;
 const ADA = { name: "Ada", email: "ada@example.com" };
@@ -399,7 +400,8 @@ async function expectOneOutcome({ urls, token, send }: Ground): Promise<void> {
     }
   }
   const { items } = (await send("GET", "/customers?limit=500")).json;
-  // Three rounds of four methods made a customer each to race for; three creations stayed, and three customers went.
+  // Three rounds of four methods made a customer each to race
+  // for; three creations stayed, and three customers went.
   expect(items).toHaveLength(12 + 3 - 3);
 }
 

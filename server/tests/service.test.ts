@@ -175,7 +175,11 @@ describe("SIGHUP", () => {
       const body = { name: "Ada", email: "ada@example.com" };
       return (await service.send(place.adminToken, "POST", "/customers", { body })).status;
     };
-    /** Has the policy read again, and waits until every process has said this. @returns the last line that says it */
+    /**
+     * Has the policy read again, and waits until every process has said this.
+     *
+     * @returns the last line that says it
+     */
     const reload = async (message: string): Promise<Record<string, unknown>> => {
       const said = () => service.log.filter((line) => line["msg"] === message);
       const enough = said().length + service.services;

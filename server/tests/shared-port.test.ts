@@ -9,7 +9,10 @@ afterEach(() => place.clear());
 
 type Write = { readonly from: string; readonly status: number; readonly to: string };
 
-/** Reads, changes and writes until so many writes were accepted. Each request has its own connection: either service answers. */
+/**
+ * Reads, changes and writes until so many writes were accepted.
+ * Each request has its own connection: either service answers.
+ */
 async function write(service: ServerProcess, path: string, accepted: number, writes: Write[]): Promise<void> {
   const token = place.adminToken;
   for (let done = 0; done < accepted; ) {

@@ -229,7 +229,10 @@ const SPACED: BodyCase = {
 /** Bodies that come again, since an idempotency key is for those. */
 export const anyCreation: fc.Arbitrary<BodyCase> = fc.oneof(fc.constantFrom(ADA, ADA, SPACED), anyBody);
 
-/** A query string, and what check 5 makes of it: a set of field names, null for the default, or a problem code. */
+/**
+ * A query string, and what check 5 makes of it: a set of
+ * field names, null for the default, or a problem code.
+ */
 export type QueryCase = { readonly query: string; readonly fields: readonly string[] | string | null };
 
 const NAMES = ["id", "name", "email", "status"];

@@ -5,7 +5,10 @@ export type Traffic = {
   readonly method: string;
   /** `{id}` stands for the id of a customer. */
   readonly target: string;
-  /** Header lines without Content-Length and Transfer-Encoding. `{tag}` stands for a current entity-tag, `{token}` for a token. */
+  /**
+   * Header lines without Content-Length and Transfer-Encoding.
+   * `{tag}` stands for a current entity-tag, `{token}` for a token.
+   */
   readonly lines: readonly string[];
   readonly body: Uint8Array | null;
   /** The sizes of the chunks that the body is cut into; null: a Content-Length. */

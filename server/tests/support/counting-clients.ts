@@ -8,9 +8,9 @@ const READERS = 4;
 type Counter = { readonly path: string; acknowledged: number; refused: number };
 
 /**
- * Clients that count: each reads a customer whose name is a number, and writes the next number with the entity-tag that it
- * read, for as long as the load lasts; others only read. Every number that was acknowledged is there in the end, once:
- * one that was lost or written over would be missing from the count.
+ * Clients that count: each reads a customer whose name is a number, and writes the next number with the
+ * entity-tag that it read, for as long as the load lasts; others only read. Every number that was
+ * acknowledged is there in the end, once: one that was lost or written over would be missing from the count.
  */
 export class CountingClients {
   readonly #port: number;
@@ -57,7 +57,11 @@ export class CountingClients {
     while (!holds()) await Promise.race([new Promise<void>((wake) => this.#wake.push(wake)), this.#running]);
   }
 
-  /** Ends the load. @returns for each customer what was acknowledged, what was refused, and the number that is stored */
+  /**
+   * Ends the load.
+   *
+   * @returns for each customer what was acknowledged, what was refused, and the number that is stored
+   */
   async stop(): Promise<{ acknowledged: number; refused: number; stored: number }[]> {
     this.#isOver = true;
     await this.#running;

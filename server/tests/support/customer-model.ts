@@ -87,7 +87,9 @@ function tokenOf(ifMatch: readonly string[]): string {
   return ifMatch.join(", ").replace(/^[ \t]+|[ \t]+$/g, "");
 }
 
-/** The body of a customer for this caller: the keys that were asked for, or the default ones, and no others. */
+/**
+ * The body of a customer for this caller: the keys that were asked for, or the default ones, and no others.
+ */
 export function projected(
   customer: ModelCustomer,
   { read }: ModelCaller,

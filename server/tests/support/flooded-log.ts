@@ -1,6 +1,9 @@
 import { openLog } from "../../telemetry/log.ts";
 
-/** Logs so many requests that nobody reads, and says so; then waits for its stdin to end: `bun flooded-log.ts COUNT`. */
+/**
+ * Logs so many requests that nobody reads, and says so; then
+ * waits for its stdin to end: `bun flooded-log.ts COUNT`.
+ */
 const log = openLog("info", "json");
 for (let n = 0; n < Number(process.argv[2]); n += 1) {
   const answered = {

@@ -26,8 +26,8 @@ export function faultOf(
 }
 
 /**
- * All that Bun answers before the service sees the request, and why; docs/http.md lists the same. "closed": the connection is
- * closed without an answer. Only bare answers that stand here are accepted.
+ * All that Bun answers before the service sees the request, and why; docs/http.md lists the same.
+ * "closed": the connection is closed without an answer. Only bare answers that stand here are accepted.
  */
 export const BARE: readonly {
   readonly why: string;

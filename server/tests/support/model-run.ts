@@ -220,7 +220,10 @@ export class ModelRun {
     expectCreated(reply, made, projected(made, caller, query));
   }
 
-  /** Whether a key decides the answer, which is then the first outcome again, or that another request had the key. */
+  /**
+   * Whether a key decides the answer, which is then the first
+   * outcome again, or that another request had the key.
+   */
   #isReplayed(owner: string | null, request: readonly unknown[], reply: RawReply, method: string): boolean {
     const kept = owner === null ? undefined : this.#kept.get(owner);
     if (kept === undefined || kept.expiresMs <= this.#clock.nowMs) return false;
@@ -247,7 +250,9 @@ export class ModelRun {
     }
   }
 
-  /** Follows `next` to the end: each customer once, in the order of creation, whichever way it is asked for. */
+  /**
+   * Follows `next` to the end: each customer once, in the order of creation, whichever way it is asked for.
+   */
   async #pages(step: Step<"pages">): Promise<void> {
     const { query, limit, status } = step;
     const caller = this.#caller(step.caller);
@@ -281,7 +286,9 @@ export class ModelRun {
     expect(pages).toBe(Math.max(1, Math.ceil(wanted.length / limit)));
   }
 
-  /** One page: by the query string, or where it is filtered by email, which stays out of URLs, by a search. */
+  /**
+   * One page: by the query string, or where it is filtered by email, which stays out of URLs, by a search.
+   */
   #page({ caller, query }: Step<"pages">, wanted: Record<string, string | number>): Promise<RawReply> {
     if (wanted["email"] !== undefined) {
       const lines = ["Content-Type: application/json"];

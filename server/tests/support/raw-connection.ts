@@ -48,7 +48,11 @@ export class RawConnection {
     return reply;
   }
 
-  /** Writes all requests in one go (HTTP pipelining). @returns their answers in order, null for those that did not come */
+  /**
+   * Writes all requests in one go (HTTP pipelining).
+   *
+   * @returns their answers in order, null for those that did not come
+   */
   burst(requests: readonly RawRequest[]): Promise<(RawReply | null)[]> {
     const replies = requests.map(
       ({ isHead }) =>

@@ -104,7 +104,10 @@ export async function runCommand(
   return { code, stdout, stderr };
 }
 
-/** The service as a process of its own: `bun server/main.ts serve`, as an operator runs it. Or as several on one port. */
+/**
+ * The service as a process of its own: `bun server/main.ts
+ * serve`, as an operator runs it. Or as several on one port.
+ */
 export class ServerProcess {
   readonly url: string;
   /** All of stdout so far, and of stderr. */
@@ -259,7 +262,9 @@ export class Output {
   }
 }
 
-/** `bun run test:services` runs every test that starts the service as a process with two of them on one port. */
+/**
+ * `bun run test:services` runs every test that starts the service as a process with two of them on one port.
+ */
 const SERVICES = Number(process.env["TEST_SERVICES"] ?? 1);
 
 function inDatabase(database: string, options: LaunchOptions): LaunchOptions {

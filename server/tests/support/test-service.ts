@@ -14,7 +14,10 @@ type TestServiceOptions = {
   readonly storage?: SqliteStorage;
   /** The tokens of an earlier service on the same storage. */
   readonly tokens?: Map<string, Promise<string>>;
-  /** Every answer of the storage is a promise that a later turn of the event loop resolves, as of an engine elsewhere. */
+  /**
+   * Every answer of the storage is a promise that a later turn
+   * of the event loop resolves, as of an engine elsewhere.
+   */
   readonly isRemote?: boolean;
   readonly metricsArePublic?: boolean;
   readonly corsOrigins?: readonly string[];
@@ -35,7 +38,10 @@ export type Reply = {
   readonly etag: string;
 };
 
-/** The service on a real socket and a real SQLite, in this process: with a clock and a log that a test can hold. */
+/**
+ * The service on a real socket and a real SQLite, in this
+ * process: with a clock and a log that a test can hold.
+ */
 export class TestService {
   readonly storage: SqliteStorage;
   readonly url: string;

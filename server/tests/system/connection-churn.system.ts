@@ -14,7 +14,9 @@ afterEach(async () => {
   await place.clear();
 });
 
-/** ab (apache2-utils) at full speed, each request on a connection of its own, for as long as the test lasts. */
+/**
+ * ab (apache2-utils) at full speed, each request on a connection of its own, for as long as the test lasts.
+ */
 function startStorm(url: string, token: string): void {
   const authorization = `Authorization: Bearer ${token}`;
   const command = ["ab", "-q", "-r", "-t", "60", "-n", "5000000", "-c", "64", "-H", authorization, url];

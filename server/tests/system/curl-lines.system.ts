@@ -9,7 +9,11 @@ beforeEach(() => {
 });
 afterEach(() => place.clear());
 
-/** As a person starts it: the output is for reading. @returns the lines to paste, of which the last is like this */
+/**
+ * As a person starts it: the output is for reading.
+ *
+ * @returns the lines to paste, of which the last is like this
+ */
 async function startForPeople(
   isLast: RegExp,
   options: ServeOptions = {},

@@ -7,7 +7,10 @@ import { TestService } from "../support/test-service.ts";
 const RULES = new URL("../../telemetry/prometheus/customers.rules.yml", import.meta.url).pathname;
 const RULE_TESTS = new URL("../../telemetry/prometheus/customers.rules.test.yml", import.meta.url).pathname;
 
-/** Runs promtool (Debian package prometheus). Its verdict is its exit code; what it says is for the failure's reader. */
+/**
+ * Runs promtool (Debian package prometheus). Its verdict is
+ * its exit code; what it says is for the failure's reader.
+ */
 async function promtool(
   args: readonly string[],
   stdin: string | null = null,

@@ -40,7 +40,9 @@ async function startProxy(command: readonly string[], url: string): Promise<void
   throw new Error(`${command[0]} ended with ${program.exitCode}`);
 }
 
-/** nginx as its documentation begins: `proxy_pass` to upstreams, and nothing else but the option of a test. */
+/**
+ * nginx as its documentation begins: `proxy_pass` to upstreams, and nothing else but the option of a test.
+ */
 async function startNginx(services: readonly ServerProcess[], port: number, option: string): Promise<string> {
   const file = `${place.path}/nginx.conf`;
   writeFileSync(
