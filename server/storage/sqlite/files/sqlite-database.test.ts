@@ -42,6 +42,24 @@ describe("a database that is opened", () => {
     }
   });
 
+  test("is made once by several that open it at the same moment, and refused to none", async () => {
+    const url = new URL("../../../tests/support/open-database-worker.ts", import.meta.url).href;
+    const threads = Array.from({ length: 4 }, () => new Worker(url));
+    const next = (thread: Worker) =>
+      new Promise<string>((said) => {
+        thread.onmessage = ({ data }) => said(data);
+      });
+    await Promise.all(threads.map(next));
+    const outcomes = new Set<string>();
+    for (let round = 0; round < 60; round += 1) {
+      const said = threads.map(next);
+      for (const thread of threads) thread.postMessage(`${directory.path}/${round}.db`);
+      for (const outcome of await Promise.all(said)) outcomes.add(outcome);
+    }
+    expect([...outcomes]).toEqual(["opened"]);
+    for (const thread of threads) thread.terminate();
+  });
+
   test("has STRICT tables alone", () => {
     const db = openDatabase(file);
     const tables = db

@@ -37,7 +37,7 @@ export function openDatabase(
     if (existsSync(path)) accessSync(path, constants.W_OK);
     return opened(path, true, lockWaitMs, (db) => {
       refuseForeign(db, path);
-      configure(db, path, cacheKib);
+      configure(db, path, { cacheKib, lockWaitMs });
       makeSchema(db, path);
     });
   });
@@ -99,7 +99,9 @@ export function connect(
   path: string,
   { cacheKib = CACHE_KIB, lockWaitMs = LOCK_WAIT_MS }: ConnectionOptions = {},
 ): Database {
-  return withReasons(path, () => opened(path, false, lockWaitMs, (db) => configure(db, path, cacheKib)));
+  return withReasons(path, () =>
+    opened(path, false, lockWaitMs, (db) => configure(db, path, { cacheKib, lockWaitMs })),
+  );
 }
 
 function opened(
@@ -120,8 +122,8 @@ function opened(
   }
 }
 
-function configure(db: Database, path: string, cacheKib: number): void {
-  const mode = db.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
+function configure(db: Database, path: string, { cacheKib, lockWaitMs }: Required<ConnectionOptions>): void {
+  const mode = writeAheadMode(db, lockWaitMs);
   if (mode !== "wal" && path !== MEMORY) {
     throw new CommandRefused(
       `${path} can't have a write-ahead log (its journal mode stays ${mode}). Put it on a local file system.`,
@@ -133,6 +135,20 @@ function configure(db: Database, path: string, cacheKib: number): void {
   db.run(`PRAGMA cache_size = -${cacheKib}`);
   db.run(`PRAGMA journal_size_limit = ${LOG_BYTES_MAX}`);
   db.run("PRAGMA trusted_schema = OFF");
+}
+
+/** Of several that switch a new file at the same moment, SQLite refuses some at once instead of letting them wait. */
+function writeAheadMode(db: Database, lockWaitMs: number): string | undefined {
+  const until = performance.now() + lockWaitMs;
+  for (;;) {
+    try {
+      return db.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
+    } catch (error) {
+      const isBusy = error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY");
+      if (!isBusy || performance.now() > until) throw error;
+      Bun.sleepSync(5);
+    }
+  }
 }
 
 export function schemaVersion(db: Database): number {
@@ -154,9 +170,13 @@ function makeSchema(db: Database, path: string): void {
 }
 
 function refuseForeign(db: Database, path: string): void {
-  const version = schemaVersion(db);
-  const isBlank = version === 0 && db.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null;
-  if (!isOurs(db) && !isBlank) {
+  // One look at all three: another service may make the schema between two of them.
+  const { version, isBlank, ours } = db.transaction(() => ({
+    version: schemaVersion(db),
+    isBlank: db.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null,
+    ours: isOurs(db),
+  }))();
+  if (!ours && !(isBlank && version === 0)) {
     throw new CommandRefused(
       `${path} is the database of another program. Name another file in DATABASE_URL.`,
     );
@@ -166,7 +186,7 @@ function refuseForeign(db: Database, path: string): void {
       `${path} was written by a newer version (schema ${version}; this one knows ${SCHEMA_VERSION}). Start that version, or restore a backup from before it.`,
     );
   }
-  if (isOurs(db) && version < SCHEMA_VERSION) {
+  if (ours && version < SCHEMA_VERSION) {
     throw new CommandRefused(
       `${path} was written by a version that was never released (schema ${version}; this one knows ${SCHEMA_VERSION}). Name another file in DATABASE_URL.`,
     );
