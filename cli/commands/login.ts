@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
+import { Option } from "@commander-js/extra-typings";
 import { parseBaseUrl } from "../config/base-url.ts";
 import type { Flags } from "../config/flags.ts";
+import { mayHaveKeyring, storeInKeyring } from "../config/keyring.ts";
 import { changeProfileFile } from "../config/profile-file.ts";
 import type { Profile } from "../config/profile-settings.ts";
 import { readSettings } from "../config/settings.ts";
@@ -10,16 +12,28 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
 import type { RegisterCommand } from "./command.ts";
 import { checkCredentials } from "./credentials-check.ts";
-import { load } from "./profile.ts";
+import { forgetToken, load } from "./profile.ts";
 
 export const registerLogin: RegisterCommand = (program, run) => {
   program
     .command("login")
-    .description("read a token from a prompt or from stdin, check it, and store it in the profile")
-    .action(run((invocation) => login(invocation, invocation.flags), "no-profile"));
+    .description(
+      "read a token from a prompt or from stdin, check it, and store it in the profile or in the system keyring",
+    )
+    .addOption(
+      new Option(
+        "--store <place>",
+        "where the token is kept (default: the system keyring where there is one, else the profile file)",
+      ).choices(["keyring", "file"]),
+    )
+    .action(run((invocation, { store }) => login(invocation, invocation.flags, store), "no-profile"));
 };
 
-async function login(invocation: Invocation, options: Flags): Promise<Ending> {
+async function login(
+  invocation: Invocation,
+  options: Flags,
+  store: "keyring" | "file" | undefined,
+): Promise<Ending> {
   const { env, messages, terminal } = invocation;
   const file = await load(invocation);
   const name = options.profile ?? (env["CUSTOMERS_PROFILE"] || undefined) ?? file.current ?? "default";
@@ -28,9 +42,10 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
   if (typeof url !== "string") return url;
   const token = await readToken(options, invocation, `Token for ${url}: `);
   messages.hide([token]);
-  const profile: Profile = { ...before, url, token };
+  const { keyring: _, ...kept } = before;
+  const profile: Profile = { ...kept, url, token };
   // Checked with the settings that later commands will have: the profile's proxy, certificates and headers.
-  const { tokenFile: _, tokenStdin: __, ...flags } = options;
+  const { tokenFile: __, tokenStdin: ___, ...flags } = options;
   const settings = await readSettings({
     flags: { ...flags, url, profile: name },
     env: { ...env, CUSTOMERS_TOKEN: undefined, CUSTOMERS_URL: undefined },
@@ -46,15 +61,46 @@ async function login(invocation: Invocation, options: Flags): Promise<Ending> {
   } finally {
     await api.close();
   }
+  const place = await keep(token, name, env, store);
+  if (place.kind === "refused") return place.failure;
+  let earlier: string | undefined;
   const refused = await changeProfileFile(file.path, ({ current = name, profiles }) => {
-    const now = profiles.get(name) ?? {};
+    const { keyring, token: ___, ...now } = profiles.get(name) ?? {};
+    earlier = keyring;
     // Another command may have pointed the profile elsewhere: nobody asked for the token to be sent there.
     if (now.url !== before.url && now.url !== url) return pointedElsewhere(name, now.url);
-    return { current, profiles: new Map([...profiles, [name, { ...now, url, token }]]) };
+    return { current, profiles: new Map([...profiles, [name, { ...now, url, ...place.settings }]]) };
   });
+  // Of two entries one is of no use now, and must not stay.
+  const unused = refused === undefined ? earlier : place.settings.keyring;
+  const left = await forgetToken(unused);
+  if (left !== undefined) messages.warn(`warning: ${left.message}`);
   if (refused !== undefined) return refused;
-  messages.note(`Logged in to ${url}. Token saved in profile "${name}" (${file.path}).`);
+  const where = place.settings.keyring === undefined ? file.path : `system keyring, ${file.path}`;
+  if (place.why !== undefined) messages.note(`The system keyring ${place.why}.`);
+  messages.note(`Logged in to ${url}. Token saved in profile "${name}" (${where}).`);
   return undefined;
+}
+
+type Place =
+  | { kind: "kept"; settings: Pick<Profile, "token" | "keyring">; why?: string }
+  | { kind: "refused"; failure: Failure };
+
+/** A new entry each time: until the profile file is written, the earlier one must hold the earlier token. */
+async function keep(
+  token: string,
+  profile: string,
+  env: Invocation["env"],
+  store: "keyring" | "file" | undefined,
+): Promise<Place> {
+  if (store === "file" || (store === undefined && !mayHaveKeyring(env)))
+    return { kind: "kept", settings: { token } };
+  const keyring = `${profile} ${crypto.randomUUID()}`;
+  const reply = await storeInKeyring(keyring, token);
+  if (reply.kind === "done") return { kind: "kept", settings: { keyring } };
+  if (store === undefined) return { kind: "kept", settings: { token }, why: reply.why };
+  const message = `the token was not stored: the system keyring ${reply.why}`;
+  return { kind: "refused", failure: failure("failure", message, "Give --store file for the profile file.") };
 }
 
 /** CUSTOMERS_URL must not quietly move a profile to another server: the token in it would go there too. */

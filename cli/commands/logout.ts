@@ -1,7 +1,7 @@
 import { changeProfileFile } from "../config/profile-file.ts";
 import { failure } from "../outcome/failure.ts";
 import type { RegisterCommand } from "./command.ts";
-import { load, unknownProfile } from "./profile.ts";
+import { forgetToken, load, unknownProfile } from "./profile.ts";
 
 export const registerLogout: RegisterCommand = (program, run) => {
   program
@@ -12,18 +12,22 @@ export const registerLogout: RegisterCommand = (program, run) => {
         const { env, flags, messages } = invocation;
         const file = await load(invocation);
         const name = flags.profile ?? (env["CUSTOMERS_PROFILE"] || undefined) ?? file.current ?? "default";
+        let entry: string | undefined;
         const refused = await changeProfileFile(file.path, (now) => {
           const profile = now.profiles.get(name);
           if (profile === undefined) return unknownProfile(name, now);
-          const { token, ...rest } = profile;
-          if (token === undefined) {
+          const { token, keyring, ...rest } = profile;
+          entry = keyring;
+          if ((token ?? keyring) === undefined) {
             return failure("usage", `profile "${name}" holds no token`, "See: customers profile show");
           }
           return { ...now, profiles: new Map([...now.profiles, [name, rest]]) };
         });
-        if (refused !== undefined) return refused;
+        const left = refused ?? (await forgetToken(entry));
+        if (left !== undefined) return left;
+        const where = entry === undefined ? file.path : "the system keyring";
         messages.note(
-          `Logged out: the token of profile "${name}" is removed from ${file.path}. It stays valid until the server revokes it.`,
+          `Logged out: the token of profile "${name}" is removed from ${where}. It stays valid until the server revokes it.`,
         );
         return undefined;
       }, "no-profile"),

@@ -4,6 +4,7 @@ import { Option } from "@commander-js/extra-typings";
 import type { Json, JsonObject } from "../client/json.ts";
 import { parseUndoMs } from "../config/duration.ts";
 import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
+import { deleteFromKeyring } from "../config/keyring.ts";
 import { changeProfileFile, type ProfileFile, profilePath, readProfileFile } from "../config/profile-file.ts";
 import {
   isSettingName,
@@ -13,7 +14,7 @@ import {
   profileSecrets,
 } from "../config/profile-settings.ts";
 import type { Invocation } from "../invocation.ts";
-import { failure, UsageError } from "../outcome/failure.ts";
+import { type Failure, failure, UsageError } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
 import { printFacts, printRows } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./command.ts";
@@ -102,13 +103,15 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .action(
       run(async (invocation, name) => {
         const { path } = await load(invocation);
+        let entry: string | undefined;
         const refused = await changeProfileFile(path, (file) => {
           if (!file.profiles.has(name)) return unknownProfile(name, file);
+          entry = file.profiles.get(name)?.keyring;
           const profiles = new Map([...file.profiles].filter(([other]) => other !== name));
           return { current: file.current === name ? undefined : file.current, profiles };
         });
         if (refused === undefined) invocation.messages.note(`profile "${name}" removed from ${path}`);
-        return refused;
+        return refused ?? (await forgetToken(entry));
       }, "no-profile"),
     );
   profile
@@ -157,6 +160,18 @@ export async function load({ env, messages }: Pick<Invocation, "env" | "messages
   for (const profile of file.profiles.values()) messages.hide(profileSecrets(profile));
   for (const warning of file.warnings) messages.caution(warning);
   return file;
+}
+
+/** @param entry of the keyring, where the token of a profile that no longer uses it stands there. */
+export async function forgetToken(entry: string | undefined): Promise<Failure | undefined> {
+  if (entry === undefined) return undefined;
+  const reply = await deleteFromKeyring(entry);
+  if (reply.kind === "done") return undefined;
+  return failure(
+    "failure",
+    `no profile uses the token any more, but it is still in the system keyring, which ${reply.why}`,
+    `Unlock the keyring, and delete the entry "${entry}" of the service customers there.`,
+  );
 }
 
 function changedProfile(before: Profile, given: SetOptions, { settings, env, flags }: Invocation): Profile {

@@ -63,7 +63,7 @@ export function chooseDeployment({ flags, env, file }: Sources): Deployment {
   const used = isFor(profile, origin);
   const token = fromEnvironment(env, "CUSTOMERS_TOKEN");
   const tokenFits = variableUrl === undefined || originOf(variableUrl) === origin;
-  const outranked = named?.source === "--profile" && profile.token !== undefined;
+  const outranked = named?.source === "--profile" && (profile.token ?? profile.keyring) !== undefined;
   if (!used && holdsCredentials(profile) && (flagUrl !== undefined || token === undefined)) {
     warnings.push(
       `warning: profile "${named?.name}" belongs to ${originOf(profileUrl)}: its token and its other settings are not used for ${origin}`,

@@ -135,13 +135,18 @@ async function writeProfileFile(path: string, before: ProfileFile, after: Profil
   const wanted = contentWith(content, before, after);
   const edited = editToml(text, content, wanted);
   const result = await parseToml(path, edited).catch(() => undefined);
-  if (!Bun.deepEquals(result, wanted)) {
+  if (!Bun.deepEquals(result && withoutEmptyTable(result), withoutEmptyTable(wanted))) {
     throw new UsageError(
       `the profile file ${path} is written in a form that this command cannot change without damage`,
       "Write each profile as a table of its own, [profiles.NAME] with one setting a line, or change the file in an editor.",
     );
   }
   writeAtomically(path, edited, 0o600);
+}
+
+/** After the last profile is removed, no heading says that there are none. */
+function withoutEmptyTable({ profiles, ...rest }: Record<string, unknown>): Record<string, unknown> {
+  return Object.keys(asTable(profiles) ?? {}).length === 0 ? rest : { ...rest, profiles };
 }
 
 /** The whole content as it shall be: a profile that did not change keeps what this version does not know. */

@@ -9,6 +9,7 @@ import { checkedToken } from "./token-text.ts";
 export type Profile = {
   url?: string;
   token?: string;
+  keyring?: string;
   headers?: Record<string, string>;
   proxy?: string;
   cacert?: string;
@@ -68,6 +69,12 @@ export const PROFILE_SETTINGS: { [Name in keyof Profile]-?: Setting<NonNullable<
     check: (token) => void checkedToken(token, "token"),
     secrets: (token) => [token],
     shown: () => [["token", MASK]],
+  },
+  keyring: {
+    description: "entry of the system keyring that holds the token; customers login stores it",
+    kind: "string",
+    fits: isString,
+    shown: () => [["token", `${MASK} (system keyring)`]],
   },
   headers: {
     description: "headers of every request, a table of names and values",
@@ -167,8 +174,8 @@ function each(profile: Profile): { name: SettingName; setting: Setting<unknown>;
 }
 
 /** True where a profile holds credentials for the server of its URL. */
-export function holdsCredentials({ token, headers = {} }: Profile): boolean {
-  return token !== undefined || Object.keys(headers).some((name) => SECRET_NAME.test(name));
+export function holdsCredentials({ token, keyring, headers = {} }: Profile): boolean {
+  return (token ?? keyring) !== undefined || Object.keys(headers).some((name) => SECRET_NAME.test(name));
 }
 
 /** True where the profile has no URL, or its URL has this origin: a profile is used for no other. */

@@ -166,7 +166,6 @@ describe("a wrong setting is told", () => {
     ["a URL of another scheme", {}, { CUSTOMERS_URL: "ftp://x" }, "http:// or https://"],
     ["a URL with a query", { url: "http://x/?a=b" }, {}, "query"],
     ["a token with a line break", {}, { CUSTOMERS_TOKEN: "a\nb" }, "CUSTOMERS_TOKEN"],
-    ["two tokens", { tokenStdin: true, tokenFile: "x" }, {}, "together"],
     ["a token file that is not there", { tokenFile: "/dev/null/nothing" }, {}, "ENOTDIR"],
     ["a certificate file that is not there", { cacert: "/dev/null/nothing" }, {}, "--cacert"],
     ["a certificate file that holds none", { cacert: import.meta.path }, {}, "holds no certificate"],

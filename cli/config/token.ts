@@ -1,12 +1,14 @@
-/** The bearer token: from standard input, a file, the environment or the profile; never from the command line itself. */
+/** The bearer token: from standard input, a file, the environment, the profile or the keyring; never from the command line itself. */
+import { UsageError } from "../outcome/failure.ts";
 import type { Deployment } from "./deployment.ts";
 import type { Flags } from "./flags.ts";
+import { readFromKeyring } from "./keyring.ts";
 import { readSettingFile } from "./setting-source.ts";
 import { checkedToken } from "./token-text.ts";
 
 export type Token = {
   value: string;
-  source: "--token-stdin" | "--token-file" | "CUSTOMERS_TOKEN" | "profile";
+  source: "--token-stdin" | "--token-file" | "CUSTOMERS_TOKEN" | "profile" | "keyring";
 };
 
 export async function chosenToken(
@@ -23,5 +25,16 @@ export async function chosenToken(
     return token(readSettingFile(flags.tokenFile, "--token-file"), "--token-file");
   }
   if (environmentToken !== undefined) return token(environmentToken, "CUSTOMERS_TOKEN");
-  return profile.token === undefined ? undefined : token(profile.token, "profile", "the profile's token");
+  if (profile.token !== undefined) return token(profile.token, "profile", "the profile's token");
+  return profile.keyring === undefined ? undefined : token(await ofKeyring(profile.keyring), "keyring");
+}
+
+async function ofKeyring(entry: string): Promise<string> {
+  const reply = await readFromKeyring(entry);
+  if (reply.kind === "done" && reply.value !== null) return reply.value;
+  const why = reply.kind === "failed" ? reply.why : "does not have it";
+  throw new UsageError(
+    `the profile's token is in the system keyring, which ${why}; nothing was sent`,
+    "Unlock the keyring, or store the token in the profile file instead: customers login --store file",
+  );
 }

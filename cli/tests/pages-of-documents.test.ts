@@ -52,7 +52,7 @@ test.each([
   ["README.md", 8, []],
   ["docs/connecting.md", 5, []],
   ["docs/bulk.md", 4, ["Mary Godwin", "Jane Austen"]],
-  ["docs/output.md", 2, []],
+  ["docs/output.md", 3, ["Ada Lovelace"]],
   ["docs/conflicts.md", 4, ["Ada King", "Grace Hopper"]],
 ])(
   "the examples of %s run, in the order of the page",

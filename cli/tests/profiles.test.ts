@@ -98,6 +98,19 @@ test("profile rename keeps its settings, comments and being in use; remove takes
   expect((await run(["profile", "remove", "first"])).exitCode).toBe(2);
 });
 
+test("the last profile can be removed, and a new one made", async () => {
+  using home = temporaryDirectory();
+  const run = (args: string[]) => runClient(args, { command, home: home.path });
+  for (const args of [
+    ["set", "only", "--url", "http://127.0.0.1:1"],
+    ["use", "only"],
+    ["remove", "only"],
+    ["set", "next", "--url", "http://127.0.0.1:1"],
+  ]) {
+    expect([args, await run(["profile", ...args])]).toMatchObject([args, { exitCode: 0 }]);
+  }
+});
+
 test("JSON is indented on a terminal, and the server's own text elsewhere", async () => {
   const { run, home, server } = place();
   const { id } = server.add({ name: "Ada" });

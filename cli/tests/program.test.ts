@@ -40,6 +40,17 @@ describe("a usage error is exit 2, sends nothing, and suggests", () => {
     ["nothing to change", ["update", "1"], "nothing to change"],
     ["no time", ["get", "1", "--timeout", "soon"], "Give seconds"],
     ["no number", ["list", "--limit", "0"], "must be a positive integer"],
+    [
+      "two tokens",
+      ["list", "--token-stdin", "--token-file", "x"],
+      "cannot be used with option '--token-file",
+    ],
+    ["two ways to go on", ["import", "x", "--resume", "--restart"], "cannot be used with option '--resume'"],
+    [
+      "a result and a tag",
+      ["update", "1", "--result", "--with-etag"],
+      "cannot be used with option '--with-etag'",
+    ],
     ["no expectation", ["update", "1", "--name", "x", "--expect", "name"], "FIELD=VALUE"],
     ["a tag without its quotes", ["get", "1", "--if-none-match", "abc"], "double quotes"],
     [
