@@ -2,13 +2,16 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { RawConnection, rawRequest } from "./support/raw-connection.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
 
+/** Of file descriptors, for each of two services on one port. */
 const LIMIT = 100;
+const SERVICES = 2;
+const CLIENTS = SERVICES * (LIMIT + 20);
 
 let place: Workplace;
 let service: ServerProcess;
 beforeEach(async () => {
   place = new Workplace();
-  service = await place.start({ services: 1, descriptors: LIMIT });
+  service = await place.start({ services: SERVICES, descriptors: LIMIT });
 });
 afterEach(async () => {
   for (const connection of connections.splice(0)) connection.close();
@@ -34,7 +37,7 @@ test("near the limit of file descriptors connections end after each reply, nobod
   // More clients than descriptors; each keeps its connection and asks on it again and again.
   let isNoticed = false;
   let answers = 0;
-  const clients = Array.from({ length: LIMIT + 20 }, async () => {
+  const clients = Array.from({ length: CLIENTS }, async () => {
     let connection = await RawConnection.open(service.port);
     for (let asked = 0; asked < 3 || !isNoticed; asked += 1) {
       const reply = await connection.send(read);
@@ -48,7 +51,7 @@ test("near the limit of file descriptors connections end after each reply, nobod
     connection.close();
   });
   await Promise.all(clients);
-  expect(answers).toBeGreaterThanOrEqual((LIMIT + 20) * 3);
+  expect(answers).toBeGreaterThanOrEqual(CLIENTS * 3);
   const line = await service.stderr.line((text) => text.includes("file descriptors run out"));
   expect(JSON.parse(line ?? "{}")).toMatchObject({ level: "warn", max: LIMIT });
 
@@ -59,7 +62,7 @@ test("near the limit of file descriptors connections end after each reply, nobod
 
 test("more idle connections than file descriptors: idle ones are closed, and each new one is served", async () => {
   const statuses = await Promise.all(
-    Array.from({ length: 2 * LIMIT }, async () => (await (await open()).send(health))?.status),
+    Array.from({ length: 2 * SERVICES * LIMIT }, async () => (await (await open()).send(health))?.status),
   );
   expect(new Set(statuses)).toEqual(new Set([200]));
   expect(await logged("file descriptors run out")).toContain(`"max":${LIMIT}`);
@@ -75,7 +78,7 @@ test("more requests under way than file descriptors: those that were accepted ar
   );
   const split = head.bytes.byteLength - 1;
   const begun = await Promise.all(
-    Array.from({ length: 2 * LIMIT }, async () => {
+    Array.from({ length: 2 * SERVICES * LIMIT }, async () => {
       const connection = await open();
       return { connection, reply: connection.send({ bytes: head.bytes.subarray(0, split), isHead: false }) };
     }),
