@@ -1,13 +1,13 @@
 /** `cleanup`: removes or restores what killed runs left, from their journals. */
 import type { Command } from "commander";
-import { Ground, removeCustomer } from "../fixtures/ground.ts";
+import { Ground, giveBack, removeCustomer } from "../fixtures/ground.ts";
 import { NoReply } from "../http/outcome-signal.ts";
 import { Wire } from "../http/wire.ts";
 import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../target/journal.ts";
 import type { Names } from "../target/names.ts";
 import { defaultOptions } from "../target/options.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
-import { FreshValues, fillTemplate } from "../target/values.ts";
+import { FreshValues, fillTemplate, type Values } from "../target/values.ts";
 import { recordedFlags } from "./recorded-flags.ts";
 import { addTargetOptions, profileOf, type TargetFlags } from "./target-options.ts";
 
@@ -107,7 +107,16 @@ async function settle(
     if (ids.length + unanswered.length > 0) await knock(wire, ground);
     for (const id of made) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
     for (const { id, names, values } of borrowed)
-      note(id, await giveBack(wire, ground.customerAt(id, false).url, profile, names as Names, values));
+      note(
+        id,
+        await giveBack(
+          wire,
+          ground.customerAt(id, false).url,
+          names as Names,
+          values,
+          putBodyOf(profile, names),
+        ),
+      );
     for (const email of unanswered) {
       const id = await ground.findByEmail(email);
       if (id !== undefined) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
@@ -151,43 +160,12 @@ function unansweredCreates(entries: readonly JournalEntry[]): string[] {
   return open;
 }
 
-async function giveBack(
-  wire: Wire,
-  url: string,
-  { putBody }: Profile,
-  names: Names,
-  values: Readonly<Record<string, unknown>>,
-): Promise<string | undefined> {
-  const [name, email] = [String(values["name"]), String(values["email"])];
-  const read = await wire.send({
-    rule: "clean-up",
-    purpose: "read before giving back",
-    caller: "main",
-    method: "GET",
-    url,
-    headers: [],
-  });
-  if (read.object?.[names.name] === values["name"] && read.object?.[names.email] === values["email"])
-    return undefined;
-  const put = await wire.send({
-    rule: "clean-up",
-    purpose: "give back name and email",
-    caller: "main",
-    method: "PUT",
-    url,
-    headers: [
-      ["Content-Type", "application/json"],
-      ["If-Match", read.tag ?? ""],
-    ],
-    body:
-      putBody === undefined
-        ? JSON.stringify({ [names.name]: name, [names.email]: email })
-        : fillTemplate(putBody, { name, email }),
-  });
-  return put.status >= 200 && put.status < 300
-    ? undefined
-    : `PUT of its former values answered ${put.status}`;
-}
+const putBodyOf =
+  ({ putBody }: Profile, names: Readonly<Record<string, string>>) =>
+  ({ name, email }: Values): string =>
+    putBody === undefined
+      ? JSON.stringify({ [names["name"] ?? "name"]: name, [names["email"] ?? "email"]: email })
+      : fillTemplate(putBody, { name, email });
 
 /** Flags of this call, completed from the killed run's own. */
 function profileFor(begin: Begin, flags: TargetFlags): Profile {

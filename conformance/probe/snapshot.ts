@@ -36,11 +36,18 @@ function isDeleted({ fields }: Snapshot): boolean {
 
 /** What differs between two reads, in words. */
 export function difference(a: Snapshot, b: Snapshot): string {
-  const parts = FIELDS.filter((field) => !Bun.deepEquals(a.fields[field], b.fields[field])).map(
-    (field) => `${field} ${JSON.stringify(a.fields[field])} became ${JSON.stringify(b.fields[field])}`,
+  const parts = FIELDS.filter((field) => !Bun.deepEquals(a.fields[field], b.fields[field])).map((field) =>
+    change(field, a.fields[field], b.fields[field]),
   );
   if (a.tag !== b.tag) parts.push(`the ETag ${a.tag} became ${b.tag}`);
   return parts.join("; ") || "nothing";
+}
+
+/** One change of a member, which a read need not show. */
+export function change(name: string, from: unknown, to: unknown): string {
+  if (from === undefined) return `${name}, not shown before, is ${JSON.stringify(to)}`;
+  if (to === undefined) return `${name} ${JSON.stringify(from)} is no longer shown`;
+  return `${name} ${JSON.stringify(from)} became ${JSON.stringify(to)}`;
 }
 
 /** Whether a value reads back as written. Deployments may trim it or fold its case: the specification fixes the type alone. */

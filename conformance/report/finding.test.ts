@@ -70,3 +70,22 @@ test.each(Object.entries(WHOLE))("%s says that certificates were not checked", (
   const unchecked = { ...report, target: { ...report.target, insecure: true } };
   expect(draw(unchecked)).toContain("Certificates were not checked");
 });
+
+test("a changed state names what differs, the new value too, and nothing else", () => {
+  const long = "x".repeat(300);
+  const state = (tag: string, fields: Record<string, unknown>) => ({ status: 200, tag, fields });
+  const [evidence] = rule.evidence;
+  if (evidence === undefined) throw new Error("a violation has evidence");
+  const before = state('"3"', { Id: long, Name: "A", Email: "e" });
+  const after = state('"4"', { Id: long, Name: "B" });
+  const text = findingText({ ...rule, evidence: [{ ...evidence, before, after, unchanged: false }] });
+  expect(text).toContain('state: CHANGED, read back: Name "A" → "B", Email "e" → not shown, ETag "3" → "4"');
+});
+
+test.each(Object.entries(WHOLE))(
+  "%s says what --quick left out, with the rules that it concerns",
+  (_, draw) => {
+    const pass = { ...sampleRule("pass", 1), leftOut: ["chunked bodies"] };
+    expect(draw(sampleReport({ rules: [pass] }))).toMatch(/Left out by --quick: chunked bodies \\?\(IFM-02/);
+  },
+);

@@ -105,9 +105,21 @@ function stateText({ after, before, unchanged }: Evidence): string | null {
   if (after === null) return null;
   if (unchanged === null) return `read back: ${stateOf(after)}`;
   if (unchanged) return `unchanged, read back: ${stateOf(after)}`;
-  return before === null
-    ? `CHANGED, read back: ${stateOf(after)}`
-    : `CHANGED, read back: ${stateOf(before)} → ${stateOf(after)}`;
+  const changes = before === null ? "" : changesOf(before, after);
+  return `CHANGED, read back: ${changes === "" ? stateOf(after) : changes}`;
+}
+
+/** What differs alone, so that the new state is never cut off behind the former one. */
+function changesOf(before: State, after: State): string {
+  if (after.status !== before.status) return `${before.status} → ${stateOf(after)}`;
+  const shown = (value: unknown) => (value === undefined ? "not shown" : JSON.stringify(value));
+  const names = [...new Set([...Object.keys(before.fields ?? {}), ...Object.keys(after.fields ?? {})])];
+  const fields = names
+    .map((name) => [name, before.fields?.[name], after.fields?.[name]] as const)
+    .filter(([, from, to]) => !Bun.deepEquals(from, to))
+    .map(([name, from, to]) => `${name} ${shown(from)} → ${shown(to)}`);
+  const tags = [before.tag, after.tag].map((tag) => visibleValue(tag ?? "none"));
+  return [...fields, ...(before.tag === after.tag ? [] : [`ETag ${tags.join(" → ")}`])].join(", ");
 }
 
 function stateOf({ status, tag, fields }: State): string {
@@ -163,8 +175,16 @@ export function customerNote({ rules, fixtures, options }: Report): string | und
     : "The customers that the curl lines name were deleted at the end of the run. With --keep-failing the first of them stays.";
 }
 
+/** What a short run left out, with the rules whose outcome does not cover it. */
+function leftOut(rules: readonly RuleResult[]): string[] {
+  const pairs = rules.flatMap(({ id, leftOut = [] }) => leftOut.map((what) => ({ what, id })));
+  return [...Map.groupBy(pairs, ({ what }) => what)].map(
+    ([what, all]) => `Left out by --quick: ${what} (${all.map(({ id }) => id).join(" ")}).`,
+  );
+}
+
 /** What a reader must know before believing the verdict. Stands in every report. */
-export function caveats({ target, options }: Report): string[] {
+export function caveats({ target, options, rules }: Report): string[] {
   return [
     ...(target.insecure === true
       ? ["Certificates were not checked (tls.insecure): somebody else on the way may have answered."]
@@ -172,5 +192,6 @@ export function caveats({ target, options }: Report): string[] {
     ...(options.gentle === true
       ? ["Probes that look like an attack or a flood were left out (--gentle)."]
       : []),
+    ...leftOut(rules),
   ];
 }

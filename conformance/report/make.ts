@@ -128,9 +128,10 @@ function ruleResult(
   today: string,
 ): RuleResult {
   const failed = outcome === "violation" || outcome === "warning";
-  const evidence = failed
-    ? (trial?.evidence ?? []).filter(({ fired }) => fired.length > 0).slice(0, EVIDENCE_MAX)
-    : [];
+  const fired = failed ? (trial?.evidence ?? []).filter((each) => each.fired.length > 0) : [];
+  const evidence = fired.slice(0, EVIDENCE_MAX);
+  const omitted = fired.length - evidence.length;
+  const shown = omitted > 0 ? `; ${evidence.length} of ${fired.length} failing probes are shown` : "";
   const exchanges = failed ? shownExchanges(trial, evidence) : [];
   const main = exchanges.find(({ n }) => n === evidence[0]?.sent);
   // What expected violations hide is expected with them.
@@ -152,9 +153,11 @@ function ruleResult(
       .join(" "),
     impact: rule.hurts,
     outcome,
-    reason: `${reason || outcome}${pointed(pointer, passed)}`,
+    reason: `${reason || outcome}${shown}${pointed(pointer, passed)}`,
     assertions: [...(trial?.assertions.values() ?? [])],
+    ...(trial !== undefined && trial.leftOut.length > 0 ? { leftOut: [...trial.leftOut] } : {}),
     evidence,
+    ...(omitted > 0 ? { evidenceOmitted: omitted } : {}),
     exchanges,
     timeline: failed ? (trial?.timeline ?? []).slice(0, MOMENTS_MAX) : [],
     layer: failed ? layerOf(rule.id, exchanges) : null,

@@ -20,7 +20,9 @@ type Log = {
         ruleIndex: number;
         level: string;
         message: { text: string };
-        locations: { physicalLocation: { artifactLocation: { uri: string } } }[];
+        locations: {
+          physicalLocation: { artifactLocation: { uri: string }; region: { startLine: number } };
+        }[];
         suppressions?: unknown[];
         webResponse?: { statusCode: number };
       }[];
@@ -38,6 +40,14 @@ test("violations are errors, warnings are warnings, and each points at its rule"
     expect(result.locations[0]?.physicalLocation.artifactLocation.uri).toBe("conformance/RULES.md");
     expect(result.webResponse?.statusCode).toBe(204);
   }
+});
+
+test("the place of a result is the line of its rule", async () => {
+  const lines = (await Bun.file(new URL("../RULES.md", import.meta.url)).text()).split("\n");
+  const { rules } = sampleReport();
+  const [run] = parse(sarif(sampleReport({ rules: rules.map((rule) => ({ ...rule, id: "IFM-12" })) }))).runs;
+  for (const { locations } of run.results)
+    expect(lines[(locations[0]?.physicalLocation.region.startLine ?? 0) - 1]).toStartWith("### IFM-12 ");
 });
 
 test("what was not decided is a notification, never as a result", () => {

@@ -6,6 +6,7 @@
 
 import { VERSION } from "../version.ts";
 import { caveats, findingOf, findingText } from "./finding.ts";
+import { rulesMarkdown } from "./rule-listing.ts";
 import type { Exchange, Report, RuleResult } from "./schema.ts";
 import { visible, visibleValue } from "./visible.ts";
 
@@ -53,7 +54,10 @@ function result(rule: RuleResult, ruleIndex: number, report: Report): Record<str
     message: { text: visible(`${rule.title}: ${rule.reason}\n${findingText(rule).join("\n")}`) },
     locations: [
       {
-        physicalLocation: { artifactLocation: { uri: "conformance/RULES.md" }, region: { startLine: 1 } },
+        physicalLocation: {
+          artifactLocation: { uri: "conformance/RULES.md" },
+          region: { startLine: lineOf(rule.id) },
+        },
         logicalLocations: [
           { name: rule.id, fullyQualifiedName: `${report.target.baseUrl} ${rule.id}`, kind: "resource" },
         ],
@@ -72,6 +76,18 @@ function result(rule: RuleResult, ruleIndex: number, report: Report): Record<str
         }),
     ...(exchange === undefined ? {} : web(exchange)),
   };
+}
+
+const LINES = rulesMarkdown().split("\n");
+
+/** Where RULES.md speaks of a rule; its first line for one of another version. */
+function lineOf(id: string): number {
+  return (
+    Math.max(
+      0,
+      LINES.findIndex((line) => line.startsWith(`### ${id} `)),
+    ) + 1
+  );
 }
 
 /** The base URL without its scheme, as a path: `staging.example/api`. */

@@ -91,7 +91,7 @@ function account(report: Report, paint: ReturnType<typeof paints>, width: number
     lines.push(`Left behind: ${id} (${why}). The command \`cleanup\` tries again.`);
   const note = customerNote(report);
   if (note !== undefined) lines.push(...wrap(note, width, "", 3));
-  for (const caveat of caveats(report)) lines.push(paint.yellow(caveat));
+  for (const caveat of caveats(report)) lines.push(...wrap(caveat, width, "", 3).map(paint.yellow));
   const tone = report.exitCode === 0 ? paint.green : report.verdict === "violates" ? paint.red : paint.yellow;
   lines.push("", tone(paint.bold(`${report.verdict}: ${report.headline} (exit ${report.exitCode})`)));
   return lines;
@@ -104,7 +104,8 @@ export function failureBlock(raw: RuleResult, style: TerminalStyle): string[] {
   const { about, probes, advice } = findingOf(rule);
   const [first] = probes;
   const mark = rule.outcome === "violation" ? paint.red("✗") : paint.yellow("!");
-  const more = probes.length > 1 ? ` (and ${probes.length - 1} more probes like it)` : "";
+  const others = probes.length - 1 + (rule.evidenceOmitted ?? 0);
+  const more = others > 0 ? ` (and ${others} more ${others === 1 ? "probe" : "probes"} like it)` : "";
   const row = ({ label, text }: Line) => {
     const shown = label === "probe" ? text + more : text;
     const indent = " ".repeat(LABEL_COLUMNS + 2);
@@ -131,7 +132,7 @@ export function failureBlock(raw: RuleResult, style: TerminalStyle): string[] {
 }
 
 /** Lines that a label may take, where it is not two. */
-const LINES_MAX: Partial<Record<Label, number>> = { header: 1, known: 1 };
+const LINES_MAX: Partial<Record<Label, number>> = { header: 1, known: 1, state: 3 };
 
 /** The route of the first probe: `PUT /customers/{id}`. */
 function route({ exchanges, evidence }: RuleResult): string {

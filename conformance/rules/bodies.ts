@@ -4,7 +4,7 @@ import { CouldNotRun } from "../http/outcome-signal.ts";
 import type { Attempt, Written } from "../probe/attempt.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { shows } from "../probe/snapshot.ts";
+import { change as changeOf, shows } from "../probe/snapshot.ts";
 import { opaque } from "../probe/tag-forms.ts";
 import { registryFields } from "../target/names.ts";
 
@@ -103,7 +103,7 @@ export const bodies: readonly Rule[] = [
           write.must(
             "id-kept",
             Bun.deepEquals(now, before.fields.id),
-            `after ${method} the id ${JSON.stringify(before.fields.id)} became ${JSON.stringify(now)}`,
+            `after ${method} the ${changeOf("id", before.fields.id, now)}`,
           );
         const answered = (seen.status >= 400 && seen.status < 500) || write.accepted;
         write.must("answer", answered, `${method} with another id in the body was answered ${seen.status}`);

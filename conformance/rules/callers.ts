@@ -201,9 +201,16 @@ export const callers: readonly Rule[] = [
     async check(t) {
       const at = await forbidden(t);
       const { field, others } = at;
-      for (const query of spellings(field, others[0] ?? "id", t.quick))
+      for (const query of spellings(
+        field,
+        others[0] ?? "id",
+        t.leavesOut("fields and a parameter of another name in one query"),
+      ))
         mustHide(await asLimited(t, query, "the value does not come"), at, query);
-      for (const customer of otherPaths(t.kit.main, t.quick))
+      for (const customer of otherPaths(
+        t.kit.main,
+        t.leavesOut("all but two other spellings of the address"),
+      ))
         for (const query of [`?fields=${field}`, ""]) {
           const read = await asLimited(t, query, "the value does not come", customer);
           mustHide(read, at, `${pathEnd(customer)}${query}`);

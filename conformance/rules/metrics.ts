@@ -203,6 +203,9 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       return form === undefined ? [] : [[`PUT with ${form.what}`, put(form.lines)]];
     }),
     ["PUT with an empty If-Match", put(ifMatch(""))],
+    ...(t.kit.options.gentle
+      ? []
+      : [["PUT with a tag of 300 characters", put(ifMatch(`"${"a".repeat(300)}"`))] as const]),
     ["PUT to a missing customer without If-Match", put([], true)],
     ["PUT to a missing customer with If-Match", put(ifMatch(tag), true)],
     ["PUT without If-Match and with broken JSON", put([], false, "{")],

@@ -347,7 +347,8 @@ export const races: readonly Rule[] = [
         const { before, contenders, winners, afterSeen, proof } = round;
         const deletes = winners.filter(({ method }) => method === "DELETE");
         const updates = winners.filter(({ method }) => method !== "DELETE");
-        const both = `${winners.map(({ who }) => who).join(" and ")} were all accepted with ${before.tag}`;
+        const names = winners.map(({ who }) => who);
+        const both = `${names.join(", ")} were ${names.length === 2 ? "both" : "all"} accepted with ${before.tag}`;
         if (updates.length === 1 && deletes.length > 0 && deletes.every(isReceivedOnly)) {
           open.push(round);
           return;

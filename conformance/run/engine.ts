@@ -83,21 +83,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
   } finally {
     wire.beginCleaning();
     if (options.keepFailing) await ground.keepOne(shownCustomers(facts.findings));
-    await ground.cleanUp(deployment.deleteOffered, async (customer, tag, fields) => {
-      const seen = await wire.send({
-        rule: "clean-up",
-        purpose: "give back name and email",
-        caller: "main",
-        method: "PUT",
-        url: customer.url,
-        headers: [
-          ["Content-Type", "application/json"],
-          ["If-Match", tag],
-        ],
-        body: deployment.putBody({ name: String(fields["name"]), email: String(fields["email"]) }),
-      });
-      return seen.status;
-    });
+    await ground.cleanUp(deployment.deleteOffered, deployment.names, (values) => deployment.putBody(values));
     await wire.close();
   }
   // Lanes finish in any order; a report is read in one.
@@ -249,7 +235,8 @@ function judged(
   const fired = [...trial.assertions.values()].filter((assertion) => assertion.fired > 0);
   const worst = fired.find(({ level }) => level === "MUST") ?? fired[0];
   if (worst !== undefined) {
-    const more = fired.length > 1 ? ` (and ${fired.length - 1} more of its assertions)` : "";
+    const others = fired.filter((each) => each !== worst).map(({ id }) => id);
+    const more = others.length > 0 ? `; also failed: ${others.join(", ")}` : "";
     return done(
       trial,
       worst.level === "MUST" ? "violation" : "warning",
@@ -263,5 +250,10 @@ function judged(
   const looked = [...trial.assertions.values()].reduce((sum, assertion) => sum + assertion.looked, 0);
   // A rule that asserted nothing has tested nothing.
   if (looked === 0) return done(trial, "could-not-run", "nothing could be asserted");
-  return done(trial, "pass", `${looked} ${looked === 1 ? "assertion" : "assertions"} held${trial.note}`);
+  const short = trial.leftOut.map((what) => `; left out by --quick: ${what}`).join("");
+  return done(
+    trial,
+    "pass",
+    `${looked} ${looked === 1 ? "assertion" : "assertions"} held${trial.note}${short}`,
+  );
 }

@@ -147,7 +147,9 @@ test.each([true, false])(
 );
 
 test("without the start of the process the losses of a whole run cannot be seen, and the reason says so", async () => {
-  const nameless: Faulty = () => ({ scrape: (text) => text.replace(/.*process_start_time_seconds.*\n/g, "") });
+  const nameless: Faulty = () => ({
+    scrape: (text) => text.replace(/.*process_start_time_seconds.*\n/g, ""),
+  });
   const { rules } = await run(1, nameless, true, { only: ["MET-09"] });
   expect(outcomes(rules)).toEqual([expect.stringContaining("MET-09 could-not-run")]);
   expect(rules[0]?.reason).toContain("export it");
