@@ -4,8 +4,8 @@ import { METHODS } from "./domain/policy.ts";
 import { ok, refuse } from "./domain/problem.ts";
 import type { Access, Handler } from "./http/handler.ts";
 import { Pipeline, type PipelineParts } from "./http/pipeline.ts";
-import { replyHeaders } from "./http/reply.ts";
-import { type Audience, type Route, type RoutesParts, routesFor } from "./http/routes.ts";
+import { replyHeaders } from "./http/reply/reply.ts";
+import { type Audience, type Route, type RoutesParts, routesFor } from "./http/routes/routes.ts";
 import { PATCH_TYPES } from "./operations/patch.ts";
 
 type AppParts = Omit<PipelineParts, "addressOf"> & RoutesParts;

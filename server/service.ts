@@ -5,7 +5,7 @@ import { readPolicyFile } from "./config/policy-file.ts";
 import { hasSamples, variableOf } from "./config/settings.ts";
 import { readTlsFiles } from "./config/tls-files.ts";
 import { Cors } from "./http/cors.ts";
-import { Readiness } from "./http/readiness.ts";
+import { Readiness } from "./http/routes/readiness.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
 import { KeyPurge } from "./storage/key-purge.ts";
 import { maskDatabaseUrl, openStorage } from "./storage/open-storage.ts";

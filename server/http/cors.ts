@@ -1,4 +1,4 @@
-import { replyHeaders } from "./reply.ts";
+import { replyHeaders } from "./reply/reply.ts";
 
 /** The request headers that the service reads and a page could not send otherwise. */
 const ALLOWED_HEADERS = [

@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import type { Result } from "../domain/problem.ts";
 import type { TenantCaller } from "./authentication.ts";
-import type { Reply } from "./reply.ts";
+import type { Reply } from "./reply/reply.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /** Check 2 of the order of checks, and the handler behind it. */

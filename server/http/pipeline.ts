@@ -5,12 +5,12 @@ import { StoreUnavailable } from "../storage/customer-store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { authenticate, requireMetricsRole, requireTenant, type TokenLookup } from "./authentication.ts";
+import { discardBody } from "./body/request-body.ts";
 import type { Cors } from "./cors.ts";
 import { EventLoopTurn } from "./event-loop-turn.ts";
 import type { Access } from "./handler.ts";
-import { problemReply } from "./problem-response.ts";
-import type { Reply } from "./reply.ts";
-import { discardBody } from "./request-body.ts";
+import { problemReply } from "./reply/problem-response.ts";
+import type { Reply } from "./reply/reply.ts";
 import type { RequestContext } from "./request-context.ts";
 
 export type PipelineParts = {

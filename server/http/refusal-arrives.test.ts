@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { parseRawReply, rawExchange } from "../tests/support/raw-exchange.ts";
 import { TestService } from "../tests/support/test-service.ts";
-import { discardRest } from "./request-body.ts";
+import { discardRest } from "./body/request-body.ts";
 
 const KIB = 1024;
 const service = new TestService();

@@ -1,8 +1,8 @@
-import { formatEntityTag } from "../domain/entity-tag.ts";
-import type { Written } from "../operations/conditional-write.ts";
-import type { Created } from "../operations/create.ts";
-import type { CustomerPage } from "../operations/page.ts";
-import type { Read } from "../operations/read.ts";
+import { formatEntityTag } from "../../domain/entity-tag.ts";
+import type { Written } from "../../operations/conditional-write.ts";
+import type { Created } from "../../operations/create.ts";
+import type { CustomerPage } from "../../operations/page.ts";
+import type { Read } from "../../operations/read.ts";
 import { type Reply, replyHeaders } from "./reply.ts";
 
 /** `no-transform`: a proxy that compresses would weaken the entity-tag (RFC 9110, section 8.8.1). */

@@ -1,7 +1,7 @@
-import type { METHODS } from "../domain/policy.ts";
+import type { METHODS } from "../../domain/policy.ts";
+import type { Access } from "../handler.ts";
+import type { RoutePath } from "../request-context.ts";
 import { type CustomerRoutesParts, customerHandlers } from "./customer-routes.ts";
-import type { Access } from "./handler.ts";
-import type { RoutePath } from "./request-context.ts";
 import { type ServiceRoutesParts, serviceHandlers } from "./service-routes.ts";
 
 /** One row of the table: who may call what with which method, and what answers. HEAD comes with GET. */

@@ -1,4 +1,4 @@
-import { ok, type Result, refuse } from "../domain/problem.ts";
+import { ok, type Result, refuse } from "../../domain/problem.ts";
 import { parseJsonText } from "./json-text.ts";
 
 /** Sixteen times what a customer's name and email take with every character escaped. */

@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../../domain/maybe-promise.ts";
 
 /**
  * A stranger may probe as often as it likes: without this each probe would take the write lock for itself.

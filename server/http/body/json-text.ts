@@ -1,4 +1,4 @@
-import { ok, type Result, refuse } from "../domain/problem.ts";
+import { ok, type Result, refuse } from "../../domain/problem.ts";
 
 const DECODER = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

@@ -1,4 +1,4 @@
-import { PROBLEMS, type Problem } from "../domain/problem.ts";
+import { PROBLEMS, type Problem } from "../../domain/problem.ts";
 import { type Reply, replyHeaders } from "./reply.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { ProblemCode } from "../domain/problem.ts";
+import type { ProblemCode } from "../../domain/problem.ts";
 
 /** What is answered, before the pipeline makes the one Response of it. */
 export type Reply = {

@@ -1,4 +1,4 @@
-import { PROBLEMS, type ProblemCode } from "../domain/problem.ts";
+import { PROBLEMS, type ProblemCode } from "../../domain/problem.ts";
 import { preferredType } from "./accept.ts";
 import { type Reply, replyHeaders } from "./reply.ts";
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { StoreUnavailable } from "../storage/customer-store.ts";
-import { openDatabase } from "../storage/sqlite/files/sqlite-database.ts";
-import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { temporaryDirectory } from "../tests/support/server-process.ts";
-import { WatchedDatabase } from "../tests/support/watched-database.ts";
+import { StoreUnavailable } from "../../storage/customer-store.ts";
+import { openDatabase } from "../../storage/sqlite/files/sqlite-database.ts";
+import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
+import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { WatchedDatabase } from "../../tests/support/watched-database.ts";
 import { Readiness } from "./readiness.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;

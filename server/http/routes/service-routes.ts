@@ -1,11 +1,11 @@
-import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
-import { isProblemCode, ok, refuse } from "../domain/problem.ts";
-import { readQuery } from "../operations/query.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import type { Handler } from "./handler.ts";
-import { problemPage } from "./problem-pages.ts";
-import { type Reply, replyHeaders } from "./reply.ts";
-import { searchOf } from "./request-context.ts";
+import { andThen, type MaybePromise } from "../../domain/maybe-promise.ts";
+import { isProblemCode, ok, refuse } from "../../domain/problem.ts";
+import { readQuery } from "../../operations/query.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { Handler } from "../handler.ts";
+import { problemPage } from "../reply/problem-pages.ts";
+import { type Reply, replyHeaders } from "../reply/reply.ts";
+import { searchOf } from "../request-context.ts";
 
 export type ServiceRoutesParts = {
   /** Fails with StoreUnavailable while the store cannot answer. */
