@@ -15,7 +15,7 @@ import {
 } from "../edit/edit-text.ts";
 import { type EditedFile, openEditor } from "../edit/editor.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import type { Failure } from "../outcome/failure.ts";
+import { type Failure, isFailure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { badOutcome, pinnedElsewhere, unmetAtFirst, writeEnding } from "../outcome/write-ending.ts";
 import { summaryLine, withSummary } from "../outcome/write-summary.ts";
@@ -45,7 +45,7 @@ export const registerEdit: RegisterCommand = (program, run) => {
         const hopeless = refusedAlready(invocation, id, base, options);
         if (hopeless !== undefined) return hopeless;
         const file = openEditor(invocation, `customer-${id}`);
-        if ("exit" in file) return file;
+        if (isFailure(file)) return file;
         return await editUntilDecided(invocation, { id, base, file, options });
       }),
     );
@@ -97,6 +97,7 @@ async function decide(invocation: Invocation, editing: Editing, text: string): P
   const parsed = parseText(text, base.value);
   if (!parsed.ok) {
     const reason: Failure = {
+      kind: "failure",
       exit: "usage",
       code: "invalid-text",
       message: `customer ${id} was not updated: ${parsed.problem}; nothing was sent`,

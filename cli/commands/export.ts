@@ -9,7 +9,7 @@ import type { OutputFormat } from "../config/flags.ts";
 import { systemCode } from "../files/system-code.ts";
 import { type Draft, openDraft } from "../files/write-atomically.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import { type Failure, failure } from "../outcome/failure.ts";
+import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
@@ -93,7 +93,7 @@ async function exportToFile(
   if (existing !== undefined && !existing.isFile())
     return await exportToDevice(invocation, file, format, options);
   const draft = openFor(file, () => openDraft(file, "keep"));
-  if ("exit" in draft) return draft;
+  if (isFailure(draft)) return draft;
   const release = invocation.host.onExit(draft.discard);
   const stream = createWriteStream("", { fd: draft.fd, autoClose: false });
   const ending = await exportToStream(invocation, stream, file, format, options);
@@ -120,7 +120,7 @@ async function exportToDevice(
   options: Options,
 ): Promise<Ending> {
   const fd = openFor(file, () => ({ fd: openSync(file, "w") }));
-  if ("exit" in fd) return fd;
+  if (isFailure(fd)) return fd;
   return await exportToStream(invocation, createWriteStream("", fd), file, format, options);
 }
 
@@ -192,7 +192,7 @@ async function exportTo(
       if (!(await printer.write(page.customers))) return printer.end();
       written += page.customers.length;
       if (invocation.interrupted.aborted) {
-        return incomplete({ exit: "interrupted", code: "interrupted", message: "interrupted" }, written);
+        return incomplete(failure("interrupted", "interrupted"), written);
       }
     }
   } finally {

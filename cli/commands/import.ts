@@ -5,7 +5,7 @@ import type { Rehearsal } from "../import/rehearsal.ts";
 import type { Format } from "../import/rows.ts";
 import type { ImportPlan } from "../import/run.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import { type Failure, failure } from "../outcome/failure.ts";
+import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { amount } from "../output/progress.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
@@ -95,7 +95,7 @@ export const registerImport: RegisterCommand = (program, run) => {
           file === "-" ? "stdin" : file,
           invocation,
         );
-        if ("exit" in spooled) return spooled;
+        if (isFailure(spooled)) return spooled;
         try {
           return await importFile(invocation, { path: spooled.path, name: "-", options });
         } finally {
@@ -140,12 +140,12 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
 
   // A rehearsal looks at an earlier import as the real one does, and changes nothing of it.
   const earlier = earlierJournal(options.dryRun ? { ...beginning, resume: false, restart: true } : beginning);
-  if ("exit" in earlier) return earlier;
+  if (isFailure(earlier)) return earlier;
   let journal: Journal | undefined = earlier.kind === "none" ? undefined : earlier.journal;
   try {
     const format = options.format ?? (await detectFormat(path, name));
     const surveyed = await survey({ path, name: name === "-" ? "stdin" : name }, format, earlier);
-    if ("exit" in surveyed) return surveyed;
+    if (isFailure(surveyed)) return surveyed;
     const rows = () => readRows(path, format);
     if (options.dryRun)
       return await dryRun(invocation, {
@@ -164,7 +164,7 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
 
     if (earlier.kind === "replace" || earlier.kind === "done") earlier.journal.restart();
     const opened = journal ?? useJournal(beginning);
-    if ("exit" in opened) return opened;
+    if (isFailure(opened)) return opened;
     journal = opened;
     journal.identify(surveyed);
     const plan: ImportPlan = {

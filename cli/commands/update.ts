@@ -1,4 +1,4 @@
-import { withFieldsOnly } from "../client/customer.ts";
+import { type Customer, withFieldsOnly } from "../client/customer.ts";
 import type { Change } from "../client/loop/field-conflicts.ts";
 import { changeIntent } from "../client/loop/intent.ts";
 import { writeUntilDecided } from "../client/loop/loop.ts";
@@ -96,7 +96,7 @@ async function updateEnding(
   const bad = badOutcome(outcome);
   const failure = bad && writeEnding({ id, done: "updated", url: api.url, onConflict }, bad);
   if (options.result) {
-    const shown = "customer" in outcome ? outcome.customer : undefined;
+    const shown = customerOf(outcome);
     const customer = shown && withFieldsOnly(shown, options.fields);
     await printFacts(invocation, resultOfWrite(id, "updated", outcome, { failure, customer }));
   }
@@ -104,6 +104,17 @@ async function updateEnding(
   messages.note(summaryLine(id, "updated", outcome));
   if (options.result || !wantsCustomer(invocation, options)) return undefined;
   return printWritten(invocation, id, outcome, options);
+}
+
+function customerOf(outcome: WriteOutcome): Customer | undefined {
+  switch (outcome.kind) {
+    case "written":
+    case "unchanged":
+    case "as-wanted":
+      return outcome.customer;
+    default:
+      return undefined;
+  }
 }
 
 function namedChange(options: FieldOptions): Change {

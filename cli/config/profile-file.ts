@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemCode } from "../files/system-code.ts";
 import { writeAtomically } from "../files/write-atomically.ts";
-import { type Failure, UsageError } from "../outcome/failure.ts";
+import { type Failure, isFailure, UsageError } from "../outcome/failure.ts";
 import { asTable, type Profile, readProfile } from "./profile-settings.ts";
 
 export type ProfileFile = {
@@ -115,7 +115,7 @@ export async function changeProfileFile(
     return await withExclusiveLock(`${path}.lock`, async () => {
       const file = await readProfileFile(path);
       const changed = change(file);
-      if ("exit" in changed) return changed;
+      if (isFailure(changed)) return changed;
       await writeProfileFile(path, file, changed);
       return undefined;
     });

@@ -3,7 +3,7 @@
 import type { Customer } from "../client/customer.ts";
 import { parseEntityTag } from "../client/wire/entity-tag.ts";
 import type { CompleteReply, Reply } from "../client/wire/reply.ts";
-import type { Failure } from "../outcome/failure.ts";
+import { type Failure, isFailure } from "../outcome/failure.ts";
 
 export type Finding = {
   check: string;
@@ -69,7 +69,7 @@ export function judgeService(
   status: number,
   sent: boolean,
 ): Finding {
-  if (outcome === undefined || !("exit" in outcome)) {
+  if (outcome === undefined || !isFailure(outcome)) {
     return { check: "credentials", verdict: "ok", found: sent ? "accepted" : "none needed" };
   }
   const { exit } = outcome;

@@ -1,7 +1,7 @@
 /** Which journal an import goes by: a new one, or that of an import which did not come to its end. */
 import { existsSync } from "node:fs";
 import { systemCode } from "../files/system-code.ts";
-import { type Failure, failure } from "../outcome/failure.ts";
+import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { type Journal, openJournal } from "./journal.ts";
 
 export type Beginning = {
@@ -24,7 +24,7 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
   const { journalPath, resume, restart, again, url, input } = beginning;
   if (!existsSync(journalPath)) return { kind: "none" };
   const journal = useJournal(beginning);
-  if ("exit" in journal) return journal;
+  if (isFailure(journal)) return journal;
   const { record } = journal;
   if (resume && record.url !== url) {
     journal.close();

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { systemCode } from "../files/system-code.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import { type Failure, failure } from "../outcome/failure.ts";
+import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { amount, count } from "../output/progress.ts";
 import { writeFailedRows } from "./failed-rows.ts";
 import { failedRows, failedRowsPath } from "./input.ts";
@@ -41,7 +41,7 @@ export async function importEnding(invocation: Invocation, ended: Ended): Promis
   if (ended.alreadyComplete)
     return failure("rows-failed", message, "Their file was written when the import ended.");
   const written = await keepFailedRows(ended);
-  if ("exit" in written) return { ...written, message: `${message}, and ${written.message}` };
+  if (isFailure(written)) return { ...written, message: `${message}, and ${written.message}` };
   journal.complete();
   return failure(
     "rows-failed",

@@ -6,7 +6,7 @@ import { eachPage } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
 import { parseEntityTag } from "../client/wire/entity-tag.ts";
 import type { Invocation } from "../invocation.ts";
-import type { Failure } from "../outcome/failure.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
 import { showProgress } from "../output/progress.ts";
 import { visibleControls } from "../output/visible-controls.ts";
@@ -121,7 +121,7 @@ export async function forecastImport(
   } finally {
     progress.stop();
   }
-  if (interrupted.aborted) stop ??= { exit: "interrupted", code: "interrupted", message: "interrupted" };
+  if (interrupted.aborted) stop ??= failure("interrupted", "interrupted");
   return { forecast, stop };
 }
 

@@ -33,7 +33,12 @@ export type RowOutcome = (
   | { kind: "unknown"; failure: Failure }
   /** Nothing came of this row, and nothing would of the next. */
   | { kind: "stop"; failure: Failure }
-) & { conflicts: number; write?: (WriteOutcome & { id: string }) | Creation };
+) & { conflicts: number; write?: RowWrite };
+
+/** What was sent for a row, and what came of it. */
+export type RowWrite =
+  | { kind: "update"; id: string; outcome: WriteOutcome }
+  | { kind: "creation"; creation: Creation };
 
 export type RowContext = {
   transport: Transport;
@@ -55,7 +60,7 @@ export async function createRow(
 ): Promise<RowOutcome> {
   const request = createCustomer(createdValue(row, context.casing), key);
   const creation = await createUntilDecided(context, request);
-  return { ...createdOutcome(context, creation, sentBefore), write: creation };
+  return { ...createdOutcome(context, creation, sentBefore), write: { kind: "creation", creation } };
 }
 
 function createdOutcome(context: RowContext, creation: Creation, sentBefore: boolean): RowOutcome {
@@ -107,7 +112,7 @@ async function updateOnce(context: RowContext, id: string, row: Row): Promise<Ro
   const job = { id, intent, onConflict, expect, ifMatch: row.etag, maxAttempts, base };
   const outcome = await writeUntilDecided(context, job);
   context.record(id, change, outcome);
-  return { ...rowOutcome(context, outcome, id, row), write: { ...outcome, id } };
+  return { ...rowOutcome(context, outcome, id, row), write: { kind: "update", id, outcome } };
 }
 
 /** Its quotes belong to a tag; a weak one is of no use for a write. */

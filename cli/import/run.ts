@@ -4,7 +4,7 @@ import { formatJson, type Json, JsonNumber, type JsonObject } from "../client/js
 import type { OnConflict } from "../client/loop/write-job.ts";
 import { backOffMs } from "../client/wire/retry-timing.ts";
 import type { Invocation } from "../invocation.ts";
-import type { Failure } from "../outcome/failure.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
 import { reason, resultOfCreation, resultOfWrite } from "../outcome/write-result.ts";
 import { maskSecrets } from "../output/messages.ts";
 import { showProgress } from "../output/progress.ts";
@@ -28,7 +28,8 @@ export type ImportPlan = {
 
 /** The members of --result of the other commands, after the place of the row. */
 function rowResult(row: Row, { write, ...outcome }: RowOutcome): JsonObject {
-  const failure = "failure" in outcome ? outcome.failure : undefined;
+  const failed = outcome.kind === "failed" || outcome.kind === "unknown" || outcome.kind === "stop";
+  const failure = failed ? outcome.failure : undefined;
   const members = new Map<string, Json>([
     ["row", new JsonNumber(String(row.number))],
     ["line", new JsonNumber(String(row.line))],
@@ -37,15 +38,15 @@ function rowResult(row: Row, { write, ...outcome }: RowOutcome): JsonObject {
     ...reason(failure),
     ...(write === undefined
       ? []
-      : "id" in write && "conflicts" in write
-        ? resultOfWrite(write.id, "updated", write, { failure })
-        : resultOfCreation(write, failure)),
+      : write.kind === "update"
+        ? resultOfWrite(write.id, "updated", write.outcome, { failure })
+        : resultOfCreation(write.creation, failure)),
   ]);
   // By what an earlier run or someone else wrote.
   return outcome.kind === "unchanged" ? members.set("result", "unchanged") : members;
 }
 
-const INTERRUPTED: Failure = { exit: "interrupted", code: "interrupted", message: "interrupted" };
+const INTERRUPTED = failure("interrupted", "interrupted");
 
 export type Tally = Record<FinalState | "unknown", number> & {
   conflicts: number;

@@ -6,6 +6,7 @@ import type { Exit } from "./exit-code.ts";
  * (`hint`). A refusal is a value; only a bug is thrown.
  */
 export type Failure = {
+  kind: "failure";
   exit: Exclude<Exit, "done">;
   /** The server's problem code (`unknown-field`) where it gave one, else our own word. */
   code: string;
@@ -23,7 +24,8 @@ export type Failure = {
 };
 
 export function failure(exit: Failure["exit"], message: string, hint?: string): Failure {
-  return hint === undefined ? { exit, code: exit, message } : { exit, code: exit, message, hint };
+  const kind = "failure";
+  return hint === undefined ? { kind, exit, code: exit, message } : { kind, exit, code: exit, message, hint };
 }
 
 /** Thrown while options are parsed, where a value can't be returned; `program.ts` catches it. */
@@ -38,5 +40,5 @@ export class UsageError extends Error {
 
 /** Distinguishes a failure from the value that was hoped for. */
 export function isFailure(value: object | undefined): value is Failure {
-  return value !== undefined && "exit" in value && "message" in value;
+  return value !== undefined && "kind" in value && value.kind === "failure";
 }

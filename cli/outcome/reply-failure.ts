@@ -41,10 +41,10 @@ export function notOfferedHint(method: string | undefined): string {
  * A failure before its sentence is put together: `claim` says what was not done, `why` says the reason, and `tail`
  * that nothing was written, which does not hold after a write of unknown outcome.
  */
-export type Reason = Omit<Failure, "message"> & { claim: string; why: string; tail?: string };
+export type Reason = Omit<Failure, "kind" | "message"> & { claim: string; why: string; tail?: string };
 
 export function inOneSentence({ claim, why, tail = "", ...rest }: Reason): Failure {
-  return { ...rest, message: `${claim}: ${why}${tail}` };
+  return { ...rest, kind: "failure", message: `${claim}: ${why}${tail}` };
 }
 
 /** A read, or anything else that can't have changed anything. */
@@ -176,7 +176,7 @@ function statusExit({ kind, reply }: Refused, subject: Subject): Failure["exit"]
 }
 
 function interrupted(message: string): Failure {
-  return { exit: "interrupted", code: "interrupted", message };
+  return failure("interrupted", message);
 }
 
 function unreached(reply: NoCompleteReply, claim: string): Reason {

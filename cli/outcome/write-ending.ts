@@ -218,6 +218,7 @@ function unknownEnding(about: About, outcome: Extract<WriteOutcome, { kind: "unk
       : `; then: ${reason.claim.endsWith(` was not ${about.done}`) ? "" : `${reason.claim}: `}${reason.why}`;
   const replies = unclear === undefined ? "" : ` (${unclearReply(unclear)})`;
   const ending: Failure = {
+    kind: "failure",
     exit: reason?.exit === "interrupted" ? "interrupted" : "unknown-outcome",
     code: "unknown-outcome",
     message: `unknown outcome: whether customer ${about.id} was ${about.done} can't be told: ${counted(unknowns, "write")} of ${attempts} had no complete or no clear reply${replies}${then}`,
