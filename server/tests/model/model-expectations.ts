@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
+import type { RawReply } from "../support/raw-exchange.ts";
 import { type Method, type ModelCustomer, STATUS } from "./customer-model.ts";
-import type { RawReply } from "./raw-exchange.ts";
 
 export function expectRefusal(
   reply: RawReply,

@@ -1,6 +1,6 @@
 import { isProblemCode, PROBLEMS } from "../../domain/problem.ts";
+import type { RawReply } from "../support/raw-exchange.ts";
 import { type Traffic, UNKNOWN_METHODS } from "./arbitrary-traffic.ts";
-import type { RawReply } from "./raw-exchange.ts";
 
 /** In no answer to another tenant. */
 export const SECRET = "kept-from-acme@example.com";

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import fc from "fast-check";
-import { MEMORY } from "../storage/sqlite/files/sqlite-url.ts";
-import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { anyStep } from "./support/arbitrary-steps.ts";
-import { ModelRun, POLICY } from "./support/model-run.ts";
-import { RUNS } from "./support/random.ts";
-import { RawConnection } from "./support/raw-connection.ts";
-import { Workplace } from "./support/server-process.ts";
-import { TestService } from "./support/test-service.ts";
+import { MEMORY } from "../../storage/sqlite/files/sqlite-url.ts";
+import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
+import { RUNS } from "../support/random.ts";
+import { RawConnection } from "../support/raw-connection.ts";
+import { Workplace } from "../support/server-process.ts";
+import { TestService } from "../support/test-service.ts";
+import { anyStep } from "./arbitrary-steps.ts";
+import { ModelRun, POLICY } from "./model-run.ts";
 
 let place: Workplace;
 beforeEach(() => {

@@ -1,4 +1,6 @@
 import { expect } from "bun:test";
+import { type RawConnection, rawRequest } from "../support/raw-connection.ts";
+import type { RawReply } from "../support/raw-exchange.ts";
 import { ADA, type QueryCase } from "./arbitrary-requests.ts";
 import { type Step, TENANTS } from "./arbitrary-steps.ts";
 import {
@@ -10,8 +12,6 @@ import {
   type Sent,
 } from "./customer-model.ts";
 import { expectCreated, expectRead, expectRefusal } from "./model-expectations.ts";
-import { type RawConnection, rawRequest } from "./raw-connection.ts";
-import type { RawReply } from "./raw-exchange.ts";
 
 const ALL = ["id", "name", "email", "status"];
 const WRITES = ["create", "replace", "patch", "delete"];
