@@ -2,6 +2,7 @@
 
 import { formatJson, type Json, JsonNumber } from "../client/json.ts";
 import type { Failure } from "../outcome/failure.ts";
+import type { Output } from "./terminal.ts";
 import { visibleControls } from "./visible-controls.ts";
 
 /**
@@ -42,11 +43,11 @@ export type MessageStyle = {
   notes: boolean;
 };
 
-function wantsNotes(stream: NodeJS.WriteStream, { quiet, verbose, notes }: MessageStyle): boolean {
+function wantsNotes(stream: Output, { quiet, verbose, notes }: MessageStyle): boolean {
   return !quiet && (verbose || notes || stream.isTTY === true);
 }
 
-export function openMessages(stream: NodeJS.WriteStream, style: () => MessageStyle): Messages {
+export function openMessages(stream: Output, style: () => MessageStyle): Messages {
   let written: Promise<void> = Promise.resolve();
   const secrets: string[] = [];
   const cautions: string[] = [];

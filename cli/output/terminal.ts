@@ -23,7 +23,9 @@ export type Terminal = {
   readStdin(): Promise<string>;
 };
 
-export type Streams = { stdin: NodeJS.ReadStream; stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
+export type Input = NodeJS.ReadableStream & { isTTY?: boolean };
+export type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
+export type Streams = { stdin: Input; stdout: Output; stderr: Output };
 
 /** Bytes of stdin that are read where one value (a token) is expected. */
 const STDIN_BYTES_MAX = 1024 * 1024;
@@ -31,7 +33,7 @@ const STDIN_BYTES_MAX = 1024 * 1024;
 /** Of a terminal that does not know its width: a serial line, or a pseudo-terminal of a script, reports 0. */
 const COLUMNS_DEFAULT = 80;
 
-function columnsOf(stream: NodeJS.WriteStream): number | undefined {
+function columnsOf(stream: Output): number | undefined {
   return stream.isTTY ? stream.columns || COLUMNS_DEFAULT : undefined;
 }
 

@@ -1,11 +1,9 @@
 /** The conflict loop through the real program: many processes, spoiled tags, refusals, pins. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { TOKEN, UNLIKE_OURS } from "./support/dialect.ts";
-import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
 import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
 
-beforeAll(async () => void (await compiledClient()), 120_000);
 afterAll(stopDeployments);
 
 /** What a run that reports a write says on stderr. */

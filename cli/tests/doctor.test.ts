@@ -2,17 +2,13 @@ import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeClock } from "../doctor/diagnosis.ts";
-import { runClient as runClientAs, temporaryDirectory } from "./support/client.ts";
+import { runClient, temporaryDirectory } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { OURS, TOKEN, UNLIKE_OURS } from "./support/dialect.ts";
-import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
 import { type Fault, startFaultyProxy } from "./support/faulty-proxy.ts";
 import { startForwardProxy } from "./support/forward-proxy.ts";
 import { startTlsFront } from "./support/tls-front.ts";
-
-const command = [await compiledClient()];
-const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { type Run, runClient as runClientAs, runOnTerminal } from "./support/client.ts";
+import { type Run, runClient, runOnTerminal } from "./support/client.ts";
 import { type CustomerServer, startCustomerServer } from "./support/customer-server.ts";
 import { OURS, TOKEN, UNLIKE_OURS } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
@@ -9,7 +9,6 @@ import { startFaultyProxy } from "./support/faulty-proxy.ts";
 import { removeEditors, scriptedEditor } from "./support/scripted-editor.ts";
 
 const command = [await compiledClient()];
-const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
   removeEditors();
@@ -269,7 +268,7 @@ test("where no file can be made for the text, the editor is not started", async 
   const server = serve();
   const { id } = server.add({});
   const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN, EDITOR: "false", TMPDIR: "/dev/null" };
-  const run = await runClient(["edit", id], { env });
+  const run = await runClient(["edit", id], { env, command });
   expect([run.exitCode, run.stderr.includes("no directory can be made in /dev/null")]).toEqual([1, true]);
 });
 
@@ -277,7 +276,10 @@ test("VISUAL goes before EDITOR, may have arguments, and its output stays out of
   const server = serve();
   const { id } = server.add({ name: "Ada" });
   const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN, EDITOR: "false" };
-  const run = await runClient(["edit", id], { env: { ...env, VISUAL: "echo drawing; sed -i s/Ada/Bea/" } });
+  const run = await runClient(["edit", id], {
+    env: { ...env, VISUAL: "echo drawing; sed -i s/Ada/Bea/" },
+    command,
+  });
   expect([run.exitCode, run.stdout, server.read(id)?.name]).toEqual([0, "", "Bea"]);
   expect(run.stderr).toContain("drawing");
 });

@@ -33,20 +33,20 @@ async function storeProfile(home: string): Promise<void> {
 }
 
 async function commandNames(): Promise<string[]> {
-  const { stdout } = await runClient(["--help"], { command });
+  const { stdout } = await runClient(["--help"]);
   const commands = stdout.slice(stdout.indexOf("Customers:"), stdout.indexOf("Global Options:"));
   return [...commands.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = ""]) => name);
 }
 
 test("the options of every command stand below the list of commands", async () => {
-  const { stdout } = await runClient(["--help"], { command });
+  const { stdout } = await runClient(["--help"]);
   expect(stdout.indexOf("Global Options:")).toBeGreaterThan(stdout.indexOf("Customers:"));
   expect(stdout.indexOf("--proxy")).toBeGreaterThan(stdout.indexOf("Global Options:"));
 });
 
 for (const name of await commandNames()) {
   test(`customers ${name} --help has examples, and each of them runs`, async () => {
-    const { stdout } = await runClient([name, "--help"], { command });
+    const { stdout } = await runClient([name, "--help"]);
     const lines = /^Examples:\n((?: {2}\S.*\n)+)/m.exec(stdout)?.[1]?.trimEnd().split("\n") ?? [];
     expect(lines.length).toBeGreaterThan(0);
     const { id } = server.add({

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { runClient as runClientAs, temporaryDirectory } from "./support/client.ts";
+import { runClient, temporaryDirectory } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { OURS, TOKEN } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
@@ -17,7 +17,6 @@ import * as faults from "./support/faults.ts";
 import { startFaultyProxy } from "./support/faulty-proxy.ts";
 
 const command = [await compiledClient()];
-const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {

@@ -1,11 +1,10 @@
 import { expect, test } from "bun:test";
 import { HELP_TOPICS } from "../help/topics.ts";
 import { EXIT_CODES } from "../outcome/exit-code.ts";
-import { runClient as runClientAs, temporaryDirectory } from "./support/client.ts";
+import { runClient, temporaryDirectory } from "./support/client.ts";
 import { compiledClient } from "./support/executable.ts";
 
 const command = [await compiledClient()];
-const runClient: typeof runClientAs = (args, options) => runClientAs(args, { command, ...options });
 
 test.each(Object.keys(HELP_TOPICS))(
   "the topic %s fits one screen, and is in the list of commands",

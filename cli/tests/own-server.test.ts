@@ -2,23 +2,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { runClient, temporaryDirectory } from "./support/client.ts";
-import { compiledClient } from "./support/executable.ts";
 import { dropReplies } from "./support/faults.ts";
 import { startFaultyProxy } from "./support/faulty-proxy.ts";
 import { type Service, startService } from "./support/service.ts";
 
 let service: Service;
-let command: string[];
 
 beforeAll(async () => {
-  command = [await compiledClient()];
   service = await startService(["editor", "viewer", "support", "clerk"]);
 }, 120_000);
 afterAll(() => service.stop());
 
 const as = (role: string, ...args: string[]) =>
   runClient(args, {
-    command,
     env: { CUSTOMERS_URL: service.url, CUSTOMERS_TOKEN: service.tokens[role] ?? "" },
   });
 async function created(name: string): Promise<string> {
@@ -91,9 +87,9 @@ test("an import whose replies are lost is resumed by row, and what export writes
   const [input, all] = [join(directory.path, "in.csv"), join(directory.path, "all.csv")];
   const rows = Array.from({ length: 20 }, (_, at) => `Bulk ${at},bulk@example.com,suspended\n`);
   await Bun.write(input, `name,email,status\n${rows.join("")}`);
-  const lost = await runClient(["import", input], { command, env });
+  const lost = await runClient(["import", input], { env });
   expect([lost.exitCode, lost.stderr]).toEqual([8, expect.stringContaining("unknown outcome of 3 rows")]);
-  const resumed = await runClient(["import", input, "--resume"], { command, env });
+  const resumed = await runClient(["import", input, "--resume"], { env });
   expect([resumed.exitCode, resumed.stderr]).toEqual([0, expect.stringContaining("20 created")]);
   await as("editor", "export", all, "--email", "bulk@example.com", "--with-etag");
   const exported = (await Bun.file(all).text()).trimEnd().split("\n");

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type RunOptions, runClient as runAny, runOnTerminal } from "./support/client.ts";
+import { runClient, runOnTerminal } from "./support/client.ts";
 import { compiledClient } from "./support/executable.ts";
 
 const ODD = `{ "id": "1", "name": "=cmd|' /C calc'!A0", "note": "a,b\\n\\"c\\"", "big": 9007199254740993,
   "rate": 1.10, "e": 1E400, "10": {"b": [1.0, null], "a": "é"}, "wide": "漢字", "evil": "\\u001b[31mred\\u0007" }`;
 let command: string[];
-const runClient = (args: string[], options: RunOptions) => runAny(args, { command, ...options });
 let server: ReturnType<typeof Bun.serve>;
 beforeAll(async () => {
   command = [await compiledClient()];

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runClient, temporaryDirectory } from "./support/client.ts";
+import { CLIENT_COMMAND, runClient, temporaryDirectory } from "./support/client.ts";
 import { TOKEN } from "./support/dialect.ts";
 
 const stored = (home: string) =>
@@ -16,7 +16,10 @@ test("of profiles that are stored at the same moment every one is there", async 
   const names = ["a", "b", "c", "d", "e", "f"];
   const runs = await Promise.all(
     names.map((name) =>
-      runClient(["profile", "set", name, "--url", `http://${name}.example`], { home: home.path }),
+      runClient(["profile", "set", name, "--url", `http://${name}.example`], {
+        home: home.path,
+        command: CLIENT_COMMAND,
+      }),
     ),
   );
   expect(runs.map(({ exitCode }) => exitCode)).toEqual(names.map(() => 0));

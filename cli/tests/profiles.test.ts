@@ -27,8 +27,7 @@ function place() {
     `current = "a"\n\n# the first\n[profiles.a]\nurl = "${server.url}"\ntoken = "${TOKEN}"\ntimeout = "5s"\n\n[profiles.a.headers]\nX-Api-Key = "very-secret"\n\n[profiles.b]\nurl = "http://b.example"\nproxy = "http://me:pr0xypass@p:1"\n`,
     { mode: 0o600 },
   );
-  const run = (args: string[], options: RunOptions = {}) =>
-    runClient(args, { command, home: home.path, ...options });
+  const run = (args: string[], options: RunOptions = {}) => runClient(args, { home: home.path, ...options });
   return { server, home: home.path, run, text: () => readFileSync(path, "utf8") };
 }
 

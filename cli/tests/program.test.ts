@@ -17,7 +17,7 @@ let command: string[];
 let server: CustomerServer;
 const env = (url = server.url) => ({ CUSTOMERS_URL: url, CUSTOMERS_TOKEN: TOKEN });
 const runClient = (args: string[], options: RunOptions & { home?: string } = {}) =>
-  run(args, { command, env: env(), ...options });
+  run(args, { env: env(), ...options });
 beforeAll(async () => {
   command = [await compiledClient()];
   server = startCustomerServer();

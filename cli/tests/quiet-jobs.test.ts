@@ -23,7 +23,7 @@ function place(customers: number) {
   for (let at = 0; at < customers; at += 1) server.add({ email: `c${at}@example.com` });
   const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN, CUSTOMERS_NOTES: "" };
   const run = (args: string[], options: RunOptions & { home?: string } = {}) =>
-    runClient(args, { command, ...options, env: { ...env, ...options.env } });
+    runClient(args, { ...options, env: { ...env, ...options.env } });
   return { server, env, directory: directory.path, run, id: server.all()[0]?.id ?? "" };
 }
 

@@ -1,11 +1,9 @@
 /** What a write is refused for, through the real program: the exit code, the words, and that nothing was sent. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { OURS } from "./support/dialect.ts";
-import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
 import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
 
-beforeAll(async () => void (await compiledClient()), 120_000);
 afterAll(stopDeployments);
 
 describe.concurrent("--expect of a field that the customer has not", () => {

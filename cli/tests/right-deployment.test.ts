@@ -14,12 +14,8 @@ import { makeCertificates } from "./support/certificates.ts";
 import { type RunOptions, runClient, temporaryDirectory } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
-import { compiledClient } from "./support/executable.ts";
 
-let command: string[];
-beforeAll(async () => {
-  command = [await compiledClient()];
-}, 120_000);
+beforeAll(async () => {}, 120_000);
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
   for (const stop of stops.splice(0)) await stop();
@@ -33,7 +29,7 @@ function place(toml: string) {
   mkdirSync(join(directory.path, ".config/customers"), { recursive: true });
   writeFileSync(config, toml, { mode: 0o600 });
   const customers = (args: string[], options: RunOptions = {}) =>
-    runClient(args, { command, home: directory.path, ...options });
+    runClient(args, { home: directory.path, ...options });
   return { path: directory.path, config, customers, text: () => readFileSync(config, "utf8") };
 }
 

@@ -2,18 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type RunOptions, runClient as run, temporaryDirectory } from "./support/client.ts";
-import { compiledClient } from "./support/executable.ts";
+import { runClient, temporaryDirectory } from "./support/client.ts";
 
 const SECRET = "cst_VerySecretVerySecretVerySecretVerySecret";
-let command: string[];
-const runClient = (args: string[], options: RunOptions & { home?: string } = {}) =>
-  run(args, { command, ...options });
 let server: ReturnType<typeof Bun.serve>;
 
 /** Echoes every header that it gets, as debugging servers do, in the problem and in a header. */
 beforeAll(async () => {
-  command = [await compiledClient()];
   server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

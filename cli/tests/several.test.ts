@@ -3,12 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type RunOptions, runClient } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
-import { compiledClient } from "./support/executable.ts";
 
-let command: string[];
-beforeAll(async () => {
-  command = [await compiledClient()];
-}, 120_000);
+beforeAll(async () => {}, 120_000);
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
   for (const stop of stops.splice(0)) await stop();
@@ -21,7 +17,7 @@ function place() {
   stops.push(server.stop);
   const ids = ["A", "B", "C"].map((name) => server.add({ name }).id);
   const run = (args: string[], options: RunOptions = {}) =>
-    runClient(args, { command, env: { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN }, ...options });
+    runClient(args, { env: { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN }, ...options });
   return { server, ids, run, names: () => server.all().map(({ name }) => name) };
 }
 

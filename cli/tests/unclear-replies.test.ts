@@ -1,10 +1,8 @@
 /** Replies to writes that come, and do not say what a customer service says: a gateway's 503, a proxy's page. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { compiledClient } from "./support/executable.ts";
+import { afterAll, describe, expect, test } from "bun:test";
 import * as faults from "./support/faults.ts";
 import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
 
-beforeAll(async () => void (await compiledClient()), 120_000);
 afterAll(stopDeployments);
 
 const ALWAYS = Number.POSITIVE_INFINITY;

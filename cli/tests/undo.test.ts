@@ -24,7 +24,7 @@ function place(keep = "7d") {
   stops.push(server.stop, () => home[Symbol.dispose]());
   const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN, CUSTOMERS_UNDO: keep };
   const run = (args: string[], options: RunOptions = {}) =>
-    runClient(args, { command, home: home.path, ...options, env: { ...env, ...options.env } });
+    runClient(args, { home: home.path, ...options, env: { ...env, ...options.env } });
   const done = async (args: string[], options: RunOptions = {}) => {
     const result = await run(args, options);
     expect(result).toMatchObject({ exitCode: 0 });

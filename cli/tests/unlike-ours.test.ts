@@ -4,18 +4,15 @@ import { join } from "node:path";
 import { runClient, temporaryDirectory } from "./support/client.ts";
 import { type CustomerServer, startCustomerServer } from "./support/customer-server.ts";
 import { UNLIKE_OURS } from "./support/dialect.ts";
-import { compiledClient } from "./support/executable.ts";
 import { startFaultyProxy } from "./support/faulty-proxy.ts";
 
-let command: string[];
 let server: CustomerServer;
 const home = temporaryDirectory();
 
 /** With its credentials header in the profile, as an operator would have it. */
-const customers = (...args: string[]) => runClient(args, { command, home: home.path });
+const customers = (...args: string[]) => runClient(args, { home: home.path });
 
 beforeAll(async () => {
-  command = [await compiledClient()];
   server = startCustomerServer(UNLIKE_OURS);
   await storeProfile("other", `${server.url}/`);
   expect(await customers("profile", "use", "other")).toMatchObject({ exitCode: 0 });
@@ -29,7 +26,7 @@ async function storeProfile(name: string, url: string): Promise<void> {
   const { header, value } = UNLIKE_OURS.credentials;
   const credentials = ["--header-env", `${header}: $KEY`, "--casing", "pascal"];
   const set = ["profile", "set", name, "--url", url, ...credentials];
-  const stored = await runClient(set, { command, home: home.path, env: { KEY: value } });
+  const stored = await runClient(set, { home: home.path, env: { KEY: value } });
   expect(stored).toMatchObject({ exitCode: 0 });
 }
 

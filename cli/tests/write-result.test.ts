@@ -5,14 +5,10 @@ import { join } from "node:path";
 import { runClient, temporaryDirectory } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
-import { compiledClient } from "./support/executable.ts";
 
 const server = startCustomerServer();
 const directory = temporaryDirectory();
-let command: string[];
-beforeAll(async () => {
-  command = [await compiledClient()];
-}, 120_000);
+beforeAll(async () => {}, 120_000);
 afterAll(async () => {
   await server.stop();
   directory[Symbol.dispose]();
@@ -22,7 +18,7 @@ const NOBODY = "00000000-0000-4000-8000-000000000000";
 
 async function results(args: string[], stdin = "") {
   const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN };
-  const { stdout, exitCode } = await runClient([...args, "--result"], { command, env, stdin });
+  const { stdout, exitCode } = await runClient([...args, "--result"], { env, stdin });
   const lines = stdout.trimEnd().split("\n");
   return { exitCode, lines: lines.map((line) => JSON.parse(line)) };
 }

@@ -32,7 +32,7 @@ export async function bulkPlace(dialect = OURS) {
     },
     /** Runs the client to its end. */
     customers: (args: string[], options: RunOptions & { home?: string } = {}): Promise<Run> =>
-      runClient(args, { command, env, ...options }),
+      runClient(args, { env, ...options }),
     start: (args: string[], options: RunOptions = {}) => spawnClient(args, { command, env, ...options }),
     /** The environment that leads through a faulty proxy. */
     async through(fault: Fault) {

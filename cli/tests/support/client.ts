@@ -2,6 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { runProgram } from "../../program.ts";
 
 export type Run = { exitCode: number; stdout: string; stderr: string };
 export type RunOptions = {
@@ -28,19 +30,8 @@ export function temporaryDirectory(): { path: string; [Symbol.dispose](): void }
  * proxy variable; HOME and XDG_CONFIG_HOME are `home` (default: none).
  */
 export function spawnClient(args: string[], options: RunOptions & { home?: string } = {}) {
-  const home = options.home ?? NO_HOME;
-  const { PATH = "", TMPDIR = tmpdir() } = process.env;
   return Bun.spawn([...(options.command ?? CLIENT_COMMAND), ...args], {
-    env: {
-      PATH,
-      TMPDIR,
-      HOME: home,
-      XDG_CONFIG_HOME: join(home, ".config"),
-      TZ: "UTC",
-      // What a person at a terminal sees; tests of jobs without one set it to "".
-      CUSTOMERS_NOTES: "always",
-      ...options.env,
-    },
+    env: environment(options),
     stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin as string]),
     stdout: "pipe",
     stderr: "pipe",
@@ -48,8 +39,26 @@ export function spawnClient(args: string[], options: RunOptions & { home?: strin
   });
 }
 
-/** Runs the client to its end. */
+function environment({ home = NO_HOME, env }: RunOptions & { home?: string }): Record<string, string> {
+  const { PATH = "", TMPDIR = tmpdir() } = process.env;
+  return {
+    PATH,
+    TMPDIR,
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, ".config"),
+    TZ: "UTC",
+    // What a person at a terminal sees; tests of jobs without one set it to "".
+    CUSTOMERS_NOTES: "always",
+    ...env,
+  };
+}
+
+/**
+ * Runs the client to its end: as a process where a `command` or a `cwd` is given, else in this process, with streams
+ * and an environment of its own, which takes a tenth of the time.
+ */
 export async function runClient(args: string[], options: RunOptions & { home?: string } = {}): Promise<Run> {
+  if (options.command === undefined && options.cwd === undefined) return await runHere(args, options);
   const child = spawnClient(args, options);
   const [stdout, stderr, exitCode] = await Promise.all([
     child.stdout.text(),
@@ -57,6 +66,38 @@ export async function runClient(args: string[], options: RunOptions & { home?: s
     child.exited,
   ]);
   return { exitCode, stdout, stderr };
+}
+
+async function runHere(args: string[], options: RunOptions & { home?: string }): Promise<Run> {
+  const { stdin } = options;
+  const collect = (chunks: Buffer[]) =>
+    new Writable({
+      write(chunk, _, done) {
+        chunks.push(chunk);
+        done();
+      },
+    });
+  const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []];
+  const cleanups = new Set<() => void>();
+  const exitCode = await runProgram(args, {
+    stdin: Readable.from(stdin === undefined ? [] : [Buffer.from(stdin)], { objectMode: false }),
+    stdout: collect(stdout),
+    stderr: collect(stderr),
+    env: environment(options),
+    interrupt() {},
+    onInterrupt() {},
+    suspendInterrupts: () => () => {},
+    onExit(cleanup) {
+      cleanups.add(cleanup);
+      return () => void cleanups.delete(cleanup);
+    },
+  });
+  for (const cleanup of cleanups) cleanup();
+  return {
+    exitCode,
+    stdout: Buffer.concat(stdout).toString(),
+    stderr: Buffer.concat(stderr).toString(),
+  };
 }
 
 const END = "(end of the run)";

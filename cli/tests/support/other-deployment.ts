@@ -1,14 +1,12 @@
-/** One customer on a test server, perhaps behind a faulty proxy, and the compiled client pointed at it. */
+/** One customer on a test server, perhaps behind a faulty proxy, and the client pointed at it. */
 import { runClient } from "./client.ts";
 import { type CustomerServer, startCustomerServer } from "./customer-server.ts";
 import { type Dialect, OURS, TOKEN } from "./dialect.ts";
-import { compiledClient } from "./executable.ts";
 import { type Fault, type FaultyProxy, startFaultyProxy } from "./faulty-proxy.ts";
 
 const started: (CustomerServer | FaultyProxy)[] = [];
 
 export async function startDeployment(fault?: Fault, dialect: Dialect = OURS) {
-  const command = [await compiledClient()];
   const server = startCustomerServer(dialect);
   started.push(server);
   const customer = server.add({ name: "Ada", email: "ada@example.com", status: "active" });
@@ -17,7 +15,7 @@ export async function startDeployment(fault?: Fault, dialect: Dialect = OURS) {
   const { header, value } = dialect.credentials;
   const credentials = header === "authorization" ? [] : ["--header-env", `${header}: $KEY`];
   const env = { CUSTOMERS_URL: proxy?.url ?? server.url, CUSTOMERS_TOKEN: TOKEN, KEY: value };
-  const run = (...args: string[]) => runClient([...credentials, ...args], { env, command });
+  const run = (...args: string[]) => runClient([...credentials, ...args], { env });
   return {
     server,
     proxy,
