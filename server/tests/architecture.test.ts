@@ -74,6 +74,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
  * and Bun's own globals are free, but not another engine's database.
  */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  "bun:ffi": ["storage/sqlite/read"],
   "bun:sqlite": ["storage/sqlite"],
   commander: ["commands"],
   elysia: ["app.ts", "listener.ts"],

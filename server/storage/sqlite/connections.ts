@@ -9,22 +9,6 @@ import { MEMORY } from "./files/sqlite-url.ts";
 import { SharedRead } from "./read/read-transaction.ts";
 import { StatementCache } from "./statements/statement-cache.ts";
 
-/** A commit that takes no longer is inline: a read then waits this long at most, and the thread would cost more. */
-const INLINE_COMMIT_MS_MAX = 10;
-/**
- * A slower one too, while the service is so quiet that commits fill no more than this part of the time: nobody waits, and a
- * client that half-closes its connection gets its answer.
- */
-const QUIET_SHARE = 1 / 10;
-
-/**
- * A write request looks its token up twice. While no more than this many further reads came since the last batch began,
- * an inline commit holds up nobody, and the thread would take ten times the processor for a lone write (5.3 ms for
- * 0.5 ms). Not more: readers that wait for an inline commit cannot show that they are many.
- */
-const OWN_READS = 2;
-const FURTHER_READS_MAX = 2;
-
 /** Of the memory for pages the reader gets this part: it alone meets every row. */
 const READER_SHARE = 3 / 4;
 
@@ -74,21 +58,12 @@ export class SqliteConnections {
     this.#groupCommit = new GroupCommit(writer, guard, limits.lockWaitMs);
     this.reader = new StatementCache(reader);
     this.read = read;
-    let readsBefore = 0;
     this.write = new WriteQueue({
       statements: new StatementCache(writer),
       groupCommit: this.#groupCommit,
       thread: startThread(guard),
-      chooseWhere: (commitMs, writes) => {
-        if (chooseWhere !== null) return chooseWhere();
-        const isQuiet = commitMs <= read.idleMs * QUIET_SHARE;
-        const hasFewReads = read.countBeforeTurn - readsBefore <= OWN_READS * writes + FURTHER_READS_MAX;
-        return commitMs <= INLINE_COMMIT_MS_MAX || isQuiet || hasFewReads ? "inline" : "thread";
-      },
+      chooseWhere,
       endReads: () => read.end(),
-      onBegin: () => {
-        readsBefore = read.count;
-      },
       onCommit,
       limits,
     });
