@@ -74,7 +74,7 @@ export const SETTINGS = {
   ),
   lockWait: setting(
     `${LOCK_WAIT_MS / 1000}`,
-    "Seconds that writes, and the start of a service or command, wait for a lock that another process holds.",
+    "SQLite: seconds that writes, and the start of a service or command, wait for a lock that another process holds.",
     (text) => readSeconds(text, 0, LOCK_WAIT_SECONDS_MAX),
   ),
   policyFile: setting(
