@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Measure, measure } from "./measure.ts";
@@ -26,6 +26,7 @@ export async function coldStarts(times: number): Promise<Measure[]> {
 }
 
 async function coldStart(command: readonly string[], directory: string): Promise<number> {
+  mkdirSync(directory);
   const startedAt = performance.now();
   const child = Bun.spawn([...command, "serve", "--print-url", "--no-samples"], {
     env: {
