@@ -96,7 +96,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   program.configureOutput({
     writeOut: (text) => help.push(text),
     writeErr: (text) => messages.warn(text.trimEnd()),
-    outputError: () => {}, // the error is thrown as well, and told below
+    outputError: () => {}, // the error is thrown as well, and printed below
   });
   program.exitOverride();
   addCommands(program, run);
@@ -153,7 +153,7 @@ function commandLine(program: CommandUnknownOpts, argv: readonly string[]): stri
   return names.join(" ");
 }
 
-/** Only a bug throws. It is told once, through the stream that masks secrets. */
+/** Only a bug throws. It is printed once, through the stream that masks secrets. */
 function fault(error: unknown): Failure {
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return {

@@ -1,7 +1,7 @@
 /**
  * `bun run bench:cli [--rounds N] [--json]`: how long an operator waits for the client, from starting the
  * process to its end, beside curl doing the same GET. Rounds are interleaved, so that a busy moment of the
- * machine strikes all alike; the median and the best are told, in milliseconds.
+ * machine strikes all alike; the median and the best are printed, in milliseconds.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";

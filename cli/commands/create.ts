@@ -51,7 +51,7 @@ export const registerCreate: RegisterCommand = (program, run) => {
     );
 };
 
-/** Name and email are what every customer has; a deployment that wants other fields is told them by --set. */
+/** Name and email are what every customer has; a deployment that wants other fields gets them by --set. */
 function creationValues(options: FieldOptions): Map<string, Json> {
   const values = fieldValues(options);
   for (const field of ["name", "email"] as const) {

@@ -6,7 +6,7 @@ import { readCustomer } from "../client/wire/request.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 
-/** No service assigns it: a reading of it tells whether the credentials are known, and shows nobody's data. */
+/** No service assigns it: a reading of it shows whether the credentials are known, and shows nobody's data. */
 const NO_CUSTOMER = "00000000-0000-0000-0000-000000000000";
 
 /** Undefined: a customer service answered, and did not refuse the credentials. */

@@ -66,7 +66,7 @@ async function examine(invocation: Invocation, id: string | undefined): Promise<
       check: "entity-tag",
       verdict: "warning",
       found: `not checked: the list (${last.reply.status}) names no customer`,
-      mend: "customers doctor ID",
+      fix: "customers doctor ID",
     });
     return findings;
   }
@@ -152,7 +152,7 @@ async function judgeName({ api, settings }: Invocation): Promise<Finding | undef
       verdict: "bad",
       exit: "unreachable",
       found: `${host} is not known (${code})`,
-      mend: "--url, or the resolver of this machine (/etc/resolv.conf)",
+      fix: "--url, or the resolver of this machine (/etc/resolv.conf)",
     };
   }
 }
@@ -173,9 +173,9 @@ async function report({ out, settings }: Invocation, findings: readonly Finding[
     return;
   }
   const width = Math.max(...findings.map(({ check }) => check.length));
-  const lines = findings.flatMap(({ check, verdict, found, mend }) => [
+  const lines = findings.flatMap(({ check, verdict, found, fix }) => [
     `${verdict.padEnd(7)}  ${check.padEnd(width)}  ${found}`,
-    ...(mend === undefined ? [] : [`${" ".repeat(width + 11)}to correct it: ${mend}`]),
+    ...(fix === undefined ? [] : [`${" ".repeat(width + 11)}to correct it: ${fix}`]),
   ]);
   await out.write(visibleControls(`${lines.join("\n")}\n`));
 }
@@ -187,6 +187,6 @@ function verdict(findings: readonly Finding[]): Ending {
   return failure(
     first.exit ?? "failure",
     `${first.check}: ${first.found}`,
-    first.mend === undefined ? undefined : `To correct it: ${first.mend}`,
+    first.fix === undefined ? undefined : `To correct it: ${first.fix}`,
   );
 }

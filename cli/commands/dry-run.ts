@@ -29,7 +29,7 @@ export async function dryRun(invocation: Invocation, job: WriteJob, done: string
   return undefined;
 }
 
-/** @param current what the changes are told against; undefined for a creation. */
+/** @param current what the changes are compared with; undefined for a creation. */
 export async function printRequest(
   invocation: Invocation,
   request: ApiRequest,

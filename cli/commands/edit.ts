@@ -51,7 +51,7 @@ export const registerEdit: RegisterCommand = (program, run) => {
     );
 };
 
-/** A condition that does not hold is told before anyone writes a text in vain. */
+/** A condition that does not hold is reported before anyone writes a text in vain. */
 function refusedAlready(
   { api }: Invocation,
   id: string,
@@ -103,7 +103,7 @@ async function decide(invocation: Invocation, editing: Editing, text: string): P
       message: `customer ${id} was not updated: ${parsed.problem}; nothing was sent`,
     };
     const comments = [
-      `${parsed.problem}. Mend it, save and quit; if you leave the text as it is, nothing is sent.`,
+      `${parsed.problem}. Correct it, save and quit; if you leave the text as it is, nothing is sent.`,
     ];
     return { kind: "again", text: withComments(text, comments), base, reason };
   }
@@ -155,7 +155,7 @@ async function send(invocation: Invocation, editing: Editing, text: string, chan
     const comments = [
       ending.message,
       ...(ending.details ?? []),
-      "Mend it, save and quit; if you leave the text as it is, nothing is sent.",
+      "Correct it, save and quit; if you leave the text as it is, nothing is sent.",
     ];
     return { kind: "again", text: withComments(text, comments), base, reason: failure };
   }

@@ -111,7 +111,7 @@ function isPipe(file: string): boolean {
     const stats = statSync(file);
     return stats.isFIFO() || stats.isCharacterDevice() || stats.isSocket();
   } catch {
-    return false; // why it can't be read is told when it is read
+    return false; // the error is reported when it is read
   }
 }
 

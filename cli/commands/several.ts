@@ -29,7 +29,7 @@ export function onlyOne(option: string, tag: string | undefined, ids: readonly s
     throw new UsageError(`${option} names a version of one customer`, "Give one id with it.");
 }
 
-/** What would befall the next customer too. */
+/** Failures that the next customer would meet too. */
 const OF_EVERY_ONE: readonly Failure["exit"][] = ["interrupted", "unreachable", "usage"];
 
 /**

@@ -103,7 +103,7 @@ export type ProfileContent = Pick<ProfileFile, "current" | "profiles"> & {
  * Changes the file as it is now, and not as it was when the command began: another command may have written
  * since. One process at a time reads and writes, so that no change is lost.
  * @param change what is to stand there instead, or why nothing is to be changed.
- * @returns the refusal of `change`. A UsageError tells why the file can't be written.
+ * @returns the refusal of `change`. A UsageError says why the file can't be written.
  */
 export async function changeProfileFile(
   path: string,

@@ -11,7 +11,7 @@ export type Finding = {
   verdict: "ok" | "warning" | "bad";
   found: string;
   /** The line that corrects it. */
-  mend?: string;
+  fix?: string;
   /** Of a bad one: how the command ends. */
   exit?: Failure["exit"];
 };
@@ -31,7 +31,7 @@ export function judgeClock(date: string | undefined, nowMs: number): Finding {
     check,
     verdict: "warning",
     found: `this machine is ${Math.abs(skewS)} s ${skewS > 0 ? "ahead of" : "behind"} the server: certificates and expiry times are misjudged`,
-    mend: "timedatectl set-ntp true",
+    fix: "timedatectl set-ntp true",
   };
 }
 
@@ -44,22 +44,22 @@ export function judgeConnection(reply: Reply, url: string): Finding {
           check,
           verdict: "warning",
           found: "plain HTTP: everyone on the way can read the credentials",
-          mend: `--url ${url.replace("http:", "https:")}`,
+          fix: `--url ${url.replace("http:", "https:")}`,
         }
       : { check, verdict: "ok", found: `${url} answers` };
   }
-  const mends: Partial<Record<typeof reply.cause, string>> = {
+  const fixes: Partial<Record<typeof reply.cause, string>> = {
     tls: "--cacert PATH of the authority's certificate (PEM)",
     unreachable: "--url, and --proxy where this network has one",
     timeout: "--timeout, or a way without the firewall that swallows packets",
   };
-  const mend = reply.hint ?? mends[reply.cause];
+  const fix = reply.hint ?? fixes[reply.cause];
   return {
     check,
     verdict: "bad",
     exit: "unreachable",
     found: reply.detail,
-    ...(mend === undefined ? {} : { mend }),
+    ...(fix === undefined ? {} : { fix }),
   };
 }
 
@@ -79,7 +79,7 @@ export function judgeService(
       verdict: "bad",
       exit,
       found: sent ? "the server does not know them (401)" : "none are set, and the server wants some (401)",
-      mend: "customers login, or for another scheme: --header-env 'X-Api-Key: $VARIABLE'",
+      fix: "customers login, or for another scheme: --header-env 'X-Api-Key: $VARIABLE'",
     };
   }
   if (status === 403) {
@@ -88,12 +88,12 @@ export function judgeService(
       verdict: "bad",
       exit,
       found: "they do not allow reading (403)",
-      mend: "credentials of a role that may read customers",
+      fix: "credentials of a role that may read customers",
     };
   }
   const bad = { check: exit === "not-found" ? "customer" : "service", verdict: "bad", exit } as const;
-  const { message: found, hint: mend } = outcome;
-  return { ...bad, found, ...(mend === undefined ? {} : { mend }) };
+  const { message: found, hint: fix } = outcome;
+  return { ...bad, found, ...(fix === undefined ? {} : { fix }) };
 }
 
 /** Something between here and the service that answers from memory makes every write meet a 412. */
@@ -105,8 +105,8 @@ export function judgeFreshness(reply: CompleteReply): Finding {
   return {
     check,
     verdict: "bad",
-    found: `a cache answered${age === undefined ? "" : ` with a copy ${age} s old`} although it was told not to: its tags are stale`,
-    mend: "switch caching off for /customers at the proxy or CDN",
+    found: `a cache answered${age === undefined ? "" : ` with a copy ${age} s old`} although the request forbids that: its tags are stale`,
+    fix: "switch caching off for /customers at the proxy or CDN",
   };
 }
 
@@ -125,7 +125,7 @@ export function judgeTags(plain: CompleteReply, compressed: CompleteReply | unde
       missing: `none arrives, so no write can be conditional${by}`,
     }[tag.kind];
     return [
-      { check, verdict: "bad", found, mend: tag.kind === "missing" ? "let ETag through at the proxy" : off },
+      { check, verdict: "bad", found, fix: tag.kind === "missing" ? "let ETag through at the proxy" : off },
     ];
   }
   const findings: Finding[] = [{ check, verdict: "ok", found: `strong: ${tag.tag}` }];
@@ -138,7 +138,7 @@ export function judgeTags(plain: CompleteReply, compressed: CompleteReply | unde
           check: "entity-tag with gzip",
           verdict: "warning",
           found: `a proxy makes it ${other ?? "vanish"} when it compresses${by}; this client asks for plain replies, others will meet 412`,
-          mend: off,
+          fix: off,
         },
   );
   return findings;

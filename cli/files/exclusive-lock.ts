@@ -1,17 +1,17 @@
 /**
  * One process at a time. The lock is one of the system's on a file (through SQLite, as the journal of an import
  * uses it too): it ends with the process that holds it, however that ends, so none is ever stale. A file that is
- * made to be the lock and removed afterwards would outlive a `kill -9`, and two that mend that can meet.
+ * made to be the lock and removed afterwards would outlive a `kill -9`, and two processes that clean it up can meet.
  */
 import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
 
-/** What is done under the lock takes milliseconds: who waits longer meets a process that hangs. */
+/** What is done under the lock takes milliseconds: a longer wait means that a process hangs. */
 const WAIT_MS_MAX = 10_000;
 
 /**
- * @param path of the lock: made where it is missing, always empty, and left there, since who removes it may take it
- * from under another. Its directory must exist. @returns "locked" where another process has it all the time.
+ * @param path of the lock: made where it is missing, always empty, and left there, since removing it could take it
+ * from under another process. Its directory must exist. @returns "locked" where another process has it all the time.
  * Errors of the system are thrown.
  */
 export async function withExclusiveLock<Value>(

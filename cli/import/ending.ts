@@ -46,7 +46,7 @@ export async function importEnding(invocation: Invocation, ended: Ended): Promis
   return failure(
     "rows-failed",
     message,
-    `They are in ${written.path} with reasons: mend them and import that file.`,
+    `They are in ${written.path} with reasons: correct them and import that file.`,
   );
 }
 

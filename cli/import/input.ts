@@ -119,7 +119,7 @@ function unreadable(input: string, error: unknown): Failure {
     return failure(
       "usage",
       `${input}: ${error.message}`,
-      "Nothing was sent. Mend the file and run it again.",
+      "Nothing was sent. Correct the file and run it again.",
     );
   }
   return failure(

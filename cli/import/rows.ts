@@ -34,7 +34,7 @@ export type Format = RowSource["format"];
 /** The columns of a CSV file, as written; NDJSON has none. */
 export type Header = readonly string[];
 
-/** Thrown while reading: the input can't be understood. The message names the line and what to mend. */
+/** Thrown while reading: the input can't be understood. The message names the line and what to correct. */
 export class InputError extends Error {}
 
 /** Columns that describe the row and not the customer, in any case. `reason` is what a failed row carries. */
@@ -187,7 +187,7 @@ function makeRow(members: JsonObject, source: RowSource, text: string, number: n
   const seen = new Set<string>();
   for (const [name, value] of members) {
     const lower = name.toLowerCase();
-    // Names match without regard to case: of two members for one field, which is meant can't be told.
+    // Names match without regard to case: of two members for one field, which is meant is not known.
     if (seen.has(lower)) throw new InputError(`line ${line}: the member ${name} appears twice`);
     seen.add(lower);
     const own = OF_THE_ROW.find((column) => column === lower);

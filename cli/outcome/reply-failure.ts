@@ -252,7 +252,7 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
   if (status === 404)
     return `Check the id, and that ${subject.url} and the credentials belong to the right tenant.`;
   if (status === 428)
-    return "The client always sends If-Match: a proxy on the way drops it, and must be told not to.";
+    return "The client always sends If-Match: a proxy on the way drops it. Configure the proxy to keep it.";
   if (status === 429 || status === 503) {
     const asked = reply.fields.get("retry-after");
     const when = asked === undefined ? "later" : `when the server says (Retry-After: ${asked})`;

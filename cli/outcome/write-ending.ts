@@ -205,7 +205,7 @@ function conflictReason(
 }
 
 /**
- * A write was sent, and whether it was applied can't be told: the reading failed, or shows a state that
+ * A write was sent, and it is not known whether it was applied: the reading failed, or shows a state that
  * both outcomes could have led to.
  */
 function unknownEnding(about: About, outcome: Extract<WriteOutcome, { kind: "unknown-outcome" }>): Failure {
@@ -221,9 +221,9 @@ function unknownEnding(about: About, outcome: Extract<WriteOutcome, { kind: "unk
     kind: "failure",
     exit: reason?.exit === "interrupted" ? "interrupted" : "unknown-outcome",
     code: "unknown-outcome",
-    message: `unknown outcome: whether customer ${about.id} was ${about.done} can't be told: ${counted(unknowns, "write")} of ${attempts} had no complete or no clear reply${replies}${then}`,
+    message: `unknown outcome: it is not known whether customer ${about.id} was ${about.done}: ${counted(unknowns, "write")} of ${attempts} had no complete or no clear reply${replies}${then}`,
     hint: claims
-      ? "Look at the customer, and decide. Running it again is safe, but once the write is there the condition (--expect, --if-match) no longer holds: exit 5 then does not tell whose write it is."
+      ? "Look at the customer, and decide. Running it again is safe, but once the write is there the condition (--expect, --if-match) no longer holds: exit 5 then does not say whose write it is."
       : "Running it again is safe: it reads first, and the write is conditional.",
     details: reason?.details ?? [],
   };
@@ -267,7 +267,7 @@ export function creationEnding(
   if (creation.kind !== "unknown-outcome") return writeFailure(creation, "created", subject);
   const { unclear } = creation;
   const interrupted = unclear.kind === "no-complete-reply" && unclear.cause === "interrupted";
-  const message = `unknown outcome: whether ${subject.what} was created can't be told: ${unclearReply(unclear)}`;
+  const message = `unknown outcome: it is not known whether ${subject.what} was created: ${unclearReply(unclear)}`;
   const hint =
     key === undefined
       ? undefined

@@ -10,18 +10,18 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
   if (kind === "unchanged") {
     return `customer ${id} unchanged: it is already as wanted, nothing was sent; tag ${before}`;
   }
-  const told = kind === "written" || kind === "as-wanted";
+  const known = kind === "written" || kind === "as-wanted";
   const parts = [
     `${counted(outcome.attempts, "attempt")}, ${counted(outcome.conflicts, "conflict")}`,
-    told && done !== "deleted" ? `tag ${before} -> ${after}` : `tag ${before}`,
+    known && done !== "deleted" ? `tag ${before} -> ${after}` : `tag ${before}`,
   ];
   if (outcome.unknowns > 0) parts.splice(1, 0, `${outcome.unknowns} without a clear reply`);
-  if (told && requestId !== undefined) parts.push(`request id ${requestId}`);
+  if (known && requestId !== undefined) parts.push(`request id ${requestId}`);
   const facts = parts.join("; ");
   if (kind === "written") return `customer ${id} ${done}: ${facts}${overwritten(outcome)}`;
   if (kind === "as-wanted")
     return outcome.unknowns > 0
-      ? `customer ${id} is as wanted: a write of this command had no clear reply, and whether that write or someone else's made it so can't be told; ${facts}`
+      ? `customer ${id} is as wanted: a write of this command had no clear reply, and whether that write or someone else's made it so is not known; ${facts}`
       : `customer ${id} unchanged by this command: it was refused, and finds it as wanted already, by someone else or by a copy of its request; ${facts}`;
   return kind === "unknown-outcome"
     ? `customer ${id}: whether it was ${done} is unknown; ${facts}`

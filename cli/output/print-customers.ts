@@ -43,7 +43,7 @@ export async function printCustomer(
   return undefined;
 }
 
-/** Data must not steer the terminal of whoever looks at it; a program gets it as it is. (A table has escapes of its own.) */
+/** Data must not steer the terminal that shows it; a program gets it as it is. (A table has escapes of its own.) */
 function forTheReader({ terminal }: Printing, format: OutputFormat, text: string): string {
   return terminal.stdoutIsTerminal && format !== "table" ? visibleControls(text) : text;
 }

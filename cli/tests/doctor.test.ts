@@ -25,7 +25,7 @@ async function place(fault?: Fault, dialect = OURS) {
   return { server, env: { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: TOKEN } };
 }
 
-type Finding = { check: string; verdict: string; found: string; mend?: string };
+type Finding = { check: string; verdict: string; found: string; fix?: string };
 
 async function examine(env: Record<string, string>, args: string[] = []) {
   const run = await runClient(["doctor", "--output", "json", ...args], { env });
@@ -67,14 +67,14 @@ test.each([
   ["weakenTagsOfCompressed", faults.weakenTagsOfCompressed(), "entity-tag with gzip", "warning", 0, "W/"],
   ["a cache", cached(), "freshness", "bad", 1, "120 s old"],
 ] as const)(
-  "%s is found on the way, with the line that mends it",
+  "%s is found on the way, with the line that fixes it",
   async (_, fault, check, verdict, exitCode, found) => {
     const { env } = await place(fault);
     const run = await examine(env);
     expect(run.finding(check)).toMatchObject({
       verdict,
       found: expect.stringContaining(found),
-      mend: expect.any(String),
+      fix: expect.any(String),
     });
     expect(run.exitCode).toBe(exitCode);
   },
@@ -145,7 +145,7 @@ test("wrong credentials end with exit 3, a server that is gone with exit 7", asy
   expect([unknown.exitCode, unknown.finding("name")?.verdict]).toEqual([7, "bad"]);
 });
 
-test("a private authority is named as what is missing, and --cacert mends it, through a proxy too", async () => {
+test("a private authority is named as what is missing, and --cacert fixes it, through a proxy too", async () => {
   const { server, env } = await place();
   const front = await startTlsFront(server.url);
   const proxy = await startForwardProxy();
@@ -153,7 +153,7 @@ test("a private authority is named as what is missing, and --cacert mends it, th
   stops.push(front.stop, proxy.stop);
   const secure = { ...env, CUSTOMERS_URL: front.url };
   const untrusted = await examine(secure);
-  expect([untrusted.exitCode, untrusted.finding("connection")?.mend]).toEqual([
+  expect([untrusted.exitCode, untrusted.finding("connection")?.fix]).toEqual([
     7,
     expect.stringContaining("--cacert"),
   ]);
@@ -169,7 +169,7 @@ test("where the list names no customer, an id is asked for", async () => {
   stops.push(server.stop);
   const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN };
   const empty = await examine(env);
-  expect([empty.exitCode, empty.finding("entity-tag")?.mend]).toEqual([0, "customers doctor ID"]);
+  expect([empty.exitCode, empty.finding("entity-tag")?.fix]).toEqual([0, "customers doctor ID"]);
   const { id } = server.add({});
   expect((await examine(env, [id])).finding("entity-tag")?.verdict).toBe("ok");
   expect((await examine(env, ["none"])).exitCode).toBe(4);

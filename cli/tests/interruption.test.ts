@@ -23,16 +23,16 @@ describe("Ctrl-C while the client waits to send again", () => {
     (exchange) =>
       exchange.isWrite ? fault(exchange) : slow(0)(exchange);
   test.each<[string, string[], Fault, string]>([
-    ["update, 503", ["update", "ID", "--name", "Eve"], writes(refusal(503, 20)), "can't be told"],
+    ["update, 503", ["update", "ID", "--name", "Eve"], writes(refusal(503, 20)), "is not known"],
     ["update, 429", ["update", "ID", "--name", "Eve"], writes(refusal(429, 20)), "no write was accepted"],
-    ["delete, 503", ["delete", "ID", "--yes"], writes(refusal(503, 20)), "can't be told"],
+    ["delete, 503", ["delete", "ID", "--yes"], writes(refusal(503, 20)), "is not known"],
     [
       "create, 429",
       ["create", "--name", "Eve", "--email", "eve@example.com"],
       refusal(429, 20),
       "nothing was written",
     ],
-    ["update, 202", ["update", "ID", "--name", "Eve"], writes(refusal(202, 20)), "can't be told"],
+    ["update, 202", ["update", "ID", "--name", "Eve"], writes(refusal(202, 20)), "is not known"],
     ["get, 503", ["get", "ID"], refusal(503, 20), "nothing was written"],
     ["list, 429", ["list"], refusal(429, 20), "nothing was written"],
   ])("%s: it says interrupted, and what became of the write", async (_, args, fault, words) => {
@@ -51,7 +51,7 @@ describe("Ctrl-C while the client waits to send again", () => {
     }
     expect(await child.exited).toBe(130);
     const failure = JSON.parse(stderr.trimEnd().split("\n").at(-1) ?? "");
-    const pending = words === "can't be told";
+    const pending = words === "is not known";
     expect(failure).toMatchObject({ exitCode: 130, code: pending ? "unknown-outcome" : "interrupted" });
     if (pending) expect(failure.message).not.toContain("nothing was");
     expect(failure.message).toContain("interrupted");

@@ -115,7 +115,7 @@ describe.concurrent("replies that do not come", () => {
       expect({ exitCode, name: state()?.name, stderr }).toMatchObject({ exitCode: code, name: "Mine" });
       expect(stderr).not.toMatch(/^customer \S+ (?:not )?updated\b/m);
       expect(stderr).not.toContain("was not updated");
-      expect(stderr).toContain(code === 0 ? "can't be told" : "unknown outcome");
+      expect(stderr).toContain(code === 0 ? "is not known" : "unknown outcome");
     });
 
     test.each([

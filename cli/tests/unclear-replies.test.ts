@@ -41,7 +41,7 @@ describe.concurrent("503", () => {
         const { server, update } = await deployment(made(headers));
         const { exitCode, stderr } = await update("--name", "Eve", ...claim);
         expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: code, writes: 1 });
-        expect(stderr).toContain("can't be told");
+        expect(stderr).toContain("is not known");
       }
     },
   );
@@ -78,7 +78,7 @@ describe.concurrent("a proxy's page", () => {
       );
       const { exitCode, stderr } = await update("--name", "Eve", ...args);
       expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: code, writes: 1 });
-      expect(stderr).toContain("can't be told");
+      expect(stderr).toContain("is not known");
     }
   });
 
