@@ -1,24 +1,29 @@
 /**
- * The three test commands. `test` lints, type-checks and runs every *.test.ts; `services` runs those that start the
- * service as a process once more, with two services on one port and one database; `system` runs every *.system.ts, which need Debian packages.
+ * The four test commands. `test` lints, type-checks and runs every *.test.ts; `services` runs those that start the
+ * service as a process once more, with two services on one port and one database; `postgres` those once more on PostgreSQL; `system` runs every *.system.ts, which need Debian packages.
  *
  * The exit code of `bun test` alone is not believed: a file without tests, a skipped test and a
  * `process.exit(0)` inside a test all end with 0. The JUnit file is read, and every test file must stand
  * in it with at least one test that ran.
  */
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { PostgresCluster } from "../server/tests/support/postgres-cluster.ts";
 import { tally } from "./tally.ts";
 
 const SUITES = {
   test: { pattern: "{server,cli,conformance}/**/*.test.ts", lint: true },
   services: { pattern: "{server,cli,conformance}/**/*.test.ts", lint: false },
+  postgres: { pattern: "server/**/*.test.ts", lint: false },
   system: { pattern: "{server,cli,conformance}/**/*.system.ts", lint: false },
 } as const;
 
 const name = process.argv[2];
-if (name !== "test" && name !== "services" && name !== "system") {
-  console.error("usage: bun .ci/check.ts test|services|system [name filter of files …]");
+if (name === undefined || !isSuite(name)) {
+  console.error("usage: bun .ci/check.ts test|services|postgres|system [name filter of files …]");
   process.exit(2);
+}
+function isSuite(text: string): text is keyof typeof SUITES {
+  return Object.hasOwn(SUITES, text);
 }
 const suite = SUITES[name];
 const filters = process.argv.slice(3);
@@ -29,10 +34,14 @@ const bun = process.execPath;
 const client = `${root}dist/customers-under-test`;
 const server = `${root}dist/customers-server-under-test`;
 
+/** One server for all test files, which have databases of their own. */
+let cluster: PostgresCluster | null = null;
+
 async function run(command: string[]): Promise<number> {
   // Two services on one port run from the source, as `bun start` does; otherwise the executable is tested.
   const how = name === "services" ? { TEST_SERVICES: "2" } : { TEST_SERVER: server };
-  const env = { ...process.env, ...how, TEST_CLIENT: client };
+  const engine = cluster === null ? {} : { TEST_POSTGRES: cluster.url("postgres") };
+  const env = { ...process.env, ...how, ...engine, TEST_CLIENT: client };
   const child = Bun.spawn(command, { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });
   return await child.exited;
 }
@@ -51,6 +60,16 @@ if (suite.lint && filters.length === 0) {
   await step("tsc", [bun, "node_modules/typescript/bin/tsc", "-p", "."]);
 }
 
+/** What these hold is a property of files, or of an engine in the process: PostgreSQL has tests of its own in tests/system. */
+const ABOUT_SQLITE = [
+  "first-start",
+  "store-unavailable",
+  "faults-under-load",
+  "lone-writes",
+  "key-purge",
+  "readiness",
+];
+
 /** Starts the service as a process of its own. */
 function startsService(file: string): boolean {
   return readFileSync(`${root}${file}`, "utf8").includes("/server-process.ts");
@@ -59,7 +78,8 @@ function startsService(file: string): boolean {
 const files = [...new Bun.Glob(suite.pattern).scanSync({ cwd: root })]
   // conformance/suite is the kit's own front for QA; it wants the report of a run and is started by a test of the kit.
   .filter((file) => !file.includes("node_modules/") && !file.startsWith("conformance/suite/"))
-  .filter((file) => name !== "services" || startsService(file))
+  .filter((file) => (name !== "services" && name !== "postgres") || startsService(file))
+  .filter((file) => name !== "postgres" || !ABOUT_SQLITE.some((noun) => file.endsWith(`${noun}.test.ts`)))
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
 if (files.length === 0) {
@@ -82,6 +102,7 @@ console.error(`— bun test: ${files.length} files`);
 // Test files share nothing: each has its own databases, ports and processes. System tests give proxies a port that was
 // free a moment ago, which another test could take.
 const parallel = name === "system" ? [] : ["--parallel", `--timings=${timings}`, "--update-timings"];
+if (name === "postgres") cluster = await PostgresCluster.start();
 const exitCode = await run([
   bun,
   "test",
@@ -91,6 +112,8 @@ const exitCode = await run([
   `--reporter-outfile=${junit}`,
   ...files.map((file) => `./${file}`),
 ]);
+
+await cluster?.stop();
 
 const counts = await tally(junit);
 const silent = files.filter((file) => !counts.files.has(file));

@@ -1,7 +1,8 @@
-import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { readPolicyFile } from "../config/policy-file.ts";
+import { tokenDigest } from "../storage/bearer-token.ts";
+import { ENGINE } from "../tests/support/postgres-databases.ts";
 import { type CommandOutcome, type ServerProcess, Workplace } from "../tests/support/server-process.ts";
 import { readTokenOptions } from "./token.ts";
 
@@ -66,9 +67,7 @@ describe("a token made beside a running service", () => {
     expect(await statusOf(service, token)).toBe(200);
     const day = new Date(Date.now() + 90 * 86_400_000).toISOString().slice(0, 10);
     expect((await place.run(["token", "list"])).stdout).toContain(day);
-    const db = new Database(place.database);
-    db.run("UPDATE tokens SET expires_at = ? WHERE role = 'viewer'", [Date.now() - 1]);
-    db.close();
+    place.execute(`UPDATE tokens SET expires_at = ${Date.now() - 1} WHERE role = 'viewer'`);
     expect(await statusOf(service, token)).toBe(401);
   });
 
@@ -153,12 +152,11 @@ describe("token list and token revoke", () => {
     for (const prefix of ["cst_aaaa1111", "cst_aaaa2222"]) {
       const token = `${prefix}${"x".repeat(32)}`;
       tokens.push(token);
-      const db = new Database(place.database);
-      db.run(
-        "INSERT INTO tokens (digest, prefix, client, role, tenant, created_at) VALUES (?, ?, 'ci', 'viewer', 'acme', 0)",
-        [new Uint8Array(new Bun.CryptoHasher("sha256").update(token).digest()), prefix],
+      const digest = tokenDigest(token);
+      const bytes = ENGINE === "postgres" ? `decode('${digest}', 'hex')` : `unhex('${digest}')`;
+      place.execute(
+        `INSERT INTO tokens (digest, prefix, client, role, tenant, created_at) VALUES (${bytes}, '${prefix}', 'ci', 'viewer', 'acme', 0)`,
       );
-      db.close();
     }
     const ambiguous = await place.run(["token", "revoke", "cst_aaaa"]);
     expect(ambiguous.code).toBe(1);

@@ -163,7 +163,7 @@ describe("the log", () => {
       level: "info",
       version: packageJson.version,
       url: service.url,
-      database: `sqlite:${place.database}`,
+      database: place.databaseUrl,
       msg: "listening",
     });
   });

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { checkDatabase } from "../storage/sqlite/files/check.ts";
 import { Random } from "./support/random.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
 import type { Reply } from "./support/test-service.ts";
@@ -172,7 +171,7 @@ test(
       }
       // Nothing is there that nobody asked for.
       expect([...stored]).toEqual([]);
-      expect(checkDatabase(place.database).faults).toEqual([]);
+      expect(await place.faults()).toEqual([]);
       expect(service.stderr.text).toBe("");
       if (round === ROUNDS) break;
       let left = random.integer(ACKNOWLEDGED_MIN, ACKNOWLEDGED_MAX);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { ENGINE } from "./support/postgres-databases.ts";
 import { RawConnection, rawRequest } from "./support/raw-connection.ts";
 import { parseRawReply, type RawReply } from "./support/raw-exchange.ts";
 import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
@@ -83,7 +84,8 @@ describe("told to stop", () => {
       expect(reply?.status).toBe(201);
       expect(await service.exited).toBe(0);
       // Closed as it should be: everything is in the one file.
-      expect(readdirSync(`${place.path}/data`).sort()).toEqual(["admin.token", "customers.db"]);
+      const files = ENGINE === "postgres" ? ["admin.token"] : ["admin.token", "customers.db"];
+      expect(readdirSync(`${place.path}/data`).sort()).toEqual(files);
       const later = await place.start();
       const kept = await later.send(token, "GET", reply?.headers.get("location") ?? "");
       expect(kept.json).toMatchObject({ name: "Slow", email: "slow@example.com" });
@@ -142,7 +144,7 @@ describe("told to stop", () => {
       const shell = Bun.spawn(
         ["bash", "-c", `exec "$0" "$1" serve --print-url ${redirection}`, process.execPath, mainFile],
         {
-          env: { PATH: process.env["PATH"] ?? "", PORT: "0", DATABASE_URL: `sqlite:${place.database}` },
+          env: { PATH: process.env["PATH"] ?? "", PORT: "0", DATABASE_URL: place.databaseUrl },
           stdin: "ignore",
           stdout: "pipe",
           stderr: "ignore",

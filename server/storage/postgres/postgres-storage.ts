@@ -46,6 +46,7 @@ export class PostgresStorage implements Storage {
       } finally {
         await owner.close();
       }
+      await lanes.connect();
       const { limits } = lanes;
       const { onCommit = () => {} } = options;
       const [row] = await lanes.run<{ key: Uint8Array }>("SELECT cursor_key AS key FROM meta", [], true);

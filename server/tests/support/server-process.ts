@@ -1,7 +1,11 @@
+import { Database } from "bun:sqlite";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
+import { openStorage } from "../../storage/open-storage.ts";
+import { checkPostgres } from "../../storage/postgres/postgres-check.ts";
+import { checkDatabase } from "../../storage/sqlite/files/check.ts";
+import { ENGINE, postgresUrlOf, runOnPostgres } from "./postgres-databases.ts";
 import { type Reply, replyOf } from "./test-service.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
@@ -51,9 +55,13 @@ export class Workplace {
   async prepare(): Promise<void> {
     this.makeDirectory();
     const umask = process.umask(0o077);
-    const storage = SqliteStorage.open(this.database);
+    const directory = process.cwd();
+    // On PostgreSQL the token goes to data/ of the current directory.
+    process.chdir(this.path);
+    const storage = await openStorage(this.databaseUrl);
     await storage.firstStart(true, Date.now());
     await storage.close();
+    process.chdir(directory);
     process.umask(umask);
   }
 
@@ -70,7 +78,29 @@ export class Workplace {
 
   /** Runs a command on the database, in the directory. */
   run(args: readonly string[], env: Environment = {}): Promise<CommandOutcome> {
-    return runCommand(args, { cwd: this.path, env: { DATABASE_URL: `sqlite:${this.database}`, ...env } });
+    return runCommand(args, { cwd: this.path, env: { DATABASE_URL: this.databaseUrl, ...env } });
+  }
+
+  get databaseUrl(): string {
+    return databaseUrlOf(this.database);
+  }
+
+  /** Runs one statement in the database, which exists. */
+  execute(sql: string): void {
+    if (ENGINE === "postgres") {
+      runOnPostgres(this.database, `SET search_path = customers; ${sql}`);
+      return;
+    }
+    const db = new Database(this.database, { readwrite: true, create: false });
+    db.run(sql);
+    db.close();
+  }
+
+  /** What `check` finds wrong. */
+  async faults(): Promise<readonly string[]> {
+    const isPostgres = ENGINE === "postgres";
+    const report = isPostgres ? await checkPostgres(this.databaseUrl, {}) : checkDatabase(this.database);
+    return report.faults;
   }
 
   /** The token of the first start. */
@@ -268,12 +298,16 @@ export class Output {
 const SERVICES = Number(process.env["TEST_SERVICES"] ?? 1);
 
 function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
-  if (options.env?.["DATABASE_URL"] === undefined)
-    mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
-  return {
-    ...options,
-    env: { PORT: "0", DATABASE_URL: `sqlite:${database}`, SAMPLES: "1", STOP_GRACE: "0", ...options.env },
-  };
+  const fixed = { PORT: "0", SAMPLES: "1", STOP_GRACE: "0" };
+  if (options.env?.["DATABASE_URL"] !== undefined) return { ...options, env: { ...fixed, ...options.env } };
+  mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
+  // On PostgreSQL the token of the first start is in data/ of the current directory.
+  const cwd = ENGINE === "postgres" ? { cwd: dirname(dirname(database)) } : {};
+  return { ...cwd, ...options, env: { ...fixed, DATABASE_URL: databaseUrlOf(database), ...options.env } };
+}
+
+function databaseUrlOf(database: string): string {
+  return ENGINE === "postgres" ? postgresUrlOf(database) : `sqlite:${database}`;
 }
 
 type Child = ReturnType<typeof launch>;

@@ -15,6 +15,11 @@ export class LanePool {
     this.#waitingMax = waitingMax;
   }
 
+  /** Opens every lane. @throws StatementFailed */
+  async connect(): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => lane.connect()));
+  }
+
   /** @throws StoreUnavailable when too many wait, and what `work` throws */
   async use<T>(work: (lane: Lane) => Promise<T>): Promise<T> {
     const lane = this.#free.pop() ?? (await this.#wait());

@@ -89,8 +89,22 @@ export class Lanes {
     });
   }
 
+  /**
+   * Opens every connection: what is wrong shows at the start, and their file descriptors are taken before clients could
+   * use them up.
+   *
+   * @throws StatementFailed
+   */
+  async connect(): Promise<void> {
+    await Promise.all(this.#pools.map((pool) => pool.connect()));
+  }
+
   async close(): Promise<void> {
-    await Promise.all([this.read, this.write, this.slow, this.page].map((pool) => pool.close()));
+    await Promise.all(this.#pools.map((pool) => pool.close()));
+  }
+
+  get #pools(): readonly LanePool[] {
+    return [this.read, this.write, this.slow, this.page];
   }
 
   #pool(count: number, session: SessionSettings): LanePool {

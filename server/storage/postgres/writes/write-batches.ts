@@ -134,10 +134,7 @@ export class WriteBatches {
     this.#batchesUnderWay += 1;
     const number = this.#batchNumber;
     try {
-      const results = await this.#parts.lanes.use((lane) => {
-        const began = performance.now();
-        return attempt(lane, batch, false).finally(() => this.#note(batch.length, performance.now() - began));
-      });
+      const results = await this.#parts.lanes.use((lane) => this.#timed(attempt(lane, batch, false)));
       for (const [index, waiting] of batch.entries()) this.#conclude(waiting, results[index], number);
     } catch (error) {
       for (const waiting of batch) void this.#afterFailure(waiting, error, batch.length);
@@ -175,10 +172,7 @@ export class WriteBatches {
   /** One write, which waits for its row as long as the session's lock_timeout lets it. */
   async #sendAlone(waiting: Waiting): Promise<void> {
     try {
-      const [result] = await this.#parts.slowLanes.use((lane) => {
-        const began = performance.now();
-        return attempt(lane, [waiting], true).finally(() => this.#note(1, performance.now() - began));
-      });
+      const [result] = await this.#parts.slowLanes.use((lane) => this.#timed(attempt(lane, [waiting], true)));
       if (result?.kind === "held") throw new StatementFailed("rolled-back", "another session holds the row");
       this.#conclude(waiting, result);
     } catch (error) {
@@ -229,8 +223,12 @@ export class WriteBatches {
     }
   }
 
-  #note(writes: number, ms: number): void {
-    this.#parts.onCommit({ writes, ms, where: "server" });
+  async #timed(attempted: Promise<AttemptResult[]>): Promise<AttemptResult[]> {
+    const began = performance.now();
+    const results = await attempted;
+    const writes = results.filter((result) => result.kind === "settled" && result.isApplied).length;
+    if (writes > 0) this.#parts.onCommit({ writes, ms: performance.now() - began, where: "server" });
+    return results;
   }
 
   #finish({ write }: Waiting, answer: () => void): void {
