@@ -11,7 +11,7 @@ import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
 import { type Rule, rule } from "./rule.ts";
 import type { RuleId } from "./rule-id.ts";
-import { accepted, type Method, type Snapshot, shows } from "./snapshot.ts";
+import { accepted, type Method, type Snapshot, sameFields, shows } from "./snapshot.ts";
 
 export type Kind = "stale" | "missing";
 export const STATUS = { stale: 412, missing: 428 } as const satisfies Record<Kind, number>;
@@ -204,9 +204,20 @@ export function judgeRefusal(
   if (BASE[method][kind] === t.rule.id && seen.status !== wanted && !accepted(seen.status))
     t.kit.blamed.set(`${method} ${kind}`, { status: seen.status, by: t.rule.id });
   whoseChange(t, written);
-  const unchanged = written.mustNotChange(`${method} with ${what}`);
+  const unchanged = mustNotChange(t, written, kind, what);
   if (unchanged && kind === "stale" && seen.status === 412 && form.url === undefined)
     mustTellTag(t, written, what);
+}
+
+/** A refusal that changes the tag and nothing else is blamed once, by the base rule. */
+function mustNotChange(t: Attempt, written: Written, kind: Kind, what: string): boolean {
+  const { method, before, after, seen } = written;
+  const movesTag = after !== undefined && before.tag !== after.tag && sameFields(before, after);
+  if (movesTag && t.blamedBefore(method, `${kind} moves the tag`, seen.status)) return false;
+  const unchanged = written.mustNotChange(`${method} with ${what}`);
+  if (movesTag && !unchanged && BASE[method][kind] === t.rule.id)
+    t.kit.blamed.set(`${method} ${kind} moves the tag`, { status: seen.status, by: t.rule.id });
+  return unchanged;
 }
 
 function isRefusal(status: number, wanted: number, allowed: Allowed): boolean {

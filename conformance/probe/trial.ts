@@ -115,8 +115,8 @@ export class Trial {
     return seen;
   }
 
-  /** Whether a base rule has blamed this wrong status already, so that it is not blamed again here. */
-  blamedBefore(method: Method, kind: "stale" | "missing", status: number): boolean {
+  /** Whether a base rule has blamed this answer already, so that it is not blamed again here. */
+  blamedBefore(method: Method, kind: string, status: number): boolean {
     const blamed = this.kit.blamed.get(`${method} ${kind}`);
     if (blamed?.status !== status || blamed.by === this.rule.id) return false;
     this.maskedBy.add(blamed.by);
@@ -237,7 +237,16 @@ export class Trial {
 
   /** Whether this is a short run, which leaves out `what`. */
   leavesOut(what: string): boolean {
-    if (this.quick && !this.leftOut.includes(what)) this.leftOut.push(what);
-    return this.quick;
+    return this.#without(this.quick, `--quick: ${what}`);
+  }
+
+  /** Whether this is a gentle run, which leaves out `what` since it looks like an attack or a flood. */
+  gentlyLeavesOut(what: string): boolean {
+    return this.#without(this.kit.options.gentle, `--gentle: ${what}`);
+  }
+
+  #without(out: boolean, text: string): boolean {
+    if (out && !this.leftOut.includes(text)) this.leftOut.push(text);
+    return out;
   }
 }

@@ -85,7 +85,7 @@ test("a changed state names what differs, the new value too, and nothing else", 
 test.each(Object.entries(WHOLE))(
   "%s says what --quick left out, with the rules that it concerns",
   (_, draw) => {
-    const pass = { ...sampleRule("pass", 1), leftOut: ["chunked bodies"] };
+    const pass = { ...sampleRule("pass", 1), leftOut: ["--quick: chunked bodies"] };
     expect(draw(sampleReport({ rules: [pass] }))).toMatch(/Left out by --quick: chunked bodies \\?\(IFM-02/);
   },
 );

@@ -175,11 +175,11 @@ export function customerNote({ rules, fixtures, options }: Report): string | und
     : "The customers that the curl lines name were deleted at the end of the run. With --keep-failing the first of them stays.";
 }
 
-/** What a short run left out, with the rules whose outcome does not cover it. */
+/** What a short or a gentle run left out, with the rules whose outcome does not cover it. */
 function leftOut(rules: readonly RuleResult[]): string[] {
   const pairs = rules.flatMap(({ id, leftOut = [] }) => leftOut.map((what) => ({ what, id })));
   return [...Map.groupBy(pairs, ({ what }) => what)].map(
-    ([what, all]) => `Left out by --quick: ${what} (${all.map(({ id }) => id).join(" ")}).`,
+    ([what, all]) => `Left out by ${what} (${all.map(({ id }) => id).join(" ")}).`,
   );
 }
 

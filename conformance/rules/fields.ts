@@ -208,9 +208,8 @@ export const fields: readonly Rule[] = [
       "A prefix, a plural, a path, `*`, a known name with a sign, a quote or a dash added, or a name that a language gives to every object. A letter that only Unicode folds onto another is a warning.",
     hurts: "Names reach reflection or SQL and select what nobody listed.",
     async check(t) {
-      const { gentle } = t.kit.options;
-      await unknown(t, gentle ? ODD_NAMES.filter((name) => !STOPPABLE.test(name)) : ODD_NAMES);
-      if (gentle) t.note = "; names that look like an attack were left out (--gentle)";
+      const gently = t.gentlyLeavesOut("names that look like an attack");
+      await unknown(t, gently ? ODD_NAMES.filter((name) => !STOPPABLE.test(name)) : ODD_NAMES);
       // Unicode folds some letters onto others, and many a mapping to capitals too: no more than a warning.
       for (const name of ["\u0131d", "\u017ftatus", "\uff4eame"]) {
         const query = `?fields=${encodeURIComponent(name)}`;

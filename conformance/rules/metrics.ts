@@ -203,7 +203,7 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       return form === undefined ? [] : [[`PUT with ${form.what}`, put(form.lines)]];
     }),
     ["PUT with an empty If-Match", put(ifMatch(""))],
-    ...(t.kit.options.gentle
+    ...(t.gentlyLeavesOut("a tag of 300 characters")
       ? []
       : [["PUT with a tag of 300 characters", put(ifMatch(`"${"a".repeat(300)}"`))] as const]),
     ["PUT to a missing customer without If-Match", put([], true)],
@@ -235,8 +235,7 @@ export const metrics: readonly Rule[] = [
       after: [after],
       async check(t) {
         await counted(t, "PUT", counter, "");
-        if (t.kit.options.gentle) t.note = "; a burst at once was left out (--gentle)";
-        else await burst(t, counter);
+        if (!t.gentlyLeavesOut("a burst at once")) await burst(t, counter);
       },
     }),
   ),

@@ -250,7 +250,7 @@ function judged(
   const looked = [...trial.assertions.values()].reduce((sum, assertion) => sum + assertion.looked, 0);
   // A rule that asserted nothing has tested nothing.
   if (looked === 0) return done(trial, "could-not-run", "nothing could be asserted");
-  const short = trial.leftOut.map((what) => `; left out by --quick: ${what}`).join("");
+  const short = trial.leftOut.map((what) => `; left out by ${what}`).join("");
   return done(
     trial,
     "pass",

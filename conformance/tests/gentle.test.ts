@@ -61,7 +61,7 @@ async function run(gentle: boolean) {
 test("a gentle run sends nothing alarming, says so, and reports what it leaves untested", async () => {
   const { report, alarming } = await run(true);
   expect([...alarming]).toEqual([]);
-  expect(caveats(report)).toEqual([expect.stringContaining("--gentle")]);
+  expect(caveats(report).join(" ")).toContain("Left out by --gentle: a burst at once");
   const open = report.rules.filter(({ outcome }) => outcome !== "pass");
   expect(open.length).toBeGreaterThan(0);
   for (const { outcome, reason } of open)
@@ -72,6 +72,6 @@ test("a gentle run sends nothing alarming, says so, and reports what it leaves u
 test("any other run sends it, and says nothing of it", async () => {
   const { report, alarming } = await run(false);
   expect(alarming.size).toBeGreaterThan(5);
-  expect(caveats(report)).toEqual([]);
+  expect(caveats(report).join(" ")).not.toContain("--gentle");
   expect(report.exitCode).toBe(0);
 }, 60_000);
