@@ -1,6 +1,6 @@
 /**
- * `bun run build:client [DIRECTORY]`: the library as one minified module for browsers, Node, Deno and Bun, and its
- * types beside it (default: dist/client, which package.json exports as customers/client).
+ * `bun run build:client [DIRECTORY]`: the library as one minified module for browsers, Node, Deno and Bun,
+ * and its types beside it (default: dist/client, which package.json exports as customers/client).
  */
 import { join } from "node:path";
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null
 /**
  * The process: argv and streams to an exit code, and the only place that ends it. Nothing is read from the
- * current directory: the line above stops `.env` and `bunfig.toml`, `bun run build` does it for the executable.
+ * current directory: the line above stops `.env` and `bunfig.toml`, `bun run build` does it for the
+ * executable.
  */
 import { readFileSync } from "node:fs";
 import { EXIT_CODES } from "./outcome/exit-code.ts";
@@ -25,7 +26,8 @@ process.exit(
 
 /**
  * The environment as the process got it. Started as `bun main.ts`, Bun adds what a `.env` of the current
- * directory says to process.env; the kernel's copy is from before that. Elsewhere than on Linux there is none.
+ * directory says to process.env; the kernel's copy is from before that. Elsewhere than on Linux there is
+ * none.
  */
 function originalEnvironment(): Record<string, string | undefined> {
   try {

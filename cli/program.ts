@@ -1,4 +1,6 @@
-/** The tree of commands, and what surrounds each: settings, interruption, the message and code of the ending. */
+/**
+ * The tree of commands, and what surrounds each: settings, interruption, the message and code of the ending.
+ */
 import {
   Command,
   CommanderError,

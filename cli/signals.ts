@@ -1,6 +1,7 @@
 /**
- * INT, TERM and HUP of the process, owned in one place. The first one asks the running command to stop; a second one
- * ends the process at once, as the signal does by itself. Cleanups run at every end, short of SIGKILL.
+ * INT, TERM and HUP of the process, owned in one place. The first one asks the running command to stop; a
+ * second one ends the process at once, as the signal does by itself. Cleanups run at every end, short of
+ * SIGKILL.
  */
 /** The process, as far as a command may touch it. */
 export type Host = {

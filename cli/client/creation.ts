@@ -28,9 +28,9 @@ export type Creation = (Created | CreationStopped) & { attempts: number };
 const NOT_SENT_MAX = 3;
 
 /**
- * Sends again what never left, and what was answered with 429. After a lost reply it stops, and after 503, which a
- * gateway also sends when it lost the reply: a deployment that ignores Idempotency-Key would create a second
- * customer. After a sending of unknown outcome, no later refusal says that nothing was created.
+ * Sends again what never left, and what was answered with 429. After a lost reply it stops, and after 503,
+ * which a gateway also sends when it lost the reply: a deployment that ignores Idempotency-Key would create
+ * a second customer. After a sending of unknown outcome, no later refusal says that nothing was created.
  * @param keyHonoured the deployment is known to honour Idempotency-Key, so that any repetition is safe.
  */
 export async function createUntilDecided(

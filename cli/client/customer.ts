@@ -15,7 +15,9 @@ export class Customer {
     this.text = text;
   }
 
-  /** As a plain object; the fields of the specification under their lower-case names, whatever the casing. */
+  /**
+   * As a plain object; the fields of the specification under their lower-case names, whatever the casing.
+   */
   get data(): CustomerData {
     const members = [...this.value].map(([name, value]) => {
       const known = REGISTRY.find((field) => field === name.toLowerCase());
@@ -40,7 +42,9 @@ export function parseCustomer(text: string, etag: string | undefined): Customer 
   return isJsonObject(value) ? new Customer(etag, value, text) : undefined;
 }
 
-/** The body of a reply to a write, where it is the customer and not a note about it, such as `{"ok":true}`. */
+/**
+ * The body of a reply to a write, where it is the customer and not a note about it, such as `{"ok":true}`.
+ */
 export function shownCustomer(text: string, etag: string | undefined): Customer | undefined {
   const body = parseCustomer(text, etag);
   return body && REGISTRY.some((field) => memberNamed(body.value, field)) ? body : undefined;
@@ -67,9 +71,10 @@ export function memberNamed(value: JsonObject, field: string): { name: string; v
 }
 
 /**
- * The id that a representation shows, where it is that of another customer: a cache or a proxy mixes up replies. Ids are
- * GUIDs (specification 2.1), compared without regard to case, dashes and braces. An id of another form, in the request
- * or the reply, is a name of the deployment's own making, from which nothing follows.
+ * The id that a representation shows, where it is that of another customer: a cache or a proxy mixes up
+ * replies. Ids are GUIDs (specification 2.1), compared without regard to case, dashes and braces. An id of
+ * another form, in the request or the reply, is a name of the deployment's own making, from which nothing
+ * follows.
  */
 export function idOfAnother(value: JsonObject, id: string): string | undefined {
   const shown = plainText(memberNamed(value, "id")?.value ?? "");
@@ -103,8 +108,8 @@ export function plainText(value: Json): string {
 export const REGISTRY: readonly string[] = ["id", "name", "email", "status"];
 
 /**
- * How this server spells a field: as in its representation, else in the casing of the other members. Whoever
- * typed `NAME` means the field of the registry; how a field that is not in it goes on, only its writer knows.
+ * How this server spells a field: as in its representation, else in the casing of the other members. `NAME`
+ * means the registry's field; the spelling of any other field is kept, because only its author knows it.
  */
 export function memberName(value: JsonObject, field: string, casing: "lower" | "pascal"): string {
   const member = memberNamed(value, field);

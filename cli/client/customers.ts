@@ -1,6 +1,7 @@
 /**
- * `customers/client`: customers over HTTP, safe under concurrent writers. A write reads, sends the tag that it read
- * (If-Match), and on a conflict reads and sends again; after a lost reply it finds out what became of the write.
+ * `customers/client`: customers over HTTP, safe under concurrent writers. A write reads, sends the tag that
+ * it read (If-Match), and on a conflict reads and sends again; after a lost reply it finds out what became
+ * of the write.
  */
 import { type Created, type CreationStopped, createUntilDecided } from "./creation.ts";
 import type { Customer } from "./customer.ts";
@@ -58,11 +59,14 @@ export type CreateOptions = CallOptions & {
 
 export type WriteOptions = CallOptions & {
   /**
-   * When someone else wrote in between: `merge` (unless given) goes on where no field of this change was changed,
-   * `reapply` sets it even if someone else wrote last, `fail` stops.
+   * When someone else wrote in between: `merge` (unless given) goes on where no field of this change was
+   * changed, `reapply` sets it even if someone else wrote last, `fail` stops.
    */
   onConflict?: OnConflict;
-  /** Stops unless these fields have these values, at every reading: of many who expect the same, one succeeds. */
+  /**
+   * Stops unless these fields have these values, at every reading: of many who expect the same, one
+   * succeeds.
+   */
   expect?: Readonly<Record<string, string>>;
   /** Writes this version or none. */
   ifMatch?: string;

@@ -73,7 +73,10 @@ export function parseJson(source: string): Json {
   return result;
 }
 
-/** The value as one line. Strings are escaped as JSON.stringify does (lone surrogates as `\udXXX`), numbers are copied. */
+/**
+ * The value as one line. Strings are escaped as JSON.stringify does (lone surrogates as `\udXXX`), numbers
+ * are copied.
+ */
 export function formatJson(value: Json): string {
   return oneLine(value, (members) => members);
 }
@@ -105,7 +108,10 @@ export function isJsonArray(value: Json | undefined): value is JsonArray {
   return Array.isArray(value);
 }
 
-/** Where the string that starts at `start` ends: after the first quote that an even count of backslashes precedes. */
+/**
+ * Where the string that starts at `start` ends: after the first quote that an even count of backslashes
+ * precedes.
+ */
 function stringEnd(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);

@@ -34,8 +34,8 @@ export function nextPage(
 }
 
 /**
- * Undefined: outside. A link with another host or scheme counts as inside where its path is the list's own: a
- * service behind a proxy often knows neither, and what is asked is our own base URL in any case.
+ * Undefined: outside. A link with another host or scheme counts as inside where its path is the list's own:
+ * a service behind a proxy often knows neither, and what is asked is our own base URL in any case.
  */
 function pathBelow(target: string, request: ApiRequest, base: string): string | undefined {
   if (!URL.canParse(target, base + request.path)) return undefined;
@@ -65,7 +65,10 @@ const OTHER_SIGN = /^(?:next(?:page|(?:page)?token|cursor|offset)|has(?:more|nex
 /** Members in which pagination is often kept. */
 const NESTS = ["links", "paging", "pagination", "pageinfo", "page", "meta"];
 
-/** What a body says of the next page: a link, our service's cursor, or else the member that tells that there is one. */
+/**
+ * What a body says of the next page: a link, our service's cursor, or else the member that says that there
+ * is one.
+ */
 function bodyNext(body: Json | undefined): { target?: string; cursor?: string; other?: string } {
   if (!isJsonObject(body)) return {};
   const next = memberNamed(body, "next")?.value;

@@ -1,4 +1,6 @@
-/** Lists of any deployment, page by page: the specification shows none, so the shape is found, not assumed. */
+/**
+ * Lists of any deployment, page by page: the specification shows none, so the shape is found, not assumed.
+ */
 
 import { Customer, memberNamed, parseJsonOrUndefined } from "./customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";

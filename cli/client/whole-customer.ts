@@ -1,7 +1,8 @@
 /**
- * Customers with every field that these credentials may read. What a server shows when nothing is named is its
- * own choice (specification 4.1, rule 3): ours leaves out status. An export without it would lose data, and an
- * editor could not change it. What is not in the registry can't be named at all, so neither reading is enough.
+ * Customers with every field that these credentials may read. What a server shows when nothing is named is
+ * its own choice (specification 4.1, rule 3): ours leaves out status. An export without it would lose data,
+ * and an editor could not change it. What is not in the registry can't be named at all, so neither reading
+ * is enough.
  */
 
 import { Customer, memberNamed, REGISTRY } from "./customer.ts";
@@ -10,7 +11,9 @@ import { eachPage } from "./pages.ts";
 import { type Ports, type Reading, readCurrent } from "./read-customer.ts";
 import type { ListQuery } from "./wire/request.ts";
 
-/** Both readings must be of one version; under constant writes the last reading of the default set is given. */
+/**
+ * Both readings must be of one version; under constant writes the last reading of the default set is given.
+ */
 const READINGS_MAX = 5;
 
 /** The default set, with what is missing of the registry after it. @param persistent see readWithRetry. */
@@ -67,7 +70,9 @@ function missingFields(value: JsonObject): string[] {
   return REGISTRY.filter((field) => memberNamed(value, field) === undefined);
 }
 
-/** All of the names, else those that are accepted one by one: a role may read one of them and not the other. */
+/**
+ * All of the names, else those that are accepted one by one: a role may read one of them and not the other.
+ */
 async function accepted(
   names: readonly string[],
   isAccepted: (names: readonly string[]) => Promise<boolean>,

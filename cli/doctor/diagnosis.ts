@@ -63,7 +63,10 @@ export function judgeConnection(reply: Reply, url: string): Finding {
   };
 }
 
-/** @param outcome of reading, as `get` or `list` sees it; undefined: an empty list. @param sent credentials were sent. */
+/**
+ * @param outcome of reading, as `get` or `list` sees it; undefined: an empty list. @param sent credentials
+ * were sent.
+ */
 export function judgeService(
   outcome: Customer | Failure | undefined,
   status: number,
@@ -110,7 +113,9 @@ export function judgeFreshness(reply: CompleteReply): Finding {
   };
 }
 
-/** @param plain the reply to `Accept-Encoding: identity`, as this client reads; @param compressed to gzip. */
+/**
+ * @param plain the reply to `Accept-Encoding: identity`, as this client reads; @param compressed to gzip.
+ */
 export function judgeTags(plain: CompleteReply, compressed: CompleteReply | undefined): Finding[] {
   const check = "entity-tag";
   const tag = parseEntityTag(plain.fields.get("etag"));

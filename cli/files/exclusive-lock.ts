@@ -1,18 +1,19 @@
 /**
- * One process at a time. The lock is one of the system's on a file (through SQLite, as the journal of an import
- * uses it too): it ends with the process that holds it, however that ends, so none is ever stale. A file that is
- * made to be the lock and removed afterwards would outlive a `kill -9`, and two processes that clean it up can meet.
+ * One process at a time. The lock is the system's lock on a file, taken through SQLite, as the journal of an
+ * import does. It ends with the process that holds it, however that ends, so no lock is ever stale. A file
+ * whose existence is the lock would outlive a `kill -9`, and two processes that repair that could both get
+ * it.
  */
 import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
 
-/** What is done under the lock takes milliseconds: a longer wait means that a process hangs. */
+/** What is done under the lock takes milliseconds; a longer wait means that the other process hangs. */
 const WAIT_MS_MAX = 10_000;
 
 /**
- * @param path of the lock: made where it is missing, always empty, and left there, since removing it could take it
- * from under another process. Its directory must exist. @returns "locked" where another process has it all the time.
- * Errors of the system are thrown.
+ * @param path of the lock. It is made where it is missing, stays empty, and is never removed: another
+ * process may be waiting for it. Its directory must exist. @returns "locked" where another process has it
+ * all the time. Errors of the system are thrown.
  */
 export async function withExclusiveLock<Value>(
   path: string,

@@ -1,7 +1,8 @@
 /**
- * A file that appears whole or not at all. The text goes into a draft beside the target, which is flushed to the disk
- * and then takes the target's name, so a crash leaves the old file or the new one. The draft's name is random and it is
- * created exclusively: two writers never share one, and a link that somebody put there is not followed.
+ * A file that appears whole or not at all. The text goes into a draft beside the target, which is flushed to
+ * the disk and then takes the target's name, so a crash leaves the old file or the new one. The draft's name
+ * is random and it is created exclusively: two writers never share one, and a link that somebody put there
+ * is not followed.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -24,15 +25,18 @@ export type Draft = {
   path: string;
   fd: number;
   /**
-   * Puts the draft in the target's place; with `onlyNew`, EEXIST is thrown where a file has appeared there. The caller
-   * has written everything to `fd`.
+   * Puts the draft in the target's place; with `onlyNew`, EEXIST is thrown where a file has appeared there.
+   * The caller has written everything to `fd`.
    */
   commit(options?: { onlyNew: boolean }): void;
   /** Removes the draft; after `commit` it does nothing. */
   discard(): void;
 };
 
-/** @param mode of the target; "keep": that of the file which is replaced, and 0600 for a new one. Throws system errors. */
+/**
+ * @param mode of the target; "keep": that of the file which is replaced, and 0600 for a new one. Throws
+ * system errors.
+ */
 export function openDraft(file: string, mode: number | "keep"): Draft {
   const target = targetOf(file);
   const path = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString("hex")}`);

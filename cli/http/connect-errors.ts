@@ -85,7 +85,9 @@ export function brokenConnection(error: unknown, origin: string): { detail: stri
   };
 }
 
-/** undici and Bun wrap errors, and Happy Eyeballs gathers them: the innermost first one says what happened. */
+/**
+ * undici and Bun wrap errors, and Happy Eyeballs gathers them: the innermost first one says what happened.
+ */
 function innermost(error: unknown): { message: string; code: string } {
   let current: unknown = error;
   for (let depth = 0; depth < 8; depth += 1) {

@@ -1,6 +1,7 @@
 /**
- * undici's connections to one deployment: direct, or through an HTTP proxy, with the TLS settings of the operator.
- * The path with /index.js matters: under Bun a bare 'undici' is a built-in shim that ignores proxies and dispatchers.
+ * undici's connections to one deployment: direct, or through an HTTP proxy, with the TLS settings of the
+ * operator. The path with /index.js matters: under Bun a bare 'undici' is a built-in shim that ignores
+ * proxies and dispatchers.
  */
 import { Agent, type Dispatcher, Pool, ProxyAgent } from "undici/index.js";
 import type { ProxySetting } from "../config/proxy.ts";
@@ -25,8 +26,8 @@ export function openDispatcher(settings: Settings, origin: string): Dispatcher {
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 somewhere in an environment can't switch it off.
     rejectUnauthorized: !settings.insecure,
     timeout: 0,
-    // HTTP/1.1 alone: undici would take HTTP/2 from a server that offers it, over Bun's node:http2, which no test
-    // here covers.
+    // HTTP/1.1 alone: undici would take HTTP/2 from a server that offers it, over Bun's node:http2, which no
+    // test here covers.
     allowH2: false,
   };
   // The time limits are those of the exchange; undici's own would cut a longer --timeout short.
@@ -42,7 +43,7 @@ export function openDispatcher(settings: Settings, origin: string): Dispatcher {
   });
 }
 
-/** undici tells a refused tunnel by the text of an error alone; here the status is a value. */
+/** undici reports a refused tunnel by the text of an error alone; here the status is a value. */
 class TunnelPool extends Pool {
   override async connect(options: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData>;
   override async connect(
@@ -58,8 +59,9 @@ class TunnelPool extends Pool {
 }
 
 /**
- * A request for an http:// URL goes to the proxy itself, with the whole URL as its target (RFC 9112 §3.2.2). undici's
- * ProxyAgent turns a 407 to such a request into an error with nothing but a text, so this is done here.
+ * A request for an http:// URL goes to the proxy itself, with the whole URL as its target (RFC 9112 §3.2.2).
+ * undici's ProxyAgent turns a 407 to such a request into an error with nothing but a text, so this is done
+ * here.
  */
 function forwarding(agent: Agent, proxyUrl: string, origin: string): Dispatcher {
   const { username, password, origin: proxyOrigin } = new URL(proxyUrl);

@@ -1,6 +1,6 @@
 /**
- * One exchange over undici, whatever becomes of it as a value. Imported at the first request only, so that help and
- * version do not wait for undici.
+ * One exchange over undici, whatever becomes of it as a value. Imported at the first request only, so that
+ * help and version do not wait for undici.
  */
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { Dispatcher } from "undici/index.js";

@@ -15,8 +15,9 @@ export type Beginning = {
 };
 
 /**
- * `done`: of an import that came to its end at this deployment; its creations must not be repeated by accident.
- * `replace`: of one that was given up, or is to be repeated. Both are emptied once the new input is known to be sound.
+ * `done`: of an import that came to its end at this deployment; its creations must not be repeated by
+ * accident. `replace`: of one that was given up, or is to be repeated. Both are emptied once the new input
+ * is known to be sound.
  */
 export type EarlierJournal = { kind: "none" } | { kind: "resume" | "done" | "replace"; journal: Journal };
 

@@ -78,7 +78,7 @@ function summary({ tally, name, total }: Ended): string {
 
 const DOUBTFUL_SHOWN_MAX = 1000;
 
-/** Nobody can tell these from the outside; saying nothing would pass a guess for knowledge. */
+/** The replies do not show whether these exist twice; silence would claim that they do not. */
 function doubtLines(doubtful: readonly number[]): string[] {
   if (doubtful.length === 0) return [];
   const places = `row ${doubtful.slice(0, DOUBTFUL_SHOWN_MAX).join(", ")}`;

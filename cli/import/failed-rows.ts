@@ -10,7 +10,7 @@ import type { Format, Header, Row } from "./rows.ts";
 
 const REASON = "reason";
 
-/** @param path must not exist yet: nobody's mended rows are overwritten. */
+/** @param path must not exist yet: corrected rows of an earlier run are never overwritten. */
 export async function writeFailedRows(
   path: string,
   format: Format,

@@ -1,4 +1,7 @@
-/** The input of an import as files on disk: stdin kept in one, all of it checked, and where its companions lie. */
+/**
+ * The input of an import as files on disk: stdin kept in one, all of it checked, and where its companions
+ * lie.
+ */
 import { createWriteStream, existsSync, rmSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -13,7 +16,9 @@ import type { InputIdentity, Journal } from "./journal.ts";
 import { type Format, type Header, InputError, type Row, readRows } from "./rows.ts";
 import { place } from "./run.ts";
 
-/** A stream as a file: an import is read twice, first to check it. @param name of the stream, for messages. */
+/**
+ * A stream as a file: an import is read twice, first to check it. @param name of the stream, for messages.
+ */
 export async function spool(
   stream: NodeJS.ReadableStream,
   name: string,
@@ -26,7 +31,8 @@ export async function spool(
   host.onExit(remove);
   try {
     const kept = pipeline(stream, createWriteStream(path, { mode: 0o600 }));
-    // A pipe that nobody writes to can't be closed while its opening waits: it is left to the end of the process.
+    // A pipe that nobody writes to can't be closed while its opening waits: it is left to the end of the
+    // process.
     await Promise.race([kept, aborted(interrupted)]);
     if (!interrupted.aborted) return { path, remove };
     kept.catch(() => {});

@@ -1,7 +1,8 @@
 /**
  * What became of each row of one import, so that `--resume` goes on by row. A SQLite file beside the input:
- * it survives `kill -9` at any moment, needs no memory for a million rows, and its exclusive lock, which ends
- * with the process, keeps a second import of the same file out. It holds no field of a customer and no secret.
+ * it survives `kill -9` at any moment, needs no memory for a million rows, and its exclusive lock, which
+ * ends with the process, keeps a second import of the same file out. It holds no field of a customer and no
+ * secret.
  */
 import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
@@ -22,12 +23,15 @@ export type RowRecord = {
 };
 
 /**
- * Of a row that was created after a sending before, whose reply nobody saw: `replayed`: the server knew its key;
- * `doubtful`: it did not say so, and may have made two.
+ * Of a row that was created after a sending before, whose reply nobody saw: `replayed`: the server knew its
+ * key; `doubtful`: it did not say so, and may have made two.
  */
 export type EarlierSending = "replayed" | "doubtful";
 
-/** `unclear`: of a row that was updated: a reply was lost, and it was found as wanted, perhaps by someone else. */
+/**
+ * `unclear`: of a row that was updated: a reply was lost, and it was found as wanted, perhaps by someone
+ * else.
+ */
 export type Remark = EarlierSending | "unclear";
 
 export type ImportRecord = {
@@ -41,7 +45,10 @@ export type ImportRecord = {
   input: InputIdentity | null;
 };
 
-/** Tells on `--resume` whether the input is still the same, those of its rows included that were not sent yet. */
+/**
+ * Shows on `--resume` whether the input is still the same, those of its rows included that were not sent
+ * yet.
+ */
 export type InputIdentity = {
   rows: number;
   /** SHA-256 over the content of all rows, in hexadecimal. */
@@ -61,8 +68,8 @@ export type Journal = {
   /** Rows that were updated with the remark `unclear`. */
   unclear(): number;
   /**
-   * Rows of this and earlier runs that may have been created twice. A row is free of doubt only where the server knew
-   * the key of another row, and this row was sent again while the server still kept its key.
+   * Rows of this and earlier runs that may have been created twice. A row is free of doubt only where the
+   * server knew the key of another row, and this row was sent again while the server still kept its key.
    */
   doubtful(): readonly number[];
   /** True where a row with this content created a customer. */
@@ -86,10 +93,15 @@ const SCHEMA = `
     reason TEXT, first_sent_ms INTEGER, finished_ms INTEGER) STRICT;
 `;
 
-/** The service keeps Idempotency-Keys this long; other deployments of the specification are not known to keep them longer. */
+/**
+ * The service keeps Idempotency-Keys this long; other deployments of the specification are not known to keep
+ * them longer.
+ */
 export const KEY_LIFETIME_MS = 24 * 3_600_000;
 
-/** Opens the journal, or begins one; `path` ":memory:" keeps none. Refused while another process has it open. */
+/**
+ * Opens the journal, or begins one; `path` ":memory:" keeps none. Refused while another process has it open.
+ */
 export function openJournal(
   path: string,
   url: string,

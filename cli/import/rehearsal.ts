@@ -1,4 +1,7 @@
-/** `import --dry-run`: reads what the rows name, counts what would come of them, and shows some of the changes. */
+/**
+ * `import --dry-run`: reads what the rows name, counts what would come of them, and shows some of the
+ * changes.
+ */
 
 import { type Customer, memberNamed } from "../client/customer.ts";
 import { formatJson, type JsonObject } from "../client/json.ts";
@@ -45,7 +48,8 @@ export async function forecastImport(
     shown += 1;
     if (shown > SHOWN_MAX) return;
     const text = `${place(row)}: ${lines.join("\n  ")}`;
-    // stdout of a script that asks for JSON is the counts alone, and lines of CSV and of values are customers.
+    // stdout of a script that asks for JSON is the counts alone, and lines of CSV and of values are
+    // customers.
     if (settings.output !== undefined && settings.output !== "table") progress.say(text);
     else await out.write(visibleControls(`${text}\n`));
   }
@@ -104,7 +108,7 @@ export async function forecastImport(
       return fail(row, `customer ${id} is no longer the version ${etag} that the row's etag names`);
     }
     if (parseEntityTag(current.etag).kind !== "strong") {
-      return fail(row, `customer ${id} came without a strong entity-tag (customers doctor tells why)`);
+      return fail(row, `customer ${id} came without a strong entity-tag (customers doctor says why)`);
     }
     forecast.updated += 1;
     await show(row, [`update customer ${id}`, ...changeLines(current, change)]);
@@ -125,7 +129,10 @@ export async function forecastImport(
   return { forecast, stop };
 }
 
-/** Asks for the columns as fields: what the server does not know, no row can set. A server without lists can't be asked. */
+/**
+ * Asks for the columns as fields: what the server does not know, no row can set. A server without lists
+ * can't be asked.
+ */
 async function refusedColumns(ports: () => Ports, url: string, header: Header): Promise<Failure | undefined> {
   const fields = header.filter((column) => !isOfTheRow(column));
   if (fields.length === 0) return undefined;

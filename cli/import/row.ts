@@ -144,7 +144,10 @@ function isTextField(column: string): boolean {
   return TEXT_FIELDS.includes(column.toLowerCase());
 }
 
-/** True where the row alone says what is to be written: CSV knows text only, and so can't where a member may be a number. */
+/**
+ * True where the row alone says what is to be written: CSV knows text only, and so can't where a member may
+ * be a number.
+ */
 function isSelfExplaining({ source, values }: Row): boolean {
   return source.format === "ndjson" || [...values.keys()].every(isTextField);
 }

@@ -1,6 +1,6 @@
 /**
- * The rows of an import, streamed from CSV (RFC 4180, with a header) or NDJSON. A file is read twice: once to
- * check all of it before anything is sent, once to import it. Memory holds one row at a time.
+ * The rows of an import, streamed from CSV (RFC 4180, with a header) or NDJSON. A file is read twice: once
+ * to check all of it before anything is sent, once to import it. Memory holds one row at a time.
  */
 import { createReadStream } from "node:fs";
 import { pipeline, Readable } from "node:stream";
@@ -23,7 +23,7 @@ export type Row = {
   values: JsonObject;
   /** The row as it came, for the file of failed rows. */
   source: RowSource;
-  /** Of the row's content: tells on `--resume` whether it is still the same row. */
+  /** Of the row's content: shows on `--resume` whether it is still the same row. */
   fingerprint: number;
 };
 export type RowSource =
@@ -37,7 +37,9 @@ export type Header = readonly string[];
 /** Thrown while reading: the input can't be understood. The message names the line and what to correct. */
 export class InputError extends Error {}
 
-/** Columns that describe the row and not the customer, in any case. `reason` is what a failed row carries. */
+/**
+ * Columns that describe the row and not the customer, in any case. `reason` is what a failed row carries.
+ */
 const OF_THE_ROW = ["id", "etag", "reason"] as const;
 
 export function isOfTheRow(column: string): boolean {
@@ -45,7 +47,10 @@ export function isOfTheRow(column: string): boolean {
 }
 
 const RECORD_CHARACTERS_MAX = 1_048_576;
-/** 53 bits: a number of JavaScript and of SQLite. A million rows against a million meet by chance once in 9,000 imports. */
+/**
+ * 53 bits: a number of JavaScript and of SQLite. A million rows against a million meet by chance once in
+ * 9,000 imports.
+ */
 const FINGERPRINT_MASK = 0x1f_ffff_ffff_ffffn;
 
 /** @param onHeader called once, before the first row, with the columns of a CSV file. */
@@ -57,11 +62,14 @@ export function readRows(
   return format === "csv" ? readCsv(path, onHeader) : readNdjson(path);
 }
 
-/** By the file's name, else by its first character: NDJSON begins with an object (an array is told apart later). */
+/**
+ * By the file's name, else by its first character: NDJSON begins with an object (an array is recognized
+ * later).
+ */
 export async function detectFormat(path: string, name: string): Promise<Format> {
   if (/\.csv$/i.test(name)) return "csv";
   if (/\.(ndjson|jsonl|json)$/i.test(name)) return "ndjson";
-  // What can't be read is told when it is read.
+  // A file that can't be read is reported when its rows are read.
   const start = await Bun.file(path)
     .slice(0, 4096)
     .text()
@@ -73,7 +81,7 @@ async function* readCsv(path: string, onHeader: (header: Header) => void): Async
   const parser = csvParser({
     bom: true,
     info: true,
-    relax_column_count: true, // told below, with the line and both counts
+    relax_column_count: true, // refused below, with the line and both counts
     skip_empty_lines: true,
     skip_records_with_empty_values: true, // the `,,,` that spreadsheets leave behind
     max_record_size: RECORD_CHARACTERS_MAX,
@@ -137,7 +145,10 @@ function lineBreaks(cells: readonly string[]): number {
   return cells.reduce((sum, cell) => sum + (cell.match(/\r\n|\r|\n/g)?.length ?? 0), 0);
 }
 
-/** @param line where the record begins that can't be read: the parser notices an open quote only far behind it. */
+/**
+ * @param line where the record begins that can't be read: the parser notices an open quote only far behind
+ * it.
+ */
 function csvError(error: unknown, line: number): unknown {
   if (!(error instanceof CsvError)) return error;
   return error.code === "CSV_QUOTE_NOT_CLOSED" || error.code === "CSV_MAX_RECORD_SIZE"

@@ -160,10 +160,13 @@ function remarkOn(outcome: RowOutcome): Remark | undefined {
   return outcome.kind === "updated" && outcome.unclear ? "unclear" : undefined;
 }
 
-/** What no waiting mends. */
+/** Waiting does not help with these. */
 const HOPELESS = ["tls", "timeout", "unreadable"];
 
-/** A server that restarts must not end an import: what certainly had no effect is tried until the row's time is up. */
+/**
+ * A server that restarts must not end an import: what certainly had no effect is tried until the row's time
+ * is up.
+ */
 async function persistently(context: RowContext, attempt: () => Promise<RowOutcome>): Promise<RowOutcome> {
   for (let tries = 1; ; tries += 1) {
     const outcome = await attempt();
@@ -178,8 +181,8 @@ async function persistently(context: RowContext, attempt: () => Promise<RowOutco
 }
 
 /**
- * Rows with the same key are sent one after another. Ids are matched without regard to case; with --match, two rows of
- * one address would otherwise both find nobody, and both create.
+ * Rows with the same key are sent one after another. Ids are matched without regard to case; with --match,
+ * two rows of one address would otherwise both find nobody, and both create.
  */
 export function keyOf(row: Row, match: ImportPlan["match"]): string | undefined {
   if (row.id !== undefined) return row.id.toLowerCase();

@@ -1,4 +1,7 @@
-/** How the program ends: one table, shown by `customers help exit-codes` and in the README, tested row by row. */
+/**
+ * How the program ends: one table, shown by `customers help exit-codes` and in the README, tested row by
+ * row.
+ */
 export const EXIT_CODES = {
   done: { code: 0, meaning: "done; for a write also: nothing had to change" },
   failure: { code: 1, meaning: "any other failure; nothing is left undecided" },

@@ -1,6 +1,8 @@
 import { distance } from "fastest-levenshtein";
 
-/** Did you mean: the nearest of the names, where a slip or two of the finger could explain the difference. */
+/**
+ * Did you mean: the nearest of the names, where a slip or two of the finger could explain the difference.
+ */
 export function nearestOf(name: string, known: readonly string[]): string | undefined {
   const ranked = known
     .map((candidate) => ({ candidate, edits: distance(name.toLowerCase(), candidate.toLowerCase()) }))

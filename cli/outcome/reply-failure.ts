@@ -1,4 +1,6 @@
-/** From a reply to the failure that a person reads: what happened, to which customer, and what to do next. */
+/**
+ * From a reply to the failure that a person reads: what happened, to which customer, and what to do next.
+ */
 
 import { parseJsonOrUndefined, plainText, REGISTRY } from "../client/customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../client/json.ts";
@@ -38,8 +40,8 @@ export function notOfferedHint(method: string | undefined): string {
 }
 
 /**
- * A failure before its sentence is put together: `claim` says what was not done, `why` says the reason, and `tail`
- * that nothing was written, which does not hold after a write of unknown outcome.
+ * A failure before its sentence is put together: `claim` says what was not done, `why` says the reason, and
+ * `tail` that nothing was written, which does not hold after a write of unknown outcome.
  */
 export type Reason = Omit<Failure, "kind" | "message"> & { claim: string; why: string; tail?: string };
 
@@ -277,7 +279,9 @@ function fieldSuggestion(problem: JsonObject | undefined): string | undefined {
   return known === "" ? undefined : known.trim();
 }
 
-/** The server refused the request and does not say why: a name that is nearly a known one may be the reason. */
+/**
+ * The server refused the request and does not say why: a name that is nearly a known one may be the reason.
+ */
 function ownSuggestion(fields: readonly string[] | undefined): string | undefined {
   for (const field of fields ?? []) {
     const near = REGISTRY.includes(field.toLowerCase()) ? undefined : nearestOf(field, REGISTRY);

@@ -106,7 +106,8 @@ function expectationReason(stopped: Extract<Stopped, { kind: "expectation" }>, {
     const names = [...current.value.keys()];
     const near = nearestOf(field, names);
     return {
-      // A loop that tries again after a conflict would never end. What was there at first was taken away by someone.
+      // A loop that tries again after a conflict would never end. What was there at first was taken away by
+      // someone.
       ...(atFirst
         ? ({ exit: "usage", code: "usage" } as const)
         : ({ exit: "conflict", code: "expectation-failed" } as const)),

@@ -7,8 +7,9 @@ import { requestIdOf } from "../client/wire/reply.ts";
 import type { Failure } from "./failure.ts";
 
 /**
- * `as-wanted`: the customer has the wanted values, and no reply says whose write made it so. `replayed`: an earlier
- * request with the same idempotency key created it. `not-written`: nothing of this command was applied.
+ * `as-wanted`: the customer has the wanted values, and no reply says whose write made it so. `replayed`: an
+ * earlier request with the same idempotency key created it. `not-written`: nothing of this command was
+ * applied.
  */
 export type ResultWord =
   | "created"

@@ -1,4 +1,7 @@
-/** The one line on stderr at the end of a write: what came of it, in how many attempts, from which tag to which. */
+/**
+ * The one line on stderr at the end of a write: what came of it, in how many attempts, from which tag to
+ * which.
+ */
 import { formatJson, type Json } from "../client/json.ts";
 import type { WriteOutcome } from "../client/loop/write-outcome.ts";
 import type { Failure } from "./failure.ts";

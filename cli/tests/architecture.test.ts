@@ -27,7 +27,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   config: ["files", "outcome"],
   files: ["outcome"],
   outcome: ["client"],
-  // The library: no other folder, no package, nothing of Node or Bun. In it: loop/ decides a write, wire/ speaks HTTP.
+  // The library: no other folder, no package, nothing of Node or Bun. In it: loop/ decides a write, wire/
+  // speaks HTTP.
   client: [],
   "signals.ts": [],
   "build.ts": [],

@@ -1,4 +1,6 @@
-/** Completion in the real shells, interactive, on a pseudo-terminal. Needs the Debian packages zsh and fish. */
+/**
+ * Completion in the real shells, interactive, on a pseudo-terminal. Needs the Debian packages zsh and fish.
+ */
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { CLIENT_COMMAND, temporaryDirectory } from "./support/client.ts";

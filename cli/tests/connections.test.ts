@@ -1,4 +1,7 @@
-/** The ways to a server: proxies, TLS and client certificates, each over real sockets; every refusal names its cause. */
+/**
+ * The ways to a server: proxies, TLS and client certificates, each over real sockets; every refusal names
+ * its cause.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import http from "node:http";
@@ -157,7 +160,9 @@ describe("a mismatch of protocols is named, and --insecure is not suggested", ()
 });
 
 describe("a client certificate", () => {
-  /** Knows by the peer's certificate whether to answer, as a server with optional client certificates does. */
+  /**
+   * Knows by the peer's certificate whether to answer, as a server with optional client certificates does.
+   */
   const startAsking = () =>
     listen(
       tls.createServer({ cert, key, ca, requestCert: true, rejectUnauthorized: false }, (socket) => {

@@ -249,7 +249,7 @@ test("--if-match pins the version that is edited", async () => {
 test.each([
   ["--if-match", '"stale"'],
   ["--expect", "status=closed"],
-])("%s that does not hold is told before the editor opens", async (option, value) => {
+])("%s that does not hold is reported before the editor opens", async (option, value) => {
   const server = serve();
   const { id } = server.add({ name: "Ada", status: "active" });
   const script = scriptedEditor([]);
@@ -284,7 +284,7 @@ test("VISUAL goes before EDITOR, may have arguments, and its output stays out of
   expect(run.stderr).toContain("drawing");
 });
 
-test("an editor that leaves a directory in the place of the text is told, and is no fault of the client", async () => {
+test("an editor that leaves a directory in the place of the text is reported, and is no fault of the client", async () => {
   const server = serve();
   const { id } = server.add({});
   const env = {

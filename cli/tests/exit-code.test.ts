@@ -83,7 +83,7 @@ test.each([
   ["500 to a read", 500, 7],
 ])("%s", async (_, status, code) => {
   expect(await behind(faults.answerInstead(status, { times: 9 }), "get", id)).toBe(code);
-  // 410 to a write alone contradicts the reading, and is told as that.
+  // 410 to a write alone contradicts the reading, and is reported as that.
   if (status < 500 && status !== 410) {
     expect(
       await behind(faults.answerInstead(status, { which: "writes" }), "update", id, "--name", "Eve"),

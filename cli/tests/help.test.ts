@@ -48,7 +48,9 @@ test("help and completion need no sound settings", async () => {
   expect((await runClient(["completion", "bash"], { env })).exitCode).toBe(0);
 });
 
-/** What bash would offer for the words: the script's own function, with bash's own variables set as at Tab. */
+/**
+ * What bash would offer for the words: the script's own function, with bash's own variables set as at Tab.
+ */
 async function bashOffers(words: string[]): Promise<string[]> {
   using directory = temporaryDirectory();
   const program = `${directory.path}/customers`;

@@ -1,6 +1,7 @@
 /**
- * Whatever answers the first write, and whether or not it was applied: the client never says "done" of a write that was
- * not, nor "not done" of one that was, and never creates two customers. Over fetch and over the command line's transport.
+ * Whatever answers the first write, and whether or not it was applied: the client never says "done" of a
+ * write that was not, nor "not done" of one that was, and never creates two customers. Over fetch and over
+ * the command line's transport.
  */
 import { expect, test } from "bun:test";
 import { CustomersError, openCustomers } from "customers/client";
@@ -68,7 +69,9 @@ const SUCCESSES: readonly (readonly [string, string])[] = [
 const OPERATIONS = ["update", "claim", "delete", "create", "repeatable creation"] as const;
 type Operation = (typeof OPERATIONS)[number];
 
-/** One customer behind something that answers the first write by `first`, once `applies` has decided on it. */
+/**
+ * One customer behind something that answers the first write by `first`, once `applies` has decided on it.
+ */
 async function outcomeOf(
   operation: Operation,
   overFetch: boolean,
@@ -169,7 +172,10 @@ describeBoth(
   },
 );
 
-/** A creation that shows a customer, and a deletion that shows a notice, look like sound answers of some service. */
+/**
+ * A creation that shows a customer, and a deletion that shows a notice, look like sound answers of some
+ * service.
+ */
 function excused(operation: Operation, first: RawReply): boolean {
   const text = first?.bytes ?? "";
   if (operation === "delete") return text.includes('{"error"');

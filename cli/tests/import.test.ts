@@ -126,7 +126,7 @@ describe("what becomes of rows", () => {
 });
 
 describe("rows that fail", () => {
-  test("land with a reason in a file that imports as it is, once mended", async () => {
+  test("land with a reason in a file that imports as it is, once corrected", async () => {
     const { server, directory, file, env, customers } = await bulkPlace();
     const { id } = server.add({});
     const input =
@@ -141,8 +141,8 @@ describe("rows that fail", () => {
     expect(text.split("\n")[0]).toBe("id,name,email,reason");
     expect(text.split("\n")).toHaveLength(4);
     expect(statSync(failed).mode & 0o777).toBe(0o600);
-    const mended = text.replace("no address", "bad@example.com").replace("none,X", `${id},X`);
-    writeFileSync(failed, mended);
+    const corrected = text.replace("no address", "bad@example.com").replace("none,X", `${id},X`);
+    writeFileSync(failed, corrected);
     expect((await customers(["import", failed], { env })).exitCode).toBe(0);
     expect(namesOf(server.all())).toEqual(["X", "Good", 'Bad, "quoted"']);
   });
@@ -192,9 +192,9 @@ describe("rows that fail", () => {
   test("never overwrite rows that failed before", async () => {
     const { directory, file, env, customers } = await bulkPlace();
     const path = file("in.csv", csv(["id,name", "none,X"]));
-    file("in.failed.csv", "somebody is mending this");
+    file("in.failed.csv", "somebody is correcting this");
     await customers(["import", path], { env });
-    expect(readFileSync(join(directory, "in.failed.csv"), "utf8")).toBe("somebody is mending this");
+    expect(readFileSync(join(directory, "in.failed.csv"), "utf8")).toBe("somebody is correcting this");
     expect(readFileSync(join(directory, "in.failed-2.csv"), "utf8")).toContain("none,X");
   });
 });

@@ -45,7 +45,7 @@ describe("Ctrl-C while the client waits to send again", () => {
     for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
       const before = stderr;
       stderr += chunk;
-      // Told of the refusal, it has begun to wait.
+      // Once it has the refusal, it has begun to wait.
       const refused = /< (?:202|429|503)\n/;
       if (!refused.test(before) && refused.test(stderr)) child.kill("SIGINT");
     }
@@ -95,7 +95,10 @@ describe.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s leaves no personal d
   });
 });
 
-/** Until the directory looks as wanted: each look is one turn of the event loop's timers, and the test's own limit ends them. */
+/**
+ * Until the directory looks as wanted: each look is one turn of the event loop's timers, and the test's own
+ * limit ends them.
+ */
 async function appears(directory: string, wanted: (names: string[]) => boolean): Promise<void> {
   while (!wanted(readdirSync(directory))) await Bun.sleep(5);
 }

@@ -191,11 +191,11 @@ describe.each(["reapply", "merge", "fail"])("many writers on a bad network, %s",
         ({ body }) => (body as { name: string }).name === names[at],
       ).length;
       const reported = new RegExp(`^customer ${customer.id} (?:updated|is as wanted)`, "m").test(stderr);
-      const told = { exitCode, reported, accepted, stderr };
-      if (exitCode === 0) expect(told).toMatchObject({ reported: true, accepted: expect.any(Number) });
+      const said = { exitCode, reported, accepted, stderr };
+      if (exitCode === 0) expect(said).toMatchObject({ reported: true, accepted: expect.any(Number) });
       if (exitCode === 0) expect(accepted).toBeGreaterThanOrEqual(1);
       // Only "unknown" leaves it open; every other ending says that nothing was written, and nothing was.
-      else if (exitCode !== 8) expect(told).toMatchObject({ reported: false, accepted: 0 });
+      else if (exitCode !== 8) expect(said).toMatchObject({ reported: false, accepted: 0 });
       if (mode !== "reapply") expect(accepted).toBeLessThanOrEqual(1);
       expect([0, 5, 7, 8]).toContain(exitCode);
     }

@@ -101,7 +101,7 @@ test("an import whose replies are lost is resumed by row, and what export writes
 });
 
 test.each([["--name"], ["--status"]])(
-  "a conflict of %s with --if-match names its request, whoever saw it",
+  "a conflict of %s with --if-match names its request, in the reply or in the refusal",
   async (field) => {
     const id = await created("Pinned");
     const { exitCode, stderr } = await as(

@@ -1,4 +1,7 @@
-/** The documents are kept true: their examples run, their links lead somewhere, and the reference is generated. */
+/**
+ * The documents are kept true: their examples run, their links lead somewhere, and the reference is
+ * generated.
+ */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";

@@ -153,7 +153,7 @@ describe("the next page", () => {
     ["next_cursor", { data: [{ id: 1 }], meta: { next_cursor: "abc" } }],
     ["hasMore", { data: [{ id: 1 }], hasMore: true }],
     ["a page number", { data: [{ id: 1 }], pagination: { nextPage: 2 } }],
-  ])("in a way that can't be followed is told: %s", async (_, body) => {
+  ])("in a way that can't be followed is reported: %s", async (_, body) => {
     const { pages, seen } = await listed(() => json(body));
     expect(seen).toHaveLength(1);
     expect(pages).toEqual([["1"], expect.stringContaining("is not complete")]);

@@ -19,7 +19,9 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-/** nginx listens on a socket file, since it can't say which free port it took; a pipe of ours gives it one. */
+/**
+ * nginx listens on a socket file, since it can't say which free port it took; a pipe of ours gives it one.
+ */
 async function startNginx(http: string, location: string): Promise<string> {
   const directory = temporaryDirectory();
   const socket = join(directory.path, "nginx.sock");

@@ -47,8 +47,8 @@ describe("without a terminal", () => {
     expect(await first.run(args(first))).toMatchObject({ exitCode: 0, stderr: "" });
     if (args(first)[0] === "list") return;
     const second = place(2);
-    const told = await second.run(args(second), { env: { CUSTOMERS_NOTES: "always" } });
-    expect([told.exitCode, told.stderr.trimEnd().split("\n").length]).toEqual([0, 1]);
+    const noted = await second.run(args(second), { env: { CUSTOMERS_NOTES: "always" } });
+    expect([noted.exitCode, noted.stderr.trimEnd().split("\n").length]).toEqual([0, 1]);
   });
 
   test("a list that the default limit cuts off warns, even with --quiet; one with --limit does not", async () => {

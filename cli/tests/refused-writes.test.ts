@@ -1,4 +1,7 @@
-/** What a write is refused for, through the real program: the exit code, the words, and that nothing was sent. */
+/**
+ * What a write is refused for, through the real program: the exit code, the words, and that nothing was
+ * sent.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { OURS } from "./support/dialect.ts";
 import * as faults from "./support/faults.ts";

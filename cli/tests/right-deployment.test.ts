@@ -1,4 +1,7 @@
-/** No setting of one deployment reaches another: two real servers, and the one that was not meant sees no request. */
+/**
+ * No setting of one deployment reaches another: two real servers, and the one that was not meant sees no
+ * request.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   lstatSync,

@@ -1,4 +1,6 @@
-/** Replies to writes that come, and do not say what a customer service says: a gateway's 503, a proxy's page. */
+/**
+ * Replies to writes that come, and do not say what a customer service says: a gateway's 503, a proxy's page.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import * as faults from "./support/faults.ts";
 import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";

@@ -63,7 +63,8 @@ function decide(state: State, event: Event): Step {
     return unmoved && history.last === "reading-settles"
       ? sendNext(state, event, current)
       : end(state, undefined);
-  // Every accepted write makes a new tag (specification 2.4): under the old one, the lost write is not there.
+  // Every accepted write makes a new tag (specification 2.4): under the old one, the lost write is not
+  // there.
   if (asWanted && !(unmoved && unclear)) return end(state, { kind: "as-wanted", customer: current });
   if (unmoved)
     return history.last === "stale" && onConflict === "fail"

@@ -13,7 +13,10 @@ import { judgeWrite } from "./verdict.ts";
 /** Writes in a row that found no connection: after a successful read that is soon hopeless. */
 const NOT_SENT_MAX = 3;
 
-/** Contradictions in a row: no other writer explains one, and waiting does not stop a proxy from changing tags. */
+/**
+ * Contradictions in a row: no other writer explains one, and waiting does not stop a proxy from changing
+ * tags.
+ */
 const CONTRADICTIONS_MAX = 3;
 
 export function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): Step {
@@ -58,7 +61,7 @@ export function onReplied(state: State, event: Extract<Event, { kind: "replied" 
       return wait(next, event, history.unknowns === 1 ? 0 : backOffMs(history.unknowns, chance), "read");
     case "reading-settles": {
       const waitMs = askedMs + backOffMs(history.attempts, chance);
-      // A wait beyond the deadline is not begun; the reading then tells whether anything was written.
+      // A wait beyond the deadline is not begun; the reading then shows whether anything was written.
       return wait(next, event, waitMs < remainingMs - state.lookingMs ? waitMs : 0, "read");
     }
     case "gone":

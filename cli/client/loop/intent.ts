@@ -22,7 +22,9 @@ export type WriteIntent = {
   fieldsAtLeast: readonly string[] | undefined;
   /** The write for this state, with this tag as its condition. */
   request(current: Customer, tag: string): ApiRequest;
-  /** True where the request says all by itself, so that a state which is not the tag's can't leak into it. */
+  /**
+   * True where the request says all by itself, so that a state which is not the tag's can't leak into it.
+   */
   selfContained: boolean;
   /** Nothing would have to be sent. */
   isUnchanged(current: Customer): boolean;

@@ -7,7 +7,10 @@ import type { State, Step } from "./loop-state.ts";
 import { claims } from "./write-job.ts";
 import type { Conflict, Ended, WriteOutcome } from "./write-outcome.ts";
 
-/** After a write of unknown outcome nothing may say that nothing was written: the ending becomes the obstacle. */
+/**
+ * After a write of unknown outcome nothing may say that nothing was written: the ending becomes the
+ * obstacle.
+ */
 export function end(state: State, ended: Ended | undefined): Step {
   const { history, base, job, unclear, requestId } = state;
   const done = ended?.kind === "written" || ended?.kind === "unchanged" || ended?.kind === "as-wanted";

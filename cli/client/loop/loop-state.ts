@@ -34,7 +34,10 @@ export type State = {
   readonly job: WriteJob;
   /** Kept for finding out what became of a write. */
   readonly lookingMs: number;
-  /** What another write must find, at the least; four times the slowest answered one before it, if that is more. */
+  /**
+   * What another write must find, at the least; four times the slowest answered one before it, if that is
+   * more.
+   */
   readonly writeMsMin: number;
   readonly history: History;
   /** What the first reading showed, and the latest. */
@@ -55,7 +58,9 @@ export type History = {
   attempts: number;
   conflicts: number;
   unknowns: number;
-  /** Since the last reading, writes that it settles: one may have been applied, unless the tag is unmoved. */
+  /**
+   * Since the last reading, writes that it settles: one may have been applied, unless the tag is unmoved.
+   */
   doubts: number;
   /** Successes in a row that no customer service can have meant. */
   pages: number;

@@ -7,7 +7,10 @@ import { meaningOf } from "../wire/status.ts";
 import { end, giveUp, refusal } from "./loop-end.ts";
 import type { Event, State, Step } from "./loop-state.ts";
 
-/** HTML pages in a row without any effect: a proxy is answering in place of the service, and waiting does not help. */
+/**
+ * HTML pages in a row without any effect: a proxy is answering in place of the service, and waiting does not
+ * help.
+ */
 const PAGES_MAX = 3;
 
 export function sendNext(state: State, event: Event, current: Customer): Step {

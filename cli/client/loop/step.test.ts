@@ -44,7 +44,9 @@ const soon = { remainingMs: 30_000, chance: 0.5 };
 
 type Step = [State, Action];
 
-/** Where the machine stands after these replies to writes, with the first reading again between two of them. */
+/**
+ * Where the machine stands after these replies to writes, with the first reading again between two of them.
+ */
 function afterReplies(over: Partial<WriteJob>, replies: readonly Reply[]): Step {
   let at: Step = step(begin(job(over), 30_000)[0], { kind: "read", reading: read(base), ...soon });
   for (const each of replies) {

@@ -15,7 +15,9 @@ import type { WriteJob } from "./write-job.ts";
 /** The last fifth of the time is kept for looking, but no more than this. */
 const LOOKING_MS_MAX = 5000;
 
-/** A write that starts in the last moments would end in an unknown outcome, for want of time to hear of it. */
+/**
+ * A write that starts in the last moments would end in an unknown outcome, for want of time to hear of it.
+ */
 const WRITE_MS_MIN = 2000;
 
 const INTERRUPTED: Reply = {

@@ -18,8 +18,8 @@ export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
   if (reply.kind === "no-complete-reply") return reply.sent ? "may-arrive" : "not-sent";
   const { write } = meaningOf(reply.status);
   if (write !== "accepted" || confirms(reply)) return write;
-  // A page with 200 is a form to sign on, a maintenance notice. A service that says something else than it should
-  // may have queued the write: that the state is as before does not tell that it stays so.
+  // A page with 200 is a form to sign on, a maintenance notice. A service that says something else than it
+  // should may have queued the write: an unchanged state does not show that it stays unchanged.
   return isPage(reply) ? "reading-settles" : "may-arrive";
 }
 
@@ -29,7 +29,10 @@ export function judgeCreation(reply: Reply): WriteVerdict {
   return verdict === "reading-settles" ? "may-arrive" : verdict;
 }
 
-/** An accepted change has a new entity-tag (specification 3); without one, the body must show what was written. */
+/**
+ * An accepted change has a new entity-tag (specification 3); without one, the body must show what was
+ * written.
+ */
 export function confirmsChange(id: string, change: Change): Confirms {
   return (reply) => {
     if (hasNoContent(reply)) return true;

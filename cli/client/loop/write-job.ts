@@ -22,7 +22,10 @@ export type WriteJob = {
   base?: Customer | undefined;
 };
 
-/** A version that is named, or a value that is expected, is a claim: of two who make it, one alone may succeed. */
+/**
+ * A version that is named, or a value that is expected, is a claim: of two who make it, one alone may
+ * succeed.
+ */
 export function claims({ ifMatch, expect }: WriteJob): boolean {
   return ifMatch !== undefined || expect.length > 0;
 }

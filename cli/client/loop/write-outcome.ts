@@ -12,7 +12,7 @@ export type WriteOutcome = Ended & {
   conflicts: number;
   /** Of these, without a reply that says what became of them: they may have been applied besides. */
   unknowns: number;
-  /** The tag that was read first, and the one after the write where a reply told it. */
+  /** The tag that was read first, and the one after the write where a reply named it. */
   before: string | undefined;
   after: string | undefined;
   requestId: string | undefined;
@@ -33,15 +33,16 @@ export type Ended =
   /** The first reading was as wanted; nothing was sent. */
   | { kind: "unchanged"; customer: Customer }
   /**
-   * The state is as wanted, and no reply says that this is our doing. A reading can't tell, not even after a lost
-   * reply: the tag that our own write would have made is unknown, and someone else may have wanted the same.
+   * The state is as wanted, and no reply says that this is our doing. A reading does not show it, not even
+   * after a lost reply: the tag that our own write would have made is unknown, and someone else may have
+   * wanted the same.
    */
   | { kind: "as-wanted"; customer: Customer | undefined }
   | Stopped
-  /** A write was sent, and whether it was applied can't be told. `obstacle`: what stood in the way of finding out. */
+  /** A write was sent, and it is unknown whether it was applied. `obstacle`: why no reading settled it. */
   | {
       kind: "unknown-outcome";
-      /** The latest reply that told no outcome. */
+      /** The latest reply that said nothing about the outcome. */
       unclear: Reply | undefined;
       obstacle: Stopped | undefined;
       /** A condition was given: running it again does not mean the same. */

@@ -4,7 +4,9 @@ export type EntityTag =
   | { kind: "weak" | "malformed"; tag: string }
   | { kind: "missing" };
 
-/** A space inside the quotes is not allowed by the RFC, but is unambiguous: such a tag is used as it came. */
+/**
+ * A space inside the quotes is not allowed by the RFC, but is unambiguous: such a tag is used as it came.
+ */
 const STRONG = /^"[\x20\x21\x23-\x7e\x80-\xff]*"$/;
 const WEAK = /^W\/"/i;
 

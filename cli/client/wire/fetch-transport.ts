@@ -11,8 +11,8 @@ export type FetchOptions = {
 };
 
 /**
- * `fetch` does not tell whether a request left the machine, so a failed write counts as one that may have been
- * applied: a reading then decides.
+ * `fetch` does not say whether a request left the machine, so a failed write counts as one that may have
+ * been applied: a reading then decides.
  */
 export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport {
   const base = url.replace(/\/+$/, "");
@@ -24,13 +24,14 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
       const limit = AbortSignal.timeout(Math.min(Math.ceil(limitMs), TIMER_MS_MAX));
       const init: RequestInit = {
         method: request.method,
-        // A header that can't be sent is the caller's mistake: it throws here, before anything could be sent.
+        // A header that can't be sent is the caller's mistake: it throws here, before anything could be
+        // sent.
         headers: new Headers({ ...headers, ...withoutCacheControl(request.headers) }),
         redirect: "manual", // followed, it could carry the token elsewhere
         cache: "no-store",
-        // In Bun, a connection of its own: on one that was used before, Bun itself sends a PUT or a DELETE a second
-        // time when the reply is lost, and the 412 to the second hides that the first was applied. Elsewhere this is
-        // the default.
+        // In Bun, a connection of its own: on one that was used before, Bun itself sends a PUT or a DELETE a
+        // second time when the reply is lost, and the 412 to the second hides that the first was applied.
+        // Elsewhere this is the default.
         keepalive: false,
         signal: AbortSignal.any([limit, signal]),
       };
@@ -51,8 +52,8 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
 }
 
 /**
- * Where fetch knows `cache`, the header is its own affair; in a browser, Cache-Control of our own would need a
- * permission of the server (CORS) that few give.
+ * Where fetch knows `cache`, the header is its own affair; in a browser, Cache-Control of our own would need
+ * a permission of the server (CORS) that few give.
  */
 function withoutCacheControl(headers: Readonly<Record<string, string>>): Record<string, string> {
   const { "cache-control": _, ...others } = headers;

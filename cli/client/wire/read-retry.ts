@@ -5,13 +5,17 @@ import type { ApiRequest } from "./request.ts";
 import { backOffMs, retryAfterMs } from "./retry-timing.ts";
 import { meaningOf } from "./status.ts";
 
-/** Readings that broke off or met a failing server: within a few seconds a server that always fails is reported. */
+/**
+ * Readings that broke off or met a failing server: within a few seconds a server that always fails is
+ * reported.
+ */
 const BROKEN_READS_MAX = 7;
 
 /**
- * Sends until there is a usable answer: waits on 429 and 503 as Retry-After says, and repeats what broke off.
- * Returns the last reply when the deadline would pass.
- * @param persistent goes on until the deadline whatever comes, where the answer decides what became of a write.
+ * Sends until there is a usable answer: waits on 429 and 503 as Retry-After says, and repeats what broke
+ * off. Returns the last reply when the deadline would pass.
+ * @param persistent goes on until the deadline whatever comes, where the answer decides what became of a
+ * write.
  */
 export async function readWithRetry(
   transport: Transport,
@@ -40,10 +44,10 @@ export function waitBeforeRepeating(reply: Reply, attempt: number, persistent: b
   }
   const meaning = meaningOf(reply.status);
   if (meaning.read === "final") return undefined;
-  const askedMs = meaning.read === "when-told" ? serverWaitMs(reply) : undefined;
+  const askedMs = meaning.read === "when-asked" ? serverWaitMs(reply) : undefined;
   // Jitter on top: all who were refused together would come back together.
   if (askedMs !== undefined) return askedMs + backOffMs(attempt);
-  // A limit on requests passes by itself, told or not.
+  // A limit on requests passes by itself, whether the server says when or not.
   return persistent || meaning.kind === "busy" || attempt < BROKEN_READS_MAX ? backOffMs(attempt) : undefined;
 }
 

@@ -16,7 +16,9 @@ export type CompleteReply = {
 
 export type NoCompleteReply = {
   kind: "no-complete-reply";
-  /** False: no byte of this request left, so it can't have been applied. Where a transport can't know, true. */
+  /**
+   * False: no byte of this request left, so it can't have been applied. Where a transport can't know, true.
+   */
   sent: boolean;
   cause: NoReplyCause;
   /** What happened, in words that continue "no complete reply: …". */
@@ -41,9 +43,9 @@ export type Transport = {
 type Label = ConstructorParameters<typeof TextDecoder>[0];
 
 /**
- * The reply with its body as text, by the charset that its Content-Type names, else UTF-8. A success in another
- * encoding is unreadable: text with replacement characters would be written back by the next update. Of a refusal
- * the status says enough.
+ * The reply with its body as text, by the charset that its Content-Type names, else UTF-8. A success in
+ * another encoding is unreadable: text with replacement characters would be written back by the next update.
+ * Of a refusal the status says enough.
  */
 export function completeReply(status: number, fields: ReadonlyMap<string, string>, bytes: Uint8Array): Reply {
   const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(fields.get("content-type") ?? "")?.[1] ?? "utf-8";

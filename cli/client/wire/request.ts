@@ -55,8 +55,8 @@ export function patchCustomer(
 }
 
 /**
- * The same patch as plain JSON, for a deployment that does not know the media type of JSON Merge Patch (415);
- * undefined where that can't be the reason.
+ * The same patch as plain JSON, for a deployment that does not know the media type of JSON Merge Patch
+ * (415); undefined where that can't be the reason.
  */
 export function asPlainJson(request: ApiRequest): ApiRequest | undefined {
   const mediaType = request.headers["content-type"];
@@ -86,7 +86,9 @@ export type ListQuery = {
   cursor?: string | undefined;
 };
 
-/** The first or a later page; a search by email is a POST, since personal data in a URL ends in access logs. */
+/**
+ * The first or a later page; a search by email is a POST, since personal data in a URL ends in access logs.
+ */
 export function listCustomers(query: ListQuery): ApiRequest {
   if (query.email !== undefined) {
     return {

@@ -32,7 +32,7 @@ export type WriteMeaning =
   | "refused";
 
 /** What to do with a read: it is the answer, ask again, or ask again when the server says. */
-export type ReadMeaning = "final" | "again" | "when-told";
+export type ReadMeaning = "final" | "again" | "when-asked";
 
 export type StatusMeaning = {
   kind: RefusalKind;
@@ -48,7 +48,8 @@ const NOT_OFFERED = "the server does not know this operation";
 
 const MEANINGS = {
   202: row("not-a-service", "final", "may-arrive", "the server has taken the request, and not done it yet"),
-  // A server may answer a write that it has applied by naming the place of the result (RFC 9110 §15.4.3, §15.4.4).
+  // A server may answer a write that it has applied by naming the place of the result (RFC 9110 §15.4.3,
+  // §15.4.4).
   302: row("redirected", "final", "reading-settles", REDIRECTED),
   303: row("redirected", "final", "reading-settles", REDIRECTED),
   400: row("invalid", "final", "refused", "the server does not accept the request"),
@@ -64,10 +65,10 @@ const MEANINGS = {
   415: row("unexpected", "final", "refused", "the server does not take this kind of body"),
   422: row("invalid", "final", "refused", "the server does not accept the values"),
   428: row("precondition-required", "final", "refused", "the server saw no If-Match"),
-  429: row("busy", "when-told", "busy", "the server asks for fewer requests"),
+  429: row("busy", "when-asked", "busy", "the server asks for fewer requests"),
   501: row("not-offered", "final", "refused", NOT_OFFERED),
   // A gateway says 503 also where it lost the reply of a server that did apply the write.
-  503: row("unavailable", "when-told", "reading-settles", "the server does not serve now"),
+  503: row("unavailable", "when-asked", "reading-settles", "the server does not serve now"),
   505: row("server-error", "final", "refused", UNEXPECTED),
   // By the first digit, where the code itself says nothing more.
   2: row("not-a-service", "final", "accepted", "the reply is no JSON object"),

@@ -1,4 +1,7 @@
-/** A server, a directory for the input and its companions, and the compiled client, for tests of bulk commands. */
+/**
+ * A server, a directory for the input and its companions, and the compiled client, for tests of bulk
+ * commands.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Run, type RunOptions, runClient, spawnClient, temporaryDirectory } from "./client.ts";

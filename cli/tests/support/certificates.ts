@@ -1,4 +1,6 @@
-/** A private certificate authority for one test, and a server certificate of it for 127.0.0.1 and localhost. */
+/**
+ * A private certificate authority for one test, and a server certificate of it for 127.0.0.1 and localhost.
+ */
 import { generateKeyPairSync } from "node:crypto";
 import forge from "node-forge";
 

@@ -54,8 +54,8 @@ function environment({ home = NO_HOME, env }: RunOptions & { home?: string }): R
 }
 
 /**
- * Runs the client to its end: as a process where a `command` or a `cwd` is given, else in this process, with streams
- * and an environment of its own, which takes a tenth of the time.
+ * Runs the client to its end: as a process where a `command` or a `cwd` is given, else in this process, with
+ * streams and an environment of its own, which takes a tenth of the time.
  */
 export async function runClient(args: string[], options: RunOptions & { home?: string } = {}): Promise<Run> {
   if (options.command === undefined && options.cwd === undefined) return await runHere(args, options);
@@ -102,7 +102,10 @@ async function runHere(args: string[], options: RunOptions & { home?: string }):
 
 const END = "(end of the run)";
 
-/** Runs the client on a pseudo-terminal of 80 columns, unless told otherwise; both streams arrive mixed, as a person sees them. */
+/**
+ * Runs the client on a pseudo-terminal of 80 columns, unless told otherwise; both streams arrive mixed, as a
+ * person sees them.
+ */
 export async function runOnTerminal(
   args: string[],
   options: {
@@ -135,7 +138,8 @@ export async function runOnTerminal(
       if (screen.includes(END)) ended.resolve();
     },
   });
-  // What is on the way when a process ends may come later than the news of its end: the shell's word is the last.
+  // What is on the way when a process ends may come later than the news of its end: the shell's word is the
+  // last.
   const script = `trap : INT; "$@"; code=$?; printf '${END}'; exit $code`;
   const child = Bun.spawn(["sh", "-c", script, "sh", ...(options.command ?? CLIENT_COMMAND), ...args], {
     env: { PATH, TMPDIR, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), TERM: "xterm", ...options.env },

@@ -50,7 +50,10 @@ export class CustomerTable {
     return { kind: "written", tag: this.#tag(this.#version) };
   }
 
-  /** Up to `limit` customers that match, in order of creation; `next` is the place to go on from, if more may follow. */
+  /**
+   * Up to `limit` customers that match, in order of creation; `next` is the place to go on from, if more may
+   * follow.
+   */
   page(from: number, limit: number, match: Partial<Values>): { customers: Customer[]; next: number | null } {
     const customers: Customer[] = [];
     for (let at = from; at < this.#order.length; at += 1) {

@@ -1,6 +1,6 @@
 /**
- * The compiled client, built once for a whole test run (by .ci/check.ts) or for a test file that runs alone: it starts in a third of the time that `bun main.ts`
- * takes, and it is what operators run.
+ * The compiled client, built once for a whole test run (by .ci/check.ts) or for a test file that runs alone:
+ * it starts in a third of the time that `bun main.ts` takes, and it is what operators run.
  */
 import { mkdirSync, renameSync } from "node:fs";
 

@@ -1,4 +1,7 @@
-/** What stands between a client and a sound server in real networks, one fault each. `times` counts from the first. */
+/**
+ * What stands between a client and a sound server in real networks, one fault each. `times` counts from the
+ * first.
+ */
 import type { Exchange, Fault, Reply } from "./faulty-proxy.ts";
 
 const ALWAYS = Number.POSITIVE_INFINITY;
@@ -99,7 +102,9 @@ export const weakenTagsOfCompressed = (): Fault =>
 export const suffixTags = (): Fault => changeTags((tag) => tag.replace(/"$/, '-gzip"'));
 export const stripTags = (): Fault => changeTags(() => undefined);
 
-/** Before each of the first `times` writes goes on, `interfere` runs: somebody else's write, so a real 412. */
+/**
+ * Before each of the first `times` writes goes on, `interfere` runs: somebody else's write, so a real 412.
+ */
 export const interfere = (change: () => void, times = 1): Fault =>
   first(times, isWrite, async (exchange) => {
     change();

@@ -1,4 +1,7 @@
-/** An HTTP proxy as companies run them: CONNECT tunnels, and requests in absolute form (RFC 9110 §9.3.6, RFC 9112 §3.2.2). */
+/**
+ * An HTTP proxy as companies run them: CONNECT tunnels, and requests in absolute form (RFC 9110 §9.3.6, RFC
+ * 9112 §3.2.2).
+ */
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 

@@ -1,4 +1,7 @@
-/** What a program does with the library; run by its tests in Bun, in Node and in a browser. It imports types alone. */
+/**
+ * What a program does with the library; run by its tests in Bun, in Node and in a browser. It imports types
+ * alone.
+ */
 import type { Customers } from "../../client/customers.ts";
 
 /** @param isCustomersError the library's own class, as the runtime loaded it. */
