@@ -143,7 +143,8 @@ async function undoUpdate(invocation: Invocation, { journal, change, options }: 
     const bad = badOutcome(outcome);
     if (bad !== undefined)
       return withSummary(writeEnding(about, bad), id, "restored", outcome, settings.quiet);
-    journal.undone(change, outcome.kind === "written" ? outcome.after : undefined);
+    const tag = outcome.kind === "written" ? outcome.after : undefined;
+    journal.undone(change, tag === undefined ? undefined : { id, tag });
     for (const line of lines) messages.note(line);
     messages.note(summaryLine(id, "restored", outcome));
     return undefined;
@@ -153,7 +154,9 @@ async function undoUpdate(invocation: Invocation, { journal, change, options }: 
     const ending = writeEnding(about, bad);
     return bad.kind === "conflict" ? changedSince(ending, changeLines(before, bad.theirs)) : ending;
   }
-  if (!options.dryRun) journal.undone(change, preview.after);
+  if (!options.dryRun) {
+    journal.undone(change, preview.after === undefined ? undefined : { id, tag: preview.after });
+  }
   messages.note(`customer ${id} has its earlier values already; nothing was sent`);
   return undefined;
 }
@@ -193,9 +196,10 @@ async function undoDeletion(invocation: Invocation, { journal, change, options }
     const hint = `Run it again: it is sent with the same Idempotency-Key (${idempotencyKey}).`;
     return creation.kind === "unknown-outcome" ? { ...ending, hint } : ending;
   }
-  journal.undone(change, undefined);
+  const { id: newId, tag } = creation;
+  journal.undone(change, newId === undefined || tag === undefined ? undefined : { id: newId, tag });
   const known = creation.replayed ? "had been created again before" : "was created again";
-  messages.note(`customer ${id} was deleted; it ${known}, with the new id ${creation.id ?? "(not named)"}`);
+  messages.note(`customer ${id} was deleted; it ${known}, with the new id ${newId ?? "(not named)"}`);
   if (creation.customer === undefined) return undefined;
   return await printCustomer(invocation, creation.customer, { withEtag: false });
 }

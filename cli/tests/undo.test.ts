@@ -70,7 +70,8 @@ test("someone else's later change is never written over: exit 5, and the change 
 
 test("a deleted customer is created again, under a new id, once", async () => {
   const { server, run, done } = place();
-  const { id } = server.add({ name: "Ada", email: "ada@example.com", status: "closed" });
+  const { id } = server.add({ name: "Eve", email: "ada@example.com", status: "closed" });
+  for (const name of ["Bea", "Ada"]) await done(["update", id, "--name", name]);
   await done(["delete", id, "--yes"]);
   const { stdout, stderr } = await done(["undo", id, "--yes"]);
   const created = JSON.parse(stdout);
@@ -79,6 +80,11 @@ test("a deleted customer is created again, under a new id, once", async () => {
   expect(server.read(created.id)).toMatchObject({ name: "Ada", email: "ada@example.com", status: "closed" });
   expect((await run(["undo", id, "--yes"])).exitCode).toBe(1);
   expect(server.size).toBe(1);
+  // The changes before the deletion are now of the new customer.
+  for (const name of ["Bea", "Eve"]) {
+    await done(["undo", created.id, "--yes"]);
+    expect(server.read(created.id)?.name).toBe(name);
+  }
 });
 
 test("what an import updated is undone by the ids on standard input", async () => {

@@ -42,11 +42,11 @@ test("after an undo the change before it is undone under the new version, if it 
   journal.record(change('"1"', '"2"'), DAY_MS);
   journal.record(change('"2"', '"3"'), DAY_MS);
   const latest = journal.latest(URL, "a"); // ids are GUIDs, whose case does not matter
-  if (latest !== undefined) journal.undone(latest, '"4"');
+  if (latest !== undefined) journal.undone(latest, { id: "A", tag: '"4"' });
   expect(journal.latest(URL, "A")?.tagAfter).toBe('"4"');
   journal.record(change('"7"', '"8"'), DAY_MS); // someone else wrote in between
   const other = journal.latest(URL, "A");
-  if (other !== undefined) journal.undone(other, '"9"');
+  if (other !== undefined) journal.undone(other, { id: "A", tag: '"9"' });
   expect(journal.latest(URL, "A")?.tagAfter).toBe('"4"');
   journal.close();
 });

@@ -39,8 +39,11 @@ export type UndoJournal = {
   latest(url: string, id: string): RecordedChange | undefined;
   /** All of a deployment, the newest first. */
   all(url: string): readonly RecordedChange[];
-  /** @param tag the version that writing back made: an earlier change of ours can then be undone under it. */
-  undone(change: RecordedChange, tag: string | undefined): void;
+  /**
+   * @param now the customer and the version that writing back made, where they are known: the change of ours that made
+   * the replaced version can then be undone there.
+   */
+  undone(change: RecordedChange, now: { id: string; tag: string } | undefined): void;
   /** Deletes the changes of a customer, or of the deployment; returns how many. */
   forget(url: string, id?: string): number;
   close(): void;
@@ -114,16 +117,13 @@ export function openUndoJournal(path: string, now: () => number = Date.now): Und
         .query<Row, [string]>(`SELECT ${columns} FROM change WHERE url = ? ORDER BY number DESC`)
         .all(url)
         .map(changeOf),
-    undone: database.transaction(({ number, url, id, tagBefore }, tag) => {
+    undone: database.transaction(({ number, url, id, tagBefore }, now) => {
       database.run("DELETE FROM change WHERE number = ?", [number]);
-      if (tag !== undefined) {
-        database.run("UPDATE change SET tag_after = ? WHERE url = ? AND id = ? AND tag_after = ?", [
-          tag,
-          url,
-          id,
-          tagBefore,
-        ]);
-      }
+      if (now === undefined) return;
+      const retag = "UPDATE change SET tag_after = ? WHERE url = ? AND id = ? AND tag_after = ?";
+      database.run(retag, [now.tag, url, id, tagBefore]);
+      // A deleted customer was created again: all of its earlier changes follow it.
+      database.run("UPDATE change SET id = ? WHERE url = ? AND id = ?", [now.id, url, id]);
     }),
     forget(url, id) {
       const { changes } =
