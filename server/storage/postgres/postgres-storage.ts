@@ -42,7 +42,7 @@ export class PostgresStorage implements Storage {
     try {
       const owner = lanes.lane(OWNER_SESSION, OWNER_STATEMENT_MS);
       try {
-        await migrate(owner);
+        await lanes.whileBusy(() => migrate(owner));
       } finally {
         await owner.close();
       }

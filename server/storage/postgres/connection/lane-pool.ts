@@ -17,7 +17,7 @@ export class LanePool {
 
   /** Opens every lane. @throws StatementFailed */
   async connect(): Promise<void> {
-    await Promise.all(this.#lanes.map((lane) => lane.connect()));
+    await Promise.all(this.#lanes.map((lane) => lane.connected()));
   }
 
   /** @throws StoreUnavailable when too many wait, and what `work` throws */

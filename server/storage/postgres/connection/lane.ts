@@ -44,7 +44,7 @@ export class Lane implements LaneConnection {
 
   /** @throws StatementFailed */
   async run<Row>(text: string, params: readonly Param[]): Promise<readonly Row[]> {
-    const connection = this.#connection ?? (await this.connect());
+    const connection = await this.connected();
     try {
       return await connection.run<Row>(text, params);
     } catch (error) {
@@ -62,12 +62,13 @@ export class Lane implements LaneConnection {
 
   /** A transaction of several statements. @throws StatementFailed */
   async transact<T>(work: (connection: LaneConnection) => Promise<T>): Promise<T> {
-    const connection = this.#connection ?? (await this.connect());
+    const connection = await this.connected();
     return await connection.transact(work);
   }
 
-  /** @throws StatementFailed of the kind "never-sent" */
-  connect(): Promise<OpenConnection> {
+  /** Opens the connection where there is none. @throws StatementFailed of the kind "never-sent" */
+  connected(): Promise<OpenConnection> {
+    if (this.#connection !== null) return Promise.resolve(this.#connection);
     this.#opening ??= this.#open().finally(() => {
       this.#opening = null;
     });

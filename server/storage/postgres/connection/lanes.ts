@@ -1,10 +1,10 @@
 import { Lane, type LaneOptions, type Param } from "./lane.ts";
 import { LanePool } from "./lane-pool.ts";
-import { persist } from "./persistence.ts";
+import { persist, retryDelayMs } from "./persistence.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
 import { PrimaryWatch } from "./primary-watch.ts";
 import { PAGE_SESSION, SESSION, type SessionSettings } from "./session.ts";
-import type { StatementFailed } from "./statement-failure.ts";
+import { isBusy, StatementFailed } from "./statement-failure.ts";
 
 /** What the database and its clients can wait for. Injected, so that no test waits for a limit. */
 export type PostgresLimits = {
@@ -91,12 +91,27 @@ export class Lanes {
 
   /**
    * Opens every connection: what is wrong shows at the start, and their file descriptors are taken before clients could
-   * use them up.
+   * use them up. A server that is busy is asked again: when twelve services started at once, it took longer than a
+   * connection may take.
    *
    * @throws StatementFailed
    */
   async connect(): Promise<void> {
-    await Promise.all(this.#pools.map((pool) => pool.connect()));
+    await this.whileBusy(() => Promise.all(this.#pools.map((pool) => pool.connect())));
+  }
+
+  /** @throws StatementFailed as `work` does, but for a server that is busy only when the time is up */
+  async whileBusy<T>(work: () => Promise<T>): Promise<T> {
+    const giveUpAt = performance.now() + this.limits.giveUpMs;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof StatementFailed) || !isBusy(error) || performance.now() >= giveUpAt)
+          throw error;
+        await Bun.sleep(retryDelayMs(tries));
+      }
+    }
   }
 
   async close(): Promise<void> {

@@ -75,6 +75,12 @@ export function spoilsLane({ sqlState }: StatementFailed): boolean {
   return sqlState !== null && LANE_IS_WRONG.includes(sqlState);
 }
 
+/** Whether the server is there, but could not take a connection in time, or not yet. */
+export function isBusy({ sqlState, cause }: StatementFailed): boolean {
+  const isLate = cause instanceof SQL.PostgresError && cause.code === "ERR_POSTGRES_CONNECTION_TIMEOUT";
+  return isLate || sqlState === "57P03" || sqlState === "53300";
+}
+
 export function kindOf(code: string, sqlState: string | null): FailureKind {
   if (sqlState === null) return NEVER_SENT_CODES.includes(code) ? "never-sent" : "unknown";
   return KINDS[sqlState] ?? KINDS[sqlState.slice(0, 2)] ?? "refused";

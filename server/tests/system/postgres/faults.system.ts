@@ -1,0 +1,233 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { RowVersion } from "../../../domain/entity-tag.ts";
+import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
+import { type CustomerStore, StoreUnavailable, type WriteTarget } from "../../../storage/customer-store.ts";
+import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
+import { FaultyProxy } from "../../support/faulty-proxy.ts";
+import { PostgresCluster } from "../../support/postgres-cluster.ts";
+
+// What a network and a server do to statements: one storage behind a proxy with faults, and one that has none.
+
+const ADA = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+const NAME = projectionOf(["name"]);
+/** So that no test waits for a limit. */
+const limits = { connectMs: 300, statementMs: 500, giveUpMs: 2_000 };
+
+const cluster = await PostgresCluster.start();
+afterAll(() => cluster.stop());
+
+let url: string;
+let proxy: FaultyProxy;
+let faulty: PostgresStorage;
+let sound: PostgresStorage;
+let store: CustomerStore;
+beforeEach(async () => {
+  url = await cluster.createDatabase();
+  proxy = await FaultyProxy.start(cluster.port);
+  sound = await PostgresStorage.open(url);
+  faulty = await PostgresStorage.open(proxy.through(url), { limits });
+  store = faulty.customers;
+});
+afterEach(async () => {
+  proxy.fault = "none";
+  await Promise.all([faulty.close(), sound.close()]);
+  proxy.stop();
+});
+
+async function make(): Promise<WriteTarget & { expected: RowVersion }> {
+  const made = await sound.customers.create("t", ADA, Date.now(), null);
+  if (made.kind !== "created") throw new Error(made.kind);
+  return { tenant: "t", id: made.id, expected: made.rowVersion };
+}
+
+/** Prepares the statements of the writes below, so that the answer that is lost is that of the write itself. */
+async function prepare(): Promise<void> {
+  const target = { ...(await make()), expected: { anyExcept: [] } };
+  await store.patch(target, { name: "x" }, NAME, null);
+  await store.patch(target, { name: "x" }, NO_BODY, null);
+  await store.create("t", ADA, Date.now(), null);
+  await store.remove(target, null);
+}
+
+/** Loses the answers to whatever is sent from now on, until `meanwhile` is over. */
+async function losingAnswers<T>(write: () => Promise<T>, meanwhile: () => Promise<void>): Promise<T> {
+  proxy.fault = "lost-answer";
+  const writing = write();
+  // A failure is looked at below, whatever comes first.
+  writing.catch(() => {});
+  while (proxy.lostAnswers === 0) await new Promise(setImmediate);
+  await meanwhile();
+  proxy.fault = "none";
+  return await writing;
+}
+
+describe("the answer to a write is lost", () => {
+  test("nobody else wrote: it was applied, once, with what it made", async () => {
+    await prepare();
+    const target = await make();
+    const outcome = await losingAnswers(
+      () => store.patch(target, { name: "B" }, NAME, null),
+      async () => {},
+    );
+    if (outcome.kind !== "applied") throw new Error(outcome.kind);
+    expect(outcome.fields).toEqual({ name: "B" });
+    expect(await sound.customers.read("t", target.id, NAME)).toEqual({
+      rowVersion: outcome.rowVersion,
+      fields: { name: "B" },
+    });
+  });
+
+  test.each([
+    ["overwritten", (target: WriteTarget) => sound.customers.patch(target, { name: "C" }, NO_BODY, null)],
+    ["deleted", (target: WriteTarget) => sound.customers.remove(target, null)],
+  ])("it was %s meanwhile: the outcome is unknown, and neither 412 nor 404 is said", async (_, other) => {
+    await prepare();
+    const target = await make();
+    const lost = losingAnswers(
+      () => store.patch(target, { name: "B" }, NAME, null),
+      async () => {
+        const { kind } = await other({ ...target, expected: { anyExcept: [target.expected] } });
+        expect(["applied", "removed"]).toContain(kind);
+      },
+    );
+    await expect(lost).rejects.toThrow("the write may have been applied");
+  });
+
+  test("under a key it is known, whatever others wrote", async () => {
+    const target = await make();
+    const key = { tokenId: "c", key: "k", digest: "01", nowMs: Date.now() };
+    const outcome = await losingAnswers(
+      () => store.patch(target, { name: "B" }, NAME, key),
+      async () => {
+        await sound.customers.patch(
+          { ...target, expected: { anyExcept: [target.expected] } },
+          { name: "C" },
+          NO_BODY,
+          null,
+        );
+      },
+    );
+    expect(outcome).toMatchObject({ kind: "applied", fields: { name: "B" } });
+  });
+
+  test.each<[string, (target: WriteTarget) => Promise<unknown>]>([
+    ["a creation without a key", () => store.create("t", ADA, Date.now(), null)],
+    [
+      "a write under any version",
+      ({ tenant, id }) =>
+        store.patch({ tenant, id, expected: { anyExcept: [] } }, { name: "B" }, NO_BODY, null),
+    ],
+    [
+      "a removal under any version",
+      ({ tenant, id }) => store.remove({ tenant, id, expected: { anyExcept: [] } }, null),
+    ],
+  ])("%s is not sent again: its outcome is unknown", async (_, write) => {
+    await prepare();
+    const target = await make();
+    await expect(
+      losingAnswers(
+        () => write(target),
+        async () => {},
+      ),
+    ).rejects.toThrow("may have been applied");
+  });
+
+  test("a read is asked again", async () => {
+    const target = await make();
+    const read = await losingAnswers(
+      async () => store.read("t", target.id, NAME),
+      async () => {},
+    );
+    expect(read?.fields).toEqual({ name: "Ada" });
+  });
+});
+
+describe("nothing comes back", () => {
+  test.each<[string, () => void]>([
+    ["on connections that were idle", () => {}],
+    ["to new connections", () => proxy.cut()],
+  ])(
+    "%s: reads, writes and ping are refused when the time is up, and go on afterwards",
+    async (_, before) => {
+      const target = await make();
+      before();
+      proxy.fault = "black-hole";
+      const waiting = [
+        store.read("t", target.id, NAME),
+        store.patch(target, { name: "B" }, NO_BODY, null),
+        store.create("t", ADA, Date.now(), null),
+        faulty.ping(),
+      ];
+      for (const settled of await Promise.allSettled(waiting)) {
+        if (settled.status === "fulfilled") throw new Error("it was answered");
+        expect(settled.reason).toBeInstanceOf(StoreUnavailable);
+      }
+      proxy.fault = "none";
+      expect((await store.read("t", target.id, NAME))?.fields).toEqual({ name: "Ada" });
+      expect((await store.patch(target, { name: "B" }, NO_BODY, null)).kind).toBe("applied");
+      await faulty.ping();
+    },
+  );
+
+  test("so many may wait, and further ones are refused at once", async () => {
+    const target = await make();
+    const full = await PostgresStorage.open(proxy.through(url), { limits: { ...limits, pendingMax: 100 } });
+    proxy.fault = "black-hole";
+    const reads = Array.from({ length: 400 }, () => full.customers.read("t", target.id, NAME));
+    const writes = Array.from({ length: 400 }, () => full.customers.create("t", ADA, Date.now(), null));
+    const reasons = (await Promise.allSettled([...reads, ...writes])).map((settled) =>
+      settled.status === "rejected" ? String(settled.reason.message) : "answered",
+    );
+    expect(reasons.filter((reason) => reason.includes("too many reads")).length).toBeGreaterThan(100);
+    expect(reasons.filter((reason) => reason.includes("too many writes"))).toHaveLength(300);
+    proxy.fault = "none";
+    await full.close();
+  });
+});
+
+test("with sessions killed every 50 ms each customer has one history, and nothing hangs", async () => {
+  const targets = await Promise.all(Array.from({ length: 8 }, () => make()));
+  let isOver = false;
+  const killing = (async () => {
+    while (!isOver) {
+      await cluster.query(
+        url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND random() < 0.4",
+      );
+      await Bun.sleep(50);
+    }
+  })();
+  const steps = new Map<string, string>();
+  const fates = { applied: 0, stale: 0, unknown: 0 };
+  await Promise.all(
+    Array.from({ length: 24 }, async (_, worker) => {
+      for (let turn = 0; turn < 25; turn += 1) {
+        const target = targets[(worker + turn) % targets.length];
+        if (target === undefined) throw new Error("no row");
+        try {
+          const known = await store.read("t", target.id, NO_BODY);
+          if (known === null) throw new Error("the customer is gone");
+          const outcome = await store.patch(
+            { ...target, expected: known.rowVersion },
+            { name: `${worker} ${turn}` },
+            NO_BODY,
+            null,
+          );
+          if (outcome.kind === "missing" || outcome.kind === "key-reused") throw new Error(outcome.kind);
+          fates[outcome.kind] += 1;
+          if (outcome.kind !== "applied") continue;
+          expect(steps.has(known.rowVersion)).toBe(false);
+          steps.set(known.rowVersion, outcome.rowVersion);
+        } catch (error) {
+          if (!(error instanceof StoreUnavailable)) throw error;
+          fates.unknown += 1;
+        }
+      }
+    }),
+  );
+  isOver = true;
+  await killing;
+  console.log(`sessions killed: ${JSON.stringify(fates)}`);
+  expect(fates.applied).toBeGreaterThan(0);
+  expect(fates.applied + fates.stale + fates.unknown).toBe(24 * 25);
+});
