@@ -1,14 +1,11 @@
 import type { Customer } from "../client/customer.ts";
 import { deletionIntent } from "../client/loop/intent.ts";
-import { writeUntilDecided } from "../client/loop/loop.ts";
 import type { WriteJob } from "../client/loop/write-job.ts";
 import { readWhole } from "../client/whole-customer.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import type { Failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
-import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
 import { resultOfWrite } from "../outcome/write-result.ts";
-import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { printFacts } from "../output/print-facts.ts";
 import { formatRecord } from "../output/table.ts";
 import type { RegisterCommand } from "./command.ts";
@@ -28,6 +25,7 @@ import {
   type WriteOptions,
   YES,
 } from "./options.ts";
+import { sendWrite } from "./send-write.ts";
 import { forEachId, idsOf, onlyOne } from "./several.ts";
 
 type Options = WriteOptions & LoopOptions & { result?: boolean };
@@ -74,19 +72,12 @@ async function deleteOne(invocation: Invocation, id: string, options: Options): 
 }
 
 async function remove(invocation: Invocation, job: WriteJob, { result }: Options): Promise<Ending> {
-  const { messages, settings, api } = invocation;
-  const { id, onConflict } = job;
-  const recorder = await invocation.recorder();
-  const outcome = await writeUntilDecided(invocation.ports(), job);
-  recorder.record(id, undefined, outcome);
-  const bad = badOutcome(outcome);
-  const failure = bad && writeEnding({ id, done: "deleted", url: api.url, onConflict }, bad);
-  if (result) await printFacts(invocation, resultOfWrite(id, "deleted", outcome, { failure }));
-  if (failure === undefined) {
-    messages.note(summaryLine(id, "deleted", outcome));
-    return undefined;
+  const { outcome, stop } = await sendWrite(invocation, job, "deleted");
+  if (result) {
+    const failure = stop?.ending;
+    await printFacts(invocation, resultOfWrite(job.id, "deleted", outcome, { failure }));
   }
-  return withSummary(failure, id, "deleted", outcome, settings.quiet);
+  return stop?.failureWithSummary;
 }
 
 type Shown = { kind: "confirmed"; customer: Customer } | { kind: "stopped"; failure: Failure };

@@ -1,7 +1,6 @@
 import type { Customer } from "../client/customer.ts";
 import type { Change } from "../client/loop/field-conflicts.ts";
 import { changeIntent } from "../client/loop/intent.ts";
-import { writeUntilDecided } from "../client/loop/loop.ts";
 import { unmetExpectation } from "../client/loop/write-job.ts";
 import { readWhole } from "../client/whole-customer.ts";
 import {
@@ -17,12 +16,12 @@ import { type EditedFile, openEditor } from "../edit/editor.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, isFailure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
-import { badOutcome, pinnedElsewhere, unmetAtFirst, writeEnding } from "../outcome/write-ending.ts";
-import { summaryLine, withSummary } from "../outcome/write-summary.ts";
+import { pinnedElsewhere, unmetAtFirst } from "../outcome/write-ending.ts";
 import type { RegisterCommand } from "./command.ts";
 import { confirmWrite } from "./confirm-write.ts";
 import { dryRun } from "./dry-run.ts";
 import { customerId, DRY_RUN, EXPECT, IF_MATCH, type WriteOptions, YES } from "./options.ts";
+import { sendWrite } from "./send-write.ts";
 
 /** The editor opens again after a conflict or a mistake; an editor that is a script must not do so forever. */
 const ROUNDS_MAX = 20;
@@ -125,19 +124,12 @@ async function decide(invocation: Invocation, editing: Editing, text: string): P
 
 async function send(invocation: Invocation, editing: Editing, text: string, change: Change): Promise<Round> {
   const { id, base } = editing;
-  const { api, settings, ports } = invocation;
-  const recorder = await invocation.recorder();
-  const outcome = await writeUntilDecided(ports(), { ...jobOf(invocation, editing, change), base });
-  recorder.record(id, change, outcome);
-  const bad = badOutcome(outcome);
-  if (bad === undefined) {
-    invocation.messages.note(summaryLine(id, "updated", outcome));
-    return { kind: "end", ending: undefined, keep: false };
-  }
-  const ending = writeEnding({ id, done: "updated", url: api.url, onConflict: "merge" }, bad);
-  const failure = withSummary(ending, id, "updated", outcome, settings.quiet);
+  const job = { ...jobOf(invocation, editing, change), base };
+  const { stop } = await sendWrite(invocation, job, "updated", { change });
+  if (stop === undefined) return { kind: "end", ending: undefined, keep: false };
+  const { bad, ending, failureWithSummary: failure } = stop;
   if (bad.kind === "conflict" && bad.fields.length > 0 && editing.options.ifMatch === undefined) {
-    const reading = await readWhole(ports(), id);
+    const reading = await readWhole(invocation.ports(), id);
     if (reading.kind !== "read") return { kind: "end", ending: failure, keep: true };
     const theirs = reading.customer;
     const comments = conflictComments(id, bad.fields);

@@ -2,7 +2,7 @@ import { Option } from "@commander-js/extra-typings";
 import { createUntilDecided } from "../client/creation.ts";
 import type { Json } from "../client/json.ts";
 import { changeIntent } from "../client/loop/intent.ts";
-import { previewWrite, writeUntilDecided } from "../client/loop/loop.ts";
+import { previewWrite } from "../client/loop/loop.ts";
 import type { WriteJob } from "../client/loop/write-job.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import { createCustomer } from "../client/wire/request.ts";
@@ -11,7 +11,6 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { badOutcome, creationEnding, pinnedElsewhere, writeEnding } from "../outcome/write-ending.ts";
-import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import { printRows } from "../output/print-facts.ts";
 import { amount } from "../output/progress.ts";
@@ -20,6 +19,7 @@ import type { RegisterCommand } from "./command.ts";
 import { ask } from "./confirm-write.ts";
 import { changeLines, printRequest } from "./dry-run.ts";
 import { customerIds, DRY_RUN, YES } from "./options.ts";
+import { sendWrite } from "./send-write.ts";
 import { forEachId, idsOf } from "./several.ts";
 
 type Options = { dryRun?: boolean; yes?: boolean };
@@ -139,14 +139,12 @@ async function undoUpdate(invocation: Invocation, { journal, change, options }: 
     const statement = `About to restore customer ${id} at ${api.url}.`;
     const refused = options.yes ? undefined : await ask(invocation, [...lines, statement].join("\n"));
     if (refused !== undefined) return refused;
-    const outcome = await writeUntilDecided(ports(), { ...job, base: current });
-    const bad = badOutcome(outcome);
-    if (bad !== undefined)
-      return withSummary(writeEnding(about, bad), id, "restored", outcome, settings.quiet);
+    if (options.yes) for (const line of lines) messages.note(line);
+    const { outcome, stop } = await sendWrite(invocation, { ...job, base: current }, "restored", { pin });
+    if (stop !== undefined)
+      return stop.bad.kind === "conflict" ? changedSince(stop.ending, lines) : stop.failureWithSummary;
     const tag = outcome.kind === "written" ? outcome.after : undefined;
     journal.undone(change, tag === undefined ? undefined : { id, tag });
-    for (const line of lines) messages.note(line);
-    messages.note(summaryLine(id, "restored", outcome));
     return undefined;
   }
   const bad = badOutcome(preview);

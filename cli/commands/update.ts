@@ -1,16 +1,13 @@
 import { type Customer, withFieldsOnly } from "../client/customer.ts";
 import type { Change } from "../client/loop/field-conflicts.ts";
 import { changeIntent } from "../client/loop/intent.ts";
-import { writeUntilDecided } from "../client/loop/loop.ts";
 import type { WriteJob } from "../client/loop/write-job.ts";
 import type { WriteOutcome } from "../client/loop/write-outcome.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
-import { badOutcome, writeEnding } from "../outcome/write-ending.ts";
 import { resultOfWrite } from "../outcome/write-result.ts";
-import { summaryLine, withSummary } from "../outcome/write-summary.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import { printFacts } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./command.ts";
@@ -31,6 +28,7 @@ import {
   WITH_ETAG,
   YES,
 } from "./options.ts";
+import { sendWrite } from "./send-write.ts";
 import { forEachId, idsOf, onlyOne } from "./several.ts";
 
 type PrintOptions = { fields?: readonly string[]; withEtag?: boolean; result?: boolean };
@@ -77,33 +75,28 @@ export const registerUpdate: RegisterCommand = (program, run) => {
           const intent = changeIntent({ id, change, alsoRead, casing: settings.casing, representation });
           const job: WriteJob = { id, intent, onConflict, expect, ifMatch, maxAttempts };
           if (options.dryRun) return await dryRun(invocation, job, "updated");
-          const recorder = await invocation.recorder();
-          const outcome = await writeUntilDecided(invocation.ports(), job);
-          recorder.record(id, change, outcome);
-          return await updateEnding(invocation, job, outcome, options);
+          return await update(invocation, job, change, options);
         });
       }),
     );
 };
 
-async function updateEnding(
+async function update(
   invocation: Invocation,
-  { id, onConflict }: WriteJob,
-  outcome: WriteOutcome,
+  job: WriteJob,
+  change: Change,
   options: PrintOptions,
 ): Promise<Ending> {
-  const { messages, settings, api } = invocation;
-  const bad = badOutcome(outcome);
-  const failure = bad && writeEnding({ id, done: "updated", url: api.url, onConflict }, bad);
+  const { outcome, stop } = await sendWrite(invocation, job, "updated", { change });
   if (options.result) {
     const shown = customerOf(outcome);
     const customer = shown && withFieldsOnly(shown, options.fields);
-    await printFacts(invocation, resultOfWrite(id, "updated", outcome, { failure, customer }));
+    const result = resultOfWrite(job.id, "updated", outcome, { failure: stop?.ending, customer });
+    await printFacts(invocation, result);
   }
-  if (failure !== undefined) return withSummary(failure, id, "updated", outcome, settings.quiet);
-  messages.note(summaryLine(id, "updated", outcome));
+  if (stop !== undefined) return stop.failureWithSummary;
   if (options.result || !wantsCustomer(invocation, options)) return undefined;
-  return printWritten(invocation, id, outcome, options);
+  return printWritten(invocation, job.id, outcome, options);
 }
 
 function customerOf(outcome: WriteOutcome): Customer | undefined {

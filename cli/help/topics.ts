@@ -45,6 +45,7 @@ the summaries, --verbose adds the exchange with every secret masked.
 
 --fields name,email   what the server is asked for
 --with-etag           {"etag": …, "customer": …}, in CSV and tables a column
+--result              of a write: what came of it, attempts, conflicts, tags
 
 With --output json an error is one JSON object on stderr: code, message, hint,
 requestId, exitCode, details, and the server's problem document.
