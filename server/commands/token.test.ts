@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => place.clear());
 
 const create = (...args: string[]): Promise<CommandOutcome> =>
-  place.run(["token", "create", "--client", "ci", ...args]);
+  place.command(["token", "create", "--client", "ci", ...args]);
 
 async function created(...args: string[]): Promise<string> {
   const outcome = await create(...args);
@@ -41,6 +41,7 @@ describe("a token made beside a running service", () => {
     expect(await statusOf(service, viewer, path)).toBe(200);
     expect(await statusOf(service, place.adminToken, path)).toBe(404);
 
+    // As processes, as an operator has them.
     const listed = await place.run(["token", "list"]);
     const prefix =
       listed.stdout
@@ -54,9 +55,9 @@ describe("a token made beside a running service", () => {
     expect(await statusOf(service, editor, path)).toBe(200);
 
     // The whole token does as well as its first characters.
-    expect((await place.run(["token", "revoke", editor])).code).toBe(0);
+    expect((await place.command(["token", "revoke", editor])).code).toBe(0);
     expect(await statusOf(service, editor, path)).toBe(401);
-    const again = await place.run(["token", "revoke", editor]);
+    const again = await place.command(["token", "revoke", editor]);
     expect(again.code).toBe(1);
     expect(again.stderr).toContain("No valid token starts with these characters");
   });
@@ -66,7 +67,7 @@ describe("a token made beside a running service", () => {
     const token = await created("--role", "viewer", "--tenant", "acme", "--expires", "90d");
     expect(await statusOf(service, token)).toBe(200);
     const day = new Date(Date.now() + 90 * 86_400_000).toISOString().slice(0, 10);
-    expect((await place.run(["token", "list"])).stdout).toContain(day);
+    expect((await place.command(["token", "list"])).stdout).toContain(day);
     place.execute(`UPDATE tokens SET expires_at = ${Date.now() - 1} WHERE role = 'viewer'`);
     expect(await statusOf(service, token)).toBe(401);
   });
@@ -134,7 +135,7 @@ describe("roles of a policy file", () => {
       '[roles.clerk]\nread = ["id"]\noperations = ["get"]\n[tenants.acme.roles.boss]\nread = ["id"]\noperations = ["list"]\n',
     );
     const make = (...args: string[]) =>
-      place.run(["token", "create", "--client", "ci", ...args], { POLICY_FILE: policyFile });
+      place.command(["token", "create", "--client", "ci", ...args], { POLICY_FILE: policyFile });
     expect((await make("--role", "clerk", "--tenant", "acme")).code).toBe(0);
     expect((await make("--role", "boss", "--tenant", "acme")).code).toBe(0);
     const elsewhere = await make("--role", "boss", "--tenant", "other");
@@ -158,26 +159,26 @@ describe("token list and token revoke", () => {
         `INSERT INTO tokens (digest, prefix, client, role, tenant, created_at) VALUES (${bytes}, '${prefix}', 'ci', 'viewer', 'acme', 0)`,
       );
     }
-    const ambiguous = await place.run(["token", "revoke", "cst_aaaa"]);
+    const ambiguous = await place.command(["token", "revoke", "cst_aaaa"]);
     expect(ambiguous.code).toBe(1);
     expect(ambiguous.stderr).toContain("cst_aaaa1111, cst_aaaa2222. Give more characters");
     for (const token of tokens) expect(await statusOf(service, token)).toBe(200);
-    expect((await place.run(["token", "revoke", "cst_aaaa1"])).code).toBe(0);
+    expect((await place.command(["token", "revoke", "cst_aaaa1"])).code).toBe(0);
     expect(await Promise.all(tokens.map((token) => statusOf(service, token)))).toEqual([401, 200]);
   });
 
   test("revoke nothing for an empty argument, as an unset variable of a shell gives it", async () => {
     await place.prepare();
-    const outcome = await place.run(["token", "revoke", ""]);
+    const outcome = await place.command(["token", "revoke", ""]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
-    expect((await place.run(["token", "revoke", place.adminToken.slice(0, 12)])).code).toBe(0);
+    expect((await place.command(["token", "revoke", place.adminToken.slice(0, 12)])).code).toBe(0);
   });
 
   test("show no token, only its first characters, with client, role, tenant, and a last use that is not before its creation", async () => {
     const service = await place.start();
     await statusOf(service, place.adminToken);
     await service.end();
-    const { stdout } = await place.run(["token", "list"]);
+    const { stdout } = await place.command(["token", "list"]);
     const [heading = "", row = ""] = stdout.trimEnd().split("\n");
     expect(heading.split(/ {2,}/)).toEqual(
       "PREFIX,CLIENT,ROLE,TENANT,CREATED,EXPIRES,LAST USED,REVOKED".split(","),
@@ -198,7 +199,7 @@ describe("token list and token revoke", () => {
 
   test("make no database where there is none", async () => {
     for (const args of [["list"], ["revoke", "cst_abc"]]) {
-      const outcome = await place.run(["token", ...args]);
+      const outcome = await place.command(["token", ...args]);
       expect(outcome.code).toBe(1);
       expect(outcome.stderr).toContain("does not exist");
       expect(existsSync(place.database)).toBe(false);

@@ -61,7 +61,7 @@ describe("the first start", () => {
     expect(await refusal()).toContain(`The directory ${place.path}/dta of the database`);
     expect(existsSync(`${place.path}/dta`)).toBe(false);
     const command = ["token", "create", "--role", "viewer", "--client", "c", "--tenant", "t"];
-    expect((await place.run(command)).stderr).toContain(
+    expect((await place.command(command)).stderr).toContain(
       "does not exist. Create it, or correct DATABASE_URL.",
     );
     expect(readdirSync(place.path)).toEqual(["data"]);
@@ -92,7 +92,7 @@ describe("the first start", () => {
       const services = await Promise.all(Array.from({ length: 3 }, () => place.start()));
       const bearer = read(`${place.path}/data/${round}.admin.token`);
       for (const service of services) expect(await customersSeen(service, bearer)).toBe(3);
-      const { stdout } = await place.run(["token", "list"]);
+      const { stdout } = await place.command(["token", "list"]);
       expect(stdout.match(/^cst_/gm)).toHaveLength(1);
       await place.endAll();
     }
@@ -195,7 +195,7 @@ describe("a later start", () => {
   test("on a database that `token create` made makes neither token nor samples", async () => {
     place.makeDirectory();
     const args = ["token", "create", "--role", "editor", "--client", "ci", "--tenant", "acme"];
-    const created = await place.run(args);
+    const created = await place.command(args);
     expect(created.stderr).toContain("Created the database");
     const service = await place.start();
     expect(() => place.adminToken).toThrow();

@@ -165,10 +165,7 @@ describe("a database in memory", () => {
 
   test("is none that another command could look into", async () => {
     for (const args of [["token", "list"], ["check"], ["backup", "b.db"]]) {
-      const outcome = await runCommand(args, {
-        cwd: place.path,
-        env: { DATABASE_URL: "sqlite::memory:" },
-      });
+      const outcome = await place.command(args, { DATABASE_URL: "sqlite::memory:" });
       expect(outcome.code).toBe(1);
       expect(outcome.stderr).toContain("lives inside a running service");
     }
@@ -179,7 +176,7 @@ describe("policy check", () => {
   const ROLE = '[roles.clerk]\nread = ["id"]\noperations = ["get"]\n';
   const check = (text: string) => {
     writeFileSync(`${place.path}/policy.toml`, text);
-    return place.run(["policy", "check", "policy.toml"]);
+    return place.command(["policy", "check", "policy.toml"]);
   };
 
   test("says what a valid policy holds, and when its allowance ends", async () => {
@@ -202,7 +199,7 @@ describe("policy check", () => {
     for (const words of ["nmae", "gte", "enforcment", "did you mean"])
       expect(refused.stderr).toContain(words);
     expect((await check("[roles")).stderr).toContain("it is not TOML");
-    const missing = await place.run(["policy", "check", "missing.toml"], { PORT: "many" });
+    const missing = await place.command(["policy", "check", "missing.toml"], { PORT: "many" });
     expect(missing).toMatchObject({ code: 1, stdout: "" });
     expect(missing.stderr).toContain("it cannot be read");
     expect(readdirSync(place.path)).toEqual(["policy.toml"]);

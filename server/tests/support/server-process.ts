@@ -2,6 +2,8 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { runCommand as runCommandHere } from "../../commands/program.ts";
+import { SETTING_NAMES, variableOf } from "../../config/settings.ts";
 import { openStorage } from "../../storage/open-storage.ts";
 import { checkPostgres } from "../../storage/postgres/postgres-check.ts";
 import { checkDatabase } from "../../storage/sqlite/files/check.ts";
@@ -79,6 +81,34 @@ export class Workplace {
   /** Runs a command on the database, in the directory. */
   run(args: readonly string[], env: Environment = {}): Promise<CommandOutcome> {
     return runCommand(args, { cwd: this.path, env: { DATABASE_URL: this.databaseUrl, ...env } });
+  }
+
+  /** The same in this process, one at a time: for what a process of its own would not show any better. */
+  async command(args: readonly string[], env: Environment = {}): Promise<CommandOutcome> {
+    const { log, error } = console;
+    const before = { env: { ...process.env }, directory: process.cwd(), umask: process.umask(0o077) };
+    const written = { stdout: "", stderr: "" };
+    const writeOut = (text: string): void => {
+      written.stdout += text;
+    };
+    const writeErr = (text: string): void => {
+      written.stderr += text;
+    };
+    console.log = (line: string) => writeOut(`${line}\n`);
+    console.error = (line: string) => writeErr(`${line}\n`);
+    for (const name of SETTING_NAMES) delete process.env[variableOf(name)];
+    Object.assign(process.env, { DATABASE_URL: this.databaseUrl, ...env });
+    process.chdir(this.path);
+    try {
+      const code = await runCommandHere(["bun", "main.ts", ...args], { writeOut, writeErr });
+      return { code, ...written };
+    } finally {
+      process.chdir(before.directory);
+      for (const name of SETTING_NAMES) delete process.env[variableOf(name)];
+      Object.assign(process.env, before.env);
+      process.umask(before.umask);
+      Object.assign(console, { log, error });
+    }
   }
 
   get databaseUrl(): string {
