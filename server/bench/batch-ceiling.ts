@@ -2,7 +2,11 @@ import { Database } from "bun:sqlite";
 import { drawRowVersion } from "../domain/entity-tag.ts";
 import type { SeededDatabase } from "./seeded-database.ts";
 
-/** The ceiling of durable writes: the same conditional UPDATE in batches, without HTTP. @returns writes a second */
+/**
+ * The ceiling of durable writes: the same conditional UPDATE in batches, without HTTP.
+ *
+ * @returns writes a second
+ */
 export function batchCeiling({ path, ids }: SeededDatabase, batch: number, seconds: number): number {
   const db = new Database(path);
   db.run("PRAGMA journal_mode = WAL");

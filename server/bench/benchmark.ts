@@ -1,7 +1,8 @@
 /**
- * The benchmark: `bun run bench`, or `bun run bench --quick` in under a minute; `--only=read,write` prints a part. Everything that is compared runs in one
- * call, in turns, on loopback; what counts is the median of the ratios of paired rounds, since absolute figures
- * on a shared machine vary by tens of percent. Needs wrk (Debian) and npm.
+ * The benchmark: `bun run bench`, or `bun run bench --quick` in under a minute;
+ * `--only=read,write` prints a part. Everything that is compared runs in one call, in
+ * turns, on loopback; what counts is the median of the ratios of paired rounds, since
+ * absolute figures on a shared machine vary by tens of percent. Needs wrk (Debian) and npm.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";

@@ -1,7 +1,8 @@
 /**
- * How long the event loop is held by one hostile request of each kind, and by none: everyone else waits that long. A
- * thread sends them one at a time; this one serves, and notes the longest time between two turns of its loop.
- * That time includes what other programs of the machine take: read the median, and let "nothing" say how busy it is.
+ * How long the event loop is held by one hostile request of each kind, and by none:
+ * everyone else waits that long. A thread sends them one at a time; this one serves, and
+ * notes the longest time between two turns of its loop. That time includes what other
+ * programs of the machine take: read the median, and let "nothing" say how busy it is.
  *
  *     bun run bench:bodies [rounds]
  */

@@ -1,9 +1,9 @@
 /**
- * A closed-loop load: so many connections, each sends its next request when the last is answered. Runs as a process of
- * its own: `bun load.ts '{"url":…}'` prints its result as JSON.
+ * A closed-loop load: so many connections, each sends its next request when the last is
+ * answered. Runs as a process of its own: `bun load.ts '{"url":…}'` prints its result as JSON.
  *
- * Writes chain entity-tags: each connection has its own customer and sends the tag that its last write (or read)
- * answered, as a client would.
+ * Writes chain entity-tags: each connection has its own customer and sends
+ * the tag that its last write (or read) answered, as a client would.
  */
 export type LoadOptions = {
   readonly url: string;

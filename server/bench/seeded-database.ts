@@ -12,7 +12,9 @@ export type SeededDatabase = {
 /** How many ids the load asks for: drawn from all customers, so that reads are spread over the whole file. */
 const SAMPLE_MAX = 100_000;
 
-/** A database of this many customers of the tenant `default`, and a file with the ids that the load asks for. */
+/**
+ * A database of this many customers of the tenant `default`, and a file with the ids that the load asks for.
+ */
 export function seedDatabase(path: string, customers: number): SeededDatabase {
   const db = openDatabase(path);
   const insert = db.prepare(

@@ -10,7 +10,10 @@ export type Target = {
   readonly stop: () => Promise<void>;
 };
 
-/** Starts a server that prints `{"url":…}` as its first line. Its stderr is thrown away, as a log collector would take it. */
+/**
+ * Starts a server that prints `{"url":…}` as its first line.
+ * Its stderr is thrown away, as a log collector would take it.
+ */
 export async function startServer(
   name: string,
   command: readonly string[],

@@ -1,6 +1,9 @@
 import type { Caller } from "../storage/token-store.ts";
 
-/** The paths of the routes as the specification writes them; metrics and logs name a route by it, never by an id. */
+/**
+ * The paths of the routes as the specification writes them;
+ * metrics and logs name a route by it, never by an id.
+ */
 export type RoutePath =
   | "/customers"
   | "/customers/search"

@@ -200,8 +200,8 @@ export async function customerStoreContract(
   });
 
   describe(`${engine}: pages`, () => {
-    // A slow body, another process or a clock set back must not put a new customer before the end of a page that was
-    // already read.
+    // A slow body, another process or a clock set back must not put
+    // a new customer before the end of a page that was already read.
     test("a new customer's id is greater than all of its tenant, whatever time its request began", async () => {
       let newest = "";
       for (const nowMs of [NOW, NOW, NOW - 1, NOW - 3_600_000, NOW + 1, NOW, NOW + 1, 0, NOW + 2]) {

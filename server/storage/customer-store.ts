@@ -34,10 +34,10 @@ export type WriteTarget = {
 
 /**
  * What became of a write. `applied` is said only once it is durable; `fields` is the state that it made, as
- * projected. `stale`: a version that was not expected is stored, and nothing was changed. `missing`: no such row.
- * `key-reused`: another request came under this idempotency key, and nothing was changed. A replayed outcome is that
- * of the first request under the key, whatever has happened to the row since; nothing was written again. Its `fields`
- * are null once the row was deleted: no field outlives its customer.
+ * projected. `stale`: a version that was not expected is stored, and nothing was changed. `missing`: no such
+ * row. `key-reused`: another request came under this idempotency key, and nothing was changed. A replayed
+ * outcome is that of the first request under the key, whatever has happened to the row since; nothing was
+ * written again. Its `fields` are null once the row was deleted: no field outlives its customer.
  */
 export type WriteOutcome =
   | {
@@ -65,8 +65,8 @@ export type CreateOutcome =
   | { readonly kind: "key-reused" };
 
 /**
- * Makes a write safe to repeat: one outcome for one key of one token, for {@link IDEMPOTENCY_KEY_MS}. Only accepted
- * writes are remembered; a refused one is evaluated again.
+ * Makes a write safe to repeat: one outcome for one key of one token, for {@link
+ * IDEMPOTENCY_KEY_MS}. Only accepted writes are remembered; a refused one is evaluated again.
  */
 export type IdempotencyKey = {
   readonly tokenId: string;
@@ -84,8 +84,8 @@ export const PURGED_KEYS_MAX = 500;
 
 /**
  * Customers, kept. An engine keeps every rule of customer-store.contract.ts. All of a tenant's calls see that
- * tenant's rows only. A call that the engine can't answer fails with {@link StoreUnavailable}: nothing that it
- * would have written was acknowledged.
+ * tenant's rows only. A call that the engine can't answer fails with {@link
+ * StoreUnavailable}: nothing that it would have written was acknowledged.
  */
 export interface CustomerStore {
   /** 32 bytes that seal paging cursors: the same for every process on this store, and after a restart. */

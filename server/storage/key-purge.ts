@@ -2,7 +2,9 @@ import { type CustomerStore, PURGED_KEYS_MAX } from "./customer-store.ts";
 
 /** How long an expired key may stay. Its outcome may hold personal data. */
 const EVERY_MS = 600_000;
-/** After a bulk import keys expire as fast as they came: a purge that was full is soon followed by another. */
+/**
+ * After a bulk import keys expire as fast as they came: a purge that was full is soon followed by another.
+ */
 const FULL_PAUSE_MS = 100;
 
 /** Deletes expired idempotency keys in the background: at the start, and then every ten minutes. */
@@ -12,7 +14,10 @@ export class KeyPurge {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  /** @param onFailure a locked or full disk, for instance; the keys stay until the next purge, and are as good as new */
+  /**
+   * @param onFailure a locked or full disk, for instance; the
+   *   keys stay until the next purge, and are as good as new
+   */
   constructor(store: CustomerStore, onFailure: (error: unknown) => void) {
     this.#store = store;
     this.#onFailure = onFailure;

@@ -19,7 +19,10 @@ export async function openStorage(databaseUrl: string, options: StorageOptions =
   return storage;
 }
 
-/** @returns whether there is a database of this service. @throws CommandRefused when that can't be found out */
+/**
+ * @returns whether there is a database of this service.
+ * @throws CommandRefused when that can't be found out
+ */
 export async function databaseExists(databaseUrl: string, options: StorageOptions = {}): Promise<boolean> {
   if (isPostgresUrl(databaseUrl)) return await hasPostgresSchema(databaseUrl, options);
   return existsSync(sqlitePath(databaseUrl));

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 
 /**
- * Puts the token on the disk under a temporary name. A valid token that is stored nowhere would lock its owner out,
- * so this comes before the commit, and {@link publish} after it.
+ * Puts the token on the disk under a temporary name. A valid token that is stored nowhere
+ * would lock its owner out, so this comes before the commit, and {@link publish} after it.
  */
 export function stage(tokenFile: string, token: string): void {
   rmSync(stagedOf(tokenFile), { force: true });

@@ -29,7 +29,10 @@ export type Commit = {
   readonly where: "inline" | "thread" | "server";
 };
 
-/** The customers of a million fit, and are read as fast as those of a thousand. A smaller database takes its size. */
+/**
+ * The customers of a million fit, and are read as fast as
+ * those of a thousand. A smaller database takes its size.
+ */
 export const DATABASE_MEMORY_MIB = 256;
 
 /** How long a start, a command or a batch of writes waits for a lock that another process holds. */

@@ -13,7 +13,9 @@ export type Caller = TokenHolder & {
   readonly tokenId: string;
 };
 
-/** A token as it is listed: never the token itself, of which only a digest is kept. Times in ms since 1970. */
+/**
+ * A token as it is listed: never the token itself, of which only a digest is kept. Times in ms since 1970.
+ */
 export type TokenRecord = TokenHolder & {
   readonly prefix: string;
   readonly createdAtMs: number;

@@ -23,8 +23,8 @@ export class ClientVersions {
 }
 
 /**
- * @returns the version of a User-Agent such as `billing-sync/1.2.3 (linux)`; "" without one. Numbers, dots and a
- *   short suffix (`2.0.0-rc.1`) only: no label may hold an id that a client puts there.
+ * @returns the version of a User-Agent such as `billing-sync/1.2.3 (linux)`; "" without one. Numbers,
+ *   dots and a short suffix (`2.0.0-rc.1`) only: no label may hold an id that a client puts there.
  */
 export function versionOf(userAgent: string | null): string {
   return USER_AGENT.exec(userAgent ?? "")?.[1] ?? "";

@@ -2,7 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { Logger } from "pino";
 
 const LOOK_EVERY_MS = 1_000;
-/** Share of the limit from which connections are closed after each reply, and below which they are kept again. */
+/**
+ * Share of the limit from which connections are closed
+ * after each reply, and below which they are kept again.
+ */
 const SCARCE_SHARE = 0.9;
 const PLENTY_SHARE = 0.8;
 
@@ -29,16 +32,19 @@ function readLimit(): number {
 }
 
 /**
- * Watches the file descriptors, of which each connection takes one. Bun accepts connections as long as there are any,
- * and offers no limit. When there are none it serves the connections that it has, while new ones, health probes
- * included, wait unseen until others end; idle ones would keep everyone out for as long as IDLE_TIMEOUT.
+ * Watches the file descriptors, of which each connection takes one. Bun accepts
+ * connections as long as there are any, and offers no limit. When there are none it
+ * serves the connections that it has, while new ones, health probes included, wait unseen
+ * until others end; idle ones would keep everyone out for as long as IDLE_TIMEOUT.
  */
 export class DescriptorWatch {
   readonly #logger: Logger;
   readonly #closeIdle: () => void;
   #areScarce = false;
 
-  /** @param closeIdle closes the connections that wait for a next request; called while no descriptor is left */
+  /**
+   * @param closeIdle closes the connections that wait for a next request; called while no descriptor is left
+   */
   constructor(logger: Logger, closeIdle: () => void) {
     this.#logger = logger;
     this.#closeIdle = closeIdle;

@@ -13,7 +13,10 @@ const NAME = "Canary-Fenimore";
 const EMAIL = "canary.fenimore@example.org";
 const NEVER_A_TOKEN = `cst_${"Zz9".repeat(14).slice(0, 40)}`;
 
-/** Sends reads, writes and refusals of every kind with a name, an address and tokens wherever a client can put them. */
+/**
+ * Sends reads, writes and refusals of every kind with a name,
+ * an address and tokens wherever a client can put them.
+ */
 async function sendCanaries(
   service: Awaited<ReturnType<Workplace["start"]>>,
   token: string,

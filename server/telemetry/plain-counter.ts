@@ -9,8 +9,8 @@ type PlainCounterOptions = {
 };
 
 /**
- * A counter of the registry whose values are plain numbers of ours. Every request is counted, and the library's own
- * counting (it hashes the labels each time) costs a tenth of a read.
+ * A counter of the registry whose values are plain numbers of ours. Every request is counted,
+ * and the library's own counting (it hashes the labels each time) costs a tenth of a read.
  */
 export class PlainCounter extends Counter {
   readonly #values: () => MetricValue<string>[];

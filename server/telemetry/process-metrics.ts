@@ -5,8 +5,8 @@ const SAMPLE_MS = 100;
 const LAG_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /**
- * The process behind the service, under the names that Prometheus clients share. The library's own default metrics
- * are not used: under Bun half of them are empty or wrong.
+ * The process behind the service, under the names that Prometheus clients share. The
+ * library's own default metrics are not used: under Bun half of them are empty or wrong.
  */
 export function registerProcessMetrics(registry: Registry, version: string): void {
   const registers = [registry];

@@ -34,8 +34,9 @@ class RequestSeries {
 }
 
 /**
- * `http_requests_total` and `http_request_duration_seconds`, counted in plain fields: every request passes here, and the
- * library's own counting costs a tenth of a read. Collected, they are metrics of its registry like any other.
+ * `http_requests_total` and `http_request_duration_seconds`, counted in plain
+ * fields: every request passes here, and the library's own counting costs a
+ * tenth of a read. Collected, they are metrics of its registry like any other.
  */
 export class RequestMetrics {
   readonly #series = new Map<string, Map<string, Map<number, RequestSeries>>>();

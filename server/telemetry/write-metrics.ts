@@ -29,7 +29,10 @@ const COUNTERS = {
 
 type Counts = Record<keyof typeof COUNTERS, number>;
 
-/** The counts of one caller's writes by one method. All four begin at 0 together: rate() misses a series' first event. */
+/**
+ * The counts of one caller's writes by one method. All four
+ * begin at 0 together: rate() misses a series' first event.
+ */
 type WriteSeries = {
   readonly method: string;
   readonly client: string;
@@ -44,7 +47,9 @@ export class WriteMetrics {
   readonly #versions = new ClientVersions();
   readonly #series = new Map<string, WriteSeries>();
 
-  /** @param hasCallerLabels false where anyone may read the metrics: then they name no client and no tenant */
+  /**
+   * @param hasCallerLabels false where anyone may read the metrics: then they name no client and no tenant
+   */
   constructor(registry: Registry, hasCallerLabels: boolean) {
     this.#hasCallerLabels = hasCallerLabels;
     const labelNames = [

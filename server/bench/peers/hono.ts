@@ -1,5 +1,5 @@
-// Hono on Bun and bun:sqlite: the same SELECT and the same conditional UPDATE, each its own transaction, power-loss
-// durable. No authentication, no projection, no metrics.
+// Hono on Bun and bun:sqlite: the same SELECT and the same conditional UPDATE, each its
+// own transaction, power-loss durable. No authentication, no projection, no metrics.
 import { Database } from "bun:sqlite";
 import { Hono } from "hono";
 

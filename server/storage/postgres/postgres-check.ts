@@ -43,7 +43,10 @@ export async function checkPostgres(
   }
 }
 
-/** @returns whether the database has the schema of this service. @throws CommandRefused when it can't be asked */
+/**
+ * @returns whether the database has the schema of this service.
+ * @throws CommandRefused when it can't be asked
+ */
 export async function hasPostgresSchema(databaseUrl: string, options: StorageOptions): Promise<boolean> {
   const lanes = openLanes(databaseUrl, options);
   try {

@@ -16,8 +16,8 @@ import { attempt } from "./writes/write-attempt.ts";
 const TOKEN_FILE = "data/admin.token";
 
 /**
- * Makes an admin token, and customers to try things on. Of servers that start at the same moment one decides: the row of
- * `meta` is locked first.
+ * Makes an admin token, and customers to try things on. Of servers that
+ * start at the same moment one decides: the row of `meta` is locked first.
  *
  * @returns null when the database has tokens already
  */

@@ -33,8 +33,9 @@ type FoundRow = Pick<PostgresTokenRow, "tenant" | "expires_at" | "last_used_at">
 };
 
 /**
- * Bearer tokens in PostgreSQL. Each request looks its token up, in one statement for all requests of an event-loop turn:
- * nothing is kept from one turn to the next, so a token that any server revoked is refused at the next request on all.
+ * Bearer tokens in PostgreSQL. Each request looks its token up, in one statement
+ * for all requests of an event-loop turn: nothing is kept from one turn to the
+ * next, so a token that any server revoked is refused at the next request on all.
  */
 export class PostgresTokenStore implements TokenStore {
   readonly #lanes: Lanes;

@@ -11,7 +11,8 @@ import { insertToken } from "./statements/token-writes.ts";
 
 /**
  * Makes an admin token, and customers to try things on. The token goes to a file that its owner alone can
- * read, never to a log or a terminal. Of services that start at the same moment one decides: all of it is one transaction.
+ * read, never to a log or a terminal. Of services that start at
+ * the same moment one decides: all of it is one transaction.
  *
  * @returns null when the database has tokens already
  */

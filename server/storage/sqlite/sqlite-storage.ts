@@ -18,7 +18,10 @@ import { firstStart } from "./sqlite-first-start.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
 
 type SqliteOptions = StorageOptions & {
-  /** Where the next batch is committed. For tests that need one of the two; by default the measured commit time decides. */
+  /**
+   * Where the next batch is committed. For tests that need one
+   * of the two; by default the measured commit time decides.
+   */
   readonly chooseWhere?: () => Commit["where"];
 };
 
@@ -94,7 +97,10 @@ export class SqliteStorage implements Storage {
   }
 }
 
-/** @returns NaN where the file cannot be looked at: then its reads and writes say so, and the other metrics go on */
+/**
+ * @returns NaN where the file cannot be looked at: then its
+ *   reads and writes say so, and the other metrics go on
+ */
 function bytesOf(file: string): number {
   try {
     return statSync(file, { throwIfNoEntry: false })?.size ?? 0;

@@ -47,7 +47,8 @@ describe("a token", () => {
     const theirs = elsewhere.tokens;
     const { token } = await theirs.create(CALLER, NOW_MS, null);
     expect(tokens.find(token, NOW_MS)).toMatchObject(CALLER);
-    // Reads share a transaction for a turn of the event loop; what another process does comes in another turn.
+    // Reads share a transaction for a turn of the event
+    // loop; what another process does comes in another turn.
     await new Promise((next) => setImmediate(next));
     await theirs.revoke(token, NOW_MS);
     expect(tokens.find(token, NOW_MS)).toBeNull();

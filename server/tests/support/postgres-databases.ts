@@ -1,4 +1,7 @@
-/** The server on which `bun run test:postgres` runs every test that starts the service; its URL comes from there. */
+/**
+ * The server on which `bun run test:postgres` runs every
+ * test that starts the service; its URL comes from there.
+ */
 const SERVER_URL = process.env["TEST_POSTGRES"] ?? "";
 
 /** Which engine the services of this run are started on. */

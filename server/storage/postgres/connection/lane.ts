@@ -22,15 +22,17 @@ export type LaneOptions = {
   readonly onDeadline: () => void;
 };
 
-/** Runs one statement at a time or several one after another: the order on a lane is the order of the calls. */
+/**
+ * Runs one statement at a time or several one after another: the order on a lane is the order of the calls.
+ */
 export type LaneConnection = {
   run<Row>(text: string, params: readonly Param[]): Promise<readonly Row[]>;
 };
 
 /**
- * One connection, replaced by a new one as soon as it fails. A pool of Bun's is not used: which connection runs a
- * statement would be unknown, a dead one would be replaced without a look at what answers there now, and it cannot be
- * given up while a statement hangs.
+ * One connection, replaced by a new one as soon as it fails. A pool of Bun's is not used:
+ * which connection runs a statement would be unknown, a dead one would be replaced without
+ * a look at what answers there now, and it cannot be given up while a statement hangs.
  */
 export class Lane implements LaneConnection {
   readonly #options: LaneOptions;
@@ -146,7 +148,10 @@ class OpenConnection implements LaneConnection {
     );
   }
 
-  /** Rejects whatever is under way, and ends the connection. A write is never cancelled: see docs/postgres.md. */
+  /**
+   * Rejects whatever is under way, and ends the connection.
+   * A write is never cancelled: see docs/postgres.md.
+   */
   giveUp(): void {
     if (this.isOver) return;
     this.#end();

@@ -24,7 +24,10 @@ export const POSTGRES_LIMITS: PostgresLimits = {
   pendingMax: 10_000,
 };
 
-/** Two of a kind: while one waits for the server, the other's batch gathers or is on its way. More gain nothing. */
+/**
+ * Two of a kind: while one waits for the server, the other's
+ * batch gathers or is on its way. More gain nothing.
+ */
 const READ_LANES = 2;
 export const WRITE_LANES = 2;
 const SLOW_LANES = 2;
@@ -90,9 +93,9 @@ export class Lanes {
   }
 
   /**
-   * Opens every connection: what is wrong shows at the start, and their file descriptors are taken before clients could
-   * use them up. A server that is busy is asked again: when twelve services started at once, it took longer than a
-   * connection may take.
+   * Opens every connection: what is wrong shows at the start, and their file descriptors
+   * are taken before clients could use them up. A server that is busy is asked again:
+   * when twelve services started at once, it took longer than a connection may take.
    *
    * @throws StatementFailed
    */

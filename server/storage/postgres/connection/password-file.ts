@@ -5,8 +5,9 @@ import { CommandRefused } from "../../../domain/command-refused.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
 
 /**
- * The password of an address: of the URL, of the environment, or of the file that PostgreSQL's own programs read
- * (PGPASSFILE, or ~/.pgpass). Asked at each new connection, so that a password can be changed under a running service.
+ * The password of an address: of the URL, of the environment, or of the file
+ * that PostgreSQL's own programs read (PGPASSFILE, or ~/.pgpass). Asked at each
+ * new connection, so that a password can be changed under a running service.
  *
  * @throws CommandRefused for a file that others may read
  */
@@ -25,8 +26,8 @@ export function passwordOf(address: PostgresAddress, env: NodeJS.ProcessEnv = pr
 }
 
 /**
- * Finds the password in a file of lines `host:port:database:user:password`, where `*` stands for anything and a backslash
- * takes a colon or a backslash literally.
+ * Finds the password in a file of lines `host:port:database:user:password`, where
+ * `*` stands for anything and a backslash takes a colon or a backslash literally.
  */
 export function passwordIn(text: string, { host, port, database, username }: PostgresAddress): string | null {
   const wanted = [host, String(port), database, username];

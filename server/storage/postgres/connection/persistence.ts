@@ -7,10 +7,16 @@ export type RetryLimits = {
 };
 
 const FIRST_DELAY_MS = 5;
-/** A server that refuses connections is asked no more often: a fail-over is noticed this much later at most. */
+/**
+ * A server that refuses connections is asked no more often: a fail-over is noticed this much later at most.
+ */
 const DELAY_MS_MAX = 200;
 
-/** Full jitter, so that those that collided do not meet again. @param tries how many have failed, 1 or more */
+/**
+ * Full jitter, so that those that collided do not meet again.
+ *
+ * @param tries how many have failed, 1 or more
+ */
 export function retryDelayMs(tries: number, random = Math.random()): number {
   return Math.ceil(random * Math.min(DELAY_MS_MAX, FIRST_DELAY_MS * 2 ** Math.min(tries, 10)));
 }
@@ -24,10 +30,11 @@ type Attempts = {
 };
 
 /**
- * Runs statements until they succeed, or until it is no use: a server that restarts, a fail-over or a deadlock is no
- * answer to a client that can be served a moment later.
+ * Runs statements until they succeed, or until it is no use: a server that restarts, a
+ * fail-over or a deadlock is no answer to a client that can be served a moment later.
  *
- * @throws StoreUnavailable when the time is up or the outcome is unknown; StatementFailed of the kind "refused"
+ * @throws StoreUnavailable when the time is up or the outcome
+ *   is unknown; StatementFailed of the kind "refused"
  */
 export async function persist<T>(
   attempt: () => Promise<T>,

@@ -22,9 +22,9 @@ export function isPostgresUrl(databaseUrl: string): boolean {
 }
 
 /**
- * Reads `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?sslmode=…]`. Of libpq's modes only two are known: `disable`
- * and `verify-full`. The others encrypt without knowing to whom, so they protect from nobody who can answer for the
- * host. Without a mode another machine must be verified, and this one need not be.
+ * Reads `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?sslmode=…]`. Of libpq's modes only two are known:
+ * `disable` and `verify-full`. The others encrypt without knowing to whom, so they protect from nobody who
+ * can answer for the host. Without a mode another machine must be verified, and this one need not be.
  */
 export function parsePostgresUrl(databaseUrl: string): UrlReading {
   const refuse = (fault: string): UrlReading => ({ ok: false, fault });

@@ -9,23 +9,26 @@ type Facts = SessionFacts & {
   readonly timeline: string | null;
 };
 
-/** What a pooler answers that hands one session's prepared statement to another (42P05), or has lost it (26000). */
+/**
+ * What a pooler answers that hands one session's prepared
+ * statement to another (42P05), or has lost it (26000).
+ */
 const POOLER_STATES = ["42P05", "26000"];
 
 const POOLER =
   "A pooler between this service and PostgreSQL changes sessions between statements, and would run another statement than the one sent. Connect to PostgreSQL itself, or through a proxy of TCP such as HAProxy.";
 
 /**
- * Looks at each new connection before it is used: what answers there must be the primary. A promotion begins a new
- * timeline, so a server on a lower one than was ever seen is an old primary that came back.
+ * Looks at each new connection before it is used: what answers there must be the primary. A promotion
+ * begins a new timeline, so a server on a lower one than was ever seen is an old primary that came back.
  */
 export class PrimaryWatch {
   #newestTimeline = "";
 
   /** @throws StatementFailed */
   async look(connection: LaneConnection, session: SessionSettings): Promise<void> {
-    // The text is this connection's own. Prepared statements are named alike on all connections, so a pooler that mixes
-    // them up answers with another connection's text.
+    // The text is this connection's own. Prepared statements are named alike on all
+    // connections, so a pooler that mixes them up answers with another connection's text.
     const lane = crypto.randomUUID();
     const [facts] = await this.#ask(connection, lane);
     if (facts === undefined || facts.lane !== lane || !hasSettings(facts, session))

@@ -1,8 +1,9 @@
 /**
  * Settings of every session, sent with its first message.
  *
- * Small tables would be joined by hash or merge, and rows then be locked in another order than the batch names them:
- * two batches would deadlock. The keepalives end a connection whose other end has vanished while nobody waits on it.
+ * Small tables would be joined by hash or merge, and rows then be locked in another
+ * order than the batch names them: two batches would deadlock. The keepalives end a
+ * connection whose other end has vanished while nobody waits on it.
  */
 export const SESSION = {
   application_name: "customers-server",
@@ -23,7 +24,9 @@ export type SessionSettings = Readonly<Record<string, string>>;
 /** One text per filter, with parameters that differ widely: a generic plan would read a tenant to its end. */
 export const PAGE_SESSION = { ...SESSION, plan_cache_mode: "force_custom_plan" };
 
-/** Migrations wait for locks longer than requests do, but not without end: what waits behind them waits too. */
+/**
+ * Migrations wait for locks longer than requests do, but not without end: what waits behind them waits too.
+ */
 export const OWNER_SESSION = { ...SESSION, statement_timeout: "60000", lock_timeout: "5000" };
 
 export type SessionFacts = {

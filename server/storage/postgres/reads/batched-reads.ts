@@ -5,7 +5,10 @@ import { persist } from "../connection/persistence.ts";
 import type { StatementFailed } from "../connection/statement-failure.ts";
 import { columnsOf } from "../rows/array-literal.ts";
 
-/** One batch at most. A gather that is this long is sent at once: Bun's accept loop can hold back the turn's end. */
+/**
+ * One batch at most. A gather that is this long is sent at
+ * once: Bun's accept loop can hold back the turn's end.
+ */
 const BATCH_MAX = 64;
 
 type ReadRow = { readonly n: number; readonly in_hot_standby: string };

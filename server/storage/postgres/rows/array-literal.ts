@@ -1,6 +1,6 @@
 /**
- * An array as PostgreSQL reads it from text (manual, section 8.15.2). A parameter of another type than text would make
- * a second prepared statement of the same text.
+ * An array as PostgreSQL reads it from text (manual, section 8.15.2). A parameter of
+ * another type than text would make a second prepared statement of the same text.
  */
 export function arrayLiteral(values: readonly (string | null)[]): string {
   return `{${values.map(elementOf).join(",")}}`;

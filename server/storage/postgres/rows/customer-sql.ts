@@ -2,11 +2,11 @@ import type { Projection } from "../../../domain/projection.ts";
 import { IDEMPOTENCY_KEY_MS } from "../../customer-store.ts";
 
 /**
- * Every statement on customers. A batch comes as one array for each column (`unnest`), so that a batch of any size is
- * one prepared statement; rows are numbered from 1 in `n`. All rows name their tenant.
+ * Every statement on customers. A batch comes as one array for each column (`unnest`), so that a batch
+ * of any size is one prepared statement; rows are numbered from 1 in `n`. All rows name their tenant.
  *
- * Writes take locks in the order of the arrays, which callers sort: of batches that overlap none waits for another
- * that waits for it.
+ * Writes take locks in the order of the arrays, which callers sort:
+ * of batches that overlap none waits for another that waits for it.
  */
 
 /** Exactly the columns of a projection, and the version of the whole. */
@@ -23,7 +23,10 @@ export function readText(projection: Projection): string {
 
 export type PageFilters = { readonly after: boolean; readonly status: boolean; readonly email: boolean };
 
-/** $1 tenant, $2 limit, then the id after which the page begins, the status and the folded email, where there are such filters. */
+/**
+ * $1 tenant, $2 limit, then the id after which the page begins,
+ * the status and the folded email, where there are such filters.
+ */
 export function pageText(projection: Projection, filters: PageFilters): string {
   const conditions = ["c.tenant = $1"];
   let next = 3;
@@ -40,13 +43,16 @@ export function pageText(projection: Projection, filters: PageFilters): string {
     FROM customers c WHERE ${conditions.join(" AND ")} ORDER BY c.id LIMIT $2::int`;
 }
 
-/** Under which versions a row of `i` may write: exactly one, or any but those of a list separated by commas. */
+/**
+ * Under which versions a row of `i` may write: exactly one, or any but those of a list separated by commas.
+ */
 const IS_EXPECTED = `(i.expected IS NULL OR c.row_version = i.expected)
     AND (i.excluded IS NULL OR c.row_version <> ALL (string_to_array(i.excluded, ',')))`;
 
 /**
- * Where a statement writes several rows, those that another session holds are left out and not waited for: one row locked
- * for 2 s would stop every other write. The lock is taken before the version is compared once more.
+ * Where a statement writes several rows, those that another session holds
+ * are left out and not waited for: one row locked for 2 s would stop every
+ * other write. The lock is taken before the version is compared once more.
  */
 function unlocked(mode: "FOR NO KEY UPDATE" | "FOR UPDATE"): string {
   return `, cur AS MATERIALIZED (
@@ -63,7 +69,10 @@ export type WriteShape = {
 const TARGET_COLUMNS = ["tenant text", "id uuid", "expected text", "excluded text"];
 const KEY_COLUMNS = ["token_id text", "key text", "digest text", "key_expires_at bigint"];
 
-/** PUT and PATCH: compares and sets. A column that is null stays as it is. Returns a row for each write that it applied. */
+/**
+ * PUT and PATCH: compares and sets. A column that is null stays
+ * as it is. Returns a row for each write that it applied.
+ */
 export function updateText(projection: Projection, { isSkipping, isKeyed }: WriteShape): string {
   const own = ["name text", "email text", "email_folded text", "status text", "next text"];
   const fields = projection.fields.map((name) => `'${name}', done.${name}`).join(", ");
@@ -92,11 +101,11 @@ export function removeText({ isSkipping, isKeyed }: WriteShape): string {
 }
 
 /**
- * POST. First come the tenants of the batch, each with its first and last id as drawn and the sum of its steps; then the
- * customers. The tenant's row is locked until the commit, so that no reader of pages sees a later id before an earlier
- * one: without it such a reader missed 3,228 of 15,579. Where the clock of another service is ahead, all ids of the
- * tenant in this batch are moved on from its newest one. A row returns what it held before in `previous`, since an
- * UPDATE returns only what it made.
+ * POST. First come the tenants of the batch, each with its first and last id as drawn and the sum of its
+ * steps; then the customers. The tenant's row is locked until the commit, so that no reader of pages
+ * sees a later id before an earlier one: without it such a reader missed 3,228 of 15,579. Where the
+ * clock of another service is ahead, all ids of the tenant in this batch are moved on from its newest
+ * one. A row returns what it held before in `previous`, since an UPDATE returns only what it made.
  */
 export function createText(isKeyed: boolean): string {
   const tenants = ["tenant text", "first uuid", "last uuid", "steps bigint"];
@@ -128,9 +137,9 @@ export function createText(isKeyed: boolean): string {
 }
 
 /**
- * Why a write was not applied: the version that is stored now, and what is kept under its key. A statement of its own: one
- * that wrote and looked together would see the state from before it waited, and 1,514 of 9,894 refusals named the very
- * version that was sent.
+ * Why a write was not applied: the version that is stored now, and what is kept under its
+ * key. A statement of its own: one that wrote and looked together would see the state from
+ * before it waited, and 1,514 of 9,894 refusals named the very version that was sent.
  */
 export const JUDGE_TEXT = `SELECT i.n::int AS n, c.row_version, k.outcome, f.fields, k.digest = decode(i.digest, 'hex') AS is_same_request
     FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[])
@@ -158,8 +167,8 @@ function input(name: string, columns: readonly string[], firstParam = 1): string
 }
 
 /**
- * A key that is kept and not expired makes the NULL that its column refuses, so that the whole statement fails: a
- * write and the memory of it are one.
+ * A key that is kept and not expired makes the NULL that its column refuses,
+ * so that the whole statement fails: a write and the memory of it are one.
  *
  * @param outcome as JSON, without the fields
  * @param fields of the customer in the outcome, as JSON; null where there are none

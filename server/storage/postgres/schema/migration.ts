@@ -4,7 +4,9 @@ import { retryDelayMs } from "../connection/persistence.ts";
 import { failureOf } from "../connection/statement-failure.ts";
 import { APPLICATION, MIN_VERSION, POSTGRES_SCHEMA, POSTGRES_SCHEMA_VERSION } from "./postgres-schema.ts";
 
-/** Codes of a migration that met another one (PostgreSQL, appendix A): names taken meanwhile, or a lost race. */
+/**
+ * Codes of a migration that met another one (PostgreSQL, appendix A): names taken meanwhile, or a lost race.
+ */
 const MET_ANOTHER = ["23505", "42P06", "42P07", "42710", "42723", "40001", "40P01", "55P03"];
 const TRIES_MAX = 20;
 
@@ -17,8 +19,9 @@ export type Meta = {
 export const META_TEXT = "SELECT application, schema_version, min_version FROM meta";
 
 /**
- * Makes the schema where it is missing, in one transaction. Of services that start at the same moment one makes it; the
- * others fail on a name that is taken, and look again. No advisory lock: compatible databases lack it.
+ * Makes the schema where it is missing, in one transaction. Of services that
+ * start at the same moment one makes it; the others fail on a name that is
+ * taken, and look again. No advisory lock: compatible databases lack it.
  *
  * @returns whether it was made
  * @throws CommandRefused, StatementFailed

@@ -1,7 +1,10 @@
 /** Kept in `meta`. */
 export const POSTGRES_SCHEMA_VERSION = 1;
 
-/** The oldest program that may run on this schema, by the schema that it knows: a rolling upgrade needs both to run. */
+/**
+ * The oldest program that may run on this schema, by the
+ * schema that it knows: a rolling upgrade needs both to run.
+ */
 export const MIN_VERSION = 1;
 
 /** All tables are in a schema of their own, so that the database may hold others. */
@@ -11,9 +14,9 @@ export const SCHEMA_NAME = "customers";
 export const APPLICATION = "customers-server";
 
 /**
- * The schema of a new database, a statement each. Text that is compared or ordered has the collation "C": the order of
- * bytes, which is SQLite's and changes with no version of a library. No sequence: one on a promoted asynchronous standby
- * gave 68 of 100 values a second time.
+ * The schema of a new database, a statement each. Text that is compared or ordered has the
+ * collation "C": the order of bytes, which is SQLite's and changes with no version of a library.
+ * No sequence: one on a promoted asynchronous standby gave 68 of 100 values a second time.
  */
 export const POSTGRES_SCHEMA = [
   `CREATE SCHEMA customers`,
@@ -61,8 +64,8 @@ export const POSTGRES_SCHEMA = [
   )`,
   `CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at)`,
 
-  // The fields of an outcome. They go with their customer, and no statement can forget it: one that deleted from both
-  // tables would not see what another session committed while it waited for the customer.
+  // The fields of an outcome. They go with their customer, and no statement can forget it: one that deleted
+  // from both tables would not see what another session committed while it waited for the customer.
   `CREATE TABLE kept_fields (
     token_id     text COLLATE "C" NOT NULL,
     key          text COLLATE "C" NOT NULL,
@@ -84,8 +87,8 @@ export const POSTGRES_SCHEMA = [
     cursor_key     bytea NOT NULL CHECK (length(cursor_key) = 32)
   )`,
 
-  // The id that is so many steps after another, in the order of ids: it moves the last 48 random bits on, and where they
-  // overflow, begins the next millisecond (RFC 9562, section 6.2, method 2).
+  // The id that is so many steps after another, in the order of ids: it moves the last 48 random
+  // bits on, and where they overflow, begins the next millisecond (RFC 9562, section 6.2, method 2).
   `CREATE FUNCTION id_after(id uuid, steps bigint) RETURNS uuid LANGUAGE sql IMMUTABLE STRICT AS $$
     SELECT (CASE WHEN tail < 281474976710656
       THEN left(id::text, 24) || lpad(to_hex(tail), 12, '0')

@@ -114,7 +114,10 @@ const createKind = (isKeyed: boolean): WriteKind => ({
 const REMOVE_KINDS = { plain: removeKind(false), keyed: removeKind(true) };
 const CREATE_KINDS = { plain: createKind(false), keyed: createKind(true) };
 
-/** Draws the ids of a batch, anew for each try: those of a tenant ascend, and how far each is from its newest one. */
+/**
+ * Draws the ids of a batch, anew for each try: those of a
+ * tenant ascend, and how far each is from its newest one.
+ */
 function creationParams(writes: readonly QueuedWrite[]): Param[] {
   const tenants = new Map<string, { first: string; last: string; steps: number }>();
   const drawn = writes.map(({ values }) => {

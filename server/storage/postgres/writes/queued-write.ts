@@ -30,12 +30,19 @@ export type QueuedWrite = {
   readonly lockKey: string;
   /** One element for each column of the kind's batch. */
   readonly values: readonly Param[];
-  /** Drawn here, never by the database: a write can then be recognised, and sent again. Null for a removal. */
+  /**
+   * Drawn here, never by the database: a write can then be recognised, and sent again. Null for a removal.
+   */
   readonly next: RowVersion | null;
   readonly key: IdempotencyKey | null;
-  /** Whether it may be sent again after its answer was lost: under a version or a key a second one changes nothing. */
+  /**
+   * Whether it may be sent again after its answer was lost:
+   * under a version or a key a second one changes nothing.
+   */
   readonly isRepeatable: boolean;
   readonly outcomeOf: (row: AppliedRow) => Outcome;
-  /** Reads what the outcome of an update shows, where the answer to it was lost. Null where it shows nothing. */
+  /**
+   * Reads what the outcome of an update shows, where the answer to it was lost. Null where it shows nothing.
+   */
   readonly rereadText: string | null;
 };

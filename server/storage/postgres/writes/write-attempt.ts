@@ -86,7 +86,10 @@ export async function resultOf(
   }
 }
 
-/** The outcome of a write whose answer was lost: as it stored it, or unknown where it was overwritten just now. */
+/**
+ * The outcome of a write whose answer was lost: as it
+ * stored it, or unknown where it was overwritten just now.
+ */
 async function reread(lane: LaneConnection, write: QueuedWrite): Promise<AttemptResult> {
   const { target, rereadText, next } = write;
   if (target === null || rereadText === null) return { kind: "unknown" };
@@ -95,7 +98,10 @@ async function reread(lane: LaneConnection, write: QueuedWrite): Promise<Attempt
   return { kind: "settled", outcome: write.outcomeOf(row), isApplied: true };
 }
 
-/** What is kept under a key is the outcome as it was answered. An earlier try of this very request is no replay. */
+/**
+ * What is kept under a key is the outcome as it was answered.
+ * An earlier try of this very request is no replay.
+ */
 function replayOf(kept: Extract<Verdict, { kind: "replayed" }>, { next }: QueuedWrite): Outcome {
   const outcome = JSON.parse(kept.outcome) as Accepted;
   const isOwn = "rowVersion" in outcome && outcome.rowVersion === next;

@@ -35,8 +35,9 @@ type WriteBatchesParts = {
 };
 
 /**
- * Every write on customers passes here. Those that came in one turn of the event loop, or while the lanes were busy,
- * share a statement and so a commit. Each of a batch has a target of its own, so that their order does not matter.
+ * Every write on customers passes here. Those that came in one turn of the
+ * event loop, or while the lanes were busy, share a statement and so a commit.
+ * Each of a batch has a target of its own, so that their order does not matter.
  */
 export class WriteBatches {
   readonly #parts: WriteBatchesParts;
@@ -155,8 +156,9 @@ export class WriteBatches {
   }
 
   /**
-   * Writers that compete for one row would each need a statement to learn that they lost. Those that were there before the
-   * winner's statement was sent were under way when its version was the current one, which is not what they expect.
+   * Writers that compete for one row would each need a statement to learn that
+   * they lost. Those that were there before the winner's statement was sent were
+   * under way when its version was the current one, which is not what they expect.
    */
   #refuseThoseBehind({ write: { target, lockKey, next } }: Waiting, batchNumber: number): void {
     if (target === null || next === null) return;
@@ -207,7 +209,10 @@ export class WriteBatches {
     this.#schedule();
   }
 
-  /** The server refused the statement since a key is kept: it holds the outcome, or belongs to another request. */
+  /**
+   * The server refused the statement since a key is kept:
+   * it holds the outcome, or belongs to another request.
+   */
   async #lookAtKey(waiting: Waiting): Promise<void> {
     try {
       const result = await this.#parts.slowLanes.use(async (lane) => {

@@ -35,8 +35,8 @@ export type Verdict =
   | { readonly kind: "unknown" };
 
 /**
- * Why a write was not applied. After a lost answer neither "stale" nor "missing" may be said: both promise that nothing
- * was changed. A key knows: the write and the memory of it are one transaction.
+ * Why a write was not applied. After a lost answer neither "stale" nor "missing" may be said: both
+ * promise that nothing was changed. A key knows: the write and the memory of it are one transaction.
  */
 export function judge({ expected, next, isKeyed, wasUnknown }: Judged, seen: Seen): Verdict {
   if (seen.outcome !== null) {

@@ -4,16 +4,18 @@ import type { FileGuard } from "../files/file-guard.ts";
 import { SCHEMA_VERSION } from "../files/schema.ts";
 import { asStoreError, forgetPages, schemaGuard } from "../files/sqlite-database.ts";
 
-/** Statements of one write, on the writer's connection. It may run more than once; only its last run counts. */
+/**
+ * Statements of one write, on the writer's connection. It may run more than once; only its last run counts.
+ */
 export type Job = () => unknown;
 export type Settled = { ok: true; value: unknown } | { ok: false; error: unknown };
 
 const LOCK_RETRY_MS = 10;
 
 /**
- * A batch of writes in one transaction, since nearly all of a write's cost is the fsync of its commit. A write that
- * fails does not affect the others: the batch is rolled back and its writes run again one by one. A failed commit
- * refuses all of its writes.
+ * A batch of writes in one transaction, since nearly all of a write's cost is the fsync
+ * of its commit. A write that fails does not affect the others: the batch is rolled
+ * back and its writes run again one by one. A failed commit refuses all of its writes.
  */
 export class GroupCommit {
   readonly #db: Database;
@@ -25,7 +27,10 @@ export class GroupCommit {
   /** How long the last COMMIT took, in ms. */
   lastCommitMs = 0;
 
-  /** @param lockWaitMs how long a batch waits for a lock that another process holds; the event loop goes on meanwhile */
+  /**
+   * @param lockWaitMs how long a batch waits for a lock that
+   *   another process holds; the event loop goes on meanwhile
+   */
   constructor(db: Database, guard: FileGuard, lockWaitMs: number) {
     // A locked file is waited for without stopping the event loop, so not inside SQLite.
     db.run("PRAGMA busy_timeout = 0");
@@ -37,7 +42,10 @@ export class GroupCommit {
     this.#requireSchema = schemaGuard(db);
   }
 
-  /** @returns the outcome of one write, at once; null, with nothing done, while another connection holds the lock */
+  /**
+   * @returns the outcome of one write, at once; null, with
+   *   nothing done, while another connection holds the lock
+   */
   tryOne(job: Job): Settled | null {
     const begun = this.#tryLock();
     if (begun === "locked") return null;
@@ -65,7 +73,11 @@ export class GroupCommit {
     return results;
   }
 
-  /** Whether a write could begin now. @throws StoreUnavailable when it could not, but for a lock, which passes */
+  /**
+   * Whether a write could begin now.
+   *
+   * @throws StoreUnavailable when it could not, but for a lock, which passes
+   */
   probe(): void {
     const begun = this.#tryLock();
     if (begun === "locked") return;
@@ -85,7 +97,11 @@ export class GroupCommit {
     this.#commit.finalize();
   }
 
-  /** Begins the transaction, trying again while another process holds the lock. @returns why it could not, or null */
+  /**
+   * Begins the transaction, trying again while another process holds the lock.
+   *
+   * @returns why it could not, or null
+   */
   async #takeLock(): Promise<unknown> {
     const giveUpAt = performance.now() + this.#lockWaitMs;
     for (;;) {
@@ -96,7 +112,10 @@ export class GroupCommit {
     }
   }
 
-  /** @returns null when the transaction has begun, "locked" while another connection holds the lock, else the error */
+  /**
+   * @returns null when the transaction has begun, "locked"
+   *   while another connection holds the lock, else the error
+   */
   #tryLock(): unknown {
     try {
       // One that could not be rolled back when its time came (a failing disk) would refuse every later one.

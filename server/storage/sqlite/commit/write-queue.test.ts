@@ -7,7 +7,10 @@ import type { Commit } from "../../storage.ts";
 import { connect, openDatabase } from "../files/sqlite-database.ts";
 import { SqliteStorage } from "../sqlite-storage.ts";
 
-/** Every Worker that was started, so that a test can end one from outside: what a crash of the thread looks like. */
+/**
+ * Every Worker that was started, so that a test can end one
+ * from outside: what a crash of the thread looks like.
+ */
 const started: Worker[] = [];
 const RealWorker = globalThis.Worker;
 
@@ -117,7 +120,8 @@ describe.each(["inline", "thread"] as const)("committed %s", (where) => {
     for (let round = 0; round < 10; round += 1) {
       await Promise.all(Array.from({ length: 64 }, (_, n) => create(`${n}`)));
     }
-    // Eight in each of the ten rounds if the burst were not seen; a stalled machine may make it look over now and then.
+    // Eight in each of the ten rounds if the burst were not seen;
+    // a stalled machine may make it look over now and then.
     expect(commits.length).toBeLessThanOrEqual(50);
     expect(commits.reduce((sum, { writes }) => sum + writes, 0)).toBe(640);
   });

@@ -21,17 +21,22 @@ export type WriteLimits = {
 export const WRITE_LIMITS: WriteLimits = { lockWaitMs: LOCK_WAIT_MS, pendingMax: 10_000 };
 
 /**
- * Bun accepts connections for as long as new ones come, all in one turn of the event loop. So many writes are committed
- * at once in one turn; then they gather for its end, so that timers and signals run even during a connection storm.
+ * Bun accepts connections for as long as new ones come, all in one turn of the
+ * event loop. So many writes are committed at once in one turn; then they gather
+ * for its end, so that timers and signals run even during a connection storm.
  */
 const TURN_WRITES_MAX = 8;
-/** Clients that were answered together come again together, within about this time: their writes gather from the start. */
+/**
+ * Clients that were answered together come again together,
+ * within about this time: their writes gather from the start.
+ */
 const BURST_MS = 10;
 
 /**
- * Where the next batch is committed follows from how long the last COMMIT took, nearly all of it fsync. Up to this it is
- * inline: a read waits no longer than this, and a write is answered in the turn that brought it. Above, the thread keeps
- * reads going: with an fsync of 20 ms there were 4,004 reads in 4 s beside 8 writers, and 400 to 1,132 inline.
+ * Where the next batch is committed follows from how long the last COMMIT took, nearly
+ * all of it fsync. Up to this it is inline: a read waits no longer than this, and a write
+ * is answered in the turn that brought it. Above, the thread keeps reads going: with an
+ * fsync of 20 ms there were 4,004 reads in 4 s beside 8 writers, and 400 to 1,132 inline.
  */
 const INLINE_COMMIT_MS_MAX = 10;
 
@@ -51,9 +56,10 @@ type WriteQueueParts = {
 };
 
 /**
- * Every write passes here, one batch at a time. A write that comes alone is committed at once, in the turn that
- * brought it: that is fastest, and Bun drops an answer that is still to come when its client half-closes the connection
- * or pipelines a further request. In a burst, and while a batch is under way, writes gather and share one commit.
+ * Every write passes here, one batch at a time. A write that comes alone is committed at
+ * once, in the turn that brought it: that is fastest, and Bun drops an answer that is
+ * still to come when its client half-closes the connection or pipelines a further request.
+ * In a burst, and while a batch is under way, writes gather and share one commit.
  */
 export class WriteQueue {
   readonly #parts: WriteQueueParts;
@@ -79,7 +85,10 @@ export class WriteQueue {
     return this.#parts.thread?.started ?? Promise.resolve();
   }
 
-  /** @returns the write's value once it is durable; fails with StoreUnavailable, or with the write's own error */
+  /**
+   * @returns the write's value once it is durable; fails
+   *   with StoreUnavailable, or with the write's own error
+   */
   run<Name extends WriteName>(name: Name, input: WriteInput<Name>): Promise<WriteResult<Name>> {
     if (this.#isClosed) return Promise.reject(new StoreUnavailable("the store is closed"));
     if (this.#pending.length >= this.#parts.limits.pendingMax) {
@@ -142,8 +151,8 @@ export class WriteQueue {
         if (result?.ok) resolve(result.value as never);
         else reject(result?.error);
       });
-      // Clients that were answered may have sent their next write: let it arrive before the next batch. What gathered
-      // beside the thread has waited for a whole batch already.
+      // Clients that were answered may have sent their next write: let it arrive before the
+      // next batch. What gathered beside the thread has waited for a whole batch already.
       if (where === "inline") await nextTurn();
     }
     this.#draining = null;

@@ -6,7 +6,10 @@ import { StatementCache } from "../statements/statement-cache.ts";
 import { applyWrite, type WriteRequest } from "../statements/writes.ts";
 import { GroupCommit, type Settled } from "./group-commit.ts";
 
-/** A batch of writes goes there as JSON ({@link WriteRequest}s) and comes back as JSON: objects take twice the time to clone. */
+/**
+ * A batch of writes goes there as JSON ({@link WriteRequest}s)
+ * and comes back as JSON: objects take twice the time to clone.
+ */
 export type ToThread =
   | string
   | {
@@ -22,7 +25,9 @@ export type SettledWrite =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string; readonly isUnavailable: boolean };
 
-/** "ready", or the outcomes of a batch (settled: {@link SettledWrite}s in its order, ms, commitMs) as JSON. */
+/**
+ * "ready", or the outcomes of a batch (settled: {@link SettledWrite}s in its order, ms, commitMs) as JSON.
+ */
 export type FromThread = string;
 
 declare const self: Worker;

@@ -24,8 +24,9 @@ const RESTART_MS = 5_000;
 /**
  * Commits batches in a thread of their own, so that neither a slow fsync nor a locked file holds up reads.
  *
- * Started with the store: one that had to be started under load found no file descriptor left, and ended the process.
- * One that dies takes its batch with it: those writes fail as StoreUnavailable, and another thread is started.
+ * Started with the store: one that had to be started under load found no file
+ * descriptor left, and ended the process. One that dies takes its batch with
+ * it: those writes fail as StoreUnavailable, and another thread is started.
  */
 export class WriterThread {
   readonly #database: ThreadDatabase;

@@ -14,9 +14,9 @@ const FAULTS_MAX = 20;
 const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_ERROR"];
 
 /**
- * Looks at the structure of every page and index, and at every constraint. A value that was changed inside a row (a
- * flipped bit of a name) is not found: SQLite keeps no checksum of it, and one of our own over the whole row would make
- * every read fetch columns that its caller may not see.
+ * Looks at the structure of every page and index, and at every constraint. A value that was changed
+ * inside a row (a flipped bit of a name) is not found: SQLite keeps no checksum of it, and one of
+ * our own over the whole row would make every read fetch columns that its caller may not see.
  *
  * @throws CommandRefused when it can't be opened as one of ours, or can't be looked at now (another process
  *   holds its lock): that says nothing of its soundness

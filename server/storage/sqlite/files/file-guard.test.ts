@@ -56,7 +56,10 @@ const fault = (write: Promise<unknown>) =>
     (error) => (error instanceof StoreUnavailable ? error.message : error),
   );
 
-/** What the next start would find after kill -9 now: the files as they stand there, without a word of this process. */
+/**
+ * What the next start would find after kill -9 now: the
+ * files as they stand there, without a word of this process.
+ */
 async function namesAfterKill(database = path): Promise<string[]> {
   const copy = `${directory.path}/after.db`;
   for (const suffix of ["", "-wal"]) {

@@ -10,11 +10,11 @@ type FileIdentity = { readonly dev: number; readonly ino: number };
 export type DatabaseIdentity = { readonly database: FileIdentity; readonly log: FileIdentity };
 
 /**
- * Watches the files under one connection. What is written while the database was moved, replaced or cut off, or while
- * its write-ahead log was deleted, would be acknowledged and gone at the next start.
+ * Watches the files under one connection. What is written while the database was moved, replaced or
+ * cut off, or while its write-ahead log was deleted, would be acknowledged and gone at the next start.
  *
- * Two calls of stat before each commit (9 µs each where they are slow, against 300 µs and more for its fsync): a
- * watcher would report too late.
+ * Two calls of stat before each commit (9 µs each where they are slow,
+ * against 300 µs and more for its fsync): a watcher would report too late.
  */
 export class FileGuard {
   readonly #db: Database;
@@ -54,7 +54,10 @@ export class FileGuard {
     this.#requireWhole(files.database?.size ?? 0, files.log?.size ?? 0);
   }
 
-  /** Before the connection is closed: SQLite would leave the log of a database that was replaced to the other file. */
+  /**
+   * Before the connection is closed: SQLite would leave the
+   * log of a database that was replaced to the other file.
+   */
   leave(): void {
     try {
       this.require();
@@ -68,7 +71,8 @@ export class FileGuard {
     if (databaseBytes < this.#databaseBytes) {
       throw new StoreUnavailable(`${this.#path} was cut off. ${advice}`);
     }
-    // The log shrinks by itself, but not below its limit; where it is shorter, SQLite is asked how long it must be.
+    // The log shrinks by itself, but not below its limit; where
+    // it is shorter, SQLite is asked how long it must be.
     const isShort = logBytes === 0 || logBytes < Math.min(this.#logBytes, LOG_BYTES_MAX);
     if (isShort && logBytes < this.#logBytesNeeded()) {
       throw new StoreUnavailable(`${this.#path}-wal was cut off. ${advice}`);
@@ -78,8 +82,9 @@ export class FileGuard {
   }
 
   /**
-   * Brings what the log holds into the database, wherever that has gone: this connection still has both open. So a
-   * deleted log loses nothing, and a log that stays behind is empty and cannot be played into another database.
+   * Brings what the log holds into the database, wherever that has gone: this
+   * connection still has both open. So a deleted log loses nothing, and a log
+   * that stays behind is empty and cannot be played into another database.
    */
   #foldIn(): void {
     try {
@@ -106,7 +111,8 @@ export class FileGuard {
 }
 
 /**
- * To be asked before a further connection is opened: one to another file would play the log of this one into it.
+ * To be asked before a further connection is opened: one to
+ * another file would play the log of this one into it.
  *
  * @throws StoreUnavailable while the files of the path are not those that were opened
  */

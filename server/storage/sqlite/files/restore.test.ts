@@ -209,7 +209,8 @@ describe("restore", () => {
       const restore = launch(["restore", backupFile(), "--force"], {
         env: { DATABASE_URL: `sqlite:${place.database}` },
       });
-      // Near each of its steps in turn: the copy is begun, the old -wal is folded in or removed, the new one is in place.
+      // Near each of its steps in turn: the copy is begun, the old
+      // -wal is folded in or removed, the new one is in place.
       const steps = [
         () => files().includes("customers.db.restoring"),
         () => !files().includes("customers.db-wal"),

@@ -64,7 +64,8 @@ function holdAlone(database: string): () => void {
     db.close();
     const code = (error as { code?: string }).code ?? "";
     if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")) throw inUse(database);
-    // Too damaged to be locked, which may be why it is being replaced: who has it open was asked of the system.
+    // Too damaged to be locked, which may be why it is being
+    // replaced: who has it open was asked of the system.
     return () => {};
   }
 }
@@ -75,7 +76,9 @@ function inUse(database: string): CommandRefused {
   );
 }
 
-/** Asks Linux's /proc, which also answers for a file too damaged for SQLite's locks; elsewhere it answers no. */
+/**
+ * Asks Linux's /proc, which also answers for a file too damaged for SQLite's locks; elsewhere it answers no.
+ */
 function isOpenInAnyProcess(file: string): boolean {
   if (!existsSync("/proc/self/fd")) return false;
   const { dev, ino } = statSync(file);

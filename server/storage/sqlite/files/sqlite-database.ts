@@ -13,7 +13,10 @@ const APPLICATION_ID = 0x43555354;
 
 /** For commands and tests. */
 const CACHE_KIB = 16_384;
-/** The write-ahead log is cut to this once all of it is in the database: a long reader had left it at gigabytes. */
+/**
+ * The write-ahead log is cut to this once all of it is in
+ * the database: a long reader had left it at gigabytes.
+ */
 export const LOG_BYTES_MAX = 16 * 1024 * 1024;
 
 type ConnectionOptions = { readonly cacheKib?: number; readonly lockWaitMs?: number };
@@ -43,7 +46,9 @@ export function openDatabase(
   });
 }
 
-/** A directory that is missing is made in the default place alone: elsewhere its name may be a typing error. */
+/**
+ * A directory that is missing is made in the default place alone: elsewhere its name may be a typing error.
+ */
 export function requireDirectory(path: string): void {
   const directory = dirname(path);
   if (existsSync(directory)) return;
@@ -137,7 +142,10 @@ function configure(db: Database, path: string, { cacheKib, lockWaitMs }: Require
   db.run("PRAGMA trusted_schema = OFF");
 }
 
-/** Of several that switch a new file at the same moment, SQLite refuses some at once instead of letting them wait. */
+/**
+ * Of several that switch a new file at the same moment,
+ * SQLite refuses some at once instead of letting them wait.
+ */
 function writeAheadMode(db: Database, lockWaitMs: number): string | undefined {
   const until = performance.now() + lockWaitMs;
   for (;;) {
@@ -227,8 +235,8 @@ function reason(error: SQLiteError): string {
 }
 
 /**
- * A newer version may migrate the database under a running service, whose statements would then fail, or write rows that
- * lack something.
+ * A newer version may migrate the database under a running service,
+ * whose statements would then fail, or write rows that lack something.
  *
  * @returns inside a transaction fails with StoreUnavailable while the schema is not this version's
  */
@@ -255,7 +263,10 @@ export function looseModes(path: string): string[] {
   });
 }
 
-/** Gives up the pages in memory: those of a file that was bad for a while would go on being answered from there. */
+/**
+ * Gives up the pages in memory: those of a file that was
+ * bad for a while would go on being answered from there.
+ */
 export function forgetPages(db: Database): void {
   db.run("PRAGMA shrink_memory");
 }
@@ -274,7 +285,10 @@ const UNAVAILABLE = [
   "SQLITE_PERM",
 ];
 
-/** The error as the store's interface knows it: what the engine can't help becomes StoreUnavailable, a bug stays. */
+/**
+ * The error as the store's interface knows it: what the
+ * engine can't help becomes StoreUnavailable, a bug stays.
+ */
 export function asStoreError(error: unknown): unknown {
   const code = error instanceof SQLiteError ? (error.code ?? "") : "";
   if (!UNAVAILABLE.some((prefix) => code.startsWith(prefix))) return error;

@@ -5,7 +5,9 @@ export const MEMORY = ":memory:";
 /** Where a service that was told nothing keeps its customers. Its directory is made. */
 export const DEFAULT_PATH = "./data/customers.db";
 
-/** @returns the file of `sqlite:FILE` (also `sqlite://FILE`), {@link MEMORY}, or null for what is no such URL */
+/**
+ * @returns the file of `sqlite:FILE` (also `sqlite://FILE`), {@link MEMORY}, or null for what is no such URL
+ */
 export function parseSqliteUrl(databaseUrl: string): string | null {
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(databaseUrl)?.[1];
   if (path === undefined || path.includes("?") || path.endsWith("/")) return null;

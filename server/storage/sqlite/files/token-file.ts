@@ -4,9 +4,9 @@ import { basename, dirname, join, resolve } from "node:path";
 import { MEMORY } from "./sqlite-url.ts";
 
 /**
- * The file of the admin token, absolute, so that a line that reads it can be pasted anywhere. Beside the database and
- * named after it, so that two databases in one directory have two; for a database in memory in a directory of its own,
- * which goes when the process ends.
+ * The file of the admin token, absolute, so that a line that reads it can be pasted anywhere.
+ * Beside the database and named after it, so that two databases in one directory have two;
+ * for a database in memory in a directory of its own, which goes when the process ends.
  */
 export function tokenFileOf(databasePath: string): string {
   if (databasePath !== MEMORY) {

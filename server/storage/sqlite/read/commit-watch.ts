@@ -1,13 +1,17 @@
 import { dlopen, FFIType, toArrayBuffer } from "bun:ffi";
 import { openSync, statSync } from "node:fs";
 
-/** The checksum of the wal-index header, two words that every commit changes (sqlite.org/walformat.html, section 2.1). */
+/**
+ * The checksum of the wal-index header, two words that every
+ * commit changes (sqlite.org/walformat.html, section 2.1).
+ */
 const CHECKSUM_WORDS = [10, 11] as const;
 const PAGE_BYTES = 4096;
 
 /**
- * Notices the commits of all processes on a database by a word in memory: SQLite keeps its wal-index in the -shm file,
- * which all of them map. Two loads from memory; reading the file instead cost 2.4 µs, a tenth of a read.
+ * Notices the commits of all processes on a database by a word in memory:
+ * SQLite keeps its wal-index in the -shm file, which all of them map. Two
+ * loads from memory; reading the file instead cost 2.4 µs, a tenth of a read.
  */
 export class CommitWatch {
   readonly #header: Uint32Array | null;
@@ -32,9 +36,9 @@ export class CommitWatch {
 }
 
 /**
- * Headers by device and inode. Neither descriptor nor mapping is ever given back: closing any descriptor of the file would
- * drop the locks that SQLite holds on it for the whole process, and another process would start its wal-index anew. So
- * `Bun.mmap`, which opens and closes one, cannot be used.
+ * Headers by device and inode. Neither descriptor nor mapping is ever given back: closing any descriptor
+ * of the file would drop the locks that SQLite holds on it for the whole process, and another process
+ * would start its wal-index anew. So `Bun.mmap`, which opens and closes one, cannot be used.
  */
 const headers = new Map<string, Uint32Array | null>();
 
@@ -60,7 +64,9 @@ const MMAP = {
 const PROT_READ = 1;
 const MAP_SHARED = 1;
 
-/** @returns null on a system whose C library cannot be called: then every read has a transaction of its own */
+/**
+ * @returns null on a system whose C library cannot be called: then every read has a transaction of its own
+ */
 function mapped(descriptor: number): Uint32Array | null {
   for (const library of C_LIBRARIES) {
     try {

@@ -5,10 +5,11 @@ import { CommitWatch } from "./commit-watch.ts";
 
 /**
  * One read transaction for all reads of an event-loop turn: most of a SELECT's cost is taking and giving back
- * the file lock. It ends in `setImmediate`, before the answers of a batch of writes go out, and at the first read after a
- * commit of anyone: a client that learned of a write reads it. A turn can last, since Bun accepts connections for as
- * long as new ones come and answers each at once: 64 of 6,687 reads that followed another service's reply to a write,
- * each on a connection of its own, had returned the customer as it was before.
+ * the file lock. It ends in `setImmediate`, before the answers of a batch of writes go
+ * out, and at the first read after a commit of anyone: a client that learned of a write
+ * reads it. A turn can last, since Bun accepts connections for as long as new ones come
+ * and answers each at once: 64 of 6,687 reads that followed another service's reply to
+ * a write, each on a connection of its own, had returned the customer as it was before.
  */
 export class SharedRead {
   readonly #begin: Statement | null;
@@ -20,7 +21,9 @@ export class SharedRead {
   #isSchemaKnown = false;
   #epoch = 0;
 
-  /** @param isShared false for a database in memory: its one connection writes too, and has no locks to spare */
+  /**
+   * @param isShared false for a database in memory: its one connection writes too, and has no locks to spare
+   */
   constructor(db: Database, isShared: boolean) {
     this.#db = db;
     this.#requireSchema = schemaGuard(db);
@@ -30,8 +33,8 @@ export class SharedRead {
   }
 
   /**
-   * Inside {@link run}: a number that is another one whenever anything was committed since, by this process or any
-   * other. What was read under the same epoch still holds.
+   * Inside {@link run}: a number that is another one whenever anything was committed
+   * since, by this process or any other. What was read under the same epoch still holds.
    */
   get epoch(): number {
     // One connection does not see its own writes as changes: what it read may never be kept.

@@ -66,7 +66,9 @@ function insert(statements: StatementCache, { tenant, customer, nowMs }: Creatio
   return { kind: "created", id, rowVersion, isReplayed: false };
 }
 
-/** The one statement of PUT and PATCH: it compares and sets; only where it changed nothing a SELECT says why. */
+/**
+ * The one statement of PUT and PATCH: it compares and sets; only where it changed nothing a SELECT says why.
+ */
 function update(statements: StatementCache, { target, changes, projection }: Update): WriteOutcome {
   const { name, email, status } = changes;
   const values = Object.entries({

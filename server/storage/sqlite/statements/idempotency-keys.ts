@@ -20,8 +20,8 @@ type KeptKey = {
 };
 
 /**
- * Runs a write once for its key, inside the transaction: an accepted one is remembered with its outcome, and answered
- * from there when it is repeated. A refused one is forgotten.
+ * Runs a write once for its key, inside the transaction: an accepted one is remembered with
+ * its outcome, and answered from there when it is repeated. A refused one is forgotten.
  *
  * @param customer whose fields the outcome holds; null where it holds none
  */
@@ -63,7 +63,10 @@ function keep(
   );
 }
 
-/** Takes the fields of a customer out of every outcome that is kept: with its row goes all that was kept of it. */
+/**
+ * Takes the fields of a customer out of every outcome that
+ * is kept: with its row goes all that was kept of it.
+ */
 export function forgetFields(statements: StatementCache, { tenant, id }: Customer): void {
   statements.run(
     "UPDATE idempotency_keys SET outcome = json_set(outcome, '$.fields', NULL), tenant = NULL, customer_id = NULL WHERE tenant = ? AND customer_id = ?",

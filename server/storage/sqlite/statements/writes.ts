@@ -3,7 +3,10 @@ import { KEY_WRITES } from "./idempotency-keys.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import { TOKEN_WRITES } from "./token-writes.ts";
 
-/** Every write that there is, by name. Input and outcome are JSON, so that they can cross to another thread as text. */
+/**
+ * Every write that there is, by name. Input and outcome are
+ * JSON, so that they can cross to another thread as text.
+ */
 const WRITES = { ...CUSTOMER_WRITES, ...KEY_WRITES, ...TOKEN_WRITES };
 
 type Writes = typeof WRITES;

@@ -6,7 +6,8 @@ import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 
-// What a network and a server do to statements: one storage behind a proxy with faults, and one that has none.
+// What a network and a server do to statements: one storage
+// behind a proxy with faults, and one that has none.
 
 const ADA = { name: "Ada", email: "ada@example.com", status: "active" } as const;
 const NAME = projectionOf(["name"]);
@@ -40,7 +41,9 @@ async function make(): Promise<WriteTarget & { expected: RowVersion }> {
   return { tenant: "t", id: made.id, expected: made.rowVersion };
 }
 
-/** Prepares the statements of the writes below, so that the answer that is lost is that of the write itself. */
+/**
+ * Prepares the statements of the writes below, so that the answer that is lost is that of the write itself.
+ */
 async function prepare(): Promise<void> {
   const target = { ...(await make()), expected: { anyExcept: [] } };
   await store.patch(target, { name: "x" }, NAME, null);

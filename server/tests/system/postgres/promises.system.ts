@@ -52,7 +52,8 @@ async function together(
   );
 }
 
-// Every applied write takes the version before it: what the writers saw is one chain from the first version to the last.
+// Every applied write takes the version before it: what the
+// writers saw is one chain from the first version to the last.
 test.each([1, 16, 200])(
   "%i customers under 24 writers on three servers have one history each",
   async (rows) => {
