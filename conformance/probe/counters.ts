@@ -25,6 +25,7 @@ export type Window = { readonly answered: Counts; readonly rose: Counts; readonl
 const LAG_MS = 2000;
 /** Where the profile names no lag, they are watched so much longer, once, before a count is taken for lost. */
 const LATER_MS = 10_000;
+const KNOWN_LAG_MS = 300;
 const POLL_MS = 50;
 /** Scrapes on connections of their own: so many are hardly all answered by one of several processes. */
 const QUIET_SCRAPES = 6;
@@ -47,6 +48,8 @@ export class Counters {
   #quiet = false;
   /** Whether counts were missed once, and waiting as long again brought none: they are lost, not late. */
   #noneLater = false;
+  /** How long it took at most until all that was answered was counted. */
+  #slowestMs = 0;
   /** A counter that was seen to rise later than it may. */
   #late: Counter | undefined;
   /** Where the whole run began, for what only a long stretch shows. */
@@ -164,7 +167,9 @@ export class Counters {
    * @throws Inconclusive where counters still rise after it, without a write: then no count can be said to be lost.
    */
   async #settled(t: Scraper, mark: Mark | undefined): Promise<Scrape> {
-    const lagMs = lagMsOf(t);
+    // Once counts are known to be lost, others are waited for as long as any has taken, with a margin.
+    const known = Math.max(KNOWN_LAG_MS, 3 * this.#slowestMs);
+    const lagMs = this.#noneLater ? Math.min(known, lagMsOf(t)) : lagMsOf(t);
     const { scrape, complete } = await this.#awaited(t, mark, lagMs);
     this.#base = { counts: scrape.counts, from: t.kit.wire.ledger.length };
     if (complete || this.#noneLater) return scrape;
@@ -194,6 +199,8 @@ export class Counters {
         (counter) => scrape.counts[counter] >= (mark?.counts[counter] ?? 0) + (answered?.[counter] ?? 0),
       );
       const risen = from !== undefined && COUNTERS.some((counter) => scrape.counts[counter] > from[counter]);
+      if (complete && mark !== undefined)
+        this.#slowestMs = Math.max(this.#slowestMs, performance.now() - until + forMs);
       if (complete || risen || performance.now() >= until) return { scrape, complete };
       await Bun.sleep(POLL_MS);
     }

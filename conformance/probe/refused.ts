@@ -31,6 +31,8 @@ type RefusalOptions = {
   readonly bodies?: "all" | "one";
   /** In place of the accepted write that goes before. */
   readonly control?: Control;
+  /** What was prepared before. */
+  readonly at?: Ground;
 };
 
 type Refusal = Pick<Rule, "spec" | "hurts"> &
@@ -46,7 +48,9 @@ export function refusal(id: RuleId, title: string, { on, kind, forms, ...told }:
     needs: NEEDS[on],
     after: afterBase(id, on, kind),
     ...told,
-    check: async (t) => refused(t, on, kind, typeof forms === "function" ? await forms(t) : forms),
+    async check(t) {
+      await refused(t, on, kind, typeof forms === "function" ? await forms(t) : forms);
+    },
   });
 }
 
@@ -58,7 +62,7 @@ export function afterBase(id: RuleId, method: Method, ...kinds: readonly Kind[])
 }
 
 /** What a probe of a refusal starts from. */
-type Ground = {
+export type Ground = {
   readonly customer: Customer;
   former: string;
   now: Snapshot;
@@ -100,10 +104,10 @@ export async function refused(
   kind: Kind,
   forms: readonly Derive[],
   options: RefusalOptions = {},
-): Promise<void> {
+): Promise<Ground> {
   const every = method === "PATCH" && options.bodies !== "one";
   const bodies = [undefined, ...(every ? await otherBodies(t, kind, options.customer) : [])];
-  let at = await groundFor(t, method, options);
+  let at = options.at ?? (await groundFor(t, method, options));
   const proofs: Written[] = [];
   for (const patchForm of bodies) {
     for (const derive of forms) {
@@ -123,10 +127,11 @@ export async function refused(
     }
   }
   if (proofs.length === 0 && options.bodies !== "one") nothingTried(at);
-  if (method !== "DELETE" || options.control !== undefined) return;
+  if (method !== "DELETE" || options.control !== undefined) return at;
   const control = await t.control("DELETE", { to: at.customer, before: at.now });
   for (const proof of proofs)
     proof.control({ differs: "If-Match is the current tag", seen: control.written.seen });
+  return at;
 }
 
 export function probeRefusal(

@@ -7,7 +7,7 @@ import { type Attempt, BASE } from "./attempt.ts";
 import { type Derive, ifMatch, type Refused } from "./if-match-forms.ts";
 import { otherPaths, pathEnd } from "./other-paths.ts";
 import type { Control } from "./proof.ts";
-import { groundFor, judgeRefusal, type Kind, probeRefusal, refused, STATUS } from "./refused.ts";
+import { type Ground, groundFor, judgeRefusal, type Kind, probeRefusal, refused, STATUS } from "./refused.ts";
 import type { RuleId } from "./rule-id.ts";
 import type { Method } from "./snapshot.ts";
 
@@ -110,26 +110,29 @@ const NEVER_UPDATED: readonly (readonly [Kind, Derive])[] = [
 /** Every shape with every kind of If-Match that must be refused. */
 export async function shapes(t: Attempt, method: Method): Promise<void> {
   const rows = rowsOf(t, method);
+  // What stands at another spelling is open; that this customer is left alone is not.
   const spelled = otherPaths(t.kit.main, false).map(
-    (_, index): Row => [`at path ${index}`, { allowed: method === "DELETE" ? "any" : "refused" }],
+    (_, path): Row => [`at path ${path}`, { allowed: "any" }],
   );
   const all = [...rows, ...spelled];
   const hidden: RuleId[] = [];
+  let at = await groundFor(t, method);
   for (const [index, [kind, base, derive]] of FORMS.entries()) {
-    const control = await ordinary(t, method, kind, derive);
+    const control = await ordinary(t, method, kind, derive, at);
     if (control === undefined) {
       hidden.push(BASE[method][base]);
+      at = await groundFor(t, method);
       continue;
     }
-    await atOnce(t, method, kind, derive, control);
+    at = await atOnce(t, method, kind, derive, control, at);
     const now = t.leavesOut("each way of sending with one of missing, blank and stale, in place of all three")
-      ? all.filter((_, at) => at % FORMS.length === index)
+      ? all.filter((_, place) => place % FORMS.length === index)
       : all;
     const derived = now.map((row): Derive => shaped(derive, row, spelled.indexOf(row)));
-    await refused(t, method, kind, derived, { bodies: "one", control });
+    at = await refused(t, method, kind, derived, { bodies: "one", control, at });
   }
   if (t.kit.ground.cannotMake === undefined) await neverUpdated(t, method);
-  await overridden(t, method);
+  await overridden(t, method, at);
   if (hidden.length > 0)
     throw new CouldNotRun("the ordinary request is not refused as it should be", { see: hidden });
 }
@@ -151,8 +154,8 @@ async function ordinary(
   method: Method,
   kind: Kind,
   derive: Derive,
+  at: Ground,
 ): Promise<Control | undefined> {
-  const at = await groundFor(t, method);
   const form = derive(at.now.tag, at.former, at.customer);
   if (form === undefined) return undefined;
   const written = await probeRefusal(t, method, kind, form, at);
@@ -168,25 +171,26 @@ async function atOnce(
   kind: Kind,
   derive: Derive,
   control: Control,
-): Promise<void> {
+  at: Ground,
+): Promise<Ground> {
   const rows = headerRows(t, method);
   const headers = rows.flatMap(([, shape]) => shape.headers ?? []);
-  const at = await groundFor(t, method);
   const form = derive(at.now.tag, at.former, at.customer);
-  if (form === undefined) return;
+  if (form === undefined) return at;
   const what = `${form.what}, with ${headers.map(([name]) => name).join(", ")}`;
   const joint: Refused = { ...form, headers, what, allowed: "refused" };
   const written = await probeRefusal(t, method, kind, joint, at);
   written.control(control);
   if (written.seen.status === STATUS[kind] && written.unchanged) {
     judgeRefusal(t, written, kind, joint);
-    return;
+    return at;
   }
   const from = t.failures.length;
   const derived = rows.map((row) => shaped(derive, row, -1));
-  await refused(t, method, kind, derived, { bodies: "one", control });
+  const then = await refused(t, method, kind, derived, { bodies: "one", control });
   // One header says more than all of them.
   if (t.failures.length === from) judgeRefusal(t, written, kind, joint);
+  return then;
 }
 
 async function neverUpdated(t: Attempt, method: Method): Promise<void> {
@@ -206,14 +210,17 @@ async function neverUpdated(t: Attempt, method: Method): Promise<void> {
  * POST that a header or a parameter turns into the method. What POST does here is open, so only a change counts that
  * an ordinary POST does not bring about.
  */
-async function overridden(t: Attempt, method: Method): Promise<void> {
-  const names = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"];
-  for (const [kind, , derive] of FORMS) {
-    let at = await groundFor(t, method);
+async function overridden(t: Attempt, method: Method, from: Ground): Promise<void> {
+  const headers = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"].map(
+    (name) => [name, method] as const,
+  );
+  const named = headers.map(([name]) => name).join(", ");
+  let at = from;
+  for (const [kind, , derive] of FORMS)
     for (const [what, shape] of [
-      ...names.map((name) => [`as POST with ${name}: ${method}`, { headers: [[name, method]] }] as const),
-      [`as POST with ?_method=${method}`, { query: `?_method=${method}` }] as const,
-    ]) {
+      [`as POST with ${named}: ${method}`, { headers }],
+      [`as POST with ?_method=${method}`, { query: `?_method=${method}` }],
+    ] as const) {
       const form = derive(at.now.tag, at.former, at.customer);
       if (form === undefined) continue;
       const post: Refused = { ...form, sentAs: "POST", allowed: "any", what: `${form.what}, ${what}` };
@@ -226,5 +233,4 @@ async function overridden(t: Attempt, method: Method): Promise<void> {
       }
       if (toBlame) judgeRefusal(t, written, kind, post);
     }
-  }
 }
