@@ -20,8 +20,12 @@ export type Log = {
   readonly access: (answered: AnsweredRequest, addressOf: () => string) => void;
 };
 
-/** A request with the level of its line. Every text in it is of a kind that needs no escaping in JSON. */
-type AccessEntry = AnsweredRequest & { readonly level: AccessLevel; readonly address: string };
+/** What makes the line of a request. Every text in it is of a kind that needs no escaping in JSON. */
+type AccessEntry = {
+  readonly answered: AnsweredRequest;
+  readonly level: AccessLevel;
+  readonly address: string;
+};
 type AccessLevel = "debug" | "info" | "warn";
 
 /** A line of JSON, or an entry that {@link lineOf} makes into one. */
@@ -47,7 +51,7 @@ export function createLog(level: string, write: (loggable: Loggable) => void): L
   };
   const access = (answered: AnsweredRequest, addressOf: () => string): void => {
     const own = accessLevel(answered);
-    if (isEnabled[own]) write({ ...answered, level: own, address: addressOf() });
+    if (isEnabled[own]) write({ answered, level: own, address: addressOf() });
   };
   return { logger, access };
 }
@@ -58,13 +62,14 @@ export function createLog(level: string, write: (loggable: Loggable) => void): L
  */
 export function lineOf(loggable: Loggable): string {
   if (typeof loggable === "string") return loggable;
-  const { level, timeMs, method, route, status, durationMs, requestId, address, caller, code } = loggable;
+  const { answered, level, address } = loggable;
+  const { timeMs, method, route, status, durationMs, requestId, caller, code } = answered;
   const who =
     caller === null
       ? ""
       : `,"client":"${caller.client}","tenant":${caller.tenant === null ? "null" : `"${caller.tenant}"`}`;
   const refusal = code === undefined ? "" : `,"code":"${code}"`;
-  const allowance = loggable.isAllowedWithoutIfMatch ? ',"allowedWithoutIfMatch":true' : "";
+  const allowance = answered.isAllowedWithoutIfMatch ? ',"allowedWithoutIfMatch":true' : "";
   return `{"level":"${level}","time":"${isoTime(timeMs)}","method":"${method}","route":"${route}","status":${status},"durationMs":${Math.round(durationMs * 1000) / 1000},"requestId":"${requestId}","address":"${address}"${who}${refusal}${allowance},"msg":"request"}\n`;
 }
 
@@ -148,16 +153,8 @@ function openStderr(onDropped: (lines: number) => void): SonicBoom {
   return stderr;
 }
 
-let stampedMs = 0;
-let stamp = "";
-
-/** Many requests share a millisecond; its text is made once. */
 function isoTime(timeMs: number): string {
-  if (timeMs !== stampedMs) {
-    stampedMs = timeMs;
-    stamp = new Date(timeMs).toISOString();
-  }
-  return stamp;
+  return new Date(timeMs).toISOString();
 }
 
 /** `12:34:56.789 info request method=GET route=/customers/{id} status=200 …` */

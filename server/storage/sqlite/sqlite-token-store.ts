@@ -30,7 +30,10 @@ export class SqliteTokenStore implements TokenStore {
   /** The tokens whose use in this hour was noted here, so that a token costs one write an hour. */
   #noted = { hourMs: 0, tokenIds: new Set<string>() };
 
-  /** What was found under the current epoch of the database, so that only a commit costs a look-up. */
+  /**
+   * What was found under the current epoch of the database, so that only a commit costs a look-up: without it the code
+   * of a read takes 10.5 µs for 8.4.
+   */
   readonly #found = new Map<string, FoundToken>();
   #epoch = -1;
 
