@@ -38,6 +38,35 @@ export class PostgresCluster {
     return cluster;
   }
 
+  /** A standby that streams from this server. It calls itself `standby`, for synchronous_standby_names. */
+  async startStandby(): Promise<PostgresCluster> {
+    const directory = ownDirectory();
+    const source = `host=127.0.0.1 port=${this.port} user=${USER} application_name=standby`;
+    await run([
+      "pg_basebackup",
+      "-D",
+      join(directory, "data"),
+      "-d",
+      source,
+      "-R",
+      "-X",
+      "stream",
+      "-c",
+      "fast",
+    ]);
+    const standby = new PostgresCluster(directory, await freePort(), {
+      ...this.#settings,
+      synchronous_standby_names: "",
+    });
+    await standby.resume();
+    return standby;
+  }
+
+  /** Makes a standby the primary. */
+  async promote(): Promise<void> {
+    await run(["pg_ctl", "promote", "-w", "-D", join(this.directory, "data")]);
+  }
+
   /** Starts it again after {@link kill}, or for the first time. */
   async resume(): Promise<void> {
     const settings = {
@@ -96,10 +125,17 @@ export class PostgresCluster {
     ).trim();
   }
 
-  /** Ends it as a power cut would. */
+  /** Ends it as a power cut would: the postmaster, and its children, which would go on for a moment. */
   async kill(): Promise<void> {
+    const children = this.#children();
     this.#server?.kill("SIGKILL");
+    for (const { pid } of children) signal(pid, "SIGKILL");
     await this.#server?.exited;
+  }
+
+  /** Stops what sends the log to standbys, as a network does that loses its way. */
+  freezeReplication(): void {
+    for (const { pid, title } of this.#children()) if (title.includes("walsender")) signal(pid, "SIGSTOP");
   }
 
   /** Ends it and removes everything. */
@@ -108,6 +144,15 @@ export class PostgresCluster {
     this.#server?.kill("SIGQUIT");
     await this.#server?.exited;
     rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #children(): { readonly pid: number; readonly title: string }[] {
+    const { pid } = this;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+    return children.filter(Boolean).map((child) => {
+      const file = `/proc/${child}/cmdline`;
+      return { pid: child, title: existsSync(file) ? readFileSync(file, "utf8") : "" };
+    });
   }
 
   async #try(command: readonly string[]): Promise<boolean> {
@@ -125,6 +170,14 @@ function ownDirectory(): string {
     chownSync(directory, uid, gid);
   }
   return directory;
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended by itself.
+  }
 }
 
 function isRoot(): boolean {

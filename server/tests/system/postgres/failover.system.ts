@@ -1,0 +1,167 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { PrimaryProxy } from "../../support/primary-proxy.ts";
+import { type ServerProcess, Workplace } from "../../support/server-process.ts";
+
+// The primary dies under load, its standby is promoted, and three servers go on by themselves. `bun run torture:postgres`
+// runs more of the same.
+const ROUNDS = Number(process.env["ROUNDS"] ?? 1);
+const WRITERS = 48;
+/** Before the primary dies, and after its standby was promoted. */
+const LOAD_MS = 1_500;
+/** A monitor needs so long to be sure. */
+const DETECTION_MS = 1_500;
+const PAUSE_MS_MAX = 10_000;
+
+let place: Workplace;
+const ends: (() => Promise<void>)[] = [];
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(async () => {
+  await place.clear();
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** A primary with a standby, a proxy that leads to the primary, and three servers behind it. */
+async function startAll(settings: Readonly<Record<string, string>>) {
+  const primary = await PostgresCluster.start({ settings });
+  ends.push(() => primary.stop());
+  const standby = await primary.startStandby();
+  ends.push(() => standby.stop());
+  const url = await primary.createDatabase();
+  const proxy = await PrimaryProxy.start(place.path, [primary, standby]);
+  ends.push(() => proxy.stop());
+  const env = { DATABASE_URL: proxy.through(url), LOG_LEVEL: "silent" };
+  const servers: ServerProcess[] = [];
+  for (let count = 0; count < 3; count += 1)
+    servers.push(await place.start({ env, cwd: place.path, services: 1 }));
+  return { primary, standby, servers };
+}
+
+type Fates = { acknowledged: number; unknown: number; readonly wrong: string[]; pauseMs: number };
+
+/** Writers, each with a customer that nobody else writes: every refusal with 412 or 404 is a write that was lost. */
+class Writers {
+  readonly fates: Fates = { acknowledged: 0, unknown: 0, wrong: [], pauseMs: 0 };
+  readonly #servers: readonly ServerProcess[];
+  readonly #token: string;
+  readonly #writing: Promise<void>[];
+  #lastAt = performance.now();
+  isOver = false;
+
+  constructor(servers: readonly ServerProcess[], token: string) {
+    this.#servers = servers;
+    this.#token = token;
+    this.#writing = Array.from({ length: WRITERS }, (_, writer) => this.#write(writer));
+  }
+
+  async finish(): Promise<Fates> {
+    this.isOver = true;
+    await Promise.all(this.#writing);
+    return this.fates;
+  }
+
+  async #write(writer: number): Promise<void> {
+    const created = await this.#send(
+      writer,
+      "POST",
+      "/customers?fields=id",
+      { name: "0", email: "a@example.com" },
+      {
+        "idempotency-key": `writer-${writer}`,
+      },
+    );
+    if (created.status !== 201) {
+      this.fates.wrong.push(`writer ${writer}: created with ${created.status}`);
+      return;
+    }
+    const path = created.headers.get("location") ?? "";
+    let [etag, known] = [created.etag, "0"];
+    for (let turn = 1; !this.isOver; turn += 1) {
+      const name = `${turn}`;
+      const reply = await this.#send(
+        writer + turn,
+        "PUT",
+        path,
+        { name, email: "a@example.com" },
+        { "if-match": etag },
+      );
+      if (reply.status === 204) {
+        this.#note();
+        [etag, known] = [reply.etag, name];
+        continue;
+      }
+      this.fates.unknown += 1;
+      if (reply.status !== 503) {
+        this.fates.wrong.push(`writer ${writer}: ${reply.status} for ${name} after ${known}`);
+        return;
+      }
+      // Unknown: it is there or it is not, and nothing else.
+      const read = await this.#read(writer, path);
+      if (read.name !== known && read.name !== name)
+        this.fates.wrong.push(`writer ${writer}: ${read.name} after ${known}`);
+      [etag, known] = [read.etag, read.name];
+    }
+    const last = await this.#read(writer, path);
+    if (last.etag !== etag)
+      this.fates.wrong.push(`writer ${writer}: ${last.name} stored, ${known} acknowledged`);
+  }
+
+  async #read(writer: number, path: string): Promise<{ readonly name: string; readonly etag: string }> {
+    for (;;) {
+      const reply = await this.#send(writer, "GET", path);
+      if (reply.status === 200) return { name: reply.json.name, etag: reply.etag };
+      if (reply.status === 404) return { name: "(missing)", etag: "" };
+      await Bun.sleep(50);
+    }
+  }
+
+  #send(writer: number, method: string, path: string, body?: object, headers: Record<string, string> = {}) {
+    const server = this.#servers[writer % this.#servers.length];
+    if (server === undefined) throw new Error("no server");
+    return server.send(this.#token, method, path, { headers, ...(body === undefined ? {} : { body }) });
+  }
+
+  #note(): void {
+    const now = performance.now();
+    this.fates.acknowledged += 1;
+    this.fates.pauseMs = Math.max(this.fates.pauseMs, now - this.#lastAt);
+    this.#lastAt = now;
+  }
+}
+
+test(`with a synchronous standby no acknowledged write is lost, ${ROUNDS} times`, async () => {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { primary, standby, servers } = await startAll({ synchronous_standby_names: "standby" });
+    const writers = new Writers(servers, place.adminToken);
+    await Bun.sleep(LOAD_MS);
+    await primary.kill();
+    await Bun.sleep(DETECTION_MS);
+    await standby.promote();
+    const before = writers.fates.acknowledged;
+    await Bun.sleep(LOAD_MS + DETECTION_MS);
+    const fates = await writers.finish();
+    console.log(`fail-over: ${JSON.stringify(fates)}`);
+    expect(fates.wrong).toEqual([]);
+    expect(fates.acknowledged).toBeGreaterThan(before);
+    expect(fates.pauseMs).toBeLessThan(PAUSE_MS_MAX);
+    await place.clear();
+    place = new Workplace();
+    for (const end of ends.splice(0).reverse()) await end();
+  }
+});
+
+test("with an asynchronous standby acknowledged writes are lost: the counter-example", async () => {
+  const { primary, standby, servers } = await startAll({});
+  const writers = new Writers(servers, place.adminToken);
+  await Bun.sleep(LOAD_MS);
+  primary.freezeReplication();
+  await Bun.sleep(DETECTION_MS);
+  await primary.kill();
+  await standby.promote();
+  await Bun.sleep(LOAD_MS + DETECTION_MS);
+  const fates = await writers.finish();
+  console.log(`fail-over, asynchronous: ${fates.wrong.length} wrong`);
+  expect(fates.wrong.length).toBeGreaterThan(0);
+});
