@@ -39,7 +39,11 @@ export const registerConfig: RegisterCommand = (program, run) => {
           row("insecure", settings.insecure, sources.insecure),
           row("timeout", `${settings.timeoutMs}ms`, sources.timeout),
           row("casing", settings.casing, sources.casing),
-          row("undo", settings.undoMs === undefined ? "off" : `${settings.undoMs}ms`, sources.undo),
+          row(
+            "undo",
+            settings.undoMs === undefined ? "off" : `${settings.undoMs / 3_600_000}h`,
+            sources.undo,
+          ),
           row("protected", settings.protectedBy !== undefined, protectedFrom(settings)),
         ]);
         return undefined;

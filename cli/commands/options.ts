@@ -15,15 +15,20 @@ export type WriteOptions = {
 export type LoopOptions = { onConflict?: OnConflict; maxAttempts?: number };
 
 /** Names go to the server as written: which fields there are is the server's business. */
-export const FIELDS = new Option("--fields <names>", "fields to print, comma-separated").argParser(
-  (text: string): readonly string[] => text.split(",").map((name) => name.trim()),
-);
-export const WITH_ETAG = new Option("--with-etag", "print {etag, customer} rather than the bare customer");
+export const FIELDS = new Option("--fields <names>", "fields to print, comma-separated")
+  .argParser((text: string): readonly string[] => text.split(",").map((name) => name.trim()))
+  .helpGroup("Output:");
+export const WITH_ETAG = new Option(
+  "--with-etag",
+  "print {etag, customer} rather than the bare customer",
+).helpGroup("Output:");
 /** Of a write; it holds the customer, so nothing else is printed. */
 export const RESULT = new Option(
   "--result",
   "print what came of it instead: result, attempts, conflicts, tags, request id, customer",
-).conflicts(["withEtag", "dryRun"]);
+)
+  .conflicts(["withEtag", "dryRun"])
+  .helpGroup("Output:");
 export const STATUS = new Option("--status <status>", "only customers with this status");
 export const EMAIL = new Option("--email <email>", "only customers with exactly this address");
 
@@ -32,19 +37,27 @@ export const DRY_RUN = new Option("--dry-run", "read, print the request and the 
 export const IF_MATCH = new Option(
   "--if-match <tag>",
   "write only this version: never read again, never retried",
-).argParser(entityTag);
+)
+  .argParser(entityTag)
+  .helpGroup("Conflicts:");
 export const EXPECT = new Option(
   "--expect <field=value>",
   "stop unless the field has this value (repeatable)",
-).argParser(expectation);
+)
+  .argParser(expectation)
+  .helpGroup("Conflicts:");
 export const ON_CONFLICT = new Option(
   "--on-conflict <how>",
   "when someone else wrote in between (default: merge on a terminal, else reapply)",
-).choices(["reapply", "merge", "fail"]);
+)
+  .choices(["reapply", "merge", "fail"])
+  .helpGroup("Conflicts:");
 export const MAX_ATTEMPTS = new Option(
   "--max-attempts <n>",
   "writes that are sent at most (default: as many as --timeout allows)",
-).argParser(positiveInteger);
+)
+  .argParser(positiveInteger)
+  .helpGroup("Conflicts:");
 
 /** A person at a terminal is shown what others changed; a script says what it wants. */
 export function onConflictDefault({ interactive }: { interactive: boolean }): OnConflict {

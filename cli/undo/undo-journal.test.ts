@@ -18,6 +18,51 @@ test("the file and its directory are the operator's alone", () => {
   expect(statSync(join(path, "..")).mode & 0o777).toBe(0o700);
 });
 
+/** Opens one new journal after another, each at the same moment as every other worker, and records one change in it. */
+const WRITER = `
+  import { openUndoJournal } from ${JSON.stringify(join(import.meta.dir, "undo-journal.ts"))};
+  onmessage = ({ data: { barrier, id, paths, workers } }) => {
+    const arrived = new Int32Array(barrier);
+    try {
+      for (const [round, path] of paths.entries()) {
+        Atomics.add(arrived, 0, 1);
+        while (Atomics.load(arrived, 0) < workers * (round + 1));
+        const journal = openUndoJournal(path);
+        const change = { url: "u", id, kind: "updated", before: new Map(), tagBefore: "1", tagAfter: "2" };
+        journal.record(change, 1000000);
+        journal.close();
+      }
+      postMessage("done");
+    } catch (error) {
+      Atomics.add(arrived, 0, workers * paths.length); // the others need not wait
+      postMessage(String(error));
+    }
+  };`;
+
+test("of many that open a new journal at the same moment, each records in it", async () => {
+  using home = temporaryDirectory();
+  const paths = Array.from({ length: 20 }, (_, round) => join(home.path, String(round), "undo.sqlite"));
+  const workers = 3;
+  const source = join(home.path, "writer.ts");
+  await Bun.write(source, WRITER);
+  const barrier = new SharedArrayBuffer(4);
+  const ends = Array.from({ length: workers }, (_, id) => {
+    const worker = new Worker(source);
+    const end = new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = reject;
+    });
+    worker.postMessage({ barrier, id: String(id), paths, workers });
+    return end.finally(() => worker.terminate());
+  });
+  expect(await Promise.all(ends)).toEqual(ends.map(() => "done"));
+  for (const path of paths) {
+    const journal = openUndoJournal(path);
+    expect(journal.all("u").length).toBe(workers);
+    journal.close();
+  }
+});
+
 test("what has expired is deleted, and its bytes with it", () => {
   using home = temporaryDirectory();
   const path = join(home.path, "undo.sqlite");

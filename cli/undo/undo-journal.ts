@@ -4,7 +4,7 @@
  * that were deleted. Several processes read and write it at the same time. An entry is deleted when it expires or
  * when it was undone, and its bytes are overwritten.
  */
-import { Database } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
 import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
@@ -86,11 +86,14 @@ export function openUndoJournal(path: string, now: () => number = Date.now): Und
   chmodSync(path, 0o600); // of the log beside it too: SQLite makes it with the mode of this file
   const database = new Database(path, { readwrite: true, strict: true });
   database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-  database.run("PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
-  database.transaction(() => {
-    database.run(SCHEMA);
-    database.run("DELETE FROM change WHERE expires_ms <= ?", [now()]);
-  })();
+  database.run("PRAGMA secure_delete = ON; PRAGMA synchronous = NORMAL;");
+  useWal(database);
+  database
+    .transaction(() => {
+      database.run(SCHEMA);
+      database.run("DELETE FROM change WHERE expires_ms <= ?", [now()]);
+    })
+    .immediate();
 
   const columns = `number, url, id, kind, before, tag_before AS tagBefore, tag_after AS tagAfter,
     idempotency_key AS idempotencyKey, written_ms AS writtenMs, expires_ms AS expiresMs`;
@@ -134,6 +137,19 @@ export function openUndoJournal(path: string, now: () => number = Date.now): Und
     },
     close: () => database.close(),
   };
+}
+
+/** Of two that switch a new file to WAL at once, SQLite refuses one without waiting: each would wait for the other. */
+function useWal(database: Database): void {
+  for (const giveUpMs = performance.now() + BUSY_TIMEOUT_MS; ; Bun.sleepSync(5 + 20 * Math.random())) {
+    try {
+      database.run("PRAGMA journal_mode = WAL");
+      return;
+    } catch (error) {
+      const busy = error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY");
+      if (!busy || performance.now() > giveUpMs) throw error;
+    }
+  }
 }
 
 function changeOf({ before, tagAfter, ...row }: Row): RecordedChange {
