@@ -126,7 +126,7 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
     }
     at = await atOnce(t, method, kind, derive, control, at);
     const now = t.leavesOut("each way of sending with one of missing, blank and stale, in place of all three")
-      ? all.filter((_, place) => place % FORMS.length === index)
+      ? all.filter(([, { caller }], place) => caller !== undefined || place % FORMS.length === index)
       : all;
     const derived = now.map((row): Derive => shaped(derive, row, spelled.indexOf(row)));
     at = await refused(t, method, kind, derived, { bodies: "one", control, at });

@@ -131,7 +131,8 @@ export const bodies: readonly Rule[] = [
       for (const method of await methodsOf(t)) {
         for (const field of ["name", "email"] as const) {
           const member = t.kit.deployment.bodyNames[field];
-          for (const value of [42, true, ["a"], { a: "b" }]) {
+          // Of PUT, null is asked by FLD-16 and FLD-17.
+          for (const value of [42, true, ["a"], { a: "b" }, ...(method === "PATCH" ? [null] : [])]) {
             const what = `${member} ${JSON.stringify(value)}`;
             const allowed = "some 4xx, or read back as a string";
             const write = await change(t, method, what, { [member]: value }, allowed);
@@ -158,28 +159,43 @@ export const bodies: readonly Rule[] = [
       const control = await t.control("PUT");
       const former = opaque(control.former);
       // Where tags come back by themselves, one that is back proves nothing.
-      const repeats = t.kit.doubts.has("tags repeat");
+      const repeats = t.kit.doubts.has("tags repeat") || t.kit.doubts.has("tag stays");
       const counted = /^\d{1,15}$/.test(former);
-      const allowed = "a 4xx, or it is ignored";
+      const members = ["RowVersion", "rowVersion", "row_version", "version", "etag"];
+      const sets = t.leavesOut("each name of the row version in a body of its own")
+        ? [members]
+        : members.map((member) => [member]);
+      const forge = async (
+        method: "PUT" | "PATCH",
+        names: readonly string[],
+        value: unknown,
+        remark = "",
+      ) => {
+        const what = `${names.join(", ")} ${JSON.stringify(value)}${remark} in the body`;
+        const body = Object.fromEntries(names.map((name) => [name, value]));
+        const write = await change(t, method, what, body, "a 4xx, or it is ignored");
+        return { write, tag: write.after?.tag ?? "", found: `after ${method} with ${what} the tag is` };
+      };
       for (const method of await methodsOf(t)) {
-        for (const member of ["RowVersion", "rowVersion", "row_version", "version", "etag"]) {
-          // A typed version column takes a number and no text.
-          for (const forged of ["kit-forged", ...(counted ? [Number(former) + FAR] : [])]) {
-            const what = `${member} ${JSON.stringify(forged)} in the body`;
-            const write = await change(t, method, what, { [member]: forged }, allowed);
-            const tag = write.after?.tag ?? "";
-            const reached = typeof forged === "number" ? Number(opaque(tag)) >= forged : tag.includes(forged);
-            write.must("not-set", !reached || repeats, `after ${method} with ${what} the tag is ${tag}`);
-          }
-          for (const forged of [former, ...(counted ? [Number(former)] : [])]) {
-            const what = `${member} ${JSON.stringify(forged)}, a former one, in the body`;
-            const write = await change(t, method, what, { [member]: forged }, allowed);
-            const tag = write.after?.tag ?? "";
+        for (const names of sets) {
+          const text = await forge(method, names, "kit-forged");
+          text.write.must("not-set", !text.tag.includes("kit-forged"), `${text.found} ${text.tag}`);
+          // A typed version column takes a number and no text. The same one twice makes one tag of two writes.
+          const number = counted ? Number(former) + FAR : FAR;
+          const [first, second] = [await forge(method, names, number), await forge(method, names, number)];
+          const reached = counted && Number(opaque(second.tag)) >= number;
+          const same = second.write.accepted && first.tag === second.tag;
+          second.write.must(
+            "not-set",
+            repeats || !(reached || same),
+            `${second.found} ${second.tag}${same ? ", as after the same write before it" : ""}`,
+          );
+          for (const value of [former, ...(counted ? [Number(former)] : [])]) {
+            const { write, tag, found } = await forge(method, names, value, ", a former one,");
             const back =
-              !repeats &&
               control.former !== control.tag &&
               (tag === control.former || (counted && Number(opaque(tag)) < Number(opaque(control.tag))));
-            write.must("not-reset", !back, `after ${method} with ${what} the tag is back at ${tag}`);
+            write.must("not-reset", repeats || !back, `${found} back at ${tag}`);
           }
         }
       }
@@ -223,29 +239,40 @@ export const bodies: readonly Rule[] = [
       }
     },
   }),
-  rule("FLD-21", "A PUT of the stored values leaves the status as it was", {
+  rule("FLD-21", "PUT leaves the status as it was", {
     level: "SHOULD",
     spec: ["4.2 body", "2.1 Status"],
     reading:
-      "PUT takes Name and Email. How the status moves is not shown, so only a PUT that changes neither is looked at, and a job may settle the status afterwards.",
-    hurts: "Each update throws a customer back to the status of a new one.",
+      "PUT takes Name and Email; a status in its body is refused or ignored. How the status moves is not shown, so only a PUT that changes neither of them is looked at, and a job may settle the status afterwards.",
+    hurts: "An update throws a customer back to the status of a new one, or lets a client choose it.",
     needs: ["write", "create"],
     after: ["IFM-01"],
     async check(t) {
-      const to = await t.kit.ground.make();
+      const { ground, deployment } = t.kit;
+      const to = await ground.make();
       const status = async () =>
-        registryFields((await t.get(to, { query: "?fields=status" })).object ?? {}, t.kit.deployment.names)
-          .status;
+        registryFields((await t.get(to, { query: "?fields=status" })).object ?? {}, deployment.names).status;
       const before = await status();
       if (before === undefined) throw new CouldNotRun("a read shows no status", { see: ["FLD-01"] });
-      const put = await t.write("PUT", { to, values: "as stored", what: "the values that are stored" });
-      let now = await status();
-      for (let wait = 0; !Bun.deepEquals(now, before) && wait < SETTLES_MS; wait += 100) {
-        await t.kit.wire.rest(100);
-        now = await status();
+      for (const [what, members] of [
+        ["the values that are stored", {}],
+        ["the values that are stored, and a status", { [deployment.bodyNames.status]: "KitOther" }],
+      ] as const) {
+        const put = await t.write("PUT", {
+          to,
+          values: "as stored",
+          members,
+          what,
+          allowed: "the status stays",
+        });
+        let now = await status();
+        for (let wait = 0; !Bun.deepEquals(now, before) && wait < SETTLES_MS; wait += 100) {
+          await t.kit.wire.rest(100);
+          now = await status();
+        }
+        const found = `after a PUT of ${what} the status is ${JSON.stringify(now)}; before it was ${JSON.stringify(before)}`;
+        put.must("status-kept", !put.accepted || Bun.deepEquals(now, before), found);
       }
-      const found = `after a PUT of the stored values the status is ${JSON.stringify(now)}; before it was ${JSON.stringify(before)}`;
-      put.must("status-kept", !put.accepted || Bun.deepEquals(now, before), found);
     },
   }),
 ];

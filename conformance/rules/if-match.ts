@@ -1,7 +1,7 @@
 /** IFM: If-Match on PUT, PATCH and DELETE. */
 
 import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
-import { type Attempt, BASE } from "../probe/attempt.ts";
+import { type Attempt, BASE, type Written } from "../probe/attempt.ts";
 import {
   AFFIXES,
   BLANKS,
@@ -28,6 +28,7 @@ import { shapes } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, shows } from "../probe/snapshot.ts";
 import type { SpecKey } from "../specification/spec.ts";
+import { registryFields } from "../target/names.ts";
 
 const overwrite = "A write that its sender did not base on the current state overwrites it silently.";
 const blind = "Old clients overwrite blindly.";
@@ -73,6 +74,18 @@ async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
     {
       othersMayCause: true,
     },
+  );
+}
+
+/** A body that an accepted write is answered with is of no fixed shape; but where it shows the name, it is the new one. */
+function showsNew(t: Attempt, written: Written): void {
+  const { seen, values, before } = written;
+  const { name } = registryFields(seen.object ?? {}, t.kit.deployment.names);
+  const old = name !== undefined && name === before.fields.name && name !== values.name;
+  written.should(
+    "shows-new",
+    !old,
+    `the answer ${seen.status} shows the former name, ${JSON.stringify(name)}`,
   );
 }
 
@@ -152,6 +165,7 @@ const put: readonly Rule[] = [
         written.must("no-body", text === "", `204 came with a body: ${JSON.stringify(text.slice(0, 60))}`);
       if (status === 200)
         written.should("body", text !== "", "200 came without a body; without one the status is 204");
+      showsNew(t, written);
     },
   }),
   refusal("IFM-03", "PUT with the previous tag is refused with 412", {
@@ -347,6 +361,7 @@ const patch: readonly Rule[] = [
       const ok = statuses?.includes(patch.seen.status) ?? patch.accepted;
       const found = `PATCH with the current tag was answered ${patch.seen.status}`;
       if (!patch.must("accepted", ok, found, { othersMayCause: true })) return;
+      showsNew(t, patch);
       const { name, email } = patch.now.fields;
       const as = (value: unknown) => JSON.stringify(value);
       patch.must(

@@ -1,5 +1,14 @@
 /** What ORMs, hand-written SQL and counters get wrong beyond a single write: chains of versions, bodies, branches that are not counted. */
-import { customerOf, deciding, type Fault, isCustomer, isRead, replying, withBody } from "../fault.ts";
+import {
+  customerOf,
+  deciding,
+  type Fault,
+  isCustomer,
+  isRead,
+  membersOf,
+  replying,
+  withBody,
+} from "../fault.ts";
 import { getHeader, headerLines, setHeader } from "../service/http-socket.ts";
 import type { Customer } from "../service/seams.ts";
 
@@ -133,6 +142,67 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
         customerOf(request, service) === undefined,
       (_reply, _request, service) => service.refuse(404, "not-found"),
     ),
+  },
+  {
+    id: "patch-stores-null",
+    rule: "FLD-18",
+    cause: /null, no string/,
+    does: "merges a PATCH into the row without its types, so that null is stored",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        const customer = customerOf(request, service);
+        const { name } = service.deployment.members;
+        if (request.method !== "PATCH" || (await membersOf(request))[name] !== null || customer === undefined)
+          return await next(request);
+        ran();
+        const body = Buffer.from(JSON.stringify({ [name]: customer.name }));
+        const reply = await next({ ...request, body: async () => body });
+        if (accepted(reply.status)) Object.assign(customer, { name: null });
+        return reply;
+      },
+    }),
+  },
+  {
+    id: "body-number-sets-version",
+    rule: "FLD-19",
+    cause: /as after the same write/,
+    does: "maps RowVersion of a body onto the version column",
+    plant: replying(
+      (reply, request) => request.method === "PUT" && accepted(reply.status),
+      async (reply, request, service) => {
+        const customer = customerOf(request, service);
+        const version = (await membersOf(request))["RowVersion"];
+        if (customer === undefined || typeof version !== "number") return reply;
+        customer.tag = service.deployment.tag(version, customer.id);
+        return setHeader(reply, "ETag", customer.tag);
+      },
+    ),
+  },
+  {
+    id: "answers-former-row",
+    rule: "IFM-02",
+    cause: "IFM-02.shows-new",
+    does: "answers an update with the row that it read before",
+    deployment: { putAnswer: 200 },
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        const former = customerOf(request, service)?.name;
+        const reply = await next(request);
+        if (request.method !== "PUT" || reply.status !== 200 || former === undefined) return reply;
+        ran();
+        return withBody(reply, (body) => ({ ...body, [service.deployment.members.name]: former }));
+      },
+    }),
+  },
+  {
+    id: "put-takes-status",
+    rule: "FLD-21",
+    cause: "FLD-21.status-kept",
+    does: "binds a status in the body of PUT",
+    plant: deciding("writable", (_sound, ran) => () => {
+      ran();
+      return ["name", "email", "status"];
+    }),
   },
   {
     id: "put-resets-status",
