@@ -13,8 +13,8 @@ let service: Service;
 beforeAll(async () => {
   command = [await compiledClient()];
   service = await startService(["editor"]);
-  const build = new URL("../build-client.ts", import.meta.url).pathname;
-  expect(Bun.spawnSync([process.execPath, build, directory.path]).exitCode).toBe(0);
+  const library = new URL("../client/customers.ts", import.meta.url).pathname;
+  await Bun.build({ entrypoints: [library], outdir: directory.path, format: "esm" });
   await Bun.write(join(directory.path, "package.json"), '{"type":"module"}');
   await Bun.write(
     join(directory.path, "writer.js"),
