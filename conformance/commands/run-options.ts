@@ -6,7 +6,7 @@ export function addRunOptions(command: Command): Command {
   return addTargetOptions(command)
     .option("--only <ids>", "rules or families, comma-separated: IFM,FLD-03")
     .option("--skip <ids>", "rules or families to leave out")
-    .option("--quick", "fewer rounds and combinations")
+    .option("--quick", "fewer rounds and combinations; the report lists what that leaves out")
     .option(
       "--gentle",
       "leave out probes that look like an attack or a flood, and report what that leaves untested",

@@ -187,6 +187,8 @@ export const tenants: readonly Rule[] = [
               purpose: "control request: a customer that nobody has",
             }),
           );
+          // A failure of the service tells nothing.
+          if (seen.status >= 500 || nobodys.status >= 500) return;
           proof.control({ differs: "nobody has the customer", seen: nobodys, refused: true });
           // 403 says no more than that the caller may not; without If-Match both are 428 (4.2, order of checks).
           proof.must(
