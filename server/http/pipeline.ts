@@ -25,7 +25,9 @@ export type PipelineParts = {
   readonly now: () => number;
   /** The address of the connection's other end. */
   readonly addressOf: (request: Request) => string;
-  /** Whether each reply is its connection's last: the service is about to stop, or file descriptors run out. */
+  /**
+   * Whether each reply is its connection's last: the service is about to stop, or file descriptors run out.
+   */
   readonly closesConnections: () => boolean;
 };
 
@@ -35,9 +37,9 @@ const REQUEST_ID = /^(?!.*cst_[A-Za-z0-9]{40})[A-Za-z0-9._-]{1,64}$/;
 const RETRY_AFTER_SECONDS = "1";
 
 /**
- * What every request passes, whatever its route: in comes a request, out goes the one Response made for it. The
- * caller is authenticated here, refusals and failures become problem documents, and each request is counted and
- * logged once.
+ * What every request passes, whatever its route: in comes a request, out goes the
+ * one Response made for it. The caller is authenticated here, refusals and
+ * failures become problem documents, and each request is counted and logged once.
  */
 export class Pipeline {
   readonly #parts: PipelineParts;
@@ -137,7 +139,8 @@ export class Pipeline {
     const response = new Response(body, { status, headers });
     if (etag !== undefined) response.headers.set("etag", etag);
     response.headers.set("x-request-id", requestId);
-    // The client opens a new connection for its next request, which would be lost on this one (RFC 9112, section 9.6).
+    // The client opens a new connection for its next request,
+    // which would be lost on this one (RFC 9112, section 9.6).
     if (this.#parts.closesConnections() || asksToClose(request)) response.headers.set("connection", "close");
     // Bun leaves it out of replies to HEAD alone.
     if (request.method === "HEAD") response.headers.set("date", new Date(context.nowMs).toUTCString());
@@ -172,9 +175,9 @@ const STORE_UNAVAILABLE = refuse(
 const INTERNAL_ERROR = refuse("internal-error", "The service failed. Report the request id.");
 
 /**
- * One Host line with a host in it (RFC 9112, section 3.2). Bun joins several with a comma, and gives a bare path for
- * `url` where it cannot use the host. HTTP/1.0 may leave it out, as HAProxy's plain `httpchk` does; with HTTP/1.1 Bun
- * itself refuses that.
+ * One Host line with a host in it (RFC 9112, section 3.2). Bun joins several with a
+ * comma, and gives a bare path for `url` where it cannot use the host. HTTP/1.0 may leave
+ * it out, as HAProxy's plain `httpchk` does; with HTTP/1.1 Bun itself refuses that.
  */
 function hasClearHost({ url, headers }: Request): boolean {
   const host = headers.get("host");

@@ -12,10 +12,11 @@ declare module "sonic-boom" {
 export type Log = {
   readonly logger: Logger;
   /**
-   * Writes the line of a request: at info; at warn for a write that a rollout let pass without If-Match; at debug for
-   * a probe or a scrape that succeeded.
+   * Writes the line of a request: at info; at warn for a write that a rollout
+   * let pass without If-Match; at debug for a probe or a scrape that succeeded.
    *
-   * @param addressOf the address of the connection's other end (behind a proxy, the proxy's); costs 3 µs to find out
+   * @param addressOf the address of the connection's other end
+   *   (behind a proxy, the proxy's); costs 3 µs to find out
    */
   readonly access: (answered: AnsweredRequest, addressOf: () => string) => void;
 };
@@ -57,8 +58,8 @@ export function createLog(level: string, write: (loggable: Loggable) => void): L
 }
 
 /**
- * Put together by hand, in the form that pino writes: there is one for each request, and through pino it costs a
- * fifth of the throughput of reads.
+ * Put together by hand, in the form that pino writes: there is one for each
+ * request, and through pino it costs a fifth of the throughput of reads.
  */
 export function lineOf(loggable: Loggable): string {
   if (typeof loggable === "string") return loggable;
@@ -73,13 +74,15 @@ export function lineOf(loggable: Loggable): string {
   return `{"level":"${level}","time":"${isoTime(timeMs)}","method":"${method}","route":"${route}","status":${status},"durationMs":${Math.round(durationMs * 1000) / 1000},"requestId":"${requestId}","address":"${address}"${who}${refusal}${allowance},"msg":"request"}\n`;
 }
 
-/** Time for which lines are gathered: many requests share one write to stderr, and no request waits for it. */
+/**
+ * Time for which lines are gathered: many requests share one write to stderr, and no request waits for it.
+ */
 const GATHER_MS = 10;
 /** Maximum number of gathered lines, for a long turn of the event loop in which no timer fires. */
 const GATHERED_MAX = 1_000;
 /**
- * What may wait for a reader of stderr that has stalled; further lines are dropped and counted. Without the limit memory
- * grows by 6 MB a second at 30,000 requests a second until the process is killed.
+ * What may wait for a reader of stderr that has stalled; further lines are dropped and counted. Without
+ * the limit memory grows by 6 MB a second at 30,000 requests a second until the process is killed.
  */
 const WAITING_BYTES_MAX = 8 * 1024 * 1024;
 const CLOSE_MS = 2_000;
@@ -87,8 +90,8 @@ const CLOSE_MS = 2_000;
 /**
  * The log of a process, on stderr: stdout is for what a caller may want to read.
  *
- * @returns the log, and `close`, which writes what was logged, for at most 2 s if the reader of stderr is slow; nothing
- *   can be logged afterwards
+ * @returns the log, and `close`, which writes what was logged, for at most
+ *   2 s if the reader of stderr is slow; nothing can be logged afterwards
  */
 export function openLog(
   level: string,
@@ -107,7 +110,8 @@ export function openLog(
     gathered = [];
     stderr.write(Buffer.from((format === "json" ? lines : lines.map(textLine)).join("")));
   };
-  // Lines are made when they are written, many at a time: made amid each request they cost several times as much.
+  // Lines are made when they are written, many at a time:
+  // made amid each request they cost several times as much.
   const log = createLog(level, (loggable) => {
     if (gathered.push(loggable) >= GATHERED_MAX) pass();
     timer ??= setTimeout(pass, GATHER_MS);
@@ -128,8 +132,8 @@ export function openLog(
 }
 
 /**
- * Not pino.destination, which at exit waits without end for a reader that has stalled, and ends the process when
- * a write fails.
+ * Not pino.destination, which at exit waits without end for a
+ * reader that has stalled, and ends the process when a write fails.
  *
  * @param onDropped called with the number of lost lines once there is room again
  */

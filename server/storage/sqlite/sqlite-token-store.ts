@@ -31,8 +31,8 @@ export class SqliteTokenStore implements TokenStore {
   #noted = { hourMs: 0, tokenIds: new Set<string>() };
 
   /**
-   * What was found under the current epoch of the database, so that only a commit costs a look-up: without it the code
-   * of a read takes 10.5 µs for 8.4.
+   * What was found under the current epoch of the database, so that only a
+   * commit costs a look-up: without it the code of a read takes 10.5 µs for 8.4.
    */
   readonly #found = new Map<string, FoundToken>();
   #epoch = -1;

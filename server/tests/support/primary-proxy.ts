@@ -1,7 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { freePort, type PostgresCluster } from "./postgres-cluster.ts";
 
-/** HAProxy as docs/postgres.md sets it up: it leads to whichever server says of itself that it is the primary. */
+/**
+ * HAProxy as docs/postgres.md sets it up: it leads to
+ * whichever server says of itself that it is the primary.
+ */
 export class PrimaryProxy {
   readonly port: number;
   readonly #haproxy: ReturnType<typeof Bun.spawn>;

@@ -3,8 +3,8 @@ import { PostgresCluster } from "../../support/postgres-cluster.ts";
 import { PrimaryProxy } from "../../support/primary-proxy.ts";
 import { type ServerProcess, Workplace } from "../../support/server-process.ts";
 
-// The primary dies under load, its standby is promoted, and three servers go on by themselves. `bun run torture:postgres`
-// runs more of the same.
+// The primary dies under load, its standby is promoted, and three servers
+// go on by themselves. `bun run torture:postgres` runs more of the same.
 const ROUNDS = Number(process.env["ROUNDS"] ?? 1);
 const WRITERS = 48;
 /** Before the primary dies, and after its standby was promoted. */
@@ -41,7 +41,10 @@ async function startAll(settings: Readonly<Record<string, string>>) {
 
 type Fates = { acknowledged: number; unknown: number; readonly wrong: string[]; pauseMs: number };
 
-/** Writers, each with a customer that nobody else writes: every refusal with 412 or 404 is a write that was lost. */
+/**
+ * Writers, each with a customer that nobody else writes:
+ * every refusal with 412 or 404 is a write that was lost.
+ */
 class Writers {
   readonly fates: Fates = { acknowledged: 0, unknown: 0, wrong: [], pauseMs: 0 };
   readonly #servers: readonly ServerProcess[];
