@@ -84,8 +84,11 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .action(
       run(async (invocation, name, options) => {
         const { path } = await load(invocation);
+        let entry: string | undefined;
         const refused = await changeProfileFile(path, (file) => {
-          const changed = changedProfile(file.profiles.get(name) ?? {}, options, invocation);
+          const before = file.profiles.get(name) ?? {};
+          const changed = changedProfile(before, options, invocation);
+          entry = changed.keyring === undefined ? before.keyring : undefined;
           const removed = (options.unset ?? []).filter((setting) => !isSettingName(setting));
           const unknown = removed.find(
             (setting) => !file.problems.get(name)?.some((problem) => problem.includes(`"${setting}"`)),
@@ -94,7 +97,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
           return { ...file, profiles: new Map([...file.profiles, [name, changed]]), removed: options.unset };
         });
         if (refused === undefined) invocation.messages.note(`profile "${name}" stored in ${path}`);
-        return refused;
+        return refused ?? (await forgetToken(entry));
       }, "no-profile"),
     );
   profile
@@ -185,6 +188,7 @@ function changedProfile(before: Profile, given: SetOptions, { settings, env, fla
   const after: Profile = { ...before };
   for (const setting of options.unset ?? []) {
     if (isSettingName(setting)) delete after[setting];
+    if (setting === "token") delete after.keyring; // wherever it is kept
   }
   if (options.url !== undefined && settings.url !== undefined) after.url = settings.url;
   if (options.proxy !== undefined) after.proxy = options.proxy;

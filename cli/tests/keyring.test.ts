@@ -41,3 +41,17 @@ test("a profile whose token is in a keyring that is not there sends nothing, and
   expect(await runClient(login, { command, home: home.path, stdin: TOKEN })).toMatchObject({ exitCode: 0 });
   expect((await runClient(["list"], { command, home: home.path })).exitCode).toBe(0);
 });
+
+test.each(["profile set x --unset token", "logout", "profile remove x"])(
+  "%s leaves no reference to the keyring, and says what it could not delete there",
+  async (line) => {
+    using home = temporaryDirectory();
+    const path = join(home.path, ".config/customers/config.toml");
+    await Bun.write(path, '[profiles.x]\nurl = "http://127.0.0.1:1"\nkeyring = "x 1"\n', { mode: 0o600 });
+    const env = { CUSTOMERS_PROFILE: "x" };
+    const { exitCode, stderr } = await runClient(line.split(" "), { command, home: home.path, env });
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('delete the entry "x 1"');
+    expect(await Bun.file(path).text()).not.toContain("keyring");
+  },
+);

@@ -50,10 +50,10 @@ export async function openRecorder(
       if (outcome.kind !== "written") return;
       const kind = change === undefined ? "deleted" : "updated";
       const { replaced, replacedTag, after } = outcome;
-      if (replaced === undefined || (kind === "updated" && after === undefined)) {
-        warn(`customer ${id} was ${kind}, and can't be undone: the server did not name the new version`);
-        return;
-      }
+      const notUndoable = `customer ${id} was ${kind}, and can't be undone`;
+      if (replaced === undefined) return warn(`${notUndoable}: the version that it replaced was not read`);
+      if (kind === "updated" && after === undefined)
+        return warn(`${notUndoable}: the server did not name the version that it made`);
       const before =
         change === undefined
           ? replaced.value
@@ -62,7 +62,7 @@ export async function openRecorder(
         journal.record({ url, id, kind, before, tagBefore: replacedTag, tagAfter: after }, keepMs);
       } catch (error) {
         const code = systemCode(error);
-        warn(`customer ${id} was ${kind}, and can't be undone: ${path} can't be written (${code})`);
+        warn(`${notUndoable}: ${path} can't be written (${code})`);
       }
     },
     close() {
