@@ -133,6 +133,7 @@ test.each(["option httpchk", "option httpchk GET /readyz"])(
   timeout connect 5s
   timeout client 10s
   timeout server 10s
+  timeout check 10s
 listen customers
   bind 127.0.0.1:${front}
   ${check}
