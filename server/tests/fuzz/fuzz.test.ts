@@ -19,7 +19,7 @@ const SHARED = 1_000 * RUNS;
 const DAMAGED = 1_000 * RUNS;
 const FETCHED = 500 * RUNS;
 const BATCH = 50;
-const FLAT = 500;
+const FLAT = 1_000;
 /** What an exchange is made of, as the engine names it. */
 const EXCHANGE_OBJECTS = [
   "Request",
