@@ -4,6 +4,7 @@ import { CommandRefused } from "../domain/command-refused.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
 import { addDatabaseCommands } from "./database.ts";
 import { addPolicyCommands } from "./policy-check.ts";
+import { addPostgresCommands } from "./postgres.ts";
 import { addServeCommand } from "./serve.ts";
 import { ignoreEmptyVariables } from "./setting-options.ts";
 import { addTokenCommands } from "./token.ts";
@@ -22,6 +23,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addServeCommand(program);
   addTokenCommands(program);
   addDatabaseCommands(program);
+  addPostgresCommands(program);
   addPolicyCommands(program);
   return program;
 }

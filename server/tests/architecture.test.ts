@@ -19,6 +19,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "storage",
     "storage/sqlite/files",
     "storage/postgres",
+    "storage/postgres/schema",
     "storage/postgres/connection",
     "domain",
   ],

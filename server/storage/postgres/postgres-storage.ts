@@ -1,20 +1,25 @@
+import { CommandRefused } from "../../domain/command-refused.ts";
 import { StoreUnavailable } from "../customer-store.ts";
 import type { FirstStart, Storage, StorageStats } from "../storage.ts";
 import { type Lanes, WRITE_LANES } from "./connection/lanes.ts";
-import { OWNER_SESSION } from "./connection/session.ts";
 import { failureOf } from "./connection/statement-failure.ts";
+import { makeSchema } from "./migrate-postgres.ts";
 import { openLanes, type PostgresOptions, refusalOf } from "./open-lanes.ts";
 import { PostgresCustomerStore } from "./postgres-customer-store.ts";
 import { postgresFirstStart } from "./postgres-first-start.ts";
 import { PostgresTokenStore } from "./postgres-token-store.ts";
 import { BatchedReads } from "./reads/batched-reads.ts";
-import { migrate } from "./schema/migration.ts";
+import { type Meta, requireMeta } from "./schema/migration.ts";
 import { WriteBatches } from "./writes/write-batches.ts";
 
-/** Of a migration, whose statements may wait for others. */
-const OWNER_STATEMENT_MS = 90_000;
 /** The size of a database is asked for at most this often: PostgreSQL looks at each of its files. */
 const SIZE_EVERY_MS = 60_000;
+
+type Pulse = Meta & { readonly is_read_only: string };
+
+/** Whether reads and writes can be answered, and whether a migration has left this version behind. */
+const PULSE_TEXT = `SELECT current_setting('transaction_read_only') AS is_read_only, application, schema_version, min_version
+  FROM meta WHERE (SELECT count(*) FROM (SELECT FROM customers LIMIT 1) AS one) >= 0`;
 
 /** A PostgreSQL server. What it answers comes in a later turn of the event loop. */
 export class PostgresStorage implements Storage {
@@ -40,12 +45,7 @@ export class PostgresStorage implements Storage {
   static async open(databaseUrl: string, options: PostgresOptions = {}): Promise<PostgresStorage> {
     const lanes = openLanes(databaseUrl, options);
     try {
-      const owner = lanes.lane(OWNER_SESSION, OWNER_STATEMENT_MS);
-      try {
-        await lanes.whileBusy(() => migrate(owner));
-      } finally {
-        await owner.close();
-      }
+      await makeSchema(lanes);
       await lanes.connect();
       const { limits } = lanes;
       const { onCommit = () => {} } = options;
@@ -74,17 +74,14 @@ export class PostgresStorage implements Storage {
   async ping(): Promise<void> {
     const { slow } = this.#lanes;
     try {
-      await slow.use((lane) => lane.run("SELECT 1 FROM customers LIMIT 1", []));
-      const [now] = await slow.use((lane) =>
-        lane.run<{ is_read_only: string }>(
-          "SELECT current_setting('transaction_read_only') AS is_read_only",
-          [],
-        ),
-      );
-      if (now?.is_read_only === "on") throw new StoreUnavailable("the database takes no writes now");
+      const [now] = await slow.use((lane) => lane.run<Pulse>(PULSE_TEXT, []));
+      if (now === undefined) throw new StoreUnavailable("the database has lost its schema");
+      if (now.is_read_only === "on") throw new StoreUnavailable("the database takes no writes now");
+      requireMeta(now);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      throw new StoreUnavailable(failureOf(error, true).message, { cause: error });
+      const reason = error instanceof CommandRefused ? error : failureOf(error, true);
+      throw new StoreUnavailable(reason.message, { cause: error });
     }
   }
 

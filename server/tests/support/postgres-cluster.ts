@@ -1,4 +1,4 @@
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,8 @@ type ClusterOptions = {
   /** Whether commits reach the disk. Off where a test ends no machine: it takes nine tenths of the time. */
   readonly isDurable?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
+  /** Files that the server reads, which must then be its own. */
+  readonly ownFiles?: readonly string[];
 };
 
 /** A PostgreSQL server of its own, on a free port, in a temporary directory. It takes any password. */
@@ -28,8 +30,13 @@ export class PostgresCluster {
   }
 
   /** Makes a cluster and starts it. */
-  static async start({ isDurable = false, settings = {} }: ClusterOptions = {}): Promise<PostgresCluster> {
+  static async start({
+    isDurable = false,
+    settings = {},
+    ownFiles = [],
+  }: ClusterOptions = {}): Promise<PostgresCluster> {
     const directory = ownDirectory();
+    for (const file of ownFiles) give(file, 0o600);
     const initdb = ["initdb", "-D", join(directory, "data"), "-U", USER, "-A", "trust", "-E", "UTF8"];
     await run([...initdb, "--locale=C.UTF-8", "--no-sync"]);
     const fast = isDurable ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" };
@@ -165,11 +172,16 @@ export class PostgresCluster {
 
 function ownDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "customers-postgres-"));
-  if (isRoot()) {
-    const [uid = 0, gid = 0] = userIds();
-    chownSync(directory, uid, gid);
-  }
+  give(directory, 0o700);
   return directory;
+}
+
+/** Makes a file the server's own. */
+function give(file: string, mode: number): void {
+  chmodSync(file, mode);
+  if (!isRoot()) return;
+  const [uid = 0, gid = 0] = userIds();
+  chownSync(file, uid, gid);
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

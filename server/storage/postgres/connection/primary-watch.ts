@@ -10,10 +10,10 @@ type Facts = SessionFacts & {
 };
 
 /**
- * What a pooler answers that hands one session's prepared
- * statement to another (42P05), or has lost it (26000).
+ * What a pooler answers that hands one session's prepared statement to another (42P05), has lost it (26000), or takes no
+ * settings for a session (08P01).
  */
-const POOLER_STATES = ["42P05", "26000"];
+const POOLER_STATES = ["42P05", "26000", "08P01"];
 
 const POOLER =
   "A pooler between this service and PostgreSQL changes sessions between statements, and would run another statement than the one sent. Connect to PostgreSQL itself, or through a proxy of TCP such as HAProxy.";

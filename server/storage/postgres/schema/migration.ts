@@ -34,7 +34,7 @@ export async function migrate(owner: Lane): Promise<boolean> {
       return false;
     }
     try {
-      await owner.transact(makeSchema);
+      await owner.transact(makeTables);
       return true;
     } catch (error) {
       const failure = failureOf(error, true);
@@ -78,7 +78,7 @@ export function requireMeta({ application, schema_version, min_version }: Meta):
   }
 }
 
-async function makeSchema(transaction: LaneConnection): Promise<void> {
+async function makeTables(transaction: LaneConnection): Promise<void> {
   for (const statement of POSTGRES_SCHEMA) await transaction.run(statement, []);
   const cursorKey = crypto.getRandomValues(new Uint8Array(32)).toHex();
   await transaction.run("INSERT INTO meta VALUES (1, $1::text, $2::int, $3::int, decode($4::text, 'hex'))", [

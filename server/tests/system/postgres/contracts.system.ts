@@ -1,15 +1,25 @@
 import { afterAll } from "bun:test";
 import { customerStoreContract } from "../../../storage/customer-store.contract.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
+import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
 import { tokenStoreContract } from "../../../storage/token-store.contract.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 
 const cluster = await PostgresCluster.start();
 afterAll(() => cluster.stop());
 
-for (const level of ["read committed", "repeatable read", "serializable"]) {
+await cluster.query("postgres", "CREATE ROLE runner LOGIN");
+
+/** A database with the schema, for a role that may run the service and nothing more. */
+async function databaseOfRunner(level: string): Promise<string> {
   const url = await cluster.createDatabase({ default_transaction_isolation: level });
-  await customerStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(url));
-  const other = await cluster.createDatabase({ default_transaction_isolation: level });
-  await tokenStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(other));
+  await (await PostgresStorage.open(url)).close();
+  await cluster.query(url, grantsFor("runner"));
+  return url.replace("postgres@", "runner@");
+}
+
+for (const level of ["read committed", "repeatable read", "serializable"]) {
+  const [customers, tokens] = [await databaseOfRunner(level), await databaseOfRunner(level)];
+  await customerStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(customers));
+  await tokenStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(tokens));
 }

@@ -1,0 +1,30 @@
+import type { Command } from "commander";
+import { CommandRefused } from "../domain/command-refused.ts";
+import { maskDatabaseUrl } from "../storage/open-storage.ts";
+import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
+import { migratePostgres } from "../storage/postgres/migrate-postgres.ts";
+import { grantsFor } from "../storage/postgres/schema/grants.ts";
+import { DATABASE_SETTINGS, databaseOf } from "./database.ts";
+import { withSettings } from "./setting-options.ts";
+
+export function addPostgresCommands(program: Command): void {
+  withSettings(program.command("migrate"), DATABASE_SETTINGS)
+    .description("Make the schema of a PostgreSQL database, as the role that is to own it.")
+    .action(async (options: Readonly<Record<string, unknown>>) => {
+      const { databaseUrl, storage } = databaseOf(options);
+      if (!isPostgresUrl(databaseUrl)) {
+        throw new CommandRefused(
+          "Only PostgreSQL needs this: a SQLite database gets its schema at the first start.",
+        );
+      }
+      const isMade = await migratePostgres(databaseUrl, storage);
+      console.log(
+        `${maskDatabaseUrl(databaseUrl)}: ${isMade ? "the schema was made" : "the schema is up to date"}`,
+      );
+    });
+  program
+    .command("grants")
+    .description("Print the SQL that lets a PostgreSQL role run the service, and nothing more.")
+    .requiredOption("--role <role>", "the role of the services")
+    .action(({ role }: { role: string }) => console.log(grantsFor(role)));
+}

@@ -1,0 +1,19 @@
+/** What a service does with each table: no DDL, no TRUNCATE, and tokens and tenants are never deleted. */
+const PRIVILEGES: Readonly<Record<string, string>> = {
+  customers: "SELECT, INSERT, UPDATE, DELETE",
+  idempotency_keys: "SELECT, INSERT, UPDATE, DELETE",
+  kept_fields: "SELECT, INSERT, UPDATE, DELETE",
+  tenants: "SELECT, INSERT, UPDATE",
+  tokens: "SELECT, INSERT, UPDATE",
+  // The first start locks its one row.
+  meta: "SELECT, UPDATE (only_row)",
+};
+
+/** The SQL that lets a role run the service, and nothing more. */
+export function grantsFor(role: string): string {
+  const name = `"${role.replaceAll('"', '""')}"`;
+  const grants = Object.entries(PRIVILEGES).map(
+    ([table, what]) => `GRANT ${what} ON customers.${table} TO ${name};`,
+  );
+  return [`GRANT USAGE ON SCHEMA customers TO ${name};`, ...grants].join("\n");
+}

@@ -1,0 +1,202 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
+import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
+import { freePort, PostgresCluster } from "../../support/postgres-cluster.ts";
+import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
+import { runCommand, temporaryDirectory, Workplace } from "../../support/server-process.ts";
+
+// What would be wrong quietly: each is refused at the start, in a sentence that says what to do.
+
+const { path: directory, remove } = temporaryDirectory();
+// PostgreSQL and PgBouncer run as another user.
+chmodSync(directory, 0o755);
+const { cert, key } = selfSignedCertificate();
+writeFileSync(join(directory, "ca.pem"), cert);
+writeFileSync(join(directory, "other.pem"), selfSignedCertificate().cert);
+
+const cluster = await PostgresCluster.start();
+afterAll(async () => {
+  await cluster.stop();
+  remove();
+});
+
+let url: string;
+beforeEach(async () => {
+  url = await cluster.createDatabase();
+});
+
+async function refusalOf(
+  databaseUrl: string,
+  options: Parameters<typeof PostgresStorage.open>[1] = {},
+): Promise<string> {
+  try {
+    const storage = await PostgresStorage.open(databaseUrl, options);
+    await storage.close();
+    return "it was opened";
+  } catch (error) {
+    return error instanceof Error && error.name === "CommandRefused" ? error.message : `a bug: ${error}`;
+  }
+}
+
+test("a schema for newer versions alone, one of another program and one of an older version are refused; a newer one that allows it is not", async () => {
+  await (await PostgresStorage.open(url)).close();
+  const refused = async (change: string) => {
+    await cluster.query(url, `UPDATE customers.meta SET ${change}`);
+    return await refusalOf(url);
+  };
+  expect(await refused("schema_version = 9, min_version = 1")).toBe("it was opened");
+  expect(await refused("min_version = 9")).toContain("Start a newer version.");
+  expect(await refused("min_version = 1, schema_version = 0")).toContain("Run `customers-server migrate`");
+  expect(await refused("application = 'other'")).toContain("belongs to another program");
+});
+
+test("a service that runs is not ready once a migration has left it behind", async () => {
+  const storage = await PostgresStorage.open(url);
+  await storage.ping();
+  await cluster.query(url, "UPDATE customers.meta SET min_version = 9");
+  await expect(storage.ping()).rejects.toThrow("Start a newer version");
+  await storage.close();
+});
+
+test("a role without the right to make a schema is told which command does; with the grants it runs, and may do no more", async () => {
+  await cluster.query(url, "CREATE ROLE runner LOGIN");
+  const runner = url.replace("postgres@", "runner@");
+  expect(await refusalOf(runner)).toContain("Run `customers-server migrate`");
+  await (await PostgresStorage.open(url)).close();
+  await cluster.query(url, grantsFor("runner"));
+  const storage = await PostgresStorage.open(runner);
+  const made = await storage.customers.create(
+    "t",
+    { name: "A", email: "a@b", status: "active" },
+    Date.now(),
+    null,
+  );
+  expect(made.kind).toBe("created");
+  await storage.ping();
+  await storage.close();
+  const place = new Workplace();
+  const service = await place.start({ env: { DATABASE_URL: runner }, cwd: place.path, services: 1 });
+  expect((await service.send(place.adminToken, "GET", "/customers")).status).toBe(200);
+  await place.clear();
+  for (const sql of [
+    "DROP TABLE customers.tokens",
+    "TRUNCATE customers.customers",
+    "DELETE FROM customers.tokens",
+    "CREATE TABLE customers.x (a int)",
+    "UPDATE customers.meta SET min_version = 9",
+  ]) {
+    await expect(cluster.query(runner, sql)).rejects.toThrow(/permission denied|must be owner/);
+  }
+});
+
+test("a standby is refused", async () => {
+  const standby = await cluster.startStandby();
+  try {
+    expect(await refusalOf(standby.url("postgres"))).toContain("is a standby");
+  } finally {
+    await standby.stop();
+  }
+});
+
+test("a server that does not answer, a database and a role that do not exist are refused, and no password is shown", async () => {
+  const withPassword = (text: string) => text.replace("postgres@", "postgres:s3cret@");
+  const texts = [
+    `postgres://postgres@127.0.0.1:${await freePort()}/nowhere`,
+    cluster.url("nowhere"),
+    cluster.url("postgres", "nobody").replace("nobody@", "nobody:s3cret@"),
+  ];
+  for (const text of texts) {
+    const refusal = await refusalOf(withPassword(text));
+    expect(refusal).toMatch(/^The database at 127\.0\.0\.1:\d+ can't be used: /);
+    expect(refusal).not.toContain("s3cret");
+  }
+  const outcome = await runCommand(["check"], {
+    env: { DATABASE_URL: withPassword(cluster.url("nowhere")) },
+  });
+  expect(outcome.code).toBe(1);
+  expect(outcome.stdout + outcome.stderr).not.toContain("s3cret");
+});
+
+test("migrate makes the schema once, and backup and restore name PostgreSQL's own tools", async () => {
+  const run = (...args: string[]) => runCommand(args, { env: { DATABASE_URL: url } });
+  expect((await run("migrate")).stdout).toContain("the schema was made");
+  expect((await run("migrate")).stdout).toContain("the schema is up to date");
+  expect((await run("check")).stdout).toContain("the structure is sound (schema 1, 0 customers, 0 tokens)");
+  expect((await run("backup", "x")).stderr).toContain("use pg_dump");
+  expect((await run("restore", "x")).stderr).toContain("use pg_restore");
+});
+
+describe("TLS", () => {
+  let secured: PostgresCluster;
+  beforeEach(async () => {
+    const files = {
+      ssl_cert_file: join(directory, "server.pem"),
+      ssl_key_file: join(directory, "server.key"),
+    };
+    writeFileSync(files.ssl_cert_file, cert);
+    writeFileSync(files.ssl_key_file, key);
+    secured = await PostgresCluster.start({
+      settings: { ssl: "on", listen_addresses: "127.0.0.1,127.0.0.2", ...files },
+      ownFiles: Object.values(files),
+    });
+  });
+  afterEach(() => secured.stop());
+
+  test("a certificate of another authority, another host and a server without TLS are refused; the right one is not", async () => {
+    const verified = `${await secured.createDatabase()}?sslmode=verify-full`;
+    const caFile = join(directory, "ca.pem");
+    const localhost = verified.replace("127.0.0.1", "localhost");
+    expect(await refusalOf(localhost, { caFile })).toBe("it was opened");
+    expect(await refusalOf(localhost, { caFile: join(directory, "other.pem") })).toMatch(/certificate/i);
+    expect(await refusalOf(verified.replace("127.0.0.1", "127.0.0.2"), { caFile })).toMatch(
+      /certificate|host|altname/i,
+    );
+    expect(await refusalOf(localhost)).toMatch(/certificate/i);
+    expect(await refusalOf(`${url}?sslmode=verify-full`, { caFile })).toMatch(/can't be used: .*(TLS|SSL)/i);
+    expect(await refusalOf(verified.replace("verify-full", "require"), { caFile })).toContain(
+      "does not verify the server",
+    );
+  });
+});
+
+const IGNORED =
+  "ignore_startup_parameters = search_path,statement_timeout,lock_timeout,idle_in_transaction_session_timeout,synchronous_commit,tcp_keepalives_idle,jit,enable_hashjoin,enable_mergejoin,enable_seqscan,plan_cache_mode";
+
+test.each([
+  ["and drops the session's settings", IGNORED],
+  ["and refuses the session's settings", ""],
+])("a pooler that changes sessions between statements %s is refused", async (_, ignored) => {
+  const port = await freePort();
+  const file = join(directory, "pgbouncer.ini");
+  const database = new URL(url).pathname.slice(1);
+  writeFileSync(
+    file,
+    `[databases]
+${database} = host=127.0.0.1 port=${cluster.port} pool_size=1 user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+auth_type = any
+pool_mode = transaction
+unix_socket_dir =
+${ignored}
+`,
+  );
+  const user = process.getuid?.() === 0 ? ["-u", "postgres"] : [];
+  chmodSync(file, 0o644);
+  const pooler = Bun.spawn(["pgbouncer", ...user, file], { stdout: "ignore", stderr: "pipe" });
+  try {
+    const through = url.replace(/:\d+\//, `:${port}/`);
+    let refusal = "";
+    do {
+      await Bun.sleep(20);
+      refusal = await refusalOf(through);
+    } while (refusal.includes("Failed to connect") && pooler.exitCode === null);
+    expect(refusal).toContain("A pooler between this service and PostgreSQL");
+  } finally {
+    pooler.kill("SIGTERM");
+    await pooler.exited;
+  }
+});
