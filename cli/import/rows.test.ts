@@ -57,6 +57,27 @@ test("NDJSON values come as they are: numbers as written, null and empty strings
   ]);
 });
 
+test("law: the line of a row is where it begins, whatever line breaks its cells and the file have", async () => {
+  const breaks = fc.constantFrom("\n", "\r\n", "\r");
+  const cell = fc.array(fc.oneof(breaks, fc.constantFrom("x", '""', ",")), { maxLength: 4 });
+  const rows = fc.array(fc.tuple(cell, fc.constantFrom(0, 1)), { minLength: 1, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(rows, fc.constantFrom("\n", "\r\n"), async (cells, end) => {
+      let line = 2;
+      const expected: number[] = [];
+      const texts = cells.map(([parts, blank]) => {
+        const text = `"N${parts.join("")}"`;
+        line += blank;
+        expected.push(line);
+        line += 1 + (text.match(/\r\n|\r|\n/g)?.length ?? 0);
+        return (blank === 1 ? end : "") + text;
+      });
+      const read = await rowsOf(["name", ...texts].join(end));
+      expect(read.map((row) => row.line)).toEqual(expected);
+    }),
+  );
+});
+
 test("the line of a row is where an editor finds it", async () => {
   const rows = await rowsOf('name\n"a\nb"\n\nc\n');
   expect(rows.map((row) => row.line)).toEqual([2, 5]);
@@ -69,6 +90,7 @@ test.each([
   ["a quote in the middle of a cell", 'name\nA"da"\n', "csv", /not CSV: .*line 2/],
   ["text after a quote", 'name\n"Ada"x\n', "csv", /line 2/],
   ["a row with more cells", "name\nAda,x\n", "csv", /line 2: 2 cells where the header has 1/],
+  ["a row after one with CRLF in a cell", 'name\n"A\r\nB"\nAda,x\n', "csv", /line 4: 2 cells/],
   ["a column twice", "name,Name\n", "csv", /line 1: the column Name appears twice/],
   ["a column without a name", "name,\n", "csv", /line 1: a column has no name/],
   ["semicolons", "name;email\nAda;x\n", "csv", /separated by commas/],

@@ -90,10 +90,14 @@ async function* readCsv(path: string, onHeader: (header: Header) => void): Async
   let header: Header | undefined;
   let number = 0;
   let lastLine = 0;
+  // csv-parse counts a line break of two characters (CRLF) in a quoted cell twice.
+  let surplus = 0;
   const records = parser as AsyncIterable<{ record: string[]; info: { lines: number } }>;
   try {
     for await (const { record: cells, info } of records) {
-      lastLine = info.lines;
+      const begin = info.lines - surplus - count(cells, /[\r\n]/g);
+      surplus += count(cells, /\r\n/g);
+      lastLine = info.lines - surplus;
       if (header === undefined) {
         header = cells.map((name) => name.trim());
         checkHeader(header);
@@ -101,7 +105,7 @@ async function* readCsv(path: string, onHeader: (header: Header) => void): Async
         continue;
       }
       number += 1;
-      yield csvRow(header, cells, number, info.lines - lineBreaks(cells));
+      yield csvRow(header, cells, number, begin);
     }
   } catch (error) {
     throw csvError(error, lastLine + 1);
@@ -141,8 +145,8 @@ function csvRow(header: Header, cells: string[], number: number, line: number): 
   return makeRow(new Map(members), { format: "csv", cells }, JSON.stringify([header, cells]), number, line);
 }
 
-function lineBreaks(cells: readonly string[]): number {
-  return cells.reduce((sum, cell) => sum + (cell.match(/\r\n|\r|\n/g)?.length ?? 0), 0);
+function count(cells: readonly string[], pattern: RegExp): number {
+  return cells.reduce((sum, cell) => sum + (cell.match(pattern)?.length ?? 0), 0);
 }
 
 /**

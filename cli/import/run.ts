@@ -89,7 +89,7 @@ export async function runImport(
       record: recorder.record,
     };
     const sentBefore = journal.row(row.number)?.state === "sent";
-    return await persistently(context, async () => {
+    const outcome = await persistently(context, async () => {
       const { id } = row;
       if (id !== undefined) return await updateRow(context, id, row, sentBefore);
       if (plan.match !== undefined) {
@@ -104,6 +104,7 @@ export async function runImport(
       journal.sent(row);
       return await createRow(context, row, `${importId}-${row.number}`, sentBefore);
     });
+    return sentBefore && outcome.kind === "failed" ? afterUnclear(outcome) : outcome;
   }
 
   async function work(row: Row): Promise<void> {
@@ -152,6 +153,12 @@ export async function runImport(
   if (tally.failed - final.failed > SHOWN_MAX)
     messages.note(`… and ${tally.failed - final.failed - SHOWN_MAX} more`);
   return { tally, stop };
+}
+
+/** What was refused is this sending: an earlier run sent the row too, and had no clear reply. */
+function afterUnclear(outcome: Extract<RowOutcome, { kind: "failed" }>): RowOutcome {
+  const message = `${outcome.failure.message}; an earlier sending of this row had no clear reply, and may have been applied`;
+  return { ...outcome, failure: { ...outcome.failure, message } };
 }
 
 /** What the journal keeps of a row besides that it is done. */

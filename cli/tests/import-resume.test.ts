@@ -209,6 +209,17 @@ describe("an import that stops", () => {
   });
 });
 
+test("a row that is refused after a sending without a reply is not said to have had no effect", async () => {
+  const { server, file, through, customers } = await bulkPlace();
+  const path = file("in.csv", csv(["name,email", "A,a@example.com"]));
+  const wrong = [faults.dropReplies(), faults.answerInstead(422, { which: "writes" })];
+  const { env } = await through((exchange) => wrong.shift()?.(exchange));
+  expect((await customers(["import", path], { env })).exitCode).toBe(8);
+  const { exitCode, stderr } = await customers(["import", path, "--resume"], { env });
+  expect([exitCode, server.size]).toEqual([9, 1]);
+  expect(stderr).toContain("may have been applied");
+});
+
 describe("rows whose reply was lost, and that are found as they want it, perhaps by someone else", () => {
   const counts = { rows: 1, created: 0, unchanged: 0, failed: 0, conflicts: 0 };
 
