@@ -5,18 +5,15 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Disturbed, type Pointer } from "../http/outcome-signal.ts";
-import type { Ask, Caller, Seen } from "../http/wire.ts";
+import type { Ask, Seen } from "../http/wire.ts";
 import type { Evidence, Level } from "../report/schema.ts";
-import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import { describe, Proof } from "./proof.ts";
 import type { RuleId } from "./rule-id.ts";
 import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
 import { visible } from "./tag-forms.ts";
-import { Trial } from "./trial.ts";
+import { type AskOptions, type Shape, Trial } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
-
-export type Lines = readonly (readonly [string, string])[];
 
 /** The rules that say whether a method accepts the current tag, refuses what it must, and tells the tag in a 412. */
 export const BASE = {
@@ -25,45 +22,21 @@ export const BASE = {
   DELETE: { current: "IFM-40", stale: "IFM-41", missing: "IFM-42", blank: "IFM-43", tag412: "IFM-44" },
 } as const satisfies Record<Method, Record<"current" | "stale" | "missing" | "blank" | "tag412", RuleId>>;
 
-/** How a request is made, beyond what it asks. */
-export type Shape = {
-  readonly caller?: Caller;
-  readonly headers?: Lines;
-  readonly query?: string;
-  readonly via?: Ask["via"];
-  readonly framing?: Ask["framing"];
-  /** In place of the customer's own address. */
-  readonly url?: string | undefined;
-  /** In place of the method that is asked for. */
-  readonly sentAs?: string;
-};
-
-export type WriteOptions = Shape & {
+type WriteOptions = Omit<AskOptions, "values"> & {
   /** In place of the main customer. */
   readonly to?: Customer | undefined;
-  /** `current`, unless told: a tag for an ordinary If-Match, or header lines as they are to leave. */
-  readonly ifMatch?: string | Lines | undefined;
-  /** Fresh ones unless told. */
+  /** Fresh ones unless told. `ifMatch` is the current tag unless told. */
   readonly values?: "as stored" | Partial<Values> | undefined;
-  /** Replaces the body made of `values`. */
-  readonly body?: string | undefined;
-  /** Added to a body that is a JSON object. */
-  readonly members?: Readonly<Record<string, unknown>> | undefined;
-  readonly patchForm?: PatchForm | undefined;
-  /** In place of the one that the body has; null sends none. */
-  readonly mediaType?: string | null;
-  readonly padBytes?: number;
   /** To follow `PUT`. */
   readonly what?: string;
   readonly allowed?: string;
-  readonly purpose?: string;
   /** Statuses that answer the probe, though elsewhere they may come from the environment. */
   readonly answers?: readonly number[];
   /** Where a read has shown it just now. */
   readonly before?: Snapshot;
 };
 
-export type ReadOptions = Shape & {
+type ReadOptions = Shape & {
   readonly to?: Customer;
   readonly what?: string;
   readonly purpose?: string;

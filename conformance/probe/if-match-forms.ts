@@ -3,8 +3,8 @@
  * TOKEN the text between its quotes, FORMER the tag before the last accepted write.
  */
 import type { Customer } from "../fixtures/ground.ts";
-import type { Lines, Shape } from "./attempt.ts";
 import { affixes, caseFlips, type Form, opaque, spellings, successors } from "./tag-forms.ts";
+import type { Content, Lines } from "./trial.ts";
 
 /**
  * What the specification may be read to allow beside 412 or 428: some statuses, any refusal, or anything, as long as
@@ -13,16 +13,10 @@ import { affixes, caseFlips, type Form, opaque, spellings, successors } from "./
 export type Allowed = readonly number[] | "refused" | "any";
 
 /** One request that must be refused. */
-export type Refused = Shape & {
+export type Refused = Content & {
   /** In words, to follow "PUT with". */
   readonly what: string;
   readonly lines: Lines;
-  /** Further members of a JSON body. */
-  readonly members?: Readonly<Record<string, unknown>>;
-  readonly body?: string;
-  readonly mediaType?: string | null;
-  /** Blanks after a JSON body, which change nothing but its length. */
-  readonly padBytes?: number;
   readonly allowed?: Allowed;
   /** What goes before it on the same connection. */
   readonly opening?: "a read" | "an accepted write";

@@ -74,8 +74,3 @@ export class Proof {
 export function describe(seen: Seen): string {
   return `${seen.status}${seen.tag === undefined ? ", no ETag" : `, ETag ${seen.tag}`}`;
 }
-
-/** For answers whose body tells most. */
-export function excerpt({ status, text }: Seen): string {
-  return `${status} ${text.slice(0, 160)}`;
-}

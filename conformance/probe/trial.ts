@@ -11,29 +11,39 @@ import type { Kit } from "./kit.ts";
 import type { RuleId } from "./rule-id.ts";
 import { type Method, type Snapshot, sameFields } from "./snapshot.ts";
 
-export type WriteOptions = {
-  /** A tag for an ordinary If-Match; or header lines as they are to leave. */
-  readonly ifMatch?: string | readonly (readonly [string, string])[] | undefined;
-  readonly values?: Partial<Values> | undefined;
-  /** Added to a body that is a JSON object. */
-  readonly members?: Readonly<Record<string, unknown>> | undefined;
-  readonly patchForm?: PatchForm | undefined;
-  /** Replaces the body made of `values`. */
-  readonly body?: string | undefined;
+export type Lines = readonly (readonly [string, string])[];
+
+/** How a request is made, beyond what it asks. */
+export type Shape = {
   readonly caller?: Caller;
-  readonly headers?: readonly (readonly [string, string])[];
+  readonly headers?: Lines;
   readonly query?: string;
-  readonly purpose?: string;
   readonly via?: Ask["via"];
   readonly framing?: Ask["framing"];
-  /** In place of the one that the body has; null sends none. */
-  readonly mediaType?: string | null | undefined;
-  /** In place of the method that is asked for. */
-  readonly sentAs?: string | undefined;
-  /** Blanks after the body. */
-  readonly padBytes?: number | undefined;
   /** In place of the customer's own address. */
   readonly url?: string | undefined;
+  /** In place of the method that is asked for. */
+  readonly sentAs?: string;
+};
+
+/** What a write carries, beside If-Match and values. */
+export type Content = Shape & {
+  /** Added to a body that is a JSON object. */
+  readonly members?: Readonly<Record<string, unknown>> | undefined;
+  /** Replaces the body made of values. */
+  readonly body?: string | undefined;
+  /** In place of the one that the body has; null sends none. */
+  readonly mediaType?: string | null | undefined;
+  /** Blanks after the body, which change nothing but its length. */
+  readonly padBytes?: number | undefined;
+};
+
+export type AskOptions = Content & {
+  /** A tag for an ordinary If-Match; or header lines as they are to leave. */
+  readonly ifMatch?: string | Lines | undefined;
+  readonly values?: Partial<Values> | undefined;
+  readonly patchForm?: PatchForm | undefined;
+  readonly purpose?: string;
 };
 
 export class Trial {
@@ -169,7 +179,7 @@ export class Trial {
     return { seen, tag: seen.tag, fields: registryFields(seen.object, this.kit.deployment.names) };
   }
 
-  writeAsk(method: Method, customer: Customer, options: WriteOptions): Omit<Ask, "rule"> {
+  writeAsk(method: Method, customer: Customer, options: AskOptions): Omit<Ask, "rule"> {
     const { deployment, values, ground } = this.kit;
     ground.guard(customer);
     const { ifMatch } = options;

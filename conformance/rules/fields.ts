@@ -72,12 +72,16 @@ async function knownFieldsWork(t: Attempt): Promise<Seen> {
 /** A firewall before the service may take these for an attack. */
 const STOPPABLE = /[;'"|$*\0<{]/;
 
+const FEW = 10;
+
 /** Each name must be unknown. The control request: a known name is answered 200. */
 async function unknown(t: Attempt, names: readonly string[]): Promise<void> {
   const control = await knownFieldsWork(t);
   for (const name of names) {
     const text = encodeURIComponent(name);
-    for (const query of [`?fields=${text}`, `?fields=name,${text}`, `?fields=${text},id`]) {
+    const beside = [`?fields=name,${text}`, `?fields=${text},id`];
+    const short = names.length > FEW && t.leavesOut("odd names beside known ones");
+    for (const query of [`?fields=${text}`, ...(short ? [] : beside)]) {
       const stoppable = STOPPABLE.test(name);
       const read = await t.read(query, "400", { answers: stoppable ? [403] : [] });
       read.control({ differs: "the name is known: ?fields=name", seen: control });

@@ -2,11 +2,12 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
-import { type Attempt, BASE, type Lines } from "../probe/attempt.ts";
+import { type Attempt, BASE } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, type Method } from "../probe/snapshot.ts";
+import type { Lines } from "../probe/trial.ts";
 
 type MissingRow = Pick<Rule, "id" | "title" | "spec" | "hurts"> & {
   readonly on: Method;
