@@ -1,16 +1,16 @@
 /**
- * The benchmark: `bun run bench`, or `bun run bench --quick` in under a minute;
- * `--only=read,write` prints a part. Everything that is compared runs in one call, in
- * turns, on loopback; what counts is the median of the ratios of paired rounds, since
- * absolute figures on a shared machine vary by tens of percent. Needs wrk (Debian) and npm.
+ * The benchmark: `bun run bench`, or `bun run bench --quick` in under two minutes; `--only=read,write` prints a part.
+ * Everything that is compared runs in one call, in turns, on loopback, each server started anew for each round: one
+ * process keeps its speed for life, ±25 %. What counts is the median of the ratios of paired rounds. Needs wrk (Debian)
+ * and npm.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { batchCeiling } from "./batch-ceiling.ts";
+import type { LoadResult } from "./load.ts";
 import { type Measure, markdown, measure, ratio, shown } from "./measure.ts";
-import { clientStarts, kitRuns } from "./other-programs.ts";
 import { copyDatabase, integrity, type SeededDatabase, seedDatabase } from "./seeded-database.ts";
 import { coldStarts } from "./start-up.ts";
 import { load, residentMiB, startServer, type Target, wrk } from "./targets.ts";
@@ -34,26 +34,25 @@ const plan = isQuick
     };
 const CONNECTIONS = 64;
 
+/** A server that is compared, and is started for each round. */
+type Server = { readonly name: string; readonly start: () => Promise<Target> };
+
 requireTools();
 const directory = mkdtempSync(join(tmpdir(), "customers-bench-"));
-const running: Target[] = [];
+const running = new Set<Target>();
 const measures: Measure[] = [];
 try {
   const seeded = seedDatabase(join(directory, "seed.db"), plan.customers);
-  const ours = await startOurs("ours", seeded);
+  const ours = await ourServer("ours", seeded);
   const peers = [
-    await start(
+    peer(
       "Fastify 5 + better-sqlite3 on Node",
       ["node", "peers/fastify.mjs"],
       copyDatabase(seeded, "fastify"),
     ),
-    await start(
-      "Hono on Bun + bun:sqlite",
-      [process.execPath, "peers/hono.ts"],
-      copyDatabase(seeded, "hono"),
-    ),
+    peer("Hono on Bun + bun:sqlite", [process.execPath, "peers/hono.ts"], copyDatabase(seeded, "hono")),
   ];
-  const ceiling = await start("Bun.serve, constant body", [process.execPath, "peers/constant.ts"], seeded);
+  const ceiling = peer("Bun.serve, constant body", [process.execPath, "peers/constant.ts"], seeded);
 
   if (wants("read")) await measureReads(ours, ceiling, peers);
   if (wants("write")) await measureWrites(ours, peers, seeded);
@@ -63,52 +62,65 @@ try {
   if (wants("growth")) await measureGrowth(ours);
   if (wants("memory")) await measureMemory();
   if (wants("start")) measures.push(...(await coldStarts(plan.starts)));
-  if (wants("client")) measures.push(...(await clientStarts(plan.starts)));
-  if (wants("kit")) measures.push(...(await kitRuns(ours, plan.rounds, join(directory, "kit"))));
 } finally {
-  await Promise.all(running.map((target) => target.stop()));
+  await Promise.all([...running].map((target) => target.stop()));
   if (integrityFaults().length > 0) console.error(`damaged: ${integrityFaults().join(", ")}`);
   rmSync(directory, { recursive: true, force: true });
 }
 report();
 
-/** All of `targets` in each round, one after the other; every other round the other way about. */
+/** All of `servers` in each round, one after the other; every other round the other way about. */
 async function rounds(
-  targets: readonly Target[],
-  run: (target: Target) => Promise<number>,
+  servers: readonly Server[],
+  run: (target: Target, seconds: number) => Promise<number>,
 ): Promise<number[][]> {
-  const results: number[][] = targets.map(() => []);
-  for (const target of targets) await run(target); // warm
+  const results: number[][] = servers.map(() => []);
   for (let round = 0; round < plan.rounds; round += 1) {
-    const order = targets.map((_, index) => index);
+    const order = [...servers.keys()];
     if (round % 2 === 1) order.reverse();
-    for (const index of order) results[index]?.push(await run(targets[index] as Target));
+    for (const index of order) {
+      const figure = await started(servers[index] as Server, async (target) => {
+        await run(target, 1); // warm
+        return run(target, plan.seconds);
+      });
+      results[index]?.push(figure);
+    }
   }
   return results;
 }
 
-async function measureReads(ours: Target, ceiling: Target, peers: readonly Target[]): Promise<void> {
+async function started<T>(server: Server, run: (target: Target) => Promise<T>): Promise<T> {
+  const target = await server.start();
+  running.add(target);
+  try {
+    return await run(target);
+  } finally {
+    running.delete(target);
+    await target.stop();
+  }
+}
+
+async function measureReads(ours: Server, ceiling: Server, peers: readonly Server[]): Promise<void> {
   const what = `GET ?fields=name,email, ${CONNECTIONS} connections, ${plan.customers.toLocaleString("en-US")} customers`;
-  const [mine = [], top = [], ...others] = await rounds([ours, ceiling, ...peers], async (target) => {
-    const { requestsPerSecond, errors } = await wrk(target, CONNECTIONS, plan.seconds);
-    if (errors > 0) throw new Error(`${target.name}: ${errors} answers were not 2xx`);
-    return requestsPerSecond;
-  });
+  const [mine = [], top = [], ...others] = await rounds(
+    [ours, ceiling, ...peers],
+    async (target, seconds) => {
+      const { requestsPerSecond, errors } = await wrk(target, CONNECTIONS, seconds);
+      if (errors > 0) throw new Error(`${target.name}: ${errors} answers were not 2xx`);
+      return requestsPerSecond;
+    },
+  );
   measures.push(ratio(what, ceiling.name, { atLeast: 0.6 }, mine, top, "req/s"));
   others.forEach((theirs, index) => {
     measures.push(ratio(what, peers[index]?.name ?? "", { atLeast: 1.5 }, mine, theirs, "req/s"));
   });
 }
 
-async function measureWrites(ours: Target, peers: readonly Target[], seeded: SeededDatabase): Promise<void> {
-  const writesPerSecond = async (target: Target): Promise<number> => {
-    const { writes, seconds, unexpected } = await load(target, {
-      connections: CONNECTIONS,
-      seconds: plan.seconds,
-      writes: 1,
-    });
-    if (Object.keys(unexpected).length > 0) throw new Error(`${target.name}: ${JSON.stringify(unexpected)}`);
-    return writes.count / seconds;
+async function measureWrites(ours: Server, peers: readonly Server[], seeded: SeededDatabase): Promise<void> {
+  const writesPerSecond = async (target: Target, seconds: number): Promise<number> => {
+    const result = await load(target, { connections: CONNECTIONS, seconds, writes: 1 });
+    requireExpected(target, result);
+    return result.writes.count / result.seconds;
   };
   const what = `conditional PUT, ${CONNECTIONS} connections, each its own customer, power-loss durable`;
   const [mine = [], ...others] = await rounds([ours, ...peers], writesPerSecond);
@@ -130,8 +142,8 @@ async function measureWrites(ours: Target, peers: readonly Target[], seeded: See
     ),
   );
 
-  const [alone = [], ...othersAlone] = await rounds([ours, ...peers], async (target) => {
-    return (await load(target, { connections: 1, seconds: plan.seconds, writes: 1 })).writes.p50;
+  const [alone = [], ...othersAlone] = await rounds([ours, ...peers], async (target, seconds) => {
+    return (await load(target, { connections: 1, seconds, writes: 1 })).writes.p50;
   });
   othersAlone.forEach((theirs, index) => {
     measures.push(
@@ -147,29 +159,28 @@ async function measureWrites(ours: Target, peers: readonly Target[], seeded: See
   });
 }
 
-async function measureMix(ours: Target): Promise<void> {
+async function measureMix(ours: Server): Promise<void> {
   const pure: number[] = [];
   const mixed: number[] = [];
+  const options = { connections: CONNECTIONS, seconds: plan.seconds };
   for (let round = 0; round < plan.rounds; round += 1) {
-    const options = { connections: CONNECTIONS, seconds: plan.seconds };
-    pure.push((await load(ours, { ...options, writes: 0 })).reads.p99);
-    mixed.push((await load(ours, { ...options, writes: 0.1 })).reads.p99);
+    await started(ours, async (target) => {
+      pure.push((await load(target, { ...options, writes: 0 })).reads.p99);
+      mixed.push((await load(target, { ...options, writes: 0.1 })).reads.p99);
+    });
   }
   const what = `90 % GET, 10 % PUT, ${CONNECTIONS} connections: p99 of the GETs`;
   measures.push(ratio(what, "p99 of GETs alone", { atMost: 3 }, mixed, pure, "ms"));
 }
 
-async function measureContention(ours: Target): Promise<void> {
+async function measureContention(ours: Server): Promise<void> {
   const accepted: number[] = [];
   let stale = 0;
   for (let round = 0; round < plan.rounds; round += 1) {
-    const result = await load(ours, {
-      connections: CONNECTIONS,
-      seconds: plan.seconds,
-      writes: 1,
-      isContended: true,
-    });
-    if (Object.keys(result.unexpected).length > 0) throw new Error(JSON.stringify(result.unexpected));
+    const result = await started(ours, (target) =>
+      load(target, { connections: CONNECTIONS, seconds: plan.seconds, writes: 1, isContended: true }),
+    );
+    requireExpected(ours, result);
     accepted.push(result.writes.count / result.seconds);
     stale += result.stale;
   }
@@ -180,10 +191,10 @@ async function measureContention(ours: Target): Promise<void> {
 }
 
 async function measureSize(): Promise<void> {
-  const small = await startOurs("few", seedDatabase(join(directory, "few.db"), plan.few));
-  const large = await startOurs("many", seedDatabase(join(directory, "many.db"), plan.many));
-  const [few = [], many = []] = await rounds([small, large], async (target) => {
-    return (await wrk(target, CONNECTIONS, plan.seconds)).requestsPerSecond;
+  const small = await ourServer("few", seedDatabase(join(directory, "few.db"), plan.few));
+  const large = await ourServer("many", seedDatabase(join(directory, "many.db"), plan.many));
+  const [few = [], many = []] = await rounds([small, large], async (target, seconds) => {
+    return (await wrk(target, CONNECTIONS, seconds)).requestsPerSecond;
   });
   const what = `GET throughput with ${plan.many.toLocaleString("en-US")} customers`;
   measures.push(
@@ -192,7 +203,7 @@ async function measureSize(): Promise<void> {
 }
 
 /** How the cost of a read grows with connections and with fields. */
-async function measureGrowth(ours: Target): Promise<void> {
+async function measureGrowth(ours: Server): Promise<void> {
   const cases: [number, string][] = [
     ...[1, 8, 64, 256].map((connections): [number, string] => [connections, "name,email"]),
     ...["name", "id,name,email,status"].map((fields): [number, string] => [CONNECTIONS, fields]),
@@ -200,24 +211,28 @@ async function measureGrowth(ours: Target): Promise<void> {
   for (const [connections, fields] of cases) {
     const rates: number[] = [];
     for (let round = 0; round < plan.rounds; round += 1) {
-      rates.push((await wrk(ours, connections, Math.ceil(plan.seconds / 2), fields)).requestsPerSecond);
+      const seconds = Math.ceil(plan.seconds / 2);
+      const { requestsPerSecond } = await started(ours, (target) =>
+        wrk(target, connections, seconds, fields),
+      );
+      rates.push(requestsPerSecond);
     }
     measures.push(measure(`GET ?fields=${fields}, ${connections} connections`, "", null, rates, "req/s"));
   }
 }
 
 async function measureMemory(): Promise<void> {
-  const target = await startOurs("memory", seedDatabase(join(directory, "memory.db"), plan.customers));
+  const server = await ourServer("memory", seedDatabase(join(directory, "memory.db"), plan.customers));
   const [first = 0, last = 0] = plan.mixed;
-  const mixed = (requests: number) => load(target, { connections: CONNECTIONS, requests, writes: 0.1 });
-  await mixed(first);
-  const before = residentMiB(target.pid);
-  let peak = before;
-  for (let done = first; done < last; done += first) {
-    await mixed(Math.min(first, last - done));
-    peak = Math.max(peak, residentMiB(target.pid));
-  }
-  const after = residentMiB(target.pid);
+  const [before, after, peak] = await started(server, async (target) => {
+    const figures: number[] = [];
+    for (let done = 0; done < last; done += first) {
+      const requests = Math.min(first, last - done);
+      requireExpected(target, await load(target, { connections: CONNECTIONS, requests, writes: 0.1 }));
+      figures.push(residentMiB(target.pid));
+    }
+    return [figures[0] ?? 0, figures.at(-1) ?? 0, Math.max(...figures)];
+  });
   const what = `memory after ${last.toLocaleString("en-US")} mixed requests`;
   const detail = `${shown(before)} → ${shown(after)} MiB, peak ${shown(peak)} MiB`;
   measures.push(
@@ -232,7 +247,7 @@ async function measureMemory(): Promise<void> {
   );
 }
 
-async function startOurs(name: string, seeded: SeededDatabase): Promise<Target> {
+async function ourServer(name: string, seeded: SeededDatabase): Promise<Server> {
   const storage = SqliteStorage.open(seeded.path);
   const { token } = await storage.tokens.create(
     { client: "bench", role: "admin", tenant: "default" },
@@ -240,7 +255,7 @@ async function startOurs(name: string, seeded: SeededDatabase): Promise<Target> 
     null,
   );
   await storage.close();
-  const target = await startServer(name, [process.execPath, "../main.ts", "serve", "--print-url"], {
+  const options = {
     cwd: import.meta.dir,
     idsFile: seeded.idsFile,
     token,
@@ -251,19 +266,18 @@ async function startOurs(name: string, seeded: SeededDatabase): Promise<Target> 
       LOG_LEVEL: "info",
       NODE_ENV: "production",
     },
-  });
-  running.push(target);
-  return target;
+  };
+  const command = [process.execPath, "../main.ts", "serve", "--print-url"];
+  return { name, start: () => startServer(name, command, options) };
 }
 
-async function start(name: string, command: string[], seeded: SeededDatabase): Promise<Target> {
-  const target = await startServer(name, [...command, seeded.path], {
-    cwd: import.meta.dir,
-    idsFile: seeded.idsFile,
-    environment: { NODE_ENV: "production" },
-  });
-  running.push(target);
-  return target;
+function peer(name: string, command: readonly string[], { path, idsFile }: SeededDatabase): Server {
+  const options = { cwd: import.meta.dir, idsFile, environment: { NODE_ENV: "production" } };
+  return { name, start: () => startServer(name, [...command, path], options) };
+}
+
+function requireExpected({ name }: { readonly name: string }, { unexpected }: LoadResult): void {
+  if (Object.keys(unexpected).length > 0) throw new Error(`${name}: ${JSON.stringify(unexpected)}`);
 }
 
 function integrityFaults(): string[] {
@@ -278,8 +292,9 @@ function wants(part: string): boolean {
 
 function requireTools(): void {
   if (Bun.which("wrk") === null) throw new Error("wrk is missing: install Debian's package wrk");
-  if (existsSync(join(import.meta.dir, "node_modules/better-sqlite3/build/Release/better_sqlite3.node")))
-    return;
+  const hasPeers = wants("read") || wants("write");
+  const built = join(import.meta.dir, "node_modules/better-sqlite3/build/Release/better_sqlite3.node");
+  if (!hasPeers || existsSync(built)) return;
   console.error("installing the peers (better-sqlite3 is compiled: some minutes)");
   const { success } = Bun.spawnSync(["npm", "install", "--no-audit", "--no-fund"], {
     cwd: import.meta.dir,
