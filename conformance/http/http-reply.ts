@@ -94,7 +94,10 @@ export function headerValue(
   headers: readonly (readonly [string, string])[],
   name: string,
 ): string | undefined {
-  return headerValues(headers, name)[0];
+  // Asked several times a request: without the list that `headerValues` makes.
+  for (const [key, value] of headers)
+    if (key.length === name.length && key.toLowerCase() === name) return value;
+  return undefined;
 }
 
 /** The body as text, content codings undone; a coding that fails is shown as its raw bytes. */

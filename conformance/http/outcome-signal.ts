@@ -13,7 +13,13 @@ export type Pointer = {
    * The exchange breaks the rules in `see`. Where none of them reports it, this rule does: a breach that comes and
    * goes is still a breach.
    */
-  readonly breach?: { readonly exchange: Exchange; readonly allowed: string; readonly found: string };
+  readonly breach?: {
+    readonly exchange: Exchange;
+    readonly allowed: string;
+    readonly found: string;
+    /** Nothing else explains it, so it need not come again. */
+    readonly certain?: true;
+  };
 };
 
 /** A prerequisite is missing, or the deployment failed in a way that says nothing about the rule. */

@@ -333,10 +333,13 @@ export class Attempt extends Trial {
         );
       if (method === "DELETE") return { ...before, former: before.tag, written };
       const { now } = written;
-      if (values.name !== undefined && !shows(now.fields.name, values.name))
+      const lost = (["name", "email"] as const).find(
+        (field) => values[field] !== undefined && !shows(now.fields[field], String(values[field])),
+      );
+      if (lost !== undefined)
         throw new CouldNotRun(
-          `the control request, ${method} with the current tag, was accepted and had no effect`,
-          { see, othersMayCause: true },
+          `the control request, ${method} with the current tag, was accepted, and the new ${lost} is not read back`,
+          { see, othersMayCause: true, ...lostThough(written, lost) },
         );
       return { ...now, former: before.tag, written };
     }
@@ -349,6 +352,13 @@ function refusedThough({ method, seen, before, after }: Written): Pick<Pointer, 
   if (!conflict || after === undefined || after.tag !== before.tag) return {};
   const found = `${method} with the current tag ${before.tag} was answered ${seen.status}, while nobody else wrote`;
   return { breach: { exchange: seen.exchange, allowed: "accepted", found } };
+}
+
+/** The read shows the very tag that the write was answered with, and not what it wrote: nobody else's write does that. */
+function lostThough({ method, seen, after }: Written, field: string): Pick<Pointer, "breach"> {
+  if (seen.tag === undefined || after?.tag !== seen.tag) return {};
+  const found = `${method} with the current tag was answered ${seen.status} with the ETag ${seen.tag}; a read shows that ETag and not the new ${field}`;
+  return { breach: { exchange: seen.exchange, allowed: "accepted, and applied", found, certain: true } };
 }
 
 /** The request as the next attempt would send it again, apart from fresh values. */

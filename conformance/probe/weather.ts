@@ -11,8 +11,6 @@ import type { Exchange } from "../report/schema.ts";
 const READS = 8;
 const PAUSE_MS = 25;
 const PAUSE_MS_MAX = 400;
-/** A rolling restart takes seconds; a deployment that is away for longer is gone, as far as this run goes. */
-const PATIENCE_MS = 15_000;
 
 /** Whether an answer may come from the environment alone. */
 export function saysNothing(seen: Seen, caller: Ask["caller"], answers: readonly number[] = []): boolean {
@@ -32,11 +30,16 @@ export class Weather {
   readonly #wire: Wire;
   readonly #ask: Ask;
   readonly #usual: number;
+  readonly #patienceMs: number;
   #waitedMs = 0;
 
-  /** @param usual the status of the first read of this run */
-  constructor(wire: Wire, url: string, usual: number) {
+  /**
+   * @param usual the status of the first read of this run
+   * @param patienceMs a deployment that is away for longer is gone, as far as this run goes
+   */
+  constructor(wire: Wire, url: string, usual: number, patienceMs: number) {
     this.#wire = wire;
+    this.#patienceMs = patienceMs;
     this.#usual = usual;
     this.#ask = {
       rule: "set-up",
@@ -61,7 +64,7 @@ export class Weather {
       }
       good = 0;
       last = answer;
-      if (this.#waitedMs > PATIENCE_MS)
+      if (this.#waitedMs > this.#patienceMs)
         throw new Unreachable(`the deployment no longer answers as before: ${last}`);
       await this.#wire.rest(pauseMs);
       this.#waitedMs += pauseMs;

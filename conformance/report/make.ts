@@ -15,6 +15,7 @@ import { commandLineFor } from "./command-line.ts";
 import { curlLine } from "./curl.ts";
 import { layerOf } from "./layer.ts";
 import {
+  type Evidence,
   type Exchange,
   type Family,
   OUTCOMES,
@@ -129,7 +130,7 @@ function ruleResult(
 ): RuleResult {
   const failed = outcome === "violation" || outcome === "warning";
   const fired = failed ? (trial?.evidence ?? []).filter((each) => each.fired.length > 0) : [];
-  const evidence = fired.slice(0, EVIDENCE_MAX);
+  const evidence = shownEvidence(fired);
   const omitted = fired.length - evidence.length;
   const shown = omitted > 0 ? `; ${evidence.length} of ${fired.length} failing probes are shown` : "";
   const exchanges = failed ? shownExchanges(trial, evidence) : [];
@@ -187,6 +188,14 @@ function pointed({ see = [] }: Pointer, passed: ReadonlySet<string>): string {
   const guilty = see.filter((id) => !passed.has(id));
   if (guilty.length > 0) return `; see ${guilty.join(" and ")}`;
   return `; ${see.join(" and ")} passed, so it is not always so`;
+}
+
+/** The first proof of every assertion that fired, and of the others as many as a reader takes in. */
+function shownEvidence(firing: readonly Evidence[]): Evidence[] {
+  const first = new Set(
+    firing.flatMap(({ fired }) => fired).map((id) => firing.find(({ fired }) => fired.includes(id))),
+  );
+  return firing.filter((each, index) => first.has(each) || index < EVIDENCE_MAX);
 }
 
 /** The exchanges that the evidence refers to, and the reads just before and after them. */

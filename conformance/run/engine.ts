@@ -72,8 +72,9 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
       if (rule.id === "ETG-15" && finding.outcome === "violation") kit.doubts.add("tags repeat");
       report(finding);
     });
+    const blamed = new Map<string, string>();
     for (const [index, finding] of facts.findings.entries())
-      facts.findings[index] = await explained(kit, finding, facts.findings);
+      facts.findings[index] = await explained(kit, finding, facts.findings, blamed);
   } catch (error) {
     explain(error, facts);
     const done = new Set(facts.findings.map(({ rule }) => rule.id));
@@ -122,14 +123,25 @@ function blank(rule: Rule, outcome: Finding["outcome"], reason: string): Finding
 
 /**
  * A rule that could not run because another is broken, while that other one passed: what it met breaks the
- * specification all the same, only not always. Where it meets it again, it reports it itself.
+ * specification all the same, only not always. Where it meets it again, it reports it itself; the others that met the
+ * same then point to it.
  */
-async function explained(kit: Kit, finding: Finding, all: readonly Finding[]): Promise<Finding> {
+async function explained(
+  kit: Kit,
+  finding: Finding,
+  all: readonly Finding[],
+  /** The rule that has reported it, by the rules that should have. */
+  blamed: Map<string, string>,
+): Promise<Finding> {
   if (!isUnexplained(finding, all)) return finding;
-  const again = await attempt(kit, finding.rule);
+  const guilty = finding.pointer.see?.join(" ") ?? "";
+  const reporter = blamed.get(guilty);
+  if (reporter !== undefined) return { ...finding, pointer: { see: [reporter] } };
+  const again = finding.pointer.breach?.certain === true ? finding : await attempt(kit, finding.rule);
   const { breach } = again.pointer;
   if (!isUnexplained(again, all) || breach === undefined || again.trial === undefined) return again;
   const { exchange, allowed, found } = breach;
+  blamed.set(guilty, finding.rule.id);
   const proof = again.trial.proof(exchange.purpose, allowed);
   proof.evidence.sent = exchange.n;
   proof.evidence.came = String(exchange.reply?.status ?? exchange.failure);

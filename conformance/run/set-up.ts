@@ -30,7 +30,7 @@ export async function prepare(parts: Parts): Promise<Kit> {
     blamed: new Map(),
     doubts: new Set(),
     limits: { connections: Number.POSITIVE_INFINITY, readsLag: true },
-    weather: new Weather(parts.wire, main.url, first.status),
+    weather: new Weather(parts.wire, main.url, first.status, options.patienceMs),
     counters: new Counters(),
   };
   // A read without object or tag is ETG-01's to blame; nothing can be learned from it.

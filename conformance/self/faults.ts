@@ -1,5 +1,4 @@
 /** Every fault of the self-test, in the order of the families. */
-import { CONSEQUENCES } from "./consequences.ts";
 import type { Fault } from "./fault.ts";
 import { ATOMICITY_FAULTS } from "./faults/atomicity.ts";
 import { AUTHORIZATION_FAULTS } from "./faults/authorization.ts";
@@ -12,15 +11,7 @@ import { EXEMPTION_FAULTS } from "./faults/exemptions.ts";
 import { FIELD_FAULTS } from "./faults/field-selection.ts";
 import { HEADER_READING_FAULTS } from "./faults/header-reading.ts";
 import { LAYER_FAULTS } from "./faults/layers.ts";
-import { RACE_LOSER_FAULTS } from "./faults/losing-writes.ts";
-import { NARROW_BODY_FAULTS } from "./faults/narrow-bodies.ts";
-import { NARROW_CALLER_FAULTS } from "./faults/narrow-callers.ts";
-import { NARROW_METRICS_FAULTS } from "./faults/narrow-metrics.ts";
-import { NARROW_PRECONDITION_FAULTS } from "./faults/narrow-preconditions.ts";
-import { NARROW_RACE_FAULTS } from "./faults/narrow-races.ts";
-import { NARROW_READ_FAULTS } from "./faults/narrow-reads.ts";
-import { NARROW_VERSION_FAULTS } from "./faults/narrow-versions.ts";
-import { NARROW_WRITE_FAULTS } from "./faults/narrow-writes.ts";
+import { ONE_CASE_FAULTS } from "./faults/one-case.ts";
 import { ORDER_FAULTS } from "./faults/order-of-checks.ts";
 import { REFUSAL_FAULTS } from "./faults/refusals.ts";
 import { REPRESENTATION_FAULTS } from "./faults/representation.ts";
@@ -32,7 +23,7 @@ import { VERSION_FAULTS } from "./faults/versions.ts";
 import { VISIBILITY_FAULTS } from "./faults/visibility.ts";
 import { WRITE_FAULTS } from "./faults/writes.ts";
 
-const PLANTED: Fault[] = [
+export const FAULTS: readonly Fault[] = [
   ...ENTITY_TAG_FAULTS,
   ...VERSION_FAULTS,
   ...COMPARISON_FAULTS,
@@ -54,18 +45,5 @@ const PLANTED: Fault[] = [
   ...ERROR_FAULTS,
   ...METRICS_FAULTS,
   ...LAYER_FAULTS,
-  ...NARROW_PRECONDITION_FAULTS,
-  ...NARROW_WRITE_FAULTS,
-  ...NARROW_BODY_FAULTS,
-  ...NARROW_VERSION_FAULTS,
-  ...NARROW_RACE_FAULTS,
-  ...RACE_LOSER_FAULTS,
-  ...NARROW_METRICS_FAULTS,
-  ...NARROW_READ_FAULTS,
-  ...NARROW_CALLER_FAULTS,
+  ...ONE_CASE_FAULTS,
 ];
-
-export const FAULTS: readonly Fault[] = PLANTED.map((fault) => ({
-  ...fault,
-  also: CONSEQUENCES[fault.id] ?? [],
-}));

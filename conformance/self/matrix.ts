@@ -1,17 +1,24 @@
-/** Runs lines of the matrix, and says what all of them together prove. */
-import { runFault, runTarget, runVariant, type Verdict } from "./case.ts";
+/** The lines of the self-test, and how one is run. */
+import { runFault, runTarget, runVariant, runWeather, type Verdict } from "./case.ts";
+import { WEATHERS } from "./environments.ts";
 import { FAULTS } from "./faults.ts";
+import { difference, type Golden } from "./golden.ts";
 import { TARGETS } from "./targets.ts";
 import { VARIANTS } from "./variants.ts";
 
-/** `only`: rules or families; all when absent. */
-export type Line = { kind: Verdict["kind"]; id: string; only?: string[] };
+/** `only`: rules or families; all when absent. `seed` decides when weather turns. */
+export type Line = { kind: Verdict["kind"]; id: string; seed?: number; only?: readonly string[] };
 
-export const LINES: Line[] = [
-  ...TARGETS.map(({ id }): Line => ({ kind: "target", id })), // first: they wait more than they work
-  ...FAULTS.map(({ id }): Line => ({ kind: "fault", id })),
-  ...VARIANTS.map(({ id }): Line => ({ kind: "variant", id })),
-];
+/** @param seeds each weather is run once with each of them */
+export function linesOf(seeds: readonly number[]): Line[] {
+  return [
+    // First: they wait more than they work.
+    ...TARGETS.map(({ id }): Line => ({ kind: "target", id })),
+    ...WEATHERS.flatMap(({ id }) => seeds.map((seed): Line => ({ kind: "weather", id, seed }))),
+    ...FAULTS.map(({ id }): Line => ({ kind: "fault", id })),
+    ...VARIANTS.map(({ id }): Line => ({ kind: "variant", id })),
+  ];
+}
 
 function named<T extends { id: string }>(list: readonly T[], id: string): T {
   const found = list.find((each) => each.id === id);
@@ -19,22 +26,25 @@ function named<T extends { id: string }>(list: readonly T[], id: string): T {
   return found;
 }
 
-export async function runLine({ kind, id, only }: Line): Promise<Verdict> {
-  if (kind === "fault") return await runFault(named(FAULTS, id), only);
-  return kind === "variant"
-    ? await runVariant(named(VARIANTS, id), only)
-    : await runTarget(named(TARGETS, id), only);
+export async function runLine({ kind, id, seed = 0, only }: Line): Promise<Verdict> {
+  switch (kind) {
+    case "fault":
+      return await runFault(named(FAULTS, id), only);
+    case "variant":
+      return await runVariant(named(VARIANTS, id), only);
+    case "weather":
+      return await runWeather(named(WEATHERS, id), seed, only);
+    case "target":
+      return await runTarget(named(TARGETS, id), only);
+  }
 }
 
-/** Runs lines, at most `atOnce` together, in the order given; `done` hears of each as it ends. */
-export async function runLines(
-  lines: readonly Line[],
-  atOnce: number,
-  done: (verdict: Verdict) => void,
-): Promise<void> {
-  const queue = [...lines];
-  const worker = async () => {
-    for (let line = queue.shift(); line !== undefined; line = queue.shift()) done(await runLine(line));
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+/** What is wrong with a verdict: its own complaints, and for a fault how it differs from golden.json. */
+export function complaintsOf(verdict: Verdict, golden: Golden, only?: readonly string[]): string[] {
+  if (verdict.kind !== "fault") return verdict.complaints;
+  const pinned = golden.faults[verdict.id];
+  const selected = pinned?.filter(
+    (id) => only === undefined || only.some((each) => id.startsWith(`${each}.`) || id.startsWith(`${each}-`)),
+  );
+  return [...verdict.complaints, ...difference(selected, verdict.fired)];
 }

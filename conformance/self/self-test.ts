@@ -1,21 +1,21 @@
 /**
- * `bun run conformance:self [name …]`: the kit against every faulty server, variant and target, in a thread a
- * core. Writes MUTANTS.md when everything holds; with names, or with `--only=IFM,FLD-03`, runs a part and
- * writes nothing. `--json=FILE` keeps the verdicts.
+ * `bun run conformance:self [name …]`: the kit against every faulty service, sound variant, weather and target, in a
+ * thread a core. Names select lines that contain them, `--only=IFM,FLD-03` rules, `--shard=1/2` a part. `--write` pins
+ * in golden.json what the faults trip, `--widen` marks what differs from run to run. `--weather=20` tries each weather
+ * at twenty moments; `--seed=N` repeats the moments of a run. `--json=FILE` keeps the verdicts. A whole run in which
+ * everything holds writes MUTANTS.md.
  */
+import { appendFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Verdict } from "./case.ts";
-import { LINES, type Line } from "./matrix.ts";
+import { FAULTS } from "./faults.ts";
+import { readGolden, updated, writeGolden } from "./golden.ts";
+import { complaintsOf, type Line, linesOf } from "./matrix.ts";
 import { mutants } from "./mutants.ts";
 import type { Answer } from "./worker.ts";
 
 /** Lines that one thread has under way: they wait for their own sockets and timers much of the time. */
 const AT_ONCE = 3;
-/** Complaints shown of one line; a run of that line alone shows them all. */
-const COMPLAINTS_MAX = 40;
-/** Of a machine with two cores and nothing else to do; so processor time is judged, which load does not stretch. */
-const BUDGET_MS = 240_000;
-const CORES = 2;
 
 function share(lines: readonly Line[], done: (answer: Answer) => void): Promise<void> {
   const queue = [...lines];
@@ -49,53 +49,57 @@ function share(lines: readonly Line[], done: (answer: Answer) => void): Promise<
   return Promise.all(Array.from({ length: availableParallelism() }, thread)).then(() => undefined);
 }
 
-const names = process.argv.slice(2).filter((each) => !each.startsWith("--"));
-const only = process.argv
-  .find((each) => each.startsWith("--only="))
-  ?.slice("--only=".length)
-  .split(",");
-const json = process.argv.find((each) => each.startsWith("--json="))?.slice("--json=".length);
-const whole = names.length === 0 && only === undefined;
-const lines = LINES.filter((line) => names.length === 0 || names.some((name) => line.id.includes(name))).map(
-  (line) => (only === undefined ? line : { ...line, only }),
-);
+const words = process.argv.slice(2);
+const names = words.filter((each) => !each.startsWith("--"));
+const option = (name: string): string | undefined =>
+  words.find((each) => each.startsWith(`--${name}=`))?.slice(name.length + 3);
+const only = option("only")?.split(",");
+const json = option("json");
+const seed = Number(option("seed") ?? Math.floor(Math.random() * 1_000_000));
+const seeds = Array.from({ length: Number(option("weather") ?? 1) }, (_, n) => seed + n);
+const [shard = 1, shards = 1] = option("shard")?.split("/").map(Number) ?? [];
+const whole = names.length === 0 && only === undefined && shards === 1;
+const lines = linesOf(seeds)
+  .filter(({ id }) => names.length === 0 || names.some((name) => id.includes(name)))
+  .filter((_, index) => index % shards === shard - 1)
+  .map((line) => (only === undefined ? line : { ...line, only }));
 if (lines.length === 0) {
   console.error(`no line of the matrix is called ${names.join(" or ")}`);
   process.exit(2);
 }
+
+const pinning = words.includes("--write") || words.includes("--widen");
+const golden = await readGolden();
 const started = performance.now();
 const verdicts: Verdict[] = [];
-const crashes: string[] = [];
+let bad = 0;
 await share(lines, (answer) => {
-  if ("crashed" in answer) crashes.push(answer.crashed);
-  else {
-    verdicts.push(answer.verdict);
-    if (answer.verdict.complaints.length > 0 || names.length > 0) print(answer.verdict);
+  if ("crashed" in answer) {
+    bad += 1;
+    console.log(`CRASH ${answer.crashed}`);
+    return;
   }
+  const { verdict } = answer;
+  const complaints = pinning ? verdict.complaints : complaintsOf(verdict, golden, only);
+  verdicts.push({ ...verdict, complaints });
+  if (json !== undefined) appendFileSync(json, `${JSON.stringify({ ...verdict, complaints })}\n`);
+  if (complaints.length > 0) bad += 1;
+  if (complaints.length > 0 || names.length > 0) print(verdict, complaints);
 });
 
-function print({ kind, id, ran, fired, exitCode, durationMs, complaints }: Verdict): void {
+function print({ kind, id, fired, exitCode, requests, durationMs }: Verdict, complaints: string[]): void {
   console.log(
-    `${complaints.length === 0 ? "ok  " : "FAIL"} ${kind} ${id} (ran ${ran}, exit ${exitCode}, ${Math.round(durationMs)} ms) ${fired.join(" ")}`,
+    `${complaints.length === 0 ? "ok  " : "FAIL"} ${kind} ${id} (exit ${exitCode}, ${requests} requests, ${Math.round(durationMs)} ms) ${fired.join(" ")}`,
   );
-  for (const complaint of complaints.slice(0, names.length > 0 ? undefined : COMPLAINTS_MAX))
-    console.log(`       ${complaint.replaceAll("\n", "\n         ")}`);
+  for (const complaint of complaints) console.log(`       ${complaint.replaceAll("\n", "\n         ")}`);
 }
 
-const tookMs = performance.now() - started;
 const { user, system } = process.cpuUsage();
-const processorMs = (user + system) / 1000;
-const bad = verdicts.filter(({ complaints }) => complaints.length > 0).length;
-for (const crash of crashes) console.log(`CRASH ${crash}`);
+const seconds = (ms: number) => (ms / 1000).toFixed(0);
 console.log(
-  `${verdicts.length} of ${lines.length} lines run in ${(tookMs / 1000).toFixed(0)} s (${(processorMs / 1000).toFixed(0)} s of processors), ${bad} not as they should be`,
+  `${verdicts.length} of ${lines.length} lines run in ${seconds(performance.now() - started)} s (${seconds((user + system) / 1000)} s of processors), ${bad} not as they should be; weather: --seed=${seed}`,
 );
-if (json !== undefined) await Bun.write(json, JSON.stringify(verdicts));
-let faulty = bad + crashes.length > 0 || verdicts.length < lines.length;
-if (whole) {
-  const slow = processorMs / CORES > BUDGET_MS;
-  if (slow) console.log(`needs more than ${BUDGET_MS / 1000} s on ${CORES} cores`);
-  faulty ||= slow;
-  if (!faulty) await Bun.write(new URL("../MUTANTS.md", import.meta.url), mutants());
-}
-process.exit(faulty ? 1 : 0);
+const now = pinning ? updated(golden, verdicts, FAULTS, words.includes("--widen")) : golden;
+if (pinning) await writeGolden(now);
+if (whole && bad === 0) await Bun.write(new URL("../MUTANTS.md", import.meta.url), mutants(now));
+process.exit(bad > 0 || verdicts.length < lines.length ? 1 : 0);

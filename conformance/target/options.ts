@@ -35,6 +35,8 @@ export type RunOptions = {
   readonly arguments: readonly string[];
   /** How often the header command may be run again, at most. */
   readonly renewalMs: number;
+  /** How long in all the run waits for a deployment that no longer answers as before; a rolling restart takes seconds. */
+  readonly patienceMs: number;
   readonly expected: readonly Expectation[];
   readonly signal: AbortSignal | undefined;
   readonly journal: Journal | undefined;
@@ -60,6 +62,7 @@ export const defaultOptions: RunOptions = {
   command: "bun run conformance run",
   arguments: [],
   renewalMs: 60_000,
+  patienceMs: 15_000,
   expected: [],
   signal: undefined,
   journal: undefined,

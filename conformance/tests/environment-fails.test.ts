@@ -12,18 +12,26 @@ import { type ProfileFlags, readProfile } from "../target/profile.ts";
 
 type Deployed = { readonly url: string };
 
+const OPTIONS = {
+  ...defaultOptions,
+  mode: "quick",
+  rounds: 4,
+  connections: 4,
+  exclusive: true,
+} as const;
+
 async function run(
   faulty: Faulty,
   only: readonly string[],
   flags: (server: Deployed) => Partial<ProfileFlags> = () => ({}),
   deployment: Partial<typeof PLAIN> = {},
+  { patienceMs }: { patienceMs: number } = defaultOptions,
 ) {
   const plain = { ...PLAIN, ...deployment };
   const server = await startSoundServer(plain, faulty);
   try {
     const profile = readProfile({ ...profileFlags(server, plain), ...flags(server) }, {});
-    const options = { ...defaultOptions, rounds: 4, connections: 4, rate: 1_000_000, exclusive: true, only };
-    const report = await runKit(profile, options);
+    const report = await runKit(profile, { ...OPTIONS, only, patienceMs });
     const accused = report.rules
       .filter(({ outcome }) => outcome === "violation" || outcome === "warning" || outcome === "kit-error")
       .map(({ id, reason }) => `${id}: ${reason}`);
@@ -49,17 +57,14 @@ const down =
     return { around };
   };
 
+// The self-test has every status, at any moment.
 test.each([
   [401, 20],
-  [403, 61],
-  [500, 20],
-  [502, 61],
-  [503, 20],
-  [504, 61],
+  [503, 61],
 ])(
-  "twelve answers of %i from request %i on accuse nobody",
+  "six answers of %i from request %i on accuse nobody",
   async (status, from) => {
-    const { report, accused } = await run(down(status, from, from + 12), RULES);
+    const { report, accused } = await run(down(status, from, from + 6), RULES);
     expect(accused).toEqual([]);
     expect([0, 3]).toContain(report.exitCode);
   },
@@ -67,7 +72,8 @@ test.each([
 );
 
 test("credentials that expire end the run with 4, and accuse nobody", async () => {
-  const { report, accused } = await run(down(401, 60, Number.POSITIVE_INFINITY), RULES);
+  const expired = down(401, 60, Number.POSITIVE_INFINITY);
+  const { report, accused } = await run(expired, RULES, () => ({}), {}, { patienceMs: 200 });
   expect(accused).toEqual([]);
   expect(report.exitCode).toBe(4);
   expect(report.headline).toContain("401");

@@ -50,6 +50,9 @@ async function startService(name: "http" | "https", tls: Record<string, string>)
   return JSON.parse(new TextDecoder().decode(value)).url;
 }
 
+/** Reads and writes, by undici and by sockets of the kit's own. */
+const RULES = "ETG-01,ETG-07,IFM-01,IFM-08,IFM-14,ATM-01";
+
 /** Runs the kit with these lines in its profile. */
 async function run(name: "http" | "https", ...lines: string[]): ReturnType<Workplace["kit"]> {
   const token = readFileSync(place.path(name, "data/admin.token"), "utf8").trim();
@@ -58,7 +61,7 @@ async function run(name: "http" | "https", ...lines: string[]): ReturnType<Workp
   writeFileSync(profile, [`base-url = "${url[name]}"`, ...lines].join("\n"));
   return await place.kit(
     ...["run", "--profile", profile, "--header-env", "Authorization: Bearer $KIT_TOKEN"],
-    ...["--quick", "--allow-incomplete"],
+    ...["--quick", "--only", RULES],
   );
 }
 

@@ -24,7 +24,6 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-shown",
     rule: "AUT-02",
-    cause: /email/i,
     does: "shows a forbidden field to whoever requests it",
     plant: deciding("mayRead", (sound, ran) => (caller, field, spelled, request) => {
       const may = sound(caller, field, spelled, request);
@@ -36,7 +35,6 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-shown-in-capitals",
     rule: "AUT-04",
-    cause: /email/i,
     does: "compares the policy with the name as spelled: EMAIL is not in its deny list",
     plant: deciding("mayRead", (sound, ran) => (caller, field, spelled, request) => {
       const may = sound(caller, field, spelled, request);
@@ -48,7 +46,6 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-shown-in-list",
     rule: "AUT-03",
-    cause: /email/i,
     does: "checks the policy when one field is requested, not when several are",
     plant: deciding("mayRead", (sound, ran, service) => (caller, field, spelled, request) => {
       const may = sound(caller, field, spelled, request);
@@ -60,7 +57,6 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-in-default-set",
     rule: "AUT-05",
-    cause: /email/i,
     does: "applies the policy to requested fields, not to the default set",
     plant: deciding("mayRead", (sound, ran) => (caller, field, spelled, request) => {
       const may = sound(caller, field, spelled, request);
@@ -72,28 +68,24 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-silently-omitted",
     rule: "AUT-01",
-    cause: /200/,
     does: "leaves a forbidden field out instead of refusing it",
     plant: hiding(() => ({})),
   },
   {
     id: "forbidden-field-null",
     rule: "AUT-01",
-    cause: /200/,
     does: "answers a forbidden field with null and 200",
     plant: hiding((name) => ({ [name]: null })),
   },
   {
     id: "forbidden-field-masked",
     rule: "AUT-01",
-    cause: /200/,
     does: "answers a forbidden field with asterisks and 200",
     plant: hiding((name) => ({ [name]: "***" })),
   },
   {
     id: "forbidden-field-500",
     rule: "AUT-01",
-    cause: /500/,
     does: "fails with 500 when a forbidden field is requested",
     plant: replying(
       (reply, request) => isRead(request) && reply.status === 403,
@@ -103,7 +95,6 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-value-in-refusal",
     rule: "AUT-02",
-    cause: /email|value/i,
     does: "names the value in the refusal: not allowed to read ada@example.org",
     plant: replying(
       (reply, request) => isRead(request) && reply.status === 403,
@@ -117,7 +108,6 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-in-put-answer",
     rule: "AUT-07",
-    cause: /email/i,
     does: "answers a PUT with the whole customer, whoever asks",
     deployment: { putAnswer: 200 },
     plant: (ran) => (service) => ({
@@ -136,7 +126,6 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-in-412",
     rule: "AUT-07",
-    cause: /email/i,
     does: "puts the current customer into the 412 document, email included",
     plant: replying(
       (reply, request) => isWrite(request) && reply.status === 412,

@@ -63,7 +63,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     ([id, rule, method, does, fold]): Fault => ({
       id,
       rule,
-      cause: /the ETag did not change/,
       does: `${does} (${method})`,
       plant: (ran) => (service) => ({
         // The method is not known where tags are minted.
@@ -88,7 +87,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     ([id, does, damage]): Fault => ({
       id,
       rule: "FLD-20",
-      cause: /read back as/,
       does,
       plant: deciding("store", (sound, ran) => (customer, change, request) => {
         const { name } = change;
@@ -101,7 +99,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "tag-wraps-at-16",
     rule: "ETG-15",
-    cause: "ETG-15.never-again",
     does: "keeps the version in four bits",
     plant: deciding("mint", (_sound, ran) => (_version, _before, { formerTags, id }) => {
       if (formerTags.length >= 16) ran();
@@ -111,7 +108,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "every-if-none-match-304",
     rule: "ETG-16",
-    cause: "ETG-16.not-304",
     does: "answers 304 wherever If-None-Match comes, whatever it holds",
     plant: replying(
       (reply, request) =>
@@ -122,7 +118,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "no-tag-in-304",
     rule: "ETG-16",
-    cause: "ETG-16.tag-of-304",
     does: "drops the ETag of a 304",
     deployment: { conditionalReads: true },
     plant: replying(
@@ -133,7 +128,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "stranger-428-tells",
     rule: "AUT-10",
-    cause: "AUT-10.as-nobodys",
     does: "looks for the customer in all tenants before it asks for If-Match",
     plant: replying(
       (reply, request, service) =>
@@ -146,7 +140,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "patch-stores-null",
     rule: "FLD-18",
-    cause: /null, no string/,
     does: "merges a PATCH into the row without its types, so that null is stored",
     plant: (ran) => (service) => ({
       async around(request, next) {
@@ -165,7 +158,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "body-number-sets-version",
     rule: "FLD-19",
-    cause: /as after the same write/,
     does: "maps RowVersion of a body onto the version column",
     plant: replying(
       (reply, request) => request.method === "PUT" && accepted(reply.status),
@@ -181,7 +173,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "answers-former-row",
     rule: "IFM-02",
-    cause: "IFM-02.shows-new",
     does: "answers an update with the row that it read before",
     deployment: { putAnswer: 200 },
     plant: (ran) => (service) => ({
@@ -197,7 +188,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "put-takes-status",
     rule: "FLD-21",
-    cause: "FLD-21.status-kept",
     does: "binds a status in the body of PUT",
     plant: deciding("writable", (_sound, ran) => () => {
       ran();
@@ -207,7 +197,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "put-resets-status",
     rule: "FLD-21",
-    cause: "FLD-21.status-kept",
     does: "writes a whole new row, whose status is that of a new customer",
     plant: deciding("store", (sound, ran) => (customer, change, request) => {
       if (request.method === "PUT" && customer.status !== "New") ran();
@@ -217,7 +206,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "answers-later-tag",
     rule: "ATM-08",
-    cause: /both told the new tag/,
     does: "reads the row again after the update to answer its tag, which by then may be another writer's",
     plant: replying(
       (reply, request) => request.method === "PUT" && accepted(reply.status),
@@ -230,7 +218,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "email-alone-keeps-tag",
     rule: "ETG-08",
-    cause: /email alone/,
     does: "bumps the version in a trigger that watches the name column only",
     plant: deciding("mint", (sound, ran) => (version, before, after) => {
       if (before === undefined || before.name !== after.name || before.email === after.email)
@@ -242,7 +229,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "limited-read-moves-tag",
     rule: "ETG-04",
-    cause: /by reading alone/,
     does: "stores when a support agent last looked at the customer, in the versioned row",
     plant: replying(
       (reply, request, service) =>
@@ -258,7 +244,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "weak-412-not-counted",
     rule: "MET-09",
-    cause: /weakened/,
     does: "refuses weak tags in a parser that knows no counter",
     plant: deciding("counted", (sound, ran) => (reply, request) => {
       const weak = /^\s*W\//.test(headerLines(request, "if-match").join());
@@ -270,7 +255,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "stores-latin-1",
     rule: "FLD-20",
-    cause: /read back as/,
     does: "keeps names in a column that knows Latin-1 alone",
     plant: deciding("store", (sound, ran) => (customer, change, request) => {
       const { name } = change;
@@ -283,7 +267,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "status-of-one-projection",
     rule: "FLD-10",
-    cause: /status/,
     does: "shows a constant in place of the status where it is asked for beside other fields",
     plant: replying(
       (reply, request) => isRead(request) && reply.status === 200 && /fields=.*,/.test(request.query),
@@ -296,7 +279,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "projection-outlives-delete",
     rule: "ORD-05",
-    cause: /deleted customer was answered 200/,
     does: "serves projections from a view that keeps deleted rows",
     plant: replying(
       (reply, request, service) =>
@@ -321,7 +303,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "losers-412-without-etag",
     rule: "ATM-02",
-    cause: /carries no ETag/,
     does: "answers the loser of a row lock from a handler that has no row at hand",
     plant: (ran) => (service) => {
       const under = new Map<string, number>();
@@ -346,7 +327,6 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   {
     id: "tombstone-before-428",
     rule: "ORD-14",
-    cause: /404/,
     does: "looks up tombstones in a filter that stands before the check of If-Match",
     plant: replying(
       (reply, request, service) => reply.status === 428 && customerOf(request, service)?.removed === true,

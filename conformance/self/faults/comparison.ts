@@ -6,167 +6,129 @@ export const bare = (tag: string) => tag.replaceAll('"', "");
 export const members = (sent: string) => sent.split(",").map(trimBlanks);
 
 /** Every spelling that a comparison may wrongly take for the current tag. */
-const TAKEN: [
-  id: string,
-  rule: string,
-  does: string,
-  cause: RegExp,
-  wrongly: Parameters<typeof accepting>[0],
-][] = [
+const TAKEN: [id: string, rule: string, does: string, wrongly: Parameters<typeof accepting>[0]][] = [
   [
     "takes-star",
     "IFM-12",
     "honours If-Match: * as RFC 9110 does, where 4.2 wants equality",
-    /\*/,
     (sent) => sent === "*",
   ],
   [
     "takes-list",
     "IFM-13",
     "finds the tag anywhere in a list",
-    /list/i,
     (sent, { tag }) => sent.includes(",") && members(sent).includes(tag),
   ],
   [
     "takes-first-of-list",
     "IFM-13",
     "compares the first member of a list",
-    /list/i,
     (sent, { tag }) => sent.includes(",") && members(sent)[0] === tag,
   ],
   [
     "takes-last-of-list",
     "IFM-13",
     "compares the last member of a list",
-    /list/i,
     (sent, { tag }) => sent.includes(",") && members(sent).at(-1) === tag,
   ],
   [
     "takes-weak",
     "IFM-09",
     "compares weakly: W/ before the tag is ignored",
-    /weak|W\//i,
     (sent, { tag }) => sent === `W/${tag}`,
   ],
-  [
-    "takes-small-w",
-    "IFM-09",
-    "cuts w/ off and knows W/ for weak",
-    /small w/,
-    (sent, { tag }) => sent === `w/${tag}`,
-  ],
-  [
-    "takes-quoted-star",
-    "IFM-12",
-    "takes a star in quotes for If-Match: *",
-    /quotes/,
-    (sent) => sent === '"*"',
-  ],
-  ["takes-zero", "IFM-20", "takes version 0 for any version", /"0"/, (sent) => sent === '"0"'],
+  ["takes-small-w", "IFM-09", "cuts w/ off and knows W/ for weak", (sent, { tag }) => sent === `w/${tag}`],
+  ["takes-quoted-star", "IFM-12", "takes a star in quotes for If-Match: *", (sent) => sent === '"*"'],
+  ["takes-zero", "IFM-20", "takes version 0 for any version", (sent) => sent === '"0"'],
   [
     "takes-final-comma",
     "IFM-13",
     "cuts a comma off the end",
-    /empty member last/,
     (sent, { tag }) => sent.replace(/,+$/, "") === tag,
   ],
   [
     "takes-first-comma",
     "IFM-13",
     "cuts a comma off the beginning",
-    /empty member first/,
     (sent, { tag }) => sent.replace(/^,+/, "") === tag,
   ],
   [
     "takes-final-semicolon",
     "IFM-15",
     "cuts a semicolon off the end",
-    /semicolon after/,
     (sent, { tag }) => sent.replace(/;+$/, "") === tag,
   ],
   [
     "takes-doubled-quotes",
     "IFM-10",
     "reads a doubled quote as one",
-    /doubled/,
     (sent, { tag }) => sent !== tag && sent.replaceAll('""', '"') === tag,
   ],
-  ["takes-unquoted", "IFM-10", "compares without quotes", /quot/i, (sent, { tag }) => sent === bare(tag)],
+  ["takes-unquoted", "IFM-10", "compares without quotes", (sent, { tag }) => sent === bare(tag)],
   [
     "takes-half-quoted",
     "IFM-10",
     "cuts a quote from either end, where there is one",
-    /quot/i,
     (sent, { tag }) => sent !== bare(tag) && bare(sent) === bare(tag) && !sent.startsWith("W/"),
   ],
   [
     "takes-single-quoted",
     "IFM-10",
     "takes single quotes for double ones",
-    /quot/i,
     (sent, { tag }) => sent === `'${bare(tag)}'`,
   ],
   [
     "takes-any-case",
     "IFM-11",
     "compares without regard to case",
-    /case/i,
     (sent, { tag }) => sent.toLowerCase() === tag.toLowerCase(),
   ],
   [
     "takes-prefix-of-header",
     "IFM-15",
     "asks whether the header begins with the tag",
-    /added|suffix|after|longer/i,
     (sent, { tag }) => sent.startsWith(tag) && !sent.includes(","),
   ],
   [
     "takes-longer-token",
     "IFM-15",
     "asks whether the sent token begins with the current one",
-    /added|suffix|longer|append/i,
     (sent, { tag }) => /^"[^"]*"$/.test(sent) && sent.startsWith(tag.slice(0, -1)),
   ],
   [
     "takes-gzip-suffix",
     "IFM-15",
     "tolerates -gzip within the quotes, as Apache writes it",
-    /gzip|suffix/i,
     (sent, { tag }) => sent === tag.replace(/"$/, '-gzip"'),
   ],
   [
     "takes-shorter-token",
     "IFM-15",
     "asks whether the current token begins with the sent one",
-    /short|prefix|truncat|cut/i,
     (sent, { tag }) => /^"[^"]{2,}"$/.test(sent) && tag.startsWith(sent.slice(0, -1)),
   ],
   [
     "compares-first-8-characters",
     "IFM-03",
     "keeps eight characters of a token in its column",
-    /previous|stale/i,
     (sent, { tag }) => sent.slice(0, 9) === tag.slice(0, 9),
   ],
   [
     "takes-inner-blanks",
     "IFM-15",
     "trims blanks inside the quotes too",
-    /blank|space/i,
     (sent, { tag }) => sent.includes(" ") && sent.replaceAll(" ", "") === tag,
   ],
   [
     "takes-percent-encoded",
     "IFM-16",
     "percent-decodes the header",
-    /encod|%/i,
     (sent, { tag }) => sent !== tag && decodeURIComponentSafely(sent) === tag,
   ],
   [
     "takes-other-base64",
     "IFM-16",
     "decodes the token and compares bytes, so that padding and spare bits do not count",
-    /base64|spelling|padding|decod/i,
     (sent, { tag }) =>
       /^"[^"]+"$/.test(sent) && Buffer.from(bare(sent), "base64").equals(Buffer.from(bare(tag), "base64")),
   ],
@@ -174,21 +136,18 @@ const TAKEN: [
     "takes-like-patterns",
     "IFM-20",
     "compares with SQL LIKE, so that % equals everything",
-    /%|pattern|wildcard|LIKE/i,
     (sent) => /^"%+"$/.test(sent),
   ],
   [
     "takes-regular-expressions",
     "IFM-20",
     "compares with a regular expression made of the header",
-    /pattern|wildcard|\.\*/i,
     (sent, { tag }) => matchesAsPattern(sent, tag),
   ],
   [
     "takes-injected-sql",
     "IFM-20",
     "pastes the header into its WHERE clause",
-    /SQL|OR|hostile|'/i,
     (sent) => /'\s*or\s/i.test(sent),
   ],
 ];
@@ -210,20 +169,16 @@ function decodeURIComponentSafely(text: string): string {
 }
 
 export const COMPARISON_FAULTS: Fault[] = [
-  ...TAKEN.map(
-    ([id, rule, does, cause, wrongly]): Fault => ({ id, rule, cause, does, plant: accepting(wrongly) }),
-  ),
+  ...TAKEN.map(([id, rule, does, wrongly]): Fault => ({ id, rule, does, plant: accepting(wrongly) })),
   {
     id: "old-tags-honoured",
     rule: "IFM-18",
-    cause: /writes ago|former/i,
     does: "refuses the previous tag but honours older ones: only the last is kept for comparison",
     plant: accepting((sent, customer) => customer.formerTags.slice(0, -1).includes(sent)),
   },
   {
     id: "other-customers-tag-honoured",
     rule: "IFM-19",
-    cause: /other|another/i,
     does: "looks the tag up in the whole table and not in the customer's row",
     plant: accepting((sent, customer, _request, service) =>
       [...service.customers.values()].some((each) => each.id !== customer.id && each.tag === sent),
@@ -232,7 +187,6 @@ export const COMPARISON_FAULTS: Fault[] = [
   {
     id: "compares-numbers",
     rule: "IFM-16",
-    cause: /zero|spelling|number/i,
     does: "parses the token as a number before it compares",
     deployment: { tag: (version) => `"${version}"` },
     plant: accepting(
@@ -242,7 +196,6 @@ export const COMPARISON_FAULTS: Fault[] = [
   {
     id: "takes-later-versions",
     rule: "IFM-17",
-    cause: /next|not yet|beyond|later/i,
     does: "refuses only what is older: sent >= current",
     deployment: { tag: (version) => `"${version}"` },
     plant: accepting((sent, { tag }) => /^"\d+"$/.test(sent) && Number(bare(sent)) > Number(bare(tag))),
@@ -250,7 +203,6 @@ export const COMPARISON_FAULTS: Fault[] = [
   {
     id: "long-tag-500",
     rule: "IFM-20",
-    cause: /500|long/i,
     does: "fails on an If-Match longer than its column",
     plant: deciding("isMissing", (sound, ran) => (sent, request) => {
       if ((sent?.length ?? 0) > 200) {

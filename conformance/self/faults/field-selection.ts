@@ -15,36 +15,31 @@ const SLOPPY: [
   id: string,
   does: string,
   rule: string,
-  cause: RegExp,
   wrongly: (name: string, names: string[]) => boolean,
 ][] = [
-  ["unknown-field-ignored", "ignores unknown names", "FLD-03", /200/, () => true],
+  ["unknown-field-ignored", "ignores unknown names", "FLD-03", () => true],
   [
     "unknown-field-ignored-beside-known",
     "refuses unknown names only where no known one stands beside them",
     "FLD-03",
-    /200/,
     (_name, names) => names.some((each) => FIELDS.some((field) => field === each.toLowerCase())),
   ],
   [
     "only-first-field-checked",
     "checks the first name of the list alone",
     "FLD-03",
-    /200/,
     (name, names) => names.indexOf(name) > 0,
   ],
   [
     "registry-is-an-object",
     "looks names up with `in`, so that constructor and toString are known",
     "FLD-08",
-    /constructor|__proto__|toString/,
     (name) => name in {},
   ],
   [
     "registry-finds-substrings",
     "finds a name that is part of a known one",
     "FLD-08",
-    /part|prefix|nam|emai|substring/i,
     (name) =>
       name !== "" &&
       FIELDS.some((field) => field !== name.toLowerCase() && field.includes(name.toLowerCase())),
@@ -53,18 +48,16 @@ const SLOPPY: [
     "created-at-passes-as-unknown",
     "lets createdAt pass without showing it",
     "FLD-06",
-    /createdAt/i,
     (name) => name.toLowerCase() === "createdat",
   ],
-  ["star-is-every-field", "takes * for every field", "FLD-08", /\*/, (name) => name === "*"],
+  ["star-is-every-field", "takes * for every field", "FLD-08", (name) => name === "*"],
 ];
 
 export const FIELD_FAULTS: Fault[] = [
   ...SLOPPY.map(
-    ([id, does, rule, cause, wrongly]): Fault => ({
+    ([id, does, rule, wrongly]): Fault => ({
       id,
       rule,
-      cause,
       does,
       plant: deciding("fieldNames", (sound, ran, service) => (query) => {
         const names = sound(query);
@@ -81,7 +74,6 @@ export const FIELD_FAULTS: Fault[] = [
     (status): Fault => ({
       id: `unknown-field-answered-${status}`,
       rule: "FLD-03",
-      cause: new RegExp(`${status}`),
       does: `answers an unknown field with ${status}`,
       plant: replying(
         (reply, request) => isRead(request) && reply.status === 400,
@@ -92,7 +84,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "fields-ignored",
     rule: "FLD-01",
-    cause: /came as well|not requested/i,
     does: "checks the names and returns the default set",
     plant: deciding("shape", (sound, ran, service) => (customer, shown, caller, request) => {
       if (fieldsParameter(request.query).length === 0) return sound(customer, shown, caller, request);
@@ -108,7 +99,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "unrequested-null",
     rule: "FLD-09",
-    cause: /null/,
     does: "returns null for every field that was not requested",
     plant: replying(projected, (reply, _request, service) =>
       withBody(reply, (body) => ({
@@ -120,7 +110,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "unrequested-empty",
     rule: "FLD-01",
-    cause: /came as well|not requested/i,
     does: "returns an empty string for every field that was not requested",
     plant: replying(projected, (reply, _request, service) =>
       withBody(reply, (body) => ({
@@ -132,7 +121,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "id-always-there",
     rule: "FLD-01",
-    cause: /\bId\b/i,
     does: "returns the id whether it was requested or not",
     plant: deciding("shape", (sound, ran) => (customer, shown, caller, request) => {
       if (shown.includes("id")) return sound(customer, shown, caller, request);
@@ -143,7 +131,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "last-field-dropped",
     rule: "FLD-02",
-    cause: /is missing|did not come/i,
     does: "forgets the last of three or more names",
     plant: deciding("fieldNames", (sound, ran) => (query) => {
       const names = sound(query);
@@ -156,7 +143,6 @@ export const FIELD_FAULTS: Fault[] = [
     (field): Fault => ({
       id: `${field}-not-selectable`,
       rule: "FLD-01",
-      cause: new RegExp(field, "i"),
       does: `does not know the registry name ${field}`,
       plant: deciding("known", (sound, ran) => (name, names) => {
         if (name.toLowerCase() !== field) return sound(name, names);
@@ -168,7 +154,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "field-names-case-sensitive",
     rule: "FLD-05",
-    cause: /NAME|case/,
     does: "knows names in lower case alone",
     plant: deciding("known", (sound, ran) => (name, names) => {
       if (name === name.toLowerCase()) return sound(name, names);
@@ -179,7 +164,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "turkish-field-names",
     rule: "FLD-05",
-    cause: /NAME|case/,
     does: "lower-cases names in a locale where ID becomes ıd",
     plant: deciding("known", (sound, ran) => (name, names) => {
       if (!name.includes("I")) return sound(name, names);
@@ -190,7 +174,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "created-at-selectable",
     rule: "FLD-06",
-    cause: /createdAt/i,
     does: "lets createdAt be requested",
     plant: deciding("known", (sound, ran) => (name, names) => {
       if (name.toLowerCase() !== "createdat") return sound(name, names);
@@ -201,7 +184,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "row-version-selectable",
     rule: "FLD-07",
-    cause: /RowVersion/i,
     does: "lets rowVersion be requested",
     plant: deciding("known", (sound, ran) => (name, names) => {
       if (name.toLowerCase() !== "rowversion") return sound(name, names);
@@ -212,7 +194,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "fields-not-decoded",
     rule: "FLD-02",
-    cause: /%2C|encod/i,
     does: "splits the raw query, so that %2C is no comma",
     plant: deciding("fieldNames", (sound, ran) => (query) => {
       if (!/%2c/i.test(query)) return sound(query);
@@ -226,21 +207,18 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "fields-in-envelope",
     rule: "FLD-01",
-    cause: /data/,
     does: "wraps projected bodies in an envelope",
     plant: replying(projected, (reply) => withBody(reply, (body) => ({ data: body }))),
   },
   {
     id: "fields-as-array",
     rule: "FLD-01",
-    cause: /array|object|is missing|did not come/i,
     does: "returns projected bodies as an array of one",
     plant: replying(projected, (reply) => withBody(reply, (body) => [body])),
   },
   {
     id: "projected-values-swapped",
     rule: "FLD-10",
-    cause: /name/,
     does: "reads columns by position, so that name and email change places when both are selected alone",
     plant: deciding("shape", (sound, ran) => (customer, shown, caller, request) => {
       if (shown.length !== 2 || !shown.includes("name") || !shown.includes("email"))
@@ -252,7 +230,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "fields-cached-by-path",
     rule: "FLD-01",
-    cause: /did not come|is missing|came as well/i,
     does: "caches representations by id, and answers the next selection from there",
     plant: (ran) => () => {
       const shelf = new Map<string, { tag: string; body: string; query: string }>();
@@ -277,7 +254,6 @@ export const FIELD_FAULTS: Fault[] = [
   {
     id: "default-set-without-body",
     rule: "FLD-11",
-    cause: /no member|empty/i,
     does: "returns an empty object when fields is absent",
     plant: replying(
       (reply, request) =>

@@ -23,14 +23,12 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "gzip-weakens-etag",
     rule: "ENV-01",
-    cause: /gzip[\s\S]*(?:W\/|weak)/i,
     does: "compresses on the way and weakens the tag, as nginx does",
     plant: replying(compressible, (reply) => compressed(reply, `W/${getHeader(reply, "etag")}`)),
   },
   {
     id: "gzip-suffixes-etag",
     rule: "ENV-01",
-    cause: /-gzip/,
     does: "compresses on the way and appends -gzip to the tag, as Apache does",
     plant: replying(compressible, (reply) =>
       compressed(reply, getHeader(reply, "etag")?.replace(/"$/, '-gzip"')),
@@ -39,14 +37,12 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "gzip-strips-etag",
     rule: "ENV-01",
-    cause: /gzip/i,
     does: "compresses on the way and removes the tag, as old nginx and HAProxy do",
     plant: replying(compressible, (reply) => compressed(reply, undefined)),
   },
   {
     id: "proxy-strips-etag",
     rule: "ETG-01",
-    cause: /ETag/,
     does: "stands behind a proxy that removes ETag from everything",
     plant: replying(
       (_reply, request) => isCustomer(request),
@@ -56,7 +52,6 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "proxy-strips-if-match",
     rule: "IFM-01",
-    cause: /428/,
     does: "stands behind a proxy that drops If-Match",
     plant: (ran) => () => ({
       async around(request, next) {
@@ -69,7 +64,6 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "proxy-unquotes-if-match",
     rule: "IFM-01",
-    cause: /412/,
     does: "stands behind a proxy that removes the quotes of If-Match",
     plant: requesting(
       (request) => isWrite(request) && headerLines(request, "if-match").join("").includes('"'),
@@ -79,7 +73,6 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "proxy-caches-reads",
     rule: "IFM-01",
-    cause: /cache/i,
     does: "stands behind a cache that serves reads from before the write for a while",
     plant: (ran) => (service) => {
       const shelf = new Map<string, { reply: Reply; until: number }>();
@@ -102,7 +95,6 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "proxy-cache-forgets-query",
     rule: "FLD-01",
-    cause: /did not come|is missing|came as well/i,
     does: "stands behind a cache whose key leaves the query out",
     plant: (ran) => (service) => {
       const shelf = new Map<string, { reply: Reply; query: string; tag: string | undefined }>();
@@ -126,7 +118,6 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "proxy-pages-replace-412",
     rule: "IFM-07",
-    cause: /no ETag/,
     does: "stands behind a gateway that replaces every error by its own page",
     plant: replying(
       (reply, request) => isWrite(request) && reply.status === 412,
@@ -141,7 +132,6 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "gzip-client-cannot-write",
     rule: "ENV-02",
-    cause: /412|gzip/i,
     does: "suffixes If-Match on the way in for clients that accept gzip, as mod_deflate's counterpart does, and nothing on the way out",
     plant: requesting(
       (request) => isWrite(request) && acceptsGzip(request) && headerLines(request, "if-match").length === 1,
@@ -151,7 +141,6 @@ export const LAYER_FAULTS: Fault[] = [
   {
     id: "gzip-weakens-412",
     rule: "ENV-03",
-    cause: /W\/|weak/,
     does: "compresses refusals only, and weakens their tag",
     plant: replying(
       (reply, request) => isWrite(request) && reply.status === 412 && acceptsGzip(request),
@@ -162,7 +151,6 @@ export const LAYER_FAULTS: Fault[] = [
     (value, n): Fault => ({
       id: `cache-control-public-${n + 1}`,
       rule: "ENV-05",
-      cause: /public|s-maxage|shared|fresh/i,
       does: `lets shared caches keep customers: Cache-Control: ${value} without Vary`,
       plant: replying(
         (reply, request) => isRead(request) && reply.status === 200,

@@ -25,14 +25,12 @@ const perMethod = METHODS.flatMap((method): Fault[] => [
   {
     id: `${method.toLowerCase()}-ignores-if-match`,
     rule: RULES[method].stale,
-    cause: new RegExp(method),
     does: `applies a stale ${method}: If-Match must be there, but is not compared`,
     plant: accepting((_sent, _customer, request) => request.method === method),
   },
   {
     id: `${method.toLowerCase()}-without-if-match-applied`,
     rule: RULES[method].missing,
-    cause: new RegExp(method),
     does: `applies a ${method} without If-Match`,
     plant: requesting(
       (request, service) =>
@@ -45,7 +43,6 @@ const perMethod = METHODS.flatMap((method): Fault[] => [
   {
     id: `${method.toLowerCase()}-412-without-etag`,
     rule: RULES[method].tagOf412,
-    cause: /no ETag/,
     does: `answers a stale ${method} with 412 but without the current tag`,
     plant: replying(
       (reply, request) => request.method === method && reply.status === 412,
@@ -55,7 +52,6 @@ const perMethod = METHODS.flatMap((method): Fault[] => [
   {
     id: `${method.toLowerCase()}-412-but-applied`,
     rule: RULES[method].stale,
-    cause: /applied|became|404/i,
     does: `answers a stale ${method} with 412 and applies it all the same`,
     plant: deciding("commit", (_sound, ran) => async ({ request, bodyRead, decide, apply }) => {
       await bodyRead();
@@ -75,8 +71,6 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "patch-missing-400",
     rule: "IFM-32",
-    hides: ["IFM-33", "ORD-07"],
-    cause: /400/,
     does: "answers every PATCH whose If-Match is missing or blank with 400",
     plant: replying(
       (reply, request) => request.method === "PATCH" && reply.status === 428,
@@ -86,7 +80,6 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "put-428-but-applied",
     rule: "IFM-04",
-    cause: /applied|became|404/i,
     does: "answers a PUT without If-Match with 428 and applies it all the same",
     plant: deciding("commit", (_sound, ran) => async ({ request, bodyRead, decide, apply }) => {
       await bodyRead();
@@ -102,7 +95,6 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "412-echoes-sent-tag",
     rule: "IFM-07",
-    cause: /sent|stale|current/i,
     does: "puts the tag that was sent, not the current one, on 412",
     plant: replying(
       (reply, request) => isWrite(request) && reply.status === 412,
@@ -112,7 +104,6 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "412-weak-etag",
     rule: "IFM-07",
-    cause: /weak|current/i,
     does: "weakens the tag on 412",
     plant: replying(
       (reply, request) => isWrite(request) && reply.status === 412,
@@ -122,7 +113,6 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "stale-answered-204",
     rule: "IFM-03",
-    cause: /204/,
     does: "answers a stale PUT with 204 and drops it silently",
     plant: replying(
       (reply, request) => request.method === "PUT" && reply.status === 412,
@@ -133,7 +123,6 @@ export const REFUSAL_FAULTS: Fault[] = [
     (status): Fault => ({
       id: `stale-answered-${status}`,
       rule: "IFM-03",
-      cause: new RegExp(`${status}`),
       does: `answers a stale write with ${status}`,
       plant: replying(
         (reply, request) => isWrite(request) && reply.status === 412,
@@ -145,7 +134,6 @@ export const REFUSAL_FAULTS: Fault[] = [
     (status): Fault => ({
       id: `missing-answered-${status}`,
       rule: "IFM-04",
-      cause: new RegExp(`${status}`),
       does: `answers a write without If-Match with ${status}`,
       plant: replying(
         (reply, request) => reply.status === 428 && headerLines(request, "if-match").length === 0,
@@ -156,14 +144,12 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "previous-tag-honoured",
     rule: "IFM-03",
-    cause: /previous|stale/i,
     does: "honours the tag before the current one as well, as a grace",
     plant: accepting((sent, customer) => customer.formerTags.at(-1) === sent),
   },
   {
     id: "stale-disjoint-patch-merged",
     rule: "IFM-31",
-    cause: /PATCH/,
     does: "merges a stale PATCH when the fields it changes were not changed since",
     plant: (ran) => () => {
       const lastMethod = new Map<string, string>();
@@ -183,7 +169,6 @@ export const REFUSAL_FAULTS: Fault[] = [
   {
     id: "stale-with-current-values-accepted",
     rule: "IFM-03",
-    cause: /values that are stored/,
     does: "answers a stale PUT with 204 when it would change nothing",
     plant: (ran) => (service) => ({
       async around(request, next) {

@@ -6,10 +6,10 @@ import {
   type Fault,
   membersOf,
   type Plant,
+  replying,
   requesting,
   withIfMatch,
 } from "../fault.ts";
-import { onPath } from "../narrow.ts";
 import { headerLines, type Request, setHeader } from "../service/http-socket.ts";
 import type { Service } from "../service/service.ts";
 import { bare } from "./comparison.ts";
@@ -42,14 +42,12 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
   {
     id: "patch-as-json-not-compared",
     rule: "IFM-31",
-    cause: /application\/json/,
     does: "compares If-Match in its handler of merge patches and not in that of plain JSON",
     plant: accepting((_sent, _customer, request) => asJson(request)),
   },
   {
     id: "patch-as-json-needs-no-if-match",
     rule: "IFM-32",
-    cause: /application\/json/,
     does: "asks for If-Match in its handler of merge patches and not in that of plain JSON",
     plant: requesting((request, service) => asJson(request) && withoutIfMatch(request, service), asCurrent),
   },
@@ -57,7 +55,6 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
     (method): Fault => ({
       id: `${method.toLowerCase()}-x-if-match-stands-in`,
       rule: method === "PATCH" ? "IFM-32" : "IFM-42",
-      cause: /X-If-Match/,
       does: `takes X-If-Match for If-Match on ${method}`,
       plant: requesting(
         (request, service) =>
@@ -71,21 +68,18 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
   {
     id: "body-etag-stands-in",
     rule: "IFM-21",
-    cause: /in the body as etag/,
     does: "takes a member etag of the body where If-Match is missing",
     plant: fromBody("PUT", "etag", (tag) => tag),
   },
   {
     id: "body-row-version-stands-in",
     rule: "IFM-21",
-    cause: /in the body as rowVersion/,
     does: "takes a member rowVersion of the body, without quotes, where If-Match is missing",
     plant: fromBody("PUT", "rowVersion", bare),
   },
   {
     id: "patch-body-version-stands-in",
     rule: "IFM-32",
-    cause: /in the body as .*version/,
     does: "takes a member version of the body of PATCH, a number, where If-Match is missing",
     deployment: { tag: (version) => `"${version}"` },
     plant: fromBody("PATCH", "version", (tag) => Number(bare(tag))),
@@ -93,7 +87,6 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
   {
     id: "first-tag-honoured",
     rule: "IFM-18",
-    cause: /former/,
     does: "honours the tag that a customer was created with, once others have gone",
     plant: accepting(
       (sent, { formerTags }, request) =>
@@ -102,21 +95,24 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
   },
   {
     id: "tag-repeats-after-50",
+    mode: "full",
     rule: "ETG-15",
-    cause: /of 50 writes ago is back/,
     does: "counts the writes of a customer modulo fifty",
     plant: deciding("mint", (_sound, ran) => (_version, _before, { formerTags, id }) => {
       if (formerTags.length >= 50) ran();
       return `"w${formerTags.length % 50}-${id.slice(0, 4)}"`;
     }),
   },
-  onPath({
-    cause: "ENV-02.answered-tag",
+  {
+    id: "gzip-weakens-answered-tag",
+    rule: "ENV-02",
     does: "stands behind a proxy that weakens the tag on the 204 of PUT where gzip is accepted",
-    when: ({ request, reply }) =>
-      request.method === "PUT" &&
-      reply.status === 204 &&
-      headerLines(request, "accept-encoding").join(",").includes("gzip"),
-    act: ({ reply, request, service }) => setHeader(reply, "ETag", `W/${customerOf(request, service)?.tag}`),
-  }),
+    plant: replying(
+      (reply, request) =>
+        request.method === "PUT" &&
+        reply.status === 204 &&
+        headerLines(request, "accept-encoding").join(",").includes("gzip"),
+      (reply, request, service) => setHeader(reply, "ETag", `W/${customerOf(request, service)?.tag}`),
+    ),
+  },
 ];

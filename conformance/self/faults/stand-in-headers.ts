@@ -8,7 +8,6 @@ export const STAND_IN_FAULTS: Fault[] = [
   {
     id: "empty-if-match-applied",
     rule: "IFM-05",
-    cause: /empty/i,
     does: "takes an If-Match without text for consent: if (header === undefined) refuse",
     plant: requesting(
       (request, service) =>
@@ -20,7 +19,6 @@ export const STAND_IN_FAULTS: Fault[] = [
   {
     id: "blank-if-match-applied",
     rule: "IFM-06",
-    cause: /blank/i,
     does: "takes an If-Match with a tab in it for consent: its trim knows spaces alone",
     plant: requesting(
       (request, service) =>
@@ -32,7 +30,6 @@ export const STAND_IN_FAULTS: Fault[] = [
   {
     id: "blank-answered-412",
     rule: "IFM-06",
-    cause: /412/,
     does: "compares a blank If-Match instead of missing it",
     plant: deciding("isMissing", (_sound, ran) => (sent) => {
       if (sent === "") ran();
@@ -43,7 +40,6 @@ export const STAND_IN_FAULTS: Fault[] = [
     (name): Fault => ({
       id: `${name.toLowerCase()}-stands-in`,
       rule: "IFM-21",
-      cause: new RegExp(name, "i"),
       does: `takes ${name} where If-Match is missing`,
       plant: requesting(
         (request, service) =>
@@ -58,7 +54,6 @@ export const STAND_IN_FAULTS: Fault[] = [
   {
     id: "query-parameter-stands-in",
     rule: "IFM-21",
-    cause: /parameter|query/i,
     does: "takes the tag from the query where If-Match is missing",
     plant: requesting(
       (request, service) =>
@@ -72,7 +67,6 @@ export const STAND_IN_FAULTS: Fault[] = [
   {
     id: "conflict-locks-customer",
     rule: "IFM-22",
-    cause: /retry|fresh|423/i,
     does: "locks a customer for a while after a conflict",
     plant: (ran) => (service) => {
       const locked = new Map<string, number>();
@@ -97,7 +91,6 @@ export const STAND_IN_FAULTS: Fault[] = [
     (method): Fault => ({
       id: `${method.toLowerCase()}-blank-if-match-applied`,
       rule: method === "PATCH" ? "IFM-33" : "IFM-43",
-      cause: new RegExp(method),
       does: `takes a blank If-Match on ${method} for consent`,
       plant: requesting(
         (request, service) =>
@@ -113,7 +106,6 @@ export const STAND_IN_FAULTS: Fault[] = [
     (method): Fault => ({
       id: `${method.toLowerCase()}-stale-answered-409`,
       rule: RULES[method].stale,
-      cause: /409/,
       does: `answers a stale ${method} with 409`,
       plant: replying(
         (reply, request) => request.method === method && reply.status === 412,
@@ -125,7 +117,6 @@ export const STAND_IN_FAULTS: Fault[] = [
     (method): Fault => ({
       id: `${method.toLowerCase()}-missing-answered-400`,
       rule: RULES[method].missing,
-      cause: /400/,
       does: `answers a ${method} without If-Match with 400`,
       plant: replying(
         (reply, request) =>
@@ -137,7 +128,6 @@ export const STAND_IN_FAULTS: Fault[] = [
   {
     id: "refusals-alternate",
     rule: "PRB-02",
-    cause: /412[\s\S]*409|409[\s\S]*412|same|each time/i,
     does: "answers every third conflict with 409: two code paths, one of them old",
     plant: (ran) => (service) => {
       let conflicts = 0;

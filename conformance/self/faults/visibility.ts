@@ -8,7 +8,6 @@ export const VISIBILITY_FAULTS: Fault[] = [
   {
     id: "write-behind",
     rule: "IFM-01",
-    cause: /read back/i,
     does: "answers before the new values are stored; the first read that follows sees the old ones",
     plant: (ran) => (service) => {
       const late = new Map<string, { before: Change; now: Change }>();
@@ -35,7 +34,6 @@ export const VISIBILITY_FAULTS: Fault[] = [
   {
     id: "proxy-repeats-writes",
     rule: "IFM-01",
-    cause: /412|applied/i,
     does: "stands behind a proxy that sends each PUT twice and passes on the second answer",
     plant: (ran) => () => ({
       async around(request, next) {
@@ -49,7 +47,6 @@ export const VISIBILITY_FAULTS: Fault[] = [
   {
     id: "reads-are-torn",
     rule: "ATM-06",
-    cause: /belong|version|torn|fields/i,
     does: "reads the tag, then the fields, in two queries",
     plant: (ran) => (service) => ({
       async around(request, next) {
@@ -66,7 +63,6 @@ export const VISIBILITY_FAULTS: Fault[] = [
   {
     id: "writes-in-two-steps",
     rule: "ATM-06",
-    cause: /belong|version|torn|fields/i,
     does: "bumps the version first and stores the fields in a second statement",
     plant: (ran) => () => ({
       async commit({ bodyRead, decide, apply }) {
@@ -87,7 +83,6 @@ export const VISIBILITY_FAULTS: Fault[] = [
   {
     id: "deletes-all-succeed",
     rule: "ATM-07",
-    cause: /DELETE|204|two|more than one/i,
     does: "answers DELETE with 204 also when somebody else has just deleted",
     plant: refusedLate(
       404,
@@ -98,7 +93,6 @@ export const VISIBILITY_FAULTS: Fault[] = [
   {
     id: "losers-get-their-own-tag",
     rule: "ATM-02",
-    cause: /own|sent|same/i,
     does: "answers the losers of a race with the tag that they sent",
     plant: refusedLate(412, (refusal, { request }) =>
       setHeader(refusal, "ETag", headerLines(request, "if-match")[0]?.trim()),
