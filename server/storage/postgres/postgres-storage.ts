@@ -2,7 +2,7 @@ import { CommandRefused } from "../../domain/command-refused.ts";
 import { StoreUnavailable } from "../customer-store.ts";
 import type { FirstStart, Storage, StorageStats } from "../storage.ts";
 import { type Lanes, WRITE_LANES } from "./connection/lanes.ts";
-import { failureOf } from "./connection/statement-failure.ts";
+import { failureOf, StatementFailed, wasCutOff } from "./connection/statement-failure.ts";
 import { makeSchema } from "./migrate-postgres.ts";
 import { openLanes, type PostgresOptions, refusalOf } from "./open-lanes.ts";
 import { PostgresCustomerStore } from "./postgres-customer-store.ts";
@@ -72,9 +72,8 @@ export class PostgresStorage implements Storage {
   }
 
   async ping(): Promise<void> {
-    const { slow } = this.#lanes;
     try {
-      const [now] = await slow.use((lane) => lane.run<Pulse>(PULSE_TEXT, []));
+      const [now] = await this.#pulse();
       if (now === undefined) throw new StoreUnavailable("the database has lost its schema");
       if (now.is_read_only === "on") throw new StoreUnavailable("the database takes no writes now");
       requireMeta(now);
@@ -82,6 +81,18 @@ export class PostgresStorage implements Storage {
       if (error instanceof StoreUnavailable) throw error;
       const reason = error instanceof CommandRefused ? error : failureOf(error, true);
       throw new StoreUnavailable(reason.message, { cause: error });
+    }
+  }
+
+  /** A connection that ended while it was idle may show that only when it is used: then a new one is asked. */
+  async #pulse(): Promise<readonly Pulse[]> {
+    const ask = (): Promise<readonly Pulse[]> =>
+      this.#lanes.slow.use((lane) => lane.run<Pulse>(PULSE_TEXT, []));
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof StatementFailed && wasCutOff(error)) return await ask();
+      throw error;
     }
   }
 

@@ -15,12 +15,15 @@ export class FaultyProxy {
   readonly #server: ReturnType<typeof createServer>;
   readonly #pairs: Set<readonly [Socket, Socket]>;
   fault: Fault = "none";
+  /** Where new connections lead. */
+  targetPort: number;
   /** Called with what the client sends, before it is passed on. */
   onRequest: (bytes: Buffer) => void = () => {};
   /** How many answers were lost. */
   lostAnswers = 0;
 
-  private constructor(server: ReturnType<typeof createServer>, port: number) {
+  private constructor(server: ReturnType<typeof createServer>, port: number, targetPort: number) {
+    this.targetPort = targetPort;
     this.#server = server;
     this.port = port;
     this.#pairs = new Set();
@@ -34,8 +37,8 @@ export class FaultyProxy {
       const address = server.address();
       resolve(typeof address === "object" && address !== null ? address.port : 0);
     });
-    const proxy = new FaultyProxy(server, await promise);
-    server.on("connection", (client) => proxy.#join(client, connect(targetPort, "127.0.0.1")));
+    const proxy = new FaultyProxy(server, await promise, targetPort);
+    server.on("connection", (client) => proxy.#join(client, connect(proxy.targetPort, "127.0.0.1")));
     return proxy;
   }
 

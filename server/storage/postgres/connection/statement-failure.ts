@@ -81,6 +81,11 @@ export function isBusy({ sqlState, cause }: StatementFailed): boolean {
   return isLate || sqlState === "57P03" || sqlState === "53300";
 }
 
+/** Whether the connection ended under the statement, which says nothing of the server. A deadline has no cause. */
+export function wasCutOff({ kind, cause }: StatementFailed): boolean {
+  return kind === "unknown" && cause instanceof SQL.PostgresError;
+}
+
 export function kindOf(code: string, sqlState: string | null): FailureKind {
   if (sqlState === null) return NEVER_SENT_CODES.includes(code) ? "never-sent" : "unknown";
   return KINDS[sqlState] ?? KINDS[sqlState.slice(0, 2)] ?? "refused";

@@ -3,6 +3,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
+import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { freePort, PostgresCluster } from "../../support/postgres-cluster.ts";
 import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
 import { runCommand, temporaryDirectory, Workplace } from "../../support/server-process.ts";
@@ -91,11 +92,24 @@ test("a role without the right to make a schema is told which command does; with
   }
 });
 
-test("a standby is refused", async () => {
+test("a standby is refused, and the old primary once a promoted standby was seen", async () => {
+  await (await PostgresStorage.open(url)).close();
   const standby = await cluster.startStandby();
+  const proxy = await FaultyProxy.start(standby.port);
   try {
     expect(await refusalOf(standby.url("postgres"))).toContain("is a standby");
+    await standby.promote();
+    const storage = await PostgresStorage.open(proxy.through(url), { limits: { giveUpMs: 300 } });
+    await storage.ping();
+    proxy.targetPort = cluster.port;
+    proxy.cut();
+    await expect(storage.ping()).rejects.toThrow("it is an old primary");
+    await expect(storage.customers.rowVersion("t", crypto.randomUUID())).rejects.toThrow("Fence it off");
+    proxy.targetPort = standby.port;
+    expect(await storage.customers.rowVersion("t", crypto.randomUUID())).toBeNull();
+    await storage.close();
   } finally {
+    proxy.stop();
     await standby.stop();
   }
 });
