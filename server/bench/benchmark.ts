@@ -1,8 +1,8 @@
 /**
- * The benchmark: `bun run bench`, or `bun run bench --quick` in under two minutes; `--only=read,write` prints a part.
- * Everything that is compared runs in one call, in turns, on loopback, each server started anew for each round: one
- * process keeps its speed for life, ±25 %. What counts is the median of the ratios of paired rounds. Needs wrk (Debian)
- * and npm.
+ * The benchmark: `bun run bench`, or `bun run bench --quick` in under two minutes;
+ * `--only=read,write` prints a part. Everything that is compared runs in one call, in turns,
+ * on loopback, each server started anew for each round: one process keeps its speed for life,
+ * ±25 %. What counts is the median of the ratios of paired rounds. Needs wrk (Debian) and npm.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";

@@ -10,8 +10,8 @@ type Facts = SessionFacts & {
 };
 
 /**
- * What a pooler answers that hands one session's prepared statement to another (42P05), has lost it (26000), or takes no
- * settings for a session (08P01).
+ * What a pooler answers that hands one session's prepared statement to another
+ * (42P05), has lost it (26000), or takes no settings for a session (08P01).
  */
 const POOLER_STATES = ["42P05", "26000", "08P01"];
 

@@ -33,10 +33,11 @@ const TURN_WRITES_MAX = 8;
 const BURST_MS = 10;
 
 /**
- * Where the next batch is committed follows from how long the last COMMIT took, nearly all of it fsync. Up to this it is
- * inline: reads wait no longer than this, and a write is answered in the turn that brought it. Above, the thread keeps
- * reads going. Beside 8 writers, with an fsync of 2 ms, half of the reads waited for 1.4 ms inline and for nothing beside
- * the thread, which made 1,469 writes/s for 1,116; with 20 ms, 1,068 reads were made in 4 s inline, and 3,999.
+ * Where the next batch is committed follows from how long the last COMMIT took, nearly all of it
+ * fsync. Up to this it is inline: reads wait no longer than this, and a write is answered in the
+ * turn that brought it. Above, the thread keeps reads going. Beside 8 writers, with an fsync of
+ * 2 ms, half of the reads waited for 1.4 ms inline and for nothing beside the thread, which made
+ * 1,469 writes/s for 1,116; with 20 ms, 1,068 reads were made in 4 s inline, and 3,999.
  */
 const INLINE_COMMIT_MS_MAX = 2;
 
