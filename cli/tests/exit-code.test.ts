@@ -8,7 +8,7 @@ import { type CustomerServer, startCustomerServer } from "./support/customer-ser
 import { TOKEN } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
-import { startFaultyProxy } from "./support/faulty-proxy.ts";
+import { type Fault, startFaultyProxy } from "./support/faulty-proxy.ts";
 
 let command: string[];
 const runClient = (args: string[], options: RunOptions) => run(args, { command, ...options });
@@ -24,9 +24,9 @@ afterAll(() => server.stop());
 const env = (url = server.url) => ({ CUSTOMERS_URL: url, CUSTOMERS_TOKEN: TOKEN });
 const exitOf = async (...args: string[]) => (await runClient(args, { env: env() })).exitCode;
 
-async function behind(fault: Parameters<typeof startFaultyProxy>[1], ...args: string[]): Promise<number> {
+async function behind(fault: Fault, args: string[], client = runClient): Promise<number> {
   const proxy = await startFaultyProxy(server.url, fault);
-  const { exitCode } = await runClient(args, { env: env(proxy.url) });
+  const { exitCode } = await client(args, { env: env(proxy.url) });
   await proxy.stop();
   return exitCode;
 }
@@ -34,7 +34,7 @@ async function behind(fault: Parameters<typeof startFaultyProxy>[1], ...args: st
 const PROVOKED: Record<Exit, () => Promise<number>> = {
   done: () => exitOf("get", id),
   // A weak tag: known to be written by nobody, and none of the other reasons.
-  failure: () => behind(faults.weakenTags(), "update", id, "--name", "Eve"),
+  failure: () => behind(faults.weakenTags(), ["update", id, "--name", "Eve"]),
   usage: () => exitOf("update", id),
   "not-allowed": async () =>
     (await runClient(["get", id], { env: { ...env(), CUSTOMERS_TOKEN: "unknown-token" } })).exitCode,
@@ -43,7 +43,7 @@ const PROVOKED: Record<Exit, () => Promise<number>> = {
   invalid: () => exitOf("get", id, "--fields", "nam"),
   unreachable: () => exitOf("get", id, "--url", "http://127.0.0.1:1"),
   "unknown-outcome": () =>
-    behind(faults.dropReplies(), "create", "--name", "Eve", "--email", "eve@example.com"),
+    behind(faults.dropReplies(), ["create", "--name", "Eve", "--email", "eve@example.com"]),
   "rows-failed": async () => {
     using directory = temporaryDirectory();
     const rows = join(directory.path, "rows.csv");
@@ -82,11 +82,11 @@ test.each([
   ["a redirect", 302, 1],
   ["500 to a read", 500, 7],
 ])("%s", async (_, status, code) => {
-  expect(await behind(faults.answerInstead(status, { times: 9 }), "get", id)).toBe(code);
+  // The codes themselves were those of processes above.
+  expect(await behind(faults.answerInstead(status, { times: 9 }), ["get", id], run)).toBe(code);
   // 410 to a write alone contradicts the reading, and is reported as that.
   if (status < 500 && status !== 410) {
-    expect(
-      await behind(faults.answerInstead(status, { which: "writes" }), "update", id, "--name", "Eve"),
-    ).toBe(code);
+    const refusing = faults.answerInstead(status, { which: "writes" });
+    expect(await behind(refusing, ["update", id, "--name", "Eve"], run)).toBe(code);
   }
 });
