@@ -56,6 +56,7 @@ export async function startService(config: Config): Promise<RunningService> {
     caFile: config.databaseCa,
     lockWaitMs: config.lockWait * 1000,
     onCommit: (commit) => metrics.recordCommit(commit),
+    onServerEvent: (event) => metrics.recordServerEvent(event),
     onFault: (sentence) => logger.error(sentence),
   });
   const listeners: Listener[] = [];

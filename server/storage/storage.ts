@@ -38,9 +38,24 @@ export const DATABASE_MEMORY_MIB = 256;
 /** How long a start, a command or a batch of writes waits for a lock that another process holds. */
 export const LOCK_WAIT_MS = 5_000;
 
+/** Why a statement is sent again: it had no connection, the server rolled it back, or its answer was lost. */
+export const RETRY_REASONS = ["never-sent", "rolled-back", "unknown"] as const;
+
+/** What happened between the service and a database server. */
+export type ServerEvent =
+  /** A connection stands: at the start, and each time in place of one that was lost. */
+  | { readonly kind: "connected" }
+  | { readonly kind: "retry"; readonly reason: (typeof RETRY_REASONS)[number] }
+  /** A statement got no answer in time, and its connection was given up. */
+  | { readonly kind: "deadline" }
+  /** Look-ups were answered by one statement. */
+  | { readonly kind: "read"; readonly lookUps: number; readonly ms: number };
+
 export type StorageOptions = {
   /** Called after each commit. It must not throw. */
   readonly onCommit?: (commit: Commit) => void;
+  /** Called where the engine is a server. It must not throw. */
+  readonly onServerEvent?: (event: ServerEvent) => void;
   /** Memory for the pages of the database, in MiB, where the engine keeps them itself. */
   readonly memoryMib?: number;
   /** A file of certificates (PEM) that may vouch for a database server; null: those of the runtime. */

@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import type { Commit, StorageStats } from "../storage/storage.ts";
+import type { Commit, ServerEvent, StorageStats } from "../storage/storage.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
 import { registerProcessMetrics } from "./process-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
@@ -35,6 +35,10 @@ export class Metrics {
   record(answered: AnsweredRequest, headers: Headers): void {
     this.#requests.record(answered);
     this.#writes.record(answered, headers);
+  }
+
+  recordServerEvent(event: ServerEvent): void {
+    this.#storage.onServerEvent(event);
   }
 
   recordCommit(commit: Commit): void {

@@ -1,5 +1,5 @@
-import { Gauge, Histogram, type Registry } from "prom-client";
-import type { Commit, StorageStats } from "../storage/storage.ts";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { type Commit, RETRY_REASONS, type ServerEvent, type StorageStats } from "../storage/storage.ts";
 
 const COMMIT_SECONDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 const BATCH_WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -8,13 +8,18 @@ const BATCH_WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 export class StorageMetrics {
   readonly #durations: Histogram;
   readonly #writes: Histogram;
+  readonly #reads: Histogram;
+  readonly #lookUps: Histogram;
+  readonly #connections: Counter;
+  readonly #retries: Counter;
+  readonly #deadlines: Counter;
 
   /** @param stats asked at each scrape */
   constructor(registry: Registry, stats: () => StorageStats) {
     const registers = [registry];
     this.#durations = new Histogram({
       name: "customers_commit_duration_seconds",
-      help: "Time of a commit with its writes, by where it ran: inline (the thread of requests) or thread.",
+      help: "Time of a commit with its writes, by where it ran: inline (the thread of requests), thread or server.",
       labelNames: ["where"],
       buckets: COMMIT_SECONDS,
       registers,
@@ -25,6 +30,35 @@ export class StorageMetrics {
       buckets: BATCH_WRITES,
       registers,
     });
+    this.#reads = new Histogram({
+      name: "customers_read_duration_seconds",
+      help: "Time of a statement that reads, where the database is a server.",
+      buckets: COMMIT_SECONDS,
+      registers,
+    });
+    this.#lookUps = new Histogram({
+      name: "customers_read_lookups",
+      help: "Look-ups of customers or tokens in one statement, where the database is a server.",
+      buckets: BATCH_WRITES,
+      registers,
+    });
+    const counter = (name: string, help: string, labelNames: string[] = []): Counter =>
+      new Counter({ name, help, labelNames, registers });
+    this.#connections = counter(
+      "customers_database_connections_total",
+      "Connections to a database server that were opened: 8 at the start, then in place of lost ones.",
+    );
+    this.#deadlines = counter(
+      "customers_database_deadlines_total",
+      "Statements that a database server did not answer in time; their connections were given up.",
+    );
+    this.#retries = counter(
+      "customers_database_retries_total",
+      "Statements that were sent again, by reason: never-sent, rolled-back or unknown.",
+      ["reason"],
+    );
+    // rate() misses a series' first event.
+    for (const reason of RETRY_REASONS) this.#retries.inc({ reason }, 0);
     const gauge = (name: string, help: string, read: (now: StorageStats) => number): void => {
       new Gauge({
         name,
@@ -47,5 +81,15 @@ export class StorageMetrics {
   onCommit({ writes, ms, where }: Commit): void {
     this.#durations.observe({ where }, ms / 1000);
     this.#writes.observe(writes);
+  }
+
+  onServerEvent(event: ServerEvent): void {
+    if (event.kind === "connected") this.#connections.inc();
+    else if (event.kind === "deadline") this.#deadlines.inc();
+    else if (event.kind === "retry") this.#retries.inc({ reason: event.reason });
+    else {
+      this.#reads.observe(event.ms / 1000);
+      this.#lookUps.observe(event.lookUps);
+    }
   }
 }

@@ -136,6 +136,11 @@ describe("ADMIN_PORT", () => {
     expect(value("customers_writes_waiting")).toBe(0);
     expect(value("customers_database_bytes")).toBeGreaterThan(0);
     if (ENGINE === "sqlite") expect(value("customers_database_log_bytes")).toBeGreaterThan(0);
+    else {
+      expect(value("customers_database_connections_total")).toBe(8);
+      expect(value("customers_read_lookups_count")).toBeGreaterThan(0);
+      expect(value('customers_database_retries_total{reason="unknown"}')).toBe(0);
+    }
     expect(value(`customers_build_info{version="${packageJson.version}",bun="${Bun.version}"}`)).toBe(1);
     const startedAtMs = value("process_start_time_seconds") * 1000;
     expect(startedAtMs).toBeLessThanOrEqual(Date.now());

@@ -19,14 +19,18 @@ function lanesOptions(databaseUrl: string, options: PostgresOptions): LanesOptio
   const parsed = parsePostgresUrl(databaseUrl);
   if (!parsed.ok) throw new CommandRefused(`DATABASE_URL ${parsed.fault}.`);
   const { address } = parsed;
+  const { onServerEvent = () => {} } = options;
   return {
     address,
     password: () => passwordOf(address),
     ca: caOf(address, options.caFile ?? null),
     limits: { ...POSTGRES_LIMITS, ...options.limits },
-    onRetry: () => {},
-    onConnect: () => {},
-    onDeadline: () => {},
+    onRetry: ({ kind }) => {
+      // A refused one is sent again alone; that is no fault.
+      if (kind !== "refused") onServerEvent({ kind: "retry", reason: kind });
+    },
+    onConnect: () => onServerEvent({ kind: "connected" }),
+    onDeadline: () => onServerEvent({ kind: "deadline" }),
   };
 }
 

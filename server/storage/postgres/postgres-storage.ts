@@ -48,11 +48,15 @@ export class PostgresStorage implements Storage {
       await makeSchema(lanes);
       await lanes.connect();
       const { limits } = lanes;
-      const { onCommit = () => {} } = options;
+      const { onCommit = () => {}, onServerEvent = () => {} } = options;
       const [row] = await lanes.run<{ key: Uint8Array }>("SELECT cursor_key AS key FROM meta", [], true);
       if (row === undefined) throw new Error("the database has no cursor key");
       const shared = { giveUpMs: limits.giveUpMs, pendingMax: limits.pendingMax, onRetry: lanes.onRetry };
-      const reads = new BatchedReads({ ...shared, pool: lanes.read, onBatch: () => {} });
+      const reads = new BatchedReads({
+        ...shared,
+        pool: lanes.read,
+        onBatch: (lookUps, ms) => onServerEvent({ kind: "read", lookUps, ms }),
+      });
       const writes = new WriteBatches({
         ...shared,
         lanes: lanes.write,
