@@ -157,6 +157,7 @@ export async function runImport(
 
 /** What was refused is this sending: an earlier run sent the row too, and had no clear reply. */
 function afterUnclear(outcome: Extract<RowOutcome, { kind: "failed" }>): RowOutcome {
+  if (outcome.failure.code === "unknown-outcome") return outcome;
   const message = `${outcome.failure.message}; an earlier sending of this row had no clear reply, and may have been applied`;
   return { ...outcome, failure: { ...outcome.failure, message } };
 }
