@@ -26,7 +26,9 @@ const LAG_MS = 2000;
 /** Where the profile names no lag, they are watched so much longer, once, before a count is taken for lost. */
 const LATER_MS = 10_000;
 const KNOWN_LAG_MS = 300;
-const POLL_MS = 50;
+/** Doubled from one look to the next: most counters are there at once, or some milliseconds later. */
+const POLL_MS = 5;
+const POLL_MS_MAX = 50;
 /** Scrapes on connections of their own: so many are hardly all answered by one of several processes. */
 const QUIET_SCRAPES = 6;
 const REMEDY = "list the metrics URL of every process (--metrics-url, repeatable)";
@@ -138,8 +140,10 @@ export class Counters {
 
   /** Runs `act` between two scrapes. What was answered before it is given time to be counted, and so is what it caused. */
   async watch(t: Scraper, act: () => Promise<void>): Promise<Window> {
-    const before = (await this.#settled(t, this.#base)).counts;
     const from = t.kit.wire.ledger.length;
+    // Nothing was sent since the last look: it is as good as another.
+    const fresh = this.#base?.from === from ? this.#base.counts : undefined;
+    const before = fresh ?? (await this.#settled(t, this.#base)).counts;
     await act();
     return await this.#since(t, { counts: before, from });
   }
@@ -192,6 +196,7 @@ export class Counters {
   /** @param from returns too where a counter rises above these */
   async #awaited(t: Scraper, mark: Mark | undefined, forMs: number, from?: Counts) {
     const until = performance.now() + forMs;
+    let pollMs = POLL_MS;
     for (;;) {
       const scrape = await this.scrape(t);
       const answered = mark === undefined ? undefined : answeredSince(t, mark.from);
@@ -202,7 +207,8 @@ export class Counters {
       if (complete && mark !== undefined)
         this.#slowestMs = Math.max(this.#slowestMs, performance.now() - until + forMs);
       if (complete || risen || performance.now() >= until) return { scrape, complete };
-      await Bun.sleep(POLL_MS);
+      await Bun.sleep(pollMs);
+      pollMs = Math.min(2 * pollMs, POLL_MS_MAX);
     }
   }
 
