@@ -142,7 +142,11 @@ export class PostgresCluster {
 
   /** Stops what sends the log to standbys, as a network does that loses its way. */
   freezeReplication(): void {
-    for (const { pid, title } of this.#children()) if (title.includes("walsender")) signal(pid, "SIGSTOP");
+    this.#signalSenders("SIGSTOP");
+  }
+
+  thawReplication(): void {
+    this.#signalSenders("SIGCONT");
   }
 
   /** Ends it and removes everything. */
@@ -151,6 +155,10 @@ export class PostgresCluster {
     this.#server?.kill("SIGQUIT");
     await this.#server?.exited;
     rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #signalSenders(name: NodeJS.Signals): void {
+    for (const { pid, title } of this.#children()) if (title.includes("walsender")) signal(pid, name);
   }
 
   #children(): { readonly pid: number; readonly title: string }[] {

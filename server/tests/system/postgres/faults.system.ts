@@ -234,3 +234,30 @@ test("with sessions killed every 50 ms each customer has one history, and nothin
   expect(fates.applied).toBeGreaterThan(0);
   expect(fates.applied + fates.stale + fates.unknown).toBe(24 * 25);
 });
+
+// To cancel a write that waits for its standby makes PostgreSQL acknowledge it: it would be lost by a fail-over.
+test("while the synchronous standby does not answer no write is acknowledged, and none is cancelled", async () => {
+  const primary = await PostgresCluster.start({ settings: { synchronous_standby_names: "standby" } });
+  const standby = await primary.startStandby();
+  try {
+    const database = await primary.createDatabase();
+    const storage = await PostgresStorage.open(database, { limits });
+    const made = await storage.customers.create("t", ADA, Date.now(), null);
+    if (made.kind !== "created") throw new Error(made.kind);
+    const target = { tenant: "t", id: made.id, expected: made.rowVersion };
+    primary.freezeReplication();
+    await expect(storage.customers.patch(target, { name: "B" }, NO_BODY, null)).rejects.toThrow(
+      "may have been applied",
+    );
+    expect((await storage.customers.read("t", made.id, NAME))?.fields).toEqual({ name: "Ada" });
+    primary.thawReplication();
+    while ((await storage.customers.rowVersion("t", made.id)) === made.rowVersion) await Bun.sleep(20);
+    expect((await storage.customers.read("t", made.id, NAME))?.fields).toEqual({ name: "B" });
+    expect(primary.log).not.toContain("canceling wait for synchronous replication");
+    await storage.close();
+  } finally {
+    primary.thawReplication();
+    await standby.stop();
+    await primary.stop();
+  }
+});
