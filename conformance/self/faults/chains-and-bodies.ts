@@ -170,20 +170,39 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
       },
     ),
   },
-  {
-    id: "answers-former-row",
-    rule: "IFM-02",
-    does: "answers an update with the row that it read before",
-    deployment: { putAnswer: 200 },
-    plant: (ran) => (service) => ({
-      async around(request, next) {
-        const former = customerOf(request, service)?.name;
-        const reply = await next(request);
-        if (request.method !== "PUT" || reply.status !== 200 || former === undefined) return reply;
-        ran();
-        return withBody(reply, (body) => ({ ...body, [service.deployment.members.name]: former }));
-      },
+  ...(
+    [
+      ["answers-former-row", "IFM-02", "PUT"],
+      ["patch-answers-former-row", "IFM-30", "PATCH"],
+    ] as const
+  ).map(
+    ([id, rule, method]): Fault => ({
+      id,
+      rule,
+      does: `answers a ${method} with the row that it read before`,
+      deployment: { putAnswer: 200, patchAnswer: 200 },
+      plant: (ran) => (service) => ({
+        async around(request, next) {
+          const former = customerOf(request, service)?.name;
+          const reply = await next(request);
+          if (request.method !== method || reply.status !== 200 || former === undefined) return reply;
+          ran();
+          return withBody(reply, (body) => ({ ...body, [service.deployment.members.name]: former }));
+        },
+      }),
     }),
+  ),
+  {
+    id: "emoji-answered-500",
+    rule: "FLD-20",
+    does: "keeps names in a column of three bytes a character, and lets its refusal out as 500",
+    plant: replying(
+      (reply, request) => request.method === "PUT" && accepted(reply.status),
+      async (reply, request, service) =>
+        /[\u{10000}-\u{10ffff}]/u.test(JSON.stringify(await membersOf(request)))
+          ? service.refuse(500, "internal")
+          : reply,
+    ),
   },
   {
     id: "put-takes-status",

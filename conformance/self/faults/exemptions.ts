@@ -1,7 +1,7 @@
 /** Requests that a service forgets to check: the precondition holds for ordinary requests and not for these. */
 import { customerOf, type Fault, type Plant, replying, requesting, withIfMatch } from "../fault.ts";
 import { getHeader, headerLines, type Request, setHeader } from "../service/http-socket.ts";
-import { isWrite } from "../service/seams.ts";
+import { type Customer, isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
 
 const RULES = { PUT: "IFM-23", PATCH: "IFM-36", DELETE: "IFM-46" } as const;
@@ -211,7 +211,18 @@ const UNAPPLIED = (request: Request, changed: Request) =>
   changed.path !== request.path || changed.method !== request.method;
 
 /** 412 without the tag in one branch of the code. */
-const UNTAGGED: readonly (readonly [id: string, rule: string, does: string, (sent: string) => boolean])[] = [
+const UNTAGGED: readonly (readonly [
+  id: string,
+  rule: string,
+  does: string,
+  (sent: string, customer: Customer | undefined) => boolean,
+])[] = [
+  [
+    "unknown-412-untagged",
+    "IFM-11",
+    "looks a stale tag up in its history of one version, and tells the tag of now where it is found",
+    (sent, customer) => sent !== customer?.formerTags.at(-1),
+  ],
   [
     "weak-412-untagged",
     "IFM-09",
@@ -258,10 +269,10 @@ export const EXEMPTION_FAULTS: Fault[] = [
       rule,
       does,
       plant: replying(
-        (reply, request) =>
+        (reply, request, service) =>
           reply.status === 412 &&
           getHeader(reply, "etag") !== undefined &&
-          of(headerLines(request, "if-match").join().trim()),
+          of(headerLines(request, "if-match").join().trim(), customerOf(request, service)),
         (reply) => setHeader(reply, "ETag", undefined),
       ),
     }),
