@@ -13,7 +13,7 @@ import type { RuleId } from "./rule-id.ts";
 import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
 import { visible } from "./tag-forms.ts";
 import { type AskOptions, type Shape, Trial } from "./trial.ts";
-import { saysNothing } from "./weather.ts";
+import { Passing, saysNothing } from "./weather.ts";
 
 /** The rules that say whether a method accepts the current tag, refuses what it must, and tells the tag in a 412. */
 export const BASE = {
@@ -197,6 +197,7 @@ export class Attempt extends Trial {
   ): Promise<Seen> {
     if (guarded === undefined) return await this.send(ask, answers);
     let seen = await this.#once(ask);
+    const passing = new Passing(this.kit.weather, seen);
     for (let repeat = 0; repeat < REPEATS && saysNothing(seen, ask.caller, answers); repeat += 1) {
       await this.kit.weather.settle();
       const now = await this.get(guarded, {
@@ -205,13 +206,11 @@ export class Attempt extends Trial {
       });
       if (now.tag !== before.tag) {
         if (this.believed.has(signature(ask))) return seen;
-        this.kit.weather.passing.add(seen.exchange.n);
+        passing.over();
         throw new Disturbed(seen.exchange);
       }
-      this.kit.weather.passing.add(seen.exchange.n);
-      const again = await this.#once(ask);
-      if (again.status === seen.status) this.kit.weather.passing.delete(seen.exchange.n);
-      seen = again;
+      seen = await this.#once(ask);
+      passing.next(seen);
     }
     return seen;
   }
@@ -219,11 +218,11 @@ export class Attempt extends Trial {
   /** @throws NoReply. An answer that says nothing is asked for again while plain reads are answered as before. */
   override async send(ask: Omit<Ask, "rule">, answers: readonly number[] = []): Promise<Seen> {
     let seen = await this.#once(ask);
+    const passing = new Passing(this.kit.weather, seen);
     for (let repeat = 0; repeat < REPEATS && saysNothing(seen, ask.caller, answers); repeat += 1) {
       await this.kit.weather.settle();
-      const again = await this.#once(ask);
-      if (again.status !== seen.status) this.kit.weather.passing.add(seen.exchange.n);
-      seen = again;
+      seen = await this.#once(ask);
+      passing.next(seen);
     }
     return seen;
   }

@@ -303,8 +303,9 @@ class Losers {
     const apartToo = () =>
       `${told()}, while as many at once, each to a customer of its own, are all accepted`;
     proof.must("told", !ofRace, apartToo, { othersMayCause: true });
-    const quiet = ofRace || (many.length === 0 && this.#untold.every(({ one }) => one.seen === undefined));
-    proof.must("available", quiet, told, { othersMayCause: true, level: "SHOULD" });
+    // A gateway under load answers a few of any requests so.
+    if (many.length === 0 && this.#untold.length > 0) this.#t.note += `; ${told()}`;
+    proof.must("available", ofRace || many.length === 0, told, { othersMayCause: true, level: "SHOULD" });
   }
 }
 

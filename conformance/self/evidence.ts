@@ -2,7 +2,7 @@
  * Whether each failure of a report shows the exchange that proves it: it is there, and its method, its status and its
  * read-back are those that the finding speaks of.
  */
-import type { Evidence, Exchange, Report, RuleResult } from "../report/schema.ts";
+import type { Evidence, Report, RuleResult } from "../report/schema.ts";
 
 const METHOD = /^(GET|HEAD|POST|PUT|PATCH|DELETE) (?!.*, as POST)(?:with|without|to|of|\?)/;
 const STATUS = /^([1-5]\d\d)(?:$|, | [{<"])/;
@@ -35,10 +35,5 @@ function wrong({ id, exchanges }: RuleResult, evidence: Evidence): string[] {
     complain(`the exchange shown was answered ${exchange.reply?.status}, not ${status}`);
   if (evidence.fired.some((each) => each.endsWith(".unchanged")) && evidence.unchanged !== false)
     complain("the reads before and after are not shown, or show no change");
-  if (evidence.fired.some((each) => each.endsWith(".etag")) && tagged(exchange))
-    complain("the exchange shown has the ETag that is said to be missing");
   return faults;
 }
-
-const tagged = ({ reply }: Exchange): boolean =>
-  reply?.headers.some(([name]) => name.toLowerCase() === "etag") === true;
