@@ -54,6 +54,7 @@ export async function startService(config: Config): Promise<RunningService> {
   const storage = await openStorage(config.databaseUrl, {
     memoryMib: config.databaseMemoryMib,
     caFile: config.databaseCa,
+    requiresSynchronousStandby: config.databaseStandby === "synchronous",
     lockWaitMs: config.lockWait * 1000,
     onCommit: (commit) => metrics.recordCommit(commit),
     onServerEvent: (event) => metrics.recordServerEvent(event),

@@ -26,6 +26,7 @@ describe("a setting", () => {
       adminPort: null,
       databaseUrl: "sqlite:./data/customers.db",
       databaseCa: null,
+      databaseStandby: "any",
       samples: null,
       databaseMemoryMib: 256,
       lockWait: 5,

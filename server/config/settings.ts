@@ -59,6 +59,11 @@ export const SETTINGS = {
     "Certificates (PEM) that may vouch for a PostgreSQL server. Empty: those of the runtime.",
     (text) => is(text === "" ? null : text),
   ),
+  databaseStandby: word(
+    "any",
+    ["any", "synchronous"],
+    "`synchronous`: a PostgreSQL server whose commits wait for no standby is refused; `any`: it is reported in the log.",
+  ),
   samples: {
     ...setting(
       "",

@@ -62,6 +62,8 @@ export type StorageOptions = {
   readonly caFile?: string | null;
   /** {@link LOCK_WAIT_MS} where it is left out. */
   readonly lockWaitMs?: number;
+  /** Whether a database server whose commits wait for no standby is refused. */
+  readonly requiresSynchronousStandby?: boolean;
   /** Called with a sentence when the engine lost something that it replaces by itself. */
   readonly onFault?: (reason: string) => void;
 };

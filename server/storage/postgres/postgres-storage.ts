@@ -15,6 +15,24 @@ import { WriteBatches } from "./writes/write-batches.ts";
 /** The size of a database is asked for at most this often: PostgreSQL looks at each of its files. */
 const SIZE_EVERY_MS = 60_000;
 
+/**
+ * Commits that wait for no standby are lost when another server takes over. Where there is none at all, nobody can.
+ *
+ * @throws CommandRefused where a synchronous standby is required
+ */
+async function lookAtStandbys(lanes: Lanes, options: PostgresOptions): Promise<void> {
+  const { requiresSynchronousStandby = false, onFault = () => {} } = options;
+  const text = `SELECT current_setting('synchronous_standby_names') = '' AS is_asynchronous,
+    EXISTS (SELECT FROM pg_stat_replication) AS has_standbys`;
+  const [found] = await lanes.run<{ is_asynchronous: boolean; has_standbys: boolean }>(text, [], true);
+  if (found?.is_asynchronous !== true) return;
+  if (requiresSynchronousStandby) throw new CommandRefused(ASYNCHRONOUS);
+  if (found.has_standbys) onFault(ASYNCHRONOUS);
+}
+
+const ASYNCHRONOUS =
+  "Commits wait for no standby, so a fail-over would lose acknowledged writes. Name the standbys in synchronous_standby_names of the primary.";
+
 type Pulse = Meta & { readonly is_read_only: string };
 
 /** Whether reads and writes can be answered, and whether a migration has left this version behind. */
@@ -47,6 +65,7 @@ export class PostgresStorage implements Storage {
     try {
       await makeSchema(lanes);
       await lanes.connect();
+      await lookAtStandbys(lanes, options);
       const { limits } = lanes;
       const { onCommit = () => {}, onServerEvent = () => {} } = options;
       const [row] = await lanes.run<{ key: Uint8Array }>("SELECT cursor_key AS key FROM meta", [], true);

@@ -92,12 +92,18 @@ test("a role without the right to make a schema is told which command does; with
   }
 });
 
-test("a standby is refused, and the old primary once a promoted standby was seen", async () => {
+test("a standby is refused, one that is asynchronous is reported or refused, and so is the old primary once a promoted standby was seen", async () => {
   await (await PostgresStorage.open(url)).close();
   const standby = await cluster.startStandby();
   const proxy = await FaultyProxy.start(standby.port);
   try {
     expect(await refusalOf(standby.url("postgres"))).toContain("is a standby");
+    const faults: string[] = [];
+    expect(await refusalOf(url, { onFault: (sentence) => faults.push(sentence) })).toBe("it was opened");
+    expect(faults).toEqual([expect.stringContaining("Commits wait for no standby")]);
+    expect(await refusalOf(url, { requiresSynchronousStandby: true })).toContain(
+      "Commits wait for no standby",
+    );
     await standby.promote();
     const storage = await PostgresStorage.open(proxy.through(url), { limits: { giveUpMs: 300 } });
     await storage.ping();
