@@ -4,7 +4,7 @@
  * on loopback, each server started anew for each round: one process keeps its speed for life,
  * ±25 %. What counts is the median of the ratios of paired rounds. Needs wrk (Debian) and npm.
  */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
@@ -312,6 +312,11 @@ function report(): void {
   const out = join(import.meta.dir, "results");
   mkdirSync(out, { recursive: true });
   const name = isQuick ? "quick" : "full";
-  writeFileSync(join(out, `${name}.md`), text);
   writeFileSync(join(out, `${name}.json`), `${JSON.stringify({ machine, plan, measures }, null, 2)}\n`);
+  if (isQuick) return;
+  const document = join(import.meta.dir, "../PERFORMANCE.md");
+  const [before = "", , after = ""] = readFileSync(document, "utf8").split(
+    /(?<=<!-- results -->\n)|(?=<!-- end -->)/,
+  );
+  writeFileSync(document, `${before}\n${text}\n${after}`);
 }
