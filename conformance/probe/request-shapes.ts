@@ -161,7 +161,7 @@ async function ordinary(
   const written = await probeRefusal(t, method, kind, form, at);
   const { seen, unchanged } = written;
   const right = seen.status === STATUS[kind] || t.blamedBefore(method, kind, seen.status);
-  return right && unchanged ? { differs: "an ordinary request", seen, refused: true } : undefined;
+  return right && unchanged ? { differs: "it is sent the ordinary way", seen, refused: true } : undefined;
 }
 
 /** All headers in one request; one by one where it is not simply refused. */

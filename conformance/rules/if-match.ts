@@ -492,8 +492,8 @@ function shared(on: Method): Rule[] {
             needs: NEEDS[on],
             after: afterBase(ids.exact, on, "stale"),
             async check(t) {
-              const forms = t.leavesOut("all but one form of each kind of inexact tag")
-                ? INEXACT.flatMap((kind) => kind.slice(0, 1))
+              const forms = t.leavesOut("all but two forms of each kind of inexact tag")
+                ? INEXACT.flatMap((kind) => kind.slice(0, 2))
                 : INEXACT.flat();
               await refused(t, on, "stale", forms);
               await padded(t, on, "padded");
