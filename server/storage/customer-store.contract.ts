@@ -344,6 +344,20 @@ export async function customerStoreContract(
       },
     );
 
+    test.each(WRITES)(
+      "a %s that is refused under a used key leaves the kept outcome whole",
+      async (_, write) => {
+        const key = newKey();
+        const target = await make();
+        const first = await store.replace(target, { name: "B", email: "b@b" }, ALL, key);
+        expect(await write(target, { ...key, digest: "02" })).toEqual({ kind: "key-reused" });
+        expect(await store.replace(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
+          ...first,
+          isReplayed: true,
+        } as typeof first);
+      },
+    );
+
     test("a replay answers what the first write made, whatever has become of the customer since", async () => {
       const target = await make();
       const key = newKey();

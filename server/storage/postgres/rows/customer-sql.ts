@@ -176,7 +176,7 @@ function input(name: string, columns: readonly string[], firstParam = 1): string
 function keep(isItsWrite: string, outcome: string, fields: string | null): string {
   const keptFields =
     fields === null
-      ? "DELETE FROM kept_fields f USING i WHERE f.token_id = i.token_id AND f.key = i.key"
+      ? `DELETE FROM kept_fields f USING i JOIN done ON ${isItsWrite} WHERE f.token_id = i.token_id AND f.key = i.key`
       : `INSERT INTO kept_fields SELECT i.token_id, i.key, i.tenant, i.id, ${fields}::text FROM i JOIN done ON ${isItsWrite}
     ON CONFLICT (token_id, key) DO UPDATE SET
       tenant = EXCLUDED.tenant, customer_id = EXCLUDED.customer_id, fields = EXCLUDED.fields`;
