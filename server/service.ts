@@ -24,6 +24,8 @@ type RunningService = {
   readonly reload: () => void;
   /** Accepts no more requests, finishes those in flight, commits and closes. */
   readonly stop: () => Promise<void>;
+  /** Ends STOP_GRACE of a stop now. */
+  readonly endGrace: () => void;
 };
 
 /**
@@ -113,10 +115,12 @@ export async function startService(config: Config): Promise<RunningService> {
     "listening",
   );
 
+  const grace = Promise.withResolvers<void>();
   return {
     url,
     adminUrl,
     first,
+    endGrace: () => grace.resolve(),
     reload: () => {
       policy = reloadPolicy(config, log) ?? policy;
       reloadTls(config, log, listeners);
@@ -125,7 +129,7 @@ export async function startService(config: Config): Promise<RunningService> {
       isStopping = true;
       logger.info("stopping");
       // Clients and load balancers learn from replies and from /readyz that they must go elsewhere.
-      await Bun.sleep(config.stopGrace * 1000);
+      await Promise.race([Bun.sleep(config.stopGrace * 1000), grace.promise]);
       const [main, admin] = listeners;
       const isDrained = await main?.stop(config.stopDrain * 1000);
       if (isDrained === false)

@@ -27,7 +27,7 @@ async function serve(options: Readonly<Record<string, unknown>>): Promise<void> 
   const service = await startService(config.value);
   let isStopping = false;
   const stop = async (): Promise<void> => {
-    if (isStopping) return;
+    if (isStopping) return service.endGrace();
     isStopping = true;
     await service.stop();
     process.exit(0);

@@ -179,7 +179,8 @@ export function readSetting<Name extends SettingName>(
 }
 
 export function settingFault(name: SettingName, text: string, fault: string): string {
-  const shown = name === "databaseUrl" ? maskDatabaseUrl(text) : text;
+  // PUBLIC_URL is refused for holding a password, among other things.
+  const shown = name === "databaseUrl" || name === "publicUrl" ? maskDatabaseUrl(text) : text;
   return `${variableOf(name)} is ${JSON.stringify(shown)}: ${fault}.`;
 }
 

@@ -42,8 +42,9 @@ export function isDatabaseUrl(text: string): boolean {
 /** The URL for logs and messages, without a password. */
 export function maskDatabaseUrl(databaseUrl: string): string {
   if (databaseUrl.startsWith("sqlite:")) return databaseUrl;
-  // Not through URL: what it cannot parse would be shown whole.
-  return databaseUrl
-    .replace(/^([a-z][a-z0-9+.-]*:\/\/[^:@/]*):.*@/i, "$1:***@")
-    .replace(/([?&]password=)[^&]*/gi, "$1***");
+  // Not through URL: a text that is none (in quotes, without //) is masked too.
+  const host = databaseUrl.slice(databaseUrl.lastIndexOf("@") + 1);
+  const user = /^[a-z][a-z0-9+.-]*:\/\/[^:@/]*(?=.*@)/i.exec(databaseUrl)?.[0] ?? "";
+  const masked = host === databaseUrl ? databaseUrl : `${user === "" ? "" : `${user}:`}***@${host}`;
+  return masked.replace(/(password=)[^&]*/gi, "$1***");
 }

@@ -66,6 +66,13 @@ describe("a service that is told to stop", () => {
   });
 });
 
+test("a second signal to stop ends the grace at once", async () => {
+  const service = await place.start({ services: 1, env: { STOP_GRACE: "3600" } });
+  service.signal("SIGTERM");
+  await service.stderr.line((line) => line.includes('"stopping"'));
+  expect(await service.end("SIGINT")).toBe(0);
+});
+
 describe("SIGHUP", () => {
   test("reads the TLS files again: new connections are shown the new certificate, old ones are finished", async () => {
     const [first, second] = [selfSignedCertificate(), selfSignedCertificate()];
