@@ -290,6 +290,23 @@ describe("a database file that is moved, removed or replaced while the service r
   );
 });
 
+test("a service whose index is deleted takes no write, and what a command wrote meanwhile is still there at the next start", async () => {
+  const service = await place.start();
+  const token = place.adminToken;
+  const created = await service.send(token, "POST", "/customers", { body: change });
+  unlinkSync(`${place.database}-shm`);
+  const command = ["token", "create", "--role", "editor", "--client", "ci", "--tenant", "default"];
+  const { code, stdout } = await place.run(command);
+  expect(code).toBe(0);
+  expectUnavailable(await service.send(token, "POST", "/customers", { body: change }));
+  expectUnavailable(await service.send(null, "GET", "/readyz"));
+  await service.stderr.line((line) => line.includes("customers.db-shm was deleted or replaced"));
+  expect(await service.end()).toBe(0);
+  const later = await place.start();
+  const reply = await later.send(stdout.trim(), "GET", `/customers/${created.json.id}`);
+  expect(reply).toMatchObject({ status: 200, etag: created.etag });
+});
+
 test("a directory that cannot be looked into is the store's fault (503), health and metrics go on, and it is over when it is back", async () => {
   const service = await place.start({ services: 1 });
   const token = place.adminToken;

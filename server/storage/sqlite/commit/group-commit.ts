@@ -150,11 +150,13 @@ export class GroupCommit {
     const began = performance.now();
     try {
       this.#commit.run();
+      this.lastCommitMs = performance.now() - began;
+      // A file that was replaced since the first look may have taken the commit with it.
+      this.#guard.require();
     } catch (error) {
       this.#rollback();
       return { kind: "commit-failed", results: this.#refusedBy(error, jobs) };
     }
-    this.lastCommitMs = performance.now() - began;
     return { kind: "committed", results: values.map((value) => ({ ok: true, value })) };
   }
 

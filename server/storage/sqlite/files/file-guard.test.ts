@@ -1,20 +1,13 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from "node:fs";
 import { namesIn } from "../../../tests/support/database-files.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { Commit } from "../../storage.ts";
+import { GroupCommit } from "../commit/group-commit.ts";
 import { SqliteStorage } from "../sqlite-storage.ts";
+import { FileGuard } from "./file-guard.ts";
 import { LOG_BYTES_MAX, openDatabase } from "./sqlite-database.ts";
 
 const RealWorker = globalThis.Worker;
@@ -24,12 +17,13 @@ let directory: ReturnType<typeof temporaryDirectory>;
 let path: string;
 let away: string;
 let log: string;
+let index: string;
 let storage: SqliteStorage;
 let where: Commit["where"];
 beforeEach(async () => {
   directory = temporaryDirectory();
   path = `${directory.path}/customers.db`;
-  [away, log] = [`${directory.path}/away.db`, `${path}-wal`];
+  [away, log, index] = [`${directory.path}/away.db`, `${path}-wal`, `${path}-shm`];
   globalThis.Worker = class extends RealWorker {
     constructor(...args: ConstructorParameters<typeof RealWorker>) {
       super(...args);
@@ -71,24 +65,34 @@ async function namesAfterKill(database = path): Promise<string[]> {
   return await namesIn(copy);
 }
 
-const replaced = () => {
-  renameSync(path, away);
-  copyFileSync(away, path);
+const rmAll = (...files: string[]) => {
+  for (const file of files) rmSync(file);
 };
+const replace = (file: string, by: string) => {
+  renameSync(file, by);
+  copyFileSync(by, file);
+};
+const replaced = () => replace(path, away);
 const CASES: [string, () => void, string][] = [
-  ["moved", () => renameSync(path, away), "is not the file that was opened"],
-  ["replaced", replaced, "is not the file that was opened"],
-  ["cut off", () => truncateSync(path, 0), "customers.db was cut off"],
-  ["without its log", () => rmSync(log), "customers.db-wal was deleted or replaced"],
+  ["moved", () => renameSync(path, away), "customers.db is not the file that was opened"],
+  ["deleted", () => rmSync(path), "customers.db is not the file that was opened"],
+  ["replaced", replaced, "customers.db is not the file that was opened"],
+  ["cut off", () => truncateSync(path, 0), "customers.db was cut off. Stop the service and run `check`"],
+  ["with its log deleted", () => rmSync(log), "customers.db-wal was deleted or replaced"],
+  ["with its log replaced", () => replace(log, away), "customers.db-wal was deleted or replaced"],
   [
-    "with another log",
-    () => {
-      renameSync(log, `${log}.old`);
-      writeFileSync(log, "");
-    },
-    "customers.db-wal was deleted or replaced",
+    "with its log cut off",
+    () => truncateSync(log, 0),
+    "customers.db-wal was cut off. Stop the service and run `check`",
   ],
-  ["with its log cut off", () => truncateSync(log, 0), "customers.db-wal was cut off"],
+  // Its index cut off would be SIGBUS inside SQLite, which nothing can catch.
+  ["with its index deleted", () => rmSync(index), "customers.db-shm was deleted or replaced"],
+  ["with its index replaced", () => replace(index, away), "customers.db-shm was deleted or replaced"],
+  [
+    "with its log and its index deleted",
+    () => rmAll(log, index),
+    "customers.db-wal was deleted or replaced. Its writes were brought into",
+  ],
   [
     "in a directory that cannot be looked at",
     () => {
@@ -115,10 +119,103 @@ describe.each(["inline", "thread"] as const)("committed %s, a database", (place)
   });
 });
 
-test("a log that was deleted loses nothing that was acknowledged, once it was noticed", async () => {
-  rmSync(log);
+test.each([
+  ["its log was", () => rmSync(log)],
+  ["its log and its index were", () => rmAll(log, index)],
+])("nothing that was acknowledged is lost, once it was noticed that %s deleted", async (_, disturb) => {
+  disturb();
   expect(() => storage.ping()).toThrow("restart the service");
   expect(await namesAfterKill()).toEqual(["before"]);
+});
+
+const CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)";
+/** As another program would, on a connection of its own. */
+function elsewhere(...statements: string[]): void {
+  const other = new Database(path);
+  for (const statement of statements) other.run(statement);
+  other.close();
+}
+
+/** Another process creates a customer, on the files as it finds them. */
+function createElsewhere(name: string): void {
+  const module = new URL("../sqlite-storage.ts", import.meta.url).href;
+  const customer = JSON.stringify({ name, email: "a@b", status: "active" });
+  const script = `import { SqliteStorage } from ${JSON.stringify(module)};
+    const storage = SqliteStorage.open(${JSON.stringify(path)});
+    await storage.customers.create("default", ${customer}, 0, null);
+    await storage.close();`;
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, "-e", script]);
+  expect({ exitCode, stderr: stderr.toString() }).toEqual({ exitCode: 0, stderr: "" });
+}
+
+test.each([
+  ["its index was deleted", () => rmSync(index)],
+  [
+    "its log, all of it in the database, and its index were deleted",
+    () => {
+      elsewhere(CHECKPOINT);
+      rmAll(log, index);
+    },
+  ],
+])("what another process was told stays, after %s, and when this one closes", async (_, disturb) => {
+  disturb();
+  createElsewhere("elsewhere");
+  expect(await fault(create("lost"))).toContain("was deleted or replaced");
+  expect(await namesAfterKill()).toEqual(["before", "elsewhere"]);
+  await storage.close();
+  expect(await namesAfterKill()).toEqual(["before", "elsewhere"]);
+});
+
+describe("a file that goes while a batch is written", () => {
+  test.each([
+    ["the database moved", () => renameSync(path, away)],
+    ["the database replaced", replaced],
+    ["the log deleted", () => rmSync(log)],
+    ["the index deleted", () => rmSync(index)],
+  ])("leaves its outcome unknown: %s", async (_, disturb) => {
+    const db = openDatabase(path);
+    const batches = new GroupCommit(db, new FileGuard(db), 0);
+    const job = () => {
+      db.run("INSERT INTO tenants VALUES ('late', 'x')");
+      disturb();
+    };
+    expect(batches.tryOne(job)).toMatchObject({ ok: false, error: expect.any(StoreUnavailable) });
+    batches.close();
+    db.close();
+  });
+});
+
+describe("a database that another program has made smaller", () => {
+  beforeEach(async () => {
+    elsewhere(
+      "CREATE TABLE bulk (bytes BLOB) STRICT",
+      "INSERT INTO bulk VALUES (zeroblob(400000))",
+      CHECKPOINT,
+    );
+    await create("large");
+    elsewhere("DROP TABLE bulk");
+  });
+
+  test("takes writes, also while its new pages are in the log alone", async () => {
+    const before = statSync(path).size;
+    elsewhere(
+      "VACUUM",
+      CHECKPOINT,
+      "CREATE TABLE more (bytes BLOB) STRICT",
+      "INSERT INTO more VALUES (zeroblob(50000))",
+    );
+    expect(statSync(path).size).toBeLessThan(before);
+    expect(await fault(create("after"))).toBe("acknowledged");
+    storage.ping();
+    expect(await namesAfterKill()).toEqual(["before", "large", "after"]);
+  });
+
+  test("and that is cut off then takes none", async () => {
+    elsewhere("VACUUM", CHECKPOINT);
+    await create("after");
+    truncateSync(path, statSync(path).size - 4096);
+    expect(await fault(create("lost"))).toContain("was cut off");
+  });
 });
 
 test.each([true, false])(
@@ -165,9 +262,7 @@ test("a thread that is started while another file is in the place writes into ne
 });
 
 test("a checkpoint by another program that empties the log is no fault", async () => {
-  const other = new Database(path);
-  other.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  other.close();
+  elsewhere(CHECKPOINT);
   expect(statSync(log).size).toBe(0);
   await create("after");
   expect(await namesAfterKill()).toEqual(["before", "after"]);
