@@ -48,6 +48,9 @@ export async function runCommand(argv: readonly string[], output: OutputConfigur
 
 function messageOf(error: unknown): string {
   if (error instanceof CommandRefused) return error.message;
+  if (error instanceof StoreUnavailable && error.isOutcomeUnknown) {
+    return `The database did not confirm the change: ${error.message}. Look at \`token list\` before you try again.`;
+  }
   if (error instanceof StoreUnavailable) {
     return `The database cannot answer now: ${error.message}. Nothing was changed. Try again.`;
   }

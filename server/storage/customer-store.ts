@@ -124,4 +124,13 @@ export interface CustomerStore {
 /** The engine can't answer: locked, full, unreadable. The cause is for the log, never for a client. */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
+  /** Whether a write may have been applied although its answer was lost. */
+  readonly isOutcomeUnknown: boolean;
+
+  constructor(message: string, { isOutcomeUnknown = false, ...options }: StoreUnavailableOptions = {}) {
+    super(message, options);
+    this.isOutcomeUnknown = isOutcomeUnknown;
+  }
 }
+
+type StoreUnavailableOptions = ErrorOptions & { readonly isOutcomeUnknown?: boolean };

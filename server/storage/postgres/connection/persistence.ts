@@ -61,5 +61,8 @@ export function unavailable(failure: StatementFailed): StoreUnavailable {
 }
 
 export function unknownOutcome(failure: StatementFailed): StoreUnavailable {
-  return new StoreUnavailable(`${failure.message}; the write may have been applied`, { cause: failure });
+  return new StoreUnavailable(`${failure.message}; the write may have been applied`, {
+    cause: failure,
+    isOutcomeUnknown: true,
+  });
 }

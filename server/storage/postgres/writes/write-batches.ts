@@ -148,7 +148,7 @@ export class WriteBatches {
   #conclude(waiting: Waiting, result: AttemptResult | undefined, batchNumber = Number.NaN): void {
     if (result === undefined || result.kind === "held") void this.#sendAlone(waiting);
     else if (result.kind === "unknown")
-      this.#finish(waiting, () => waiting.reject(new StoreUnavailable(LOST)));
+      this.#finish(waiting, () => waiting.reject(new StoreUnavailable(LOST, { isOutcomeUnknown: true })));
     else {
       if (result.isApplied) this.#refuseThoseBehind(waiting, batchNumber);
       this.#finish(waiting, () => waiting.resolve(result.outcome));

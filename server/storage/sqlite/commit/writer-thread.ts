@@ -103,7 +103,7 @@ export class WriterThread {
     const wasReady = this.#isReady;
     this.#worker = null;
     this.#isReady = false;
-    this.#batch?.reject(new StoreUnavailable("the writer's thread ended"));
+    this.#batch?.reject(new StoreUnavailable("the writer's thread ended", { isOutcomeUnknown: true }));
     this.#batch = null;
     this.#whenStarted.resolve();
     if (this.#isClosing) return;

@@ -5,6 +5,7 @@ import { type CustomerStore, StoreUnavailable, type WriteTarget } from "../../..
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { Workplace } from "../../support/server-process.ts";
 
 // What a network and a server do to statements: one storage
 // behind a proxy with faults, and one that has none.
@@ -143,6 +144,27 @@ describe("the answer to a write is lost", () => {
     );
     expect(read?.fields).toEqual({ name: "Ada" });
   });
+});
+
+test("after an unknown outcome `token create` and `token revoke` do not say that nothing was changed", async () => {
+  const place = new Workplace();
+  const token = ["token", "create", "--client", "c", "--role", "viewer", "--tenant", "t"];
+  await sound.tokens.create({ client: "c", role: "viewer", tenant: "t" }, Date.now(), null);
+  const [first] = await sound.tokens.list();
+  for (const [args, statement] of [
+    [token, "INSERT INTO tokens"],
+    [["token", "revoke", first?.prefix ?? ""], "UPDATE tokens SET revoked_at"],
+  ] as const) {
+    proxy.onRequest = (bytes) => {
+      if (bytes.includes(statement)) proxy.fault = "lost-answer";
+    };
+    const { code, stderr } = await place.command(args, { DATABASE_URL: proxy.through(url) });
+    proxy.fault = "none";
+    expect([code, stderr]).toEqual([1, expect.stringContaining("may have been applied")]);
+    expect(stderr).toContain("Look at `token list`");
+    expect(stderr).not.toContain("Nothing was changed");
+  }
+  await place.clear();
 });
 
 describe("nothing comes back", () => {
