@@ -62,6 +62,7 @@ if (suite.lint && filters.length === 0) {
 
 /** What these hold is a property of files, or of an engine in the process: PostgreSQL has tests of its own in tests/system. */
 const ABOUT_SQLITE = [
+  "copy-database",
   "first-start",
   "store-unavailable",
   "faults-under-load",

@@ -2,6 +2,7 @@ import { Command, CommanderError, type OutputConfiguration } from "commander";
 import packageJson from "../../package.json";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
+import { addCopyCommand } from "./copy.ts";
 import { addDatabaseCommands } from "./database.ts";
 import { addPolicyCommands } from "./policy-check.ts";
 import { addPostgresCommands } from "./postgres.ts";
@@ -23,6 +24,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addServeCommand(program);
   addTokenCommands(program);
   addDatabaseCommands(program);
+  addCopyCommand(program);
   addPostgresCommands(program);
   addPolicyCommands(program);
   return program;

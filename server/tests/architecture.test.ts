@@ -17,6 +17,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "first-start.ts",
     "config",
     "storage",
+    "storage/copy",
     "storage/sqlite/files",
     "storage/postgres",
     "storage/postgres/schema",
@@ -35,13 +36,16 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   operations: ["storage", "domain"],
   telemetry: ["storage", "domain"],
   storage: [
+    "storage/copy",
     "storage/sqlite",
     "storage/sqlite/files",
     "storage/postgres",
     "storage/postgres/connection",
     "domain",
   ],
+  "storage/copy": ["domain"],
   "storage/sqlite": [
+    "storage/copy",
     "storage/sqlite/commit",
     "storage/sqlite/read",
     "storage/sqlite/statements",
@@ -54,6 +58,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "storage/sqlite/statements": ["storage", "domain"],
   "storage/sqlite/files": ["storage", "domain"],
   "storage/postgres": [
+    "storage/copy",
     "storage/postgres/writes",
     "storage/postgres/reads",
     "storage/postgres/schema",

@@ -2,7 +2,13 @@ import { CommandRefused } from "../../../domain/command-refused.ts";
 import type { Lane, LaneConnection } from "../connection/lane.ts";
 import { retryDelayMs } from "../connection/persistence.ts";
 import { failureOf } from "../connection/statement-failure.ts";
-import { APPLICATION, MIN_VERSION, POSTGRES_SCHEMA, POSTGRES_SCHEMA_VERSION } from "./postgres-schema.ts";
+import {
+  APPLICATION,
+  COPYING,
+  MIN_VERSION,
+  POSTGRES_SCHEMA,
+  POSTGRES_SCHEMA_VERSION,
+} from "./postgres-schema.ts";
 
 /**
  * Codes of a migration that met another one (PostgreSQL, appendix A): names taken meanwhile, or a lost race.
@@ -61,6 +67,11 @@ export async function readMeta(connection: LaneConnection): Promise<Meta | null>
 
 /** @throws CommandRefused for a schema on which this version may not run */
 export function requireMeta({ application, schema_version, min_version }: Meta): void {
+  if (application === COPYING) {
+    throw new CommandRefused(
+      "A copy into this database is not complete. Repeat the `customers-server copy` that began it: it resumes.",
+    );
+  }
   if (application !== APPLICATION) {
     throw new CommandRefused(
       "The schema customers of this database belongs to another program. Name another database in DATABASE_URL.",

@@ -13,6 +13,9 @@ export const SCHEMA_NAME = "customers";
 /** Marks the tables as those of this service. */
 export const APPLICATION = "customers-server";
 
+/** The same, while a copy into this database is not complete: no service starts on a part. */
+export const COPYING = "customers-server copy";
+
 /**
  * The schema of a new database, a statement each. Text that is compared or ordered has the
  * collation "C": the order of bytes, which is SQLite's and changes with no version of a library.

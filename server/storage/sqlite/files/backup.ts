@@ -45,7 +45,7 @@ export function copyDatabase(from: string, to: string, lockWaitMs?: number): voi
 }
 
 /** Not by a rename alone, which would replace a file made since. */
-function giveName(partial: string, name: string): void {
+export function giveName(partial: string, name: string): void {
   try {
     linkSync(partial, name);
   } catch {

@@ -1,0 +1,65 @@
+import type { Command } from "commander";
+import { CommandRefused } from "../domain/command-refused.ts";
+import type { CopyProgress, CopyReport } from "../storage/copy/copy-rows.ts";
+import { copyDatabase } from "../storage/copy-database.ts";
+import { DATABASE_URL_SHAPE, isDatabaseUrl, MEMORY_URL, maskDatabaseUrl } from "../storage/open-storage.ts";
+import { settingsOf, withSettings } from "./setting-options.ts";
+
+type CopyOptions = Readonly<Record<string, unknown>> & { readonly from: string; readonly to: string };
+
+/** Not `databaseUrl`: a copy has two, and must not take one of them from the environment. */
+const COPY_SETTINGS = ["databaseCa", "lockWait"] as const;
+
+export function addCopyCommand(program: Command): void {
+  withSettings(program.command("copy"), COPY_SETTINGS)
+    .description("Copy a database into an empty one of either engine. The services must be stopped.")
+    .requiredOption("--from <url>", "the database to copy, as DATABASE_URL names it; it is not changed")
+    .requiredOption("--to <url>", "an empty database, or a new file")
+    .action(async (options: CopyOptions) => {
+      const { from, to } = options;
+      requireUrl("--from", from);
+      requireUrl("--to", to);
+      if (from === to) throw new CommandRefused("--from and --to must name two databases.");
+      const { databaseCa, lockWait } = settingsOf(options, COPY_SETTINGS);
+      const line = new ProgressLine();
+      try {
+        const report = await copyDatabase(from, to, {
+          caFile: databaseCa,
+          lockWaitMs: lockWait * 1000,
+          onProgress: (progress) => line.show(progress),
+        });
+        line.clear();
+        console.log(sentenceOf(report, maskDatabaseUrl(from), maskDatabaseUrl(to)));
+      } finally {
+        line.clear();
+      }
+    });
+}
+
+function requireUrl(flag: string, url: string): void {
+  if (!isDatabaseUrl(url)) throw new CommandRefused(`${flag} must ${DATABASE_URL_SHAPE}.`);
+  if (url === MEMORY_URL) throw new CommandRefused(`${flag} must name a file: ${url} ends with its service.`);
+}
+
+function sentenceOf({ state, rows }: CopyReport, from: string, to: string): string {
+  const done = { new: "copied", resumed: "copied, resumed", finished: "copied before" }[state];
+  const { tenants, customers, tokens, idempotency_keys: keys } = rows;
+  const counts = `${customers} customers of ${tenants} tenants, ${tokens} tokens, ${keys} idempotency keys`;
+  return `${to}: ${done} from ${from} (${counts}). Both sides were read again, and are the same. Start no service on ${from} any more.`;
+}
+
+/** One line on a terminal that is written over; nothing elsewhere, where it would fill a log. */
+class ProgressLine {
+  #isShown = false;
+
+  show({ table, phase, rows }: CopyProgress): void {
+    if (!process.stderr.isTTY) return;
+    this.#isShown = true;
+    process.stderr.write(`\r\x1b[K${table}: ${rows} ${phase}`);
+  }
+
+  clear(): void {
+    if (this.#isShown) process.stderr.write("\r\x1b[K");
+    this.#isShown = false;
+  }
+}

@@ -1,0 +1,143 @@
+import { expect } from "bun:test";
+import { FIELD_NAMES } from "../../domain/field-registry.ts";
+import { NO_BODY, projectionOf } from "../../domain/projection.ts";
+import type { IdempotencyKey, WriteTarget } from "../../storage/customer-store.ts";
+import { openStorage } from "../../storage/open-storage.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+const ALL = projectionOf(FIELD_NAMES);
+/** What has misled encodings: quotes, backslashes, braces, what is no ASCII, a byte that sorts after others. */
+const NAMES = ["Ada", `"O'Neil" \\ {NULL,x}`, "Zoë 😀", "%_\t", "NULL"];
+export const TENANTS = ["acme", "Acme", "a-1", "zz"];
+
+/** What a client of a database holds: all of it must hold in a copy. */
+export type MovedDatabase = Awaited<ReturnType<typeof fillDatabase>>;
+
+/** Fills an empty database with every kind of row that a service makes. It is closed again. */
+export async function fillDatabase(url: string) {
+  const storage = await openStorage(url);
+  const { customers, tokens } = storage;
+  const create = async (tenant: string, name: string, key: IdempotencyKey | null = null) => {
+    const made = await customers.create(
+      tenant,
+      { name, email: "A.B@Example.com", status: "active" },
+      NOW,
+      key,
+    );
+    if (made.kind !== "created") throw new Error(made.kind);
+    return { tenant, id: made.id, expected: made.rowVersion } satisfies WriteTarget;
+  };
+  const key = (name: string): IdempotencyKey => ({ tokenId: "t", key: name, digest: "0aff", nowMs: NOW });
+  const targets = [];
+  for (const tenant of TENANTS) for (const name of NAMES) targets.push(await create(tenant, name));
+  // The greatest id of this tenant is of no customer any more.
+  const newest = await create("acme", "Newest");
+  await customers.remove(newest, key("removed"));
+  const created = await create("acme", "Keyed", key("created"));
+  const replaced = await customers.replace(
+    created,
+    { name: "R", email: "r@example.com" },
+    ALL,
+    key("replaced"),
+  );
+  const [first, second] = targets;
+  if (first === undefined || second === undefined || replaced.kind !== "applied") throw new Error("no rows");
+  const patched = await customers.patch(first, { status: "suspended" }, NO_BODY, key("patched"));
+  const gone = await create("acme", "Gone");
+  await customers.patch(gone, { name: "G" }, ALL, key("gone"));
+  await customers.remove({ ...gone, expected: { anyExcept: [] } }, null);
+  const holder = { client: "c", role: "editor", tenant: "acme" };
+  const valid = (await tokens.create(holder, NOW, NOW + 1_000)).token;
+  const revoked = (await tokens.create({ client: "m", role: "metrics", tenant: null }, NOW, null)).token;
+  await tokens.revoke(revoked, NOW);
+  const rows = await Promise.all(
+    TENANTS.map((tenant) =>
+      customers.page({ tenant, after: null, limit: 500, status: null, email: null }, ALL),
+    ),
+  );
+  const caller = await tokens.find(valid, NOW);
+  const { cursorKey } = customers;
+  // Closing writes when the token was used.
+  await storage.close();
+  const closed = await openStorage(url);
+  const records = await closed.tokens.list();
+  await closed.close();
+  return {
+    rows,
+    records,
+    caller,
+    cursorKey,
+    second,
+    newest,
+    created,
+    replaced,
+    patched,
+    gone,
+    valid,
+    revoked,
+    key,
+  };
+}
+
+/** Looks at a copy as the clients of its source would, and writes to it. */
+export async function requireMoved(url: string, before: MovedDatabase): Promise<void> {
+  const storage = await openStorage(url);
+  const { customers, tokens } = storage;
+  try {
+    const rows = await Promise.all(
+      TENANTS.map((tenant) =>
+        customers.page({ tenant, after: null, limit: 500, status: null, email: null }, ALL),
+      ),
+    );
+    expect(rows).toEqual(before.rows);
+    expect(customers.cursorKey).toEqual(before.cursorKey);
+    expect(await tokens.list()).toEqual(before.records);
+    expect(await tokens.find(before.valid, NOW)).toEqual(before.caller);
+    expect(await tokens.find(before.revoked, NOW)).toBeNull();
+    // A tag from before the move.
+    expect(await customers.patch(before.second, { name: "After" }, NO_BODY, null)).toMatchObject({
+      kind: "applied",
+    });
+    expect(await customers.patch(before.second, { name: "Again" }, NO_BODY, null)).toMatchObject({
+      kind: "stale",
+    });
+    // Repeats from before the move.
+    const { created, replaced, patched, gone, newest, key } = before;
+    const ada = { name: "Keyed", email: "A.B@Example.com", status: "active" } as const;
+    expect(await customers.create("acme", ada, NOW, key("created"))).toEqual({
+      kind: "created",
+      id: created.id,
+      rowVersion: created.expected,
+      isReplayed: true,
+    });
+    const r = { name: "R", email: "r@example.com" };
+    expect(await customers.replace(created, r, ALL, key("replaced"))).toEqual({
+      ...replaced,
+      isReplayed: true,
+    });
+    expect(await customers.replace(created, r, ALL, { ...key("replaced"), digest: "0b" })).toEqual({
+      kind: "key-reused",
+    });
+    const [first] = before.rows[0]?.items ?? [];
+    const target = { tenant: "acme", id: first?.fields.id ?? "", expected: { anyExcept: [] } };
+    const repeated = await customers.patch(target, { status: "suspended" }, NO_BODY, key("patched"));
+    expect<object>(repeated).toEqual({ ...patched, isReplayed: true });
+    expect(await customers.remove(newest, key("removed"))).toEqual({ kind: "removed", isReplayed: true });
+    expect(await customers.patch(gone, { name: "G" }, ALL, key("gone"))).toMatchObject({
+      kind: "applied",
+      fields: null,
+      isReplayed: true,
+    });
+    // Fields that a copy keeps go with their customer there too.
+    expect(await customers.remove({ ...created, expected: { anyExcept: [] } }, null)).toMatchObject({
+      kind: "removed",
+    });
+    expect(await customers.replace(created, r, ALL, key("replaced"))).toMatchObject({ fields: null });
+    // Made at the very time of those before it: only the greatest id of the tenant, a deleted one, keeps it above.
+    const next = await customers.create("acme", ada, NOW - 1, null);
+    const ids = [newest.id, created.id, gone.id].sort();
+    expect(next.kind === "created" && next.id > (ids.at(-1) ?? "")).toBe(true);
+  } finally {
+    await storage.close();
+  }
+}
