@@ -104,6 +104,17 @@ test("an open source, a target that exists, one that was changed since, and a pa
   await expect(copyDatabase(`sqlite:${place.path}/none.db`, to)).rejects.toThrow("does not exist");
 });
 
+test("what a killed service left in its write-ahead log is copied too", async () => {
+  const running = await openStorage(from);
+  await running.customers.create("zz", ada, Date.now(), null);
+  for (const suffix of ["", "-wal"]) {
+    copyFileSync(`${place.path}/from.db${suffix}`, `${place.path}/killed.db${suffix}`);
+  }
+  await running.close();
+  const { rows } = await copyDatabase(`sqlite:${place.path}/killed.db`, to);
+  expect(rows.customers).toBe(1);
+});
+
 test("while a copy runs, nobody can open its source", async () => {
   await fillDatabase(from);
   const refused: string[] = [];

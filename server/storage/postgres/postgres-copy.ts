@@ -115,10 +115,16 @@ export async function withPostgresSource<T>(
 ): Promise<T> {
   const lanes = openLanes(databaseUrl, options);
   const lane = lanes.lane(SOURCE_SESSION, SOURCE_STATEMENT_MS);
+  let isHeld = false;
   try {
-    return await lane.transact(async (transaction) => work(await held(transaction, databaseUrl)));
+    return await lane.transact(async (transaction) => {
+      const source = await held(transaction, databaseUrl);
+      isHeld = true;
+      return await work(source);
+    });
   } catch (error) {
-    throw refusalOf(error, databaseUrl);
+    // Where the connection is lost, the ROLLBACK fails, and its error is what comes here.
+    throw isHeld ? interrupted(error, databaseUrl) : refusalOf(error, databaseUrl);
   } finally {
     await lane.close();
     await lanes.close();
@@ -161,10 +167,15 @@ async function orInterrupted<T>(databaseUrl: string, work: () => Promise<T>): Pr
   try {
     return await work();
   } catch (error) {
-    const refusal = refusalOf(error, databaseUrl);
-    if (!(refusal instanceof CommandRefused)) throw refusal;
-    throw new CommandRefused(`${refusal.message}. Repeat the copy: it resumes.`, { cause: error });
+    throw interrupted(error, databaseUrl);
   }
+}
+
+function interrupted(error: unknown, databaseUrl: string): unknown {
+  if (error instanceof CommandRefused) return error;
+  const refusal = refusalOf(error, databaseUrl);
+  if (!(refusal instanceof CommandRefused)) return refusal;
+  return new CommandRefused(`${refusal.message}. Repeat the copy: it resumes.`, { cause: error });
 }
 
 async function identityOf(connection: LaneConnection): Promise<string> {

@@ -129,6 +129,21 @@ test("a connection that ends on the way is opened again, and the copy goes on", 
   await requireMoved(postgres, before);
 });
 
+test("a source that is lost on the way ends the copy with a sentence, and the next one resumes", async () => {
+  const before = await fillDatabase(postgres);
+  const target = `sqlite:${place.path}/to.db`;
+  let pages = 0;
+  const onProgress = (): void => {
+    pages += 1;
+    if (pages === 3) proxy.cut();
+  };
+  await expect(copyDatabase(proxy.through(postgres), target, { onProgress, pageRows: 5 })).rejects.toThrow(
+    /^The database at 127\.0\.0\.1:\d+ can't be used: .* Repeat the copy: it resumes\.$/,
+  );
+  expect((await copyDatabase(postgres, target)).state).toBe("resumed");
+  await requireMoved(target, before);
+});
+
 test("a source with a service, one that is written, a target in use, one of a role that does not own it, and no schema are refused", async () => {
   await fillDatabase(file);
   const target = `sqlite:${place.path}/to.db`;
