@@ -7,9 +7,9 @@ import { SqliteStorage } from "./sqlite/sqlite-storage.ts";
 import type { Storage, StorageOptions } from "./storage.ts";
 
 /**
- * Opens the database of a URL, made where it is new.
+ * Opens the database that the URL names. A new one is created.
  *
- * @throws CommandRefused with a sentence that says why and what to do
+ * @throws CommandRefused with a sentence that says why and what to do next
  */
 export async function openStorage(databaseUrl: string, options: StorageOptions = {}): Promise<Storage> {
   if (isPostgresUrl(databaseUrl)) return await PostgresStorage.open(databaseUrl, options);
@@ -20,8 +20,8 @@ export async function openStorage(databaseUrl: string, options: StorageOptions =
 }
 
 /**
- * @returns whether there is a database of this service.
- * @throws CommandRefused when that can't be found out
+ * @returns whether there is a file of that name, or a database with our tables on that server
+ * @throws CommandRefused when the URL names no database, or its server does not answer
  */
 export async function databaseExists(databaseUrl: string, options: StorageOptions = {}): Promise<boolean> {
   if (isPostgresUrl(databaseUrl)) return await hasPostgresSchema(databaseUrl, options);
@@ -29,7 +29,7 @@ export async function databaseExists(databaseUrl: string, options: StorageOption
 }
 
 export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_PATH}`;
-/** A database that ends with the service. */
+/** A database in memory, which is gone when the service ends. */
 export const MEMORY_URL = `sqlite:${MEMORY}`;
 
 /** Completes the sentence "DATABASE_URL must …". */

@@ -1,4 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { syncFile } from "./synced-file.ts";
 
 /**
  * Puts the token on the disk under a temporary name. A valid token that is stored nowhere
@@ -7,11 +9,21 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "nod
 export function stage(tokenFile: string, token: string): void {
   rmSync(stagedOf(tokenFile), { force: true });
   writeFileSync(stagedOf(tokenFile), `${token}\n`, { mode: 0o600, flag: "wx", flush: true });
+  // The file's name, too, must outlive a power cut.
+  syncFile(dirname(tokenFile));
 }
 
-/** @returns the token of a first start that was cut off between its commit and {@link publish}, or null */
+/**
+ * @returns the token of a first start that was cut off between its commit and {@link publish}; null where
+ *   there is none, or where another service publishes it at this moment
+ */
 export function stagedToken(tokenFile: string): string | null {
-  return existsSync(stagedOf(tokenFile)) ? readFileSync(stagedOf(tokenFile), "utf8").trim() : null;
+  try {
+    return readFileSync(stagedOf(tokenFile), "utf8").trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
 }
 
 /** Gives the staged file its name. Another service that started at the same moment may have done it. */
@@ -21,6 +33,7 @@ export function publish(tokenFile: string): void {
   } catch (error) {
     if (!existsSync(tokenFile)) throw error;
   }
+  syncFile(dirname(tokenFile));
 }
 
 function stagedOf(tokenFile: string): string {

@@ -305,7 +305,7 @@ test("a service whose index is deleted takes no write, and what a command wrote 
   const later = await place.start();
   const reply = await later.send(stdout.trim(), "GET", `/customers/${created.json.id}`);
   expect(reply).toMatchObject({ status: 200, etag: created.etag });
-});
+}, 30_000);
 
 test("a directory that cannot be looked into is the store's fault (503), health and metrics go on, and it is over when it is back", async () => {
   const service = await place.start({ services: 1 });

@@ -4,27 +4,36 @@ import { GroupCommit } from "./commit/group-commit.ts";
 import { WRITE_LIMITS, type WriteLimits, WriteQueue } from "./commit/write-queue.ts";
 import { WriterThread } from "./commit/writer-thread.ts";
 import { FileGuard } from "./files/file-guard.ts";
-import { connect, openDatabase } from "./files/sqlite-database.ts";
+import { connect, openDatabase, withReasons } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import { SharedRead } from "./read/read-transaction.ts";
 import { StatementCache } from "./statements/statement-cache.ts";
 
-/** Of the memory for pages the reader gets this part: it alone meets every row. */
+/** The reader's part of the memory for pages: it reads every row, a writer only those that it changes. */
 const READER_SHARE = 3 / 4;
 
 type ConnectionOptions = {
   readonly onCommit: (commit: Commit) => void;
   readonly onFault: (sentence: string) => void;
-  /** For tests that need one of the two; by default the measured commit time decides. */
+  /** For tests that need one of the two places; null to let the measured commit time decide. */
   readonly chooseWhere: (() => Commit["where"]) | null;
-  /** Memory for pages, over all connections. */
+  /** Memory for pages, shared by all connections. */
   readonly cacheKib: number;
   readonly lockWaitMs: number;
 };
 
 /**
- * The two connections of a running service: one reads, one writes, so that reads see the last commit while a
- * batch of writes is under way. A database in memory has one connection that does both.
+ * The guards of the connections that are open. Bun closes every database when the process ends,
+ * after an uncaught exception too, and {@link FileGuard.leave} must come before that.
+ */
+const opened = new Set<readonly FileGuard[]>();
+process.on("exit", () => {
+  for (const guard of [...opened].flat()) guard.leave();
+});
+
+/**
+ * The two connections of a running service: one reads and one writes, so that reads are answered from the
+ * last commit while a batch of writes is under way. A database in memory has one connection that does both.
  */
 export class SqliteConnections {
   readonly reader: StatementCache;
@@ -33,9 +42,10 @@ export class SqliteConnections {
   readonly #databases: readonly Database[];
   readonly #writer: Database;
   readonly #guard: FileGuard;
+  readonly #guards: readonly FileGuard[];
   readonly #groupCommit: GroupCommit;
 
-  /** On opened databases, which may be one and the same, so that a test can watch what reaches them. */
+  /** Takes open databases, so that a test can watch what reaches them. Both may be the same one. */
   constructor(
     reader: Database,
     writer: Database,
@@ -49,9 +59,10 @@ export class SqliteConnections {
       readonly startThread?: (guard: FileGuard) => WriterThread | null;
     } = {},
   ) {
-    const read = new SharedRead(reader, reader !== writer);
     const guard = new FileGuard(writer);
-    if (reader !== writer) new FileGuard(reader, guard.identity); // refuses when the two are on different files
+    // The reader's guard refuses when the two are on different files.
+    this.#guards = reader === writer ? [guard] : [new FileGuard(reader, guard.identity), guard];
+    const read = new SharedRead(reader, reader !== writer);
     this.#databases = [...new Set([reader, writer])];
     this.#writer = writer;
     this.#guard = guard;
@@ -67,6 +78,7 @@ export class SqliteConnections {
       onCommit,
       limits,
     });
+    opened.add(this.#guards);
   }
 
   /** @throws CommandRefused as openDatabase does */
@@ -77,18 +89,34 @@ export class SqliteConnections {
     const limits = { ...WRITE_LIMITS, lockWaitMs };
     const readerKib = Math.round(cacheKib * READER_SHARE);
     const writerKib = Math.round((cacheKib - readerKib) / 2);
-    const writer = openDatabase(path, { cacheKib: writerKib, lockWaitMs });
-    if (path === MEMORY) return new SqliteConnections(writer, writer, { onCommit }); // which no thread can open
-    return new SqliteConnections(connect(path, { cacheKib: readerKib, lockWaitMs }), writer, {
-      onCommit,
-      chooseWhere,
-      limits,
-      startThread: ({ identity }) =>
-        new WriterThread({ path, identity, lockWaitMs, cacheKib: writerKib }, onFault),
-    });
+    const databases: Database[] = [];
+    const add = (database: Database): Database => {
+      databases.push(database);
+      return database;
+    };
+    try {
+      return withReasons(path, () => {
+        const writer = add(openDatabase(path, { cacheKib: writerKib, lockWaitMs }));
+        if (path === MEMORY) return new SqliteConnections(writer, writer, { onCommit }); // which no thread can open
+        return new SqliteConnections(add(connect(path, { cacheKib: readerKib, lockWaitMs })), writer, {
+          onCommit,
+          chooseWhere,
+          limits,
+          startThread: ({ identity }) =>
+            new WriterThread({ path, identity, lockWaitMs, cacheKib: writerKib }, onFault),
+        });
+      });
+    } catch (error) {
+      for (const database of databases) database.close();
+      throw error;
+    }
   }
 
-  /** One transaction before the first write of the queue. @returns what it returns, once it is durable */
+  /**
+   * Runs one transaction outside the queue, so only before its first write.
+   *
+   * @returns what `transact` returned, once it is durable
+   */
   async runAlone<T>(transact: (statements: StatementCache) => T): Promise<T> {
     const statements = new StatementCache(this.#writer);
     try {
@@ -105,15 +133,16 @@ export class SqliteConnections {
     this.#guard.require();
     this.read.run(() => this.reader.get("SELECT 1 FROM customers LIMIT 1"));
     this.read.end();
-    // What is under way shows that writes can be answered; its transaction must be left alone.
+    // A write that is under way shows that writes can be answered, and its transaction must be left alone.
     if (this.write.depth === 0) this.#groupCommit.probe();
   }
 
-  /** Finishes the writes that were taken, then closes both; -wal and -shm go with the last process. */
+  /** Finishes the accepted writes, then closes both connections. The last process deletes -wal and -shm. */
   async close(): Promise<void> {
     await this.write.close();
     this.read.end();
-    this.#guard.leave();
+    opened.delete(this.#guards);
+    for (const guard of this.#guards) guard.leave();
     this.read.close();
     this.reader.close();
     for (const database of this.#databases) database.close();

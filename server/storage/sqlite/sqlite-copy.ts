@@ -15,7 +15,8 @@ import {
   type TargetState,
   targetStateOf,
 } from "../copy/copy-tables.ts";
-import { cantBeWritten, giveName, removeDatabase, syncFile } from "./files/backup.ts";
+import { syncFile } from "../synced-file.ts";
+import { cantBeWritten, giveName, removeDatabase } from "./files/backup.ts";
 import { openDatabase, openExistingDatabase, requireDirectory } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import { StatementCache } from "./statements/statement-cache.ts";

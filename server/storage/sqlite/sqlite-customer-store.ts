@@ -17,7 +17,7 @@ import type { SqliteConnections } from "./connections.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./statements/customer-rows.ts";
 import type { Params, StatementCache } from "./statements/statement-cache.ts";
 
-/** Customers in SQLite. Reads share one transaction a turn, writes one commit a turn (customer-writes.ts). */
+/** Customers in SQLite. Reads share one transaction a turn. Writes go through WriteQueue. */
 export class SqliteCustomerStore implements CustomerStore {
   readonly cursorKey: Uint8Array;
   readonly #connections: SqliteConnections;

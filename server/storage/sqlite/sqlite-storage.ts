@@ -19,8 +19,8 @@ import { SqliteTokenStore } from "./sqlite-token-store.ts";
 
 type SqliteOptions = StorageOptions & {
   /**
-   * Where the next batch is committed. For tests that need one
-   * of the two; by default the measured commit time decides.
+   * Where the next batch is committed, for tests that need one of
+   * the two places; without it the measured commit time decides.
    */
   readonly chooseWhere?: () => Commit["where"];
 };
@@ -57,10 +57,16 @@ export class SqliteStorage implements Storage {
       cacheKib,
       lockWaitMs,
     });
-    return new SqliteStorage(path, connections);
+    try {
+      return new SqliteStorage(path, connections);
+    } catch (error) {
+      // Not waited for: the writer's thread ends in a later turn.
+      connections.close().catch(({ message }) => onFault(`${path} could not be closed: ${message}.`));
+      throw error;
+    }
   }
 
-  /** On connections that a test has opened, and may watch. */
+  /** Takes connections that a test has opened, so that it can watch them. */
   static over(reader: Database, writer: Database, limits?: WriteLimits): SqliteStorage {
     const options = limits === undefined ? {} : { limits };
     return new SqliteStorage(writer.filename, new SqliteConnections(reader, writer, options));

@@ -1,12 +1,13 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
+import { existsSync, linkSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
+import { syncFile } from "../../synced-file.ts";
 import { openExistingDatabase } from "./sqlite-database.ts";
 
 /**
- * A consistent copy while the service runs. The copy is complete and on the disk before it gets its name.
+ * Makes a consistent copy while the service runs. It is complete and on the disk before it gets its name.
  *
- * @throws CommandRefused when `to` exists or its directory does not, or `from` is not a database of ours
+ * @throws CommandRefused when `to` exists, its directory does not exist, or `from` is not a database of ours
  */
 export function backupDatabase(from: string, to: string, lockWaitMs?: number): void {
   if (existsSync(to)) throw existsAlready(to);
@@ -14,10 +15,10 @@ export function backupDatabase(from: string, to: string, lockWaitMs?: number): v
   if (!existsSync(directory)) {
     throw new CommandRefused(`The directory ${directory} does not exist. Create it, or name another file.`);
   }
-  // Of this process alone: two backups at once must not write into one file.
+  // The name holds the process id: two backups at once must not write into one file.
   const partial = `${to}.${process.pid}.partial`;
   try {
-    // Left by a killed process with the same process id: in a container the ids repeat.
+    // A killed process may have left one under the same process id: in a container the ids repeat.
     removeDatabase(partial);
     copyDatabase(from, partial, lockWaitMs);
     giveName(partial, to);
@@ -29,7 +30,7 @@ export function backupDatabase(from: string, to: string, lockWaitMs?: number): v
   }
 }
 
-/** Copies a database, with what is in its -wal, to a file that does not exist, and onto the disk. */
+/** Copies a database, with what is in its -wal, to a new file, and waits until that is on the disk. */
 export function copyDatabase(from: string, to: string, lockWaitMs?: number): void {
   const db = openExistingDatabase(from, lockWaitMs);
   try {
@@ -44,12 +45,12 @@ export function copyDatabase(from: string, to: string, lockWaitMs?: number): voi
   syncFile(to);
 }
 
-/** Not by a rename alone, which would replace a file made since. */
+/** Links instead of renaming: a rename would replace a file that was made meanwhile. */
 export function giveName(partial: string, name: string): void {
   try {
     linkSync(partial, name);
   } catch {
-    // The name is taken; or the file system has no hard links (FAT, some network ones).
+    // Either the name is taken, or the file system has no hard links (FAT, some network file systems).
     if (existsSync(name)) throw existsAlready(name);
     renameSync(partial, name);
   }
@@ -66,13 +67,4 @@ export function cantBeWritten(file: string, error: unknown): unknown {
 
 export function removeDatabase(path: string): void {
   for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${path}${suffix}`, { force: true });
-}
-
-export function syncFile(path: string): void {
-  const fd = openSync(path, "r");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
 }

@@ -136,17 +136,18 @@ function elsewhere(...statements: string[]): void {
   other.close();
 }
 
-/** Another process creates a customer, on the files as it finds them. */
-function createElsewhere(name: string): void {
+/** The program of another process: creates a customer on the files that it finds, then does `then`. */
+function program(name: string, then: string): string[] {
   const module = new URL("../sqlite-storage.ts", import.meta.url).href;
   const customer = JSON.stringify({ name, email: "a@b", status: "active" });
   const script = `import { SqliteStorage } from ${JSON.stringify(module)};
     const storage = SqliteStorage.open(${JSON.stringify(path)});
+    await storage.ready;
     await storage.customers.create("default", ${customer}, 0, null);
-    await storage.close();`;
-  const { exitCode, stderr } = Bun.spawnSync([process.execPath, "-e", script]);
-  expect({ exitCode, stderr: stderr.toString() }).toEqual({ exitCode: 0, stderr: "" });
+    ${then}`;
+  return [process.execPath, "-e", script];
 }
+const createElsewhere = (name: string) => Bun.spawnSync(program(name, "await storage.close();"));
 
 test.each([
   ["its index was deleted", () => rmSync(index)],
@@ -157,14 +158,42 @@ test.each([
       rmAll(log, index);
     },
   ],
-])("what another process was told stays, after %s, and when this one closes", async (_, disturb) => {
-  disturb();
-  createElsewhere("elsewhere");
-  expect(await fault(create("lost"))).toContain("was deleted or replaced");
-  expect(await namesAfterKill()).toEqual(["before", "elsewhere"]);
-  await storage.close();
-  expect(await namesAfterKill()).toEqual(["before", "elsewhere"]);
-});
+])(
+  "what another process was told stays, after %s, and when this one closes",
+  async (_, disturb) => {
+    disturb();
+    expect(createElsewhere("elsewhere").exitCode).toBe(0);
+    expect(await fault(create("lost"))).toContain("was deleted or replaced");
+    expect(await namesAfterKill()).toEqual(["before", "elsewhere"]);
+    await storage.close();
+    expect(await namesAfterKill()).toEqual(["before", "elsewhere"]);
+  },
+  30_000,
+);
+
+test.each([
+  ["by process.exit", "process.exit(1);"],
+  ["by an uncaught exception", 'setTimeout(() => { throw new Error("ended"); }, 0);'],
+])(
+  "what another process was told stays when a process whose index was deleted ends %s",
+  async (_, ending) => {
+    await storage.close();
+    const child = Bun.spawn(
+      program("ended", `await Bun.stdout.write("open"); await Bun.stdin.text(); ${ending}`),
+      {
+        stdin: "pipe",
+        stderr: "ignore",
+      },
+    );
+    await child.stdout.getReader().read();
+    rmSync(index);
+    expect(createElsewhere("elsewhere").exitCode).toBe(0);
+    child.stdin.end();
+    expect(await child.exited).toBe(1);
+    expect(await namesIn(path)).toEqual(["before", "ended", "elsewhere"]);
+    storage = SqliteStorage.open(path);
+  },
+);
 
 describe("a file that goes while a batch is written", () => {
   test.each([

@@ -70,11 +70,11 @@ export class FileGuard {
   }
 
   /**
-   * To be called before the connection is closed, which must be the last of this process.
+   * To be called before the connection is closed.
    *
-   * SQLite would leave the log of a database that was replaced to the other file. And with the
-   * last connection it moves the log into the database and deletes it: by a wal-index that other
-   * processes no longer share, it would destroy their writes. Then the next start reads the log.
+   * SQLite would leave the log of a database that was replaced to the other file. And when the last
+   * connection is closed, SQLite moves the log into the database and deletes it. By a wal-index that other
+   * processes no longer share that would destroy their writes, so then the log stays for the next start.
    */
   leave(): void {
     if (this.#opened === null) return;

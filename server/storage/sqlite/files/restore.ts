@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
-import { cantBeWritten, copyDatabase, removeDatabase, syncFile } from "./backup.ts";
+import { syncFile } from "../../synced-file.ts";
+import { cantBeWritten, copyDatabase, removeDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { requireDirectory } from "./sqlite-database.ts";
 

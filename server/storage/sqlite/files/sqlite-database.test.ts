@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
@@ -86,6 +86,16 @@ describe("a database that is opened", () => {
     other.run("ROLLBACK");
     other.close();
   });
+});
+
+test.each([
+  ["a database", "real.db"],
+  ["nothing", "missing.db"],
+])("a link to %s is refused: its log would be elsewhere", (_, target) => {
+  openDatabase(`${directory.path}/real.db`).close();
+  symlinkSync(target, file);
+  expect(refusalOf(() => openDatabase(file))).toContain("is a symbolic link. Name the file");
+  expect(readdirSync(directory.path).sort()).toEqual(["customers.db", "real.db"]);
 });
 
 describe("a file that is refused is left as it was", () => {

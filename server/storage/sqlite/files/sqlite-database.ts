@@ -1,5 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
@@ -35,6 +35,7 @@ export function openDatabase(
   return withReasons(path, () => {
     if (path !== MEMORY) {
       requireDirectory(path);
+      refuseLink(path);
       refuseStartingOver(path);
     }
     if (existsSync(path)) accessSync(path, constants.W_OK);
@@ -67,6 +68,12 @@ function missingPart(directory: string): string {
     (name, at) => name === ".." && !existsSync(names.slice(0, at).join("/") || "."),
   );
   return leaving === -1 ? directory : names.slice(0, leaving).join("/");
+}
+
+/** SQLite keeps -wal and -shm beside the file that a link leads to, where none of our checks looks. */
+function refuseLink(path: string): void {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  throw new CommandRefused(`${path} is a symbolic link. Name the file that it leads to in DATABASE_URL.`);
 }
 
 /** A database that was emptied or removed, while other files show that there was one, must not begin anew. */
@@ -210,7 +217,12 @@ function pragma(db: Database, name: string): number {
   return row?.[name] ?? 0;
 }
 
-function withReasons<T>(path: string, open: () => T): T {
+/**
+ * Runs a step of opening the database.
+ *
+ * @throws CommandRefused with the reason in a sentence, for a fault of SQLite or of the system
+ */
+export function withReasons<T>(path: string, open: () => T): T {
   try {
     return open();
   } catch (error) {
@@ -235,13 +247,15 @@ function reason(error: SQLiteError): string {
 }
 
 /**
- * A newer version may migrate the database under a running service,
- * whose statements would then fail, or write rows that lack something.
+ * A newer version may migrate the database under a running service, whose
+ * statements would then fail, or write rows that lack a column's value.
  *
- * @returns inside a transaction fails with StoreUnavailable while the schema is not this version's
+ * @returns a check to run inside a transaction; it throws
+ *   StoreUnavailable while the schema is not this version's
  */
 export function schemaGuard(db: Database): () => void {
-  // Of the cache that closing the connection clears: one that was left over would leave -wal and -shm behind.
+  // From the cache, which is cleared when the connection closes: a statement that
+  // is never finalized keeps the connection open, and leaves -wal and -shm behind.
   const statement = db.query<{ user_version: number }, []>("PRAGMA user_version");
   return () => {
     const version = statement.get()?.user_version;

@@ -2,11 +2,12 @@ import { CommandRefused } from "../../../domain/command-refused.ts";
 
 export const MEMORY = ":memory:";
 
-/** Where a service that was told nothing keeps its customers. Its directory is made. */
+/** The database when DATABASE_URL is not set. Its directory is created where it is missing. */
 export const DEFAULT_PATH = "./data/customers.db";
 
 /**
- * @returns the file of `sqlite:FILE` (also `sqlite://FILE`), {@link MEMORY}, or null for what is no such URL
+ * @returns FILE of `sqlite:FILE` or `sqlite://FILE`, which may be
+ *   {@link MEMORY}; null when the text is not such a URL
  */
 export function parseSqliteUrl(databaseUrl: string): string | null {
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(databaseUrl)?.[1];
@@ -14,7 +15,7 @@ export function parseSqliteUrl(databaseUrl: string): string | null {
   return path === MEMORY || !path.startsWith(":") ? path : null;
 }
 
-/** @throws CommandRefused for what is no `sqlite:` URL */
+/** @throws CommandRefused when the text is not a `sqlite:` URL */
 export function sqlitePath(databaseUrl: string): string {
   const path = parseSqliteUrl(databaseUrl);
   if (path === null) throw new CommandRefused("DATABASE_URL names no database. Give sqlite:FILE.");

@@ -26,10 +26,11 @@ export class SharedRead {
    */
   constructor(db: Database, isShared: boolean) {
     this.#db = db;
+    // First, since it may fail: a statement that was left over would keep the connection open.
+    this.#commits = isShared ? new CommitWatch(db.filename) : null;
     this.#requireSchema = schemaGuard(db);
     this.#begin = isShared ? db.prepare("BEGIN") : null;
     this.#commit = isShared ? db.prepare("COMMIT") : null;
-    this.#commits = isShared ? new CommitWatch(db.filename) : null;
   }
 
   /**

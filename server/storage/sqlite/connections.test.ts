@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { readdirSync, readlinkSync } from "node:fs";
+import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { openDatabase } from "./files/sqlite-database.ts";
+import { SqliteStorage } from "./sqlite-storage.ts";
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let path: string;
+beforeEach(() => {
+  directory = temporaryDirectory();
+  path = `${directory.path}/customers.db`;
+});
+afterEach(() => directory.remove());
+
+/** The descriptors of this process on the database and its log. Those on -shm stay until it ends. */
+function openFiles(): string[] {
+  return readdirSync("/proc/self/fd")
+    .flatMap((fd) => {
+      try {
+        return [readlinkSync(`/proc/self/fd/${fd}`)];
+      } catch {
+        return []; // the descriptor that listed them
+      }
+    })
+    .filter((file) => file.startsWith(path) && !file.includes("-shm"));
+}
+
+test("a storage that cannot be used after it was opened leaves no connection and no thread", async () => {
+  const db = openDatabase(path);
+  db.run("DELETE FROM cursor_key");
+  db.close();
+  expect(() => SqliteStorage.open(path)).toThrow("no cursor key");
+  while (openFiles().length > 0) await Bun.sleep(1);
+  expect(readdirSync(directory.path)).toEqual(["customers.db"]);
+});
+
+test("an open that finds no file descriptor left is refused in a sentence, at whichever of its files, and leaves none open", () => {
+  openDatabase(path).close();
+  const module = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
+  // In a process of its own, with 0, 1, 2 … descriptors free until it can open the database.
+  // No thread is started then: Bun ends a process that has no descriptors left for one.
+  const script = `
+    import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
+    import { SqliteStorage } from ${module("./sqlite-storage.ts")};
+    import { CommandRefused } from ${module("../../domain/command-refused.ts")};
+    globalThis.Worker = class extends EventTarget { postMessage() {} unref() {} };
+    for (let free = 0; ; free += 1) {
+      const held = [];
+      try { for (;;) held.push(openSync("/dev/null", "r")); } catch {}
+      for (const fd of held.splice(0, free)) closeSync(fd);
+      let refusal = null;
+      try { SqliteStorage.open(${JSON.stringify(path)}); } catch (error) { refusal = error; }
+      for (const fd of held) closeSync(fd);
+      if (refusal === null) break;
+      const files = readdirSync("/proc/self/fd").flatMap((fd) => {
+        try { return [readlinkSync("/proc/self/fd/" + fd)]; } catch { return []; }
+      });
+      const open = files.filter((file) => file.startsWith(${JSON.stringify(path)}) && !file.includes("-shm"));
+      console.log(refusal instanceof CommandRefused ? "refused" : String(refusal), open.length);
+    }
+    process.exit();`;
+  const { stdout, stderr } = Bun.spawnSync([
+    "sh",
+    "-c",
+    'ulimit -n 64; exec "$0" -e "$1"',
+    process.execPath,
+    script,
+  ]);
+  expect(stderr.toString()).toBe("");
+  const lines = stdout.toString().trim().split("\n");
+  expect(lines.length).toBeGreaterThan(4);
+  expect(new Set(lines)).toEqual(new Set(["refused 0"]));
+});
