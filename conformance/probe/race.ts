@@ -11,6 +11,7 @@ import { type Attempt, BASE } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
 import { groundFor } from "./refused.ts";
 import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
+import { together } from "./together.ts";
 import { saysNothing } from "./weather.ts";
 
 const RATE_LIMIT_REST_MS = 1000;
@@ -148,14 +149,14 @@ async function compete(
   before: Snapshot,
   taking: readonly Lane[],
 ): Promise<Contender[]> {
-  const held = await Promise.all(
+  const held = await together(
     taking.map(({ method, values, who }) =>
       t.hold(method, customer, { ifMatch: before.tag, values, purpose: `${who}, round ${round}` }),
     ),
   );
   const opened = held.filter(({ opened }) => opened).length;
   if (opened >= 2 && opened < held.length) t.kit.limits.connections = opened;
-  const answers = await Promise.all(held.map((one) => one.release()));
+  const answers = await together(held.map((one) => one.release()));
   // A service that limits the rate gets a rest before the next round.
   if (answers.some(({ seen }) => seen?.status === 429)) await t.kit.wire.rest(RATE_LIMIT_REST_MS);
   return answers.map(({ exchange, seen }, index) => {
@@ -319,9 +320,9 @@ function kinds(untold: readonly Contender[]): string {
 /** The control of a race: as many writes at once that differ in their customer alone. @returns whether all are accepted. */
 async function apart(t: Attempt, method: Method): Promise<boolean> {
   if (t.kit.ground.cannotMake !== undefined) return false;
-  const customers = await Promise.all(lanes(t, () => ({ who: "", method })).map(() => t.kit.ground.make()));
-  const tags = await Promise.all(customers.map((customer) => t.state(customer, "read before")));
-  const held = await Promise.all(
+  const customers = await together(lanes(t, () => ({ who: "", method })).map(() => t.kit.ground.make()));
+  const tags = await together(customers.map((customer) => t.state(customer, "read before")));
+  const held = await together(
     customers.map((customer, index) =>
       t.hold(method, customer, {
         ifMatch: tags[index]?.tag,
@@ -329,6 +330,6 @@ async function apart(t: Attempt, method: Method): Promise<boolean> {
       }),
     ),
   );
-  const answers = await Promise.all(held.map((one) => one.release()));
+  const answers = await together(held.map((one) => one.release()));
   return answers.every(({ seen }) => seen !== undefined && accepted(seen.status));
 }

@@ -8,6 +8,7 @@ import { describe } from "../probe/proof.ts";
 import { groundFor, NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, type Method, type Snapshot, sameFields, shows } from "../probe/snapshot.ts";
+import { together } from "../probe/together.ts";
 import { registryFields } from "../target/names.ts";
 import type { Values } from "../target/values.ts";
 
@@ -111,7 +112,7 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
       see: ["IFM-01"],
       othersMayCause: true,
     });
-  const reads = await Promise.all(
+  const reads = await together(
     queries.flatMap((query) =>
       (["socket", "socket", "undici"] as const).map((via) =>
         t.get(t.kit.main, { query, via, purpose: "read after the write" }),

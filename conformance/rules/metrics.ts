@@ -17,6 +17,7 @@ import { ifMatch, LISTS, STAR, UNQUOTED, WEAK } from "../probe/if-match-forms.ts
 import { NEEDS, updatedCustomer } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
+import { together } from "../probe/together.ts";
 
 const hurts = "The rollout of the precondition is steered by numbers that are wrong.";
 const spec = ["7 rule 4"] as const;
@@ -129,7 +130,7 @@ async function burst(t: Attempt, counter: Counter): Promise<void> {
   const lines = status === 412 ? ifMatch(former) : [];
   const { answered, rose, after, right } = await risen(t, counter, async () => {
     const one = () => t.send(t.writeAsk("PUT", t.kit.main, { ifMatch: lines, purpose: "to be counted" }));
-    await Promise.all(Array.from({ length: BURST }, one));
+    await together(Array.from({ length: BURST }, one));
   });
   proof
     .show(after.seen, {

@@ -17,6 +17,7 @@ import {
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, difference, shows } from "../probe/snapshot.ts";
+import { together } from "../probe/together.ts";
 import { registryFields } from "../target/names.ts";
 
 const PUT_RULES = ["IFM-01", "IFM-03", "ETG-08"] as const;
@@ -78,7 +79,8 @@ async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     const other = t.get(t.kit.ground.missing(), { purpose: "is anything answered meanwhile" });
     const alive = await isAnswered(t, other);
     await slow.release();
-    const [late] = await Promise.all([between, other.catch(() => undefined)]);
+    await Promise.allSettled([between, other]);
+    const late = await between;
     if (!alive)
       throw new NotApplicable(
         "the service takes one request at a time, so no write comes between a slow one's parts",
@@ -170,7 +172,7 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
       writing = false;
     }
   };
-  await Promise.all([writer(), ...Array.from({ length: READERS }, reader)]);
+  await together([writer(), ...Array.from({ length: READERS }, reader)]);
   let known = 0;
   for (const { query, seen } of reads) {
     const version = seen.status === 200 && seen.tag !== undefined ? versions.get(seen.tag) : undefined;
@@ -200,20 +202,21 @@ async function chains(t: Attempt): Promise<void> {
   const links: (Link & { seen: Awaited<ReturnType<Attempt["get"]>> })[] = [];
   const writer = async (who: string) => {
     let { tag } = first;
-    // Over a connection that is kept: whoever is refused writes again within the gap that a winner may leave open.
+    // Over a connection that is kept: a writer that is refused writes again within the gap that a winner may leave open.
     const via = t.kit.wire.connect();
-    for (let count = 0; count < (t.quick ? 16 : 48); count += 1) {
-      const seen = await t.send(t.writeAsk("PUT", main, { ifMatch: tag, purpose: who, via }));
-      if (seen.status >= 500) return via.close();
-      if (accepted(seen.status) && seen.tag !== undefined)
-        links.push({ who, from: tag, to: seen.tag, n: seen.exchange.n, seen });
-      tag = seen.tag ?? (await t.state(main, "read again")).tag;
+    try {
+      for (let count = 0; count < (t.quick ? 16 : 48); count += 1) {
+        const seen = await t.send(t.writeAsk("PUT", main, { ifMatch: tag, purpose: who, via }));
+        if (seen.status >= 500) return;
+        if (accepted(seen.status) && seen.tag !== undefined)
+          links.push({ who, from: tag, to: seen.tag, n: seen.exchange.n, seen });
+        tag = seen.tag ?? (await t.state(main, "read again")).tag;
+      }
+    } finally {
+      via.close();
     }
-    via.close();
   };
-  await Promise.all(
-    Array.from({ length: Math.min(4, contendersOf(t)) }, (_, n) => writer(`writer ${n + 1}`)),
-  );
+  await together(Array.from({ length: Math.min(4, contendersOf(t)) }, (_, n) => writer(`writer ${n + 1}`)));
   if (links.length < 2)
     throw new CouldNotRun("no two writes of the chain were accepted", { see: ["IFM-01"] });
   for (const link of links) {
