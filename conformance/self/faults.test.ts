@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { catalogue } from "../rules/catalogue.ts";
+import counts from "../run/proven.json" with { type: "json" };
 import { WEATHERS } from "./environments.ts";
 import { FAULTS } from "./faults.ts";
 import { difference, readGolden } from "./golden.ts";
-import { missed, mutants } from "./mutants.ts";
+import { missed, mutants, proven } from "./mutants.ts";
 import { TARGETS } from "./targets.ts";
 import { VARIANTS } from "./variants.ts";
 
@@ -43,7 +44,8 @@ test("what fires beyond the pinned assertions, and what no longer fires, are dif
   expect(difference(["ETG-01.etag?"], [])).toHaveLength(1);
 });
 
-test("MUTANTS.md is what `bun run conformance:self` would write", async () => {
+test("MUTANTS.md and proven.json are what `bun run conformance:self` would write", async () => {
   const written = await Bun.file(new URL("../MUTANTS.md", import.meta.url)).text();
   expect(mutants(golden)).toBe(written);
+  expect(proven(golden)).toEqual(counts);
 });

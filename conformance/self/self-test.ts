@@ -3,7 +3,7 @@
  * target, in a thread a core. Names select lines that contain them, `--only=IFM,FLD-03` rules, `--shard=1/2` a part.
  * `--write` pins in golden.json what the faults trip, `--widen` marks what differs from run to run. `--weather=20` tries
  * each environment at twenty moments; `--seed=N` repeats the moments of a run. `--json=FILE` keeps the verdicts.
- * Pinning, and a whole run in which everything holds, write MUTANTS.md.
+ * Pinning, and a whole run in which everything holds, write MUTANTS.md and run/proven.json.
  */
 import { appendFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -11,7 +11,7 @@ import type { Verdict } from "./case.ts";
 import { FAULTS } from "./faults.ts";
 import { readGolden, updated, writeGolden } from "./golden.ts";
 import { complaintsOf, type Line, linesOf } from "./matrix.ts";
-import { mutants } from "./mutants.ts";
+import { mutants, proven } from "./mutants.ts";
 import type { Answer } from "./worker.ts";
 
 /** Lines that one thread has under way: they wait for their own sockets and timers much of the time. */
@@ -101,5 +101,9 @@ console.log(
 );
 const now = pinning ? updated(golden, verdicts, FAULTS, words.includes("--widen")) : golden;
 if (pinning) await writeGolden(now);
-if (pinning || (whole && bad === 0)) await Bun.write(new URL("../MUTANTS.md", import.meta.url), mutants(now));
+if (pinning || (whole && bad === 0)) {
+  await Bun.write(new URL("../MUTANTS.md", import.meta.url), mutants(now));
+  const counts = `${JSON.stringify(proven(now), null, 2)}\n`;
+  await Bun.write(new URL("../run/proven.json", import.meta.url), counts);
+}
 process.exit(bad > 0 || verdicts.length < lines.length ? 1 : 0);
