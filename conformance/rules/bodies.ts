@@ -215,14 +215,14 @@ export const bodies: readonly Rule[] = [
       "Other scripts, signs that some syntax takes for its own, long names: a deployment may refuse such a name by a 4xx, trim it, or normalize its Unicode form; it must not store another.",
     hurts: "Names of customers are mangled, and every later update writes the damage back.",
     needs: NEEDS.PUT,
-    after: ["IFM-01"],
+    after: ["IFM-01", "IFM-30"],
     async check(t) {
-      const control = await t.control("PUT");
       const plain = (text: unknown) => String(text).normalize("NFKC");
       const methods = await methodsOf(t);
       const [first = "PUT"] = methods;
       const short = methods.length > 1 && t.leavesOut("such names in PATCH");
       for (const method of short ? [first] : methods) {
+        const control = await t.control(method);
         const gently = t.gentlyLeavesOut("names with angle brackets or U+0000");
         for (const [what, name] of gently ? VALUES.filter(([, value]) => !/[<\0]/.test(value)) : VALUES) {
           const values = method === "PUT" ? { name, email: t.kit.values.next().email } : { name };
