@@ -212,7 +212,8 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
         await kit.wire.freshConnections();
         await kit.weather.settle();
         const { request, purpose } = error.exchange;
-        silent.push(`${request.method} ${purpose}`);
+        const names = request.headers.map(([name]) => name);
+        silent.push([request.method, purpose, new URL(request.url).search, ...names].join(" "));
         // A few may be the network; the same again and again, while others are answered, is the service.
         if (silent.length < SILENT_MAX) continue;
         if (new Set(silent).size > 1)

@@ -79,6 +79,25 @@ test("credentials that expire end the run with 4, and accuse nobody", async () =
   expect(report.headline).toContain("401");
 }, 60_000);
 
+test.each(["PATCH", "DELETE"])(
+  "one %s that gets no answer, the first of the run, accuses nobody and hides nothing",
+  async (method) => {
+    let lost = false;
+    const loses: Faulty = () => ({
+      around(request, next) {
+        if (lost || request.method !== method) return next(request);
+        lost = true;
+        return Promise.resolve({ status: 0, headers: [], raw: Buffer.alloc(0), hangUp: true });
+      },
+    });
+    const { report, accused } = await run(loses, ["IFM-30", "IFM-31", "IFM-40", "IFM-41"]);
+    expect(lost).toBe(true);
+    expect(accused).toEqual([]);
+    expect(report.exitCode).toBe(0);
+  },
+  60_000,
+);
+
 const METRICS = ["IFM-03", "IFM-04", "MET"];
 
 test("two processes behind one metrics URL are found out, and the remedy is named", async () => {
