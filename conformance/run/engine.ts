@@ -212,8 +212,11 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
         await kit.wire.freshConnections();
         await kit.weather.settle();
         const { request, purpose } = error.exchange;
-        const names = request.headers.map(([name]) => name);
-        silent.push([request.method, purpose, new URL(request.url).search, ...names].join(" "));
+        // The place in the rule counts as well: a network loses now this request, now that one.
+        const alike = [...trial.exchanges.values()].filter(
+          (each) => each.purpose === purpose && each.request.method === request.method,
+        );
+        silent.push(`${request.method} ${purpose} ${alike.length}`);
         // A few may be the network; the same again and again, while others are answered, is the service.
         if (silent.length < SILENT_MAX) continue;
         if (new Set(silent).size > 1)

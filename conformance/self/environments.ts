@@ -9,7 +9,8 @@ import type { Faulty } from "./service/service.ts";
 export type Weather = {
   readonly id: string;
   readonly does: string;
-  readonly status: number;
+  /** `lost`: the connection ends without an answer. */
+  readonly status: number | "lost";
   /** Whether the nth request to customers is answered so; `chance` is in [0, 1) and drawn for each. */
   readonly hits: (n: number, moment: number, chance: number) => boolean;
   /** The service carries the request out all the same; the answer is lost on the way back. */
@@ -53,6 +54,15 @@ export const WEATHERS: readonly Weather[] = [
       hits: (n, moment) => n >= moment,
     }),
   ),
+  ...[false, true].map(
+    (carriedOut): Weather => ({
+      id: carriedOut ? "lost-answers" : "lost-requests",
+      does: `loses one connection in a hundred; the request was ${carriedOut ? "carried out" : "never received"}`,
+      status: "lost",
+      hits: (_n, _moment, chance) => chance < 0.01,
+      carriedOut,
+    }),
+  ),
   {
     id: "every-second-502",
     does: "answers every second request with 502 from some moment on: one of two replicas is gone",
@@ -80,6 +90,7 @@ export function blowing({ id, status, hits, carriedOut = false }: Weather, seed:
       n += 1;
       if (n < FIRST || !hits(n, moment, chance())) return await next(request);
       if (carriedOut) await next(request);
+      if (status === "lost") return { status: 0, headers: [], raw: Buffer.alloc(0), hangUp: true };
       const headers: Reply["headers"] = status === 429 ? [["Retry-After", "0"]] : [];
       return { status, headers, body: "" };
     },
