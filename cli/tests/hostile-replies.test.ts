@@ -50,6 +50,15 @@ const REPLIES: readonly (readonly [string, RawReply])[] = [
   ["999", whole(response(999))],
 ];
 
+/** Successes under the tag that the write sent: an accepted change has a new one. */
+const COPIES: readonly (readonly [string, RawReply])[] = [
+  ["204", whole(response(204, ['ETag: "1"']))],
+  [
+    "200 with the old customer",
+    whole(response(200, [JSON_BODY, 'ETag: "1"'], `{"id":"${ID}","name":"Ada"}`)),
+  ],
+];
+
 /** Refusals, which a service gives without applying anything. */
 const REFUSALS: readonly (readonly [string, RawReply])[] = [
   ...[301, 304, 307, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 425, 428, 429, 501].map(
@@ -151,6 +160,17 @@ describeBoth("an unclear reply to the first", REPLIES, async (operation, overFet
     if (kind.startsWith("not done") && kind !== "not done: unknown-outcome")
       expect(said).toMatchObject({ applied: 0 });
     expect(applied).toBeLessThanOrEqual(1);
+  }
+});
+
+describeBoth("a copy in place of the reply to the first", COPIES, async (operation, overFetch, first) => {
+  if (operation !== "update" && operation !== "claim") return;
+  for (const applies of [true, false]) {
+    const { kind, applied } = await outcomeOf(operation, overFetch, { first, applies });
+    const isUnknown = kind === "not done: unknown-outcome";
+    expect({ operation, applies, kind, applied }).toMatchObject({ applied: isUnknown ? applied : 1 });
+    expect(kind).not.toBe(applies ? "written" : "as-wanted");
+    if (operation === "update") expect(isUnknown).toBe(false);
   }
 });
 

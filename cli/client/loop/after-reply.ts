@@ -22,11 +22,14 @@ const CONTRADICTIONS_MAX = 3;
 export function onReplied(state: State, event: Extract<Event, { kind: "replied" }>): Step {
   const { reply, tookMs, remainingMs, chance } = event;
   const { job, sent } = state;
-  if (sent === undefined) throw new Error("no write was sent");
+  if (sent === undefined) throw new Error("nothing was sent");
   const complete = reply.kind === "complete" ? reply : undefined;
-  const verdict = judgeWrite(reply, job.intent.confirms);
+  const contradicts = complete?.fields.get("etag") === sent.tag;
+  let verdict = judgeWrite(reply, job.intent.confirms);
+  // An accepted change has a new tag (specification 2.4): what comes under the old one is a copy of the old.
+  if (verdict === "accepted" && contradicts && sent.request.method !== "DELETE") verdict = "reading-settles";
   const history = recorded(state.history, verdict, {
-    contradicts: complete?.fields.get("etag") === sent.tag,
+    contradicts,
     ofSuccess: complete !== undefined && isSuccess(complete.status),
   });
   const askedMs = serverWaitMs(reply) ?? 0;
@@ -40,7 +43,7 @@ export function onReplied(state: State, event: Extract<Event, { kind: "replied" 
     writeMsMin: Math.max(state.writeMsMin, complete === undefined ? tookMs : 4 * tookMs),
     writeAtRemainingMs: askedMs > 0 ? remainingMs - askedMs : Number.POSITIVE_INFINITY,
   };
-  if (complete === undefined && reply.kind === "no-complete-reply" && reply.cause === "interrupted")
+  if (reply.kind === "no-complete-reply" && reply.cause === "interrupted")
     return end(next, refusal(next, reply));
   const retyped = complete?.status === 415 ? asPlainJson(sent.request) : undefined;
   if (retyped !== undefined) return send(next, event, sent.tag, retyped);
