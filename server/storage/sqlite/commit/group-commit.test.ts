@@ -70,6 +70,31 @@ test("a batch shares one commit, and is durable when it is answered", async () =
   expect(numbers()).toEqual([1, 2, 3, 4, 5]);
 });
 
+test("a batch that changes nothing says nothing of how long a commit takes", async () => {
+  const db = open();
+  const writes = groupCommit(db);
+  await writes.commit([insert(db, 1)]);
+  expect(writes.lastCommit?.commitMs).toBeGreaterThan(0);
+  for (const refused of [() => "stale", () => db.run("UPDATE numbers SET n = 9 WHERE n = 8")]) {
+    await writes.commit([refused]);
+    expect(writes.lastCommit).toBeNull();
+    writes.tryOne(refused);
+    expect(writes.lastCommit).toBeNull();
+  }
+});
+
+test("a database that fails one write of a batch is not asked for each of the others", async () => {
+  const db = open();
+  let calls = 0;
+  const fails = (): never => {
+    calls += 1;
+    throw new StoreUnavailable("SQLITE_IOERR");
+  };
+  const outcomes = await words(groupCommit(db), insert(db, 1), fails, insert(db, 2));
+  expect([...outcomes, calls]).toEqual(["unavailable", "unavailable", "unavailable", 1]);
+  expect(numbers()).toEqual([]);
+});
+
 describe("a write that fails", () => {
   test.each([
     ["the first", [7, 1, 2]],

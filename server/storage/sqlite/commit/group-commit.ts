@@ -10,6 +10,9 @@ import { asStoreError, forgetPages, schemaGuard } from "../files/sqlite-database
 export type Job = () => unknown;
 export type Settled = { ok: true; value: unknown } | { ok: false; error: unknown };
 
+/** In ms: a commit with its writes, without the wait for the lock; and COMMIT alone. */
+export type CommitTimes = { readonly ms: number; readonly commitMs: number };
+
 const LOCK_RETRY_MS = 10;
 
 /**
@@ -24,8 +27,9 @@ export class GroupCommit {
   readonly #begin: Statement;
   readonly #commit: Statement;
   readonly #requireSchema: () => void;
-  /** How long the last COMMIT took, in ms. */
-  lastCommitMs = 0;
+  readonly #totalChanges: Statement<{ changes: number }, []>;
+  /** Null where the last batch changed nothing: a refused write needs no fsync, and says nothing of the disk. */
+  lastCommit: CommitTimes | null = null;
 
   /**
    * @param lockWaitMs how long a batch waits for a lock that
@@ -39,6 +43,7 @@ export class GroupCommit {
     this.#lockWaitMs = lockWaitMs;
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
+    this.#totalChanges = db.prepare("SELECT total_changes() AS changes");
     this.#requireSchema = schemaGuard(db);
   }
 
@@ -47,6 +52,7 @@ export class GroupCommit {
    *   nothing done, while another connection holds the lock
    */
   tryOne(job: Job): Settled | null {
+    this.lastCommit = null;
     const begun = this.#tryLock();
     if (begun === "locked") return null;
     const [settled] = begun === null ? this.#commitAll([job]).results : refused([job], begun);
@@ -59,14 +65,17 @@ export class GroupCommit {
    * @returns the outcomes of the writes, once they are durable, in their order
    */
   async commit(jobs: readonly Job[]): Promise<Settled[]> {
+    this.lastCommit = null;
     const failure = await this.#takeLock();
     if (failure !== null) return refused(jobs, failure);
     const settled = this.#commitAll(jobs);
     if (jobs.length === 1 || settled.kind !== "job-failed") return settled.results;
+    // A full or failing disk would fail the others too, each after a wait of its own.
+    if (settled.isUnavailable) return settled.results;
     const results: Settled[] = [];
     for (const [index, job] of jobs.entries()) {
       const failure = await this.#takeLock();
-      // The lock was waited for as long as a batch may wait: the others would find it no different.
+      // The lock wait is used up, so the rest is refused.
       if (failure !== null) return [...results, ...refused(jobs.slice(index), failure)];
       results.push(...this.#commitAll([job]).results);
     }
@@ -95,6 +104,7 @@ export class GroupCommit {
   close(): void {
     this.#begin.finalize();
     this.#commit.finalize();
+    this.#totalChanges.finalize();
   }
 
   /**
@@ -138,26 +148,38 @@ export class GroupCommit {
 
   #commitAll(jobs: readonly Job[]): {
     kind: "committed" | "job-failed" | "commit-failed";
+    isUnavailable: boolean;
     results: Settled[];
   } {
     const values: unknown[] = [];
+    const began = performance.now();
+    const changesBefore = this.#changes();
+    let isCommitting = false;
     try {
       for (const job of jobs) values.push(job());
-    } catch (error) {
-      this.#rollback();
-      return { kind: "job-failed", results: this.#refusedBy(error, jobs) };
-    }
-    const began = performance.now();
-    try {
+      isCommitting = true;
+      const isChange = this.#changes() !== changesBefore;
+      const commitBegan = performance.now();
       this.#commit.run();
-      this.lastCommitMs = performance.now() - began;
+      const ended = performance.now();
+      if (isChange) this.lastCommit = { ms: ended - began, commitMs: ended - commitBegan };
       // A file that was replaced since the first look may have taken the commit with it.
       this.#guard.require();
     } catch (error) {
       this.#rollback();
-      return { kind: "commit-failed", results: this.#refusedBy(error, jobs) };
+      const isUnavailable = asStoreError(error) instanceof StoreUnavailable;
+      const kind = isCommitting ? "commit-failed" : "job-failed";
+      return { kind, isUnavailable, results: this.#refusedBy(error, jobs) };
     }
-    return { kind: "committed", results: values.map((value) => ({ ok: true, value })) };
+    return {
+      kind: "committed",
+      isUnavailable: false,
+      results: values.map((value) => ({ ok: true, value })),
+    };
+  }
+
+  #changes(): number {
+    return this.#totalChanges.get()?.changes ?? 0;
   }
 
   #refusedBy(error: unknown, jobs: readonly Job[]): Settled[] {

@@ -8,8 +8,8 @@ import {
   type WriteRequest,
   type WriteResult,
 } from "../statements/writes.ts";
-import type { GroupCommit, Settled } from "./group-commit.ts";
-import type { WriterThread } from "./writer-thread.ts";
+import type { CommitTimes, GroupCommit, Settled } from "./group-commit.ts";
+import type { Committed, WriterThread } from "./writer-thread.ts";
 
 export type WriteLimits = {
   /** How long a batch waits for a lock that another process holds. */
@@ -34,12 +34,15 @@ const BURST_MS = 10;
 
 /**
  * Where the next batch is committed follows from how long the last COMMIT took, nearly all of it
- * fsync. Up to this it is inline: reads wait no longer than this, and a write is answered in the
- * turn that brought it. Above, the thread keeps reads going. Beside 8 writers, with an fsync of
- * 2 ms, half of the reads waited for 1.4 ms inline and for nothing beside the thread, which made
- * 1,469 writes/s for 1,116; with 20 ms, 1,068 reads were made in 4 s inline, and 3,999.
+ * fsync. Up to this it is inline, and a write is answered in the turn that brought it. Above, the
+ * thread keeps reads going. Beside 8 writers and a 2 ms fsync, the median read waited 1.4 ms with
+ * inline commits and 0 ms with the thread; the thread made 1,469 writes/s, inline 1,116. With
+ * 20 ms, 4 s gave 1,068 reads inline and 3,999 with the thread.
  */
 const INLINE_COMMIT_MS_MAX = 2;
+
+/** The statements of a batch hold up reads too: 25 µs a write, so 5 ms for this many. More go to the thread. */
+const INLINE_WRITES_MAX = 200;
 
 type Pending = WriteRequest & { resolve: (value: never) => void; reject: (error: unknown) => void };
 
@@ -50,7 +53,7 @@ type WriteQueueParts = {
   readonly thread: WriterThread | null;
   /** For tests that need one of the two places; null to let the measured commit time decide. */
   readonly chooseWhere: (() => Commit["where"]) | null;
-  /** Ends the reads under way: at the latest before anyone learns of a commit. */
+  /** Ends the reads under way: the log cannot start anew beside one. */
   readonly endReads: () => void;
   readonly onCommit: (commit: Commit) => void;
   readonly limits: WriteLimits;
@@ -95,7 +98,7 @@ export class WriteQueue {
     if (this.#pending.length >= this.#parts.limits.pendingMax) {
       return Promise.reject(new StoreUnavailable("too many writes are waiting"));
     }
-    const settled = this.#isLone() ? this.#commitOne({ name, input }) : null;
+    const settled = this.#isLone() ? this.#tryAtOnce({ name, input }) : null;
     if (settled !== null) {
       return settled.ok ? Promise.resolve(settled.value as WriteResult<Name>) : Promise.reject(settled.error);
     }
@@ -122,17 +125,20 @@ export class WriteQueue {
       });
     }
     this.#turnWrites += 1;
-    return this.#turnWrites <= TURN_WRITES_MAX && this.#where() === "inline";
+    return this.#turnWrites <= TURN_WRITES_MAX && this.#where(1) === "inline";
   }
 
   /** @returns null, with nothing done, while another connection holds the lock */
-  #commitOne(write: WriteRequest): Settled | null {
-    // The log of writes cannot start anew while a read is under way, and would grow without end.
-    this.#parts.endReads();
-    const began = performance.now();
-    const settled = this.#parts.groupCommit.tryOne(this.#job(write));
-    if (settled?.ok) this.#note(1, performance.now() - began, this.#parts.groupCommit.lastCommitMs, "inline");
-    return settled;
+  #tryAtOnce(write: WriteRequest): Settled | null {
+    try {
+      // The log of writes cannot start anew while a read is under way, and would grow without end.
+      this.#parts.endReads();
+      const settled = this.#parts.groupCommit.tryOne(this.#job(write));
+      if (settled?.ok) this.#note(1, this.#parts.groupCommit.lastCommit, "inline");
+      return settled;
+    } catch (error) {
+      return { ok: false, error };
+    }
   }
 
   async #drain(): Promise<void> {
@@ -141,12 +147,10 @@ export class WriteQueue {
       const batch = this.#pending;
       this.#pending = [];
       this.#underWay = batch.length;
-      this.#parts.endReads();
-      const where = this.#where();
-      const settled = await (where === "thread" ? this.#commitInThread(batch) : this.#commitInline(batch));
+      const where = this.#where(batch.length);
+      const settled = await this.#commit(batch, where);
       this.#underWay = 0;
       if (batch.length > 1) this.#burstUntil = performance.now() + BURST_MS;
-      this.#parts.endReads();
       batch.forEach(({ resolve, reject }, index) => {
         const result = settled[index];
         if (result?.ok) resolve(result.value as never);
@@ -159,37 +163,43 @@ export class WriteQueue {
     this.#draining = null;
   }
 
-  async #commitInline(batch: readonly WriteRequest[]): Promise<Settled[]> {
-    const { groupCommit } = this.#parts;
-    const began = performance.now();
-    const settled = await groupCommit.commit(batch.map((write) => this.#job(write)));
-    this.#note(countOk(settled), performance.now() - began, groupCommit.lastCommitMs, "inline");
-    return settled;
-  }
-
-  async #commitInThread(batch: readonly WriteRequest[]): Promise<Settled[]> {
+  async #commit(batch: readonly WriteRequest[], where: Commit["where"]): Promise<Settled[]> {
     try {
-      const requests = batch.map(({ name, input }) => ({ name, input }));
-      const { settled, ms, commitMs } = (await this.#parts.thread?.commit(requests)) ?? NEVER_SENT;
-      this.#note(countOk(settled), ms, commitMs, "thread");
+      this.#parts.endReads();
+      const { settled, last } = await (where === "thread"
+        ? this.#commitInThread(batch)
+        : this.#commitInline(batch));
+      this.#note(countOk(settled), last, where);
       return settled;
     } catch (error) {
-      // The thread died with the batch: each write is wholly there or wholly not.
+      // The thread died with the batch, or this program failed: each write is wholly there or wholly not.
       return batch.map(() => ({ ok: false, error }));
     }
   }
 
-  #where(): Commit["where"] {
+  async #commitInline(batch: readonly WriteRequest[]): Promise<Committed> {
+    const { groupCommit } = this.#parts;
+    const settled = await groupCommit.commit(batch.map((write) => this.#job(write)));
+    return { settled, last: groupCommit.lastCommit };
+  }
+
+  async #commitInThread(batch: readonly WriteRequest[]): Promise<Committed> {
+    const requests = batch.map(({ name, input }) => ({ name, input }));
+    return (await this.#parts.thread?.commit(requests)) ?? NEVER_SENT;
+  }
+
+  #where(writes: number): Commit["where"] {
     const { thread, chooseWhere } = this.#parts;
     if (!thread?.isReady) return "inline";
     if (chooseWhere !== null) return chooseWhere();
-    return this.#lastCommitMs <= INLINE_COMMIT_MS_MAX ? "inline" : "thread";
+    const isShort = this.#lastCommitMs <= INLINE_COMMIT_MS_MAX && writes <= INLINE_WRITES_MAX;
+    return isShort ? "inline" : "thread";
   }
 
-  #note(writes: number, ms: number, commitMs: number, where: Commit["where"]): void {
-    if (writes === 0) return;
-    this.#lastCommitMs = commitMs;
-    this.#parts.onCommit({ writes, ms, where });
+  #note(writes: number, last: CommitTimes | null, where: Commit["where"]): void {
+    if (last === null) return;
+    this.#lastCommitMs = last.commitMs;
+    this.#parts.onCommit({ writes, ms: last.ms, where });
   }
 
   #job({ name, input }: WriteRequest): () => unknown {
@@ -197,7 +207,7 @@ export class WriteQueue {
   }
 }
 
-const NEVER_SENT = { settled: [], ms: 0, commitMs: 0 };
+const NEVER_SENT: Committed = { settled: [], last: null };
 
 function countOk(settled: readonly Settled[]): number {
   return settled.reduce((count, { ok }) => count + Number(ok), 0);

@@ -26,7 +26,7 @@ export type SettledWrite =
   | { readonly ok: false; readonly message: string; readonly isUnavailable: boolean };
 
 /**
- * "ready", or the outcomes of a batch (settled: {@link SettledWrite}s in its order, ms, commitMs) as JSON.
+ * "ready", or the outcomes of a batch (settled: {@link SettledWrite}s in its order; last: its times) as JSON.
  */
 export type FromThread = string;
 
@@ -46,7 +46,6 @@ class Batches {
   }
 
   async run(writes: readonly WriteRequest[]): Promise<FromThread> {
-    const began = performance.now();
     const settled = await this.#groupCommit.commit(
       writes.map(
         ({ name, input }) =>
@@ -54,8 +53,7 @@ class Batches {
             applyWrite(this.#statements, name, input),
       ),
     );
-    const ms = performance.now() - began;
-    return JSON.stringify({ settled: settled.map(asMessage), ms, commitMs: this.#groupCommit.lastCommitMs });
+    return JSON.stringify({ settled: settled.map(asMessage), last: this.#groupCommit.lastCommit });
   }
 
   close(): void {

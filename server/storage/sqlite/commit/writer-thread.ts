@@ -1,7 +1,7 @@
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { DatabaseIdentity } from "../files/file-guard.ts";
 import type { WriteRequest } from "../statements/writes.ts";
-import type { Settled } from "./group-commit.ts";
+import type { CommitTimes, Settled } from "./group-commit.ts";
 import type { FromThread, SettledWrite, ToThread } from "./writer-thread-worker.ts";
 
 type ThreadDatabase = {
@@ -11,12 +11,10 @@ type ThreadDatabase = {
   readonly cacheKib: number;
 };
 
-type ThreadCommit = {
+export type Committed = {
   readonly settled: Settled[];
-  /** From the beginning of its transaction to its end. */
-  readonly ms: number;
-  /** Of which COMMIT took this much. */
-  readonly commitMs: number;
+  /** Null where nothing was changed. */
+  readonly last: CommitTimes | null;
 };
 
 const RESTART_MS = 5_000;
@@ -35,7 +33,7 @@ export class WriterThread {
   #isReady = false;
   #isClosing = false;
   #whenStarted = Promise.withResolvers<void>();
-  #batch: { resolve: (commit: ThreadCommit) => void; reject: (error: unknown) => void } | null = null;
+  #batch: { resolve: (commit: Committed) => void; reject: (error: unknown) => void } | null = null;
 
   /** @param onDeath called with a sentence when the thread died */
   constructor(database: ThreadDatabase, onDeath: (reason: string) => void) {
@@ -55,7 +53,7 @@ export class WriterThread {
   }
 
   /** One batch at a time. Fails with StoreUnavailable when the thread dies. */
-  commit(writes: readonly WriteRequest[]): Promise<ThreadCommit> {
+  commit(writes: readonly WriteRequest[]): Promise<Committed> {
     return new Promise((resolve, reject) => {
       this.#batch = { resolve, reject };
       this.#worker?.postMessage(JSON.stringify(writes) satisfies ToThread);
@@ -93,10 +91,10 @@ export class WriterThread {
       this.#whenStarted.resolve();
       return;
     }
-    const { settled, ms, commitMs } = JSON.parse(message);
+    const { settled, last } = JSON.parse(message);
     const batch = this.#batch;
     this.#batch = null;
-    batch?.resolve({ settled: (settled as SettledWrite[]).map(settledOf), ms, commitMs });
+    batch?.resolve({ settled: (settled as SettledWrite[]).map(settledOf), last });
   }
 
   #died(reason: string): void {
