@@ -88,14 +88,17 @@ describe("the use of a token", () => {
     expect(writer.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n).toBe(before ?? -1);
   });
 
-  test("that can't be noted does not refuse the caller, and is noted when it can be", async () => {
+  test("that can't be noted does not refuse the caller, and is tried again a minute later", async () => {
     const { token } = await tokens.create(CALLER, NOW_MS, null);
     writer.run("PRAGMA query_only = ON");
     expect(tokens.find(token, NOW_MS)).toMatchObject(CALLER);
     await expect(noted()).rejects.toThrow("SQLITE_READONLY");
     expect(lastUsed()).toBeNull();
     writer.run("PRAGMA query_only = OFF");
-    expect(tokens.find(token, NOW_MS)).toMatchObject(CALLER);
+    expect(tokens.find(token, NOW_MS + 59_999)).toMatchObject(CALLER);
+    await noted();
+    expect(lastUsed()).toBeNull();
+    expect(tokens.find(token, NOW_MS + 60_000)).toMatchObject(CALLER);
     await noted();
     expect(lastUsed()).toBe(NOW_MS);
   });

@@ -12,6 +12,8 @@ import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./statements/token-ro
 import type { NewToken } from "./statements/token-writes.ts";
 
 const HOUR_MS = 3_600_000;
+/** After a use could not be noted. A full disk would otherwise cost every GET a write that fails. */
+const NOTE_RETRY_MS = 60_000;
 /** 128 of the digest's 256 bits name a token. */
 const TOKEN_ID_CHARACTERS = 32;
 
@@ -29,6 +31,7 @@ export class SqliteTokenStore implements TokenStore {
   readonly #connections: SqliteConnections;
   /** The tokens whose use in this hour was noted here, so that a token costs one write an hour. */
   #noted = { hourMs: 0, tokenIds: new Set<string>() };
+  #retryNotesAtMs = 0;
 
   /**
    * What was found under the current epoch of the database, so that only a
@@ -102,7 +105,7 @@ export class SqliteTokenStore implements TokenStore {
 
   #noteUse({ caller, digest, lastUsedAtMs }: FoundToken, nowMs: number): void {
     const hourMs = nowMs - (nowMs % HOUR_MS);
-    if (lastUsedAtMs >= hourMs) return;
+    if (lastUsedAtMs >= hourMs || nowMs < this.#retryNotesAtMs) return;
     if (this.#noted.hourMs !== hourMs || this.#noted.tokenIds.size >= FOUND_MAX) {
       this.#noted = { hourMs, tokenIds: new Set() };
     }
@@ -111,8 +114,11 @@ export class SqliteTokenStore implements TokenStore {
     tokenIds.add(caller.tokenId);
     this.#connections.write
       .run("noteTokenUse", { digest, hourMs })
-      // Only a hint for operators: a locked or full disk must not fail the request. The next use tries again.
-      .catch(() => tokenIds.delete(caller.tokenId));
+      // Only a hint for operators: a locked or full disk must not fail the request.
+      .catch(() => {
+        tokenIds.delete(caller.tokenId);
+        this.#retryNotesAtMs = nowMs + NOTE_RETRY_MS;
+      });
   }
 }
 
