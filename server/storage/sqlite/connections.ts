@@ -120,7 +120,9 @@ export class SqliteConnections {
   async runAlone<T>(transact: (statements: StatementCache) => T): Promise<T> {
     const statements = new StatementCache(this.#writer);
     try {
-      const [settled] = await this.#groupCommit.commit([() => transact(statements)]);
+      const {
+        settled: [settled],
+      } = await this.#groupCommit.commit([() => transact(statements)]);
       if (!settled?.ok) throw settled?.error;
       return settled.value as T;
     } finally {

@@ -1,9 +1,11 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { drawRowVersion } from "../../../domain/entity-tag.ts";
 import { projectionOf } from "../../../domain/projection.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
-import { StoreUnavailable } from "../../customer-store.ts";
+import { type IdempotencyKey, StoreUnavailable, type WriteTarget } from "../../customer-store.ts";
 import type { Commit } from "../../storage.ts";
+import { SqliteConnections } from "../connections.ts";
 import { connect, openDatabase } from "../files/sqlite-database.ts";
 import { SqliteStorage } from "../sqlite-storage.ts";
 
@@ -18,12 +20,15 @@ let directory: ReturnType<typeof temporaryDirectory>;
 let path: string;
 let commits: Commit[];
 let faults: string[];
+/** Thrown by onCommit, which stands for any bug that is not a write's own. */
+let bug: Error | null;
 let storage: SqliteStorage;
 beforeEach(() => {
   directory = temporaryDirectory();
   path = `${directory.path}/customers.db`;
   commits = [];
   faults = [];
+  bug = null;
   globalThis.Worker = class extends RealWorker {
     constructor(...args: ConstructorParameters<typeof RealWorker>) {
       super(...args);
@@ -38,17 +43,23 @@ afterEach(async () => {
   directory.remove();
 });
 
-async function open(where: Commit["where"]): Promise<void> {
+/** @param where null to let the queue decide */
+async function open(where: Commit["where"] | null): Promise<void> {
   storage = SqliteStorage.open(path, {
-    onCommit: (commit) => commits.push(commit),
+    onCommit: (commit) => {
+      if (bug !== null) throw bug;
+      commits.push(commit);
+    },
     onFault: (sentence) => faults.push(sentence),
-    chooseWhere: () => where,
+    ...(where === null ? {} : { chooseWhere: () => where }),
   });
   await storage.ready;
 }
 
-const create = (name: string, status = "active") =>
-  storage.customers.create("t", { name, email: "a@b", status: status as "active" }, 0, null);
+const create = (name: string, status = "active", key: IdempotencyKey | null = null) =>
+  storage.customers.create("t", { name, email: "a@b", status: status as "active" }, 0, key);
+const KEY: IdempotencyKey = { tokenId: "ab".repeat(16), key: "k", digest: "00".repeat(32), nowMs: 1 };
+const STALE = drawRowVersion();
 const turn = () => new Promise((next) => setImmediate(next));
 
 /** What another process would see now. */
@@ -77,6 +88,49 @@ describe.each(["inline", "thread"] as const)("committed %s", (where) => {
     }
     expect(commits.map((commit) => [commit.writes, commit.where])).toEqual(Array(3).fill([1, where]));
   });
+
+  test.each<[string, (target: WriteTarget) => Promise<{ kind: string } | number>, string | number]>([
+    ["stale", (target) => storage.customers.remove({ ...target, expected: STALE }, null), "stale"],
+    ["missing", (target) => storage.customers.remove({ ...target, tenant: "other" }, null), "missing"],
+    ["a replay", () => create("kept", "active", KEY), "created"],
+    ["of a used key", () => create("kept", "active", { ...KEY, digest: "01".repeat(32) }), "key-reused"],
+    ["a purge of no keys", () => storage.customers.purgeKeys(0), 0],
+  ])("a write that changes nothing is no commit: %s", async (_, write, outcome) => {
+    const created = await create("kept", "active", KEY);
+    if (created.kind !== "created") throw new Error(created.kind);
+    await turn();
+    const before = [...commits];
+    const result = await write({ tenant: "t", id: created.id, expected: created.rowVersion });
+    expect(typeof result === "number" ? result : result.kind).toBe(outcome);
+    expect(commits).toEqual(before);
+  });
+
+  test("the time of a commit does not include the wait for another process's lock", async () => {
+    const blocker = new Database(path);
+    blocker.run("BEGIN IMMEDIATE");
+    const write = create("waited");
+    await turn();
+    await turn();
+    blocker.run("ROLLBACK");
+    const releasedAt = performance.now();
+    blocker.close();
+    await write;
+    expect(commits[0]?.ms).toBeLessThan(performance.now() - releasedAt);
+  });
+
+  test.each([1, 20])(
+    "an error that is no write's own refuses its batch; the next goes on: %d writes",
+    async (count) => {
+      bug = new Error("a bug");
+      const writes = Array.from({ length: count }, () => create("a"));
+      for (const outcome of await Promise.allSettled(writes)) {
+        expect(outcome).toEqual({ status: "rejected", reason: bug });
+      }
+      bug = null;
+      expect((await create("b")).kind).toBe("created");
+      expect(storage.stats().writesWaiting).toBe(0);
+    },
+  );
 
   test("a write that fails does not affect the others, and its error is reported", async () => {
     const outcomes = await Promise.allSettled([
@@ -135,6 +189,31 @@ test("a write that comes alone is committed before the call returns", async () =
     await write;
     await turn();
   }
+});
+
+test("a batch too large for the event loop goes to the thread, however fast the disk is", async () => {
+  await open(null);
+  await Promise.all(Array.from({ length: 300 }, (_, n) => create(`${n}`)));
+  const large = commits.filter(({ writes }) => writes > 200);
+  expect(large.length).toBeGreaterThan(0);
+  expect(large.map(({ where }) => where)).toEqual(large.map(() => "thread"));
+});
+
+test("no read is under way when a commit ends: the write-ahead log can start anew", async () => {
+  await open("inline");
+  const db = connect(path);
+  const reading: boolean[] = [];
+  const onCommit = () => reading.push(db.inTransaction);
+  const connections = new SqliteConnections(db, connect(path), { onCommit });
+  const { customers } = new SqliteStorage(path, connections);
+  const write = (): Promise<unknown> => {
+    customers.rowVersion("t", "x");
+    expect(db.inTransaction).toBe(true);
+    return customers.create("t", { name: "a", email: "a@b", status: "active" }, 0, null);
+  };
+  await Promise.all(Array.from({ length: 20 }, write));
+  await connections.close();
+  expect(new Set(reading)).toEqual(new Set([false]));
 });
 
 test("no more writes wait than the limit; the rest are refused at once", async () => {

@@ -25,9 +25,7 @@ export type SettledWrite =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string; readonly isUnavailable: boolean };
 
-/**
- * "ready", or the outcomes of a batch (settled: {@link SettledWrite}s in its order; last: its times) as JSON.
- */
+/** "ready", or a BatchOutcome as JSON, with {@link SettledWrite}s in `settled`. */
 export type FromThread = string;
 
 declare const self: Worker;
@@ -46,14 +44,14 @@ class Batches {
   }
 
   async run(writes: readonly WriteRequest[]): Promise<FromThread> {
-    const settled = await this.#groupCommit.commit(
+    const { settled, commit } = await this.#groupCommit.commit(
       writes.map(
         ({ name, input }) =>
           () =>
             applyWrite(this.#statements, name, input),
       ),
     );
-    return JSON.stringify({ settled: settled.map(asMessage), last: this.#groupCommit.lastCommit });
+    return JSON.stringify({ settled: settled.map(asMessage), commit });
   }
 
   close(): void {

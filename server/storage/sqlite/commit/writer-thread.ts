@@ -1,7 +1,7 @@
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { DatabaseIdentity } from "../files/file-guard.ts";
 import type { WriteRequest } from "../statements/writes.ts";
-import type { CommitTimes, Settled } from "./group-commit.ts";
+import type { BatchOutcome, Settled } from "./group-commit.ts";
 import type { FromThread, SettledWrite, ToThread } from "./writer-thread-worker.ts";
 
 type ThreadDatabase = {
@@ -9,12 +9,6 @@ type ThreadDatabase = {
   readonly identity: DatabaseIdentity | null;
   readonly lockWaitMs: number;
   readonly cacheKib: number;
-};
-
-export type Committed = {
-  readonly settled: Settled[];
-  /** Null where nothing was changed. */
-  readonly last: CommitTimes | null;
 };
 
 const RESTART_MS = 5_000;
@@ -33,7 +27,7 @@ export class WriterThread {
   #isReady = false;
   #isClosing = false;
   #whenStarted = Promise.withResolvers<void>();
-  #batch: { resolve: (commit: Committed) => void; reject: (error: unknown) => void } | null = null;
+  #batch: { resolve: (outcome: BatchOutcome) => void; reject: (error: unknown) => void } | null = null;
 
   /** @param onDeath called with a sentence when the thread died */
   constructor(database: ThreadDatabase, onDeath: (reason: string) => void) {
@@ -53,7 +47,7 @@ export class WriterThread {
   }
 
   /** One batch at a time. Fails with StoreUnavailable when the thread dies. */
-  commit(writes: readonly WriteRequest[]): Promise<Committed> {
+  commit(writes: readonly WriteRequest[]): Promise<BatchOutcome> {
     return new Promise((resolve, reject) => {
       this.#batch = { resolve, reject };
       this.#worker?.postMessage(JSON.stringify(writes) satisfies ToThread);
@@ -91,10 +85,10 @@ export class WriterThread {
       this.#whenStarted.resolve();
       return;
     }
-    const { settled, last } = JSON.parse(message);
+    const { settled, commit } = JSON.parse(message);
     const batch = this.#batch;
     this.#batch = null;
-    batch?.resolve({ settled: (settled as SettledWrite[]).map(settledOf), last });
+    batch?.resolve({ settled: (settled as SettledWrite[]).map(settledOf), commit });
   }
 
   #died(reason: string): void {

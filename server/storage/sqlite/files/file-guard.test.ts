@@ -208,7 +208,7 @@ describe("a file that goes while a batch is written", () => {
       db.run("INSERT INTO tenants VALUES ('late', 'x')");
       disturb();
     };
-    expect(batches.tryOne(job)).toMatchObject({ ok: false, error: expect.any(StoreUnavailable) });
+    expect(batches.tryOne(job)?.settled).toMatchObject([{ ok: false, error: expect.any(StoreUnavailable) }]);
     batches.close();
     db.close();
   });
