@@ -26,7 +26,7 @@ export const JSON_DEPTH_MAX = 500;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const WORD_END = /[\s,\]}]/g;
 
-type Open = { kind: "array"; items: Json[] } | { kind: "object"; members: Map<string, Json>; name?: string };
+type Open = { value: Json[] | Map<string, Json>; name?: string };
 
 /**
  * Parses one JSON text. A byte order mark before it is tolerated (RFC 8259 §8.1 allows that).
@@ -40,9 +40,9 @@ export function parseJson(source: string): Json {
   const place = (value: Json): void => {
     const parent = open.at(-1);
     if (parent === undefined) result = value;
-    else if (parent.kind === "array") parent.items.push(value);
+    else if (Array.isArray(parent.value)) parent.value.push(value);
     else if (parent.name !== undefined) {
-      parent.members.set(parent.name, value);
+      parent.value.set(parent.name, value);
       delete parent.name;
     }
   };
@@ -52,16 +52,16 @@ export function parseJson(source: string): Json {
     const start = at;
     at += 1;
     if (" \t\r\n,:".includes(character)) continue;
-    if (character === "{") open.push({ kind: "object", members: new Map() });
-    else if (character === "[") open.push({ kind: "array", items: [] });
+    if (character === "{") open.push({ value: new Map() });
+    else if (character === "[") open.push({ value: [] });
     else if (character === "}" || character === "]") {
       const closed = open.pop();
-      if (closed !== undefined) place(closed.kind === "array" ? closed.items : closed.members);
+      if (closed !== undefined) place(closed.value);
     } else if (character === '"') {
       at = stringEnd(text, start);
       const string: string = JSON.parse(text.slice(start, at));
       const parent = open.at(-1);
-      if (parent?.kind === "object" && parent.name === undefined) parent.name = string;
+      if (parent?.value instanceof Map && parent.name === undefined) parent.name = string;
       else place(string);
     } else {
       at = wordEnd(text, start);
@@ -75,10 +75,14 @@ export function parseJson(source: string): Json {
 
 /**
  * The value as one line. Strings are escaped as JSON.stringify does (lone surrogates as `\udXXX`), numbers
- * are copied.
+ * are copied. @param sorted the members, not as they came.
  */
-export function formatJson(value: Json): string {
-  return oneLine(value, (members) => members);
+export function formatJson(value: Json, sorted = false): string {
+  if (value instanceof JsonNumber) return value.source;
+  if (isJsonArray(value)) return `[${value.map((item) => formatJson(item, sorted)).join()}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const members = [...value].map(([name, member]) => `${JSON.stringify(name)}:${formatJson(member, sorted)}`);
+  return `{${(sorted ? members.sort() : members).join()}}`;
 }
 
 /** The same over several lines. @param spaces of each level; 0 for one line. */
@@ -96,8 +100,7 @@ export function indentJson(value: Json, spaces: number, newline = "\n"): string 
 
 /** Equal as written: members in any order, numbers by their text (`1.10` is not `1.1`). */
 export function jsonEquals(a: Json, b: Json): boolean {
-  const sorted = (value: Json) => oneLine(value, (members) => members.sort());
-  return sorted(a) === sorted(b);
+  return formatJson(a, true) === formatJson(b, true);
 }
 
 export function isJsonObject(value: Json | undefined): value is JsonObject {
@@ -108,20 +111,10 @@ export function isJsonArray(value: Json | undefined): value is JsonArray {
   return Array.isArray(value);
 }
 
-/**
- * Where the string that starts at `start` ends: after the first quote that an even count of backslashes
- * precedes.
- */
 function stringEnd(text: string, start: number): number {
-  let quote = text.indexOf('"', start + 1);
-  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
-  return quote + 1;
-}
-
-function isEscaped(text: string, quote: number): boolean {
-  let at = quote;
-  while (text[at - 1] === "\\") at -= 1;
-  return (quote - at) % 2 === 1;
+  let at = start + 1;
+  while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
 }
 
 function wordEnd(text: string, start: number): number {
@@ -131,12 +124,4 @@ function wordEnd(text: string, start: number): number {
 
 function scalar(token: string): Json {
   return /^[tfn]/.test(token) ? JSON.parse(token) : new JsonNumber(token);
-}
-
-function oneLine(value: Json, order: (members: string[]) => string[]): string {
-  if (value instanceof JsonNumber) return value.source;
-  if (isJsonArray(value)) return `[${value.map((item) => oneLine(item, order)).join()}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value);
-  const members = [...value].map(([name, member]) => `${JSON.stringify(name)}:${oneLine(member, order)}`);
-  return `{${order(members).join()}}`;
 }

@@ -47,35 +47,35 @@ const REDIRECTED = "the server redirects to another place";
 const NOT_OFFERED = "the server does not know this operation";
 
 const MEANINGS = {
-  202: row("not-a-service", "final", "may-arrive", "the server has taken the request, and not done it yet"),
+  202: row("not-a-service", "the server has taken the request, and not done it yet", "may-arrive"),
   // A server may answer a write that it has applied by naming the place of the result (RFC 9110 §15.4.3,
   // §15.4.4).
-  302: row("redirected", "final", "reading-settles", REDIRECTED),
-  303: row("redirected", "final", "reading-settles", REDIRECTED),
-  400: row("invalid", "final", "refused", "the server does not accept the request"),
-  401: row("unauthenticated", "final", "refused", "the server does not know the credentials"),
-  403: row("forbidden", "final", "refused", "the credentials do not allow it"),
-  404: row("not-found", "final", "gone", "it does not exist"),
-  405: row("not-offered", "final", "refused", NOT_OFFERED),
-  407: row("proxy-credentials", "final", "refused", "a proxy asks for credentials"),
+  302: row("redirected", REDIRECTED, "reading-settles"),
+  303: row("redirected", REDIRECTED, "reading-settles"),
+  400: row("invalid", "the server does not accept the request"),
+  401: row("unauthenticated", "the server does not know the credentials"),
+  403: row("forbidden", "the credentials do not allow it"),
+  404: row("not-found", "it does not exist", "gone"),
+  405: row("not-offered", NOT_OFFERED),
+  407: row("proxy-credentials", "a proxy asks for credentials"),
   // A server gave up waiting for the request, or a gateway for the server.
-  408: row("unexpected", "final", "may-arrive", "the server gave up waiting for the request"),
-  410: row("not-found", "final", "gone", "it does not exist"),
-  412: row("stale", "final", "stale", "someone else changed it"),
-  415: row("unexpected", "final", "refused", "the server does not take this kind of body"),
-  422: row("invalid", "final", "refused", "the server does not accept the values"),
-  428: row("precondition-required", "final", "refused", "the server saw no If-Match"),
-  429: row("busy", "when-asked", "busy", "the server asks for fewer requests"),
-  501: row("not-offered", "final", "refused", NOT_OFFERED),
+  408: row("unexpected", "the server gave up waiting for the request", "may-arrive"),
+  410: row("not-found", "it does not exist", "gone"),
+  412: row("stale", "someone else changed it", "stale"),
+  415: row("unexpected", "the server does not take this kind of body"),
+  422: row("invalid", "the server does not accept the values"),
+  428: row("precondition-required", "the server saw no If-Match"),
+  429: row("busy", "the server asks for fewer requests", "busy", "when-asked"),
+  501: row("not-offered", NOT_OFFERED),
   // A gateway says 503 also where it lost the reply of a server that did apply the write.
-  503: row("unavailable", "when-asked", "reading-settles", "the server does not serve now"),
-  505: row("server-error", "final", "refused", UNEXPECTED),
+  503: row("unavailable", "the server does not serve now", "reading-settles", "when-asked"),
+  505: row("server-error", UNEXPECTED),
   // By the first digit, where the code itself says nothing more.
-  2: row("not-a-service", "final", "accepted", "the reply is no JSON object"),
-  3: row("redirected", "final", "refused", REDIRECTED),
-  4: row("unexpected", "final", "refused", UNEXPECTED),
+  2: row("not-a-service", "the reply is no JSON object", "accepted"),
+  3: row("redirected", REDIRECTED),
+  4: row("unexpected", UNEXPECTED),
   // A gateway's 502 or 504, and a server's 500, may come after the write was applied.
-  5: row("server-error", "again", "may-arrive", UNEXPECTED),
+  5: row("server-error", UNEXPECTED, "may-arrive", "again"),
 } as const satisfies Record<number, StatusMeaning>;
 
 export function meaningOf(status: number): StatusMeaning {
@@ -88,6 +88,11 @@ export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-function row(kind: RefusalKind, read: ReadMeaning, write: WriteMeaning, sentence: string): StatusMeaning {
+function row(
+  kind: RefusalKind,
+  sentence: string,
+  write: WriteMeaning = "refused",
+  read: ReadMeaning = "final",
+): StatusMeaning {
   return { kind, read, write, sentence };
 }
