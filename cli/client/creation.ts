@@ -61,12 +61,11 @@ export async function createUntilDecided(
 function created(reply: CompleteReply): Created {
   const tag = reply.fields.get("etag");
   const customer = shownCustomer(reply.text, tag);
-  const shown = customer === undefined ? undefined : memberNamed(customer.value, "id")?.value;
-  const named = shown === undefined || shown === null ? undefined : plainText(shown);
+  const shown = customer && memberNamed(customer.value, "id")?.value;
   return {
     kind: "created",
     customer,
-    id: named ?? idIn(reply.fields.get("location")),
+    id: plainText(shown ?? "") || idIn(reply.fields.get("location")),
     tag,
     replayed: reply.fields.get("idempotency-replayed")?.toLowerCase() === "true",
     requestId: requestIdOf(reply),

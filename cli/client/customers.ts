@@ -9,7 +9,7 @@ import { type Json, JsonNumber } from "./json.ts";
 import { type Casing, changeIntent, deletionIntent, type WriteIntent } from "./loop/intent.ts";
 import { writeUntilDecided } from "./loop/loop.ts";
 import type { OnConflict } from "./loop/write-job.ts";
-import type { WriteOutcome } from "./loop/write-outcome.ts";
+import { isDone, type WriteOutcome } from "./loop/write-outcome.ts";
 import { eachPage, type ListFailure } from "./pages.ts";
 import { type Ports, type Reading, readCurrent, readUnless } from "./read-customer.ts";
 import type { ReadRefusal } from "./refusal.ts";
@@ -145,14 +145,8 @@ export function openCustomers(options: CustomersOptions): Customers {
     const expect = Object.entries(call.expect ?? {}).map(([field, value]) => ({ field, value }));
     const job = { id: checked(id), intent, onConflict, expect, ifMatch, maxAttempts: attemptsMax };
     const outcome = await writeUntilDecided(ports(call), job);
-    switch (outcome.kind) {
-      case "written":
-      case "unchanged":
-      case "as-wanted":
-        return outcome;
-      default:
-        throw new CustomersError(`customer ${id}`, outcome);
-    }
+    if (isDone(outcome)) return outcome;
+    throw new CustomersError(`customer ${id}`, outcome);
   }
 
   function change(id: string, fields: Fields, call: WriteOptions): Promise<Written> {

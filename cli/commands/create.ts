@@ -103,9 +103,14 @@ async function create(
   // that is refused for it would be a pity.
   if (result) {
     await printFacts(invocation, resultOfCreation(creation, undefined));
+    if (id === undefined)
+      messages.warn(`warning: the customer ${who} was created, but the server did not say its id`);
     return undefined;
   }
-  const picked = creation.customer === undefined ? undefined : withFieldsOnly(creation.customer, fields);
+  // Without its id, a script would take the empty line for one.
+  const lacksId = id === undefined && fields?.some((field) => field.toLowerCase() === "id");
+  const picked =
+    creation.customer === undefined || lacksId ? undefined : withFieldsOnly(creation.customer, fields);
   if (picked !== undefined) return printCustomer(invocation, picked, { fields, withEtag });
   if (id === undefined) {
     const hint = "Find it with: customers list --email EMAIL";

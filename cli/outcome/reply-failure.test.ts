@@ -81,3 +81,28 @@ test("what the lines of errors say is not said twice, and what they do not say i
   const other = writeFailure(reply(422, { detail: "Too many.", errors }), "updated", customer);
   expect(other.message).toEndWith("(422): Too many.");
 });
+
+test.each<[number, string, object | undefined, string, string]>([
+  [304, "PUT", undefined, "answered 304, which no write may be", "mixes up replies"],
+  [409, "DELETE", { detail: "It has orders." }, "refuses it now (409): It has orders.", "stands in the way"],
+])("%d to %s says what it means, and what to do", (status, method, body, words, advice) => {
+  const { message, hint = "" } = writeFailure(reply(status, body), "written", { ...customer, method });
+  expect(message).toContain(words);
+  expect(hint).toContain(advice);
+  expect(`${message} ${hint}`).not.toMatch(/redirect|points to|Correct the request/);
+});
+
+test("a success that was not one says what the reading after it showed", () => {
+  const { message } = writeFailure(reply(200), "updated", customer);
+  expect(message).toContain("a reading after it shows the version that was to change");
+});
+
+test.each<[number, string, boolean]>([
+  [200, '{"name":"Ada"}', true],
+  [204, "", true],
+  [200, "<html>", false],
+])("%d with %s to a write that it contradicts: shows another version %p", (status, text, isVersion) => {
+  const fields = new Map([["content-type", "application/json"]]);
+  const words = unclearReply({ kind: "complete", status, fields, text });
+  expect(words.includes("that this write did not make")).toBe(isVersion);
+});

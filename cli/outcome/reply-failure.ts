@@ -2,7 +2,7 @@
  * From a reply to the failure that a person reads: what happened, to which customer, and what to do next.
  */
 
-import { parseJsonOrUndefined, plainText, REGISTRY } from "../client/customer.ts";
+import { parseJsonOrUndefined, plainText, REGISTRY, shownCustomer } from "../client/customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../client/json.ts";
 import type { ListFailure, Page } from "../client/pages.ts";
 import type { ReadRefusal, Refusal } from "../client/refusal.ts";
@@ -131,19 +131,28 @@ export function writeReason(refusal: Refusal, doing: string, subject: Subject): 
   if (refusal.kind === "unreachable" || refusal.kind === "interrupted")
     return unreached(refusal.reply, `${claim}: ${subject.url} could not be reached`);
   const reason = refused(refusal, claim, statusExit(refusal, subject), subject);
-  return isSuccess(refusal.reply.status) ? { ...reason, why: unclearReply(refusal.reply) } : reason;
+  if (refusal.reply.status === 304) return { ...reason, why: unclearReply(refusal.reply) };
+  if (!isSuccess(refusal.reply.status)) return reason;
+  return { ...reason, why: unclearReply(refusal.reply), tail: UNMOVED };
 }
+
+/** After an unclear success the loop says "was not updated" only where a reading showed the tag that was sent. */
+const UNMOVED = "; a reading after it shows the version that was to change";
 
 /** What was unclear about a reply, in words that continue "no clear reply: …". */
 export function unclearReply(reply: Reply): string {
   if (reply.kind === "no-complete-reply") return reply.detail;
   const { status, fields } = reply;
   const place = fields.get("location");
+  if (status === 304) return "the server answered 304, which no write may be";
   if (meaningOf(status).kind === "redirected" && place !== undefined)
     return `the server answered ${status}, a redirect to ${oneLine(place)}`;
   if (!isSuccess(status)) return `the server answered ${status}`;
   if (status === 202) return `the server answered 202: it has taken the request, and not done it yet`;
   const type = fields.get("content-type")?.split(";")[0] ?? "no body";
+  const shows = !type.includes("problem") && shownCustomer(reply.text, undefined) !== undefined;
+  if (status === 204 || status === 205 || shows)
+    return `the answer, ${status}, shows a customer or a version that this write did not make`;
   return `the answer, ${status} with ${type}, is none of a customer service, perhaps a proxy's own page`;
 }
 
@@ -228,7 +237,9 @@ function problemOf(reply: CompleteReply): JsonObject | undefined {
 function sentence(reply: CompleteReply, said: string | undefined, subject: Subject): string {
   const reason = isNotOffered(reply, subject)
     ? "the server does not know this operation"
-    : meaningOf(reply.status).sentence;
+    : reply.status === 409
+      ? "the service refuses it now"
+      : meaningOf(reply.status).sentence;
   return `${reason} (${reply.status})${said === undefined ? "" : `: ${said}`}`;
 }
 
@@ -236,6 +247,8 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
   const { status } = reply;
   const suggestion = fieldSuggestion(problem) ?? (status === 400 ? ownSuggestion(subject.fields) : undefined);
   if (suggestion !== undefined) return suggestion;
+  if (status === 304)
+    return "A cache or a proxy on the way mixes up replies: customers doctor ID looks for one.";
   if (status >= 300 && status < 400) {
     return `The server points to ${reply.fields.get("location") ?? "another place"}; if that is right, give it as --url (redirects are not followed: they could carry the token elsewhere).`;
   }
@@ -262,6 +275,7 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
   }
   if (status >= 500) return "Try again later; if it lasts, give the request id to those who run the server.";
   if (isSuccess(status)) return `Check that ${subject.url} is the base URL of a customer service.`;
+  if (status === 409) return "Remove what stands in the way, and run it again.";
   return "Correct the request and run it again.";
 }
 

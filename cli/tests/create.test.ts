@@ -109,3 +109,24 @@ describe("a reply that is lost", () => {
     expect(server.size).toBe(1);
   });
 });
+
+describe.each([
+  ["no body and no Location", () => new Response(null, { status: 201 })],
+  ["an id of null", () => Response.json({ id: null, name: "Ada" }, { status: 201 })],
+  ["an empty id", () => Response.json({ id: "", name: "Ada" }, { status: 201 })],
+])("201 with %s", (_, created) => {
+  test("never gives a script an empty id", async () => {
+    const { exitCode, stdout, stderr } = await run(
+      answering(created),
+      ...[...ADA, "--output", "value", "--fields", "id"],
+    );
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect(stderr).toContain("was created, but the server did not say its id");
+  });
+
+  test("is created with --result, with a warning that the id is unknown", async () => {
+    const { exitCode, stdout, stderr } = await run(answering(created), ...ADA, "--result");
+    expect({ exitCode, ...JSON.parse(stdout) }).toMatchObject({ exitCode: 0, result: "created", id: null });
+    expect(stderr).toContain("warning: the customer ada@example.com was created");
+  });
+});

@@ -1,9 +1,10 @@
 /** What the conflict loop does about a reading: at first, and to find out what became of a write. */
 
 import { backOffMs } from "../wire/retry-timing.ts";
-import { conflict, end, giveUp } from "./loop-end.ts";
-import { type Event, type State, type Step, unlooked } from "./loop-state.ts";
+import { conflict, end, giveUp, written } from "./loop-end.ts";
+import { type Event, lastReply, type State, type Step, unlooked } from "./loop-state.ts";
 import { sendNext, wait } from "./next-request.ts";
+import { judgeWrite } from "./verdict.ts";
 import { claims, unmetExpectation } from "./write-job.ts";
 
 export function onRead(state: State, event: Extract<Event, { kind: "read" }>): Step {
@@ -16,7 +17,10 @@ export function onRead(state: State, event: Extract<Event, { kind: "read" }>): S
   const unmoved = reading.kind === "read" && reading.customer.etag === state.sent?.tag;
   const next = unmoved ? { ...state, history: { ...state.history, doubts: 0 } } : unlooked(state);
   if (reading.kind === "read") return decide({ ...next, current: reading.customer }, event);
-  if (reading.kind === "not-found") return decide({ ...next, current: "gone" }, event);
+  if (reading.kind === "not-found")
+    return isConfirmedDeletion(state)
+      ? end(next, written(state))
+      : decide({ ...next, current: "gone" }, event);
   if (next.history.unknowns > 0 || reading.kind === "interrupted")
     return end(next, { ...reading, method: "GET" });
   // After a 412 nothing of ours was applied; a conflict that can't be looked at is still a conflict.
@@ -53,7 +57,7 @@ function decide(state: State, event: Event): Step {
   }
   const asWanted = intent.isAsWanted(current);
   if (history.last === "gone" && (pin !== undefined || !asWanted)) {
-    const status = sent?.reply?.kind === "complete" ? sent.reply.status : 404;
+    const { status } = lastReply(state) ?? { status: 404 };
     return end(state, { kind: "write-not-found", method: sent?.request.method ?? "PUT", status });
   }
   const unmoved = current.etag === sent?.tag;
@@ -82,6 +86,12 @@ function lookAgain(state: State, event: Event): Step {
   return wait({ ...state, looks }, event, backOffMs(looks, event.chance), "read");
 }
 
-function isTaken({ history, sent }: State): boolean {
-  return history.last === "may-arrive" && sent?.reply?.kind === "complete" && sent.reply.status === 202;
+/** A success that kept the tag leaves open what it meant; that the customer is gone settles it. */
+function isConfirmedDeletion({ job, sent }: State): boolean {
+  const { confirms, isAsWanted } = job.intent;
+  return sent?.reply !== undefined && isAsWanted("gone") && judgeWrite(sent.reply, confirms) === "accepted";
+}
+
+function isTaken(state: State): boolean {
+  return state.history.last === "may-arrive" && lastReply(state)?.status === 202;
 }

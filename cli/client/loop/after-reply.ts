@@ -1,11 +1,10 @@
 /** What the conflict loop does about the reply to a write, or about the lack of one. */
-import { shownCustomer } from "../customer.ts";
 import { serverWaitMs } from "../wire/read-retry.ts";
 import { requestIdOf } from "../wire/reply.ts";
 import { asPlainJson } from "../wire/request.ts";
 import { backOffMs } from "../wire/retry-timing.ts";
 import { isSuccess } from "../wire/status.ts";
-import { conflict, conflictsNow, end, giveUp, refusal } from "./loop-end.ts";
+import { conflict, end, giveUp, refusal, written } from "./loop-end.ts";
 import { type Event, recorded, type State, type Step } from "./loop-state.ts";
 import { send, wait } from "./next-request.ts";
 import { judgeWrite } from "./verdict.ts";
@@ -24,10 +23,11 @@ export function onReplied(state: State, event: Extract<Event, { kind: "replied" 
   const { job, sent } = state;
   if (sent === undefined) throw new Error("nothing was sent");
   const complete = reply.kind === "complete" ? reply : undefined;
-  const contradicts = complete?.fields.get("etag") === sent.tag;
+  // Also where a proxy has made it weak.
+  const contradicts = complete?.fields.get("etag")?.endsWith(sent.tag) === true;
   let verdict = judgeWrite(reply, job.intent.confirms);
-  // An accepted change has a new tag (specification 2.4): what comes under the old one is a copy of the old.
-  if (verdict === "accepted" && contradicts && sent.request.method !== "DELETE") verdict = "reading-settles";
+  // An accepted write has a new tag (specification 2.4): what comes under the old one is a copy of the old.
+  if (verdict === "accepted" && contradicts) verdict = "reading-settles";
   const history = recorded(state.history, verdict, {
     contradicts,
     ofSuccess: complete !== undefined && isSuccess(complete.status),
@@ -49,13 +49,7 @@ export function onReplied(state: State, event: Extract<Event, { kind: "replied" 
   if (retyped !== undefined) return send(next, event, sent.tag, retyped);
   switch (verdict) {
     case "accepted":
-      return end(next, {
-        kind: "written",
-        customer: complete && shownCustomer(complete.text, complete.fields.get("etag")),
-        replacedTag: sent.tag,
-        replaced: state.current !== "gone" && state.current?.etag === sent.tag ? state.current : undefined,
-        overwritten: conflictsNow(next),
-      });
+      return end(next, written(next));
     case "stale":
       if (job.ifMatch !== undefined) return end(next, conflict(next, "pinned", []));
       if (history.contradictions >= CONTRADICTIONS_MAX) return giveUp(next, "contradicted");

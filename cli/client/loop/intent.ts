@@ -1,5 +1,5 @@
 /** What a conditional write is for: the request for a state, and when a state is as wanted. Pure. */
-import { type Customer, memberName, memberNamed, REGISTRY } from "../customer.ts";
+import { type Customer, memberName, REGISTRY } from "../customer.ts";
 import type { Json } from "../json.ts";
 import { type ApiRequest, deleteCustomer, patchCustomer, replaceCustomer } from "../wire/request.ts";
 import {
@@ -75,17 +75,18 @@ export function changeIntent({
         memberName(current.value, field, casing),
         value,
       ]);
-      const kept = REPLACED.filter((field) => !named.includes(field)).map((field) =>
-        memberNamed(current.value, field),
-      );
-      // A replacement needs both; one that could not be read would be overwritten with a guess.
-      // Name and email are strings (2.3): null is what a policy shows in place of a value that it hides.
-      const unreadable = kept.some((member) => typeof member?.value !== "string");
-      if (!replaces || unreadable) return patchCustomer(id, tag, new Map(changed), representation);
-      const unchanged = kept.flatMap((member): [string, Json][] =>
-        member ? [[member.name, member.value]] : [],
-      );
-      return replaceCustomer(id, tag, new Map([...unchanged, ...changed]), representation);
+      const kept = [...current.value].filter(([name]) => {
+        const field = name.toLowerCase();
+        return REPLACED.includes(field) && !named.includes(field);
+      });
+      // A replacement needs both; one that could not be read would be overwritten with a guess. So would one
+      // of `name` and `Name` in one object. Name and email are strings (2.3): null is what a policy shows in
+      // place of a value that it hides.
+      const readable =
+        kept.length + new Set(named).size === REPLACED.length &&
+        kept.every(([, value]) => typeof value === "string");
+      if (!replaces || !readable) return patchCustomer(id, tag, new Map(changed), representation);
+      return replaceCustomer(id, tag, new Map([...kept, ...changed]), representation);
     },
     isUnchanged: (current) => hasValues(current.value, change),
     isAsWanted: (state) => state !== "gone" && looksWritten(state.value, change),

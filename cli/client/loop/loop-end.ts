@@ -1,11 +1,12 @@
 /** The ends of the conflict loop. */
 
+import { shownCustomer } from "../customer.ts";
 import { type ReadRefusal, type Refusal, refusalOf } from "../refusal.ts";
 import type { Reply } from "../wire/reply.ts";
 import type { FieldConflict } from "./field-conflicts.ts";
-import type { State, Step } from "./loop-state.ts";
+import { lastReply, type State, type Step } from "./loop-state.ts";
 import { claims } from "./write-job.ts";
-import type { Conflict, Ended, WriteOutcome } from "./write-outcome.ts";
+import { type Conflict, type Ended, isDone, type WriteOutcome } from "./write-outcome.ts";
 
 /**
  * After a write of unknown outcome nothing may say that nothing was written: the ending becomes the
@@ -13,7 +14,7 @@ import type { Conflict, Ended, WriteOutcome } from "./write-outcome.ts";
  */
 export function end(state: State, ended: Ended | undefined): Step {
   const { history, base, job, unclear, requestId } = state;
-  const done = ended?.kind === "written" || ended?.kind === "unchanged" || ended?.kind === "as-wanted";
+  const done = ended !== undefined && isDone(ended);
   const open = ended === undefined || (history.unknowns > 0 && !done);
   const obstacle = ended === undefined || done || ended.kind === "unknown-outcome" ? undefined : ended;
   const known: Ended = open ? { kind: "unknown-outcome", unclear, obstacle, claims: claims(job) } : ended;
@@ -29,6 +30,19 @@ export function end(state: State, ended: Ended | undefined): Step {
   return [state, { kind: "end", outcome }];
 }
 
+/** By the last reply. `state.current` is what was read before the write. */
+export function written(state: State): Ended {
+  const { sent, current } = state;
+  const reply = lastReply(state);
+  return {
+    kind: "written",
+    customer: reply && shownCustomer(reply.text, reply.fields.get("etag")),
+    replacedTag: sent?.tag ?? "",
+    replaced: current !== "gone" && current?.etag === sent?.tag ? current : undefined,
+    overwritten: conflictsNow(state),
+  };
+}
+
 /** No time or no attempts left: what the last write came to decides. */
 export function giveUp(state: State, why: Conflict["why"], unreadable?: ReadRefusal): Step {
   const { history, sent } = state;
@@ -41,7 +55,7 @@ export function conflict(state: State, why: Conflict["why"], fields: readonly Fi
   const { base, current, sent, job } = state;
   if (base === undefined) throw new Error("nothing was read");
   const theirs = current === undefined || current === "gone" ? base : current;
-  const reply = why === "pinned" && sent?.reply?.kind === "complete" ? sent.reply : undefined;
+  const reply = why === "pinned" ? lastReply(state) : undefined;
   const currentTag = reply === undefined ? theirs.etag : reply.fields.get("etag");
   return {
     kind: "conflict",
@@ -67,8 +81,8 @@ export function refusal({ sent }: State, reply: Reply): Refusal & { method: stri
   return { ...refusalOf(reply, "writing"), method: sent?.request.method ?? "PUT" };
 }
 
-function tagAfter({ sent }: State, ended: Ended): string | undefined {
-  if (ended.kind === "written")
-    return sent?.reply?.kind === "complete" ? sent.reply.fields.get("etag") : undefined;
-  return ended.kind === "as-wanted" || ended.kind === "unchanged" ? ended.customer?.etag : undefined;
+/** A deletion leaves none behind, whatever its reply carries. */
+function tagAfter(state: State, ended: Ended): string | undefined {
+  if (ended.kind !== "written") return isDone(ended) ? ended.customer?.etag : undefined;
+  return state.sent?.request.method === "DELETE" ? undefined : lastReply(state)?.fields.get("etag");
 }

@@ -1,7 +1,7 @@
 /** What the conflict loop knows between two events, and what it counts. */
 import type { Customer } from "../customer.ts";
 import type { Reading } from "../read-customer.ts";
-import type { Reply } from "../wire/reply.ts";
+import type { CompleteReply, Reply } from "../wire/reply.ts";
 import type { ApiRequest } from "../wire/request.ts";
 import type { WriteVerdict } from "./verdict.ts";
 import type { WriteJob } from "./write-job.ts";
@@ -29,6 +29,11 @@ export type Action =
   | { kind: "end"; outcome: WriteOutcome };
 
 export type Step = [State, Action];
+
+/** Undefined where none came to the last write, or nothing was sent. */
+export function lastReply({ sent }: State): CompleteReply | undefined {
+  return sent?.reply?.kind === "complete" ? sent.reply : undefined;
+}
 
 export type State = {
   readonly job: WriteJob;

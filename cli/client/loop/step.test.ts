@@ -126,6 +126,26 @@ describe("a reply to a write", () => {
     expect(afterReplies({}, [...twice, STALE])[1].kind).toBe("wait");
   });
 
+  test("of success under the tag that was sent is no success: the state decides", () => {
+    for (const kept of [reply(204, { etag: '"1"' }), reply(204, { etag: 'W/"1"' })]) {
+      for (const options of [{}, PINNED, NAMED_ADA, { intent: deletionIntent("1", []) }])
+        expect(afterReplies(options, [kept])[1]).toMatchObject({ kind: "wait" });
+      expect(onReading(afterReplies({}, [kept]), base)).toBe("write");
+      expect(onReading(afterReplies({}, [kept]), theirs({ name: "Mine" }))).toBe("as-wanted");
+      expect(endAfter({}, [kept, kept, kept])).toMatchObject({ kind: "not-a-service", attempts: 3 });
+    }
+  });
+
+  test("of a deletion under the tag that was sent is a success where the customer is gone, with no tag after it", () => {
+    const kept = reply(200, { etag: '"1"' });
+    for (const options of [{}, PINNED, NAMED_ADA]) {
+      const [state] = afterReplies({ ...options, intent: deletionIntent("1", []) }, [kept]);
+      const [looking] = step(state, { kind: "timeUp", ...soon });
+      const [, action] = step(looking, { kind: "read", reading: read("gone"), ...soon });
+      expect(action).toMatchObject({ kind: "end", outcome: { kind: "written", after: undefined } });
+    }
+  });
+
   test("of 503 is followed by a reading, not before Retry-After", () => {
     const [state, action] = afterReplies({}, [reply(503, { "retry-after": "2" })]);
     expect(action.kind).toBe("wait");
@@ -440,7 +460,8 @@ describe("the request", () => {
   });
 
   test("never sends a field that could not be read: a PATCH takes the place of the PUT", () => {
-    for (const partly of [{ name: "Ada" }, { name: "Ada", email: null }]) {
+    const twice = { name: "Ada", Email: "c@d", email: "a@b" };
+    for (const partly of [{ name: "Ada" }, { name: "Ada", email: null }, twice]) {
       const current = customer('"1"', partly);
       expect(request({ name: "X" }, current)).toMatchObject({ method: "PATCH", body: '{"name":"X"}' });
     }

@@ -49,6 +49,13 @@ export type Ended =
       claims: boolean;
     };
 
+/** The customer is as wanted. */
+export function isDone<Outcome extends Ended>(
+  outcome: Outcome,
+): outcome is Extract<Outcome, { kind: "written" | "unchanged" | "as-wanted" }> {
+  return ["written", "unchanged", "as-wanted"].includes(outcome.kind);
+}
+
 /** Nothing of ours was applied. */
 export type Stopped =
   | Conflict
