@@ -28,7 +28,10 @@ export function nextPage(
   const path = place === undefined ? undefined : pathBelow(place, request, base);
   if (path !== undefined) return { kind: "request", request: readPage(path) };
   if (cursor !== undefined) return { kind: "request", request: listCustomers({ ...query, cursor }) };
-  if (place !== undefined) return { kind: "elsewhere", place: new URL(place, base + request.path).href };
+  if (place !== undefined) {
+    const { href } = URL.canParse(place, base) ? new URL(place, base + request.path) : { href: place };
+    return { kind: "elsewhere", place: href };
+  }
   const member = other ?? (target === undefined ? undefined : "next");
   return member === undefined ? { kind: "none" } : { kind: "unknown", member };
 }

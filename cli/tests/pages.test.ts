@@ -114,6 +114,7 @@ describe("the next page", () => {
   test.each([
     ["on another server", '<https://elsewhere.example/customers?page=2>; rel="next"'],
     ["outside of the base URL", '</other/customers?page=2>; rel="next"'],
+    ["that is no address", '<http://[>; rel="next"'],
     ["that only looks like one inside", '</base-of-another/customers>; rel="next"'],
   ])(
     "%s is not followed, since credentials go nowhere else, and the part is not taken for the whole",
