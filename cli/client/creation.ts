@@ -4,7 +4,7 @@ import { judgeCreation } from "./loop/verdict.ts";
 import type { Ports } from "./read-customer.ts";
 import { type Refusal, refusalOf } from "./refusal.ts";
 import { serverWaitMs } from "./wire/read-retry.ts";
-import { type CompleteReply, type Reply, requestIdOf } from "./wire/reply.ts";
+import { type CompleteReply, failedBy, type Reply, requestIdOf } from "./wire/reply.ts";
 import type { ApiRequest } from "./wire/request.ts";
 import { backOffMs } from "./wire/retry-timing.ts";
 
@@ -46,7 +46,7 @@ export async function createUntilDecided(
     if (verdict === "accepted" && reply.kind === "complete") return { ...created(reply), attempts };
     if (verdict === "not-sent") notSent += 1;
     if (verdict === "may-arrive") unclear = reply;
-    const unreached = reply.kind === "no-complete-reply" && reply.cause === "unreachable";
+    const unreached = failedBy(reply, "unreachable");
     const again =
       verdict === "busy" ||
       (verdict === "not-sent" && unreached && notSent < NOT_SENT_MAX) ||

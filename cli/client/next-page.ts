@@ -29,8 +29,8 @@ export function nextPage(
   if (path !== undefined) return { kind: "request", request: readPage(path) };
   if (cursor !== undefined) return { kind: "request", request: listCustomers({ ...query, cursor }) };
   if (place !== undefined) {
-    const { href } = URL.canParse(place, base) ? new URL(place, base + request.path) : { href: place };
-    return { kind: "elsewhere", place: href };
+    const list = base + request.path;
+    return { kind: "elsewhere", place: URL.canParse(place, list) ? new URL(place, list).href : place };
   }
   const member = other ?? (target === undefined ? undefined : "next");
   return member === undefined ? { kind: "none" } : { kind: "unknown", member };

@@ -4,7 +4,7 @@ import { type Customer, memberNamed, plainText } from "../client/customer.ts";
 import { formatJson, type Json } from "../client/json.ts";
 import { eachPage } from "../client/pages.ts";
 import { type Ports, readCurrent } from "../client/read-customer.ts";
-import type { Reply, Transport } from "../client/wire/reply.ts";
+import { failedBy, type Reply, type Transport } from "../client/wire/reply.ts";
 import { type ApiRequest, readCustomer } from "../client/wire/request.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import {
@@ -88,7 +88,10 @@ async function customerOf(ports: Ports, id: string): Promise<Customer | Failure>
     : readFailure(reading, { what: `customer ${id}`, url: ports.transport.url });
 }
 
-/** Remembers the last reply and when it came: the verdict is about a customer, the findings about the way. */
+/**
+ * Remembers the last reply and when it came: the verdict is about a customer, the findings about the way. A request that
+ * the deadline cut off says less of it than the reply before.
+ */
 function watch(transport: Transport): Transport & { last(): { reply: Reply; atMs: number } | undefined } {
   let last: { reply: Reply; atMs: number } | undefined;
   return {
@@ -98,7 +101,8 @@ function watch(transport: Transport): Transport & { last(): { reply: Reply; atMs
     async send(...parameters) {
       const before = Date.now();
       const reply = await transport.send(...parameters);
-      last = { reply, atMs: (before + Date.now()) / 2 };
+      if (!failedBy(reply, "timeout") || last === undefined)
+        last = { reply, atMs: (before + Date.now()) / 2 };
       return reply;
     },
     last: () => last,

@@ -89,9 +89,18 @@ function cached(): Fault {
 
 const page = (status: number, headers: Record<string, string>, body: string) => () =>
   new Response(body, { status, headers });
+/** 503 to each first request; the second, which repeats it, gets no answer within the time. */
+function fallsSilent() {
+  let requests = 0;
+  return () => {
+    requests += 1;
+    return requests % 2 === 1 ? new Response(null, { status: 503 }) : new Promise<never>(() => {});
+  };
+}
 const HTML = { "content-type": "text/html" };
 
-test.each<[string, () => Response, number, string]>([
+test.each<[string, () => Response | Promise<Response>, number, string]>([
+  ["a server that falls silent", fallsSilent(), 7, "503"],
   ["a login page", page(200, HTML, "<html>Sign in</html>"), 1, "no array"],
   ["a redirect", page(302, { location: "/login" }, ""), 1, "redirects"],
   ["too many requests", page(429, {}, ""), 7, "429"],

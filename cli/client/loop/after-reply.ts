@@ -1,6 +1,6 @@
 /** What the conflict loop does about the reply to a write, or about the lack of one. */
 import { serverWaitMs } from "../wire/read-retry.ts";
-import { requestIdOf } from "../wire/reply.ts";
+import { failedBy, requestIdOf } from "../wire/reply.ts";
 import { asPlainJson } from "../wire/request.ts";
 import { backOffMs } from "../wire/retry-timing.ts";
 import { isSuccess } from "../wire/status.ts";
@@ -43,8 +43,7 @@ export function onReplied(state: State, event: Extract<Event, { kind: "replied" 
     writeMsMin: Math.max(state.writeMsMin, complete === undefined ? tookMs : 4 * tookMs),
     writeAtRemainingMs: askedMs > 0 ? remainingMs - askedMs : Number.POSITIVE_INFINITY,
   };
-  if (reply.kind === "no-complete-reply" && reply.cause === "interrupted")
-    return end(next, refusal(next, reply));
+  if (failedBy(reply, "interrupted")) return end(next, refusal(next, reply));
   const retyped = complete?.status === 415 ? asPlainJson(sent.request) : undefined;
   if (retyped !== undefined) return send(next, event, sent.tag, retyped);
   switch (verdict) {

@@ -1,6 +1,6 @@
 /** Reads, which may be repeated at will: a short trouble on the way is no reason to fail. */
 import type { Deadline } from "./deadline.ts";
-import type { Reply, Transport } from "./reply.ts";
+import { failedBy, type Reply, type Transport } from "./reply.ts";
 import type { ApiRequest } from "./request.ts";
 import { backOffMs, retryAfterMs } from "./retry-timing.ts";
 import { meaningOf } from "./status.ts";
@@ -13,7 +13,8 @@ const BROKEN_READS_MAX = 7;
 
 /**
  * Sends until there is a usable answer: waits on 429 and 503 as Retry-After says, and repeats what broke
- * off. Returns the last reply when the deadline would pass.
+ * off. Returns the last reply when the deadline would pass; where it cut that one off, the one before it,
+ * which says more.
  * @param persistent goes on until the deadline whatever comes, where the answer decides what became of a
  * write.
  */
@@ -23,13 +24,15 @@ export async function readWithRetry(
   deadline: Deadline,
   persistent = false,
 ): Promise<Reply> {
+  let telling: Reply | undefined;
   for (let attempt = 1; ; attempt += 1) {
     // Half of the time that is left: one reply that never comes must not use up all of it.
     const remainingMs = deadline.remainingMs();
     const limitMs = persistent ? Math.min(remainingMs, Math.max(1000, remainingMs / 2)) : remainingMs;
     const reply = await transport.send(request, limitMs, deadline.interrupted);
     const waitMs = waitBeforeRepeating(reply, attempt, persistent);
-    if (waitMs === undefined || waitMs >= deadline.remainingMs()) return reply;
+    if (!failedBy(reply, "timeout")) telling = reply;
+    if (waitMs === undefined || waitMs >= deadline.remainingMs()) return telling ?? reply;
     await deadline.wait(waitMs);
   }
 }

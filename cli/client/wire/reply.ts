@@ -27,6 +27,11 @@ export type NoCompleteReply = {
   hint?: string;
 };
 
+/** True where no complete reply came, and this is why. */
+export function failedBy(reply: Reply, cause: NoReplyCause): boolean {
+  return reply.kind === "no-complete-reply" && reply.cause === cause;
+}
+
 export type NoReplyCause = "unreachable" | "tls" | "timeout" | "reset" | "interrupted" | "unreadable";
 
 export type Reply = CompleteReply | NoCompleteReply;
