@@ -3,6 +3,7 @@ const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const RANDOM_CHARACTERS = 40;
 /** Lists show this much of a token: enough to tell tokens apart, far too little to guess one. */
 const PREFIX_CHARACTERS = 12;
+const TOKEN_ID_CHARACTERS = 32;
 
 /** A new token: `cst_` and 40 characters drawn at random (238 bits). */
 export function drawToken(): string {
@@ -16,6 +17,11 @@ export function isToken(text: string): boolean {
 /** SHA-256, hexadecimal: all that a store keeps of a token. */
 export function tokenDigest(token: string): string {
   return Bun.SHA256.hash(token, "hex");
+}
+
+/** What names a token where nobody may guess it: 128 of the 256 bits of its digest. */
+export function tokenIdOf(digest: string): string {
+  return digest.slice(0, TOKEN_ID_CHARACTERS);
 }
 
 export function tokenPrefix(token: string): string {

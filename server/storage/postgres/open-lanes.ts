@@ -55,7 +55,7 @@ function caOf({ isVerified, host }: PostgresAddress, caFile: string | null): str
   }
 }
 
-/** A sentence for whoever starts the service; a bug stays an exception. */
+/** A sentence for the operator who starts the service; a bug stays an exception. */
 export function refusalOf(error: unknown, databaseUrl: string): unknown {
   if (error instanceof CommandRefused) return error;
   const failure = error instanceof StoreUnavailable ? error : failureOf(error, true);

@@ -1,4 +1,4 @@
-import { drawToken, isToken, tokenDigest, tokenPrefix } from "../bearer-token.ts";
+import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import type {
   Caller,
   CreatedToken,
@@ -7,6 +7,7 @@ import type {
   TokenRecord,
   TokenStore,
 } from "../token-store.ts";
+import { TokenUseNotes } from "../token-use-notes.ts";
 import type { Param } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";
@@ -19,12 +20,6 @@ import {
   type PostgresTokenRow,
   REVOKE_TOKEN_TEXT,
 } from "./rows/token-sql.ts";
-
-const HOUR_MS = 3_600_000;
-/** 128 of the digest's 256 bits name a token. */
-const TOKEN_ID_CHARACTERS = 32;
-/** How many tokens are remembered as used in this hour. */
-const NOTED_MAX = 10_000;
 
 type FoundRow = Pick<PostgresTokenRow, "tenant" | "expires_at" | "last_used_at"> & {
   /** Null for a token that is unknown or revoked. */
@@ -40,13 +35,14 @@ type FoundRow = Pick<PostgresTokenRow, "tenant" | "expires_at" | "last_used_at">
 export class PostgresTokenStore implements TokenStore {
   readonly #lanes: Lanes;
   readonly #reads: BatchedReads;
-  /** The tokens whose use in this hour was noted here, so that a token costs one write an hour. */
-  #noted = { hourMs: 0, digests: new Set<string>() };
-  readonly #notes = new Set<Promise<void>>();
+  readonly #notes: TokenUseNotes;
 
   constructor(lanes: Lanes, reads: BatchedReads) {
     this.#lanes = lanes;
     this.#reads = reads;
+    this.#notes = new TokenUseNotes((digest, hourMs) =>
+      lanes.run(NOTE_TOKEN_USE_TEXT, [digest, String(hourMs)], true),
+    );
   }
 
   async find(token: string, nowMs: number): Promise<Caller | null> {
@@ -55,9 +51,9 @@ export class PostgresTokenStore implements TokenStore {
     const row = await this.#reads.findShared<FoundRow>(FIND_TOKEN_TEXT, digest);
     if (row === null || row.client === null || row.role === null) return null;
     if (row.expires_at !== null && Number(row.expires_at) <= nowMs) return null;
-    this.#noteUse(digest, Number(row.last_used_at ?? 0), nowMs);
+    this.#notes.note(digest, Number(row.last_used_at ?? 0), nowMs);
     const { client, role, tenant } = row;
-    return { tokenId: digest.slice(0, TOKEN_ID_CHARACTERS), client, role, tenant };
+    return { tokenId: tokenIdOf(digest), client, role, tenant };
   }
 
   /** @param token a fresh one, of {@link drawToken} */
@@ -93,32 +89,12 @@ export class PostgresTokenStore implements TokenStore {
 
   /** Finishes the notes under way. */
   async close(): Promise<void> {
-    await Promise.all(this.#notes);
+    await this.#notes.finish();
   }
 
   async #revokeDigest(digest: string, nowMs: number): Promise<RevokeOutcome> {
     const [row] = await this.#lanes.run<PostgresTokenRow>(REVOKE_TOKEN_TEXT, [digest, String(nowMs)], false);
     return row === undefined ? { kind: "missing" } : { kind: "revoked", token: recordOf(row) };
-  }
-
-  #noteUse(digest: string, lastUsedAtMs: number, nowMs: number): void {
-    const hourMs = nowMs - (nowMs % HOUR_MS);
-    if (lastUsedAtMs >= hourMs) return;
-    if (this.#noted.hourMs !== hourMs || this.#noted.digests.size >= NOTED_MAX) {
-      this.#noted = { hourMs, digests: new Set() };
-    }
-    const { digests } = this.#noted;
-    if (digests.has(digest)) return;
-    digests.add(digest);
-    const note = this.#lanes.run(NOTE_TOKEN_USE_TEXT, [digest, String(hourMs)], true).then(
-      () => {},
-      // Only a hint for operators: it must not fail the request. The next use tries again.
-      () => {
-        digests.delete(digest);
-      },
-    );
-    this.#notes.add(note);
-    void note.then(() => this.#notes.delete(note));
   }
 }
 

@@ -17,7 +17,7 @@ import {
 } from "../copy/copy-tables.ts";
 import { syncFile } from "../synced-file.ts";
 import { cantBeWritten, giveName, removeDatabase } from "./files/backup.ts";
-import { openDatabase, openExistingDatabase, requireDirectory } from "./files/sqlite-database.ts";
+import { isBusy, openDatabase, openExistingDatabase, requireDirectory } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import { StatementCache } from "./statements/statement-cache.ts";
 
@@ -129,7 +129,7 @@ function heldAlone(path: string): Database {
     return db;
   } catch (error) {
     db.close();
-    if (!((error as { code?: string }).code ?? "").startsWith("SQLITE_BUSY")) throw error;
+    if (!isBusy(error)) throw error;
     throw new CommandRefused(`${path} is open in a running process. Stop the service first, then copy.`, {
       cause: error,
     });

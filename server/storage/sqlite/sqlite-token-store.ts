@@ -1,4 +1,4 @@
-import { drawToken, isToken, tokenDigest, tokenPrefix } from "../bearer-token.ts";
+import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import type {
   Caller,
   CreatedToken,
@@ -7,15 +7,10 @@ import type {
   TokenRecord,
   TokenStore,
 } from "../token-store.ts";
+import { TokenUseNotes } from "../token-use-notes.ts";
 import type { SqliteConnections } from "./connections.ts";
 import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./statements/token-rows.ts";
 import type { NewToken } from "./statements/token-writes.ts";
-
-const HOUR_MS = 3_600_000;
-/** After a use could not be noted. A full disk would otherwise cost every GET a write that fails. */
-const NOTE_RETRY_MS = 60_000;
-/** 128 of the digest's 256 bits name a token. */
-const TOKEN_ID_CHARACTERS = 32;
 
 type FoundToken = {
   readonly caller: Caller;
@@ -29,9 +24,7 @@ const FOUND_MAX = 10_000;
 /** Bearer tokens in SQLite. */
 export class SqliteTokenStore implements TokenStore {
   readonly #connections: SqliteConnections;
-  /** The tokens whose use in this hour was noted here, so that a token costs one write an hour. */
-  #noted = { hourMs: 0, tokenIds: new Set<string>() };
-  #retryNotesAtMs = 0;
+  readonly #notes: TokenUseNotes;
 
   /**
    * What was found under the current epoch of the database, so that only a
@@ -42,6 +35,9 @@ export class SqliteTokenStore implements TokenStore {
 
   constructor(connections: SqliteConnections) {
     this.#connections = connections;
+    this.#notes = new TokenUseNotes((digest, hourMs) =>
+      connections.write.run("noteTokenUse", { digest, hourMs }),
+    );
   }
 
   /** Holds as of the transaction that reads share. */
@@ -49,7 +45,7 @@ export class SqliteTokenStore implements TokenStore {
     if (!isToken(token)) return null;
     const found = this.#connections.read.run(() => this.#look(token));
     if (found === null || found.expiresAtMs <= nowMs) return null;
-    this.#noteUse(found, nowMs);
+    this.#notes.note(found.digest, found.lastUsedAtMs, nowMs);
     return found.caller;
   }
 
@@ -94,31 +90,13 @@ export class SqliteTokenStore implements TokenStore {
     if (row === null || row.revoked_at !== null) return null;
     const { client, role, tenant, expires_at, last_used_at } = row;
     const found = {
-      caller: { tokenId: digest.slice(0, TOKEN_ID_CHARACTERS), client, role, tenant },
+      caller: { tokenId: tokenIdOf(digest), client, role, tenant },
       digest,
       expiresAtMs: expires_at ?? Number.POSITIVE_INFINITY,
       lastUsedAtMs: last_used_at ?? 0,
     };
     this.#found.set(token, found);
     return found;
-  }
-
-  #noteUse({ caller, digest, lastUsedAtMs }: FoundToken, nowMs: number): void {
-    const hourMs = nowMs - (nowMs % HOUR_MS);
-    if (lastUsedAtMs >= hourMs || nowMs < this.#retryNotesAtMs) return;
-    if (this.#noted.hourMs !== hourMs || this.#noted.tokenIds.size >= FOUND_MAX) {
-      this.#noted = { hourMs, tokenIds: new Set() };
-    }
-    const { tokenIds } = this.#noted;
-    if (tokenIds.has(caller.tokenId)) return;
-    tokenIds.add(caller.tokenId);
-    this.#connections.write
-      .run("noteTokenUse", { digest, hourMs })
-      // Only a hint for operators: a locked or full disk must not fail the request.
-      .catch(() => {
-        tokenIds.delete(caller.tokenId);
-        this.#retryNotesAtMs = nowMs + NOTE_RETRY_MS;
-      });
   }
 }
 

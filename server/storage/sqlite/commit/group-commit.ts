@@ -1,8 +1,8 @@
-import { type Database, SQLiteError, type Statement } from "bun:sqlite";
+import type { Database, Statement } from "bun:sqlite";
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { FileGuard } from "../files/file-guard.ts";
 import { SCHEMA_VERSION } from "../files/schema.ts";
-import { asStoreError, forgetPages, schemaGuard } from "../files/sqlite-database.ts";
+import { asStoreError, forgetPages, isBusy, schemaGuard } from "../files/sqlite-database.ts";
 
 /** Statements of one write, on the writer's connection. */
 export type Job = () => unknown;
@@ -34,7 +34,7 @@ const LOCK_RETRY_MS = 10;
 
 /**
  * A batch of writes in one transaction, since nearly all of a write's cost is the fsync of its
- * commit. Each write has a savepoint (less than 1 µs), so that a bug in one undoes that one alone.
+ * commit. Each write has a savepoint (1 to 2 µs), so that a bug in one undoes that one alone.
  * While the store cannot answer, and when the commit fails, all writes of the batch are refused.
  */
 export class GroupCommit {
@@ -125,9 +125,7 @@ export class GroupCommit {
       this.#guard.require();
       this.#begin.run();
     } catch (error) {
-      if (error instanceof SQLiteError && (error.code ?? "").startsWith("SQLITE_BUSY")) {
-        return { kind: "held-elsewhere" };
-      }
+      if (isBusy(error)) return { kind: "held-elsewhere" };
       this.#forgetPagesAfter(error);
       return { kind: "failed", error };
     }

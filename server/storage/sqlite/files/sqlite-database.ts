@@ -159,8 +159,7 @@ function writeAheadMode(db: Database, lockWaitMs: number): string | undefined {
     try {
       return db.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
     } catch (error) {
-      const isBusy = error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY");
-      if (!isBusy || performance.now() > until) throw error;
+      if (!isBusy(error) || performance.now() > until) throw error;
       Bun.sleepSync(5);
     }
   }
@@ -283,6 +282,11 @@ export function looseModes(path: string): string[] {
  */
 export function forgetPages(db: Database): void {
   db.run("PRAGMA shrink_memory");
+}
+
+/** Another connection holds the lock. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true;
 }
 
 const UNAVAILABLE = [
