@@ -1,11 +1,11 @@
 /** `$XDG_CONFIG_HOME/customers/config.toml`: named profiles, mode 0600 because tokens may stand in it. */
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
-import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { systemCode } from "../files/system-code.ts";
 import { writeAtomically } from "../files/write-atomically.ts";
 import { type Failure, isFailure, UsageError } from "../outcome/failure.ts";
 import { asTable, type Profile, readProfile } from "./profile-settings.ts";
+import { xdgPath } from "./xdg-path.ts";
 
 export type ProfileFile = {
   path: string;
@@ -20,10 +20,7 @@ export type ProfileFile = {
 };
 
 export function profilePath(env: Readonly<Record<string, string | undefined>>): string {
-  // An XDG path that is not absolute must be ignored, says its specification.
-  const configured = env["XDG_CONFIG_HOME"];
-  const base = configured?.startsWith("/") ? configured : join(env["HOME"] || homedir(), ".config");
-  return join(base, "customers", "config.toml");
+  return xdgPath(env, "XDG_CONFIG_HOME", ".config", "config.toml");
 }
 
 export function emptyProfileFile(path: string): ProfileFile {

@@ -4,8 +4,9 @@
  * whose existence is the lock would outlive a `kill -9`, and two processes that repair that could both get
  * it.
  */
-import { Database, SQLiteError } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
+import { isBusy } from "./sqlite-busy.ts";
 
 /** What is done under the lock takes milliseconds; a longer wait means that the other process hangs. */
 const WAIT_MS_MAX = 10_000;
@@ -26,7 +27,7 @@ export async function withExclusiveLock<Value>(
     try {
       lock.run("BEGIN EXCLUSIVE");
     } catch (error) {
-      if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY")) return "locked";
+      if (isBusy(error)) return "locked";
       throw error;
     }
     return await work();

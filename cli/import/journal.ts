@@ -6,6 +6,7 @@
  */
 import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
+import { isBusy } from "../files/sqlite-busy.ts";
 
 /**
  * `sent`: a request left, and no reply is recorded: the outcome is unknown until the row is sent again.
@@ -112,8 +113,7 @@ export function openJournal(
     if (path !== ":memory:") closeSync(openSync(path, "a", 0o600));
     return { ok: true, journal: useJournal(new Database(path, { create: true, strict: true }), url, now) };
   } catch (error) {
-    if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY"))
-      return { ok: false, why: "locked" };
+    if (isBusy(error)) return { ok: false, why: "locked" };
     if (error instanceof SQLiteError && error.code === "SQLITE_NOTADB")
       return { ok: false, why: "not-a-journal" };
     throw error;

@@ -4,13 +4,14 @@
  * that were deleted. Several processes read and write it at the same time. An entry is deleted when it expires or
  * when it was undone, and its bytes are overwritten.
  */
-import { Database, SQLiteError } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
-import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { parseCustomer } from "../client/customer.ts";
 import { formatJson, type JsonObject } from "../client/json.ts";
 import type { Environment } from "../config/setting-source.ts";
+import { xdgPath } from "../config/xdg-path.ts";
+import { isBusy } from "../files/sqlite-busy.ts";
 
 export type Change = {
   /** Base URL of the deployment. */
@@ -73,10 +74,7 @@ type Row = {
 };
 
 export function undoJournalPath(env: Environment): string {
-  // An XDG path that is not absolute must be ignored, says its specification.
-  const configured = env["XDG_STATE_HOME"];
-  const base = configured?.startsWith("/") ? configured : join(env["HOME"] || homedir(), ".local", "state");
-  return join(base, "customers", "undo.sqlite");
+  return xdgPath(env, "XDG_STATE_HOME", ".local/state", "undo.sqlite");
 }
 
 /** Makes the file where it is missing, and deletes what has expired. Errors of the system and of SQLite are thrown. */
@@ -146,8 +144,7 @@ function useWal(database: Database): void {
       database.run("PRAGMA journal_mode = WAL");
       return;
     } catch (error) {
-      const busy = error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY");
-      if (!busy || performance.now() > giveUpMs) throw error;
+      if (!isBusy(error) || performance.now() > giveUpMs) throw error;
     }
   }
 }
