@@ -111,7 +111,7 @@ describe("tags", () => {
     expect(stderr).toContain("the very tag that it still shows");
   });
 
-  test("a proxy that compresses for whoever accepts it leaves the tag of this client strong", async () => {
+  test("a proxy that compresses for clients that accept it leaves the tag of this client strong", async () => {
     const { update } = await deployment(faults.weakenTagsOfCompressed());
     expect((await update("--name", "Eve")).exitCode).toBe(0);
   });

@@ -139,7 +139,7 @@ test("a conflict that is left undecided sends nothing: exit 5, and the text is k
   expect(run.stderr).not.toContain("--on-conflict reapply"); // which edit does not take
 });
 
-test("invalid text opens the editor again with the reason; mended, it is sent", async () => {
+test("invalid text opens the editor again with the reason; corrected, it is sent", async () => {
   const server = serve();
   const { id } = server.add({ name: "Ada" });
   const script = scriptedEditor([{ replace: ['"Ada",', '"Grace"'] }, { replace: ['"Grace"', '"Grace",'] }]);
@@ -299,7 +299,7 @@ test("an editor that leaves a directory in the place of the text is reported, an
   expect(stderr).not.toContain("fault of this program");
 });
 
-test("on a terminal, an editor that returns at once without a change is told to wait", async () => {
+test("on a terminal, an editor that returns at once without a change brings the advice to use --wait", async () => {
   const server = serve();
   const { id } = server.add({});
   const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN, VISUAL: "true" };

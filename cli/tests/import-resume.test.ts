@@ -246,7 +246,7 @@ describe("rows whose reply was lost, and that are found as they want it, perhaps
     expect(server.writes).toHaveLength(0);
   });
 
-  test("one without an etag wants that state, whoever makes it so: updated, and counted apart", async () => {
+  test("one without an etag wants that state, whether or not another made it: updated, and counted apart", async () => {
     const { server, file, through, customers } = await bulkPlace();
     const { id } = server.add({ name: "Old" });
     const { env } = await through(faults.dropReplies());

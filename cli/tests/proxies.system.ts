@@ -77,7 +77,7 @@ async function behindNginx(http: string, location = "proxy_pass http://up;", ups
 }
 
 describe("nginx", () => {
-  test("that compresses weakens the tag of whoever accepts that, and not this client's", async () => {
+  test("that compresses weakens the tags of clients that accept that, and not this client's", async () => {
     const { server, id, url, update } = await behindNginx(
       "gzip on; gzip_min_length 1; gzip_proxied any; gzip_types application/json;",
     );

@@ -237,7 +237,7 @@ export const callers: readonly Rule[] = [
   }),
   rule("AUT-06", "A limited caller reads its allowed fields under the same tag", {
     spec: ["2.4.7", "5.2"],
-    reading: "What the policy exposes is answered, and the token is that of the resource, whoever reads.",
+    reading: "What the policy exposes is answered, and the token is that of the resource, for every caller.",
     hurts: "Callers are locked out of what they may see, or guard their writes with a tag of their own.",
     needs: ["limited"],
     after: ["ETG-04", "ETG-05"],

@@ -38,7 +38,7 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-/** The proxies cannot be told to take port 0, so one is asked for and given; whoever loses it tries another. */
+/** The proxies cannot be told to take port 0, so one is asked for and given; a proxy that loses it tries another. */
 export async function startProxy(recipe: Recipe, backend: number): Promise<Proxy> {
   let said = "";
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {

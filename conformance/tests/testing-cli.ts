@@ -13,7 +13,7 @@ export class Workplace {
   readonly env: Record<string, string | undefined>;
 
   constructor(variables: Record<string, string>) {
-    // A proxy of whoever runs the tests is not on the way to a service of theirs.
+    // A proxy of the machine that runs the tests is not on the way to a service of theirs.
     const { http_proxy, https_proxy, HTTP_PROXY, HTTPS_PROXY, ...own } = process.env;
     this.env = { ...own, ...variables, CUSTOMERS_CONFORMANCE_STATE: join(this.folder, "state") };
   }

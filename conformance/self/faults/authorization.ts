@@ -24,7 +24,7 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-shown",
     rule: "AUT-02",
-    does: "shows a forbidden field to whoever requests it",
+    does: "shows a forbidden field to every caller that requests it",
     plant: deciding("mayRead", (sound, ran) => (caller, field, spelled, request) => {
       const may = sound(caller, field, spelled, request);
       if (may || spelled === "") return may;
@@ -108,7 +108,7 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-in-put-answer",
     rule: "AUT-07",
-    does: "answers a PUT with the whole customer, whoever asks",
+    does: "answers a PUT with the whole customer, to every caller",
     deployment: { putAnswer: 200 },
     plant: (ran) => (service) => ({
       async around(request, next) {

@@ -72,7 +72,7 @@ export const TENANT_FAULTS: Fault[] = [
   {
     id: "cache-forgets-caller",
     rule: "AUT-08",
-    does: "caches representations by address, whoever asked",
+    does: "caches representations by address, for all callers alike",
     plant: (ran) => (service) => {
       const shelf = new Map<
         string,

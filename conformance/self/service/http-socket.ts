@@ -168,7 +168,7 @@ async function converse(socket: Socket, handler: Handler): Promise<void> {
         .join(",")
         .trim();
     if (/100-continue/i.test(of("expect"))) socket.write("HTTP/1.1 100 Continue\r\n\r\n");
-    // Read at once, awaited by whoever needs it: the next request must not begin inside this one's body.
+    // Read at once, awaited where it is needed: the next request must not begin inside this one's body.
     const reading = /chunked/i.test(of("transfer-encoding"))
       ? readChunks(inbox)
       : inbox.exactly(Math.min(Number(of("content-length") || 0), BODY_BYTES_MAX));

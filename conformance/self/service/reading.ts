@@ -58,7 +58,7 @@ export function represent(
     headers: [
       ...etag(deployment, tag),
       ["Content-Type", "application/json; charset=utf-8"],
-      // 4.1.8: whoever caches must key on the caller too. Nothing forbids a proxy to transform.
+      // 4.1.8: a cache must key on the caller too. Nothing forbids a proxy to transform.
       ["Cache-Control", deployment.cacheControl],
       ["Vary", deployment.credential.header],
     ],
