@@ -20,7 +20,7 @@ type Shot = {
   readonly body: string | null;
 };
 async function serve(rounds: number): Promise<void> {
-  const service = new TestService();
+  const service = await TestService.start();
   const token = await service.token();
   const worker = new Worker(new URL(import.meta.url));
   const ask = async (shot: Shot | null): Promise<number> => {

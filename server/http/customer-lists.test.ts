@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { TestService } from "../tests/support/test-service.ts";
 
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 describe("lists", () => {

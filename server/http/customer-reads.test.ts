@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { FIELD_NAMES } from "../domain/field-registry.ts";
 import { TestService } from "../tests/support/test-service.ts";
 
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 const NOBODY = "01890000-0000-7000-8000-000000000000";

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { TestService } from "../tests/support/test-service.ts";
 
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 const NOBODY = "01890000-0000-7000-8000-000000000000";

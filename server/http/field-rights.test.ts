@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { TestService } from "../tests/support/test-service.ts";
 
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 const NOBODY = "01890000-0000-7000-8000-000000000000";
@@ -50,9 +50,8 @@ describe("a field that the role may not read", () => {
   });
 });
 
-describe("roles that write without reading everything", () => {
-  const clerks = new TestService({
-    policy: `[roles.admin]
+const clerks = await TestService.start({
+  policy: `[roles.admin]
 read = ["id", "name", "email", "status"]
 operations = ["get", "list", "create", "replace", "patch", "delete"]
 [roles.clerk]
@@ -62,8 +61,10 @@ operations = ["create", "replace", "patch", "list"]
 read = ["id"]
 operations = ["get"]
 `,
-  });
-  afterAll(() => clerks.stop());
+});
+afterAll(() => clerks.stop());
+
+describe("roles that write without reading everything", () => {
   const clerk = { role: "clerk" };
   const prefer = { prefer: "return=representation" };
 

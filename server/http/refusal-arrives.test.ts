@@ -6,7 +6,7 @@ import { TestService } from "../tests/support/test-service.ts";
 import { discardRest } from "./body/request-body.ts";
 
 const KIB = 1024;
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 /**

@@ -3,7 +3,7 @@ import { parseRawReply, rawExchange } from "../tests/support/raw-exchange.ts";
 import { TestService } from "../tests/support/test-service.ts";
 
 /** Anyone may read its metrics: what a proxy hides by path is what these spellings try to reach. */
-const service = new TestService({ metricsArePublic: true });
+const service = await TestService.start({ metricsArePublic: true });
 afterAll(() => service.stop());
 
 const ID = "01890000-0000-7000-8000-000000000000";

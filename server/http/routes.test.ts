@@ -3,7 +3,7 @@ import { PROBLEMS } from "../domain/problem.ts";
 import { parseRawReply, rawExchange } from "../tests/support/raw-exchange.ts";
 import { TestService } from "../tests/support/test-service.ts";
 
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 const ID = "01890000-0000-7000-8000-000000000000";
@@ -265,10 +265,11 @@ test.each(["/problems/invalid-body?x=1", "/metrics?x=1"])(
   },
 );
 
+const origin = "https://app.example.com";
+const open = await TestService.start({ corsOrigins: [origin], corsHeaders: ["traceparent"] });
+afterAll(() => open.stop());
+
 describe("CORS", () => {
-  const origin = "https://app.example.com";
-  const open = new TestService({ corsOrigins: [origin], corsHeaders: ["traceparent"] });
-  afterAll(() => open.stop());
   const preflight = {
     origin,
     "access-control-request-method": "PUT",
@@ -349,7 +350,7 @@ describe("CORS", () => {
 
 test("PUBLIC_URL is the base of Location, Link and problem types", async () => {
   const base = "https://api.example.com/crm";
-  const behind = new TestService({ publicUrl: base });
+  const behind = await TestService.start({ publicUrl: base });
   try {
     const made = await behind.send("POST", "/customers", { body: { name: "A", email: "a@b" } });
     expect(made.headers.get("location")).toStartWith(`${base}/customers/`);

@@ -9,7 +9,7 @@ const BODY_MIB = 256;
 /** Half of a body: who kept one whole would need twice as much. */
 const GROWTH_MIB_MAX = 128;
 
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 /** Sends a body of 256 MiB, as fast as it is taken, and notes how much memory this process has meanwhile. */

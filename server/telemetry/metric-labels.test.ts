@@ -6,7 +6,7 @@ import { CLIENT_VERSIONS_MAX, versionOf } from "./client-versions.ts";
 
 const CALLERS = { role: "admin", client: "shop", tenant: "acme" };
 
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 describe("labels", () => {
@@ -76,7 +76,7 @@ describe("labels", () => {
   });
 
   test("public metrics name no client, version or tenant", async () => {
-    const open = new TestService({ metricsArePublic: true });
+    const open = await TestService.start({ metricsArePublic: true });
     try {
       const { path } = await open.customer({}, CALLERS);
       await open.send("PUT", path, { caller: CALLERS, headers: { "user-agent": "shop/1.2.3" } });

@@ -16,7 +16,7 @@ const GOOD = { name: "Ada", email: "ada@example.com" };
 
 const storageStats = (): StorageStats => ({ writesWaiting: 0, databaseBytes: 0, logBytes: 0 });
 
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 type Send = Parameters<TestService["send"]>[2];

@@ -14,7 +14,7 @@ const policy = (read = ALL, operations = EVERYTHING, enforcement = STRICT): stri
   `[roles.admin]\nread = ${ALL}\noperations = ${EVERYTHING}\n[roles.clerk]\nread = ${read}\noperations = ${operations}\n[enforcement]\n${enforcement}\n`;
 
 let nowMs = UNTIL_MS - DAY_MS;
-const service = new TestService({ policy: policy(), now: () => nowMs });
+const service = await TestService.start({ policy: policy(), now: () => nowMs });
 afterAll(() => service.stop());
 
 let clerks = 0;

@@ -61,10 +61,11 @@ function writeOf(
 }
 
 describe.each(ENGINES)("$title", ({ engine, commits }) => {
-  const service = new TestService({ storage: engine });
+  let service: TestService;
   const connections: RawConnection[] = [];
   let authorization = "";
   beforeAll(async () => {
+    service = await TestService.start({ storage: engine });
     authorization = `Authorization: Bearer ${await service.token()}`;
   });
   afterAll(async () => {

@@ -40,7 +40,7 @@ test("the writer's thread dies three times amid writes: none that was acknowledg
     }
   };
   const deaths: string[] = [];
-  const service = new TestService({
+  const service = await TestService.start({
     storage: SqliteStorage.open(place.database, {
       onFault: (reason) => deaths.push(reason),
       chooseWhere: () => "thread",

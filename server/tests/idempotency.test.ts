@@ -16,8 +16,8 @@ const directory = mkdtempSync(join(tmpdir(), "customers-"));
 const deaths: string[] = [];
 let nowMs = Date.UTC(2027, 0, 1);
 const tokens = new Map<string, Promise<string>>();
-const open = (): TestService =>
-  new TestService({
+const open = (): Promise<TestService> =>
+  TestService.start({
     tokens,
     storage: SqliteStorage.open(join(directory, "keys.db"), {
       onFault: (reason) => deaths.push(reason),
@@ -25,7 +25,7 @@ const open = (): TestService =>
     }),
     now: () => nowMs,
   });
-let service = open();
+let service = await open();
 afterAll(async () => {
   await service.stop();
   expect(deaths).toEqual([]);
@@ -182,7 +182,7 @@ test("a key outlives a restart of the service, and a change or the end of its cu
   });
   expect(changed.status).toBe(204);
   await service.stop();
-  service = open();
+  service = await open();
   const again = await send(post);
   expect([again.status, again.etag, again.text]).toEqual([201, first.etag, first.text]);
   const removed = await service.send("DELETE", path, { caller, headers: { "if-match": changed.etag } });

@@ -8,7 +8,7 @@ import { TestService } from "./support/test-service.ts";
 // Bun drops an answer that is still to come when more bytes, or the end, of a connection
 // arrive. So a write on a quiet service is answered in the turn that brought it.
 const directory = temporaryDirectory();
-const service = new TestService({
+const service = await TestService.start({
   // On a disk that other tests keep busy, measured commits would be too slow for this thread.
   storage: SqliteStorage.open(`${directory.path}/customers.db`, { chooseWhere: () => "inline" }),
 });

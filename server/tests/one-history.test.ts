@@ -132,7 +132,7 @@ test.each([
   },
 ])("all clients of a customer see one history, $title", async ({ file, isBusy }) => {
   const deaths: string[] = [];
-  const service = new TestService({
+  const service = await TestService.start({
     storage: SqliteStorage.open(file, {
       onFault: (reason) => deaths.push(reason),
       chooseWhere: () => (isBusy() ? "thread" : "inline"),

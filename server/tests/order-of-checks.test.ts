@@ -4,7 +4,7 @@ import { parseRawReply, type RawReply, rawExchange } from "./support/raw-exchang
 import { type Reply, TestService } from "./support/test-service.ts";
 
 // A role that may write and not read one field: the built-in policy has none, and the order needs one.
-const service = new TestService({
+const service = await TestService.start({
   policy: `[roles.clerk]
 read = ["id", "name", "status"]
 operations = ["get", "list", "create", "replace", "patch", "delete"]

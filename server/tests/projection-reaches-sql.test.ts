@@ -14,7 +14,7 @@ const directory = mkdtempSync(join(tmpdir(), "projection-"));
 const path = join(directory, "customers.db");
 openDatabase(path).close();
 const database = new WatchedDatabase(path, { readwrite: true, create: false, strict: true });
-const service = new TestService({
+const service = await TestService.start({
   storage: SqliteStorage.over(database, database),
   policy: `[roles.clerk]\nread = ["id", "name"]\noperations = ["get", "list", "create", "replace", "patch"]\n${BUILT_IN_POLICY}`,
 });

@@ -35,7 +35,7 @@ const policy = (clerkReads: string): string =>
 const ALL = '["id", "name", "email", "status"]';
 
 let nowMs = Date.UTC(2027, 0, 1);
-const service = new TestService({ policy: policy(ALL), now: () => nowMs });
+const service = await TestService.start({ policy: policy(ALL), now: () => nowMs });
 afterAll(() => service.stop());
 
 /** A write under a new key, on a customer that exists. */
@@ -434,7 +434,7 @@ describe(`of ${RACERS} equal requests that race under one key one is applied, an
     ],
   ])("%s", async (_, open) => {
     const tokens = new Map<string, Promise<string>>();
-    const services = open().map((storage) => new TestService({ storage, tokens }));
+    const services = await Promise.all(open().map((storage) => TestService.start({ storage, tokens })));
     const [one] = services;
     if (one === undefined) throw new Error("no service");
     await expectOneOutcome({

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import { WRITE_METHODS, type WriteMethod } from "../domain/policy.ts";
 import { movedIn, requestSeries, scrape, writeSeries } from "./support/metric-series.ts";
@@ -66,8 +66,8 @@ const PRESENT: readonly { ifMatch: string; value: (etag: string) => string; stat
 
 let nowMs = UNTIL_MS - DAY_MS;
 const services: TestService[] = [];
-const serviceOf = (policy: string): TestService => {
-  const service = new TestService({ policy, now: () => nowMs });
+const serviceOf = async (policy: string): Promise<TestService> => {
+  const service = await TestService.start({ policy, now: () => nowMs });
   services.push(service);
   return service;
 };
@@ -76,7 +76,10 @@ afterAll(async () => {
 });
 
 describe.each([...POLICIES])("$title", ({ policy, clients, methods }) => {
-  const service = serviceOf(policy);
+  let service: TestService;
+  beforeAll(async () => {
+    service = await serviceOf(policy);
+  });
   const cells = ["shop", "billing-sync"].flatMap((client) =>
     WRITE_METHODS.flatMap((method) => TIMES.map((time) => ({ client, method, ...time }))),
   );
@@ -156,7 +159,10 @@ describe.each([...POLICIES])("$title", ({ policy, clients, methods }) => {
 });
 
 describe("while a rollout lets writes without If-Match pass", () => {
-  const service = serviceOf(observe(""));
+  let service: TestService;
+  beforeAll(async () => {
+    service = await serviceOf(observe(""));
+  });
   const MISSING = "/customers/01a00000-0000-7000-8000-000000000000";
 
   test.each<[string, string, number, Parameters<TestService["send"]>[2]]>([

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { TestService } from "../../tests/support/test-service.ts";
 
-const service = new TestService();
+const service = await TestService.start();
 afterAll(() => service.stop());
 
 const FRAMINGS = {

@@ -40,7 +40,7 @@ console.log(`fuzz: SEED=${seed}`);
  */
 const directory = mkdtempSync(join(tmpdir(), "customers-"));
 const deaths: string[] = [];
-const service = new TestService({
+const service = await TestService.start({
   storage: SqliteStorage.open(join(directory, "fuzz.db"), { onFault: (reason) => deaths.push(reason) }),
 });
 let token = "";

@@ -36,7 +36,7 @@ test.each([
   async ({ where, numRuns }) => {
     const deaths: string[] = [];
     const clock = { nowMs: Date.UTC(2027, 0, 1) };
-    const service = new TestService({
+    const service = await TestService.start({
       policy: POLICY,
       isRemote: where.endsWith("a promise"),
       now: () => clock.nowMs,

@@ -53,7 +53,7 @@ export class TestService {
   #policy: Policy;
   readonly #tokens: Map<string, Promise<string>>;
 
-  constructor(options: TestServiceOptions = {}) {
+  private constructor(options: TestServiceOptions) {
     this.#policy = policyOf(options.policy ?? BUILT_IN_POLICY);
     this.#now = options.now ?? Date.now;
     this.#tokens = options.tokens ?? new Map();
@@ -84,6 +84,10 @@ export class TestService {
     this.#app.listen({ hostname: "127.0.0.1", port: 0 });
     this.port = this.#app.server?.port ?? 0;
     this.url = `http://127.0.0.1:${this.port}`;
+  }
+
+  static async start(options: TestServiceOptions = {}): Promise<TestService> {
+    return new TestService(options);
   }
 
   /** Replaces the policy, as a reload does. */

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,10 @@ describe.each([
   { title: "with caller labels", metricsArePublic: false },
   { title: "public", metricsArePublic: true },
 ])("metrics $title", ({ metricsArePublic }) => {
-  const service = new TestService({ metricsArePublic });
+  let service: TestService;
+  beforeAll(async () => {
+    service = await TestService.start({ metricsArePublic });
+  });
   afterAll(() => service.stop());
   const scrape = async (): Promise<string> => {
     const caller = metricsArePublic ? null : { role: "monitor", client: "prometheus" };
