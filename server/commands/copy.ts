@@ -1,8 +1,13 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import type { CopyProgress, CopyReport } from "../storage/copy/copy-rows.ts";
-import { copyDatabase } from "../storage/copy-database.ts";
-import { DATABASE_URL_SHAPE, isDatabaseUrl, MEMORY_URL, maskDatabaseUrl } from "../storage/open-storage.ts";
+import { copyDatabase } from "../storage/database-url/copy-database.ts";
+import {
+  DATABASE_URL_SHAPE,
+  isDatabaseUrl,
+  MEMORY_URL,
+  maskDatabaseUrl,
+} from "../storage/database-url/open-storage.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 type CopyOptions = Readonly<Record<string, unknown>> & { readonly from: string; readonly to: string };

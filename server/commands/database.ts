@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { databaseExists, MEMORY_URL, maskDatabaseUrl } from "../storage/open-storage.ts";
+import { databaseExists, MEMORY_URL, maskDatabaseUrl } from "../storage/database-url/open-storage.ts";
 import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { checkPostgres } from "../storage/postgres/postgres-check.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { maskDatabaseUrl } from "../storage/open-storage.ts";
+import { maskDatabaseUrl } from "../storage/database-url/open-storage.ts";
 import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { migratePostgres } from "../storage/postgres/migrate-postgres.ts";
 import { grantsFor } from "../storage/postgres/schema/grants.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { NAME_PATTERN, type Policy } from "../domain/policy.ts";
-import { databaseExists, maskDatabaseUrl, openStorage } from "../storage/open-storage.ts";
+import { databaseExists, maskDatabaseUrl, openStorage } from "../storage/database-url/open-storage.ts";
 import type { TokenHolder, TokenRecord, TokenStore } from "../storage/token-store.ts";
 import { DATABASE_SETTINGS, databaseOf, existingDatabaseOf, type NamedDatabase } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";

@@ -5,7 +5,7 @@ import {
   isDatabaseUrl,
   MEMORY_URL,
   maskDatabaseUrl,
-} from "../storage/open-storage.ts";
+} from "../storage/database-url/open-storage.ts";
 import { DATABASE_MEMORY_MIB, LOCK_WAIT_MS } from "../storage/storage.ts";
 import { readPolicyFile } from "./policy-file.ts";
 

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { FIELD_NAMES } from "../../domain/field-registry.ts";
 import { NO_BODY, projectionOf } from "../../domain/projection.ts";
 import type { IdempotencyKey, WriteTarget } from "../../storage/customer-store.ts";
-import { openStorage } from "../../storage/open-storage.ts";
+import { openStorage } from "../../storage/database-url/open-storage.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const ALL = projectionOf(FIELD_NAMES);

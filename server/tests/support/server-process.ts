@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { runCommand as runCommandHere } from "../../commands/program.ts";
 import { SETTING_NAMES, variableOf } from "../../config/settings.ts";
-import { openStorage } from "../../storage/open-storage.ts";
+import { openStorage } from "../../storage/database-url/open-storage.ts";
 import { checkPostgres } from "../../storage/postgres/postgres-check.ts";
 import { checkDatabase } from "../../storage/sqlite/files/check.ts";
 import { ENGINE, postgresUrlOf, runOnPostgres } from "./postgres-databases.ts";

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
-import { copyDatabase } from "../../../storage/copy-database.ts";
-import { openStorage } from "../../../storage/open-storage.ts";
+import { copyDatabase } from "../../../storage/database-url/copy-database.ts";
+import { openStorage } from "../../../storage/database-url/open-storage.ts";
 import { migratePostgres } from "../../../storage/postgres/migrate-postgres.ts";
 import { withPostgresSource } from "../../../storage/postgres/postgres-copy.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";

@@ -1,10 +1,10 @@
-import { type CopyProgress, type CopyReport, copyRows } from "./copy/copy-rows.ts";
-import type { CopySource, CopyTarget } from "./copy/copy-tables.ts";
-import { isPostgresUrl } from "./postgres/connection/postgres-url.ts";
-import { withPostgresSource, withPostgresTarget } from "./postgres/postgres-copy.ts";
-import { sqlitePath } from "./sqlite/files/sqlite-url.ts";
-import { withSqliteSource, withSqliteTarget } from "./sqlite/sqlite-copy.ts";
-import type { StorageOptions } from "./storage.ts";
+import { type CopyProgress, type CopyReport, copyRows } from "../copy/copy-rows.ts";
+import type { CopySource, CopyTarget } from "../copy/copy-tables.ts";
+import { isPostgresUrl } from "../postgres/connection/postgres-url.ts";
+import { withPostgresSource, withPostgresTarget } from "../postgres/postgres-copy.ts";
+import { sqlitePath } from "../sqlite/files/sqlite-url.ts";
+import { withSqliteSource, withSqliteTarget } from "../sqlite/sqlite-copy.ts";
+import type { StorageOptions } from "../storage.ts";
 
 export type CopyDatabaseOptions = StorageOptions & {
   readonly onProgress?: (progress: CopyProgress) => void;

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import { isPostgresUrl, parsePostgresUrl } from "./postgres/connection/postgres-url.ts";
-import { hasPostgresSchema } from "./postgres/postgres-check.ts";
-import { PostgresStorage } from "./postgres/postgres-storage.ts";
-import { DEFAULT_PATH, MEMORY, parseSqliteUrl, sqlitePath } from "./sqlite/files/sqlite-url.ts";
-import { SqliteStorage } from "./sqlite/sqlite-storage.ts";
-import type { Storage, StorageOptions } from "./storage.ts";
+import { isPostgresUrl, parsePostgresUrl } from "../postgres/connection/postgres-url.ts";
+import { hasPostgresSchema } from "../postgres/postgres-check.ts";
+import { PostgresStorage } from "../postgres/postgres-storage.ts";
+import { DEFAULT_PATH, MEMORY, parseSqliteUrl, sqlitePath } from "../sqlite/files/sqlite-url.ts";
+import { SqliteStorage } from "../sqlite/sqlite-storage.ts";
+import type { Storage, StorageOptions } from "../storage.ts";
 
 /**
  * Opens the database that the URL names. A new one is created.

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { fillDatabase, requireMoved } from "../tests/support/moved-database.ts";
-import { Workplace } from "../tests/support/server-process.ts";
+import { fillDatabase, requireMoved } from "../../tests/support/moved-database.ts";
+import { Workplace } from "../../tests/support/server-process.ts";
 import { copyDatabase } from "./copy-database.ts";
 import { openStorage } from "./open-storage.ts";
 
