@@ -4,10 +4,11 @@ import type { Config } from "./config/config.ts";
 import { readPolicyFile } from "./config/policy-file.ts";
 import { hasSamples, variableOf } from "./config/settings.ts";
 import { readTlsFiles } from "./config/tls-files.ts";
+import { maskPassword } from "./domain/mask-password.ts";
 import { Cors } from "./http/cors.ts";
 import { Readiness } from "./http/routes/readiness.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
-import { maskDatabaseUrl, openStorage } from "./storage/database-url/open-storage.ts";
+import { openStorage } from "./storage/database-url/open-storage.ts";
 import { KeyPurge } from "./storage/key-purge.ts";
 import type { FirstStart } from "./storage/storage.ts";
 import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
@@ -109,7 +110,7 @@ export async function startService(config: Config): Promise<RunningService> {
       version: packageJson.version,
       url,
       ...(adminUrl === null ? {} : { adminUrl }),
-      database: maskDatabaseUrl(config.databaseUrl),
+      database: maskPassword(config.databaseUrl),
       policy: config.policyFile.path ?? "built-in",
     },
     "listening",

@@ -1,13 +1,9 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
+import { maskPassword } from "../domain/mask-password.ts";
 import type { CopyProgress, CopyReport } from "../storage/copy/copy-rows.ts";
 import { copyDatabase } from "../storage/database-url/copy-database.ts";
-import {
-  DATABASE_URL_SHAPE,
-  isDatabaseUrl,
-  MEMORY_URL,
-  maskDatabaseUrl,
-} from "../storage/database-url/open-storage.ts";
+import { DATABASE_URL_SHAPE, isDatabaseUrl, MEMORY_URL } from "../storage/database-url/open-storage.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 type CopyOptions = Readonly<Record<string, unknown>> & { readonly from: string; readonly to: string };
@@ -34,7 +30,7 @@ export function addCopyCommand(program: Command): void {
           onProgress: (progress) => line.show(progress),
         });
         line.clear();
-        console.log(sentenceOf(report, maskDatabaseUrl(from), maskDatabaseUrl(to)));
+        console.log(sentenceOf(report, maskPassword(from), maskPassword(to)));
       } finally {
         line.clear();
       }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { databaseExists, MEMORY_URL, maskDatabaseUrl } from "../storage/database-url/open-storage.ts";
+import { maskPassword } from "../domain/mask-password.ts";
+import { databaseExists, MEMORY_URL } from "../storage/database-url/open-storage.ts";
 import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { checkPostgres } from "../storage/postgres/postgres-check.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";
@@ -40,7 +41,7 @@ export function addDatabaseCommands(program: Command): void {
     .action(async (options: Options) => {
       const { databaseUrl, storage } = databaseOf(options);
       const isPostgres = isPostgresUrl(databaseUrl);
-      const databasePath = isPostgres ? maskDatabaseUrl(databaseUrl) : sqlitePath(databaseUrl);
+      const databasePath = isPostgres ? maskPassword(databaseUrl) : sqlitePath(databaseUrl);
       const report = isPostgres
         ? await checkPostgres(databaseUrl, storage)
         : checkDatabase(databasePath, storage.lockWaitMs);
@@ -73,7 +74,7 @@ export async function existingDatabaseOf(options: Options): Promise<NamedDatabas
   const named = databaseOf(options);
   if (await databaseExists(named.databaseUrl, named.storage)) return named;
   const shown = isPostgresUrl(named.databaseUrl)
-    ? `A schema of this service in ${maskDatabaseUrl(named.databaseUrl)}`
+    ? `A schema of this service in ${maskPassword(named.databaseUrl)}`
     : sqlitePath(named.databaseUrl);
   throw new CommandRefused(`${shown} does not exist. Name the database of the service in DATABASE_URL.`);
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { maskDatabaseUrl } from "../storage/database-url/open-storage.ts";
+import { maskPassword } from "../domain/mask-password.ts";
 import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { migratePostgres } from "../storage/postgres/migrate-postgres.ts";
 import { grantsFor } from "../storage/postgres/schema/grants.ts";
@@ -19,7 +19,7 @@ export function addPostgresCommands(program: Command): void {
       }
       const isMade = await migratePostgres(databaseUrl, storage);
       console.log(
-        `${maskDatabaseUrl(databaseUrl)}: ${isMade ? "the schema was made" : "the schema is up to date"}`,
+        `${maskPassword(databaseUrl)}: ${isMade ? "the schema was made" : "the schema is up to date"}`,
       );
     });
   program

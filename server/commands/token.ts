@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
+import { maskPassword } from "../domain/mask-password.ts";
 import { NAME_PATTERN, type Policy } from "../domain/policy.ts";
-import { databaseExists, maskDatabaseUrl, openStorage } from "../storage/database-url/open-storage.ts";
+import { databaseExists, openStorage } from "../storage/database-url/open-storage.ts";
 import type { TokenHolder, TokenRecord, TokenStore } from "../storage/token-store.ts";
 import { DATABASE_SETTINGS, databaseOf, existingDatabaseOf, type NamedDatabase } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
@@ -97,7 +98,7 @@ async function createToken(
   const { token, isTenantNew } = await withTokens(database, (tokens) =>
     tokens.create(holder, Date.now(), expiresAtMs),
   );
-  if (isNew) console.error(`Created the database ${maskDatabaseUrl(database.databaseUrl)}.`);
+  if (isNew) console.error(`Created the database ${maskPassword(database.databaseUrl)}.`);
   if (isTenantNew) {
     console.error(
       `Tenant "${holder.tenant}" is new: it had no token and no customer. If that is a typing error, revoke the token.`,

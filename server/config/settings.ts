@@ -1,10 +1,10 @@
+import { maskPassword } from "../domain/mask-password.ts";
 import type { Policy } from "../domain/policy.ts";
 import {
   DATABASE_URL_SHAPE,
   DEFAULT_DATABASE_URL,
   isDatabaseUrl,
   MEMORY_URL,
-  maskDatabaseUrl,
 } from "../storage/database-url/open-storage.ts";
 import { DATABASE_MEMORY_MIB, LOCK_WAIT_MS } from "../storage/storage.ts";
 import { readPolicyFile } from "./policy-file.ts";
@@ -180,7 +180,7 @@ export function readSetting<Name extends SettingName>(
 
 export function settingFault(name: SettingName, text: string, fault: string): string {
   // PUBLIC_URL is refused for holding a password, among other things.
-  const shown = name === "databaseUrl" || name === "publicUrl" ? maskDatabaseUrl(text) : text;
+  const shown = name === "databaseUrl" || name === "publicUrl" ? maskPassword(text) : text;
   return `${variableOf(name)} is ${JSON.stringify(shown)}: ${fault}.`;
 }
 

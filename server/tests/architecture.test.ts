@@ -34,6 +34,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "storage/database-url",
     "storage",
     "telemetry",
+    "domain",
   ],
   "first-start.ts": ["storage"],
   "listener.ts": ["config", "domain"],

@@ -38,13 +38,3 @@ export const DATABASE_URL_SHAPE = `be sqlite:FILE, such as ${DEFAULT_DATABASE_UR
 export function isDatabaseUrl(text: string): boolean {
   return parseSqliteUrl(text) !== null || parsePostgresUrl(text).ok;
 }
-
-/** The URL for logs and messages, without a password. */
-export function maskDatabaseUrl(databaseUrl: string): string {
-  if (databaseUrl.startsWith("sqlite:")) return databaseUrl;
-  // Not through URL: a text that is none (in quotes, without //) is masked too.
-  const host = databaseUrl.slice(databaseUrl.lastIndexOf("@") + 1);
-  const user = /^[a-z][a-z0-9+.-]*:\/\/[^:@/]*(?=.*@)/i.exec(databaseUrl)?.[0] ?? "";
-  const masked = host === databaseUrl ? databaseUrl : `${user === "" ? "" : `${user}:`}***@${host}`;
-  return masked.replace(/(password=)[^&]*/gi, "$1***");
-}
