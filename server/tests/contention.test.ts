@@ -2,38 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect, openDatabase } from "../storage/sqlite/files/sqlite-database.ts";
-import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { RawConnection, type RawRequest, rawRequest } from "./support/raw-connection.ts";
 import type { RawReply } from "./support/raw-exchange.ts";
+import { STORAGE_WAYS } from "./support/storage-ways.ts";
 import { TestService } from "./support/test-service.ts";
-import { WatchedDatabase } from "./support/watched-database.ts";
 
 const WRITERS = 50;
 const ROUNDS = 4;
 const ENTITY_TAG = /^"[A-Za-z0-9_-]{16}"$/;
 
 const directory = mkdtempSync(join(tmpdir(), "customers-"));
-const watched = join(directory, "watched.db");
-openDatabase(watched).close();
-const writer = new WatchedDatabase(watched, { readwrite: true, strict: true });
 const deaths: string[] = [];
-const ENGINES = [
-  {
-    title: "writes in the same thread",
-    engine: SqliteStorage.over(connect(watched), writer),
-    commits: () => writer.ran.filter((sql) => sql === "COMMIT").length,
-  },
-  {
-    title: "writes in a thread of their own",
-    engine: SqliteStorage.open(join(directory, "threaded.db"), {
-      onFault: (reason) => deaths.push(reason),
-      chooseWhere: () => "thread",
-    }),
-    // Another thread's statements can't be watched.
-    commits: () => 1,
-  },
-];
 afterAll(() => rmSync(directory, { recursive: true }));
 
 const MIXED: readonly Method[] = ["PUT", "PATCH", "DELETE"];
@@ -60,12 +39,19 @@ function writeOf(
   );
 }
 
-describe.each(ENGINES)("$title", ({ engine, commits }) => {
+describe.each([...STORAGE_WAYS])("$title", ({ title, open }) => {
   let service: TestService;
+  let commits = 0;
   const connections: RawConnection[] = [];
   let authorization = "";
   beforeAll(async () => {
-    service = await TestService.start({ storage: engine });
+    const storage = await open(join(directory, title), {
+      onFault: (reason) => deaths.push(reason),
+      onCommit: () => {
+        commits += 1;
+      },
+    });
+    service = await TestService.start({ storage });
     authorization = `Authorization: Bearer ${await service.token()}`;
   });
   afterAll(async () => {
@@ -155,7 +141,7 @@ describe.each(ENGINES)("$title", ({ engine, commits }) => {
   test("writes that arrive in one turn of the event loop share commits, and each is judged on its own", async () => {
     const customers = await Promise.all(Array.from({ length: 20 }, () => service.customer()));
     const [contended = { path: "", etag: "" }] = customers;
-    const before = commits();
+    const before = commits;
     const applied = customers.map(({ path, etag }, index) => writeBy("PUT", path, etag, index));
     const stale = Array.from({ length: 10 }, (_, index) =>
       writeBy("PATCH", contended.path, contended.etag, 100 + index),
@@ -169,7 +155,7 @@ describe.each(ENGINES)("$title", ({ engine, commits }) => {
       ...stale.map(() => 412),
       ...missing.map(() => 404),
     ]);
-    expect(commits() - before).toBeLessThan(replies.length);
+    expect(commits - before).toBeLessThan(replies.length);
   });
 
   /**

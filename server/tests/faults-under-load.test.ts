@@ -40,19 +40,18 @@ test("the writer's thread dies three times amid writes: none that was acknowledg
     }
   };
   const deaths: string[] = [];
-  const service = await TestService.start({
-    storage: SqliteStorage.open(place.database, {
-      onFault: (reason) => deaths.push(reason),
-      chooseWhere: () => "thread",
-    }),
+  const storage = SqliteStorage.open(place.database, {
+    onFault: (reason) => deaths.push(reason),
+    chooseWhere: () => "thread",
   });
+  const service = await TestService.start({ storage });
   try {
     const clients = new CountingClients(service.port, await service.token());
     await clients.start();
     for (let death = 1; death <= 3; death += 1) {
       const { acknowledged } = clients;
       await clients.until(() => clients.acknowledged > acknowledged + 40);
-      await service.storage.ready;
+      await storage.ready;
       started.at(-1)?.terminate();
       await clients.until(() => deaths.length === death);
     }

@@ -4,8 +4,8 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { RUNS } from "./support/random.ts";
+import { LATE_WAY } from "./support/storage-ways.ts";
 import { type Reply, TestService } from "./support/test-service.ts";
 
 const HOUR_MS = 3_600_000;
@@ -16,12 +16,11 @@ const directory = mkdtempSync(join(tmpdir(), "customers-"));
 const deaths: string[] = [];
 let nowMs = Date.UTC(2027, 0, 1);
 const tokens = new Map<string, Promise<string>>();
-const open = (): Promise<TestService> =>
-  TestService.start({
+const open = async (): Promise<TestService> =>
+  await TestService.start({
     tokens,
-    storage: SqliteStorage.open(join(directory, "keys.db"), {
+    storage: await LATE_WAY.open(join(directory, "keys.db"), {
       onFault: (reason) => deaths.push(reason),
-      chooseWhere: () => "thread",
     }),
     now: () => nowMs,
   });

@@ -3,10 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { MEMORY } from "../storage/sqlite/files/sqlite-url.ts";
-import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { RawConnection, rawRequest } from "./support/raw-connection.ts";
 import { Workplace } from "./support/server-process.ts";
+import { STORAGE_WAYS } from "./support/storage-ways.ts";
 import { TestService } from "./support/test-service.ts";
 
 const CLIENTS = 12;
@@ -109,35 +108,10 @@ async function expectOneHistory({ port, authorization, path, first }: Ground): P
   }
 }
 
-let turn = 0;
-test.each([
-  { title: "in memory", file: MEMORY, isBusy: () => true },
-  {
-    title: "on disk, writes in a thread of their own",
-    file: join(directory, "thread.db"),
-    isBusy: () => true,
-  },
-  {
-    title: "on disk, writes here while there are few",
-    file: join(directory, "here.db"),
-    isBusy: () => false,
-  },
-  {
-    title: "on disk, writes here and in the thread by turns",
-    file: join(directory, "turns.db"),
-    isBusy: () => {
-      turn += 1;
-      return turn % 3 === 0;
-    },
-  },
-])("all clients of a customer see one history, $title", async ({ file, isBusy }) => {
+test.each([...STORAGE_WAYS])("all clients of a customer see one history, $title", async ({ title, open }) => {
   const deaths: string[] = [];
-  const service = await TestService.start({
-    storage: SqliteStorage.open(file, {
-      onFault: (reason) => deaths.push(reason),
-      chooseWhere: () => (isBusy() ? "thread" : "inline"),
-    }),
-  });
+  const storage = await open(join(directory, title), { onFault: (reason) => deaths.push(reason) });
+  const service = await TestService.start({ storage });
   const authorization = `Authorization: Bearer ${await service.token()}`;
   const { path, etag: first } = await service.customer({ name: "first" });
   await expectOneHistory({ port: service.port, authorization, path, first });

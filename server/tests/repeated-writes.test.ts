@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { MEMORY } from "../storage/sqlite/files/sqlite-url.ts";
-import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { type ServerProcess, temporaryDirectory, Workplace } from "./support/server-process.ts";
+import { STORAGE_WAYS, TWO_WAYS } from "./support/storage-ways.ts";
 import { type Reply, replyOf, TestService } from "./support/test-service.ts";
 
 // A write whose answer was lost is sent again as it was.
@@ -411,30 +410,16 @@ const deaths: string[] = [];
 const onFault = (reason: string): unknown => deaths.push(reason);
 
 describe(`of ${RACERS} equal requests that race under one key one is applied, and all have its outcome`, () => {
-  const file = (name: string): string => `${directory.path}/${name}.db`;
-  test.each<[string, () => readonly SqliteStorage[]]>([
-    ["in memory", () => [SqliteStorage.open(MEMORY)]],
-    [
-      "on disk, in the thread of the requests",
-      () => [SqliteStorage.open(file("inline"), { onFault, chooseWhere: () => "inline" })],
-    ],
-    [
-      "on disk, in a thread of their own",
-      () => [SqliteStorage.open(file("thread"), { onFault, chooseWhere: () => "thread" })],
-    ],
-    [
-      "on two services over one database",
-      () =>
-        ["inline", "thread"].map((where) =>
-          SqliteStorage.open(file("two"), {
-            onFault,
-            chooseWhere: () => (where === "thread" ? "thread" : "inline"),
-          }),
-        ),
-    ],
-  ])("%s", async (_, open) => {
+  test.each([
+    ...STORAGE_WAYS.map((way) => ({ title: way.title, ways: [way] })),
+    { title: "on two services over one database", ways: TWO_WAYS },
+  ])("$title", async ({ title, ways }) => {
     const tokens = new Map<string, Promise<string>>();
-    const services = await Promise.all(open().map((storage) => TestService.start({ storage, tokens })));
+    const services: TestService[] = [];
+    for (const { open } of ways) {
+      const storage = await open(`${directory.path}/${title}`, { onFault });
+      services.push(await TestService.start({ storage, tokens }));
+    }
     const [one] = services;
     if (one === undefined) throw new Error("no service");
     await expectOneOutcome({

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
 import { RUNS } from "../support/random.ts";
 import { RawConnection, rawRequest } from "../support/raw-connection.ts";
 import type { RawReply } from "../support/raw-exchange.ts";
 import { type ServerProcess, Workplace } from "../support/server-process.ts";
+import { USUAL_WAY } from "../support/storage-ways.ts";
 import { TestService } from "../support/test-service.ts";
 import { anyDamage } from "./arbitrary-damage.ts";
 import { anyTraffic, type Traffic, trafficBytes } from "./arbitrary-traffic.ts";
@@ -41,7 +41,7 @@ console.log(`fuzz: SEED=${seed}`);
 const directory = mkdtempSync(join(tmpdir(), "customers-"));
 const deaths: string[] = [];
 const service = await TestService.start({
-  storage: SqliteStorage.open(join(directory, "fuzz.db"), { onFault: (reason) => deaths.push(reason) }),
+  storage: await USUAL_WAY.open(join(directory, "fuzz.db"), { onFault: (reason) => deaths.push(reason) }),
 });
 let token = "";
 let foreign = { path: "", etag: "" };

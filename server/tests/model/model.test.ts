@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import fc from "fast-check";
-import { MEMORY } from "../../storage/sqlite/files/sqlite-url.ts";
-import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
+import { openStorage } from "../../storage/database-url/open-storage.ts";
 import { RUNS } from "../support/random.ts";
 import { RawConnection } from "../support/raw-connection.ts";
 import { Workplace } from "../support/server-process.ts";
+import { STORAGE_WAYS } from "../support/storage-ways.ts";
 import { TestService } from "../support/test-service.ts";
 import { anyStep } from "./arbitrary-steps.ts";
 import { ModelRun, POLICY } from "./model-run.ts";
@@ -25,25 +25,15 @@ function seeded(numRuns: number): { readonly seed: number; readonly numRuns: num
   return { seed, numRuns: numRuns * RUNS };
 }
 
-// Two engines in one: in memory one connection reads and writes;
-// on disk, as in production, writes have their own thread.
-test.each([
-  { where: "in memory", numRuns: 40 },
-  { where: "in memory, every answer a promise", numRuns: 15 },
-  { where: "on disk", numRuns: 15 },
-])(
-  "every answer to random sequences of requests is the one that a model of the specification gives, $where",
-  async ({ where, numRuns }) => {
+test.each([...STORAGE_WAYS])(
+  "every answer to random sequences of requests is the one that a model of the specification gives, $title",
+  async ({ open }) => {
     const deaths: string[] = [];
     const clock = { nowMs: Date.UTC(2027, 0, 1) };
     const service = await TestService.start({
       policy: POLICY,
-      isRemote: where.endsWith("a promise"),
       now: () => clock.nowMs,
-      storage: SqliteStorage.open(where === "on disk" ? place.database : MEMORY, {
-        onFault: (reason) => deaths.push(reason),
-        chooseWhere: () => "thread",
-      }),
+      storage: await open(place.database, { onFault: (reason) => deaths.push(reason) }),
     });
     const connection = await RawConnection.open(service.port);
     let runs = 0;
@@ -55,7 +45,7 @@ test.each([
       await run.audit();
     });
     try {
-      await fc.assert(law, seeded(numRuns));
+      await fc.assert(law, seeded(15));
       const log = JSON.stringify(service.logLines);
       expect(log).not.toContain("@example.com");
       expect(log).not.toContain("cst_");
@@ -74,7 +64,7 @@ test("the same over two services on one port, each request on a connection of it
     services: 2,
     args: ["--no-samples", "--policy-file", policy],
   });
-  const storage = SqliteStorage.open(place.database);
+  const storage = await openStorage(place.databaseUrl);
   const made = new Map<string, string>();
   const tokens = {
     async token({ role, tenant }: { role: string; tenant: string }): Promise<string> {

@@ -2,23 +2,18 @@ import { createApp } from "../../app.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
 import type { Policy } from "../../domain/policy.ts";
 import { Cors } from "../../http/cors.ts";
-import { MEMORY } from "../../storage/sqlite/files/sqlite-url.ts";
-import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
+import type { Storage } from "../../storage/storage.ts";
 import type { TokenHolder } from "../../storage/token-store.ts";
 import { createLog, lineOf } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
+import { ANY_WAY } from "./storage-ways.ts";
 
 type TestServiceOptions = {
   readonly policy?: string;
-  /** In memory where it is left out. */
-  readonly storage?: SqliteStorage;
+  /** One of its own where it is left out, in memory if the engine can. */
+  readonly storage?: Storage;
   /** The tokens of an earlier service on the same storage. */
   readonly tokens?: Map<string, Promise<string>>;
-  /**
-   * Every answer of the storage is a promise that a later turn
-   * of the event loop resolves, as of an engine elsewhere.
-   */
-  readonly isRemote?: boolean;
   readonly metricsArePublic?: boolean;
   readonly corsOrigins?: readonly string[];
   readonly corsHeaders?: readonly string[];
@@ -39,11 +34,11 @@ export type Reply = {
 };
 
 /**
- * The service on a real socket and a real SQLite, in this
+ * The service on a real socket and a real database, in this
  * process: with a clock and a log that a test can hold.
  */
 export class TestService {
-  readonly storage: SqliteStorage;
+  readonly storage: Storage;
   readonly url: string;
   readonly port: number;
   /** Each log line, parsed. */
@@ -53,11 +48,11 @@ export class TestService {
   #policy: Policy;
   readonly #tokens: Map<string, Promise<string>>;
 
-  private constructor(options: TestServiceOptions) {
+  private constructor(storage: Storage, options: Omit<TestServiceOptions, "storage">) {
     this.#policy = policyOf(options.policy ?? BUILT_IN_POLICY);
     this.#now = options.now ?? Date.now;
     this.#tokens = options.tokens ?? new Map();
-    this.storage = options.storage ?? SqliteStorage.open(MEMORY);
+    this.storage = storage;
     const metricsArePublic = options.metricsArePublic ?? false;
     const log = createLog("info", (line) =>
       this.logLines.push(JSON.parse(lineOf(line)) as Record<string, unknown>),
@@ -68,8 +63,8 @@ export class TestService {
       storageStats: () => this.storage.stats(),
     });
     this.#app = createApp({
-      store: options.isRemote ? remote(this.storage.customers) : this.storage.customers,
-      tokens: options.isRemote ? remote(this.storage.tokens) : this.storage.tokens,
+      store: this.storage.customers,
+      tokens: this.storage.tokens,
       requireReady: () => this.storage.ping(),
       policy: () => this.#policy,
       metrics,
@@ -86,8 +81,8 @@ export class TestService {
     this.url = `http://127.0.0.1:${this.port}`;
   }
 
-  static async start(options: TestServiceOptions = {}): Promise<TestService> {
-    return new TestService(options);
+  static async start({ storage, ...options }: TestServiceOptions = {}): Promise<TestService> {
+    return new TestService(storage ?? (await ANY_WAY.open(crypto.randomUUID())), options);
   }
 
   /** Replaces the policy, as a reload does. */
@@ -146,20 +141,6 @@ export class TestService {
     await this.#app.stop(true);
     await this.storage.close();
   }
-}
-
-/** The same object, each of its methods called in a later turn. */
-function remote<T extends object>(near: T): T {
-  return new Proxy(near, {
-    get(_, name) {
-      const value: unknown = Reflect.get(near, name, near);
-      if (typeof value !== "function") return value;
-      return async (...args: unknown[]) => {
-        await new Promise(setImmediate);
-        return Reflect.apply(value, near, args);
-      };
-    },
-  });
 }
 
 function policyOf(text: string): Policy {
