@@ -8,6 +8,7 @@
  */
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { PostgresCluster } from "../server/tests/support/postgres-cluster.ts";
+import { NOT_ON_POSTGRES } from "./not-on-postgres.ts";
 import { tally } from "./tally.ts";
 
 const SUITES = {
@@ -60,27 +61,25 @@ if (suite.lint && filters.length === 0) {
   await step("tsc", [bun, "node_modules/typescript/bin/tsc", "-p", "."]);
 }
 
-/** What these hold is a property of files, or of an engine in the process: PostgreSQL has tests of its own in tests/system. */
-const ABOUT_SQLITE = [
-  "copy-database",
-  "first-start",
-  "store-unavailable",
-  "faults-under-load",
-  "lone-writes",
-  "key-purge",
-  "readiness",
-];
-
 /** Starts the service as a process of its own. */
-function startsService(file: string): boolean {
+function startsProcess(file: string): boolean {
   return readFileSync(`${root}${file}`, "utf8").includes("/server-process.ts");
+}
+
+/** Starts the service as a process, or in that of the test; or asks for its data in one of several ways. */
+function startsService(file: string): boolean {
+  return startsProcess(file) || readFileSync(`${root}${file}`, "utf8").includes("/test-service.ts");
+}
+
+function isOnPostgres(file: string): boolean {
+  return !Object.keys(NOT_ON_POSTGRES).some((start) => file.startsWith(start));
 }
 
 const files = [...new Bun.Glob(suite.pattern).scanSync({ cwd: root })]
   // conformance/suite is the kit's own front for QA; it wants the report of a run and is started by a test of the kit.
   .filter((file) => !file.includes("node_modules/") && !file.startsWith("conformance/suite/"))
-  .filter((file) => (name !== "services" && name !== "postgres") || startsService(file))
-  .filter((file) => name !== "postgres" || !ABOUT_SQLITE.some((noun) => file.endsWith(`${noun}.test.ts`)))
+  .filter((file) => name !== "services" || startsProcess(file))
+  .filter((file) => name !== "postgres" || (startsService(file) && isOnPostgres(file)))
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
 if (files.length === 0) {
@@ -103,6 +102,10 @@ console.error(`— bun test: ${files.length} files`);
 // Test files share nothing: each has its own databases, ports and processes. System tests give proxies a port that was
 // free a moment ago, which another test could take.
 const parallel = name === "system" ? [] : ["--parallel", `--timings=${timings}`, "--update-timings"];
+if (name === "postgres") {
+  for (const [start, reason] of Object.entries(NOT_ON_POSTGRES))
+    console.error(`not run: ${start}…: ${reason}`);
+}
 if (name === "postgres") cluster = await PostgresCluster.start();
 const exitCode = await run([
   bun,
