@@ -150,6 +150,11 @@ describe("a setting", () => {
     expect(result.ok ? "" : result.faults.join()).toContain("mysql://crm:***@db.example/crm");
   });
 
+  test("that is a database URL with a user and no password is shown whole", () => {
+    const result = readConfig({ databaseUrl: "mysql://crm@db.example/crm" });
+    expect(result.ok ? "" : result.faults.join()).toContain("mysql://crm@db.example/crm");
+  });
+
   test("that a command does not use is neither read nor refused", () => {
     const texts = { port: "many", logLevel: "loud", policyFile: "/nowhere", databaseUrl: "sqlite:c.db" };
     expect(readSettings(texts, ["databaseUrl"])).toEqual({ ok: true, value: { databaseUrl: "sqlite:c.db" } });
