@@ -1,6 +1,7 @@
 /**
  * The four test commands. `test` lints, type-checks and runs every *.test.ts; `services` runs those that start the
- * service as a process once more, with two services on one port and one database; `postgres` those once more on PostgreSQL; `system` runs every *.system.ts, which need Debian packages.
+ * service as a process once more, with two services on one port and one database; `postgres` runs those that start
+ * it in any way once more on PostgreSQL; `system` runs every *.system.ts. The last two need Debian packages.
  *
  * The exit code of `bun test` alone is not believed: a file without tests, a skipped test and a
  * `process.exit(0)` inside a test all end with 0. The JUnit file is read, and every test file must stand
@@ -104,9 +105,9 @@ console.error(`— bun test: ${files.length} files`);
 const parallel = name === "system" ? [] : ["--parallel", `--timings=${timings}`, "--update-timings"];
 if (name === "postgres") {
   for (const [start, reason] of Object.entries(NOT_ON_POSTGRES))
-    console.error(`not run: ${start}…: ${reason}`);
+    console.error(`not run: ${start}: ${reason}`);
+  cluster = await PostgresCluster.start();
 }
-if (name === "postgres") cluster = await PostgresCluster.start();
 const exitCode = await run([
   bun,
   "test",
