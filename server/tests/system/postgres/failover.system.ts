@@ -7,6 +7,10 @@ import { type ServerProcess, Workplace } from "../../support/server-process.ts";
 // go on by themselves. `bun run torture:postgres` runs more of the same.
 const ROUNDS = Number(process.env["ROUNDS"] ?? 1);
 const WRITERS = 48;
+/** Beside them: each creates customers under keys, one after another. */
+const CREATORS = 8;
+/** By priority and by quorum: PostgreSQL waits for the standby in both. */
+const SYNCHRONOUS = ["standby", "ANY 1 (standby)"];
 /** Before the primary dies, and after its standby was promoted. */
 const LOAD_MS = 1_500;
 /** A monitor needs so long to be sure. */
@@ -36,33 +40,84 @@ async function startAll(settings: Readonly<Record<string, string>>) {
   const servers: ServerProcess[] = [];
   for (let count = 0; count < 3; count += 1)
     servers.push(await place.start({ env, cwd: place.path, services: 1 }));
-  return { primary, standby, servers };
+  return { primary, standby, servers, database: new URL(url).pathname.slice(1) };
 }
 
-type Fates = { acknowledged: number; unknown: number; readonly wrong: string[]; pauseMs: number };
+type Fates = {
+  acknowledged: number;
+  created: number;
+  unknown: number;
+  readonly wrong: string[];
+  pauseMs: number;
+};
 
 /**
- * Writers, each with a customer that nobody else writes:
- * every refusal with 412 or 404 is a write that was lost.
+ * Writers, each with a customer that nobody else writes: every refusal with 412 or 404 is a write that was
+ * lost. And creators, who repeat a request under its key, on another server, until it is acknowledged.
  */
 class Writers {
-  readonly fates: Fates = { acknowledged: 0, unknown: 0, wrong: [], pauseMs: 0 };
+  readonly fates: Fates = { acknowledged: 0, created: 0, unknown: 0, wrong: [], pauseMs: 0 };
   readonly #servers: readonly ServerProcess[];
   readonly #token: string;
   readonly #writing: Promise<void>[];
+  /** The id that was acknowledged, by email address: each creation has its own. */
+  readonly #created = new Map<string, string>();
   #lastAt = performance.now();
   isOver = false;
 
   constructor(servers: readonly ServerProcess[], token: string) {
     this.#servers = servers;
     this.#token = token;
-    this.#writing = Array.from({ length: WRITERS }, (_, writer) => this.#write(writer));
+    this.#writing = [
+      ...Array.from({ length: WRITERS }, (_, writer) => this.#write(writer)),
+      ...Array.from({ length: CREATORS }, (_, creator) => this.#create(creator)),
+    ];
   }
 
   async finish(): Promise<Fates> {
     this.isOver = true;
     await Promise.all(this.#writing);
+    this.fates.created = this.#created.size;
     return this.fates;
+  }
+
+  /** Compares the creations that were acknowledged with the customers that are stored. */
+  async compareCreations(stored: PostgresCluster, database: string): Promise<void> {
+    const text =
+      "SELECT email, string_agg(id::text, ' ') FROM customers.customers WHERE name = 'new' GROUP BY email";
+    const lines = (await stored.query(database, text)).split("\n");
+    const found = new Map(
+      lines.map((line): [string, string] => [line.split("|")[0] ?? "", line.split("|")[1] ?? ""]),
+    );
+    for (const [email, id] of this.#created) {
+      if (found.get(email) !== id)
+        this.fates.wrong.push(`${email}: created as ${id}, stored as ${found.get(email)}`);
+    }
+    if (found.size > this.#created.size)
+      this.fates.wrong.push(`${found.size} stored of ${this.#created.size}`);
+  }
+
+  async #create(creator: number): Promise<void> {
+    for (let turn = 1; !this.isOver; turn += 1) {
+      const email = `${creator}.${turn}@example.com`;
+      const headers = { "idempotency-key": `creator-${creator}-${turn}` };
+      for (let tries = 0; ; tries += 1) {
+        const reply = await this.#send(
+          creator + turn + tries,
+          "POST",
+          "/customers?fields=id",
+          { name: "new", email },
+          headers,
+        );
+        if (reply.status === 201) {
+          this.#created.set(email, reply.json.id);
+          break;
+        }
+        if (reply.status === 503) continue;
+        this.fates.wrong.push(`creator ${creator}: ${reply.status} for ${email}`);
+        return;
+      }
+    }
   }
 
   async #write(writer: number): Promise<void> {
@@ -136,7 +191,8 @@ class Writers {
 
 test(`with a synchronous standby no acknowledged write is lost, ${ROUNDS} times`, async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const { primary, standby, servers } = await startAll({ synchronous_standby_names: "standby" });
+    const synchronous_standby_names = SYNCHRONOUS[round % SYNCHRONOUS.length] ?? "";
+    const { primary, standby, servers, database } = await startAll({ synchronous_standby_names });
     const writers = new Writers(servers, place.adminToken);
     await Bun.sleep(LOAD_MS);
     await primary.kill();
@@ -145,6 +201,7 @@ test(`with a synchronous standby no acknowledged write is lost, ${ROUNDS} times`
     const before = writers.fates.acknowledged;
     await Bun.sleep(LOAD_MS + DETECTION_MS);
     const fates = await writers.finish();
+    await writers.compareCreations(standby, database);
     console.log(`fail-over: ${JSON.stringify(fates)}`);
     expect(fates.wrong).toEqual([]);
     expect(fates.acknowledged).toBeGreaterThan(before);
