@@ -60,7 +60,11 @@ export async function startService(config: Config): Promise<RunningService> {
     requiresSynchronousStandby: config.databaseStandby === "synchronous",
     lockWaitMs: config.lockWait * 1000,
     onCommit: (commit) => metrics.recordCommit(commit),
-    onServerEvent: (event) => metrics.recordServerEvent(event),
+    onServerEvent: (event) => {
+      metrics.recordServerEvent(event);
+      if (event.kind === "connected" && event.reason !== null)
+        logger.warn({ reason: event.reason }, "connection to the database opened again");
+    },
     onFault: (sentence) => logger.error(sentence),
   });
   const listeners: Listener[] = [];

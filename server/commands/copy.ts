@@ -4,6 +4,7 @@ import { maskPassword } from "../domain/mask-password.ts";
 import type { CopyProgress, CopyReport } from "../storage/copy/copy-rows.ts";
 import { copyDatabase } from "../storage/database-url/copy-database.ts";
 import { DATABASE_URL_SHAPE, isDatabaseUrl, MEMORY_URL } from "../storage/database-url/open-storage.ts";
+import { refuseVisiblePassword } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 type CopyOptions = Readonly<Record<string, unknown>> & { readonly from: string; readonly to: string };
@@ -38,6 +39,7 @@ export function addCopyCommand(program: Command): void {
 }
 
 function requireUrl(flag: string, url: string): void {
+  refuseVisiblePassword(flag, url, "PGPASSWORD");
   if (!isDatabaseUrl(url)) throw new CommandRefused(`${flag} must ${DATABASE_URL_SHAPE}.`);
   if (url === MEMORY_URL) throw new CommandRefused(`${flag} must name a file: ${url} ends with its service.`);
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { maskPassword } from "../domain/mask-password.ts";
 import { databaseExists, MEMORY_URL } from "../storage/database-url/open-storage.ts";
-import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
+import { isPostgresUrl, parsePostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { checkPostgres } from "../storage/postgres/postgres-check.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";
 import { checkDatabase } from "../storage/sqlite/files/check.ts";
@@ -77,6 +77,18 @@ export async function existingDatabaseOf(options: Options): Promise<NamedDatabas
     ? `A schema of this service in ${maskPassword(named.databaseUrl)}`
     : sqlitePath(named.databaseUrl);
   throw new CommandRefused(`${shown} does not exist. Name the database of the service in DATABASE_URL.`);
+}
+
+/**
+ * @param variable where the password may stand instead
+ * @throws CommandRefused for a URL on the command line that holds a password: other users see it
+ */
+export function refuseVisiblePassword(flag: string, databaseUrl: string, variable: string): void {
+  const parsed = parsePostgresUrl(databaseUrl);
+  if (!parsed.ok || parsed.address.password === null) return;
+  throw new CommandRefused(
+    `${flag} holds a password, and other users of this machine see command lines. Put the password into the file that PGPASSFILE names, or set ${variable} in the environment.`,
+  );
 }
 
 function refusePostgres(databaseUrl: string, tool: string): void {

@@ -1,9 +1,10 @@
 import { Command, CommanderError, type OutputConfiguration } from "commander";
 import packageJson from "../../package.json";
+import { flagOf, variableOf } from "../config/settings.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
 import { addCopyCommand } from "./copy.ts";
-import { addDatabaseCommands } from "./database.ts";
+import { addDatabaseCommands, refuseVisiblePassword } from "./database.ts";
 import { addPolicyCommands } from "./policy-check.ts";
 import { addPostgresCommands } from "./postgres.ts";
 import { addServeCommand } from "./serve.ts";
@@ -20,6 +21,11 @@ export function createProgram(output: OutputConfiguration = {}): Command {
     .version(packageJson.version)
     .showSuggestionAfterError()
     .showHelpAfterError("(--help lists the commands and options)")
+    .hook("preAction", (_, command) => {
+      if (command.getOptionValueSource("databaseUrl") !== "cli") return;
+      const url = String(command.opts()["databaseUrl"]);
+      refuseVisiblePassword(flagOf("databaseUrl"), url, variableOf("databaseUrl"));
+    })
     .exitOverride();
   addServeCommand(program);
   addTokenCommands(program);

@@ -43,8 +43,8 @@ export const RETRY_REASONS = ["never-sent", "rolled-back", "unknown"] as const;
 
 /** What happened between the service and a database server. */
 export type ServerEvent =
-  /** A connection stands: at the start, and each time in place of one that was lost. */
-  | { readonly kind: "connected" }
+  /** A connection stands: at the start, then with the reason why the one before it ended. */
+  | { readonly kind: "connected"; readonly reason: string | null }
   | { readonly kind: "retry"; readonly reason: (typeof RETRY_REASONS)[number] }
   /** A statement got no answer in time, and its connection was given up. */
   | { readonly kind: "deadline" }

@@ -46,7 +46,7 @@ export class StorageMetrics {
       new Counter({ name, help, labelNames, registers });
     this.#connections = counter(
       "customers_database_connections_total",
-      "Connections to a database server that were opened: 8 at the start, then in place of lost ones.",
+      "Connections to a database server that were opened: 7 at the start, then in place of lost ones.",
     );
     this.#deadlines = counter(
       "customers_database_deadlines_total",

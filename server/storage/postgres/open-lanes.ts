@@ -29,7 +29,7 @@ function lanesOptions(databaseUrl: string, options: PostgresOptions): LanesOptio
       // A refused one is sent again alone; that is no fault.
       if (kind !== "refused") onServerEvent({ kind: "retry", reason: kind });
     },
-    onConnect: () => onServerEvent({ kind: "connected" }),
+    onConnect: (reason) => onServerEvent({ kind: "connected", reason }),
     onDeadline: () => onServerEvent({ kind: "deadline" }),
   };
 }

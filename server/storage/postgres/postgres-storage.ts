@@ -9,7 +9,7 @@ import { PostgresCustomerStore } from "./postgres-customer-store.ts";
 import { postgresFirstStart } from "./postgres-first-start.ts";
 import { PostgresTokenStore } from "./postgres-token-store.ts";
 import { BatchedReads } from "./reads/batched-reads.ts";
-import { type Meta, requireMeta } from "./schema/migration.ts";
+import { type Meta, metaFault } from "./schema/migration.ts";
 import { WriteBatches } from "./writes/write-batches.ts";
 
 /** The size of a database is asked for at most this often: PostgreSQL looks at each of its files. */
@@ -99,11 +99,11 @@ export class PostgresStorage implements Storage {
       const [now] = await this.#pulse();
       if (now === undefined) throw new StoreUnavailable("the database has lost its schema");
       if (now.is_read_only === "on") throw new StoreUnavailable("the database takes no writes now");
-      requireMeta(now);
+      const fault = metaFault(now);
+      if (fault !== null) throw new StoreUnavailable(fault);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      const reason = error instanceof CommandRefused ? error : failureOf(error, true);
-      throw new StoreUnavailable(reason.message, { cause: error });
+      throw new StoreUnavailable(failureOf(error, true).message, { cause: error });
     }
   }
 

@@ -1,4 +1,5 @@
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
+import { StoreUnavailable } from "../customer-store.ts";
 import type {
   Caller,
   CreatedToken,
@@ -20,12 +21,14 @@ import {
   type PostgresTokenRow,
   REVOKE_TOKEN_TEXT,
 } from "./rows/token-sql.ts";
+import { type Meta, metaFault } from "./schema/migration.ts";
 
-type FoundRow = Pick<PostgresTokenRow, "tenant" | "expires_at" | "last_used_at"> & {
-  /** Null for a token that is unknown or revoked. */
-  readonly client: string | null;
-  readonly role: string | null;
-};
+type FoundRow = Pick<PostgresTokenRow, "tenant" | "expires_at" | "last_used_at"> &
+  Meta & {
+    /** Null for a token that is unknown or revoked. */
+    readonly client: string | null;
+    readonly role: string | null;
+  };
 
 /**
  * Bearer tokens in PostgreSQL. Each request looks its token up, in one statement
@@ -49,6 +52,8 @@ export class PostgresTokenStore implements TokenStore {
     if (!isToken(token)) return null;
     const digest = tokenDigest(token);
     const row = await this.#reads.findShared<FoundRow>(FIND_TOKEN_TEXT, digest);
+    const fault = row === null ? "the database has lost its schema" : metaFault(row);
+    if (fault !== null) throw new StoreUnavailable(fault);
     if (row === null || row.client === null || row.role === null) return null;
     if (row.expires_at !== null && Number(row.expires_at) <= nowMs) return null;
     this.#notes.note(digest, Number(row.last_used_at ?? 0), nowMs);

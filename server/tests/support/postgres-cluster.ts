@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -130,6 +130,15 @@ export class PostgresCluster {
     return (
       await run(["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql])
     ).trim();
+  }
+
+  /** From now on this role connects with its password alone. */
+  async requirePassword(role: string): Promise<void> {
+    const file = join(this.directory, "data", "pg_hba.conf");
+    writeFileSync(file, `host all ${role} all scram-sha-256\n${readFileSync(file, "utf8")}`);
+    await this.query("postgres", "SELECT pg_reload_conf()");
+    while (await this.#try(["psql", "-w", "-X", "-d", this.url("postgres", role), "-c", ""]))
+      await Bun.sleep(20);
   }
 
   /** Ends it as a power cut would: the postmaster, and its children, which would go on for a moment. */

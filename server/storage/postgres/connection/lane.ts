@@ -16,8 +16,12 @@ export type LaneOptions = {
   readonly statementMs: number;
   /** Looks at a connection before anything else is sent on it. @throws StatementFailed */
   readonly greet: (connection: LaneConnection) => Promise<void>;
-  /** Called when a connection stands, each time. */
-  readonly onConnect: () => void;
+  /**
+   * Called when a connection stands, each time.
+   *
+   * @param reason why it was opened again; null for the first
+   */
+  readonly onConnect: (reason: string | null) => void;
   /** Called when a statement was given up. */
   readonly onDeadline: () => void;
 };
@@ -39,6 +43,8 @@ export class Lane implements LaneConnection {
   #connection: OpenConnection | null = null;
   #opening: Promise<OpenConnection> | null = null;
   #isClosed = false;
+  /** Why there is no connection any more. */
+  #lostBecause: string | null = null;
 
   constructor(options: LaneOptions) {
     this.#options = options;
@@ -51,14 +57,14 @@ export class Lane implements LaneConnection {
       return await connection.run<Row>(text, params);
     } catch (error) {
       const failure = failureOf(error, true);
-      if (spoilsLane(failure)) connection.giveUp();
+      if (spoilsLane(failure)) connection.giveUp(failure.message);
       throw failure;
     }
   }
 
   /** Gives the connection up: what it answered cannot be right. @returns what to throw */
   distrust(reason: string): StatementFailed {
-    this.#connection?.giveUp();
+    this.#connection?.giveUp(reason);
     return new StatementFailed("rolled-back", reason);
   }
 
@@ -80,35 +86,39 @@ export class Lane implements LaneConnection {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#opening?.catch(() => {});
-    this.#connection?.giveUp();
+    this.#connection?.giveUp(CLOSED);
   }
 
   async #open(): Promise<OpenConnection> {
-    if (this.#isClosed) throw new StatementFailed("never-sent", "the store is closed");
-    const connection = new OpenConnection(this.#options, () => {
+    if (this.#isClosed) throw new StatementFailed("never-sent", CLOSED);
+    const connection = new OpenConnection(this.#options, (reason) => {
+      this.#lostBecause ??= reason;
       if (this.#connection === connection) this.#connection = null;
     });
     try {
       await this.#options.greet(connection);
     } catch (error) {
-      connection.giveUp();
       const { message, sqlState } = failureOf(error, false);
+      connection.giveUp(message);
       throw new StatementFailed("never-sent", message, sqlState, error);
     }
     if (connection.isOver) throw new StatementFailed("never-sent", "the connection ended at once");
     this.#connection = connection;
-    this.#options.onConnect();
+    this.#options.onConnect(this.#lostBecause);
+    this.#lostBecause = null;
     return connection;
   }
 }
 
+const CLOSED = "the store is closed";
+
 class OpenConnection implements LaneConnection {
   readonly #sql: SQL;
   readonly #options: LaneOptions;
-  readonly #onOver: () => void;
+  readonly #onOver: (reason: string) => void;
   isOver = false;
 
-  constructor(options: LaneOptions, onOver: () => void) {
+  constructor(options: LaneOptions, onOver: (reason: string) => void) {
     const { address, ca, session, connectMs } = options;
     this.#options = options;
     this.#onOver = onOver;
@@ -127,7 +137,7 @@ class OpenConnection implements LaneConnection {
       connectionTimeout: connectMs / 1000,
       connection: session,
       // Before the statements under way are rejected: what comes next opens a connection that is greeted.
-      onclose: () => this.#end(),
+      onclose: (error) => this.#end(failureOf(error ?? "the connection ended", true).message),
     });
   }
 
@@ -152,23 +162,24 @@ class OpenConnection implements LaneConnection {
    * Rejects whatever is under way, and ends the connection.
    * A write is never cancelled: see docs/postgres.md.
    */
-  giveUp(): void {
+  giveUp(reason: string): void {
     if (this.isOver) return;
-    this.#end();
+    this.#end(reason);
     this.#sql.close({ timeout: 0 }).catch(() => {});
   }
 
-  #end(): void {
+  #end(reason: string): void {
     this.isOver = true;
-    this.#onOver();
+    this.#onOver(reason);
   }
 
   #before<T>(ms: number, start: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#options.onDeadline();
-        reject(new StatementFailed("unknown", `the database did not answer within ${ms} ms`));
-        this.giveUp();
+        const late = new StatementFailed("unknown", `the database did not answer within ${ms} ms`);
+        reject(late);
+        this.giveUp(late.message);
       }, ms);
       start()
         .then(resolve, reject)

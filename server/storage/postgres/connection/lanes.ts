@@ -39,7 +39,7 @@ export type LanesOptions = {
   readonly ca: string | null;
   readonly limits: PostgresLimits;
   readonly onRetry: (failure: StatementFailed) => void;
-  readonly onConnect: () => void;
+  readonly onConnect: LaneOptions["onConnect"];
   readonly onDeadline: () => void;
 };
 
@@ -66,8 +66,12 @@ export class Lanes {
   }
 
   /** A connection beside the pools, for what needs other settings. The caller closes it. */
-  lane(session: SessionSettings, statementMs = this.limits.statementMs): Lane {
-    const { address, password, ca, limits, onConnect, onDeadline } = this.#options;
+  lane(
+    session: SessionSettings,
+    statementMs = this.limits.statementMs,
+    onConnect: LaneOptions["onConnect"] = () => {},
+  ): Lane {
+    const { address, password, ca, limits, onDeadline } = this.#options;
     const greet: LaneOptions["greet"] = (connection) => this.#watch.look(connection, session);
     return new Lane({
       address,
@@ -127,7 +131,9 @@ export class Lanes {
 
   #pool(count: number, session: SessionSettings): LanePool {
     return new LanePool(
-      Array.from({ length: count }, () => this.lane(session)),
+      Array.from({ length: count }, () =>
+        this.lane(session, this.limits.statementMs, this.#options.onConnect),
+      ),
       this.limits.pendingMax,
     );
   }

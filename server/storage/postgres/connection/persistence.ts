@@ -1,11 +1,6 @@
 import { StoreUnavailable } from "../../customer-store.ts";
 import { failureOf, type StatementFailed } from "./statement-failure.ts";
 
-export type RetryLimits = {
-  /** How long a statement is repeated. A fail-over of the primary takes 2 to 5 s (docs/postgres.md). */
-  readonly giveUpMs: number;
-};
-
 const FIRST_DELAY_MS = 5;
 /**
  * A server that refuses connections is asked no more often: a fail-over is noticed this much later at most.

@@ -21,7 +21,7 @@ export function readText(projection: Projection): string {
     LEFT JOIN customers c ON c.tenant = i.tenant AND c.id = i.id`;
 }
 
-export type PageFilters = { readonly after: boolean; readonly status: boolean; readonly email: boolean };
+type PageFilters = { readonly after: boolean; readonly status: boolean; readonly email: boolean };
 
 /**
  * $1 tenant, $2 limit, then the id after which the page begins,
@@ -60,7 +60,7 @@ function unlocked(mode: "FOR NO KEY UPDATE" | "FOR UPDATE"): string {
     WHERE ${IS_EXPECTED} ${mode} OF c SKIP LOCKED)`;
 }
 
-export type WriteShape = {
+type WriteShape = {
   /** Whether rows that another session holds are left out. */
   readonly isSkipping: boolean;
   readonly isKeyed: boolean;

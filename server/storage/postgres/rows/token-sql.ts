@@ -12,10 +12,14 @@ export type PostgresTokenRow = {
   readonly revoked_at: string | null;
 };
 
-/** $1 digests, hexadecimal. */
+/**
+ * $1 digests, hexadecimal. Every request asks this, so it is also how
+ * a running service learns that a migration has left it behind.
+ */
 export const FIND_TOKEN_TEXT = `SELECT i.n::int AS n, t.client, t.role, t.tenant, t.expires_at, t.last_used_at,
-    current_setting('in_hot_standby') AS in_hot_standby
+    m.application, m.schema_version, m.min_version, current_setting('in_hot_standby') AS in_hot_standby
   FROM unnest($1::text[]) WITH ORDINALITY AS i(digest, n)
+  JOIN meta m ON m.only_row = 1
   LEFT JOIN tokens t ON t.digest = decode(i.digest, 'hex') AND t.revoked_at IS NULL`;
 
 /** $1 digest, $2 prefix, $3 client, $4 role, $5 tenant, $6 now, $7 when it expires. */

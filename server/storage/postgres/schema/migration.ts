@@ -22,8 +22,6 @@ export type Meta = {
   readonly min_version: number;
 };
 
-export const META_TEXT = "SELECT application, schema_version, min_version FROM meta";
-
 /**
  * Makes the schema where it is missing, in one transaction. Of services that
  * start at the same moment one makes it; the others fail on a name that is
@@ -61,32 +59,31 @@ export async function readMeta(connection: LaneConnection): Promise<Meta | null>
     [],
   );
   if (found?.is_there !== true) return null;
-  const [meta] = await connection.run<Meta>(META_TEXT, []);
+  const [meta] = await connection.run<Meta>("SELECT application, schema_version, min_version FROM meta", []);
   return meta ?? null;
 }
 
 /** @throws CommandRefused for a schema on which this version may not run */
-export function requireMeta({ application, schema_version, min_version }: Meta): void {
+export function requireMeta(meta: Meta): void {
+  const fault = metaFault(meta);
+  if (fault !== null) throw new CommandRefused(fault);
+}
+
+/** @returns why this version may not run on a schema, or null where it may */
+export function metaFault({ application, schema_version, min_version }: Meta): string | null {
   if (application === COPYING) {
-    throw new CommandRefused(
-      "A copy into this database is not complete. Repeat the `customers-server copy` that began it: it resumes.",
-    );
+    return "A copy into this database is not complete. Repeat the `customers-server copy` that began it: it resumes.";
   }
   if (application !== APPLICATION) {
-    throw new CommandRefused(
-      "The schema customers of this database belongs to another program. Name another database in DATABASE_URL.",
-    );
+    return "The schema customers of this database belongs to another program. Name another database in DATABASE_URL.";
   }
   if (min_version > POSTGRES_SCHEMA_VERSION) {
-    throw new CommandRefused(
-      `The database was migrated for newer versions alone (schema ${schema_version}, for programs that know ${min_version}; this one knows ${POSTGRES_SCHEMA_VERSION}). Start a newer version.`,
-    );
+    return `The database was migrated for newer versions alone (schema ${schema_version}, for programs that know ${min_version}; this one knows ${POSTGRES_SCHEMA_VERSION}). Start a newer version.`;
   }
   if (schema_version < POSTGRES_SCHEMA_VERSION) {
-    throw new CommandRefused(
-      `The database has schema ${schema_version}, and this version needs ${POSTGRES_SCHEMA_VERSION}. Run \`customers-server migrate\` with DATABASE_URL of the owner's role.`,
-    );
+    return `The database has schema ${schema_version}, and this version needs ${POSTGRES_SCHEMA_VERSION}. Run \`customers-server migrate\` with DATABASE_URL of the owner's role.`;
   }
+  return null;
 }
 
 async function makeTables(transaction: LaneConnection): Promise<void> {

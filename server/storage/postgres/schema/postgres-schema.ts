@@ -7,9 +7,6 @@ export const POSTGRES_SCHEMA_VERSION = 1;
  */
 export const MIN_VERSION = 1;
 
-/** All tables are in a schema of their own, so that the database may hold others. */
-export const SCHEMA_NAME = "customers";
-
 /** Marks the tables as those of this service. */
 export const APPLICATION = "customers-server";
 
@@ -22,6 +19,7 @@ export const COPYING = "customers-server copy";
  * No sequence: one on a promoted asynchronous standby gave 68 of 100 values a second time.
  */
 export const POSTGRES_SCHEMA = [
+  // A schema of our own, so that the database may hold others.
   `CREATE SCHEMA customers`,
 
   `CREATE TABLE customers (

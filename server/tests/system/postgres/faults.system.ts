@@ -210,6 +210,32 @@ describe("nothing comes back", () => {
   });
 });
 
+test("a connection that is opened again is logged with the reason why the one before ended", async () => {
+  const place = new Workplace();
+  const service = await place.start({
+    env: { DATABASE_URL: proxy.through(url) },
+    cwd: place.path,
+    services: 1,
+  });
+  const reopened = (reason: string) =>
+    service.stderr.line(
+      (line) => line.includes("connection to the database opened again") && line.includes(reason),
+    );
+  const get = async () => (await service.send(place.adminToken, "GET", "/customers")).status;
+  expect([await get(), service.stderr.text.includes("opened again")]).toEqual([200, false]);
+  await cluster.query(
+    url,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'customers-server'`,
+  );
+  expect(await get()).toBe(200);
+  expect(await reopened("administrator command")).toContain('"level":"warn"');
+  proxy.cut();
+  expect(await get()).toBe(200);
+  expect(await reopened("Connection closed")).not.toBeNull();
+  await place.clear();
+});
+
 test("with sessions killed every 50 ms each customer has one history, and nothing hangs", async () => {
   const targets = await Promise.all(Array.from({ length: 8 }, () => make()));
   let isOver = false;

@@ -3,6 +3,7 @@ import { drawRowVersion, type RowVersion } from "../../../domain/entity-tag.ts";
 import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
 import type { CustomerStore, WriteTarget } from "../../../storage/customer-store.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
+import type { ServerEvent } from "../../../storage/storage.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 
 // Promises that no single server can keep: each test has several, as storages with connections of their own.
@@ -230,6 +231,20 @@ test("a serialization failure and a deadlock that PostgreSQL reports are tried a
       "SET search_path = customers; DROP TRIGGER fail_twice ON customers; DROP FUNCTION fail_twice; DROP SEQUENCE tries",
     );
   }
+});
+
+test("a server opens as many connections as docs/postgres.md says", async () => {
+  const guide = await Bun.file(new URL("../../../docs/postgres.md", import.meta.url)).text();
+  const told = Number(/Each service keeps (\d+) connections/.exec(guide)?.[1]);
+  const database = await cluster.createDatabase();
+  let opened = 0;
+  const onServerEvent = ({ kind }: ServerEvent): void => {
+    if (kind === "connected") opened += 1;
+  };
+  const server = await PostgresStorage.open(database, { onServerEvent });
+  const text = `SELECT count(*) FROM pg_stat_activity WHERE datname = '${new URL(database).pathname.slice(1)}'`;
+  expect([opened, await cluster.query("postgres", text)]).toEqual([told, `${told}`]);
+  await server.close();
 });
 
 test("twelve servers that start at once on an empty database all start, on one schema", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
@@ -53,12 +53,65 @@ test("a schema for newer versions alone, one of another program and one of an ol
   expect(await refused("application = 'other'")).toContain("belongs to another program");
 });
 
-test("a service that runs is not ready once a migration has left it behind", async () => {
-  const storage = await PostgresStorage.open(url);
-  await storage.ping();
+test("once a migration has left a running service behind, it is not ready and refuses the next request", async () => {
+  const place = new Workplace();
+  const service = await place.start({ env: { DATABASE_URL: url }, cwd: place.path, services: 1 });
+  const get = async (path: string) => (await service.send(place.adminToken, "GET", path)).status;
+  expect(await get("/customers")).toBe(200);
   await cluster.query(url, "UPDATE customers.meta SET min_version = 9");
-  await expect(storage.ping()).rejects.toThrow("Start a newer version");
-  await storage.close();
+  expect([await get("/customers"), await get("/readyz")]).toEqual([503, 503]);
+  await cluster.query(url, "UPDATE customers.meta SET min_version = 1");
+  expect([await get("/customers"), await get("/readyz")]).toEqual([200, 200]);
+  await service.end();
+  const causes = service.log.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
+  expect(causes).toEqual(Array.from({ length: 2 }, () => expect.stringContaining("Start a newer version")));
+  await place.clear();
+});
+
+test.each([
+  ["serve", ["--database-url", "URL"]],
+  ["token", ["list", "--database-url=URL"]],
+  ["check", ["--database-url", "URL"]],
+  ["copy", ["--from", "sqlite:a.db", "--to", "URL"]],
+  ["copy", ["--from", "URL", "--to", "sqlite:a.db"]],
+])("a password on the command line of %s %j is refused, since other users see it", async (command, args) => {
+  const withPassword = url.replace("postgres@", "postgres:s3cret@");
+  const outcome = await runCommand([command, ...args.map((arg) => arg.replace("URL", withPassword))]);
+  expect([outcome.code, outcome.stdout]).toEqual([1, ""]);
+  expect(outcome.stderr).toContain("PGPASSFILE");
+  expect(outcome.stderr).not.toContain("s3cret");
+});
+
+test("a password in DATABASE_URL is used, and shown by no command, log, metric or process list", async () => {
+  await cluster.query(url, "CREATE ROLE keeper LOGIN SUPERUSER PASSWORD 's3cret'");
+  await cluster.requirePassword("keeper");
+  const env = { DATABASE_URL: url.replace("postgres@", "keeper:s3cret@") };
+  const wrong = await runCommand(["check"], {
+    env: { DATABASE_URL: url.replace("postgres@", "keeper:s3cre7@") },
+  });
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("password authentication failed")]);
+  expect(wrong.stderr).not.toContain("s3cre7");
+  const place = new Workplace();
+  const said: string[] = [];
+  for (const args of [["migrate"], ["check"], ["token", "list"], ["--help"], ["serve", "--help"]]) {
+    const { code, stdout, stderr } = await runCommand(args, { env, cwd: place.path });
+    expect([args, code]).toEqual([args, 0]);
+    said.push(stdout, stderr);
+  }
+  const service = await place.start({
+    env: { ...env, LOG_LEVEL: "trace", METRICS_ACCESS: "public" },
+    cwd: place.path,
+    services: 1,
+  });
+  expect((await service.send(place.adminToken, "GET", "/customers")).status).toBe(200);
+  said.push((await service.send(null, "GET", "/metrics")).text);
+  said.push(readdirSync("/proc").map(commandLineOf).join("\n"));
+  said.push(await cluster.query(url, "SELECT * FROM pg_stat_activity"));
+  await service.end();
+  said.push(service.stdout.text, service.stderr.text);
+  expect(said.join("\n")).toContain("keeper");
+  expect(said.join("\n")).not.toContain("s3cret");
+  await place.clear();
 });
 
 test("a role without the right to make a schema is told which command does; with the grants it runs, and may do no more", async () => {
@@ -180,6 +233,11 @@ describe("TLS", () => {
     );
   });
 });
+
+function commandLineOf(pid: string): string {
+  const file = `/proc/${pid}/cmdline`;
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+}
 
 const IGNORED =
   "ignore_startup_parameters = search_path,statement_timeout,lock_timeout,idle_in_transaction_session_timeout,synchronous_commit,tcp_keepalives_idle,jit,enable_hashjoin,enable_mergejoin,enable_seqscan,plan_cache_mode";
