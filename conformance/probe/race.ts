@@ -50,8 +50,28 @@ export function contendersOf({ kit }: Attempt): number {
   return Math.max(2, Math.min(kit.options.connections, kit.limits.connections));
 }
 
-export function lanes(t: Attempt, lane: (index: number) => Lane): Lane[] {
-  return Array.from({ length: contendersOf(t) }, (_, index) => lane(index));
+export type LineUp = (lane: number) => Lane;
+
+/** Two kinds of writers by turns; `first` is released first, and that decides who wins where nothing else does. */
+export function lineUp(t: Attempt, first: Method, second: Method): LineUp {
+  return (lane) => {
+    const method = lane % 2 === 0 ? first : second;
+    const who = `${WRITERS[method]} ${lane + 1}`;
+    if (method === "DELETE") return { who, method };
+    const { name, email } = t.kit.values.next();
+    if (method === "PUT") return { who, method, values: { name, email } };
+    return { who, method, values: lane % 2 === 0 ? { name } : { email } };
+  };
+}
+
+const WRITERS = { PUT: "writer", PATCH: "patcher", DELETE: "deleter" } as const satisfies Record<
+  Method,
+  string
+>;
+
+/** Each may check by its own code, and the fault may lie with the one that comes first or second. */
+export function bothOrders(t: Attempt, one: Method, other: Method): LineUp[] {
+  return [lineUp(t, one, other), lineUp(t, other, one)];
 }
 
 /**
@@ -76,21 +96,36 @@ export async function enforced(t: Attempt, method: Method): Promise<void> {
   if (method === "DELETE") await t.control("DELETE", { to: customer, before: now });
 }
 
+/** As `enforced`, of a method that a rule can race without. @returns what the rule ends with then */
+export async function notEnforced(t: Attempt, method: Method): Promise<CouldNotRun | undefined> {
+  try {
+    await enforced(t, method);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CouldNotRun) return error;
+    throw error;
+  }
+}
+
 type RaceOptions = {
-  /** A share of the rounds that were asked for, at least two. */
+  /** A share of the rounds that were asked for: at least two, and at least one of each line-up. */
   readonly share: number;
-  readonly lanes: (round: number) => readonly Lane[];
+  /** Who takes part, round by round. */
+  readonly lineUps: readonly LineUp[];
   readonly allowed: string;
   /** In place of the main customer, one a round. */
   readonly customer?: () => Promise<Customer>;
-  /** Statuses of losers beside 412. */
-  readonly losers?: readonly number[];
 };
 
 /** All rounds of a rule. @throws Inconclusive where no two requests overlapped */
-export async function race(t: Attempt, options: RaceOptions, judge: (round: Round) => void): Promise<void> {
-  const count = Math.max(2, Math.ceil(t.kit.options.rounds * options.share));
-  const losers = new Losers(t, options.losers ?? []);
+export async function race(
+  t: Attempt,
+  options: RaceOptions,
+  judge: (round: Round) => void = () => {},
+): Promise<void> {
+  const { lineUps, share } = options;
+  const count = Math.max(2, lineUps.length, Math.ceil(t.kit.options.rounds * share));
+  const losers = new Losers(t);
   const rounds: Round[] = [];
   const failed = new Set<number>();
   for (let number = 1; number <= count; number += 1) {
@@ -108,11 +143,12 @@ export async function race(t: Attempt, options: RaceOptions, judge: (round: Roun
 async function oneRound(
   t: Attempt,
   number: number,
-  { lanes, allowed, customer }: RaceOptions,
+  { lineUps, allowed, customer }: RaceOptions,
 ): Promise<Round> {
   const to = (await customer?.()) ?? t.kit.main;
   const before = await t.state(to, "read before");
-  const taking = lanes(number);
+  const lane = lineUps[(number - 1) % lineUps.length] as LineUp;
+  const taking = Array.from({ length: contendersOf(t) }, (_, index) => lane(index));
   const evidence = t.proof(`round ${number}: ${taking.length} writes with ${before.tag} at once`, allowed);
   const contenders = await compete(t, number, to, before, taking);
   const winners = contenders.filter(({ outcome }) => outcome === "won");
@@ -246,66 +282,78 @@ export function oneWinner({ winners, before, after, proof }: Round, stays: strin
   );
 }
 
+/** Where a DELETE may have won, the others may as well find no customer. */
+const GONE = [404, 410];
+/** So many writes without an answer are the network's. */
+const FEW = 2;
+
+type Untold = { round: Round; one: Contender };
+
 /** The losers of all rounds of a rule: the outcomes are deterministic, 428 or 412 (7 rule 1). */
 class Losers {
   readonly #t: Attempt;
-  readonly #also: readonly number[];
-  /** Losers by method. */
-  readonly #count = new Map<Method, number>();
-  /** Those that were told nothing. */
-  readonly #untold: { round: Round; one: Contender }[] = [];
+  /** Losers by method and by what won: a DELETE and an update leave them different things to find. */
+  readonly #groups = new Map<string, { method: Method; all: number; untold: Untold[] }>();
 
-  constructor(t: Attempt, also: readonly number[]) {
+  constructor(t: Attempt) {
     this.#t = t;
-    this.#also = also;
   }
 
   look(round: Round): void {
     const { winners, contenders } = round;
     if (winners.length > 1) return;
+    const [winner] = winners;
     for (const one of contenders) {
       if (one.outcome === "won" || !one.opened || one.seen?.status === 429) continue;
-      this.#count.set(one.method, (this.#count.get(one.method) ?? 0) + 1);
-      if (one.outcome === "unknown") this.#untold.push({ round, one });
+      const group = this.#group(one.method, winner?.method);
+      group.all += 1;
+      if (one.outcome === "unknown") group.untold.push({ round, one });
       // Without exactly one winner it is told elsewhere what is wrong.
-      else if (winners.length === 1) this.#judge(round, one, one.seen as Seen);
+      else if (winner !== undefined) this.#judge(round, one, one.seen as Seen);
     }
   }
 
-  #judge(round: Round, one: Contender, seen: Seen): void {
-    const proof = round.of(one, "412 with the ETag of now");
-    const ok =
-      seen.status === 412 ||
-      this.#also.includes(seen.status) ||
-      this.#t.blamedBefore(one.method, "stale", seen.status);
-    proof.must("status", ok, `${one.who} lost and was answered ${seen.status}, not 412`);
-    // Where the winner may be a DELETE there is no tag of now.
-    if (seen.status !== 412 || this.#also.length > 0 || this.#t.kit.doubts.has(`tag of 412 on ${one.method}`))
-      return;
-    proof.must("etag", seen.tag !== undefined, `${one.who} lost, and its 412 carries no ETag`);
+  #group(method: Method, winner: Method | undefined) {
+    const key = `${method} ${winner === "DELETE" ? "deleted" : winner === undefined ? "nobody" : "updated"}`;
+    const group = this.#groups.get(key) ?? { method, all: 0, untold: [] };
+    this.#groups.set(key, group);
+    return group;
   }
 
-  /** A few are the network's; most of one method are the race's, where as many writes that do not meet are all accepted. */
+  #judge(round: Round, one: Contender, seen: Seen): void {
+    const mayBeGone = [...round.winners, ...round.unknown].some(({ method }) => method === "DELETE");
+    const allowed = mayBeGone ? [412, ...GONE] : [412];
+    const proof = round.of(one, mayBeGone ? allowed.join(" or ") : "412 with the ETag of now");
+    const ok = allowed.includes(seen.status) || this.#t.blamedBefore(one.method, "stale", seen.status);
+    proof.must("status", ok, `${one.who} lost and was answered ${seen.status}, not ${allowed.join(" or ")}`);
+    // Of a customer that may be gone there is no tag of now.
+    if (seen.status !== 412 || mayBeGone || this.#t.kit.doubts.has(`tag of 412 on ${one.method}`)) return;
+    proof.must("etag", seen.tag !== undefined, `${one.who} lost, and its 412 carries no ETag`);
+    const { before, after } = round;
+    if (seen.tag === undefined || after === undefined || after.tag === before.tag) return;
+    const own = `${one.who} lost, and its 412 carries the very tag that it sent, ${seen.tag}`;
+    proof.must("not-own-tag", seen.tag !== before.tag, own);
+  }
+
+  /** A few are the network's; most of one kind are the race's, where as many writes that do not meet are all accepted. */
   async judgeSilence(): Promise<void> {
-    const methods = [...new Set(this.#untold.map(({ one }) => one.method))];
-    const many = methods.filter(
-      (method) =>
-        this.#untold.filter(({ one }) => one.method === method).length * 2 > (this.#count.get(method) ?? 0),
-    );
+    const groups = [...this.#groups.values()];
+    const many = groups.filter(({ all, untold }) => untold.length > FEW && untold.length * 2 > all);
     let ofRace = false;
-    for (const method of many) ofRace ||= await apart(this.#t, method);
-    const [first] = this.#untold;
+    for (const method of new Set(many.map(({ method }) => method))) ofRace ||= await apart(this.#t, method);
+    const untold = groups.flatMap((group) => group.untold);
+    const [first] = many[0]?.untold ?? untold;
     const proof =
       first?.round.of(first.one, "412 to all but one") ??
       this.#t.proof("the losers of all rounds", "each is answered 412");
-    const all = [...this.#count.values()].reduce((a, b) => a + b, 0);
+    const all = groups.reduce((sum, group) => sum + group.all, 0);
     const told = () =>
-      `${this.#untold.length} of ${all} writes that lost a race were answered neither 412 nor 428 (${kinds(this.#untold.map(({ one }) => one))})`;
+      `${untold.length} of ${all} writes that lost a race were answered neither 412 nor 428 (${kinds(untold.map(({ one }) => one))})`;
     const apartToo = () =>
       `${told()}, while as many at once, each to a customer of its own, are all accepted`;
     proof.must("told", !ofRace, apartToo, { othersMayCause: true });
     // A gateway under load answers a few of any requests so.
-    if (many.length === 0 && this.#untold.length > 0) this.#t.note += `; ${told()}`;
+    if (many.length === 0 && untold.length > 0) this.#t.note += `; ${told()}`;
     proof.must("available", ofRace || many.length === 0, told, { othersMayCause: true, level: "SHOULD" });
   }
 }
@@ -320,7 +368,7 @@ function kinds(untold: readonly Contender[]): string {
 /** The control of a race: as many writes at once that differ in their customer alone. @returns whether all are accepted. */
 async function apart(t: Attempt, method: Method): Promise<boolean> {
   if (t.kit.ground.cannotMake !== undefined) return false;
-  const customers = await together(lanes(t, () => ({ who: "", method })).map(() => t.kit.ground.make()));
+  const customers = await together(Array.from({ length: contendersOf(t) }, () => t.kit.ground.make()));
   const tags = await together(customers.map((customer) => t.state(customer, "read before")));
   const held = await together(
     customers.map((customer, index) =>

@@ -4,12 +4,13 @@ import { CouldNotRun, Inconclusive, NotApplicable } from "../http/outcome-signal
 import { type Attempt, BASE } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
 import {
+  bothOrders,
   type Contender,
   contendersOf,
   enforced,
   heldBy,
-  type Lane,
-  lanes,
+  lineUp,
+  notEnforced,
   oneWinner,
   type Round,
   race,
@@ -21,16 +22,14 @@ import { together } from "../probe/together.ts";
 import { registryFields } from "../target/names.ts";
 
 const PUT_RULES = ["IFM-01", "IFM-03", "ETG-08"] as const;
-const PATCH_RULES = ["IFM-30", "IFM-31"] as const;
-const DELETE_RULES = ["IFM-40", "IFM-41"] as const;
-/** Where a DELETE may have won, the others may as well find no customer. */
-const GONE = [404, 410];
-
-const writers = (t: Attempt) => (): Lane[] =>
-  lanes(t, (lane) => ({ who: `writer ${lane + 1}`, method: "PUT", values: t.kit.values.next() }));
-
-const holdsName = (text: string, name: string | undefined) =>
-  name !== undefined && text.toLowerCase().includes(name.toLowerCase());
+const PATCH_RULES = ["IFM-30", "IFM-31", "IFM-34"] as const;
+const DELETE_RULES = ["IFM-40", "IFM-41", "IFM-44"] as const;
+/** Whether a read shows what was written; a customer that is gone, or of which nothing was written, shows nothing. */
+function holds(text: string, values: Contender["values"] = {}): boolean {
+  const shown = text.toLowerCase();
+  const written = Object.values(values);
+  return written.length > 0 && written.every((value) => shown.includes(value.toLowerCase()));
+}
 
 /** 202 says that a DELETE was received, not that it is or will be applied (RFC 9110 15.3.3). */
 const isReceivedOnly = ({ seen }: Contender) => seen?.status === 202;
@@ -49,7 +48,7 @@ async function outlasts(t: Attempt, rounds: readonly Round[]): Promise<void> {
   for (const { number, customer, before, winners, proof } of rounds) {
     const update = winners.find(({ method }) => method !== "DELETE");
     const then = await t.get(customer, { query: t.kit.deployment.stateQuery, purpose: "read back later" });
-    const stands = then.status === 200 && holdsName(then.text, update?.values?.name);
+    const stands = then.status === 200 && holds(then.text, update?.values);
     proof.show(update?.seen ?? then, {
       came: `round ${number}: ${update?.who} accepted, DELETE answered 202; later read: ${then.status}`,
       before: before.seen,
@@ -249,7 +248,7 @@ export const races: readonly Rule[] = [
       await enforced(t, "PUT");
       const tags = new Set<string>();
       const allowed = "exactly one accepted, and the final state is its own";
-      await race(t, { share: 1, lanes: writers(t), allowed }, (round) => {
+      await race(t, { share: 1, lineUps: [lineUp(t, "PUT", "PUT")], allowed }, (round) => {
         const { before, contenders, winners, unknown, after, proof } = round;
         oneWinner(round, "winner-stays");
         const none = `of ${contenders.length} writes with the current tag none was accepted`;
@@ -283,20 +282,8 @@ export const races: readonly Rule[] = [
     after: ["IFM-07", ...PUT_RULES],
     async check(t) {
       await enforced(t, "PUT");
-      await race(t, { share: 0.25, lanes: writers(t), allowed: "412 to all but one" }, (round) => {
-        const { before, contenders, winners, after } = round;
-        // Without a winner, or with several, it is ATM-01's to blame.
-        if (winners.length !== 1 || after === undefined || after.tag === before.tag) return;
-        for (const one of contenders)
-          if (one.seen?.status === 412 && one.seen.tag !== undefined)
-            round
-              .of(one, "412 with the ETag of now")
-              .must(
-                "not-own-tag",
-                one.seen.tag !== before.tag,
-                `${one.who} lost, and its 412 carries the very tag that it sent, ${one.seen.tag}`,
-              );
-      });
+      const lineUps = [lineUp(t, "PUT", "PUT")];
+      await race(t, { share: 0.25, lineUps, allowed: "412 to all but one" });
     },
   }),
   rule("ATM-03", "Of concurrent PATCHes of different fields, and of PATCH and PUT, exactly one is accepted", {
@@ -304,23 +291,15 @@ export const races: readonly Rule[] = [
     reading: "With one tag, one winner, and only what the winner named is changed.",
     hurts: "Two partial updates merge into a customer that nobody has seen or approved.",
     needs: NEEDS.PATCH,
-    after: [...PUT_RULES, ...PATCH_RULES, "IFM-34"],
+    after: [...PUT_RULES, "IFM-07", ...PATCH_RULES],
     async check(t) {
       await enforced(t, "PATCH");
-      const mixed = (round: number) =>
-        lanes(t, (lane) => {
-          const { name, email } = t.kit.values.next();
-          // PUT and PATCH may check by different code: some rounds set one against the other.
-          if (round % 3 === 0 && lane % 2 === 1)
-            return { who: `writer ${lane + 1}`, method: "PUT", values: { name, email } };
-          return {
-            who: `patcher ${lane + 1}`,
-            method: "PATCH",
-            values: lane % 2 === 0 ? { name } : { email },
-          };
-        });
+      const withoutPut = await notEnforced(t, "PUT");
+      const lineUps = [lineUp(t, "PATCH", "PATCH")];
+      if (withoutPut === undefined) lineUps.push(...bothOrders(t, "PATCH", "PUT"));
       const allowed = "exactly one accepted, and only its field changed";
-      await race(t, { share: 0.5, lanes: mixed, allowed }, (round) => oneWinner(round, "only-winner"));
+      await race(t, { share: 0.5, lineUps, allowed }, (round) => oneWinner(round, "only-winner"));
+      if (withoutPut !== undefined) throw withoutPut;
     },
   }),
   rule("ATM-04", "Of a PUT or PATCH and a DELETE with one tag at most one is accepted", {
@@ -329,24 +308,18 @@ export const races: readonly Rule[] = [
       "After the first accepted one the other is refused as stale or as missing, and the final state is the winner's.",
     hurts: "A customer that somebody has just saved vanishes, or a deleted one comes back.",
     needs: NEEDS.DELETE,
-    after: [...PUT_RULES, ...DELETE_RULES],
+    after: [...PUT_RULES, "IFM-07", ...PATCH_RULES, ...DELETE_RULES],
     async check(t) {
       await enforced(t, "PUT");
       await enforced(t, "DELETE");
       const patches = await t.patchOffered();
-      const mixed = (round: number) =>
-        lanes(t, (lane) => {
-          // Who is released first matters where the two check by different code, so they take turns.
-          if ((lane + round) % 2 !== 0) return { who: `deleter ${lane + 1}`, method: "DELETE" };
-          const values = t.kit.values.next();
-          if (patches && round % 2 === 0)
-            return { who: `patcher ${lane + 1}`, method: "PATCH", values: { name: values.name } };
-          return { who: `writer ${lane + 1}`, method: "PUT", values };
-        });
+      const withoutPatch = patches ? await notEnforced(t, "PATCH") : undefined;
+      const lineUps = bothOrders(t, "PUT", "DELETE");
+      if (patches && withoutPatch === undefined) lineUps.push(...bothOrders(t, "PATCH", "DELETE"));
       const allowed = "at most one accepted, and the final state is the winner's";
       const customer = () => t.kit.ground.make();
       const open: Round[] = [];
-      await race(t, { share: 0.4, lanes: mixed, allowed, customer, losers: GONE }, (round) => {
+      await race(t, { share: 0.4, lineUps, allowed, customer }, (round) => {
         const { before, contenders, winners, afterSeen, proof } = round;
         const deletes = winners.filter(({ method }) => method === "DELETE");
         const updates = winners.filter(({ method }) => method !== "DELETE");
@@ -359,17 +332,18 @@ export const races: readonly Rule[] = [
         // Two DELETEs that both report success are ATM-07's matter.
         proof.must("no-fork", updates.length + Math.min(1, deletes.length) <= 1, both);
         if (updates.length === 1 && deletes.length === 0) {
-          const stays = afterSeen.status === 200 && holdsName(afterSeen.text, updates[0]?.values?.name);
+          const stays = afterSeen.status === 200 && holds(afterSeen.text, updates[0]?.values);
           const found = `${updates[0]?.who} alone was accepted, and a read then answers ${afterSeen.status} without its values`;
           proof.must("put-stays", stays, found, { othersMayCause: true });
         }
         if (updates.length === 0 && deletes.length > 0) {
-          const back = contenders.some(({ values }) => holdsName(afterSeen.text, values?.name));
+          const back = contenders.some(({ values }) => holds(afterSeen.text, values));
           const found = `a DELETE alone was accepted, and a read then answers ${afterSeen.status} with the values of a refused write`;
           proof.must("delete-stays", !back, found);
         }
       });
       await outlasts(t, open);
+      if (withoutPatch !== undefined) throw withoutPatch;
     },
   }),
   rule("ATM-05", "A slow body does not outlive its precondition", {
@@ -402,15 +376,9 @@ export const races: readonly Rule[] = [
     after: DELETE_RULES,
     async check(t) {
       await enforced(t, "DELETE");
-      const deleters = () => lanes(t, (lane) => ({ who: `deleter ${lane + 1}`, method: "DELETE" }));
+      const lineUps = [lineUp(t, "DELETE", "DELETE")];
       const customer = () => t.kit.ground.make();
-      const options = {
-        share: 0.1,
-        lanes: deleters,
-        allowed: "exactly one accepted",
-        customer,
-        losers: GONE,
-      };
+      const options = { share: 0.1, lineUps, allowed: "exactly one accepted", customer };
       let received = 0;
       await race(t, options, ({ before, winners, unknown, proof }) => {
         if (winners.length === 0 && unknown.length === 0)

@@ -52,6 +52,27 @@ export function refusedLate(
   });
 }
 
+/** Takes two writes at once, whichever customers they are for. */
+const poolOfTwo: Plant = (ran) => () => {
+  let busy = 0;
+  return {
+    async commit(attempt) {
+      await attempt.bodyRead();
+      if (busy >= 2) {
+        ran();
+        return { status: 503, headers: [], body: "no connection available" };
+      }
+      busy += 1;
+      try {
+        await gap(2);
+        return attempt.decide() ?? attempt.apply();
+      } finally {
+        busy -= 1;
+      }
+    },
+  };
+};
+
 /** Lets writes of one customer meet, then decides. @param decide is told whether others are still under way */
 function amongOthers(decide: (attempt: Attempt, others: boolean, ran: Ran) => Reply): Plant {
   return (ran) => () => {
@@ -231,6 +252,74 @@ export const ATOMICITY_FAULTS: Fault[] = [
     rule: "ATM-02",
     does: "answers those who lose in the database, not in the check, with 409",
     plant: refusedLate(412, (refusal) => ({ ...refusal, status: 409 })),
+  },
+  {
+    id: "losers-answered-404",
+    rule: "ATM-02",
+    does: "takes an UPDATE that changed no row for a customer that is not there",
+    plant: refusedLate(412, (refusal) => ({ ...refusal, status: 404 })),
+  },
+  {
+    id: "deletes-that-lose-answered-409",
+    rule: "ATM-07",
+    does: "answers a DELETE whose row another DELETE took with 409",
+    plant: refusedLate(
+      404,
+      (refusal) => ({ ...refusal, status: 409 }),
+      (method) => method === "DELETE",
+    ),
+  },
+  {
+    id: "deletes-that-lose-told-no-tag",
+    rule: "ATM-04",
+    does: "answers a DELETE that loses in the database with 412 and no ETag",
+    plant: refusedLate(
+      412,
+      (refusal) => ({ ...refusal, headers: refusal.headers.filter(([name]) => name !== "ETag") }),
+      (method) => method === "DELETE",
+    ),
+  },
+  {
+    id: "cache-keeps-what-lost-to-a-delete",
+    rule: "ATM-04",
+    does: "fills its cache before the database decides, so that an update that lost to a DELETE is read back",
+    plant: (ran) => (service) =>
+      refusedLate(
+        404,
+        (refusal, attempt) => {
+          attempt.apply();
+          const customer = customerOf(attempt.request, service);
+          if (customer !== undefined) customer.removed = false;
+          return refusal;
+        },
+        (method) => method !== "DELETE",
+      )(ran)(service),
+  },
+  {
+    id: "rollback-restores-the-version",
+    rule: "ATM-01",
+    does: "writes the version that it read back when it loses",
+    plant: deciding("commit", (_sound, ran, service) => async (attempt) => {
+      await attempt.bodyRead();
+      const read = customerOf(attempt.request, service)?.tag;
+      const early = attempt.decide();
+      if (early !== undefined) return early;
+      await gap(2);
+      const late = attempt.decide();
+      if (late === undefined) return attempt.apply();
+      const customer = customerOf(attempt.request, service);
+      if (late.status === 412 && customer !== undefined && read !== undefined) {
+        ran();
+        customer.tag = read;
+      }
+      return late;
+    }),
+  },
+  {
+    id: "pool-of-two-connections",
+    rule: "ATM-01",
+    does: "has two connections to its database and answers 503 where a third is needed",
+    plant: poolOfTwo,
   },
   {
     id: "loser-of-race-gets-204",

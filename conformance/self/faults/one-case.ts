@@ -566,7 +566,6 @@ const NEGATIVE_CACHE: Fault = {
 /** During a rolling deployment two versions answer in turn. */
 const TWO_VERSIONS: Fault = {
   id: "two-versions-answer-in-turn",
-  comesAndGoes: true,
   rule: "FLD-11",
   does: "runs two versions side by side, one of which has CreatedAt in its default set",
   plant: (ran) => () => {
@@ -576,7 +575,7 @@ const TWO_VERSIONS: Fault = {
         const reply = await next(request);
         if (!isRead(request) || request.query !== "" || reply.status !== 200) return reply;
         reads += 1;
-        if (reads % 3 !== 0) return reply;
+        if (reads % 2 !== 0) return reply;
         ran();
         return withBody(reply, (body) => ({ ...body, CreatedAt: "2026-11-27T00:00:00Z" }));
       },

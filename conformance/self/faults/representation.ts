@@ -98,6 +98,14 @@ export const REPRESENTATION_FAULTS: Fault[] = [
   showing("name-is-an-object", "shows the name as first and last", (body, { deployment: { members } }) =>
     body[members.name] === undefined ? body : { ...body, [members.name]: { full: body[members.name] } },
   ),
+  showing(
+    "email-is-an-object",
+    "shows the email with whether it is verified",
+    (body, { deployment: { members } }) =>
+      body[members.email] === undefined
+        ? body
+        : { ...body, [members.email]: { address: body[members.email], verified: true } },
+  ),
   {
     id: "unknown-field-refusal-shows-customer",
     rule: "FLD-04",

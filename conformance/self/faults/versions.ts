@@ -1,6 +1,6 @@
 /** ETG: when the token changes, and which one a write answers (2.4.6, 3, 4.2). */
 import { createHash } from "node:crypto";
-import { deciding, type Fault, replying } from "../fault.ts";
+import { customerOf, deciding, type Fault, isRead, replying } from "../fault.ts";
 import { getHeader, setHeader } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
 
@@ -167,6 +167,51 @@ export const VERSION_FAULTS: Fault[] = [
           if (kept === undefined) return service.deployment.tag(version, after.id);
           ran();
           return kept;
+        },
+      };
+    },
+  },
+  {
+    id: "flushed-writes-share-a-tag",
+    rule: "ETG-15",
+    does: "bumps the version when it flushes, and flushes before a read: writes in a row share one",
+    plant: (ran) => (service) => {
+      const unflushed = new Set<string>();
+      return {
+        around(request, next) {
+          const read = isRead(request) ? customerOf(request, service) : undefined;
+          if (read !== undefined) unflushed.delete(read.id);
+          return next(request);
+        },
+        mint(version, before, after) {
+          if (before !== undefined && !after.removed && unflushed.has(after.id)) {
+            ran();
+            return before.tag;
+          }
+          if (before !== undefined) unflushed.add(after.id);
+          return service.deployment.tag(version, after.id);
+        },
+      };
+    },
+  },
+  {
+    id: "refusal-leaves-a-dirty-session",
+    rule: "IFM-04",
+    does: "leaves its session dirty after a 412: the next PUT of the customer gets a new tag and stores nothing",
+    plant: (ran) => (service) => {
+      const dirty = new Set<string>();
+      return {
+        async around(request, next) {
+          const customer = customerOf(request, service);
+          if (request.method !== "PUT" || customer === undefined) return await next(request);
+          const { name, email } = customer;
+          const reply = await next(request);
+          if (reply.status === 412) dirty.add(customer.id);
+          if (reply.status < 300 && dirty.delete(customer.id)) {
+            ran();
+            Object.assign(customer, { name, email });
+          }
+          return reply;
         },
       };
     },
