@@ -6,7 +6,7 @@ export type Target = {
   readonly url: string;
   readonly token: string | null;
   readonly idsFile: string;
-  readonly pid: number;
+  readonly pids: readonly number[];
   readonly stop: () => Promise<void>;
 };
 
@@ -33,7 +33,7 @@ export async function startServer(
     child.kill("SIGTERM");
     await child.exited;
   };
-  return { name, url, token: options.token ?? null, idsFile: options.idsFile, pid: child.pid, stop };
+  return { name, url, token: options.token ?? null, idsFile: options.idsFile, pids: [child.pid], stop };
 }
 
 type WrkResult = { readonly requestsPerSecond: number; readonly errors: number };
@@ -85,8 +85,21 @@ export async function load(
   return JSON.parse(text) as LoadResult;
 }
 
+/** @returns the processor time that processes have used, in ms */
+export function processorMs(pids: readonly number[]): number {
+  const ticks = pids.map((pid) => {
+    const [utime, stime] = readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ")
+      .slice(11);
+    return Number(utime) + Number(stime);
+  });
+  // Linux counts in hundredths of a second (USER_HZ).
+  return ticks.reduce((sum, each) => sum + each, 0) * 10;
+}
+
 /** @returns resident memory in MiB */
-export function residentMiB(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? "0") / 1024;
+export function residentMiB(pids: readonly number[]): number {
+  const kib = pids.map((pid) => /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+  return kib.reduce((sum, each) => sum + Number(each), 0) / 1024;
 }
