@@ -6,5 +6,4 @@ import { parseArgs } from "node:util";
 
 const options = { engine: { type: "string", default: "sqlite" } } as const;
 const { engine } = parseArgs({ options, strict: false }).values;
-if (engine !== "sqlite") throw new Error(`there is no benchmark of ${engine}`);
-await import("./sqlite-benchmark.ts");
+await import(engine === "postgres" ? "./postgres-benchmark.ts" : "./sqlite-benchmark.ts");

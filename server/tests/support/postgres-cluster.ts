@@ -109,6 +109,11 @@ export class PostgresCluster {
     return this.#server?.pid ?? 0;
   }
 
+  /** Of the postmaster and of every process that it has started. */
+  get processIds(): number[] {
+    return [this.pid, ...this.#children().map(({ pid }) => pid)];
+  }
+
   url(database: string, user = USER): string {
     return `postgres://${user}@127.0.0.1:${this.port}/${database}`;
   }
