@@ -168,15 +168,26 @@ test("after an unknown outcome `token create` and `token revoke` do not say that
 });
 
 describe("nothing comes back", () => {
+  const swallow = (): void => {
+    proxy.fault = "black-hole";
+  };
+  /** What is sent first arrives, and is answered to nobody. */
+  const swallowAnswers = (): void => {
+    proxy.onRequest = swallow;
+  };
+  const swallowHandshakes = (): void => {
+    proxy.cut();
+    swallow();
+  };
   test.each<[string, () => void]>([
-    ["on connections that were idle", () => {}],
-    ["to new connections", () => proxy.cut()],
+    ["on connections that were idle", swallow],
+    ["in the middle of a statement", swallowAnswers],
+    ["to new connections", swallowHandshakes],
   ])(
     "%s: reads, writes and ping are refused when the time is up, and go on afterwards",
     async (_, before) => {
       const target = await make();
       before();
-      proxy.fault = "black-hole";
       const waiting = [
         store.read("t", target.id, NAME),
         store.patch(target, { name: "B" }, NO_BODY, null),
@@ -187,9 +198,13 @@ describe("nothing comes back", () => {
         if (settled.status === "fulfilled") throw new Error("it was answered");
         expect(settled.reason).toBeInstanceOf(StoreUnavailable);
       }
+      proxy.onRequest = () => {};
       proxy.fault = "none";
-      expect((await store.read("t", target.id, NAME))?.fields).toEqual({ name: "Ada" });
-      expect((await store.patch(target, { name: "B" }, NO_BODY, null)).kind).toBe("applied");
+      const { rowVersion = target.expected } = (await store.read("t", target.id, NAME)) ?? {};
+      expect(
+        (await store.patch({ ...target, expected: rowVersion }, { name: "C" }, NO_BODY, null)).kind,
+      ).toBe("applied");
+      expect((await sound.customers.read("t", target.id, NAME))?.fields).toEqual({ name: "C" });
       await faulty.ping();
     },
   );
