@@ -52,6 +52,8 @@ const insert =
     return n;
   };
 
+const module = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
+
 /** The outcomes of a batch, in words. */
 async function words(writes: GroupCommit, ...jobs: Job[]): Promise<unknown[]> {
   return (await writes.commit(jobs)).settled.map((settled) => {
@@ -161,6 +163,28 @@ describe("a commit that fails", () => {
     expect(numbers()).toEqual([]);
     expect(await words(writes, insert(db, 4))).toEqual([4]);
     expect(numbers()).toEqual([4]);
+  });
+
+  test("on a disk that fails leaves its outcome unknown: what was written may be there after a crash", () => {
+    // In a process of its own, which closes the log under SQLite's feet.
+    const script = `
+      import { closeSync, readdirSync, readlinkSync } from "node:fs";
+      import { Database } from "bun:sqlite";
+      import { FileGuard } from ${module("../files/file-guard.ts")};
+      import { GroupCommit } from ${module("./group-commit.ts")};
+      const db = new Database(${JSON.stringify(file)});
+      const writes = new GroupCommit(db, new FileGuard(db), 0);
+      const outcome = writes.tryOne(() => {
+        db.run("INSERT INTO numbers VALUES (1, NULL)");
+        for (const fd of readdirSync("/proc/self/fd")) {
+          try { if (readlinkSync("/proc/self/fd/" + fd).endsWith("-wal")) closeSync(Number(fd)); } catch {}
+        }
+      });
+      const { error } = outcome.settled[0];
+      console.log(error.message, error.isOutcomeUnknown);
+      process.kill(process.pid, "SIGKILL");`;
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", script]);
+    expect([stderr.toString(), stdout.toString()]).toEqual(["", "SQLITE_IOERR_WRITE true\n"]);
   });
 
   test("on a full disk is StoreUnavailable, for every write of the batch, until there is room", async () => {

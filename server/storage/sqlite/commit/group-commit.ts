@@ -1,4 +1,4 @@
-import type { Database, Statement } from "bun:sqlite";
+import { type Database, SQLiteError, type Statement } from "bun:sqlite";
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { FileGuard } from "../files/file-guard.ts";
 import { SCHEMA_VERSION } from "../files/schema.ts";
@@ -141,9 +141,11 @@ export class GroupCommit {
   #run(jobs: readonly Job[], lock: Exclude<Lock, { kind: "held-elsewhere" }>): BatchOutcome {
     if (lock.kind === "failed") return refused(jobs, lock.error);
     const beganAt = performance.now();
+    let isCommitting = false;
     try {
       const outcomes = jobs.map((job) => this.#runOne(job));
       const commitBeganAt = performance.now();
+      isCommitting = true;
       this.#commit.run();
       const endedAt = performance.now();
       // A file that was replaced since the first look may have taken the commit with it.
@@ -154,7 +156,7 @@ export class GroupCommit {
     } catch (error) {
       this.#rollback();
       this.#forgetPagesAfter(error);
-      return refused(jobs, error);
+      return refused(jobs, isCommitting ? commitError(error) : error);
     }
   }
 
@@ -191,6 +193,17 @@ export class GroupCommit {
       // The writes are refused with the error that led here; #tryLock tries again before the next ones.
     }
   }
+}
+
+/**
+ * A COMMIT that the disk failed, or whose files were replaced under it, may be found at the next start. A
+ * full disk is no such case: the record of the commit is written last.
+ */
+function commitError(error: unknown): unknown {
+  const failure = asStoreError(error);
+  const isFull = error instanceof SQLiteError && error.code === "SQLITE_FULL";
+  if (isFull || !(failure instanceof StoreUnavailable)) return failure;
+  return new StoreUnavailable(failure.message, { isOutcomeUnknown: true, cause: error });
 }
 
 function refused(jobs: readonly Job[], error: unknown): BatchOutcome {

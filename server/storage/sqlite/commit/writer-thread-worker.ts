@@ -21,9 +21,11 @@ export type ToThread =
     }
   | { readonly kind: "close" };
 
+/** What is left of an error in JSON. `isOutcomeUnknown` is there for StoreUnavailable alone. */
+export type ErrorText = { readonly message: string; readonly isOutcomeUnknown?: boolean };
 export type SettledWrite =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly message: string; readonly isUnavailable: boolean };
+  | { readonly ok: false; readonly error: ErrorText };
 
 /** "ready", or a BatchOutcome as JSON, with {@link SettledWrite}s in `settled`. */
 export type FromThread = string;
@@ -64,11 +66,9 @@ class Batches {
 function asMessage(settled: Settled): SettledWrite {
   if (settled.ok) return settled;
   const { error } = settled;
-  return {
-    ok: false,
-    message: error instanceof Error ? error.message : String(error),
-    isUnavailable: error instanceof StoreUnavailable,
-  };
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof StoreUnavailable)) return { ok: false, error: { message } };
+  return { ok: false, error: { message, isOutcomeUnknown: error.isOutcomeUnknown } };
 }
 
 if (!Bun.isMainThread) {

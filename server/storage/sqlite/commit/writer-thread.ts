@@ -109,6 +109,8 @@ export class WriterThread {
 
 function settledOf(write: SettledWrite): Settled {
   if (write.ok) return write;
-  const { message, isUnavailable } = write;
-  return { ok: false, error: isUnavailable ? new StoreUnavailable(message) : new Error(message) };
+  const { message, isOutcomeUnknown } = write.error;
+  const error =
+    isOutcomeUnknown === undefined ? new Error(message) : new StoreUnavailable(message, { isOutcomeUnknown });
+  return { ok: false, error };
 }

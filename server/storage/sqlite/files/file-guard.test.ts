@@ -208,9 +208,32 @@ describe("a file that goes while a batch is written", () => {
       db.run("INSERT INTO tenants VALUES ('late', 'x')");
       disturb();
     };
-    expect(batches.tryOne(job)?.settled).toMatchObject([{ ok: false, error: expect.any(StoreUnavailable) }]);
+    const settled = batches.tryOne(job)?.settled;
+    expect(settled).toMatchObject([
+      { ok: false, error: { name: "StoreUnavailable", isOutcomeUnknown: true } },
+    ]);
     batches.close();
     db.close();
+  });
+
+  test("leaves its outcome unknown where the thread commits it", async () => {
+    where = "thread";
+    const writes = Promise.allSettled(Array.from({ length: 3_000 }, (_, n) => create(`${n}`)));
+    await new Promise((next) => setImmediate(next));
+    const other = new Database(path);
+    // Once the thread holds the lock it has looked at the files.
+    for (let isHeld = false; !isHeld; ) {
+      try {
+        other.run("BEGIN IMMEDIATE");
+        other.run("ROLLBACK");
+      } catch {
+        isHeld = true;
+      }
+    }
+    replaced();
+    other.close();
+    const outcomes = (await writes).map((write) => write.status === "rejected" && write.reason);
+    expect(outcomes.at(-1)).toMatchObject({ name: "StoreUnavailable", isOutcomeUnknown: true });
   });
 });
 
