@@ -14,7 +14,7 @@ import { settingsOf, withSettings } from "./setting-options.ts";
 type Options = Readonly<Record<string, unknown>>;
 
 export function addDatabaseCommands(program: Command): void {
-  withSettings(program.command("backup"), DATABASE_SETTINGS)
+  withSettings(program.command("backup"), FILE_SETTINGS)
     .description("Write a consistent copy of the database, also while the service runs.")
     .argument("<file>", "a file that does not exist yet")
     .action((file: string, options: Options) => {
@@ -23,15 +23,15 @@ export function addDatabaseCommands(program: Command): void {
       backupDatabase(sqlitePath(databaseUrl), file, storage.lockWaitMs);
       console.log(`${file}: written. It holds customers and token digests: keep it as safe as the database.`);
     });
-  withSettings(program.command("restore"), DATABASE_SETTINGS)
+  withSettings(program.command("restore"), FILE_SETTINGS)
     .description("Put a backup in the database's place, after checking it. The service must be stopped.")
     .argument("<file>", "a backup")
     .option("--force", "replace a database that exists")
     .action((file: string, options: Options) => {
-      const { databaseUrl } = databaseOf(options);
+      const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_restore");
       const databasePath = sqlitePath(databaseUrl);
-      restoreDatabase(file, databasePath, options["force"] === true);
+      restoreDatabase(file, databasePath, options["force"] === true, storage.lockWaitMs);
       console.log(
         `${databasePath}: restored from ${file}. Tokens are as they were in the backup; a token revoked since then is valid again: see \`token list\`.`,
       );
@@ -53,6 +53,9 @@ export function addDatabaseCommands(program: Command): void {
       );
     });
 }
+
+/** The settings of commands that PostgreSQL has tools of its own for. */
+const FILE_SETTINGS = ["databaseUrl", "lockWait"] as const;
 
 /** The settings that name a database, and say how to reach it. */
 export const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "lockWait"] as const;

@@ -64,6 +64,22 @@ describe("restore", () => {
     expect(bytesOfAll()).toEqual(before);
   });
 
+  test("waits as long as LOCK_WAIT says for a backup that another process holds, and then refuses", async () => {
+    await backedUp("Ada");
+    const holder = openDatabase(backupFile());
+    holder.run("PRAGMA locking_mode = EXCLUSIVE");
+    holder.run("BEGIN EXCLUSIVE");
+    const outcome = await place.run(["restore", backupFile(), "--force"], { LOCK_WAIT: "0" });
+    holder.close();
+    expect(outcome).toMatchObject({ code: 1, stdout: "" });
+    expect(outcome.stderr).toContain("another process holds its lock");
+  });
+
+  test.each(["backup", "restore"])("%s takes no setting of a database server", async (command) => {
+    const outcome = await place.run([command, backupFile(), "--database-ca", "ca.pem"]);
+    expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  });
+
   test("refuses while any process has the database open, --force or not, and the service goes on", async () => {
     const service = await place.start();
     expect((await place.run(["backup", backupFile()])).code).toBe(0);

@@ -13,8 +13,13 @@ import { requireDirectory } from "./sqlite-database.ts";
  * @throws CommandRefused when the backup is not sound, when a process has the database open, or when there
  *   is a database and `isForced` is not set
  */
-export function restoreDatabase(backup: string, database: string, isForced: boolean): void {
-  const { faults } = checkDatabase(backup);
+export function restoreDatabase(
+  backup: string,
+  database: string,
+  isForced: boolean,
+  lockWaitMs?: number,
+): void {
+  const { faults } = checkDatabase(backup, lockWaitMs);
   if (faults.length > 0) {
     throw new CommandRefused(
       `${backup} is damaged (${faults[0]}); nothing was changed. Restore another backup.`,
@@ -31,7 +36,7 @@ export function restoreDatabase(backup: string, database: string, isForced: bool
     requireDirectory(database);
     removeDatabase(incoming);
     // Not a copy of the file, which would leave out what a backup still has in a -wal of its own.
-    copyDatabase(backup, incoming);
+    copyDatabase(backup, incoming, lockWaitMs);
     const release = existsSync(database) ? holdAlone(database) : () => {};
     try {
       // What is left of the old one would be played into the new one.
