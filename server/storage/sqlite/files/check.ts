@@ -1,4 +1,4 @@
-import { SQLiteError } from "bun:sqlite";
+import { type Database, SQLiteError } from "bun:sqlite";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
 
@@ -22,7 +22,14 @@ const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_ERROR
  *   holds its lock): that says nothing of its soundness
  */
 export function checkDatabase(path: string, lockWaitMs?: number): CheckReport {
-  const db = openExistingDatabase(path, lockWaitMs);
+  let db: Database;
+  try {
+    db = openExistingDatabase(path, lockWaitMs);
+  } catch (error) {
+    const cause = error instanceof CommandRefused ? error.cause : null;
+    if (cause instanceof SQLiteError && cause.code?.startsWith("SQLITE_CORRUPT")) return damaged(cause);
+    throw error;
+  }
   try {
     const faults = db
       .query<{ integrity_check: string }, []>(`PRAGMA integrity_check(${FAULTS_MAX})`)
@@ -43,9 +50,13 @@ export function checkDatabase(path: string, lockWaitMs?: number): CheckReport {
     if (!DAMAGE.some((prefix) => code.startsWith(prefix))) {
       throw new CommandRefused(`${path} can't be checked now: ${error.message}.`, { cause: error });
     }
-    // A page too damaged to be read ends the check, and is its finding.
-    return { faults: [error.message], customers: 0, tokens: 0, schemaVersion: 0 };
+    return damaged(error);
   } finally {
     db.close();
   }
+}
+
+/** A page too damaged to be read ends the check, and is its finding. */
+function damaged({ message }: SQLiteError): CheckReport {
+  return { faults: [message], customers: 0, tokens: 0, schemaVersion: 0 };
 }

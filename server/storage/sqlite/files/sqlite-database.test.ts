@@ -3,8 +3,15 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { checkDatabase } from "./check.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
-import { connect, openDatabase, openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
+import {
+  connect,
+  openDatabase,
+  openExistingDatabase,
+  schemaVersion,
+  withReasons,
+} from "./sqlite-database.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;
@@ -96,6 +103,26 @@ test.each([
   symlinkSync(target, file);
   expect(refusalOf(() => openDatabase(file))).toContain("is a symbolic link. Name the file");
   expect(readdirSync(directory.path).sort()).toEqual(["customers.db", "real.db"]);
+});
+
+test("a damaged file is refused with the advice to check it before another one is put in its place", () => {
+  openDatabase(file).close();
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0x5a, 100, 4096));
+  const advice = "Run `check`; if it finds damage, `restore FILE --force`";
+  expect(refusalOf(() => openDatabase(file))).toContain(advice);
+  expect(checkDatabase(file).faults).toHaveLength(1);
+});
+
+test.each([
+  ["EROFS", "its file system is read-only. Mount it for writing, or name another file in DATABASE_URL."],
+  ["EACCES", "this user may not write it. Change its owner or mode, or start the service as its owner."],
+  ["ENOSPC", "the disk is full."],
+])("a refusal of the system is said in a sentence: %s", (code, says) => {
+  const refuse = (): never => {
+    throw Object.assign(new Error(`${code}: access '${file}'`), { code });
+  };
+  expect(refusalOf(() => withReasons(file, refuse))).toBe(`${file} can't be opened: ${says}`);
 });
 
 describe("a file that is refused is left as it was", () => {

@@ -226,10 +226,19 @@ export function withReasons<T>(path: string, open: () => T): T {
     return open();
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;
-    const why = error instanceof SQLiteError ? reason(error) : `${error.message}.`;
+    const why =
+      error instanceof SQLiteError
+        ? reason(error)
+        : (SYSTEM_REASONS[String(error.code)] ?? `${error.message}.`);
     throw new CommandRefused(`${path} can't be opened: ${why}`, { cause: error });
   }
 }
+
+const SYSTEM_REASONS: Readonly<Record<string, string>> = {
+  EROFS: "its file system is read-only. Mount it for writing, or name another file in DATABASE_URL.",
+  EACCES: "this user may not write it. Change its owner or mode, or start the service as its owner.",
+  ENOSPC: "the disk is full.",
+};
 
 function reason(error: SQLiteError): string {
   const code = error.code ?? "";
@@ -237,7 +246,7 @@ function reason(error: SQLiteError): string {
   if (code.startsWith("SQLITE_NOTADB"))
     return "it is not a SQLite database. Name another file in DATABASE_URL.";
   if (code.startsWith("SQLITE_CORRUPT"))
-    return "it is damaged. Restore a backup with `restore FILE --force`.";
+    return "SQLite finds it damaged. Run `check`; if it finds damage, `restore FILE --force`.";
   if (code.startsWith("SQLITE_BUSY")) return "another process holds its lock.";
   if (code.startsWith("SQLITE_FULL")) return "the disk is full.";
   if (code.startsWith("SQLITE_IOERR")) return `the disk is full or fails (${code}).`;
