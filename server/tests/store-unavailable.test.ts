@@ -14,7 +14,7 @@ import { connect, openDatabase } from "../storage/sqlite/files/sqlite-database.t
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { holdLock } from "./support/held-lock.ts";
 import { movedIn, requestSeries, scrape, writeSeries } from "./support/metric-series.ts";
-import { Workplace } from "./support/server-process.ts";
+import { type ServerProcess, Workplace } from "./support/server-process.ts";
 import { type Reply, TestService } from "./support/test-service.ts";
 
 let place: Workplace;
@@ -266,7 +266,7 @@ describe("a database file that is moved, removed or replaced while the service r
       },
     ],
   ])(
-    "%s: no write is acknowledged that the next start would not have; put back, it is over",
+    "%s: no write is acknowledged that the next start would not have, and no read answered; put back, it is over",
     async (_, disturb) => {
       const service = await place.start();
       const token = place.adminToken;
@@ -277,7 +277,7 @@ describe("a database file that is moved, removed or replaced while the service r
       expectUnavailable(await service.send(token, "PUT", path, { body: change, headers }));
       expectUnavailable(await service.send(token, "POST", "/customers", { body: change }));
       expectUnavailable(await service.send(null, "GET", "/readyz"));
-      expect((await service.send(token, "GET", path)).etag).toBe(created.etag);
+      await readsAreRefused(service, token, path);
       await service.stderr.line((line) => line.includes("is not the file that was opened"));
 
       renameSync(away(), place.database);
@@ -289,6 +289,25 @@ describe("a database file that is moved, removed or replaced while the service r
     },
   );
 });
+
+/** Reads look at the files now and then, so one may be answered just after they changed. */
+async function readsAreRefused(service: ServerProcess, token: string, path: string): Promise<void> {
+  let reply: Reply;
+  do reply = await service.send(token, "GET", path);
+  while (reply.status === 200);
+  expectUnavailable(reply);
+}
+
+test("a service whose index is deleted does not see that another process revoked a token, and answers nobody", async () => {
+  const service = await place.start();
+  const create = ["token", "create", "--role", "editor", "--client", "ci", "--tenant", "default"];
+  const leaver = (await place.run(create)).stdout.trim();
+  expect((await service.send(leaver, "GET", "/customers")).status).toBe(200);
+  unlinkSync(`${place.database}-shm`);
+  expect(await place.run(["token", "revoke", leaver])).toMatchObject({ code: 0 });
+  await readsAreRefused(service, leaver, "/customers");
+  await readsAreRefused(service, place.adminToken, "/customers");
+}, 30_000);
 
 test("a service whose index is deleted takes no write, and what a command wrote meanwhile is still there at the next start", async () => {
   const service = await place.start();

@@ -61,8 +61,9 @@ export class SqliteConnections {
   ) {
     const guard = new FileGuard(writer);
     // The reader's guard refuses when the two are on different files.
-    this.#guards = reader === writer ? [guard] : [new FileGuard(reader, guard.identity), guard];
-    const read = new SharedRead(reader, reader !== writer);
+    const readerGuard = reader === writer ? guard : new FileGuard(reader, guard.identity);
+    this.#guards = [...new Set([readerGuard, guard])];
+    const read = new SharedRead(reader, readerGuard, reader !== writer);
     this.#databases = [...new Set([reader, writer])];
     this.#writer = writer;
     this.#guard = guard;

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from "node:fs";
 import { namesIn } from "../../../tests/support/database-files.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { drawToken } from "../../bearer-token.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { Commit } from "../../storage.ts";
 import { GroupCommit } from "../commit/group-commit.ts";
@@ -117,6 +118,30 @@ describe.each(["inline", "thread"] as const)("committed %s, a database", (place)
       expect(await fault(create("after"))).toBe("acknowledged");
     }
   });
+});
+
+/** Reads look at the files now and then, so one may be answered just after they changed. */
+async function readFault(): Promise<string> {
+  for (;;) {
+    const found = await fault((async () => storage.tokens.find(drawToken(), 0))());
+    if (found !== "acknowledged") return found;
+    await new Promise((next) => setImmediate(next));
+  }
+}
+
+test.each(CASES.filter(([, , says]) => /not the file that|deleted or replaced/.test(says)))(
+  "a database %s answers no read: a token that another process revoked would be valid here",
+  async (_, disturb, says) => {
+    disturb();
+    expect(await readFault()).toContain(says);
+  },
+);
+
+test("a database that was put back answers reads again", async () => {
+  renameSync(path, away);
+  expect(await readFault()).toContain("is not the file that was opened");
+  renameSync(away, path);
+  expect(storage.tokens.find(drawToken(), 0)).toBeNull();
 });
 
 test.each([

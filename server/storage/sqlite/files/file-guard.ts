@@ -60,13 +60,25 @@ export class FileGuard {
   require(): void {
     if (this.#opened === null) return;
     const files = look(this.#path);
-    const changed = changedFile(this.#opened, files);
-    if (changed === null) {
-      this.#requireWhole(files.database?.size ?? 0, files.log?.size ?? 0);
+    this.#refuseChanged(this.#opened, files);
+    this.#requireWhole(files.database?.size ?? 0, files.log?.size ?? 0);
+  }
+
+  /**
+   * For reads. Files that cannot be looked at lead no other process to other ones either.
+   *
+   * @throws StoreUnavailable while another process may be on other files: what it
+   *   commits there, such as the end of a token, would not be seen here
+   */
+  requireSame(): void {
+    if (this.#opened === null) return;
+    let files: Files;
+    try {
+      files = look(this.#path);
+    } catch {
       return;
     }
-    const isFoldedIn = isLogOurs(this.#opened, files) && this.#foldIn();
-    throw new StoreUnavailable(changeSentence(this.#path, changed, isFoldedIn));
+    this.#refuseChanged(this.#opened, files);
   }
 
   /**
@@ -90,6 +102,13 @@ export class FileGuard {
     } catch {
       // Files that cannot be looked at: SQLite takes them for moved, and leaves the log as it is.
     }
+  }
+
+  #refuseChanged(opened: DatabaseIdentity, files: Files): void {
+    const changed = changedFile(opened, files);
+    if (changed === null) return;
+    const isFoldedIn = isLogOurs(opened, files) && this.#foldIn();
+    throw new StoreUnavailable(changeSentence(this.#path, changed, isFoldedIn));
   }
 
   #requireWhole(databaseBytes: number, logBytes: number): void {

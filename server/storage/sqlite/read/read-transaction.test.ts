@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
+import { FileGuard } from "../files/file-guard.ts";
 import { SCHEMA_VERSION } from "../files/schema.ts";
 import { SharedRead } from "./read-transaction.ts";
 
@@ -38,7 +39,7 @@ const nextTurn = (): Promise<void> => new Promise((next) => setImmediate(next));
 
 function sharedRead(): { read: SharedRead; number: () => number; db: Database } {
   const db = open();
-  const read = new SharedRead(db, true);
+  const read = new SharedRead(db, new FileGuard(db), true);
   reads.push(read);
   const statement = db.query<{ n: number }, []>("SELECT n FROM numbers");
   return { db, read, number: () => read.run(() => statement.get()?.n ?? Number.NaN) };
@@ -140,7 +141,7 @@ describe("the epoch", () => {
   test("is another at every read on a connection that also writes, since it can't see its own writes", () => {
     const db = new Database(":memory:");
     opened.push(db);
-    const read = new SharedRead(db, false);
+    const read = new SharedRead(db, new FileGuard(db), false);
     reads.push(read);
     expect(read.run(() => read.epoch)).not.toBe(read.run(() => read.epoch));
   });

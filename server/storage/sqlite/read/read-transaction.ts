@@ -1,7 +1,14 @@
 import type { Database, Statement } from "bun:sqlite";
 import { StoreUnavailable } from "../../customer-store.ts";
+import type { FileGuard } from "../files/file-guard.ts";
 import { asStoreError, forgetPages, schemaGuard } from "../files/sqlite-database.ts";
 import { CommitWatch } from "./commit-watch.ts";
+
+/**
+ * How long reads trust that the files are those that were opened. To look takes 10 µs, a
+ * sixth of a read; a token that another process revoked on other files is valid here for so long.
+ */
+const TRUST_FILES_MS = 10;
 
 /**
  * One read transaction for all reads of an event-loop turn: most of a SELECT's cost is taking and giving back
@@ -16,6 +23,8 @@ export class SharedRead {
   readonly #commits: CommitWatch | null;
   readonly #requireSchema: () => void;
   readonly #db: Database;
+  readonly #guard: Pick<FileGuard, "requireSame">;
+  #filesSeenAt = Number.NEGATIVE_INFINITY;
   #isOpen = false;
   #isSchemaKnown = false;
   #epoch = 0;
@@ -23,8 +32,9 @@ export class SharedRead {
   /**
    * @param isShared false for a database in memory: its one connection writes too, and has no locks to spare
    */
-  constructor(db: Database, isShared: boolean) {
+  constructor(db: Database, guard: Pick<FileGuard, "requireSame">, isShared: boolean) {
     this.#db = db;
+    this.#guard = guard;
     // First, since it may fail: a statement that was left over would keep the connection open.
     this.#commits = isShared ? new CommitWatch(db.filename) : null;
     this.#requireSchema = schemaGuard(db);
@@ -61,6 +71,11 @@ export class SharedRead {
   }
 
   #open(begin: Statement): void {
+    const now = performance.now();
+    if (now - this.#filesSeenAt > TRUST_FILES_MS) {
+      this.#guard.requireSame();
+      this.#filesSeenAt = now;
+    }
     begin.run();
     this.#isOpen = true;
     setImmediate(() => this.end());
