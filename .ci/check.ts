@@ -13,10 +13,10 @@ import { NOT_ON_POSTGRES } from "./not-on-postgres.ts";
 import { tally } from "./tally.ts";
 
 const SUITES = {
-  test: { pattern: "{server,cli,conformance}/**/*.test.ts", lint: true },
+  test: { pattern: "{server,cli,conformance,release}/**/*.test.ts", lint: true },
   services: { pattern: "{server,cli,conformance}/**/*.test.ts", lint: false },
   postgres: { pattern: "server/**/*.test.ts", lint: false },
-  system: { pattern: "{server,cli,conformance}/**/*.system.ts", lint: false },
+  system: { pattern: "{server,cli,conformance,release}/**/*.system.ts", lint: false },
 } as const;
 
 const name = process.argv[2];
@@ -90,8 +90,9 @@ if (files.length === 0) {
 
 mkdirSync(`${root}dist`, { recursive: true });
 if (files.some((file) => file.startsWith("cli/")))
-  await step("compile the client", [bun, "cli/build.ts", client]);
-if (name !== "services") await step("compile the service", [bun, "server/build.ts", server]);
+  await step("compile the client", [bun, "release/build.ts", "customers", client]);
+if (name !== "services")
+  await step("compile the service", [bun, "release/build.ts", "customers-server", server]);
 
 const out = `${root}.ci/out`;
 mkdirSync(out, { recursive: true });

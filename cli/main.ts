@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null
 /**
  * The process: argv and streams to an exit code, and the only place that ends it. Nothing is read from the
- * current directory: the line above stops `.env` and `bunfig.toml`, `bun run build` does it for the
+ * current directory: the line above stops `.env` and `bunfig.toml`, the release build does it for the
  * executable.
  */
 import { readFileSync } from "node:fs";

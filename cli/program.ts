@@ -8,7 +8,6 @@ import {
   InvalidArgumentError,
   Option,
 } from "@commander-js/extra-typings";
-import packageJson from "../package.json" with { type: "json" };
 import { startDeadline } from "./client/wire/deadline.ts";
 import { COMMANDS } from "./commands/all.ts";
 import type { Run } from "./commands/command.ts";
@@ -28,6 +27,7 @@ import { openMessages } from "./output/messages.ts";
 import { openTerminal, type Streams } from "./output/terminal.ts";
 import type { Signals } from "./signals.ts";
 import type { Recorder } from "./undo/recorder.ts";
+import { VERSION_LINE } from "./version.ts";
 
 export type Host = Streams & Signals & { env: Environment };
 
@@ -173,7 +173,7 @@ function lostOutput(reason: string | undefined): Failure | undefined {
 export function customersProgram() {
   return new Command("customers")
     .description("Read and change customers, safely under concurrent writers.")
-    .version(packageJson.version, "-V, --version", "print the version")
+    .version(VERSION_LINE, "-V, --version", "print the version")
     .helpOption("-h, --help", "print help for the command")
     .helpCommand(false) // commands/help.ts knows topics too
     .option("--url <url>", "base URL of the deployment (CUSTOMERS_URL)")

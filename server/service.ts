@@ -1,4 +1,3 @@
-import packageJson from "../package.json";
 import { createApp } from "./app.ts";
 import type { Config } from "./config/config.ts";
 import { readPolicyFile } from "./config/policy-file.ts";
@@ -14,6 +13,7 @@ import type { FirstStart } from "./storage/storage.ts";
 import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
+import { VERSION } from "./version.ts";
 
 type RunningService = {
   readonly url: string;
@@ -51,7 +51,7 @@ export async function startService(config: Config): Promise<RunningService> {
   const areMetricsPublic = config.metricsAccess === "public";
   const metrics = new Metrics({
     hasCallerLabels: !areMetricsPublic,
-    version: packageJson.version,
+    version: VERSION,
     storageStats: () => storage.stats(),
   });
   const storage = await openStorage(config.databaseUrl, {
@@ -111,7 +111,7 @@ export async function startService(config: Config): Promise<RunningService> {
   const [{ url = "" } = {}, { url: adminUrl = null } = {}] = listeners;
   logger.info(
     {
-      version: packageJson.version,
+      version: VERSION,
       url,
       ...(adminUrl === null ? {} : { adminUrl }),
       database: maskPassword(config.databaseUrl),

@@ -27,9 +27,12 @@ if (!Number.isSafeInteger(rounds) || rounds < 1 || rounds > 1000) {
 
 using directory = temporaryDirectory();
 const executable = join(directory.path, "customers");
-const build = Bun.spawn([process.execPath, new URL("../build.ts", import.meta.url).pathname, executable], {
-  stdout: "ignore",
-});
+const build = Bun.spawn(
+  [process.execPath, new URL("../../release/build.ts", import.meta.url).pathname, "customers", executable],
+  {
+    stdout: "ignore",
+  },
+);
 if ((await build.exited) !== 0) process.exit(1);
 const server = startCustomerServer();
 const { id } = server.add({ name: "Ada Lovelace", email: "ada@example.com" });

@@ -1,16 +1,16 @@
 /** The client's transport for one deployment, as the settings say: base URL, headers, verbose output. */
 import type { Dispatcher } from "undici/index.js";
-import packageJson from "../../package.json" with { type: "json" };
 import type { Reply, Transport } from "../client/wire/reply.ts";
 import type { ApiRequest } from "../client/wire/request.ts";
 import type { Settings } from "../config/settings.ts";
 import { UsageError } from "../outcome/failure.ts";
+import { VERSION } from "../version.ts";
 import type { UndiciTransport } from "./transport.ts";
 
 export type CustomersApi = Transport & { close(): Promise<void> };
 
 /** In this form the service can count refusals by client version. */
-const USER_AGENT = `customers-cli/${packageJson.version}`;
+const USER_AGENT = `customers-cli/${VERSION}`;
 
 export function openCustomersApi(
   settings: Settings,

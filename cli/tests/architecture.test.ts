@@ -8,6 +8,7 @@ const ROOT = new URL("..", import.meta.url).pathname;
 const ALLOWED: Record<string, readonly string[]> = {
   "main.ts": ["program.ts", "signals.ts", "outcome"],
   "program.ts": [
+    "version.ts",
     ...["commands", "invocation.ts", "client", "config", "help", "http", "outcome", "output"],
     ...["signals.ts", "undo"],
   ],
@@ -22,7 +23,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   doctor: ["client", "config", "outcome"],
   docs: ["program.ts", "help"],
   help: ["config", "outcome"],
-  http: ["client", "config", "outcome"],
+  http: ["version.ts", "client", "config", "outcome"],
   output: ["client", "config", "outcome", "signals.ts"],
   config: ["files", "outcome"],
   files: ["outcome"],
@@ -31,7 +32,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   // speaks HTTP.
   client: [],
   "signals.ts": [],
-  "build.ts": [],
+  "version.ts": [],
   "build-client.ts": [],
 };
 

@@ -1,11 +1,10 @@
 /** docs/coverage.md: every line of the specification, with the rules that stand on it or the reason why none does. */
-import { readFileSync } from "node:fs";
+
 import type { Rule } from "../probe/rule.ts";
 import { catalogue } from "../rules/catalogue.ts";
+import TEXT from "../specification/customer-resource-api.md" with { type: "text" };
 import { type SpecKey, spec } from "../specification/spec.ts";
 import { UNTESTED } from "../specification/untested.ts";
-
-const TEXT = readFileSync(new URL("../specification/customer-resource-api.md", import.meta.url), "utf8");
 
 export type Covered = {
   readonly heading: string;

@@ -9,7 +9,7 @@ export async function coldStarts(times: number): Promise<Measure[]> {
   try {
     const main = join(import.meta.dir, "../main.ts");
     const compiled = join(import.meta.dir, "../../dist/customers-server");
-    await Bun.$`${process.execPath} run build:server`.cwd(join(import.meta.dir, "../..")).quiet();
+    await Bun.$`${process.execPath} run build customers-server`.cwd(join(import.meta.dir, "../..")).quiet();
     const source: number[] = [];
     const binary: number[] = [];
     for (let round = 0; round < times; round += 1) {

@@ -1,8 +1,8 @@
 import { Command, CommanderError, type OutputConfiguration } from "commander";
-import packageJson from "../../package.json";
 import { flagOf, variableOf } from "../config/settings.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
+import { VERSION_LINE } from "../version.ts";
 import { addCopyCommand } from "./copy.ts";
 import { addDatabaseCommands, refuseVisiblePassword } from "./database.ts";
 import { addPolicyCommands } from "./policy-check.ts";
@@ -15,10 +15,10 @@ import { addTokenCommands } from "./token.ts";
  * @param output where commander writes help and usage errors; the process's own streams where it is left out
  */
 export function createProgram(output: OutputConfiguration = {}): Command {
-  const program = new Command("server/main.ts")
+  const program = new Command(Bun.main.endsWith(".ts") ? "server/main.ts" : "customers-server")
     .configureOutput(output)
     .description("The customer resource service.")
-    .version(packageJson.version)
+    .version(VERSION_LINE)
     .showSuggestionAfterError()
     .showHelpAfterError("(--help lists the commands and options)")
     .hook("preAction", (_, command) => {

@@ -11,8 +11,9 @@ const ROOT = join(import.meta.dir, "..");
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["commands"],
-  "build.ts": [],
+  "version.ts": [],
   commands: [
+    "version.ts",
     "service.ts",
     "first-start.ts",
     "config",
@@ -26,6 +27,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "domain",
   ],
   "service.ts": [
+    "version.ts",
     "app.ts",
     "listener.ts",
     "config",

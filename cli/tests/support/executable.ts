@@ -4,7 +4,7 @@
  */
 import { mkdirSync, renameSync } from "node:fs";
 
-const BUILD = new URL("../../build.ts", import.meta.url).pathname;
+const BUILD = new URL("../../../release/build.ts", import.meta.url).pathname;
 const DIST = new URL("../../../dist/", import.meta.url).pathname;
 /** On globalThis, because each test file may get modules of its own. */
 const shared = globalThis as { compiledCustomers?: Promise<string> };
@@ -20,7 +20,7 @@ export function compiledClient(): Promise<string> {
 async function build(): Promise<string> {
   mkdirSync(DIST, { recursive: true });
   const draft = `${DIST}customers-${process.pid}`;
-  const child = Bun.spawn([process.execPath, BUILD, draft], {
+  const child = Bun.spawn([process.execPath, BUILD, "customers", draft], {
     cwd: DIST, // Bun's own draft lies in the current directory, and stays there when a test run is killed
     stdout: "ignore",
     stderr: "pipe",

@@ -1,8 +1,6 @@
 /** The specification as a section of the page, so that "4.1 rule 6" can be looked up where it is cited. */
-import { readFileSync } from "node:fs";
+import TEXT from "../../specification/customer-resource-api.md" with { type: "text" };
 import { escapeMarkup, inlineCode } from "../visible.ts";
-
-const TEXT = readFileSync(new URL("../../specification/customer-resource-api.md", import.meta.url), "utf8");
 
 type Block = { readonly html: string; readonly anchor: string | undefined };
 

@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import type { Platform } from "./platforms.ts";
+import type { Program } from "./programs.ts";
+
+const ROOT = new URL("..", import.meta.url).pathname;
+
+export interface Compiled {
+  readonly path: string;
+  /** Names of the npm packages whose code is in the executable, in alphabetical order. */
+  readonly packages: readonly string[];
+}
+
+/**
+ * Compiles one program into one executable file, with bytecode so that it starts fast. It reads no `.env` and
+ * no `bunfig.toml` from the directory in which it is run.
+ *
+ * @param commit what `--version` shows
+ * @param platform this machine's where it is left out
+ * @throws Error with the compiler's messages
+ */
+export async function compile(
+  program: Program,
+  { outfile, commit, platform }: { outfile: string; commit: string; platform?: Platform },
+): Promise<Compiled> {
+  const result = await Bun.build({
+    entrypoints: program.entrypoints.map((path) => join(ROOT, path)),
+    ...(program.root === undefined ? {} : { root: join(ROOT, program.root) }),
+    target: "bun",
+    format: "esm", // bytecode with top-level await needs it
+    bytecode: true,
+    // Names stay, so that a stack trace says where.
+    minify: { whitespace: true, syntax: true },
+    metafile: true,
+    define: { BUILD_COMMIT: JSON.stringify(commit) },
+    compile: {
+      ...(platform === undefined ? {} : { target: platform.target }),
+      outfile,
+      autoloadDotenv: false,
+      autoloadBunfig: false,
+    },
+  });
+  if (!result.success) throw new Error(result.logs.join("\n"));
+  return { path: outfile, packages: packagesOf(Object.keys(result.metafile?.inputs ?? {})) };
+}
+
+function packagesOf(inputs: readonly string[]): string[] {
+  const names = inputs.map((input) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1]);
+  return [...new Set(names.filter((name) => name !== undefined))].sort();
+}

@@ -1,0 +1,50 @@
+/** The three programs that a release consists of. */
+export interface Program {
+  /** The name of the executable, and of the archive. */
+  readonly name: string;
+  /** The npm package that installs it. */
+  readonly npmName: string;
+  readonly description: string;
+  /** Paths from the project's root: the entry point, then workers that it starts. */
+  readonly entrypoints: readonly [string, ...string[]];
+  /** The folder that the paths of workers in the executable start from, as their `new URL("./…")` expects. */
+  readonly root?: string;
+  /** The folder with its README.md and docs/. */
+  readonly documents: string;
+  /** The shells for which it prints completion scripts. */
+  readonly completionShells: readonly string[];
+  readonly runsOnWindows: boolean;
+}
+
+const COMMIT = "server/storage/sqlite/commit";
+
+export const PROGRAMS: readonly Program[] = [
+  {
+    name: "customers",
+    npmName: "customers-cli",
+    description: "Command line client of the customer resource API",
+    entrypoints: ["cli/main.ts"],
+    documents: "cli",
+    completionShells: ["bash", "zsh", "fish"],
+    runsOnWindows: true,
+  },
+  {
+    name: "customers-conformance",
+    npmName: "customers-conformance",
+    description: "Conformance kit of the customer resource API",
+    entrypoints: ["conformance/main.ts"],
+    documents: "conformance",
+    completionShells: [],
+    runsOnWindows: true,
+  },
+  {
+    name: "customers-server",
+    npmName: "customers-server",
+    description: "Customer resource service with ETag and If-Match, on SQLite or PostgreSQL",
+    entrypoints: ["server/main.ts", `${COMMIT}/writer-thread-worker.ts`],
+    root: COMMIT,
+    documents: "server",
+    completionShells: [],
+    runsOnWindows: false,
+  },
+];

@@ -1,0 +1,110 @@
+#!/usr/bin/env bun
+/**
+ * `bun run release`: all that a release consists of, in dist/release. For each program and platform an archive
+ * with the executable, its completions, its documents, the licence and the bill of materials; npm packages; and
+ * SHA256SUMS over all of them. Nothing is published.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { Command, Option } from "@commander-js/extra-typings";
+import packageJson from "../package.json" with { type: "json" };
+import { type ArchiveFile, writeArchive } from "./archive.ts";
+import { changelogFault } from "./changelog.ts";
+import { compile } from "./compile.ts";
+import { launcherPackage, libraryPackage, packPackage, platformPackage } from "./npm-packages.ts";
+import { PLATFORMS } from "./platforms.ts";
+import { PROGRAMS, type Program } from "./programs.ts";
+import { runTool } from "./run-tool.ts";
+import { billOfMaterials } from "./sbom.ts";
+
+const ROOT = new URL("..", import.meta.url).pathname;
+const VERSION = packageJson.version;
+
+const options = new Command("bun run release")
+  .description("Builds the archives and npm packages of a release. Publishes nothing.")
+  .option("--out <directory>", "where to put them; emptied first", join(ROOT, "dist/release"))
+  .addOption(
+    new Option("--platform <ids...>", "only these platforms").choices(PLATFORMS.map(({ id }) => id)).default(
+      PLATFORMS.map(({ id }) => id),
+      "all",
+    ),
+  )
+  .option("--draft", "build uncommitted changes too, and without a dated section in CHANGELOG.md")
+  .parse()
+  .opts();
+
+const commit = (await runTool(["git", "rev-parse", "--short=12", "HEAD"], ROOT)).trim();
+const commitTime = Number(await runTool(["git", "log", "-1", "--format=%ct"], ROOT));
+const changes = (await runTool(["git", "status", "--porcelain"], ROOT)).trim();
+if (options.draft !== true) {
+  const faults = [
+    changes === "" ? null : `There are uncommitted changes. Commit them first:\n${changes}`,
+    changelogFault(readFileSync(join(ROOT, "CHANGELOG.md"), "utf8"), VERSION),
+  ].filter((fault) => fault !== null);
+  if (faults.length > 0) {
+    console.error(`${faults.join("\n")}\nTo try a release all the same, add --draft.`);
+    process.exit(1);
+  }
+}
+
+const out = options.out;
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+const work = join(out, "work");
+for (const program of PROGRAMS) await release(program);
+await runTool([process.execPath, join(ROOT, "cli/build-client.ts"), join(work, "library")]);
+await pack(libraryPackage(VERSION, join(work, "library"), work));
+rmSync(work, { recursive: true });
+writeChecksums();
+
+async function release(program: Program): Promise<void> {
+  const platforms = PLATFORMS.filter(({ os }) => os !== "win32" || program.runsOnWindows);
+  for (const platform of platforms.filter(({ id }) => options.platform.includes(id))) {
+    const executable = join(work, platform.id, `${program.name}${platform.os === "win32" ? ".exe" : ""}`);
+    const revision = changes === "" ? commit : `${commit}+changes`;
+    const { packages } = await compile(program, { platform, outfile: executable, commit: revision });
+    const { name, description } = program;
+    const sbom = billOfMaterials({ name, description, version: VERSION }, packages);
+    const files = [
+      { name: basename(executable), path: executable },
+      { name: "LICENSE", path: join(ROOT, "LICENSE") },
+      { name: "sbom.cdx.json", text: sbom },
+      ...documents(program),
+      ...(await completions(program)),
+    ];
+    console.log(await writeArchive(out, `${program.name}-${VERSION}-${platform.id}`, files, commitTime));
+    await pack(platformPackage(program, platform, VERSION, executable, work));
+  }
+  await pack(launcherPackage(program, platforms, VERSION, work, documents(program)));
+}
+
+/** The program's README and the documents that it links to. */
+function documents(program: Program): (ArchiveFile & { path: string })[] {
+  const folder = join(ROOT, program.documents);
+  const names = ["README.md", ...readdirSync(join(folder, "docs")).map((name) => `docs/${name}`)];
+  return names.filter((name) => name.endsWith(".md")).map((name) => ({ name, path: join(folder, name) }));
+}
+
+/** One completion script a shell, as the program prints it. */
+async function completions(program: Program): Promise<ArchiveFile[]> {
+  const entry = join(ROOT, program.entrypoints[0]);
+  return await Promise.all(
+    program.completionShells.map(async (shell) => ({
+      name: `completions/${program.name}.${shell}`,
+      text: await runTool([process.execPath, entry, "completion", shell]),
+    })),
+  );
+}
+
+async function pack(folder: string): Promise<void> {
+  console.log(await packPackage(folder, join(out, "npm")));
+}
+
+/** In the form that `sha256sum --check` reads. */
+function writeChecksums(): void {
+  const lines = [...new Bun.Glob("**/*.{tar.gz,tgz}").scanSync({ cwd: out })].sort().map((name) => {
+    const digest = new Bun.CryptoHasher("sha256").update(readFileSync(join(out, name))).digest("hex");
+    return `${digest}  ${name}\n`;
+  });
+  writeFileSync(join(out, "SHA256SUMS"), lines.join(""));
+}
