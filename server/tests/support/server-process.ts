@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { runCommand as runCommandHere } from "../../commands/program.ts";
@@ -251,6 +251,23 @@ export class ServerProcess {
   /** How many processes it is. */
   get services(): number {
     return this.#children.length;
+  }
+
+  /** From now on. @returns what asks how much resident memory grew at most, in the process that grew most */
+  watchMemory(): { readonly grownMiB: () => number } {
+    const statusOf = ({ pid }: Child, field: string): number => {
+      const status = readFileSync(`/proc/${pid}/status`, "utf8");
+      return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
+    };
+    const before = this.#children.map((child) => {
+      writeFileSync(`/proc/${child.pid}/clear_refs`, "5"); // The peak begins anew.
+      return statusOf(child, "VmRSS");
+    });
+    return {
+      grownMiB: () =>
+        Math.max(...this.#children.map((child, n) => statusOf(child, "VmHWM") - (before[n] ?? Number.NaN))) /
+        1024,
+    };
   }
 
   signal(name: NodeJS.Signals): void {
