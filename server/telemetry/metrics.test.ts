@@ -38,6 +38,14 @@ describe("from the first scrape", () => {
   });
 });
 
+test("scrapes that overlap show the same counts", async () => {
+  await service.send("PUT", "/customers/x", { caller: CALLERS, body: GOOD });
+  const scrapes = await Promise.all(Array.from({ length: 5 }, () => service.metrics.text()));
+  const counts = scrapes.map((text) => [...seriesOf(text)].filter(([key]) => key.startsWith("http_")));
+  expect(new Set(counts.map((series) => JSON.stringify(series))).size).toBe(1);
+  expect(seriesOf(scrapes[0] ?? "").get(requestSeries("PUT", 428))).toBe(1);
+});
+
 describe("one write moves the series of its caller, and of what came of it, by one", () => {
   let path = "";
   let etag = "";

@@ -1,8 +1,7 @@
-import type { MetricValue, Registry } from "prom-client";
+import { Counter, type Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
 import { ClientVersions, versionOf } from "./client-versions.ts";
-import { PlainCounter } from "./plain-counter.ts";
 
 const CUSTOMER_ROUTE = "/customers/{id}";
 /** Holds the counts of versions that gave up their place. Nothing is counted here first. */
@@ -58,8 +57,16 @@ export class WriteMetrics {
       ...(hasCallerLabels ? ["client", "client_version", "tenant"] : []),
     ];
     for (const [key, { name, help }] of Object.entries(COUNTERS)) {
-      const values = (): MetricValue<string>[] => this.#values(key as keyof Counts);
-      new PlainCounter({ name, help, labelNames, registry, values });
+      const countInto = (counter: Counter): void => this.#countInto(counter, key as keyof Counts);
+      new Counter({
+        name,
+        help,
+        labelNames,
+        registers: [registry],
+        collect() {
+          countInto(this);
+        },
+      });
     }
     for (const method of WRITE_METHODS) this.#seriesOf(method, "", "", "");
   }
@@ -104,14 +111,11 @@ export class WriteMetrics {
     return series;
   }
 
-  #values(name: keyof Counts): MetricValue<string>[] {
-    return [...this.#series.values()].map(({ method, client, version, tenant, counts }) => ({
-      labels: {
-        method,
-        route: CUSTOMER_ROUTE,
-        ...(this.#hasCallerLabels ? { client, client_version: version, tenant } : {}),
-      },
-      value: counts[name],
-    }));
+  #countInto(counter: Counter, name: keyof Counts): void {
+    counter.reset();
+    for (const { method, client, version, tenant, counts } of this.#series.values()) {
+      const caller = this.#hasCallerLabels ? { client, client_version: version, tenant } : {};
+      counter.inc({ method, route: CUSTOMER_ROUTE, ...caller }, counts[name]);
+    }
   }
 }

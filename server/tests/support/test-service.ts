@@ -43,6 +43,7 @@ export class TestService {
   readonly port: number;
   /** Each log line, parsed. */
   readonly logLines: Record<string, unknown>[] = [];
+  readonly metrics: Metrics;
   readonly #app: ReturnType<typeof createApp>;
   readonly #now: () => number;
   #policy: Policy;
@@ -57,7 +58,7 @@ export class TestService {
     const log = createLog("info", (line) =>
       this.logLines.push(JSON.parse(lineOf(line)) as Record<string, unknown>),
     );
-    const metrics = new Metrics({
+    this.metrics = new Metrics({
       hasCallerLabels: !metricsArePublic,
       version: "0.0.0-test",
       storageStats: () => this.storage.stats(),
@@ -67,7 +68,7 @@ export class TestService {
       tokens: this.storage.tokens,
       requireReady: () => this.storage.ping(),
       policy: () => this.#policy,
-      metrics,
+      metrics: this.metrics,
       metricsArePublic,
       cors: new Cors(options.corsOrigins ?? [], options.corsHeaders ?? []),
       publicUrl: options.publicUrl ?? "",
