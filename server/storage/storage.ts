@@ -10,6 +10,15 @@ export type FirstStart = {
   readonly sampleId: string | null;
 };
 
+/** Connections to a database server that serve one purpose. */
+export type ConnectionStats = {
+  readonly purpose: "read" | "write" | "slow" | "page";
+  /** How many run a statement. */
+  readonly busy: number;
+  /** How many statements wait for one of them. */
+  readonly waiting: number;
+};
+
 /** Plain numbers, for metrics. */
 export type StorageStats = {
   /** Writes that wait for their commit, or whose commit is under way. */
@@ -17,6 +26,8 @@ export type StorageStats = {
   readonly databaseBytes: number;
   /** Bytes of the write-ahead log; 0 where the engine has none of its own. */
   readonly logBytes: number;
+  /** None where the engine is in this process. */
+  readonly connections: readonly ConnectionStats[];
 };
 
 /** One transaction that was committed. */

@@ -14,7 +14,12 @@ import { Metrics } from "./metrics.ts";
 const CALLERS = { role: "admin", client: "shop", tenant: "acme" };
 const GOOD = { name: "Ada", email: "ada@example.com" };
 
-const storageStats = (): StorageStats => ({ writesWaiting: 0, databaseBytes: 0, logBytes: 0 });
+const storageStats = (): StorageStats => ({
+  writesWaiting: 0,
+  databaseBytes: 0,
+  logBytes: 0,
+  connections: [],
+});
 
 const service = await TestService.start();
 afterAll(() => service.stop());

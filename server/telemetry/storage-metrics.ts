@@ -1,5 +1,11 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { type Commit, RETRY_REASONS, type ServerEvent, type StorageStats } from "../storage/storage.ts";
+import {
+  type Commit,
+  type ConnectionStats,
+  RETRY_REASONS,
+  type ServerEvent,
+  type StorageStats,
+} from "../storage/storage.ts";
 
 const COMMIT_SECONDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 const BATCH_WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -69,6 +75,27 @@ export class StorageMetrics {
         },
       });
     };
+    const byPurpose = (name: string, help: string, read: (now: ConnectionStats) => number): void => {
+      new Gauge({
+        name,
+        help,
+        labelNames: ["purpose"],
+        registers,
+        collect() {
+          for (const now of stats().connections) this.set({ purpose: now.purpose }, read(now));
+        },
+      });
+    };
+    byPurpose(
+      "customers_database_connections_busy",
+      "Connections to a database server that run a statement, by purpose: read, write, slow or page.",
+      ({ busy }) => busy,
+    );
+    byPurpose(
+      "customers_database_statements_waiting",
+      "Statements that wait for such a connection.",
+      ({ waiting }) => waiting,
+    );
     gauge(
       "customers_writes_waiting",
       "Writes whose commit has not ended.",

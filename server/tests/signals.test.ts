@@ -144,7 +144,9 @@ describe("ADMIN_PORT", () => {
     expect(value("customers_database_bytes")).toBeGreaterThan(0);
     if (ENGINE === "sqlite") expect(value("customers_database_log_bytes")).toBeGreaterThan(0);
     else {
-      expect(value("customers_database_connections_total")).toBe(8);
+      expect(value("customers_database_connections_total")).toBe(7);
+      expect(value('customers_database_connections_busy{purpose="write"}')).toBe(0);
+      expect(value('customers_database_statements_waiting{purpose="read"}')).toBe(0);
       expect(value("customers_read_lookups_count")).toBeGreaterThan(0);
       expect(value('customers_database_retries_total{reason="unknown"}')).toBe(0);
     }

@@ -121,7 +121,12 @@ export class PostgresStorage implements Storage {
 
   stats(): StorageStats {
     this.#measure();
-    return { writesWaiting: this.#writes.depth, databaseBytes: this.#databaseBytes, logBytes: 0 };
+    return {
+      writesWaiting: this.#writes.depth,
+      databaseBytes: this.#databaseBytes,
+      logBytes: 0,
+      connections: this.#lanes.stats(),
+    };
   }
 
   async close(): Promise<void> {

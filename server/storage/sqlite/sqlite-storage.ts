@@ -95,6 +95,7 @@ export class SqliteStorage implements Storage {
       writesWaiting: this.#connections.write.depth,
       databaseBytes: bytesOf(this.#path),
       logBytes: this.#path === MEMORY ? 0 : bytesOf(`${this.#path}-wal`),
+      connections: [],
     };
   }
 

@@ -68,7 +68,7 @@ describe.each([
 
     const rules = (await Bun.file(RULES).text()).replace(/^\s*#.*$/gm, "");
     const named = new Set(rules.match(/(?<![:a-z_])(?:http_[a-z_]+_total|customers_[a-z_]+)(?=[{[\s)])/g));
-    expect(named.size).toBe(9);
+    expect(named.size).toBe(16);
     for (const name of named) {
       const family = `# TYPE ${name.replace(/_bucket$/, "")} `;
       expect([name, exposition.includes(family)]).toEqual([name, true]);
@@ -76,7 +76,9 @@ describe.each([
     const labels = new Set(
       [...rules.matchAll(/\bby \(([^)]+)\)/g)].flatMap(([, list = ""]) => list.split(", ")),
     );
-    expect(labels).toEqual(new Set(["job", "instance", "route", "client", "client_version", "tenant"]));
+    expect(labels).toEqual(
+      new Set(["job", "instance", "route", "client", "client_version", "tenant", "reason", "le"]),
+    );
     if (metricsArePublic) return;
     // Prometheus itself adds job and instance.
     for (const label of labels.difference(new Set(["job", "instance"]))) {
@@ -87,7 +89,7 @@ describe.each([
 
 test("promtool is content with the recording and alerting rules", async () => {
   const { code, said } = await promtool(["check", "rules", RULES]);
-  expect({ code, said: said.includes("SUCCESS: 16 rules found") }).toEqual({ code: 0, said: true });
+  expect({ code, said: said.includes("SUCCESS: 21 rules found") }).toEqual({ code: 0, said: true });
 });
 
 test("promtool is content with the prometheus.yml of docs/metrics.md, beside the rules and a token", async () => {
@@ -101,7 +103,7 @@ test("promtool is content with the prometheus.yml of docs/metrics.md, beside the
     writeFileSync(join(directory, "prometheus.yml"), config);
     const { code, said } = await promtool(["check", "config", join(directory, "prometheus.yml")]);
     expect({ code, said: code === 0 ? "" : said }).toEqual({ code: 0, said: "" });
-    expect(said).toContain("16 rules found");
+    expect(said).toContain("21 rules found");
   } finally {
     rmSync(directory, { recursive: true });
   }

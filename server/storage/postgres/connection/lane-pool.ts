@@ -15,6 +15,16 @@ export class LanePool {
     this.#waitingMax = waitingMax;
   }
 
+  /** How many lanes are in use. */
+  get busy(): number {
+    return this.#lanes.length - this.#free.length;
+  }
+
+  /** How many callers wait for one. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Opens every lane. @throws StatementFailed */
   async connect(): Promise<void> {
     await Promise.all(this.#lanes.map((lane) => lane.connected()));

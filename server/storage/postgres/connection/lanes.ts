@@ -1,3 +1,4 @@
+import type { ConnectionStats } from "../../storage.ts";
 import { Lane, type LaneOptions, type Param } from "./lane.ts";
 import { LanePool } from "./lane-pool.ts";
 import { persist, retryDelayMs } from "./persistence.ts";
@@ -119,6 +120,15 @@ export class Lanes {
         await Bun.sleep(retryDelayMs(tries));
       }
     }
+  }
+
+  stats(): ConnectionStats[] {
+    const of = (purpose: ConnectionStats["purpose"], { busy, waiting }: LanePool): ConnectionStats => ({
+      purpose,
+      busy,
+      waiting,
+    });
+    return [of("read", this.read), of("write", this.write), of("slow", this.slow), of("page", this.page)];
   }
 
   async close(): Promise<void> {
