@@ -4,7 +4,7 @@ import { LanePool } from "./lane-pool.ts";
 import { persist, retryDelayMs } from "./persistence.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
 import { PrimaryWatch } from "./primary-watch.ts";
-import { PAGE_SESSION, SESSION, type SessionSettings } from "./session.ts";
+import { BATCH_SESSION, PAGE_SESSION, SESSION, type SessionSettings } from "./session.ts";
 import { isBusy, StatementFailed } from "./statement-failure.ts";
 
 /** What the database and its clients can wait for. Injected, so that no test waits for a limit. */
@@ -60,8 +60,8 @@ export class Lanes {
     this.#options = options;
     this.limits = options.limits;
     this.onRetry = options.onRetry;
-    this.read = this.#pool(READ_LANES, SESSION);
-    this.write = this.#pool(WRITE_LANES, SESSION);
+    this.read = this.#pool(READ_LANES, BATCH_SESSION);
+    this.write = this.#pool(WRITE_LANES, BATCH_SESSION);
     this.slow = this.#pool(SLOW_LANES, SESSION);
     this.page = this.#pool(PAGE_LANES, PAGE_SESSION);
   }

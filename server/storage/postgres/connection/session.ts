@@ -21,6 +21,12 @@ export const SESSION = {
 
 export type SessionSettings = Readonly<Record<string, string>>;
 
+/**
+ * A batch has one plan, whatever its size: its rows are found by key one after another, and other ways to join are off.
+ * Left to choose, PostgreSQL plans small batches anew each time, for 70 to 180 µs beside 16 to 80 µs of work.
+ */
+export const BATCH_SESSION = { ...SESSION, plan_cache_mode: "force_generic_plan" };
+
 /** One text per filter, with parameters that differ widely: a generic plan would read a tenant to its end. */
 export const PAGE_SESSION = { ...SESSION, plan_cache_mode: "force_custom_plan" };
 
