@@ -56,7 +56,7 @@ const IS_EXPECTED = `(i.expected IS NULL OR c.row_version = i.expected)
  */
 function unlocked(mode: "FOR NO KEY UPDATE" | "FOR UPDATE"): string {
   return `, cur AS MATERIALIZED (
-    SELECT i.n FROM i JOIN customers c ON c.tenant = i.tenant AND c.id = i.id
+    SELECT i.* FROM i JOIN customers c ON c.tenant = i.tenant AND c.id = i.id
     WHERE ${IS_EXPECTED} ${mode} OF c SKIP LOCKED)`;
 }
 
@@ -82,7 +82,7 @@ export function updateText(projection: Projection, { isSkipping, isKeyed }: Writ
     UPDATE customers c SET name = COALESCE(i.name, c.name), email = COALESCE(i.email, c.email),
       email_folded = COALESCE(i.email_folded, c.email_folded), status = COALESCE(i.status, c.status),
       row_version = i.next
-    FROM i ${isSkipping ? "JOIN cur ON cur.n = i.n" : ""}
+    FROM ${isSkipping ? "cur AS i" : "i"}
     WHERE c.tenant = i.tenant AND c.id = i.id ${isSkipping ? "" : `AND ${IS_EXPECTED}`}
     RETURNING i.n::int AS n, ${columns("c", projection)})
   ${isKeyed ? keep("done.n = i.n", outcome, fields === "" ? null : `json_build_object(${fields})`) : ""}
@@ -93,7 +93,7 @@ export function updateText(projection: Projection, { isSkipping, isKeyed }: Writ
 export function removeText({ isSkipping, isKeyed }: WriteShape): string {
   return `WITH ${input("i", [...TARGET_COLUMNS, ...(isKeyed ? KEY_COLUMNS : [])])}
   ${isSkipping ? unlocked("FOR UPDATE") : ""}, done AS (
-    DELETE FROM customers c USING i ${isSkipping ? "JOIN cur ON cur.n = i.n" : ""}
+    DELETE FROM customers c USING ${isSkipping ? "cur AS i" : "i"}
     WHERE c.tenant = i.tenant AND c.id = i.id ${isSkipping ? "" : `AND ${IS_EXPECTED}`}
     RETURNING i.n::int AS n)
   ${isKeyed ? keep("done.n = i.n", "json_build_object('kind', 'removed')", null) : ""}

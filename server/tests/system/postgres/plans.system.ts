@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
+import { openStorage } from "../../../storage/database-url/open-storage.ts";
+import { BATCH_SESSION } from "../../../storage/postgres/connection/session.ts";
+import {
+  createText,
+  JUDGE_TEXT,
+  readText,
+  removeText,
+  updateText,
+} from "../../../storage/postgres/rows/customer-sql.ts";
+import { FIND_TOKEN_TEXT } from "../../../storage/postgres/rows/token-sql.ts";
+import { PostgresCluster } from "../../support/postgres-cluster.ts";
+
+const NAMES = projectionOf(["name", "email"]);
+const BATCHES: Readonly<Record<string, string>> = {
+  "find tokens": FIND_TOKEN_TEXT,
+  read: readText(NAMES),
+  update: updateText(NO_BODY, { isSkipping: true, isKeyed: false }),
+  "update under keys": updateText(NAMES, { isSkipping: true, isKeyed: true }),
+  "update alone": updateText(NAMES, { isSkipping: false, isKeyed: true }),
+  remove: removeText({ isSkipping: true, isKeyed: true }),
+  "remove alone": removeText({ isSkipping: false, isKeyed: false }),
+  create: createText(true),
+  judge: JUDGE_TEXT,
+};
+
+let cluster: PostgresCluster;
+let url = "";
+beforeAll(async () => {
+  // No ANALYZE comes by itself: a plan must be right on tables of which nothing is known.
+  cluster = await PostgresCluster.start({ settings: { autovacuum: "off" } });
+  url = await cluster.createDatabase();
+  await (await openStorage(url)).close();
+});
+afterAll(() => cluster.stop());
+
+/** Runs `sql` in a session of batches that has prepared this text as `batch`. */
+function inSession(text: string, sql: (call: string) => string): Promise<string> {
+  const settings = Object.entries(BATCH_SESSION).map(([name, value]) => `SET ${name} = '${value}'`);
+  const params = new Set(text.match(/\$\d+/g));
+  const call = `EXECUTE batch(${[...params].map(() => "'{}'").join()})`;
+  return cluster.query(url, [...settings, `PREPARE batch AS ${text}`, sql(call)].join("; "));
+}
+
+describe.each([
+  { title: "an empty table", rows: 0 },
+  { title: "20,000 customers that were never analyzed", rows: 20_000 },
+])("on $title a batch finds each row by its primary key, in its own order", ({ rows }) => {
+  beforeAll(async () => {
+    await cluster.query(
+      url,
+      `INSERT INTO customers.customers SELECT 't', gen_random_uuid(), 'n', 'e@e', 'e@e', 'active', 'abcdefghijklmnop', 0 FROM generate_series(1, ${rows})`,
+    );
+  });
+
+  test.each(Object.entries(BATCHES))("%s", async (_, text) => {
+    const plan = await inSession(text, (call) => `EXPLAIN ${call}`);
+    expect(plan).not.toMatch(/Seq Scan|Bitmap|Hash Join|Merge Join/);
+    for (const [, index] of plan.matchAll(/ using (\w+)/g)) expect(index).toEndWith("_pkey");
+  });
+});
+
+test.each(Object.entries(BATCHES))("%s is planned once, though batches differ in size", async (_, text) => {
+  const counted = await inSession(
+    text,
+    (call) => `${`${call}; `.repeat(8)} SELECT 'custom plans: ' || custom_plans FROM pg_prepared_statements`,
+  );
+  expect(counted).toEndWith("custom plans: 0");
+});
