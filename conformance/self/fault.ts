@@ -3,7 +3,7 @@
  * it ran, since a fault whose code never ran proves nothing. Which assertions it trips stands in golden.json.
  */
 
-import type { Reply, Request } from "./service/http-socket.ts";
+import type { Request } from "./service/http-socket.ts";
 import type { Customer, Seams } from "./service/seams.ts";
 import { soundSeams } from "./service/seams.ts";
 import type { Faulty, Service } from "./service/service.ts";
@@ -44,21 +44,6 @@ export function accepting(
   });
 }
 
-/** Changes some replies on their way out. */
-export function replying(
-  when: (reply: Reply, request: Request, service: Service) => boolean,
-  change: (reply: Reply, request: Request, service: Service) => Reply | Promise<Reply>,
-): Plant {
-  return (ran) => (service) => ({
-    async around(request, next) {
-      const reply = await next(request);
-      if (!when(reply, request, service)) return reply;
-      ran();
-      return await change(reply, request, service);
-    },
-  });
-}
-
 /** Changes some requests on their way in. */
 export function requesting(
   when: (request: Request, service: Service) => boolean,
@@ -72,6 +57,39 @@ export function requesting(
     },
   });
 }
+
+/** Writes that are taken to carry the current tag. */
+export const asCurrent = (when: (request: Request, service: Service) => boolean): Plant =>
+  requesting(
+    (request, service) => customerOf(request, service) !== undefined && when(request, service),
+    (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+  );
+
+type Decision = Exclude<keyof Seams, "commit" | "around" | "store">;
+type Decisions = { [K in Decision]: (...args: Parameters<Seams[K]>) => ReturnType<Seams[K]> };
+
+/** Changes what one decision comes to; `sound` is what it would have been. */
+export const instead =
+  <K extends Decision>(
+    seam: K,
+    wrong: (sound: ReturnType<Seams[K]>, ...args: [...Parameters<Seams[K]>, Service]) => ReturnType<Seams[K]>,
+  ): Plant =>
+  (ran) =>
+  (service) => {
+    const decisions: Decisions = soundSeams(service.deployment);
+    const decide = (...args: Parameters<Seams[K]>) => {
+      const sound = decisions[seam](...args);
+      let differs = true;
+      try {
+        const decided = wrong(sound, ...args, service);
+        differs = !Bun.deepEquals(decided, sound);
+        return decided;
+      } finally {
+        if (differs) ran();
+      }
+    };
+    return { [seam]: decide } as Partial<Seams>;
+  };
 
 /** Replaces one decision; `sound` is what it would have been. */
 export function deciding<K extends keyof Seams>(
@@ -88,12 +106,6 @@ export const isRead = (request: Request): boolean =>
 
 export function customerOf(request: Request, service: Service): Customer | undefined {
   return service.customers.get(request.path.slice(request.path.lastIndexOf("/") + 1).toLowerCase());
-}
-
-/** Rewrites the JSON object of a reply. */
-export function withBody(reply: Reply, change: (body: Record<string, unknown>) => unknown): Reply {
-  const body = JSON.parse(String(reply.body)) as Record<string, unknown>;
-  return { ...reply, body: JSON.stringify(change(body)) };
 }
 
 /** An If-Match header in place of those that were sent; undefined sends none. */

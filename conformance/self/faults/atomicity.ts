@@ -1,7 +1,9 @@
 /** ATM: check and update as two steps (4.2, last rule). Each opens a gap that only other writers can show. */
 import { customerOf, deciding, type Fault, type Plant, type Ran } from "../fault.ts";
 import type { Reply } from "../service/http-socket.ts";
+import { etag } from "../service/reading.ts";
 import { type Attempt, turn } from "../service/seams.ts";
+import type { Service } from "../service/service.ts";
 
 /** Awaits between check and update, as any ORM's find-then-save does. */
 export async function gap(turns: number): Promise<void> {
@@ -9,48 +11,45 @@ export async function gap(turns: number): Promise<void> {
   await Bun.sleep(2);
 }
 
-/** Compares, lets others pass, writes. `ran` when the second look would have refused. */
-function findThenSave(applies: (method: string) => boolean, id: string, does: string, rule: string): Fault {
-  return {
-    id,
-    rule,
-    does,
-    plant: deciding("commit", (sound, ran) => async (attempt: Attempt) => {
-      if (!applies(attempt.request.method)) return await sound(attempt);
-      await attempt.bodyRead();
-      const refusal = attempt.decide();
-      if (refusal !== undefined) return refusal;
-      await gap(2);
-      if (attempt.decide() !== undefined) ran();
-      return attempt.apply();
-    }),
-  };
-}
-
 /**
- * Checks when a write comes and once more, a moment later, when it is to be applied: what only the second check refuses
- * has lost a race.
- *
- * @param status of the refusals that are spoiled; others are passed on
+ * Checks when a write comes and, a moment later, when it is to be applied. What only the second check refuses has lost a
+ * race, and is answered as `late` says; undefined passes the refusal on.
  */
-export function refusedLate(
-  status: number,
-  answer: (late: Reply, attempt: Attempt) => Reply,
+const checkedTwice = (
+  late: (refusal: Reply, attempt: Attempt, service: Service) => Reply | undefined,
   applies: (method: string) => boolean = () => true,
-): Plant {
-  return deciding("commit", (sound, ran) => async (attempt) => {
+): Plant =>
+  deciding("commit", (sound, ran, service) => async (attempt) => {
     if (!applies(attempt.request.method)) return await sound(attempt);
     await attempt.bodyRead();
     const early = attempt.decide();
     if (early !== undefined) return early;
     await gap(2);
-    const late = attempt.decide();
-    if (late === undefined) return attempt.apply();
-    if (late.status !== status) return late;
-    ran();
-    return answer(late, attempt);
+    const refusal = attempt.decide();
+    if (refusal === undefined) return attempt.apply();
+    const answer = late(refusal, attempt, service);
+    if (answer !== undefined) ran();
+    return answer ?? refusal;
   });
-}
+
+/** @param status of the refusals that are spoiled; others are passed on */
+export const refusedLate = (
+  status: number,
+  answer: (refusal: Reply, attempt: Attempt) => Reply,
+  applies?: (method: string) => boolean,
+): Plant =>
+  checkedTwice(
+    (refusal, attempt) => (refusal.status === status ? answer(refusal, attempt) : undefined),
+    applies,
+  );
+
+/** Compares, lets others pass, and writes whatever has become of the customer. */
+const findThenSave = (applies?: (method: string) => boolean): Plant =>
+  checkedTwice((_refusal, attempt) => attempt.apply(), applies);
+
+/** Saves over a customer that was deleted meanwhile. */
+const resurrecting = (applies: (method: string) => boolean): Plant =>
+  refusedLate(404, (_refusal, attempt) => attempt.apply(), applies);
 
 /** Takes two writes at once, whichever customers they are for. */
 const poolOfTwo: Plant = (ran) => () => {
@@ -94,25 +93,30 @@ function amongOthers(decide: (attempt: Attempt, others: boolean, ran: Ran) => Re
 }
 
 export const ATOMICITY_FAULTS: Fault[] = [
-  findThenSave(
-    (method) => method === "PUT",
-    "put-finds-then-saves",
-    "reads the row, compares, and saves it a moment later",
-    "ATM-01",
-  ),
-  findThenSave(
-    (method) => method === "PATCH",
-    "patch-finds-then-saves",
-    "merges a PATCH in memory and saves it a moment later",
-    "ATM-03",
-  ),
-  findThenSave(
-    (method) => method === "DELETE",
-    "delete-finds-then-deletes",
-    "compares, then deletes whatever version is there",
-    "ATM-04",
-  ),
-  findThenSave(() => true, "all-find-then-save", "separates check and update on every method", "ATM-01"),
+  {
+    id: "put-finds-then-saves",
+    rule: "ATM-01",
+    does: "reads the row, compares, and saves it a moment later",
+    plant: findThenSave((method) => method === "PUT"),
+  },
+  {
+    id: "patch-finds-then-saves",
+    rule: "ATM-03",
+    does: "merges a PATCH in memory and saves it a moment later",
+    plant: findThenSave((method) => method === "PATCH"),
+  },
+  {
+    id: "delete-finds-then-deletes",
+    rule: "ATM-04",
+    does: "compares, then deletes whatever version is there",
+    plant: findThenSave((method) => method === "DELETE"),
+  },
+  {
+    id: "all-find-then-save",
+    rule: "ATM-01",
+    does: "separates check and update on every method",
+    plant: findThenSave(),
+  },
   {
     id: "checks-before-body",
     rule: "ATM-05",
@@ -235,17 +239,7 @@ export const ATOMICITY_FAULTS: Fault[] = [
     id: "patch-resurrects-deleted",
     rule: "ATM-04",
     does: "merges a PATCH into a customer that was deleted meanwhile, and saves it",
-    plant: deciding("commit", (sound, ran) => async (attempt) => {
-      if (attempt.request.method !== "PATCH") return await sound(attempt);
-      await attempt.bodyRead();
-      const refusal = attempt.decide();
-      if (refusal !== undefined) return refusal;
-      await gap(2);
-      const late = attempt.decide();
-      if (late === undefined || late.status === 412) return late ?? attempt.apply();
-      ran();
-      return attempt.apply();
-    }),
+    plant: resurrecting((method) => method === "PATCH"),
   },
   {
     id: "losers-answered-409",
@@ -325,19 +319,10 @@ export const ATOMICITY_FAULTS: Fault[] = [
     id: "loser-of-race-gets-204",
     rule: "ATM-01",
     does: "ignores that the UPDATE changed no row and answers 204 with the tag of the winner",
-    plant: (ran) => (service) => ({
-      async commit(attempt) {
-        await attempt.bodyRead();
-        const early = attempt.decide();
-        if (early !== undefined) return early;
-        await gap(2);
-        const late = attempt.decide();
-        if (late === undefined) return attempt.apply();
-        ran();
-        const tag = customerOf(attempt.request, service)?.tag;
-        return { status: 204, headers: tag === undefined ? [] : [["ETag", tag]] };
-      },
-    }),
+    plant: checkedTwice((_refusal, { request }, service) => ({
+      status: 204,
+      headers: etag(service.deployment, customerOf(request, service)?.tag),
+    })),
   },
   {
     id: "lock-per-method",
@@ -369,16 +354,6 @@ export const ATOMICITY_FAULTS: Fault[] = [
     id: "delete-resurrected-by-put",
     rule: "ATM-04",
     does: "saves a PUT over a customer that was deleted meanwhile",
-    plant: deciding("commit", (sound, ran) => async (attempt) => {
-      if (attempt.request.method === "DELETE") return await sound(attempt);
-      await attempt.bodyRead();
-      const refusal = attempt.decide();
-      if (refusal !== undefined) return refusal;
-      await gap(2);
-      const late = attempt.decide();
-      if (late === undefined || late.status === 412) return late ?? attempt.apply();
-      ran();
-      return attempt.apply();
-    }),
+    plant: resurrecting((method) => method !== "DELETE"),
   },
 ];

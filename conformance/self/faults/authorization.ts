@@ -1,6 +1,7 @@
 /** AUT: roles and tenants (4.1.6, 5). */
-import { customerOf, deciding, type Fault, isRead, type Plant, replying, withBody } from "../fault.ts";
-import { isWrite, soundSeams } from "../service/seams.ts";
+import { type Fault, instead, type Plant } from "../fault.ts";
+import { soundSeams } from "../service/seams.ts";
+import { all, by, empty, read, replying, showing, write } from "../turn.ts";
 
 /** Lets a forbidden field through the policy and puts something in place of its value. */
 function hiding(instead: (member: string) => Record<string, unknown>): Plant {
@@ -20,50 +21,38 @@ function hiding(instead: (member: string) => Record<string, unknown>): Plant {
   };
 }
 
+/** A policy that lets more through. @param spelled the name as it was asked for; empty in the default set */
+const allowing = (more: (spelled: string, names: number) => boolean): Plant =>
+  instead(
+    "mayRead",
+    (may, _caller, _field, spelled, { query }, { seams }) =>
+      may || more(spelled, seams.fieldNames(query)?.length ?? 0),
+  );
+
 export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "forbidden-field-shown",
     rule: "AUT-02",
     does: "shows a forbidden field to every caller that requests it",
-    plant: deciding("mayRead", (sound, ran) => (caller, field, spelled, request) => {
-      const may = sound(caller, field, spelled, request);
-      if (may || spelled === "") return may;
-      ran();
-      return true;
-    }),
+    plant: allowing((spelled) => spelled !== ""),
   },
   {
     id: "forbidden-field-shown-in-capitals",
     rule: "AUT-04",
     does: "compares the policy with the name as spelled: EMAIL is not in its deny list",
-    plant: deciding("mayRead", (sound, ran) => (caller, field, spelled, request) => {
-      const may = sound(caller, field, spelled, request);
-      if (may || spelled === "" || spelled === spelled.toLowerCase()) return may;
-      ran();
-      return true;
-    }),
+    plant: allowing((spelled) => spelled !== spelled.toLowerCase()),
   },
   {
     id: "forbidden-field-shown-in-list",
     rule: "AUT-03",
     does: "checks the policy when one field is requested, not when several are",
-    plant: deciding("mayRead", (sound, ran, service) => (caller, field, spelled, request) => {
-      const may = sound(caller, field, spelled, request);
-      if (may || spelled === "" || (service.seams.fieldNames(request.query)?.length ?? 0) < 2) return may;
-      ran();
-      return true;
-    }),
+    plant: allowing((spelled, names) => spelled !== "" && names > 1),
   },
   {
     id: "forbidden-field-in-default-set",
     rule: "AUT-05",
     does: "applies the policy to requested fields, not to the default set",
-    plant: deciding("mayRead", (sound, ran) => (caller, field, spelled, request) => {
-      const may = sound(caller, field, spelled, request);
-      if (may || spelled !== "") return may;
-      ran();
-      return true;
-    }),
+    plant: allowing((spelled) => spelled === ""),
   },
   {
     id: "forbidden-field-silently-omitted",
@@ -87,22 +76,15 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     id: "forbidden-field-500",
     rule: "AUT-01",
     does: "fails with 500 when a forbidden field is requested",
-    plant: replying(
-      (reply, request) => isRead(request) && reply.status === 403,
-      () => ({ status: 500, headers: [], body: "" }),
-    ),
+    plant: replying(read(403), empty(500)),
   },
   {
     id: "forbidden-value-in-refusal",
     rule: "AUT-02",
     does: "names the value in the refusal: not allowed to read ada@example.org",
     plant: replying(
-      (reply, request) => isRead(request) && reply.status === 403,
-      (reply, request, service) =>
-        withBody(reply, (body) => ({
-          ...body,
-          detail: `not allowed to read ${customerOf(request, service)?.email}`,
-        })),
+      read(403),
+      showing((body, { customer }) => ({ ...body, detail: `not allowed to read ${customer?.email}` })),
     ),
   },
   {
@@ -110,27 +92,21 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     rule: "AUT-07",
     does: "answers a PUT with the whole customer, to every caller",
     deployment: { putAnswer: 200 },
-    plant: (ran) => (service) => ({
-      async around(request, next) {
-        const reply = await next(request);
-        if (request.method !== "PUT" || reply.status !== 200 || service.caller(request) !== "limited")
-          return reply;
-        ran();
-        return withBody(reply, (body) => ({
-          ...body,
-          [service.deployment.members.email]: customerOf(request, service)?.email,
-        }));
-      },
-    }),
+    plant: replying(
+      all(write("PUT", 200), by("limited")),
+      showing((body, { customer, service: { deployment } }) => ({
+        ...body,
+        [deployment.members.email]: customer?.email,
+      })),
+    ),
   },
   {
     id: "forbidden-field-in-412",
     rule: "AUT-07",
     does: "puts the current customer into the 412 document, email included",
     plant: replying(
-      (reply, request) => isWrite(request) && reply.status === 412,
-      (reply, request, service) =>
-        withBody(reply, (body) => ({ ...body, current: { Email: customerOf(request, service)?.email } })),
+      write(undefined, 412),
+      showing((body, { customer }) => ({ ...body, current: { Email: customer?.email } })),
     ),
   },
 ];

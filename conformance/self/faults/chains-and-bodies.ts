@@ -1,20 +1,28 @@
 /** What ORMs, hand-written SQL and counters get wrong beyond a single write: chains of versions, bodies, branches that are not counted. */
-import {
-  customerOf,
-  deciding,
-  type Fault,
-  isCustomer,
-  isRead,
-  membersOf,
-  replying,
-  withBody,
-} from "../fault.ts";
-import { getHeader, headerLines, setHeader } from "../service/http-socket.ts";
+import { type Fault, instead, type Plant } from "../fault.ts";
+import { headerLines, setHeader } from "../service/http-socket.ts";
 import type { Customer } from "../service/seams.ts";
+import {
+  all,
+  answered,
+  by,
+  neverThere,
+  newTag,
+  object,
+  projectedRead,
+  read,
+  refused,
+  replying,
+  showing,
+  spoiling,
+  untagged,
+  write,
+} from "../turn.ts";
+import { keeping } from "./versions.ts";
+import { storing } from "./writes.ts";
 
 /** Tags that stay although the customer is written. */
 const kept = new WeakMap<Customer, string>();
-const accepted = (status: number) => status >= 200 && status < 300;
 
 /** Two names that a column takes for the same. */
 type Collation = readonly [
@@ -25,28 +33,12 @@ type Collation = readonly [
   fold: (name: string) => string,
 ];
 
+export const withoutAccents = (name: string) => name.normalize("NFD").replace(/\p{M}/gu, "");
+
 const COLLATIONS: readonly Collation[] = [
-  [
-    "letter-case-keeps-tag",
-    "ETG-08",
-    "PUT",
-    "bumps the version where a comparison without case sees a change",
-    (name) => name.toLowerCase(),
-  ],
-  [
-    "blank-keeps-tag",
-    "ETG-11",
-    "PATCH",
-    "bumps the version where a padded comparison sees a change",
-    (name) => name.trimEnd(),
-  ],
-  [
-    "accent-keeps-tag",
-    "ETG-08",
-    "PUT",
-    "bumps the version where a comparison without accents sees a change",
-    (name) => name.normalize("NFD").replace(/\p{M}/gu, ""),
-  ],
+  ["letter-case-keeps-tag", "ETG-08", "PUT", "without case", (name) => name.toLowerCase()],
+  ["blank-keeps-tag", "ETG-11", "PATCH", "without final blanks", (name) => name.trimEnd()],
+  ["accent-keeps-tag", "ETG-08", "PUT", "without accents", withoutAccents],
 ];
 
 const DAMAGE: readonly (readonly [id: string, does: string, damage: (name: string) => string])[] = [
@@ -58,19 +50,25 @@ const DAMAGE: readonly (readonly [id: string, does: string, damage: (name: strin
   ["cut-at-nul", "passes names to a library that ends them at U+0000", (name) => name.split("\0")[0] ?? ""],
 ];
 
+/** Damages the names that it stores. */
+export const damaging = (damage: (name: string) => string): Plant =>
+  storing(undefined, (change) =>
+    typeof change.name === "string" ? { ...change, name: damage(change.name) } : change,
+  );
+
 export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   ...COLLATIONS.map(
-    ([id, rule, method, does, fold]): Fault => ({
+    ([id, rule, method, how, fold]): Fault => ({
       id,
       rule,
-      does: `${does} (${method})`,
+      does: `bumps the version where a comparison ${how} sees a change (${method})`,
       plant: (ran) => (service) => ({
         // The method is not known where tags are minted.
-        store: (customer, change) => {
+        store: (customer, change, request) => {
           const same =
             change.name != null && change.name !== customer.name && fold(change.name) === fold(customer.name);
           Object.assign(customer, change);
-          if (same && (change.email === undefined) === (method === "PATCH")) {
+          if (same && request.method === method) {
             ran();
             kept.set(customer, customer.tag);
           }
@@ -83,36 +81,20 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
       }),
     }),
   ),
-  ...DAMAGE.map(
-    ([id, does, damage]): Fault => ({
-      id,
-      rule: "FLD-20",
-      does,
-      plant: deciding("store", (sound, ran) => (customer, change, request) => {
-        const { name } = change;
-        const held = typeof name === "string" ? damage(name) : name;
-        if (held !== name) ran();
-        sound(customer, held === undefined ? change : { ...change, name: held }, request);
-      }),
-    }),
-  ),
+  ...DAMAGE.map(([id, does, damage]): Fault => ({ id, rule: "FLD-20", does, plant: damaging(damage) })),
   {
     id: "tag-wraps-at-16",
     rule: "ETG-15",
     does: "keeps the version in four bits",
-    plant: deciding("mint", (_sound, ran) => (_version, _before, { formerTags, id }) => {
-      if (formerTags.length >= 16) ran();
-      return `"w${formerTags.length % 16}-${id.slice(0, 4)}"`;
-    }),
+    plant: wrapping(16),
   },
   {
     id: "every-if-none-match-304",
     rule: "ETG-16",
     does: "answers 304 wherever If-None-Match comes, whatever it holds",
     plant: replying(
-      (reply, request) =>
-        isRead(request) && reply.status === 200 && headerLines(request, "if-none-match").length > 0,
-      (reply) => ({ ...reply, status: 304, body: "" }),
+      all(read(), ({ request }) => headerLines(request, "if-none-match").length > 0),
+      ({ reply }) => ({ ...reply, status: 304, body: "" }),
     ),
   },
   {
@@ -120,53 +102,41 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     rule: "ETG-16",
     does: "drops the ETag of a 304",
     deployment: { conditionalReads: true },
-    plant: replying(
-      (reply) => reply.status === 304,
-      (reply) => setHeader(reply, "ETag", undefined),
-    ),
+    plant: replying(answered(304), untagged),
   },
   {
     id: "stranger-428-tells",
     rule: "AUT-10",
     does: "looks for the customer in all tenants before it asks for If-Match",
-    plant: replying(
-      (reply, request, service) =>
-        reply.status === 428 &&
-        service.caller(request) === "other" &&
-        customerOf(request, service) === undefined,
-      (_reply, _request, service) => service.refuse(404, "not-found"),
-    ),
+    plant: replying(all(answered(428), by("other"), neverThere), refused(404)),
   },
   {
     id: "patch-stores-null",
     rule: "FLD-18",
     does: "merges a PATCH into the row without its types, so that null is stored",
-    plant: (ran) => (service) => ({
-      async around(request, next) {
-        const customer = customerOf(request, service);
-        const { name } = service.deployment.members;
-        if (request.method !== "PATCH" || (await membersOf(request))[name] !== null || customer === undefined)
-          return await next(request);
-        ran();
-        const body = Buffer.from(JSON.stringify({ [name]: customer.name }));
-        const reply = await next({ ...request, body: async () => body });
-        if (accepted(reply.status)) Object.assign(customer, { name: null });
+    plant: replying(
+      (turn) =>
+        turn.request.method === "PATCH" &&
+        turn.reply.status === 400 &&
+        turn.body[turn.service.deployment.members.name] === null,
+      async ({ before, request, service: { deployment }, customer, send }) => {
+        const body = Buffer.from(JSON.stringify({ [deployment.members.name]: before?.name }));
+        const reply = await send({ ...request, body: async () => body });
+        if (reply.status < 300) Object.assign(customer ?? {}, { name: null });
         return reply;
       },
-    }),
+    ),
   },
   {
     id: "body-number-sets-version",
     rule: "FLD-19",
     does: "maps RowVersion of a body onto the version column",
     plant: replying(
-      (reply, request) => request.method === "PUT" && accepted(reply.status),
-      async (reply, request, service) => {
-        const customer = customerOf(request, service);
-        const version = (await membersOf(request))["RowVersion"];
-        if (customer === undefined || typeof version !== "number") return reply;
-        customer.tag = service.deployment.tag(version, customer.id);
-        return setHeader(reply, "ETag", customer.tag);
+      (turn) => write("PUT")(turn) && typeof turn.body["RowVersion"] === "number",
+      ({ reply, customer, body, service: { deployment } }) => {
+        const tag = deployment.tag(Number(body["RowVersion"]), customer?.id ?? "");
+        Object.assign(customer ?? {}, { tag });
+        return setHeader(reply, "ETag", tag);
       },
     ),
   },
@@ -181,15 +151,13 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
       rule,
       does: `answers a ${method} with the row that it read before`,
       deployment: { putAnswer: 200, patchAnswer: 200 },
-      plant: (ran) => (service) => ({
-        async around(request, next) {
-          const former = customerOf(request, service)?.name;
-          const reply = await next(request);
-          if (request.method !== method || reply.status !== 200 || former === undefined) return reply;
-          ran();
-          return withBody(reply, (body) => ({ ...body, [service.deployment.members.name]: former }));
-        },
-      }),
+      plant: replying(
+        write(method, 200),
+        showing((body, { before, service: { deployment } }) => ({
+          ...body,
+          [deployment.members.name]: before?.name,
+        })),
+      ),
     }),
   ),
   {
@@ -197,102 +165,70 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     rule: "FLD-20",
     does: "keeps names in a column of three bytes a character, and lets its refusal out as 500",
     plant: replying(
-      (reply, request) => request.method === "PUT" && accepted(reply.status),
-      async (reply, request, service) =>
-        /[\u{10000}-\u{10ffff}]/u.test(JSON.stringify(await membersOf(request)))
-          ? service.refuse(500, "internal")
-          : reply,
+      (turn) => write("PUT")(turn) && /[\u{10000}-\u{10ffff}]/u.test(JSON.stringify(turn.body)),
+      refused(500),
     ),
   },
   {
     id: "put-takes-status",
     rule: "FLD-21",
     does: "binds a status in the body of PUT",
-    plant: deciding("writable", (_sound, ran) => () => {
-      ran();
-      return ["name", "email", "status"];
-    }),
+    plant: instead("writable", () => ["name", "email", "status"]),
   },
   {
     id: "put-resets-status",
     rule: "FLD-21",
     does: "writes a whole new row, whose status is that of a new customer",
-    plant: deciding("store", (sound, ran) => (customer, change, request) => {
-      if (request.method === "PUT" && customer.status !== "New") ran();
-      sound(customer, request.method === "PUT" ? { ...change, status: "New" } : change, request);
-    }),
+    plant: storing("PUT", (change) => ({ ...change, status: "New" })),
   },
   {
     id: "answers-later-tag",
     rule: "ATM-08",
     does: "reads the row again after the update to answer its tag, which by then may be another writer's",
-    plant: replying(
-      (reply, request) => request.method === "PUT" && accepted(reply.status),
-      async (reply, request, service) => {
-        await Bun.sleep(5);
-        return setHeader(reply, "ETag", customerOf(request, service)?.tag);
-      },
-    ),
+    plant: replying(write("PUT"), async (turn) => {
+      await Bun.sleep(5);
+      return setHeader(turn.reply, "ETag", turn.customer?.tag);
+    }),
   },
   {
     id: "email-alone-keeps-tag",
     rule: "ETG-08",
     does: "bumps the version in a trigger that watches the name column only",
-    plant: deciding("mint", (sound, ran) => (version, before, after) => {
-      if (before === undefined || before.name !== after.name || before.email === after.email)
-        return sound(version, before, after);
-      ran();
-      return before.tag;
-    }),
+    plant: keeping((before, after) => before.name === after.name && before.email !== after.email),
   },
   {
     id: "limited-read-moves-tag",
     rule: "ETG-04",
     does: "stores when a support agent last looked at the customer, in the versioned row",
     plant: replying(
-      (reply, request, service) =>
-        isRead(request) && reply.status === 200 && service.caller(request) === "limited",
-      (reply, request, service) => {
-        const customer = customerOf(request, service);
-        if (customer !== undefined)
-          Object.assign(customer, { tag: service.deployment.tag(service.nextVersion(), customer.id) });
-        return reply;
-      },
+      all(read(), by("limited")),
+      spoiling((customer, turn) => ({ tag: newTag(customer, turn) })),
     ),
   },
   {
     id: "weak-412-not-counted",
     rule: "MET-09",
     does: "refuses weak tags in a parser that knows no counter",
-    plant: deciding("counted", (sound, ran) => (reply, request) => {
-      const weak = /^\s*W\//.test(headerLines(request, "if-match").join());
-      if (reply.status !== 412 || !weak) return sound(reply, request);
-      ran();
-      return [];
-    }),
+    plant: instead("counted", (right, reply, request) =>
+      reply.status === 412 && /^\s*W\//.test(headerLines(request, "if-match").join()) ? [] : right,
+    ),
   },
   {
     id: "stores-latin-1",
     rule: "FLD-20",
     does: "keeps names in a column that knows Latin-1 alone",
-    plant: deciding("store", (sound, ran) => (customer, change, request) => {
-      const { name } = change;
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is what the column holds
-      const held = typeof name === "string" ? name.replace(/[^\x00-\xff]/g, "?") : name;
-      if (held !== name) ran();
-      sound(customer, held === undefined ? change : { ...change, name: held }, request);
-    }),
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is what the column holds
+    plant: damaging((name) => name.replace(/[^\x00-\xff]/g, "?")),
   },
   {
     id: "status-of-one-projection",
     rule: "FLD-10",
     does: "shows a constant in place of the status where it is asked for beside other fields",
     plant: replying(
-      (reply, request) => isRead(request) && reply.status === 200 && /fields=.*,/.test(request.query),
-      (reply, _request, { deployment }) =>
-        withBody(reply, (body) =>
-          deployment.members.status in body ? { ...body, [deployment.members.status]: "Unknown" } : body,
-        ),
+      all(projectedRead, ({ request }) => request.query.includes(",")),
+      showing((body, { service: { deployment } }) =>
+        deployment.members.status in body ? { ...body, [deployment.members.status]: "Unknown" } : body,
+      ),
     ),
   },
   {
@@ -300,56 +236,35 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     rule: "ORD-05",
     does: "serves projections from a view that keeps deleted rows",
     plant: replying(
-      (reply, request, service) =>
-        isRead(request) &&
-        reply.status === 404 &&
-        /fields=/.test(request.query) &&
-        customerOf(request, service)?.removed === true,
-      (_reply, request, service) => {
-        const customer = customerOf(request, service);
-        const body = JSON.stringify({ [service.deployment.members.name]: customer?.name });
-        return {
-          status: 200,
-          headers: [
-            ["ETag", customer?.tag ?? ""],
-            ["Content-Type", "application/json"],
-          ],
-          body,
-        };
-      },
+      all(read(404), ({ request, before }) => /fields=/.test(request.query) && before?.removed === true),
+      ({ before, service: { deployment } }) =>
+        object({ [deployment.members.name]: before?.name }, before?.tag),
     ),
   },
   {
     id: "losers-412-without-etag",
     rule: "ATM-02",
     does: "answers the loser of a row lock from a handler that has no row at hand",
-    plant: (ran) => (service) => {
-      const under = new Map<string, number>();
-      return {
-        async around(request, next) {
-          const { path } = request;
-          under.set(path, (under.get(path) ?? 0) + 1);
-          const crowded = () => (under.get(path) ?? 0) > 1;
-          const early = crowded();
-          const reply = await next(request);
-          const met = early || crowded();
-          under.set(path, (under.get(path) ?? 1) - 1);
-          if (!met || reply.status !== 412 || !isCustomer(request) || getHeader(reply, "etag") === undefined)
-            return reply;
-          if (customerOf(request, service)?.removed !== false) return reply;
-          ran();
-          return setHeader(reply, "ETag", undefined);
-        },
-      };
-    },
+    plant: replying(
+      all(answered(412), ({ met, customer }) => met && customer?.removed === false),
+      untagged,
+    ),
   },
   {
     id: "tombstone-before-428",
     rule: "ORD-14",
     does: "looks up tombstones in a filter that stands before the check of If-Match",
     plant: replying(
-      (reply, request, service) => reply.status === 428 && customerOf(request, service)?.removed === true,
-      (_reply, _request, service) => service.refuse(404, "removed"),
+      all(answered(428), ({ before }) => before?.removed === true),
+      refused(404),
     ),
   },
 ];
+
+/** Counts the writes of a customer in so small a space that tags come back. */
+export function wrapping(after: number): Plant {
+  return instead(
+    "mint",
+    (_sound, _version, _before, { formerTags, id }) => `"w${formerTags.length % after}-${id.slice(0, 4)}"`,
+  );
+}

@@ -1,51 +1,48 @@
 /** MET: the two counters of 7.4. */
-import { customerOf, deciding, type Fault } from "../fault.ts";
+import { customerOf, type Fault, instead } from "../fault.ts";
 import { headerLines, type Request } from "../service/http-socket.ts";
 import { type Counter, isWrite, soundSeams } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
+import { every } from "../turn.ts";
 
 const swap = (counter: Counter): Counter => (counter === "failed" ? "required" : "failed");
 
+type Answered = { status: number; method: string; request: Request; service: Service };
+
 /** A different reading of which counters a reply moves. */
-function counting(
+const counting = (
   id: string,
   rule: string,
   does: string,
-  wrong: (sound: Counter[], status: number, method: string, request: Request, service: Service) => Counter[],
-): Fault {
-  return {
-    id,
-    rule,
-    does,
-    plant: deciding("counted", (sound, ran, service) => (reply, request) => {
-      const right = sound(reply, request);
-      const moved = wrong(right, reply.status, request.method, request, service);
-      if (moved.length !== right.length || moved.some((counter, at) => counter !== right[at])) ran();
-      return moved;
-    }),
-  };
-}
+  wrong: (sound: Counter[], answered: Answered) => Counter[],
+): Fault => ({
+  id,
+  rule,
+  does,
+  plant: instead("counted", (right, { status }, request, service) =>
+    wrong(right, { status, method: request.method, request, service }),
+  ),
+});
 
-function scraping(id: string, rule: string, does: string, change: (text: string) => string): Fault {
-  return {
-    id,
-    rule,
-    does,
-    plant: deciding("scrape", (_sound, ran) => (text) => {
-      const wrong = change(text);
-      if (wrong !== text) ran();
-      return wrong;
-    }),
-  };
-}
+/** Does not count what it answers so. */
+const uncounted = (id: string, rule: string, does: string, when: (answered: Answered) => boolean): Fault =>
+  counting(id, rule, does, (right, answered) => (when(answered) ? [] : right));
+/** Counts answers besides 412 as failed preconditions. */
+const overcounted = (id: string, does: string, when: (answered: Answered) => boolean): Fault =>
+  counting(id, "MET-05", does, (right, answered) => (when(answered) ? ["failed"] : right));
+
+const scraping = (id: string, rule: string, does: string, change: (text: string) => string): Fault => ({
+  id,
+  rule,
+  does,
+  plant: instead("scrape", (_sound, text) => change(text)),
+});
+
+const sent = (request: Request) => headerLines(request, "if-match").join().trim();
 
 export const METRICS_FAULTS: Fault[] = [
-  counting("428-not-counted", "MET-01", "does not count 428", (right) =>
-    right.filter((counter) => counter !== "required"),
-  ),
-  counting("412-not-counted", "MET-02", "does not count 412", (right) =>
-    right.filter((counter) => counter !== "failed"),
-  ),
+  uncounted("428-not-counted", "MET-01", "does not count 428", ({ status }) => status === 428),
+  uncounted("412-not-counted", "MET-02", "does not count 412", ({ status }) => status === 412),
   counting("428-counted-as-412", "MET-03", "counts a 428 as a failed precondition", (right) =>
     right.map(() => "failed"),
   ),
@@ -62,77 +59,69 @@ export const METRICS_FAULTS: Fault[] = [
     ...right,
     ...right,
   ]),
-  counting(
-    "all-writes-counted",
-    "MET-05",
-    "counts accepted writes as well",
-    (right, status, _method, request) => (isWrite(request) && status < 300 ? ["required", "failed"] : right),
+  counting("all-writes-counted", "MET-05", "counts accepted writes as well", (right, { status, request }) =>
+    isWrite(request) && status < 300 ? ["required", "failed"] : right,
   ),
-  counting(
+  overcounted(
     "404-counted-as-412",
-    "MET-05",
     "counts writes to missing customers as failed preconditions",
-    (right, status, _method, request) => (isWrite(request) && status === 404 ? ["failed"] : right),
+    ({ status, request }) => isWrite(request) && status === 404,
   ),
-  counting(
+  overcounted(
     "bad-reads-counted",
-    "MET-05",
     "counts every 4xx of a read as a failed precondition",
-    (right, status, method) => (method === "GET" && status === 400 ? ["failed"] : right),
+    ({ status, method }) => method === "GET" && status === 400,
   ),
-  counting("only-put-counted", "MET-06", "counts PUT alone", (right, _status, method) =>
-    method === "PUT" ? right : [],
+  uncounted("only-put-counted", "MET-06", "counts PUT alone", ({ method }) => method !== "PUT"),
+  uncounted(
+    "delete-not-counted",
+    "MET-07",
+    "counts PUT and PATCH, not DELETE",
+    (each) => each.method === "DELETE",
   ),
-  counting("delete-not-counted", "MET-07", "counts PUT and PATCH, not DELETE", (right, _status, method) =>
-    method === "DELETE" ? [] : right,
-  ),
-  counting(
+  uncounted(
     "blank-428-not-counted",
     "MET-01",
     "counts an absent If-Match, not a blank one",
-    (right, status, _method, request) =>
-      status === 428 && headerLines(request, "if-match").length > 0 ? [] : right,
+    ({ status, request }) => status === 428 && headerLines(request, "if-match").length > 0,
   ),
   ...(
     [
-      ["unquoted-412-not-counted", "refuses unquoted tags in a parser that knows no counter", /^[^"*W]/],
-      ["listed-412-not-counted", "refuses lists of tags in a parser that knows no counter", /,/],
-      ["star-412-not-counted", "refuses If-Match: * in a parser that knows no counter", /^\*$/],
+      ["unquoted-412-not-counted", "unquoted tags", /^[^"*W]/],
+      ["listed-412-not-counted", "lists of tags", /,/],
+      ["star-412-not-counted", "If-Match: *", /^\*$/],
     ] as const
-  ).map(([id, does, form]) =>
-    counting(id, "MET-09", does, (right, status, _method, request) =>
-      status === 412 && form.test(headerLines(request, "if-match").join().trim()) ? [] : right,
+  ).map(([id, what, form]) =>
+    uncounted(
+      id,
+      "MET-09",
+      `refuses ${what} in a parser that knows no counter`,
+      ({ status, request }) => status === 412 && form.test(sent(request)),
     ),
   ),
-  counting(
+  uncounted(
     "missing-customer-428-not-counted",
     "MET-09",
     "counts in the handler, which a 428 for an unknown customer does not reach",
-    (right, status, _method, request, service) =>
-      status === 428 && customerOf(request, service) === undefined ? [] : right,
+    ({ status, request, service }) => status === 428 && customerOf(request, service) === undefined,
   ),
-  counting(
-    "bad-bodies-counted",
-    "MET-09",
-    "counts every refused write whose If-Match was there as a failed precondition",
-    (right, status, _method, request) => (isWrite(request) && status === 400 ? ["failed"] : right),
-  ),
+  {
+    ...overcounted(
+      "bad-bodies-counted",
+      "counts every refused write whose If-Match was there as a failed precondition",
+      ({ status, request }) => isWrite(request) && status === 400,
+    ),
+    rule: "MET-09",
+  },
   {
     id: "counters-sampled",
     comesAndGoes: true,
     rule: "MET-09",
     does: "samples: every tenth event is left out",
-    plant: deciding("counted", (sound, ran) => {
-      let events = 0;
-      return (reply, request) => {
-        const right = sound(reply, request);
-        if (right.length === 0) return right;
-        events += 1;
-        if (events % 10 !== 0) return right;
-        ran();
-        return [];
-      };
-    }),
+    plant: (ran) => {
+      const left = every(10);
+      return instead("counted", (right) => (right.length > 0 && left() ? [] : right))(ran);
+    },
   },
   ...(["428", "412"] as const).map(
     (status): Fault => ({

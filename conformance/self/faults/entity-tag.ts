@@ -1,85 +1,67 @@
 /** ETG: the token itself, and the reads and writes that carry it (2.4, 3, 4.1). */
 import { createHash } from "node:crypto";
-import { deciding, type Fault, isCustomer, isRead, replying } from "../fault.ts";
-import { type Request, setHeader } from "../service/http-socket.ts";
-import { soundSeams } from "../service/seams.ts";
+import { type Fault, instead, isCustomer, type Plant } from "../fault.ts";
+import type { Request } from "../service/http-socket.ts";
+import { type Customer, soundSeams } from "../service/seams.ts";
+import { projectedRead, read, replying, untagged } from "../turn.ts";
 
-const digest = (text: string, algorithm = "sha1") => createHash(algorithm).update(text).digest("hex");
+export const digest = (text: string, algorithm = "sha1") => createHash(algorithm).update(text).digest("hex");
+
+/** Makes every tag in another way. */
+const tagsLike = (tag: (version: number, customer: Customer) => string): Plant =>
+  instead("mint", (_sound, version, _before, after) => tag(version, after));
+
+/** Shows another tag where fields are selected. */
+const shownTag = (suffix: (count: number) => string): Plant =>
+  instead("shownTag", (sound, _customer, fields) =>
+    fields === "default" ? sound : sound?.replace(/"$/, `${suffix(fields.length)}"`),
+  );
 
 export const ENTITY_TAG_FAULTS: Fault[] = [
   {
     id: "read-without-etag",
     rule: "ETG-01",
     does: "answers a GET without ETag",
-    plant: replying(
-      (reply, request) => isRead(request) && reply.status === 200,
-      (reply) => setHeader(reply, "ETag", undefined),
-    ),
+    plant: replying(read(), untagged),
   },
   {
     id: "projected-read-without-etag",
     rule: "ETG-05",
     does: "sends the ETag on full reads only, not on those with fields",
-    plant: replying(
-      (reply, request) => isRead(request) && reply.status === 200 && /fields=/.test(request.query),
-      (reply) => setHeader(reply, "ETag", undefined),
-    ),
+    plant: replying(projectedRead, untagged),
   },
   {
     id: "weak-etag",
     rule: "ETG-03",
     does: "sends every tag weak, as frameworks do by default",
-    plant: (ran) => () => ({
-      mint(version) {
-        ran();
-        return `W/"${version}"`;
-      },
-    }),
+    plant: tagsLike((version) => `W/"${version}"`),
   },
   {
     id: "unquoted-etag",
     rule: "ETG-02",
     does: "sends the bare token without quotes",
-    plant: (ran) => () => ({
-      mint(version) {
-        ran();
-        return `v${version}`;
-      },
-    }),
+    plant: tagsLike((version) => `v${version}`),
   },
   {
     id: "single-quoted-etag",
     rule: "ETG-02",
     does: "wraps the token in single quotes",
-    plant: (ran) => () => ({
-      mint(version) {
-        ran();
-        return `'v${version}'`;
-      },
-    }),
+    plant: tagsLike((version) => `'v${version}'`),
   },
   {
     id: "etag-with-space",
     rule: "ETG-02",
     does: "puts a date with spaces between the quotes",
-    plant: (ran) => () => ({
-      mint(version) {
-        ran();
-        return `"27 Nov 2026 ${version}"`;
-      },
-    }),
+    plant: tagsLike((version) => `"27 Nov 2026 ${version}"`),
   },
   {
     id: "etag-twice",
     rule: "ETG-02",
     does: "sends two ETag lines, the framework's own beside the service's",
-    plant: replying(
-      (reply, request) => isRead(request) && reply.status === 200,
-      (reply) => ({
-        ...reply,
-        headers: [...reply.headers, ["ETag", `"${digest(String(reply.body)).slice(0, 12)}"`]],
-      }),
-    ),
+    plant: replying(read(), ({ reply }) => ({
+      ...reply,
+      headers: [...reply.headers, ["ETag", `"${digest(String(reply.body)).slice(0, 12)}"`]],
+    })),
   },
   {
     id: "etag-of-body",
@@ -104,60 +86,42 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     id: "etag-varies-with-fields",
     rule: "ETG-05",
     does: "appends the number of selected fields to the tag",
-    plant: deciding("shownTag", (_sound, ran) => (customer, fields) => {
-      if (fields === "default") return customer.tag;
-      ran();
-      return customer.tag.replace(/"$/, `-${fields.length}"`);
-    }),
+    plant: shownTag((count) => `-${count}`),
   },
   {
     id: "etag-of-three-fields",
     rule: "ETG-05",
     does: "shows another tag when three fields are selected",
-    plant: deciding("shownTag", (_sound, ran) => (customer, fields) => {
-      if (fields.length !== 3) return customer.tag;
-      ran();
-      return customer.tag.replace(/"$/, '-3"');
-    }),
+    plant: shownTag((count) => (count === 3 ? "-3" : "")),
   },
   {
     id: "etag-leaks-email",
     rule: "ETG-13",
     does: "puts the email into the tag",
-    plant: deciding("mint", (_sound, ran) => (version, _before, after) => {
-      ran();
-      return `"${after.email}:${version}"`;
-    }),
+    plant: tagsLike((version, { email }) => `"${email}:${version}"`),
   },
   {
     id: "etag-encodes-email",
     rule: "ETG-13",
     does: "base64-encodes the email and the version into the tag",
-    plant: deciding("mint", (_sound, ran) => (version, _before, after) => {
-      ran();
-      return `"${Buffer.from(`${after.email}|${version}`).toString("base64")}"`;
-    }),
+    plant: tagsLike((version, { email }) => `"${Buffer.from(`${email}|${version}`).toString("base64")}"`),
   },
   ...(["md5", "sha1", "sha256"] as const).map(
     (algorithm): Fault => ({
       id: `etag-is-${algorithm}-of-email`,
       rule: "ETG-13",
       does: `carries the raw ${algorithm} of the email beside a version`,
-      plant: deciding("mint", (_sound, ran) => (version, _before, after) => {
-        ran();
-        return `"${digest(after.email, algorithm)}-${version}"`;
-      }),
+      plant: tagsLike((version, { email }) => `"${digest(email, algorithm)}-${version}"`),
     }),
   ),
   {
     id: "row-version-in-body",
     rule: "ETG-14",
     does: "shows the row version as a body field of full reads",
-    plant: deciding("shape", (sound, ran) => (customer, shown, caller, request) => {
-      const body = sound(customer, shown, caller, request);
-      if (!isCustomer(request) || /fields=/.test(request.query)) return body;
-      ran();
-      return { ...body, RowVersion: customer.tag.slice(1, -1) };
-    }),
+    plant: instead("shape", (body, { tag }, _shown, _caller, request) =>
+      !isCustomer(request) || /fields=/.test(request.query)
+        ? body
+        : { ...body, RowVersion: tag.slice(1, -1) },
+    ),
   },
 ];

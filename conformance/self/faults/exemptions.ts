@@ -1,8 +1,9 @@
 /** Requests that a service forgets to check: the precondition holds for ordinary requests and not for these. */
-import { customerOf, type Fault, type Plant, replying, requesting, withIfMatch } from "../fault.ts";
-import { getHeader, headerLines, type Request, setHeader } from "../service/http-socket.ts";
+import { customerOf, type Fault, type Plant, requesting, withIfMatch } from "../fault.ts";
+import { headerLines, type Request } from "../service/http-socket.ts";
 import { type Customer, isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
+import { replying, untagged } from "../turn.ts";
 
 const RULES = { PUT: "IFM-23", PATCH: "IFM-36", DELETE: "IFM-46" } as const;
 type Method = keyof typeof RULES;
@@ -16,6 +17,10 @@ type Row = readonly [
 ];
 
 const header = (request: Request, name: string) => headerLines(request, name).join().toLowerCase();
+const has =
+  (name: string, value = "") =>
+  (request: Request) =>
+    header(request, name) !== "" && header(request, name).includes(value);
 const length = (request: Request) => Number(header(request, "content-length").trim());
 
 const ROWS: readonly Row[] = [
@@ -23,13 +28,13 @@ const ROWS: readonly Row[] = [
     "chunked-put-unchecked",
     "PUT",
     "checks a PUT in a filter that chunked bodies bypass",
-    (request) => header(request, "transfer-encoding").includes("chunked"),
+    has("transfer-encoding", "chunked"),
   ],
   [
     "charset-patch-unchecked",
     "PATCH",
     "routes a PATCH whose media type has a parameter to an older handler without the check",
-    (request) => header(request, "content-type").includes("charset"),
+    has("content-type", "charset"),
   ],
   [
     "limited-delete-unchecked",
@@ -83,49 +88,49 @@ const ROWS: readonly Row[] = [
     "idempotency-key-unchecked",
     "PUT",
     "trusts an idempotency key to prevent a second write",
-    (request) => header(request, "idempotency-key") !== "",
+    has("idempotency-key"),
   ],
   [
     "cookie-unchecked",
     "DELETE",
     "checks API clients and not its own pages, which send a cookie",
-    (request) => header(request, "cookie") !== "",
+    has("cookie"),
   ],
   [
     "local-address-unchecked",
     "PATCH",
     "takes X-Forwarded-For: 127.0.0.1 for a job of its own",
-    (request) => header(request, "x-forwarded-for").includes("127.0.0.1"),
+    has("x-forwarded-for", "127.0.0.1"),
   ],
   [
     "chunked-patch-unchecked",
     "PATCH",
     "checks a PATCH in a filter that chunked bodies bypass",
-    (request) => header(request, "transfer-encoding").includes("chunked"),
+    has("transfer-encoding", "chunked"),
   ],
   [
     "charset-put-unchecked",
     "PUT",
     "routes a PUT whose media type has a parameter to an older handler without the check",
-    (request) => header(request, "content-type").includes("charset"),
+    has("content-type", "charset"),
   ],
   [
     "expecting-put-unchecked",
     "PUT",
     "forgets the check where the client waits for 100 Continue",
-    (request) => header(request, "expect") !== "",
+    has("expect"),
   ],
   [
     "ajax-put-unchecked",
     "PUT",
     "exempts its own front end, which it knows by X-Requested-With",
-    (request) => header(request, "x-requested-with") !== "",
+    has("x-requested-with"),
   ],
   [
     "preferring-put-unchecked",
     "PUT",
     "routes writes with Prefer to a handler without the check",
-    (request) => header(request, "prefer") !== "",
+    has("prefer"),
   ],
   [
     "forced-delete-unchecked",
@@ -133,12 +138,7 @@ const ROWS: readonly Row[] = [
     "skips the check where the query says force=true",
     ({ query }) => /(^|&)force=(true|1)/.test(query),
   ],
-  [
-    "trusting-put-unchecked",
-    "PUT",
-    "skips the check where X-Force is sent",
-    (request) => header(request, "x-force") !== "",
-  ],
+  ["trusting-put-unchecked", "PUT", "skips the check where X-Force is sent", has("x-force")],
   ...METHODS.map(
     (method): Row => [
       `${method.toLowerCase()}-in-capitals-unchecked`,
@@ -268,13 +268,7 @@ export const EXEMPTION_FAULTS: Fault[] = [
       id,
       rule,
       does,
-      plant: replying(
-        (reply, request, service) =>
-          reply.status === 412 &&
-          getHeader(reply, "etag") !== undefined &&
-          of(headerLines(request, "if-match").join().trim(), customerOf(request, service)),
-        (reply) => setHeader(reply, "ETag", undefined),
-      ),
+      plant: replying((turn) => turn.reply.status === 412 && of(turn.sent ?? "", turn.customer), untagged),
     }),
   ),
 ];

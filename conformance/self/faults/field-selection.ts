@@ -1,14 +1,24 @@
 /** FLD: projection (2.2, 4.1). */
 
-import { deciding, type Fault, isRead, replying, withBody } from "../fault.ts";
-import { fieldsParameter } from "../service/seams.ts";
+import { deciding, type Fault, instead, type Plant } from "../fault.ts";
+import { fieldsParameter, type Seams } from "../service/seams.ts";
 import { FIELDS } from "../service/sound-options.ts";
+import { as, projectedRead, read, replying, showing, wholeRead } from "../turn.ts";
 
-const projected = (reply: { status: number }, request: { method: string; path: string; query: string }) =>
-  request.method === "GET" &&
-  /\/customers\//.test(request.path) &&
-  reply.status === 200 &&
-  /(^|&)fields=/.test(request.query);
+/** A registry that knows more or fewer names. */
+const knowing = (
+  wrong: (name: string, sound: ReturnType<Seams["known"]>) => ReturnType<Seams["known"]>,
+): Plant => instead("known", (sound, name) => wrong(name, sound));
+
+/** Every field that was not requested comes with this value. */
+const filling = (value: unknown): Plant =>
+  replying(
+    projectedRead,
+    showing((body, { service: { deployment } }) => ({
+      ...Object.fromEntries(FIELDS.map((field) => [deployment.members[field], value])),
+      ...body,
+    })),
+  );
 
 /** Unknown names that a sloppy registry lets through. */
 const SLOPPY: [
@@ -59,13 +69,10 @@ export const FIELD_FAULTS: Fault[] = [
       id,
       rule,
       does,
-      plant: deciding("fieldNames", (sound, ran, service) => (query) => {
-        const names = sound(query);
+      plant: instead("fieldNames", (names, _query, { seams }) => {
         const kept = names?.filter(
-          (name) => name === "" || service.seams.known(name, names) !== undefined || !wrongly(name, names),
+          (name) => name === "" || seams.known(name, names) !== undefined || !wrongly(name, names),
         );
-        if (kept?.length === names?.length) return names;
-        ran();
         return kept?.length === 0 ? (id.startsWith("star") ? [...FIELDS] : ["id"]) : kept;
       }),
     }),
@@ -75,10 +82,7 @@ export const FIELD_FAULTS: Fault[] = [
       id: `unknown-field-answered-${status}`,
       rule: "FLD-03",
       does: `answers an unknown field with ${status}`,
-      plant: replying(
-        (reply, request) => isRead(request) && reply.status === 400,
-        (reply) => ({ ...reply, status }),
-      ),
+      plant: replying(read(400), as(status)),
     }),
   ),
   {
@@ -100,132 +104,101 @@ export const FIELD_FAULTS: Fault[] = [
     id: "unrequested-null",
     rule: "FLD-09",
     does: "returns null for every field that was not requested",
-    plant: replying(projected, (reply, _request, service) =>
-      withBody(reply, (body) => ({
-        ...Object.fromEntries(FIELDS.map((field) => [service.deployment.members[field], null])),
-        ...body,
-      })),
-    ),
+    plant: filling(null),
   },
   {
     id: "unrequested-empty",
     rule: "FLD-01",
     does: "returns an empty string for every field that was not requested",
-    plant: replying(projected, (reply, _request, service) =>
-      withBody(reply, (body) => ({
-        ...Object.fromEntries(FIELDS.map((field) => [service.deployment.members[field], ""])),
-        ...body,
-      })),
-    ),
+    plant: filling(""),
   },
   {
     id: "id-always-there",
     rule: "FLD-01",
     does: "returns the id whether it was requested or not",
-    plant: deciding("shape", (sound, ran) => (customer, shown, caller, request) => {
-      if (shown.includes("id")) return sound(customer, shown, caller, request);
-      ran();
-      return sound(customer, ["id", ...shown], caller, request);
-    }),
+    plant: instead("shape", (body, { id }, _shown, _caller, _request, { deployment }) => ({
+      [deployment.members.id]: id,
+      ...body,
+    })),
   },
   {
     id: "last-field-dropped",
     rule: "FLD-02",
     does: "forgets the last of three or more names",
-    plant: deciding("fieldNames", (sound, ran) => (query) => {
-      const names = sound(query);
-      if (names === undefined || names.length < 3) return names;
-      ran();
-      return names.slice(0, -1);
-    }),
+    plant: instead("fieldNames", (names) => ((names?.length ?? 0) < 3 ? names : names?.slice(0, -1))),
   },
   ...FIELDS.filter((field) => field !== "name").map(
     (field): Fault => ({
       id: `${field}-not-selectable`,
       rule: "FLD-01",
       does: `does not know the registry name ${field}`,
-      plant: deciding("known", (sound, ran) => (name, names) => {
-        if (name.toLowerCase() !== field) return sound(name, names);
-        ran();
-        return undefined;
-      }),
+      plant: knowing((name, sound) => (name.toLowerCase() === field ? undefined : sound)),
     }),
   ),
   {
     id: "field-names-case-sensitive",
     rule: "FLD-05",
     does: "knows names in lower case alone",
-    plant: deciding("known", (sound, ran) => (name, names) => {
-      if (name === name.toLowerCase()) return sound(name, names);
-      ran();
-      return undefined;
-    }),
+    plant: knowing((name, sound) => (name === name.toLowerCase() ? sound : undefined)),
   },
   {
     id: "turkish-field-names",
     rule: "FLD-05",
     does: "lower-cases names in a locale where ID becomes ıd",
-    plant: deciding("known", (sound, ran) => (name, names) => {
-      if (!name.includes("I")) return sound(name, names);
-      ran();
-      return undefined;
-    }),
+    plant: knowing((name, sound) => (name.includes("I") ? undefined : sound)),
   },
   {
     id: "created-at-selectable",
     rule: "FLD-06",
     does: "lets createdAt be requested",
-    plant: deciding("known", (sound, ran) => (name, names) => {
-      if (name.toLowerCase() !== "createdat") return sound(name, names);
-      ran();
-      return "createdAt";
-    }),
+    plant: knowing((name, sound) => (name.toLowerCase() === "createdat" ? "createdAt" : sound)),
   },
   {
     id: "row-version-selectable",
     rule: "FLD-07",
     does: "lets rowVersion be requested",
-    plant: deciding("known", (sound, ran) => (name, names) => {
-      if (name.toLowerCase() !== "rowversion") return sound(name, names);
-      ran();
-      return "rowVersion";
-    }),
+    plant: knowing((name, sound) => (name.toLowerCase() === "rowversion" ? "rowVersion" : sound)),
   },
   {
     id: "fields-not-decoded",
     rule: "FLD-02",
     does: "splits the raw query, so that %2C is no comma",
-    plant: deciding("fieldNames", (sound, ran) => (query) => {
-      if (!/%2c/i.test(query)) return sound(query);
-      ran();
-      return query
-        .split("&")
-        .filter((pair) => pair.startsWith("fields="))
-        .map((pair) => pair.slice(7));
-    }),
+    plant: instead("fieldNames", (names, query) =>
+      /%2c/i.test(query)
+        ? query
+            .split("&")
+            .filter((pair) => pair.startsWith("fields="))
+            .map((pair) => pair.slice(7))
+        : names,
+    ),
   },
   {
     id: "fields-in-envelope",
     rule: "FLD-01",
     does: "wraps projected bodies in an envelope",
-    plant: replying(projected, (reply) => withBody(reply, (body) => ({ data: body }))),
+    plant: replying(
+      projectedRead,
+      showing((body) => ({ data: body })),
+    ),
   },
   {
     id: "fields-as-array",
     rule: "FLD-01",
     does: "returns projected bodies as an array of one",
-    plant: replying(projected, (reply) => withBody(reply, (body) => [body])),
+    plant: replying(
+      projectedRead,
+      showing((body) => [body]),
+    ),
   },
   {
     id: "projected-values-swapped",
     rule: "FLD-10",
     does: "reads columns by position, so that name and email change places when both are selected alone",
-    plant: deciding("shape", (sound, ran) => (customer, shown, caller, request) => {
-      if (shown.length !== 2 || !shown.includes("name") || !shown.includes("email"))
-        return sound(customer, shown, caller, request);
-      ran();
-      return sound({ ...customer, name: customer.email, email: customer.name }, shown, caller, request);
-    }),
+    plant: instead("shape", (body, { name, email }, shown, _caller, _request, { deployment: { members } }) =>
+      shown.length === 2 && shown.includes("name") && shown.includes("email")
+        ? { [members.name]: email, [members.email]: name }
+        : body,
+    ),
   },
   {
     id: "fields-cached-by-path",
@@ -256,9 +229,8 @@ export const FIELD_FAULTS: Fault[] = [
     rule: "FLD-11",
     does: "returns an empty object when fields is absent",
     plant: replying(
-      (reply, request) =>
-        request.method === "GET" && reply.status === 200 && isRead(request) && !/fields=/.test(request.query),
-      (reply) => withBody(reply, () => ({})),
+      wholeRead,
+      showing(() => ({})),
     ),
   },
 ];

@@ -1,47 +1,46 @@
 /** IFM: how the header is read before anything is compared, and methods that compare otherwise than PUT (4.2 rules, 4.3). */
-import { accepting, deciding, type Fault, requesting } from "../fault.ts";
-import { isWrite } from "../service/seams.ts";
+import { accepting, type Fault, instead, type Plant, requesting } from "../fault.ts";
+import { isWrite, trimBlanks } from "../service/seams.ts";
 import { bare, members } from "./comparison.ts";
+
+/** Compares one of several header lines. */
+const oneLine = (of: (lines: string[]) => string | undefined): Plant =>
+  instead("ifMatch", (sound, lines) => (lines.length > 1 ? trimBlanks(of(lines) ?? "") : sound));
+
+/** Compares with the blanks around it. */
+const untrimmed = (applies: (method: string) => boolean): Plant =>
+  instead("ifMatch", (sound, lines, { method }) =>
+    applies(method) && lines.length === 1 && sound !== "" && /^ {2}|^ ?\t|[ \t]$/.test(lines[0] ?? "")
+      ? lines[0]
+      : sound,
+  );
 
 export const HEADER_READING_FAULTS: Fault[] = [
   {
     id: "tabs-are-not-blank",
     rule: "IFM-06",
     does: "cuts spaces but not tabs, so that an If-Match of tabs counts as present",
-    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-      if (!/\t/.test(lines.join(""))) return sound(lines, request);
-      ran();
-      return lines.map((line) => line.replace(/^ +| +$/g, "")).join(", ");
-    }),
+    plant: instead("ifMatch", (sound, lines) =>
+      /\t/.test(lines.join("")) ? lines.map((line) => line.replace(/^ +| +$/g, "")).join(", ") : sound,
+    ),
   },
   {
     id: "does-not-trim",
     rule: "IFM-08",
     does: "compares the header with the blanks around it",
-    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-      const value = sound(lines, request);
-      if (lines.length !== 1 || value === "" || !/^ {2}|^ ?\t|[ \t]$/.test(lines[0] ?? "")) return value;
-      ran();
-      return lines[0];
-    }),
+    plant: untrimmed(() => true),
   },
   {
     id: "takes-first-header-line",
     rule: "IFM-14",
     does: "compares the first of two If-Match lines",
-    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-      if (lines.length > 1) ran();
-      return sound(lines.slice(0, 1), request);
-    }),
+    plant: oneLine(([first]) => first),
   },
   {
     id: "takes-last-header-line",
     rule: "IFM-14",
     does: "compares the last of two If-Match lines",
-    plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-      if (lines.length > 1) ran();
-      return sound(lines.slice(-1), request);
-    }),
+    plant: oneLine((lines) => lines.at(-1)),
   },
   {
     id: "header-name-case-sensitive",
@@ -87,18 +86,7 @@ export const HEADER_READING_FAULTS: Fault[] = [
       id: `${method.toLowerCase()}-does-not-trim`,
       rule: method === "PATCH" ? "IFM-35" : "IFM-45",
       does: `compares the header of ${method} with the blanks around it`,
-      plant: deciding("ifMatch", (sound, ran) => (lines, request) => {
-        const value = sound(lines, request);
-        if (
-          request.method !== method ||
-          lines.length !== 1 ||
-          value === "" ||
-          !/^ {2}|^ ?\t|[ \t]$/.test(lines[0] ?? "")
-        )
-          return value;
-        ran();
-        return lines[0];
-      }),
+      plant: untrimmed((each) => each === method),
     }),
   ),
 ];

@@ -1,52 +1,88 @@
 /** ENV: sound services behind layers that spoil them. */
 import { gzipSync } from "node:zlib";
-import { customerOf, type Fault, isCustomer, isRead, replying, requesting, withIfMatch } from "../fault.ts";
+import { customerOf, type Fault, isRead, type Plant, requesting, withIfMatch } from "../fault.ts";
 import { getHeader, headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
+import { type Act, all, read, replying, type When, write } from "../turn.ts";
 
 const acceptsGzip = (request: Request) => /gzip/.test(headerLines(request, "accept-encoding").join(","));
+const compressible: When = ({ request }) => acceptsGzip(request);
 const via = (reply: Reply): Reply => setHeader(reply, "Via", "1.1 edge");
-const compressible = (reply: Reply, request: Request) =>
-  isRead(request) && reply.status === 200 && acceptsGzip(request);
-const compressed = (reply: Reply, tag: string | undefined): Reply =>
-  setHeader(
-    via({
-      ...reply,
-      headers: [...reply.headers, ["Content-Encoding", "gzip"], ["Vary", "Accept-Encoding"]],
-      body: gzipSync(String(reply.body)),
-    }),
-    "ETag",
-    tag,
-  );
+const compressed =
+  (change: (tag: string) => string | undefined): Act =>
+  ({ reply }) => {
+    const content: Reply["headers"] = [
+      ["Content-Encoding", "gzip"],
+      ["Vary", "Accept-Encoding"],
+    ];
+    const body = gzipSync(String(reply.body));
+    const zipped = via({ ...reply, headers: [...reply.headers, ...content], body });
+    return setHeader(zipped, "ETag", change(getHeader(reply, "etag") ?? ""));
+  };
+const weaken = (tag: string) => `W/${tag}`;
+
+/** Keeps reads and answers later ones from there. @param fresh whether a kept one may still be shown */
+const caching = (
+  key: (request: Request, caller: string) => string,
+  fresh: (
+    kept: { query: string; tag: string | undefined; until: number },
+    tag: string | undefined,
+  ) => boolean,
+): Plant => {
+  type Kept = { reply: Reply; query: string; tag: string | undefined; until: number };
+  return (ran) => (service) => {
+    const shelf = new Map<string, Kept>();
+    return {
+      async around(request, next) {
+        if (!isRead(request)) return await next(request);
+        const at = key(request, String(service.caller(request)));
+        const kept = shelf.get(at);
+        const tag = customerOf(request, service)?.tag;
+        if (kept !== undefined && fresh(kept, tag)) {
+          if (kept.query !== request.query || kept.tag !== tag) ran();
+          return setHeader(via(kept.reply), "Age", "1");
+        }
+        const reply = await next(request);
+        if (reply.status === 200)
+          shelf.set(at, { reply, query: request.query, tag, until: Date.now() + 10_000 });
+        return reply;
+      },
+    };
+  };
+};
 
 export const LAYER_FAULTS: Fault[] = [
   {
     id: "gzip-weakens-etag",
     rule: "ENV-01",
     does: "compresses on the way and weakens the tag, as nginx does",
-    plant: replying(compressible, (reply) => compressed(reply, `W/${getHeader(reply, "etag")}`)),
+    plant: replying(all(read(), compressible), compressed(weaken)),
   },
   {
     id: "gzip-suffixes-etag",
     rule: "ENV-01",
     does: "compresses on the way and appends -gzip to the tag, as Apache does",
-    plant: replying(compressible, (reply) =>
-      compressed(reply, getHeader(reply, "etag")?.replace(/"$/, '-gzip"')),
+    plant: replying(
+      all(read(), compressible),
+      compressed((tag) => tag.replace(/"$/, '-gzip"')),
     ),
   },
   {
     id: "gzip-strips-etag",
     rule: "ENV-01",
     does: "compresses on the way and removes the tag, as old nginx and HAProxy do",
-    plant: replying(compressible, (reply) => compressed(reply, undefined)),
+    plant: replying(
+      all(read(), compressible),
+      compressed(() => undefined),
+    ),
   },
   {
     id: "proxy-strips-etag",
     rule: "ETG-01",
     does: "stands behind a proxy that removes ETag from everything",
     plant: replying(
-      (_reply, request) => isCustomer(request),
-      (reply) => via(setHeader(reply, "ETag", undefined)),
+      () => true,
+      ({ reply }) => via(setHeader(reply, "ETag", undefined)),
     ),
   },
   {
@@ -74,59 +110,30 @@ export const LAYER_FAULTS: Fault[] = [
     id: "proxy-caches-reads",
     rule: "IFM-01",
     does: "stands behind a cache that serves reads from before the write for a while",
-    plant: (ran) => (service) => {
-      const shelf = new Map<string, { reply: Reply; until: number }>();
-      return {
-        async around(request, next) {
-          if (!isRead(request)) return await next(request);
-          const key = `${request.path}?${request.query} ${service.caller(request)}`;
-          const kept = shelf.get(key);
-          if (kept !== undefined && kept.until > Date.now()) {
-            if (getHeader(kept.reply, "etag") !== customerOf(request, service)?.tag) ran();
-            return setHeader(via(kept.reply), "Age", "1");
-          }
-          const reply = await next(request);
-          if (reply.status === 200) shelf.set(key, { reply, until: Date.now() + 10_000 });
-          return reply;
-        },
-      };
-    },
+    plant: caching(
+      (request, caller) => `${request.path}?${request.query} ${caller}`,
+      ({ until }) => until > Date.now(),
+    ),
   },
   {
     id: "proxy-cache-forgets-query",
     rule: "FLD-01",
     does: "stands behind a cache whose key leaves the query out",
-    plant: (ran) => (service) => {
-      const shelf = new Map<string, { reply: Reply; query: string; tag: string | undefined }>();
-      return {
-        async around(request, next) {
-          if (!isRead(request)) return await next(request);
-          const key = `${request.method} ${request.path} ${service.caller(request)}`;
-          const kept = shelf.get(key);
-          const tag = customerOf(request, service)?.tag;
-          if (kept !== undefined && kept.tag === tag && tag !== undefined) {
-            if (kept.query !== request.query) ran();
-            return setHeader(via(kept.reply), "Age", "0");
-          }
-          const reply = await next(request);
-          if (reply.status === 200) shelf.set(key, { reply, query: request.query, tag });
-          return reply;
-        },
-      };
-    },
+    plant: caching(
+      (request, caller) => `${request.method} ${request.path} ${caller}`,
+      (kept, tag) => tag !== undefined && kept.tag === tag,
+    ),
   },
   {
     id: "proxy-pages-replace-412",
     rule: "IFM-07",
     does: "stands behind a gateway that replaces every error by its own page",
-    plant: replying(
-      (reply, request) => isWrite(request) && reply.status === 412,
-      () =>
-        via({
-          status: 412,
-          headers: [["Content-Type", "text/html"]],
-          body: "<html><body><h1>412 Precondition Failed</h1></body></html>",
-        }),
+    plant: replying(write(undefined, 412), () =>
+      via({
+        status: 412,
+        headers: [["Content-Type", "text/html"]],
+        body: "<html><body><h1>412 Precondition Failed</h1></body></html>",
+      }),
     ),
   },
   {
@@ -142,19 +149,15 @@ export const LAYER_FAULTS: Fault[] = [
     id: "gzip-weakens-412",
     rule: "ENV-03",
     does: "compresses refusals only, and weakens their tag",
-    plant: replying(
-      (reply, request) => isWrite(request) && reply.status === 412 && acceptsGzip(request),
-      (reply) => compressed(reply, `W/${getHeader(reply, "etag")}`),
-    ),
+    plant: replying(all(write(undefined, 412), compressible), compressed(weaken)),
   },
   ...(["public, max-age=60", "s-maxage=300, must-revalidate", "public"] as const).map(
     (value, n): Fault => ({
       id: `cache-control-public-${n + 1}`,
       rule: "ENV-05",
       does: `lets shared caches keep customers: Cache-Control: ${value} without Vary`,
-      plant: replying(
-        (reply, request) => isRead(request) && reply.status === 200,
-        (reply) => setHeader(setHeader(reply, "Vary", undefined), "Cache-Control", value),
+      plant: replying(read(), ({ reply }) =>
+        setHeader(setHeader(reply, "Vary", undefined), "Cache-Control", value),
       ),
     }),
   ),

@@ -1,25 +1,39 @@
 /** What goes wrong in one case only: one kind of caller, of missing customer, of read, of body. */
-import { customerOf, type Fault, isRead, withBody, withIfMatch } from "../fault.ts";
+import { customerOf, deciding, type Fault, isRead, withIfMatch } from "../fault.ts";
 import { getHeader, headerLines, type Reply, setHeader } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
-import { CREDENTIALS } from "../service/service.ts";
-import { inOneCase, overwrite, type Row, type Turn } from "../turn.ts";
+import {
+  type Act,
+  all,
+  answered,
+  as,
+  by,
+  every,
+  isThere,
+  neverThere,
+  newTag,
+  object,
+  overwriting,
+  projectedRead,
+  read,
+  refused,
+  replying,
+  showing,
+  spoiling,
+  type Turn,
+  type When,
+  weakened,
+  wholeRead,
+  withCurrentTag,
+  write,
+} from "../turn.ts";
+import { damaging, withoutAccents } from "./chains-and-bodies.ts";
+import { privileged } from "./tenants.ts";
 
-const isPut = ({ request }: Turn) => request.method === "PUT";
-const neverThere = ({ before }: Turn) => before === undefined;
-const answered = (status: number) => (turn: Turn) => turn.reply.status === status;
-const read = (status: number) => (turn: Turn) => isRead(turn.request) && turn.reply.status === status;
-const told =
-  (status: number) =>
-  ({ service }: Turn): Reply =>
-    service.refuse(status, "refused");
-const all =
-  (...tests: ((turn: Turn) => boolean)[]) =>
-  (turn: Turn) =>
-    tests.every((test) => test(turn));
-const by = (caller: Turn["caller"]) => (turn: Turn) => turn.caller === caller;
-const wholeRead = (turn: Turn) => read(200)(turn) && turn.request.query === "";
-const projectedRead = (turn: Turn) => read(200)(turn) && turn.request.query.startsWith("fields=");
+type Row = Omit<Fault, "plant"> & { readonly when: When; readonly act: Act };
+
+const isPut: When = ({ request }) => request.method === "PUT";
+const isForeignWrite: When = ({ request, caller }) => isWrite(request) && caller === "other";
 
 /** A customer comes into being under the address of the request. */
 function created({ request, reply, service }: Turn): Reply {
@@ -31,20 +45,15 @@ function created({ request, reply, service }: Turn): Reply {
 }
 
 /** Adds a member that shows the name or the email. */
-const revealing =
-  (member: string, field: "name" | "email") =>
-  ({ reply, before }: Turn): Reply =>
-    withBody(reply, (body) => ({ ...body, [member]: `for ${before?.[field]}` }));
+const revealing = (member: string, field: "name" | "email"): Act =>
+  showing((body, { before }) => ({ ...body, [member]: `for ${before?.[field]}` }));
+/** A refusal that names the customer. */
+const namingRefusal =
+  (status: number): Act =>
+  (turn) =>
+    revealing("detail", "name")({ ...turn, reply: turn.service.refuse(status, "refused") });
 
-const weakened = ({ reply }: Turn): Reply => setHeader(reply, "ETag", `W/${getHeader(reply, "etag")}`);
-
-const asOwner = ({ request }: Turn) => {
-  const headers = request.headers.filter(([name]) => name.toLowerCase() !== "authorization");
-  return {
-    ...request,
-    headers: [...headers, ["Authorization", `Bearer ${CREDENTIALS.main}`]] as [string, string][],
-  };
-};
+const asOwner: Act = ({ request, service, send }) => send(privileged(request, service));
 
 const MISSING: Row[] = [
   ...(["PUT", "PATCH"] as const).map(
@@ -61,14 +70,14 @@ const MISSING: Row[] = [
     rule: "ORD-05",
     does: "finds the row of a deleted customer, and compares before it sees that it is deleted",
     when: all(isPut, ({ before, reply }) => before?.removed === true && reply.status === 404),
-    act: told(412),
+    act: refused(412),
   },
   {
     id: "unknown-field-of-missing-404",
     rule: "ORD-12",
     does: "looks names up in the row, so that a customer that is not there is 404 first",
     when: all(read(400), neverThere),
-    act: told(404),
+    act: refused(404),
   },
 ];
 
@@ -79,9 +88,8 @@ const METHOD_CASES: Row[] = (["PATCH", "DELETE"] as const).flatMap((method) => [
     does: `compares the token of ${method} with the one in its column, quotes on one side only`,
     when: ({ request, reply, before }) =>
       request.method === method && before?.removed === false && reply.status < 300,
-    act: ({ request, service, before }) => {
-      const customer = customerOf(request, service);
-      if (customer !== undefined && before !== undefined) Object.assign(customer, before);
+    act: ({ service, before, customer }) => {
+      Object.assign(customer ?? {}, before);
       return service.refuse(412, "precondition-failed", [["ETag", before?.tag ?? ""]]);
     },
   },
@@ -134,18 +142,17 @@ const WRITES: Row[] = [
     rule: "IFM-02",
     does: "answers a PUT with 200 and nothing",
     when: all(isPut, answered(204)),
-    act: ({ reply }) => ({ ...reply, status: 200, body: "" }),
+    act: as(200, ""),
   },
   {
     id: "patch-changes-nothing",
     rule: "IFM-30",
     does: "answers a PATCH with 204 and a new tag, and stores nothing: the mapper skips what it does not know",
     when: ({ request, reply }) => request.method === "PATCH" && reply.status === 204,
-    act: ({ request, reply, before, service }) => {
-      const { name, email, status } = before ?? {};
-      Object.assign(customerOf(request, service) ?? {}, { name, email, status });
-      return reply;
-    },
+    act: spoiling((customer, { before }) => {
+      const { name, email, status } = before ?? customer;
+      return { name, email, status };
+    }),
   },
   {
     id: "validates-after-assigning",
@@ -153,11 +160,10 @@ const WRITES: Row[] = [
     does: "assigns a PUT to its entity, then refuses it; the session writes the entity all the same",
     when: ({ request, reply, before, sent }) =>
       request.method === "PUT" && reply.status === 400 && before?.removed === false && sent === before.tag,
-    act: (turn) => {
-      const { name, email } = turn.service.deployment.members;
-      overwrite(turn, { name: String(turn.body[name] ?? ""), email: String(turn.body[email] ?? "") });
-      return turn.reply;
-    },
+    act: overwriting(({ body }) => ({
+      name: String(body["Name"] ?? ""),
+      email: String(body["Email"] ?? ""),
+    })),
   },
   {
     id: "body-id-decides-the-row",
@@ -168,8 +174,7 @@ const WRITES: Row[] = [
       turn.reply.status < 300 &&
       typeof turn.body["Id"] === "string" &&
       turn.body["Id"] !== turn.before?.id,
-    act: ({ request, reply, body, service }) => {
-      const customer = customerOf(request, service);
+    act: ({ reply, body, service, customer }) => {
       const id = String(body["Id"]).toLowerCase();
       if (customer !== undefined) service.customers.set(id, { ...customer, id });
       return reply;
@@ -191,7 +196,7 @@ const WRITES: Row[] = [
     rule: "FLD-18",
     does: "hands a name that is no string to a service that then falls over",
     when: (turn) => isPut(turn) && typeof turn.body["Name"] === "number",
-    act: told(503),
+    act: refused(503),
   },
 ];
 
@@ -201,21 +206,14 @@ const CALLERS: Row[] = [
     rule: "AUT-01",
     does: "answers a limited caller that asks for the email with an empty object",
     when: all(read(403), by("limited")),
-    act: ({ before }) => ({
-      status: 200,
-      headers: [
-        ["ETag", before?.tag ?? ""],
-        ["Content-Type", "application/json"],
-      ],
-      body: "{}",
-    }),
+    act: ({ before }) => object({}, before?.tag),
   },
   {
     id: "masked-email-in-default-set",
     rule: "AUT-05",
     does: "shows a masked email in the default set of a limited caller",
     when: all(wholeRead, by("limited")),
-    act: ({ reply }) => withBody(reply, (body) => ({ ...body, Email: "a***@example.org" })),
+    act: showing((body) => ({ ...body, Email: "a***@example.org" })),
   },
   {
     id: "email-as-login",
@@ -229,7 +227,7 @@ const CALLERS: Row[] = [
     rule: "AUT-08",
     does: "filters the columns by tenant, not the row: another tenant gets 200 and an empty object",
     when: all(read(404), by("other"), ({ before }) => before !== undefined),
-    act: () => ({ status: 200, headers: [["Content-Type", "application/json"]], body: "{}" }),
+    act: () => object({}),
   },
   {
     id: "other-tenant-404-names-customer",
@@ -242,10 +240,9 @@ const CALLERS: Row[] = [
     id: "other-tenant-refused-but-applied",
     rule: "AUT-09",
     does: "checks the tenant of a write when it makes the answer, after the statement has run",
-    when: ({ request, caller, before, sent }) =>
-      isWrite(request) && caller === "other" && before?.removed === false && sent === before.tag,
+    when: all(isForeignWrite, withCurrentTag),
     act: async (turn) => {
-      await turn.send(asOwner(turn));
+      await asOwner(turn);
       return turn.reply;
     },
   },
@@ -253,39 +250,29 @@ const CALLERS: Row[] = [
     id: "other-tenant-write-told-204",
     rule: "AUT-09",
     does: "ignores that the UPDATE of another tenant's customer changed no row",
-    when: ({ request, caller, before, sent }) =>
-      isWrite(request) && caller === "other" && before?.removed === false && sent === before.tag,
+    when: all(isForeignWrite, withCurrentTag),
     act: () => ({ status: 204, headers: [] }),
   },
-  ...(
-    [
-      ["428", ({ sent }) => sent === undefined || sent === ""],
-      ["412", ({ sent, before }) => sent !== undefined && sent !== "" && sent !== before?.tag],
-    ] as [string, (turn: Turn) => boolean][]
-  ).map(
-    ([status, when]): Row => ({
-      id: `other-tenant-${status}-names-customer`,
-      rule: "AUT-10",
-      does: `tells another tenant whose customer it is in the answer to a write that would be ${status}`,
-      when: (turn) =>
-        isWrite(turn.request) && turn.caller === "other" && turn.before?.removed === false && when(turn),
-      act: (turn) =>
-        revealing(
-          "detail",
-          "name",
-        )({ ...turn, reply: turn.service.refuse(Number(status) === 428 ? 428 : 404, "refused") }),
-    }),
-  ),
+  {
+    id: "other-tenant-428-names-customer",
+    rule: "AUT-10",
+    does: "tells another tenant whose customer it is in the answer to a write that would be 428",
+    when: all(isForeignWrite, isThere, ({ sent }) => sent === undefined || sent === ""),
+    act: namingRefusal(428),
+  },
+  {
+    id: "other-tenant-412-names-customer",
+    rule: "AUT-10",
+    does: "tells another tenant whose customer it is in the answer to a write that would be 412",
+    when: all(isForeignWrite, isThere, (turn) => Boolean(turn.sent) && !withCurrentTag(turn)),
+    act: namingRefusal(404),
+  },
   {
     id: "other-tenant-422-names-customer",
     rule: "AUT-10",
     does: "judges the body of another tenant's PUT first, and names the customer in the 422",
-    when: (turn) =>
-      isPut(turn) &&
-      turn.caller === "other" &&
-      turn.before?.removed === false &&
-      typeof turn.body["Email"] !== "string",
-    act: (turn) => revealing("detail", "name")({ ...turn, reply: turn.service.refuse(422, "invalid-body") }),
+    when: all(isPut, by("other"), isThere, ({ body }) => typeof body["Email"] !== "string"),
+    act: namingRefusal(422),
   },
   {
     id: "forbidden-field-by-double-encoding",
@@ -293,7 +280,8 @@ const CALLERS: Row[] = [
     does: "decodes the field names twice, once behind the policy",
     when: ({ request, caller }) =>
       isRead(request) && caller === "limited" && /fields=[^&]*%25[46]/i.test(request.query),
-    act: async (turn) => await turn.send({ ...asOwner(turn), query: decodeURIComponent(turn.request.query) }),
+    act: ({ request, service, send }) =>
+      send({ ...privileged(request, service), query: decodeURIComponent(request.query) }),
   },
 ];
 
@@ -303,14 +291,14 @@ const READS: Row[] = [
     rule: "ETG-01",
     does: "stands behind a proxy that transforms reads and says so with 203",
     when: wholeRead,
-    act: ({ reply }) => ({ ...reply, status: 203 }),
+    act: as(203),
   },
   {
     id: "answers-list-of-one",
     rule: "ETG-01",
     does: "answers a read with the rows of its query: a list of one",
     when: wholeRead,
-    act: ({ reply }) => withBody(reply, (body) => [body]),
+    act: showing((body) => [body]),
   },
   {
     id: "projected-read-weakened",
@@ -330,7 +318,7 @@ const READS: Row[] = [
     id: "brotli-weakens-etag",
     rule: "ENV-01",
     does: "stands behind a proxy that compresses with brotli and weakens the tag then",
-    when: (turn) => read(200)(turn) && headerLines(turn.request, "accept-encoding").join().trim() === "br",
+    when: (turn) => read()(turn) && headerLines(turn.request, "accept-encoding").join().trim() === "br",
     act: weakened,
   },
   {
@@ -338,41 +326,28 @@ const READS: Row[] = [
     rule: "ETG-04",
     does: "writes an access log of projections into the versioned row",
     when: projectedRead,
-    act: (turn) => {
-      const { request, service } = turn;
-      const customer = customerOf(request, service);
-      if (customer !== undefined)
-        Object.assign(customer, { tag: service.deployment.tag(service.nextVersion(), customer.id) });
-      return turn.reply;
-    },
+    act: spoiling((customer, turn) => ({ tag: newTag(customer, turn) })),
   },
   {
     id: "repeated-names-503",
     rule: "FLD-13",
     does: "selects a column twice, and its database driver gives up",
     when: ({ request }) => isRead(request) && /fields=(\w+),\1\b/.test(request.query),
-    act: told(503),
+    act: refused(503),
   },
   {
     id: "field-list-cut",
     rule: "FLD-14",
     does: "cuts a long list of names off, and shows everything where a name is cut in the middle",
-    when: (turn) => read(200)(turn) && turn.request.query.length > 3000,
-    act: ({ reply }) => withBody(reply, (body) => ({ ...body, Status: "Active" })),
+    when: (turn) => read()(turn) && turn.request.query.length > 3000,
+    act: showing((body) => ({ ...body, Status: "Active" })),
   },
   {
     id: "unknown-field-known-to-policy",
     rule: "FLD-03",
     does: "still knows a field that was dropped from the model, and shows nothing for it",
     when: (turn) => read(400)(turn) && /fields=(name,)?phone$/.test(turn.request.query),
-    act: ({ before }) => ({
-      status: 200,
-      headers: [
-        ["ETag", before?.tag ?? ""],
-        ["Content-Type", "application/json"],
-      ],
-      body: "{}",
-    }),
+    act: ({ before }) => object({}, before?.tag),
   },
 ];
 
@@ -382,108 +357,76 @@ const DOCUMENTS: Row[] = [
     rule: "PRB-03",
     does: "sends a number as the title of a 412 document",
     when: all(isPut, answered(412)),
-    act: ({ reply }) => withBody(reply, (body) => ({ ...body, title: 412 })),
+    act: showing((body) => ({ ...body, title: 412 })),
   },
 ];
 
+/** A PATCH whose members go where they should not. */
+const patching = (id: string, rule: string, does: string, when: When, act: Act): Row => ({
+  id,
+  rule,
+  does,
+  when: all(({ request }) => request.method === "PATCH", withCurrentTag, when),
+  act: async (turn) => {
+    await act(turn);
+    return { status: 204, headers: [["ETag", turn.customer?.tag ?? ""]] };
+  },
+});
+
+const STORED: readonly (readonly [id: string, does: string, change: (text: string) => string])[] = [
+  [
+    "stores-html-entities",
+    "escapes what it stores for HTML",
+    (text) => text.replaceAll("&", "&amp;").replaceAll("'", "&#39;"),
+  ],
+  [
+    "stores-doubled-apostrophes",
+    "doubles apostrophes for SQL and binds them as well",
+    (text) => text.replaceAll("'", "''"),
+  ],
+  [
+    "stores-no-emoji",
+    "keeps names in a column of three bytes a character",
+    (text) => text.replace(/[\u{10000}-\u{10ffff}].*/u, ""),
+  ],
+  [
+    "stores-latin-1-as-utf-8",
+    "reads the bytes of a body as Latin-1",
+    (text) => Buffer.from(text, "utf8").toString("latin1"),
+  ],
+  ["strips-accents", "folds accents away, for a search index", withoutAccents],
+];
+
 const BODIES: Row[] = [
-  ...(
-    [
-      [
-        "patch-moves-id",
-        "FLD-15",
-        "binds the Id of a PATCH to the row",
-        "Id",
-        (turn, value) => overwrite(turn, { id: String(value) }),
-      ],
-      [
-        "patch-stores-any-type",
-        "FLD-18",
-        "writes what a PATCH names into a document store without a schema: a number stays one",
-        "Name",
-        (turn, value) =>
-          typeof value === "string"
-            ? undefined
-            : Object.assign(customerOf(turn.request, turn.service) ?? {}, { name: value }),
-      ],
-      [
-        "patch-sets-token",
-        "FLD-19",
-        "binds RowVersion in a PATCH to the column that makes the tag",
-        "RowVersion",
-        (turn, value) =>
-          Object.assign(customerOf(turn.request, turn.service) ?? {}, {
-            tag: `"${String(value).replaceAll('"', "")}"`,
-          }),
-      ],
-    ] as [string, string, string, string, (turn: Turn, value: unknown) => unknown][]
-  ).map(
-    ([id, rule, does, member, act]): Row => ({
-      id,
-      rule,
-      does,
-      when: ({ request, body, sent, before }) =>
-        request.method === "PATCH" &&
-        member in body &&
-        before?.removed === false &&
-        sent === before.tag &&
-        (member !== "Name" || typeof body[member] !== "string"),
-      act: (turn) => {
-        act(turn, turn.body[member]);
-        return { status: 204, headers: [["ETag", customerOf(turn.request, turn.service)?.tag ?? ""]] };
-      },
-    }),
+  patching(
+    "patch-moves-id",
+    "FLD-15",
+    "binds the Id of a PATCH to the row",
+    ({ body }) => "Id" in body,
+    overwriting(({ body }) => ({ id: String(body["Id"]) })),
   ),
-  ...(
-    [
-      [
-        "stores-html-entities",
-        "escapes what it stores for HTML",
-        (text) => text.replaceAll("&", "&amp;").replaceAll("'", "&#39;"),
-      ],
-      [
-        "stores-doubled-apostrophes",
-        "doubles apostrophes for SQL and binds them as well",
-        (text) => text.replaceAll("'", "''"),
-      ],
-      [
-        "stores-no-emoji",
-        "keeps names in a column of three bytes a character",
-        (text) => text.replace(/[\u{10000}-\u{10ffff}].*/u, ""),
-      ],
-      [
-        "stores-latin-1-as-utf-8",
-        "reads the bytes of a body as Latin-1",
-        (text) => Buffer.from(text, "utf8").toString("latin1"),
-      ],
-      [
-        "strips-accents",
-        "folds accents away, for a search index",
-        (text) => text.normalize("NFD").replace(/\p{M}/gu, ""),
-      ],
-    ] as [string, string, (text: string) => string][]
-  ).map(
-    ([id, does, change]): Row => ({
-      id,
-      rule: "FLD-20",
-      does,
-      when: ({ request, reply, service, before }) => {
-        const name = customerOf(request, service)?.name ?? "";
-        return (
-          /PUT|PATCH/.test(request.method) &&
-          reply.status < 300 &&
-          before?.name !== name &&
-          change(name) !== name
-        );
-      },
-      act: ({ request, reply, service }) => {
-        const customer = customerOf(request, service);
-        if (customer !== undefined) customer.name = change(customer.name);
-        return reply;
-      },
-    }),
+  patching(
+    "patch-stores-any-type",
+    "FLD-18",
+    "writes what a PATCH names into a document store without a schema: a number stays one",
+    ({ body }) => "Name" in body && typeof body["Name"] !== "string",
+    ({ body, customer, reply }) => {
+      Object.assign(customer ?? {}, { name: body["Name"] });
+      return reply;
+    },
+  ),
+  patching(
+    "patch-sets-token",
+    "FLD-19",
+    "binds RowVersion in a PATCH to the column that makes the tag",
+    ({ body }) => "RowVersion" in body,
+    spoiling((_customer, { body }) => ({ tag: `"${String(body["RowVersion"]).replaceAll('"', "")}"` })),
   ),
 ];
+
+const DAMAGES: Fault[] = STORED.map(
+  ([id, does, change]): Fault => ({ id, rule: "FLD-20", does, plant: damaging(change) }),
+);
 
 const CHAINS: Row[] = [
   {
@@ -500,9 +443,8 @@ const CHAINS: Row[] = [
     does: "bumps the version in a trigger that watches the email column only",
     when: ({ request, reply, body }) =>
       request.method === "PATCH" && reply.status < 300 && !("Email" in body),
-    act: ({ request, reply, before, service }) => {
-      const customer = customerOf(request, service);
-      if (customer !== undefined && before !== undefined) customer.tag = before.tag;
+    act: ({ reply, before, customer }) => {
+      Object.assign(customer ?? {}, { tag: before?.tag });
       return setHeader(reply, "ETag", before?.tag);
     },
   },
@@ -568,19 +510,11 @@ const TWO_VERSIONS: Fault = {
   id: "two-versions-answer-in-turn",
   rule: "FLD-11",
   does: "runs two versions side by side, one of which has CreatedAt in its default set",
-  plant: (ran) => () => {
-    let reads = 0;
-    return {
-      async around(request, next) {
-        const reply = await next(request);
-        if (!isRead(request) || request.query !== "" || reply.status !== 200) return reply;
-        reads += 1;
-        if (reads % 2 !== 0) return reply;
-        ran();
-        return withBody(reply, (body) => ({ ...body, CreatedAt: "2026-11-27T00:00:00Z" }));
-      },
-    };
-  },
+  plant: (ran) =>
+    replying(
+      all(wholeRead, every(2)),
+      showing((body) => ({ ...body, CreatedAt: "2026-11-27T00:00:00Z" })),
+    )(ran),
 };
 
 /** A bounded buffer in front of the database drops what does not fit. */
@@ -589,38 +523,27 @@ const LOSES_SOME: Fault[] = (["name", "email"] as const).map((field) => ({
   comesAndGoes: true,
   rule: "ETG-06",
   does: `acknowledges every PUT with a new tag, and loses the ${field} of every fifth in a buffer`,
-  plant: (ran) => (service) => {
-    let puts = 0;
-    return {
-      async around(request, next) {
-        const customer = customerOf(request, service);
-        const before = customer?.[field];
-        const reply = await next(request);
-        if (request.method !== "PUT" || reply.status >= 300 || customer === undefined) return reply;
-        puts += 1;
-        if (puts % 5 !== 0 || before === undefined || before === customer[field]) return reply;
-        ran();
-        customer[field] = before;
-        return reply;
-      },
-    };
-  },
+  plant: (ran) =>
+    replying(
+      all(write("PUT"), isThere, every(5)),
+      spoiling((customer, { before }) => ({ [field]: (before ?? customer)[field] })),
+    )(ran),
 }));
 
 const NO_UUID: Fault = {
   id: "ids-are-no-uuids",
   rule: "FLD-12",
   does: "gives ids that are no UUIDs",
-  plant: (ran) => (service) => ({
-    mint(version, before, after) {
-      if (before === undefined) {
-        ran();
-        after.id = `cus-${version}`;
-      }
-      return service.deployment.tag(version, after.id);
-    },
+  plant: deciding("mint", (sound, ran) => (version, before, after) => {
+    if (before === undefined) {
+      ran();
+      after.id = `cus-${version}`;
+    }
+    return sound(version, before, after);
   }),
 };
+
+const planted = ({ when, act, ...fault }: Row): Fault => ({ ...fault, plant: replying(when, act) });
 
 export const ONE_CASE_FAULTS: Fault[] = [
   ...[
@@ -632,8 +555,9 @@ export const ONE_CASE_FAULTS: Fault[] = [
     ...READS,
     ...DOCUMENTS,
     ...BODIES,
-    ...CHAINS,
-  ].map(inOneCase),
+  ].map(planted),
+  ...DAMAGES,
+  ...CHAINS.map(planted),
   KNOWN_AFTER_A_READ,
   NEGATIVE_CACHE,
   TWO_VERSIONS,

@@ -1,16 +1,8 @@
 /** IFM: 428 and 412, and what they leave behind (3, 4.2, 4.3, 7). */
-import {
-  accepting,
-  customerOf,
-  deciding,
-  type Fault,
-  membersOf,
-  replying,
-  requesting,
-  withIfMatch,
-} from "../fault.ts";
-import { headerLines, setHeader } from "../service/http-socket.ts";
-import { isWrite, trimBlanks } from "../service/seams.ts";
+import { accepting, asCurrent, deciding, type Fault, type Plant } from "../fault.ts";
+import { headerLines, type Request } from "../service/http-socket.ts";
+import { trimBlanks } from "../service/seams.ts";
+import { all, refused, replying, tagged, untagged, write } from "../turn.ts";
 
 const METHODS = ["PUT", "PATCH", "DELETE"] as const;
 
@@ -20,6 +12,21 @@ export const RULES = {
   PATCH: { stale: "IFM-31", missing: "IFM-32", tagOf412: "IFM-34" },
   DELETE: { stale: "IFM-41", missing: "IFM-42", tagOf412: "IFM-44" },
 } as const;
+
+export const withoutIfMatch = (request: Request) => headerLines(request, "if-match").length === 0;
+
+/** Refuses, and applies all the same. */
+const refusedButApplied = (method: string, status: number): Plant =>
+  deciding("commit", (_sound, ran) => async ({ request, bodyRead, decide, apply }) => {
+    await bodyRead();
+    const refusal = decide();
+    if (refusal === undefined) return apply();
+    if (request.method === method && refusal.status === status) {
+      ran();
+      apply();
+    }
+    return refusal;
+  });
 
 const perMethod = METHODS.flatMap((method): Fault[] => [
   {
@@ -32,37 +39,19 @@ const perMethod = METHODS.flatMap((method): Fault[] => [
     id: `${method.toLowerCase()}-without-if-match-applied`,
     rule: RULES[method].missing,
     does: `applies a ${method} without If-Match`,
-    plant: requesting(
-      (request, service) =>
-        request.method === method &&
-        headerLines(request, "if-match").length === 0 &&
-        customerOf(request, service) !== undefined,
-      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
-    ),
+    plant: asCurrent((request) => request.method === method && withoutIfMatch(request)),
   },
   {
     id: `${method.toLowerCase()}-412-without-etag`,
     rule: RULES[method].tagOf412,
     does: `answers a stale ${method} with 412 but without the current tag`,
-    plant: replying(
-      (reply, request) => request.method === method && reply.status === 412,
-      (reply) => setHeader(reply, "ETag", undefined),
-    ),
+    plant: replying(write(method, 412), untagged),
   },
   {
     id: `${method.toLowerCase()}-412-but-applied`,
     rule: RULES[method].stale,
     does: `answers a stale ${method} with 412 and applies it all the same`,
-    plant: deciding("commit", (_sound, ran) => async ({ request, bodyRead, decide, apply }) => {
-      await bodyRead();
-      const refusal = decide();
-      if (refusal === undefined) return apply();
-      if (request.method === method && refusal.status === 412) {
-        ran();
-        apply();
-      }
-      return refusal;
-    }),
+    plant: refusedButApplied(method, 412),
   },
 ]);
 
@@ -72,33 +61,21 @@ export const REFUSAL_FAULTS: Fault[] = [
     id: "patch-missing-400",
     rule: "IFM-32",
     does: "answers every PATCH whose If-Match is missing or blank with 400",
-    plant: replying(
-      (reply, request) => request.method === "PATCH" && reply.status === 428,
-      (_reply, _request, service) => service.refuse(400, "if-match-required"),
-    ),
+    plant: replying(write("PATCH", 428), refused(400)),
   },
   {
     id: "put-428-but-applied",
     rule: "IFM-04",
     does: "answers a PUT without If-Match with 428 and applies it all the same",
-    plant: deciding("commit", (_sound, ran) => async ({ request, bodyRead, decide, apply }) => {
-      await bodyRead();
-      const refusal = decide();
-      if (refusal === undefined) return apply();
-      if (request.method === "PUT" && refusal.status === 428) {
-        ran();
-        apply();
-      }
-      return refusal;
-    }),
+    plant: refusedButApplied("PUT", 428),
   },
   {
     id: "412-echoes-sent-tag",
     rule: "IFM-07",
     does: "puts the tag that was sent, not the current one, on 412",
     plant: replying(
-      (reply, request) => isWrite(request) && reply.status === 412,
-      (reply, request) => setHeader(reply, "ETag", trimBlanks(headerLines(request, "if-match")[0] ?? '""')),
+      write(undefined, 412),
+      tagged(({ request }) => trimBlanks(headerLines(request, "if-match")[0] ?? '""')),
     ),
   },
   {
@@ -106,28 +83,25 @@ export const REFUSAL_FAULTS: Fault[] = [
     rule: "IFM-07",
     does: "weakens the tag on 412",
     plant: replying(
-      (reply, request) => isWrite(request) && reply.status === 412,
-      (reply, request, service) => setHeader(reply, "ETag", `W/${customerOf(request, service)?.tag}`),
+      write(undefined, 412),
+      tagged(({ customer }) => `W/${customer?.tag}`),
     ),
   },
   {
     id: "stale-answered-204",
     rule: "IFM-03",
     does: "answers a stale PUT with 204 and drops it silently",
-    plant: replying(
-      (reply, request) => request.method === "PUT" && reply.status === 412,
-      (reply) => ({ status: 204, headers: reply.headers.filter(([name]) => !/^content/i.test(name)) }),
-    ),
+    plant: replying(write("PUT", 412), ({ reply }) => ({
+      status: 204,
+      headers: reply.headers.filter(([name]) => !/^content/i.test(name)),
+    })),
   },
   ...([409, 400, 403, 500] as const).map(
     (status): Fault => ({
       id: `stale-answered-${status}`,
       rule: "IFM-03",
       does: `answers a stale write with ${status}`,
-      plant: replying(
-        (reply, request) => isWrite(request) && reply.status === 412,
-        (_reply, _request, service) => service.refuse(status, "refused"),
-      ),
+      plant: replying(write(undefined, 412), refused(status)),
     }),
   ),
   ...([400, 403, 412] as const).map(
@@ -136,8 +110,8 @@ export const REFUSAL_FAULTS: Fault[] = [
       rule: "IFM-04",
       does: `answers a write without If-Match with ${status}`,
       plant: replying(
-        (reply, request) => reply.status === 428 && headerLines(request, "if-match").length === 0,
-        (_reply, _request, service) => service.refuse(status, "refused"),
+        all(write(undefined, 428), ({ request }) => withoutIfMatch(request)),
+        refused(status),
       ),
     }),
   ),
@@ -151,36 +125,18 @@ export const REFUSAL_FAULTS: Fault[] = [
     id: "stale-disjoint-patch-merged",
     rule: "IFM-31",
     does: "merges a stale PATCH when the fields it changes were not changed since",
-    plant: (ran) => () => {
-      const lastMethod = new Map<string, string>();
-      return {
-        isCurrent(sent, customer, request) {
-          if (sent === customer.tag) {
-            lastMethod.set(customer.id, request.method);
-            return true;
-          }
-          const merged = request.method === "PATCH" && customer.formerTags.includes(sent);
-          if (merged) ran();
-          return merged;
-        },
-      };
-    },
+    plant: accepting((sent, { formerTags }, { method }) => method === "PATCH" && formerTags.includes(sent)),
   },
   {
     id: "stale-with-current-values-accepted",
     rule: "IFM-03",
     does: "answers a stale PUT with 204 when it would change nothing",
-    plant: (ran) => (service) => ({
-      async around(request, next) {
-        const reply = await next(request);
-        const customer = customerOf(request, service);
-        if (request.method !== "PUT" || reply.status !== 412 || customer === undefined) return reply;
-        const body = await membersOf(request);
-        const { name, email } = service.deployment.members;
-        if (body[name] !== customer.name || body[email] !== customer.email) return reply;
-        ran();
-        return { status: 204, headers: [["ETag", customer.tag]] };
-      },
-    }),
+    plant: replying(
+      all(write("PUT", 412), ({ body, customer, service: { deployment } }) => {
+        const { name, email } = deployment.members;
+        return body[name] === customer?.name && body[email] === customer?.email;
+      }),
+      ({ customer }) => ({ status: 204, headers: [["ETag", customer?.tag ?? ""]] }),
+    ),
   },
 ];

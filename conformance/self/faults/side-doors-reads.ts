@@ -1,27 +1,11 @@
 /** Reads that come in by a side door: another parameter, another spelling of the address, a name that was mended. */
-import {
-  customerOf,
-  deciding,
-  type Fault,
-  isRead,
-  type Plant,
-  replying,
-  requesting,
-  withBody,
-} from "../fault.ts";
+import { customerOf, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
 import type { Reply, Request } from "../service/http-socket.ts";
 import type { Caller } from "../service/seams.ts";
-import { CREDENTIALS, type Service } from "../service/service.ts";
-
-/** Carries a read out with the rights of the main caller. */
-function privileged(request: Request, service: Service): Request {
-  const { header, scheme } = service.deployment.credential;
-  const others = request.headers.filter(([name]) => name.toLowerCase() !== header.toLowerCase());
-  return { ...request, headers: [...others, [header, scheme + CREDENTIALS.main]] };
-}
-
-const isWholeRead = (reply: Reply, request: Request): boolean =>
-  isRead(request) && reply.status === 200 && request.query === "";
+import type { Service } from "../service/service.ts";
+import { FIELDS } from "../service/sound-options.ts";
+import { replying, showing, wholeRead, write } from "../turn.ts";
+import { privileged } from "./tenants.ts";
 
 /** Reads of a caller that are not looked at, since the address is not the one that the policy knows. */
 const unguarded = (caller: Caller | undefined, spelled: RegExp): Plant =>
@@ -42,31 +26,28 @@ const SPELLINGS = [
 const PARAMETERS = ["fields[]", "select", "$select", "include"] as const;
 
 /** The unknown names of a list are dropped, where something known is left. */
-const forgiving = (when: (request: Request, names: string[], service: Service) => boolean): Plant =>
-  requesting(
+const forgiving = (when: (request: Request, names: string[], service: Service) => boolean): Plant => {
+  const split = (request: Request, { seams }: Service) => {
+    const names = seams.fieldNames(request.query) ?? [];
+    return { names, known: names.filter((name) => seams.known(name, names) !== undefined) };
+  };
+  return requesting(
     (request, service) => {
-      const names = service.seams.fieldNames(request.query) ?? [];
-      const known = names.filter((name) => service.seams.known(name, names) !== undefined);
-      return (
-        isRead(request) && known.length > 0 && known.length < names.length && when(request, names, service)
-      );
+      const { names, known } = split(request, service);
+      const some = known.length > 0 && known.length < names.length;
+      return isRead(request) && some && when(request, names, service);
     },
-    (request, service) => {
-      const names = service.seams.fieldNames(request.query) ?? [];
-      const known = names.filter((name) => service.seams.known(name, names) !== undefined);
-      return { ...request, query: `fields=${known.join(",")}` };
-    },
+    (request, service) => ({ ...request, query: `fields=${split(request, service).known.join(",")}` }),
   );
+};
 
-/** Looks names up after something was taken off them. */
-const stripping = (strip: (name: string) => string): Plant =>
-  deciding("known", (sound, ran) => (name, names) => {
-    const field = sound(name, names);
-    if (field !== undefined) return field;
-    const found = sound(strip(name), names);
-    if (found !== undefined) ran();
-    return found;
-  });
+/** Names that are known once something was taken off them. */
+const STRIPPED: readonly (readonly [id: string, how: string, strip: (name: string) => string])[] = [
+  ["underscores", "without its underscores", (name) => name.replaceAll("_", "")],
+  ["signs", "without the sign of a sort order", (name) => name.replace(/^[+-]/, "")],
+  ["quotes", "without its quotes", (name) => name.replace(/^["']|["']$/g, "")],
+  ["controls", "without blanks and control characters", (name) => name.replace(/[\0-\x20]/g, "")],
+];
 
 export const SIDE_DOOR_READ_FAULTS: Fault[] = [
   ...PARAMETERS.map(
@@ -121,7 +102,7 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
     rule: "ENV-04",
     does: "keeps the projection of the name until the next PUT",
     plant: (ran) => (service) => {
-      const kept = new Map<string, Awaited<ReturnType<typeof service.handle>>>();
+      const kept = new Map<string, Reply>();
       return {
         async around(request, next) {
           const id = customerOf(request, service)?.id ?? "";
@@ -142,22 +123,18 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
     id: "row-version-within",
     rule: "ETG-14",
     does: "shows the row version in an object within the body",
-    plant: replying(isWholeRead, (reply, request, service) =>
-      withBody(reply, (body) => ({
-        ...body,
-        meta: { rowVersion: customerOf(request, service)?.version },
-      })),
+    plant: replying(
+      wholeRead,
+      showing((body, { customer }) => ({ ...body, meta: { rowVersion: customer?.version } })),
     ),
   },
   {
     id: "odata-etag",
     rule: "ETG-14",
     does: "shows the tag in the body, as a framework annotates it",
-    plant: replying(isWholeRead, (reply, request, service) =>
-      withBody(reply, (body) => ({
-        ...body,
-        "@odata.etag": `W/"${customerOf(request, service)?.version}"`,
-      })),
+    plant: replying(
+      wholeRead,
+      showing((body, { customer }) => ({ ...body, "@odata.etag": `W/"${customer?.version}"` })),
     ),
   },
   {
@@ -166,36 +143,27 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
     does: "shows the row version in the answer to PATCH alone",
     deployment: { patchAnswer: 200 },
     plant: replying(
-      (reply, request) => request.method === "PATCH" && reply.status === 200,
-      (reply, request, service) =>
-        withBody(reply, (body) => ({ ...body, RowVersion: customerOf(request, service)?.version })),
+      write("PATCH", 200),
+      showing((body, { customer }) => ({ ...body, RowVersion: customer?.version })),
     ),
   },
-  ...(
-    [
-      ["underscores", "without its underscores", (name) => name.replaceAll("_", "")],
-      ["signs", "without the sign of a sort order", (name) => name.replace(/^[+-]/, "")],
-      ["quotes", "without its quotes", (name) => name.replace(/^["']|["']$/g, "")],
-      ["controls", "without blanks and control characters", (name) => name.replace(/[\0-\x20]/g, "")],
-    ] as [string, string, (name: string) => string][]
-  ).map(
+  ...STRIPPED.map(
     ([id, how, strip]): Fault => ({
       id: `names-without-${id}`,
       rule: "FLD-08",
       does: `looks a name up ${how}`,
-      plant: stripping(strip),
+      plant: instead(
+        "known",
+        (sound, name) => sound ?? FIELDS.find((each) => each === strip(name).toLowerCase()),
+      ),
     }),
   ),
   {
     id: "names-folded-to-capitals",
     rule: "FLD-08",
     does: "compares names in capitals, where other letters have the same",
-    plant: deciding("known", (sound, ran) => (name, names) => {
-      const field = (["id", "name", "email", "status"] as const).find(
-        (each) => each.toUpperCase() === name.toUpperCase(),
-      );
-      if (field !== sound(name, names)) ran();
-      return field;
-    }),
+    plant: instead("known", (_sound, name) =>
+      FIELDS.find((field) => field.toUpperCase() === name.toUpperCase()),
+    ),
   },
 ];

@@ -1,42 +1,27 @@
 /** The rule is kept at the front door, and another way in has been forgotten. */
-import {
-  accepting,
-  customerOf,
-  deciding,
-  type Fault,
-  membersOf,
-  type Plant,
-  replying,
-  requesting,
-  withIfMatch,
-} from "../fault.ts";
-import { headerLines, type Request, setHeader } from "../service/http-socket.ts";
-import type { Service } from "../service/service.ts";
+import { accepting, asCurrent, type Fault, type Plant, withIfMatch } from "../fault.ts";
+import { headerLines, type Request } from "../service/http-socket.ts";
+import { all, replying, tagged, type When, write } from "../turn.ts";
+import { wrapping } from "./chains-and-bodies.ts";
 import { bare } from "./comparison.ts";
+import { withoutIfMatch } from "./refusals.ts";
 
 const asJson = (request: Request): boolean =>
   request.method === "PATCH" && headerLines(request, "content-type").join("").trim() === "application/json";
 
-const withoutIfMatch = (request: Request, service: Service): boolean =>
-  headerLines(request, "if-match").length === 0 && customerOf(request, service) !== undefined;
-
-const asCurrent = (request: Request, service: Service): Request =>
-  withIfMatch(request, customerOf(request, service)?.tag);
+export const acceptingGzip: When = ({ request }) =>
+  headerLines(request, "accept-encoding").join(",").includes("gzip");
 
 /** Takes the token from the body where If-Match is missing. */
-const fromBody =
-  (method: string, member: string, form: (tag: string) => unknown): Plant =>
-  (ran) =>
-  (service) => ({
-    async around(request, next) {
-      const customer = customerOf(request, service);
-      if (request.method !== method || customer === undefined || !withoutIfMatch(request, service))
-        return await next(request);
-      if ((await membersOf(request))[member] !== form(customer.tag)) return await next(request);
-      ran();
-      return await next(asCurrent(request, service));
-    },
-  });
+const fromBody = (method: string, member: string, form: (tag: string) => unknown): Plant =>
+  replying(
+    (turn) =>
+      write(method, 428)(turn) &&
+      withoutIfMatch(turn.request) &&
+      turn.customer !== undefined &&
+      turn.body[member] === form(turn.customer.tag),
+    ({ request, customer, send }) => send(withIfMatch(request, customer?.tag)),
+  );
 
 export const SIDE_DOOR_FAULTS: Fault[] = [
   {
@@ -49,19 +34,18 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
     id: "patch-as-json-needs-no-if-match",
     rule: "IFM-32",
     does: "asks for If-Match in its handler of merge patches and not in that of plain JSON",
-    plant: requesting((request, service) => asJson(request) && withoutIfMatch(request, service), asCurrent),
+    plant: asCurrent((request) => asJson(request) && withoutIfMatch(request)),
   },
   ...(["PATCH", "DELETE"] as const).map(
     (method): Fault => ({
       id: `${method.toLowerCase()}-x-if-match-stands-in`,
       rule: method === "PATCH" ? "IFM-32" : "IFM-42",
       does: `takes X-If-Match for If-Match on ${method}`,
-      plant: requesting(
-        (request, service) =>
+      plant: asCurrent(
+        (request) =>
           request.method === method &&
-          withoutIfMatch(request, service) &&
+          withoutIfMatch(request) &&
           headerLines(request, "x-if-match").length > 0,
-        asCurrent,
       ),
     }),
   ),
@@ -98,21 +82,15 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
     mode: "full",
     rule: "ETG-15",
     does: "counts the writes of a customer modulo fifty",
-    plant: deciding("mint", (_sound, ran) => (_version, _before, { formerTags, id }) => {
-      if (formerTags.length >= 50) ran();
-      return `"w${formerTags.length % 50}-${id.slice(0, 4)}"`;
-    }),
+    plant: wrapping(50),
   },
   {
     id: "gzip-weakens-answered-tag",
     rule: "ENV-02",
     does: "stands behind a proxy that weakens the tag on the 204 of PUT where gzip is accepted",
     plant: replying(
-      (reply, request) =>
-        request.method === "PUT" &&
-        reply.status === 204 &&
-        headerLines(request, "accept-encoding").join(",").includes("gzip"),
-      (reply, request, service) => setHeader(reply, "ETag", `W/${customerOf(request, service)?.tag}`),
+      all(write("PUT", 204), acceptingGzip),
+      tagged(({ customer }) => `W/${customer?.tag}`),
     ),
   },
 ];

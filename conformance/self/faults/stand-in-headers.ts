@@ -1,53 +1,39 @@
 /** IFM: what is taken for If-Match where it is missing or blank (3, 4.2, 4.3, 7). */
-import { customerOf, deciding, type Fault, replying, requesting, withIfMatch } from "../fault.ts";
-import { headerLines } from "../service/http-socket.ts";
+import { asCurrent, customerOf, type Fault, instead, withIfMatch } from "../fault.ts";
+import { headerLines, type Request } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
-import { RULES } from "./refusals.ts";
+import { all, as, every, replying, write } from "../turn.ts";
+import { RULES, withoutIfMatch } from "./refusals.ts";
+
+const first = (request: Request) => headerLines(request, "if-match")[0];
 
 export const STAND_IN_FAULTS: Fault[] = [
   {
     id: "empty-if-match-applied",
     rule: "IFM-05",
     does: "takes an If-Match without text for consent: if (header === undefined) refuse",
-    plant: requesting(
-      (request, service) =>
-        headerLines(request, "if-match")[0]?.replaceAll(" ", "") === "" &&
-        customerOf(request, service) !== undefined,
-      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
-    ),
+    plant: asCurrent((request) => first(request)?.replaceAll(" ", "") === ""),
   },
   {
     id: "blank-if-match-applied",
     rule: "IFM-06",
     does: "takes an If-Match with a tab in it for consent: its trim knows spaces alone",
-    plant: requesting(
-      (request, service) =>
-        /^[ \t]*\t[ \t]*$/.test(headerLines(request, "if-match")[0] ?? "") &&
-        customerOf(request, service) !== undefined,
-      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
-    ),
+    plant: asCurrent((request) => /^[ \t]*\t[ \t]*$/.test(first(request) ?? "")),
   },
   {
     id: "blank-answered-412",
     rule: "IFM-06",
     does: "compares a blank If-Match instead of missing it",
-    plant: deciding("isMissing", (_sound, ran) => (sent) => {
-      if (sent === "") ran();
-      return sent === undefined;
-    }),
+    plant: instead("isMissing", (_sound, sent) => sent === undefined),
   },
   ...(["If-Unmodified-Since", "X-If-Match", "ETag", "If-None-Match"] as const).map(
     (name): Fault => ({
       id: `${name.toLowerCase()}-stands-in`,
       rule: "IFM-21",
       does: `takes ${name} where If-Match is missing`,
-      plant: requesting(
-        (request, service) =>
-          isWrite(request) &&
-          headerLines(request, "if-match").length === 0 &&
-          headerLines(request, name.toLowerCase()).length > 0 &&
-          customerOf(request, service) !== undefined,
-        (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+      plant: asCurrent(
+        (request) =>
+          isWrite(request) && withoutIfMatch(request) && headerLines(request, name.toLowerCase()).length > 0,
       ),
     }),
   ),
@@ -55,13 +41,9 @@ export const STAND_IN_FAULTS: Fault[] = [
     id: "query-parameter-stands-in",
     rule: "IFM-21",
     does: "takes the tag from the query where If-Match is missing",
-    plant: requesting(
-      (request, service) =>
-        isWrite(request) &&
-        headerLines(request, "if-match").length === 0 &&
-        /(^|&)(if-match|etag|version)=/i.test(request.query) &&
-        customerOf(request, service) !== undefined,
-      (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+    plant: asCurrent(
+      (request) =>
+        isWrite(request) && withoutIfMatch(request) && /(^|&)(if-match|etag|version)=/i.test(request.query),
     ),
   },
   {
@@ -92,13 +74,11 @@ export const STAND_IN_FAULTS: Fault[] = [
       id: `${method.toLowerCase()}-blank-if-match-applied`,
       rule: method === "PATCH" ? "IFM-33" : "IFM-43",
       does: `takes a blank If-Match on ${method} for consent`,
-      plant: requesting(
-        (request, service) =>
+      plant: asCurrent(
+        (request) =>
           request.method === method &&
-          headerLines(request, "if-match").length > 0 &&
-          headerLines(request, "if-match").join("").trim() === "" &&
-          customerOf(request, service) !== undefined,
-        (request, service) => withIfMatch(request, customerOf(request, service)?.tag),
+          !withoutIfMatch(request) &&
+          headerLines(request, "if-match").join("").trim() === "",
       ),
     }),
   ),
@@ -107,10 +87,7 @@ export const STAND_IN_FAULTS: Fault[] = [
       id: `${method.toLowerCase()}-stale-answered-409`,
       rule: RULES[method].stale,
       does: `answers a stale ${method} with 409`,
-      plant: replying(
-        (reply, request) => request.method === method && reply.status === 412,
-        (reply) => ({ ...reply, status: 409 }),
-      ),
+      plant: replying(write(method, 412), as(409)),
     }),
   ),
   ...(["PATCH", "DELETE"] as const).map(
@@ -119,9 +96,8 @@ export const STAND_IN_FAULTS: Fault[] = [
       rule: RULES[method].missing,
       does: `answers a ${method} without If-Match with 400`,
       plant: replying(
-        (reply, request) =>
-          request.method === method && reply.status === 428 && headerLines(request, "if-match").length === 0,
-        (reply) => ({ ...reply, status: 400 }),
+        all(write(method, 428), ({ request }) => withoutIfMatch(request)),
+        as(400),
       ),
     }),
   ),
@@ -129,18 +105,9 @@ export const STAND_IN_FAULTS: Fault[] = [
     id: "refusals-alternate",
     rule: "PRB-02",
     does: "answers every third conflict with 409: two code paths, one of them old",
-    plant: (ran) => (service) => {
-      let conflicts = 0;
-      return {
-        async around(request, next) {
-          const reply = await next(request);
-          if (request.method !== "PUT" || reply.status !== 412) return reply;
-          conflicts += 1;
-          if (conflicts % 3 !== 0) return reply;
-          ran();
-          return service.refuse(409, "conflict", [["ETag", customerOf(request, service)?.tag ?? ""]]);
-        },
-      };
-    },
+    plant: (ran) =>
+      replying(all(write("PUT", 412), every(3)), ({ customer, service }) =>
+        service.refuse(409, "conflict", [["ETag", customer?.tag ?? ""]]),
+      )(ran),
   },
 ];

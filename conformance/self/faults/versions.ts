@@ -1,66 +1,66 @@
 /** ETG: when the token changes, and which one a write answers (2.4.6, 3, 4.2). */
-import { createHash } from "node:crypto";
-import { customerOf, deciding, type Fault, isRead, replying } from "../fault.ts";
-import { getHeader, setHeader } from "../service/http-socket.ts";
-import { isWrite } from "../service/seams.ts";
+import { customerOf, type Fault, instead, isRead, type Plant } from "../fault.ts";
+import type { Customer } from "../service/seams.ts";
+import {
+  every,
+  newTag,
+  overwriting,
+  replying,
+  spoiling,
+  tagged,
+  untagged,
+  weakened,
+  write,
+} from "../turn.ts";
+import { digest } from "./entity-tag.ts";
 
-const digest = (text: string, algorithm = "sha1") => createHash(algorithm).update(text).digest("hex");
-const etagOf = (reply: Parameters<typeof getHeader>[0]) => getHeader(reply, "etag") ?? "";
-const wrote = (method: string) => (reply: { status: number }, request: { method: string }) =>
-  request.method === method && reply.status < 300;
+/** Keeps the tag of some accepted writes. */
+export const keeping = (when: (before: Customer, after: Customer) => boolean): Plant =>
+  instead("mint", (sound, _version, before, after) =>
+    before !== undefined && when(before, after) ? before.tag : sound,
+  );
+
+const writesBefore = (before: Customer | undefined) => (before?.formerTags.length ?? -1) + 1;
 
 export const VERSION_FAULTS: Fault[] = [
   {
     id: "etag-ignores-identical-put",
     rule: "ETG-09",
     does: "keeps the tag when a PUT writes the values that are there",
-    plant: deciding("mint", (sound, ran) => (version, before, after) => {
-      if (before === undefined || before.name !== after.name || before.email !== after.email)
-        return sound(version, before, after);
-      if (before.status !== after.status || before.removed !== after.removed)
-        return sound(version, before, after);
-      ran();
-      return before.tag;
-    }),
+    plant: keeping((before, after) =>
+      (["name", "email", "status", "removed"] as const).every((field) => before[field] === after[field]),
+    ),
   },
   {
     id: "etag-of-content",
     rule: "ETG-10",
     does: "hashes name and email, so that old values bring the old tag back",
-    plant: deciding("mint", (_sound, ran) => (_version, before, after) => {
-      const tag = `"${digest(`${after.id} ${after.name} ${after.email} ${after.status} ${after.removed}`)}"`;
-      if (before !== undefined && (before.tag === tag || before.formerTags.includes(tag))) ran();
-      return tag;
-    }),
+    plant: instead(
+      "mint",
+      (_sound, _version, _before, { id, name, email, status, removed }) =>
+        `"${digest(`${id} ${name} ${email} ${status} ${removed}`)}"`,
+    ),
   },
   {
     id: "etag-wraps-around",
     rule: "ETG-15",
     does: "counts versions modulo 4, so that the tag of four writes ago is current again",
-    plant: deciding("mint", (_sound, ran) => (_version, before, after) => {
-      const writes = (before?.formerTags.length ?? -1) + 1;
-      if (writes >= 4) ran();
-      return `"${after.id.slice(0, 8)}-${writes % 4}"`;
-    }),
+    plant: instead(
+      "mint",
+      (_sound, _version, before, { id }) => `"${id.slice(0, 8)}-${writesBefore(before) % 4}"`,
+    ),
   },
   {
     id: "etag-of-hours",
     rule: "ETG-08",
     does: "makes the tag from updated_at in whole hours: any clock is too coarse for two writes within one of its ticks",
-    plant: deciding("mint", (_sound, ran) => (_version, before) => {
-      const tag = `"${Math.floor(Date.now() / 3_600_000)}"`;
-      if (before?.tag === tag) ran();
-      return tag;
-    }),
+    plant: instead("mint", () => `"${Math.floor(Date.now() / 3_600_000)}"`),
   },
   {
     id: "etag-constant",
     rule: "ETG-08",
-    does: "sends one tag for ever",
-    plant: deciding("mint", (_sound, ran) => (_version, before) => {
-      if (before !== undefined) ran();
-      return '"1"';
-    }),
+    does: "sends one tag forever",
+    plant: instead("mint", () => '"1"'),
   },
   {
     id: "patch-keeps-etag",
@@ -102,12 +102,8 @@ export const VERSION_FAULTS: Fault[] = [
     rule: "IFM-03",
     does: "bumps the version on a refused write: the trigger runs before the check",
     plant: replying(
-      (reply, request, service) => isWrite(request) && reply.status === 412 && service.customers.size > 0,
-      (reply, request, service) => {
-        const customer = service.customers.get(request.path.slice(-36).toLowerCase());
-        if (customer !== undefined) customer.tag = service.deployment.tag(service.nextVersion(), customer.id);
-        return reply;
-      },
+      write(undefined, 412),
+      spoiling((customer, turn) => ({ tag: newTag(customer, turn) })),
     ),
   },
   ...(["PUT", "PATCH"] as const).flatMap((method): Fault[] => [
@@ -115,39 +111,32 @@ export const VERSION_FAULTS: Fault[] = [
       id: `${method.toLowerCase()}-answers-without-etag`,
       rule: method === "PUT" ? "ETG-07" : "ETG-11",
       does: `answers an accepted ${method} without ETag`,
-      plant: replying(wrote(method), (reply) => setHeader(reply, "ETag", undefined)),
+      plant: replying(write(method), untagged),
     },
     {
       id: `${method.toLowerCase()}-answers-old-etag`,
       rule: method === "PUT" ? "ETG-07" : "ETG-11",
       does: `answers an accepted ${method} with the tag of before it`,
-      plant: replying(wrote(method), (reply, request, service) => {
-        const customer = service.customers.get(request.path.slice(-36).toLowerCase());
-        return setHeader(reply, "ETag", customer?.formerTags.at(-1));
-      }),
+      plant: replying(
+        write(method),
+        tagged(({ before }) => before?.tag),
+      ),
     },
   ]),
   {
     id: "put-answers-other-etag",
     rule: "ETG-07",
     does: "answers a PUT with the tag as it was before a trigger changed it again",
-    plant: (ran) => (service) => ({
-      async around(request, next) {
-        const reply = await next(request);
-        const customer = service.customers.get(request.path.slice(-36).toLowerCase());
-        if (request.method !== "PUT" || reply.status >= 300 || customer === undefined) return reply;
-        ran();
-        customer.formerTags.push(customer.tag);
-        customer.tag = service.deployment.tag(service.nextVersion(), customer.id);
-        return reply;
-      },
-    }),
+    plant: replying(
+      write("PUT"),
+      overwriting(() => ({})),
+    ),
   },
   {
     id: "put-answers-weak-etag",
     rule: "ETG-07",
     does: "answers a PUT with a weak form of the tag",
-    plant: replying(wrote("PUT"), (reply) => setHeader(reply, "ETag", `W/${etagOf(reply)}`)),
+    plant: replying(write("PUT"), weakened),
   },
   {
     id: "etag-ignores-identical-patch",
@@ -221,15 +210,6 @@ export const VERSION_FAULTS: Fault[] = [
     comesAndGoes: true,
     rule: "ETG-08",
     does: "takes versions from a pool that hands one out twice every seventh time",
-    plant: deciding("mint", (sound, ran) => {
-      let writes = 0;
-      return (version, before, after) => {
-        if (before === undefined) return sound(version, before, after);
-        writes += 1;
-        if (writes % 7 !== 0) return sound(version, before, after);
-        ran();
-        return before.tag;
-      };
-    }),
+    plant: (ran) => keeping(every(7))(ran),
   },
 ];

@@ -1,44 +1,40 @@
 /** What an accepted write does (1.3, 2.1, 2.3, 4.2, 4.3). */
-import { customerOf, deciding, type Fault, isCustomer, replying } from "../fault.ts";
+import { deciding, type Fault, type Plant } from "../fault.ts";
+import type { Change } from "../service/seams.ts";
+import { empty, replying, spoiling, write } from "../turn.ts";
+
+/** Stores something else than what one method carries. */
+export const storing = (method: string | undefined, wrong: (change: Change) => Change): Plant =>
+  deciding("store", (sound, ran) => (customer, change, request) => {
+    const stored = method === undefined || request.method === method ? wrong(change) : change;
+    if (!Bun.deepEquals(stored, change)) ran();
+    sound(customer, stored, request);
+  });
 
 export const WRITE_FAULTS: Fault[] = [
   {
     id: "applied-then-500",
     rule: "IFM-01",
     does: "applies a PUT, then fails on the way out",
-    plant: replying(
-      (reply, request) => request.method === "PUT" && reply.status < 300,
-      () => ({ status: 500, headers: [], body: "" }),
-    ),
+    plant: replying(write("PUT"), empty(500)),
   },
   {
     id: "put-changes-nothing",
     rule: "IFM-01",
     does: "answers a PUT with 204 and a new tag but stores nothing",
-    plant: deciding("store", (sound, ran) => (customer, change, request) => {
-      if (request.method === "PUT") ran();
-      else sound(customer, change, request);
-    }),
+    plant: storing("PUT", () => ({})),
   },
   {
     id: "put-loses-email",
     rule: "IFM-01",
     does: "stores the name of a PUT and forgets the email",
-    plant: deciding("store", (sound, ran) => (customer, change, request) => {
-      if (request.method !== "PUT") return sound(customer, change, request);
-      ran();
-      if (change.name !== undefined) sound(customer, { name: change.name }, request);
-    }),
+    plant: storing("PUT", ({ name }) => (name === undefined ? {} : { name })),
   },
   {
     id: "patch-replaces",
     rule: "IFM-30",
     does: "takes a PATCH for a PUT: members that are not in it are emptied",
-    plant: deciding("store", (sound, ran) => (customer, change, request) => {
-      if (request.method !== "PATCH") return sound(customer, change, request);
-      ran();
-      sound(customer, { name: "", email: "", ...change }, request);
-    }),
+    plant: storing("PATCH", (change) => ({ name: "", email: "", ...change })),
   },
   {
     id: "delete-does-nothing",
@@ -56,25 +52,10 @@ export const WRITE_FAULTS: Fault[] = [
     id: "put-changes-id",
     rule: "FLD-15",
     does: "binds the whole body to the row: an Id in a PUT changes the id",
-    plant: (ran) => (service) => ({
-      writable: (request) => (request.method === "PATCH" ? ["name", "email", "status"] : ["name", "email"]),
-      async around(request, next) {
-        const reply = await next(request);
-        const customer = customerOf(request, service);
-        if (
-          !isCustomer(request) ||
-          !/PUT|PATCH/.test(request.method) ||
-          reply.status >= 300 ||
-          customer === undefined
-        )
-          return reply;
-        const body = JSON.parse((await request.body()).toString("utf8")) as Record<string, unknown>;
-        const id = body[service.deployment.members.id];
-        if (typeof id !== "string" || id === customer.id) return reply;
-        ran();
-        customer.id = id; // the key of the map stays: the row is found by its address and shows another id
-        return reply;
-      },
-    }),
+    // The key of the map stays: the row is found by its address and shows another id.
+    plant: replying(
+      (turn) => /PUT|PATCH/.test(turn.request.method) && turn.reply.status < 300 && "Id" in turn.body,
+      spoiling((_customer, { body }) => ({ id: String(body["Id"]) })),
+    ),
   },
 ];
