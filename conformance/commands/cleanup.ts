@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { Ground, giveBack, removeCustomer } from "../fixtures/ground.ts";
 import { NoReply } from "../http/outcome-signal.ts";
-import { Wire } from "../http/wire.ts";
+import { ownAsk, Wire } from "../http/wire.ts";
 import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../target/journal.ts";
 import type { Names } from "../target/names.ts";
 import { defaultOptions } from "../target/options.ts";
@@ -139,14 +139,7 @@ async function settle(
 /** @throws NoReply where the deployment does not answer at all. */
 async function knock(wire: Wire, ground: Ground): Promise<void> {
   const { url } = ground.missing();
-  await wire.send({
-    rule: "clean-up",
-    purpose: "is anybody there",
-    caller: "main",
-    method: "GET",
-    url,
-    headers: [],
-  });
+  await wire.send(ownAsk("is anybody there", "GET", url, { rule: "clean-up" }));
 }
 
 /** Creates whose answer the killed run never wrote down. */

@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import type { Command } from "commander";
 import { NoReply } from "../http/outcome-signal.ts";
 import { checkTransport } from "../http/transport-check.ts";
-import { Wire } from "../http/wire.ts";
+import { ownAsk, Wire } from "../http/wire.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { journalFolder, journalsIn } from "../target/journal.ts";
 import { defaultOptions } from "../target/options.ts";
@@ -53,14 +53,9 @@ async function doctor(flags: TargetFlags): Promise<number> {
   const profile = profileOf(flags, process.env);
   const wire = new Wire(profile, defaultOptions);
   try {
-    const seen = await wire.send({
-      rule: "set-up",
-      purpose: "doctor",
-      caller: "main",
-      method: "GET",
-      url: `${profile.baseUrl}/customers/${crypto.randomUUID()}`,
-      headers: [],
-    });
+    const seen = await wire.send(
+      ownAsk("doctor", "GET", `${profile.baseUrl}/customers/${crypto.randomUUID()}`),
+    );
     say(
       seen.status !== 401,
       `${profile.baseUrl} answers ${seen.status} for a customer that nobody has (404 is right)`,

@@ -3,6 +3,9 @@ import type { Exchange } from "../report/schema.ts";
 
 export class NotApplicable extends Error {}
 
+/** Writes of other people in the middle of a rule would explain what it met as well. */
+export const OTHERS_MAY_CAUSE = { othersMayCause: true } as const;
+
 /** What a could-not-run knows beyond its words. */
 export type Pointer = {
   /** Rules whose finding explains this one. */
@@ -26,9 +29,9 @@ export type Pointer = {
 export class CouldNotRun extends Error {
   readonly pointer: Pointer;
 
-  constructor(message: string, pointer: Pointer = {}) {
+  constructor(message: string, see: readonly string[] = [], more: Omit<Pointer, "see"> = {}) {
     super(message);
-    this.pointer = pointer;
+    this.pointer = { ...(see.length > 0 && { see }), ...more };
   }
 }
 

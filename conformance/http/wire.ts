@@ -28,6 +28,17 @@ export type Ask = {
   readonly framing?: "chunked" | "http/1.0" | undefined;
 };
 
+/** A request of the kit's own, beside the rules. */
+export const ownAsk = (purpose: string, method: string, url: string, more: Partial<Ask> = {}): Ask => ({
+  rule: "set-up",
+  purpose,
+  caller: "main",
+  method,
+  url,
+  headers: [],
+  ...more,
+});
+
 /** A reply as checks look at it; `exchange` is what may be shown of it. */
 export type Seen = {
   readonly exchange: Exchange;

@@ -6,11 +6,11 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Disturbed, type Pointer } from "../http/outcome-signal.ts";
 import type { Ask, Seen } from "../http/wire.ts";
-import type { Evidence, Level } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
+import { Answered, Written } from "./answered.ts";
 import { describe, Proof } from "./proof.ts";
 import type { RuleId } from "./rule-id.ts";
-import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
+import { accepted, type Method, type Snapshot, shows } from "./snapshot.ts";
 import { visible } from "./tag-forms.ts";
 import { type AskOptions, type Shape, Trial } from "./trial.ts";
 import { Passing, saysNothing } from "./weather.ts";
@@ -52,78 +52,6 @@ const REPEATS = 3;
 const LAG_MS = 2000;
 const LAG_READ_MS = 40;
 
-export class Read extends Proof {
-  readonly seen: Seen;
-
-  constructor(attempt: Attempt, evidence: Evidence, seen: Seen) {
-    super(attempt, evidence);
-    this.seen = seen;
-  }
-}
-
-export class Written extends Proof {
-  readonly method: Method;
-  readonly seen: Seen;
-  readonly before: Snapshot;
-  /** What a read then shows; undefined where the customer is gone. */
-  readonly after: Snapshot | undefined;
-  readonly afterSeen: Seen;
-  readonly values: Partial<Values>;
-  readonly unchanged: boolean;
-
-  constructor(attempt: Attempt, evidence: Evidence, facts: WrittenFacts) {
-    super(attempt, evidence);
-    this.method = facts.method;
-    this.seen = facts.seen;
-    this.before = facts.before;
-    this.after = facts.after;
-    this.afterSeen = facts.afterSeen;
-    this.values = facts.values;
-    this.unchanged = facts.after !== undefined && attempt.same(facts.before, facts.after);
-    this.show(facts.seen, { before: facts.before.seen, after: facts.afterSeen, unchanged: this.unchanged });
-  }
-
-  get accepted(): boolean {
-    return accepted(this.seen.status);
-  }
-
-  /** @throws CouldNotRun where the customer is gone. */
-  get now(): Snapshot {
-    if (this.after === undefined)
-      throw new CouldNotRun(`a read after ${this.method} answers ${this.afterSeen.status}`, {
-        see: ["ETG-01"],
-      });
-    return this.after;
-  }
-
-  /** What broke the rules in `see`: they report it, or else the rule that met it does. */
-  breach(found: string, see: readonly RuleId[]): CouldNotRun {
-    const allowed = "refused, and nothing changed";
-    return new CouldNotRun(found, { see, breach: { exchange: this.seen.exchange, allowed, found } });
-  }
-
-  mustNotChange(what: string, level?: Level): boolean {
-    return this.must(
-      "unchanged",
-      this.unchanged,
-      () =>
-        this.after === undefined
-          ? `${what} was applied all the same: a read then answers ${this.afterSeen.status}`
-          : `${what} was applied all the same: ${difference(this.before, this.after)}`,
-      { othersMayCause: true, ...(level === undefined ? {} : { level }) },
-    );
-  }
-}
-
-type WrittenFacts = {
-  method: Method;
-  seen: Seen;
-  before: Snapshot;
-  after: Snapshot | undefined;
-  afterSeen: Seen;
-  values: Partial<Values>;
-};
-
 export class Attempt extends Trial {
   /** Answers that are believed although they say nothing: the same request got the same in every earlier attempt. */
   believed: ReadonlySet<string> = new Set();
@@ -133,12 +61,12 @@ export class Attempt extends Trial {
   }
 
   /** A read as a probe. @param query with its question mark */
-  async read(query: string, allowed: string, options: ReadOptions = {}): Promise<Read> {
+  async read(query: string, allowed: string, options: ReadOptions = {}): Promise<Answered> {
     const { to = this.kit.main, what, body = true, purpose = "probe", answers = [], ...shape } = options;
     const evidence = this.probe(what ?? `GET ${query}`, allowed);
     const seen = await this.send(this.readAsk(to, query, purpose, shape), answers);
-    const read = new Read(this, evidence, seen);
-    read.show(seen, body ? { came: `${describe(seen)} ${seen.text.slice(0, 160)}`.trim() } : {});
+    const read = new Answered(this, evidence, seen);
+    if (body) read.show(seen, { came: `${describe(seen)} ${seen.text.slice(0, 160)}`.trim() });
     return read;
   }
 
@@ -175,52 +103,52 @@ export class Attempt extends Trial {
       lines.length === 0 ? null : lines.map(([name, value]) => `${name}: ${visible(value)}`).join(" ⏎ "),
     );
     const ask = this.writeAsk(method, to, { ...options, ifMatch, values, purpose });
-    const seen = await this.#sendWrite(
-      ask,
-      options.answers ?? [],
-      guarded === before.tag ? to : undefined,
-      before,
-    );
+    // One that carries the current tag may have been applied although its answer says nothing.
+    const guard = guarded === before.tag ? { to, tag: before.tag } : undefined;
+    const seen = await this.send(ask, options.answers, guard);
     const { afterSeen, after } = await this.#readBack(to, method, before, seen, values);
     return new Written(this, evidence, { method, seen, before, after, afterSeen, values });
   }
 
-  /**
-   * A write that may have been applied although its answer says nothing is sent again only where a read shows that it
-   * was not. @param guarded the customer whose current tag it carries; undefined: it must not be applied anyway
-   */
-  async #sendWrite(
-    ask: Omit<Ask, "rule">,
-    answers: readonly number[],
-    guarded: Customer | undefined,
-    before: Snapshot,
-  ): Promise<Seen> {
-    if (guarded === undefined) return await this.send(ask, answers);
-    let seen = await this.#once(ask);
-    const passing = new Passing(this.kit.weather, seen);
-    for (let repeat = 0; repeat < REPEATS && saysNothing(seen, ask.caller, answers); repeat += 1) {
-      await this.kit.weather.settle();
-      const now = await this.get(guarded, {
-        query: this.kit.deployment.stateQuery,
-        purpose: "was it applied",
-      });
-      if (now.tag !== before.tag) {
-        if (this.believed.has(signature(ask))) return seen;
-        passing.over();
-        throw new Disturbed(seen.exchange);
-      }
-      seen = await this.#once(ask);
-      passing.next(seen);
-    }
-    return seen;
+  /** A write as a probe, without reads around it. */
+  async writeOnly(
+    method: Method,
+    to: Customer,
+    { what, allowed, ...options }: AskOptions & { what: string; allowed: string },
+  ): Promise<Answered> {
+    const evidence = this.probe(`${method} ${what}`, allowed);
+    const seen = await this.sendWrite(method, to, { purpose: "probe", ...options });
+    return new Answered(this, evidence, seen);
   }
 
-  /** @throws NoReply. An answer that says nothing is asked for again while plain reads are answered as before. */
-  override async send(ask: Omit<Ask, "rule">, answers: readonly number[] = []): Promise<Seen> {
+  sendWrite(method: Method, to: Customer, options: AskOptions): Promise<Seen> {
+    return this.send(this.writeAsk(method, to, options));
+  }
+
+  /**
+   * An answer that says nothing is asked for again while plain reads are answered as before.
+   *
+   * @param guard a write that it carries is sent again only where a read shows that it was not applied
+   * @throws NoReply
+   */
+  override async send(
+    ask: Omit<Ask, "rule">,
+    answers: readonly number[] = [],
+    guard?: { readonly to: Customer; readonly tag: string },
+  ): Promise<Seen> {
+    const { weather, deployment } = this.kit;
     let seen = await this.#once(ask);
-    const passing = new Passing(this.kit.weather, seen);
+    const passing = new Passing(weather, seen);
     for (let repeat = 0; repeat < REPEATS && saysNothing(seen, ask.caller, answers); repeat += 1) {
-      await this.kit.weather.settle();
+      await weather.settle();
+      if (guard !== undefined) {
+        const now = await this.get(guard.to, { query: deployment.stateQuery, purpose: "was it applied" });
+        if (now.tag !== guard.tag) {
+          if (this.believed.has(signature(ask))) return seen;
+          passing.over();
+          throw new Disturbed(seen.exchange);
+        }
+      }
       seen = await this.#once(ask);
       passing.next(seen);
     }
@@ -282,7 +210,7 @@ export class Attempt extends Trial {
 
   /** @throws CouldNotRun where nothing was asserted, with the reason and the rules that explain it. */
   mustHaveLooked(reason: string, ...see: readonly RuleId[]): void {
-    if (this.assertions.size === 0) throw new CouldNotRun(reason, { see });
+    if (this.assertions.size === 0) throw new CouldNotRun(reason, see);
   }
 
   /** The read after an accepted DELETE, once it shows: reads may lag, and 202 does not say when (RFC 9110 15.3.3). */
@@ -328,7 +256,8 @@ export class Attempt extends Trial {
       if (!written.accepted)
         throw new CouldNotRun(
           `the control request, ${method} with the current tag, was answered ${seen.status}, so a refusal would prove nothing`,
-          { see, othersMayCause: true, ...refusedThough(written) },
+          see,
+          { othersMayCause: true, ...refusedThough(written) },
         );
       if (method === "DELETE") return { ...before, former: before.tag, written };
       const { now } = written;
@@ -338,7 +267,8 @@ export class Attempt extends Trial {
       if (lost !== undefined)
         throw new CouldNotRun(
           `the control request, ${method} with the current tag, was accepted, and the new ${lost} is not read back`,
-          { see, othersMayCause: true, ...lostThough(written, lost) },
+          see,
+          { othersMayCause: true, ...lostThough(written, lost) },
         );
       return { ...now, former: before.tag, written };
     }

@@ -161,7 +161,7 @@ export class Counters {
     if (fell !== undefined)
       throw new CouldNotRun(
         `${fell} fell by ${-rise(fell)} meanwhile: the process restarted, or several answer at one URL; ${REMEDY}`,
-        { see: ["MET-08"] },
+        ["MET-08"],
       );
     return { answered, rose: { [REQUIRED]: rise(REQUIRED), [FAILED]: rise(FAILED) }, after };
   }

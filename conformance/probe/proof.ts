@@ -22,7 +22,7 @@ type Shown = {
   readonly control?: Control | undefined;
 };
 
-type Weight = {
+export type Weight = {
   readonly level?: Level;
   /** Writes of other people in the middle of the probe would make it fail as well. */
   readonly othersMayCause?: boolean;

@@ -4,7 +4,7 @@
  */
 
 import type { Customer } from "../fixtures/ground.ts";
-import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
+import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Values } from "../target/values.ts";
 import { type Attempt, BASE } from "./attempt.ts";
@@ -81,9 +81,9 @@ export function bothOrders(t: Attempt, one: Method, other: Method): LineUp[] {
 export async function enforced(t: Attempt, method: Method): Promise<void> {
   const { customer, former, now } = await groundFor(t, method);
   if (former === now.tag)
-    throw new CouldNotRun("the tag does not change on an accepted write, so no write is ever stale", {
-      see: ["ETG-08"],
-    });
+    throw new CouldNotRun("the tag does not change on an accepted write, so no write is ever stale", [
+      "ETG-08",
+    ]);
   const stale = await t.write(method, {
     to: customer,
     before: now,
@@ -278,7 +278,7 @@ export function oneWinner({ winners, before, after, proof }: Round, stays: strin
     heldBy(after, expected),
     () =>
       `${winner.who} alone was accepted with ${JSON.stringify(winner.values)}; the final state is another: ${after === undefined ? "the customer is gone" : difference(before, after)}`,
-    { othersMayCause: true },
+    OTHERS_MAY_CAUSE,
   );
 }
 
@@ -351,7 +351,7 @@ class Losers {
       `${untold.length} of ${all} writes that lost a race were answered neither 412 nor 428 (${kinds(untold.map(({ one }) => one))})`;
     const apartToo = () =>
       `${told()}, while as many at once, each to a customer of its own, are all accepted`;
-    proof.must("told", !ofRace, apartToo, { othersMayCause: true });
+    proof.must("told", !ofRace, apartToo, OTHERS_MAY_CAUSE);
     // A gateway under load answers a few of any requests so.
     if (many.length === 0 && untold.length > 0) this.#t.note += `; ${told()}`;
     proof.must("available", ofRace || many.length === 0, told, { othersMayCause: true, level: "SHOULD" });

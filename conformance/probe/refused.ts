@@ -3,10 +3,11 @@
  * in one thing and must be refused without any effect.
  */
 import type { Customer } from "../fixtures/ground.ts";
-import { CouldNotRun, Inconclusive, NotApplicable } from "../http/outcome-signal.ts";
+import { CouldNotRun, Inconclusive, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Connection } from "../http/transport.ts";
 import type { PatchForm } from "../target/patch-form.ts";
-import { type Attempt, BASE, type Written } from "./attempt.ts";
+import type { Written } from "./answered.ts";
+import { type Attempt, BASE } from "./attempt.ts";
 import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
 import { type Rule, rule } from "./rule.ts";
@@ -209,17 +210,17 @@ export function judgeRefusal(
   if (BASE[method][kind] === t.rule.id && seen.status !== wanted && !accepted(seen.status))
     t.kit.blamed.set(`${method} ${kind}`, { status: seen.status, by: t.rule.id });
   whoseChange(t, written);
-  const unchanged = mustNotChange(t, written, kind, what);
+  const unchanged = mustNotChange(t, written, kind);
   if (unchanged && kind === "stale" && seen.status === 412 && form.url === undefined)
     mustTellTag(t, written, what);
 }
 
 /** A refusal that changes the tag and nothing else is blamed once, by the base rule. */
-function mustNotChange(t: Attempt, written: Written, kind: Kind, what: string): boolean {
+function mustNotChange(t: Attempt, written: Written, kind: Kind): boolean {
   const { method, before, after, seen } = written;
   const movesTag = after !== undefined && before.tag !== after.tag && sameFields(before, after);
   if (movesTag && t.blamedBefore(method, `${kind} moves the tag`, seen.status)) return false;
-  const unchanged = written.mustNotChange(`${method} with ${what}`);
+  const unchanged = written.mustNotChange();
   if (movesTag && !unchanged && BASE[method][kind] === t.rule.id)
     t.kit.blamed.set(`${method} ${kind} moves the tag`, { status: seen.status, by: t.rule.id });
   return unchanged;
@@ -247,7 +248,7 @@ function mustTellTag(t: Attempt, written: Written, what: string): void {
     "etag",
     seen.tag === before.tag,
     `the 412 to ${method} with ${what} carries ${carries}; the current tag is ${before.tag}`,
-    { othersMayCause: true },
+    OTHERS_MAY_CAUSE,
   );
 }
 
@@ -268,9 +269,9 @@ function inBody(form: Refused | undefined, body: PatchForm | undefined): Refused
 
 function nothingTried({ now, former }: Ground): never {
   if (now.tag === former)
-    throw new CouldNotRun("the tag did not change on an accepted write, so there is no stale one", {
-      see: ["ETG-08"],
-    });
+    throw new CouldNotRun("the tag did not change on an accepted write, so there is no stale one", [
+      "ETG-08",
+    ]);
   throw new NotApplicable(`the token ${now.tag} has no such form`);
 }
 
@@ -302,9 +303,7 @@ function whoseChange(t: Attempt, { before, after, values, afterSeen }: Written):
   if (changed.every((field) => t.kit.values.made(after.fields[field])))
     throw new CouldNotRun(
       "reads lag behind writes, so we cannot tell whether the refused write changed anything",
-      {
-        see: ["ENV-04"],
-      },
+      ["ENV-04"],
     );
   if (changed.every((field) => typeof after.fields[field] === "string" && after.fields[field] !== ""))
     throw new Inconclusive("somebody else wrote this customer meanwhile");

@@ -133,8 +133,7 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
   }
   if (t.kit.ground.cannotMake === undefined) await neverUpdated(t, method);
   await overridden(t, method, at);
-  if (hidden.length > 0)
-    throw new CouldNotRun("the ordinary request is not refused as it should be", { see: hidden });
+  if (hidden.length > 0) throw new CouldNotRun("the ordinary request is not refused as it should be", hidden);
 }
 
 function shaped(derive: Derive, [what, shape]: Row, path: number): Derive {

@@ -1,7 +1,7 @@
 /** The requests of one rule, and the record of what was sent, what came and what was asserted. */
 
 import type { Customer } from "../fixtures/ground.ts";
-import { CouldNotRun } from "../http/outcome-signal.ts";
+import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Ask, Caller, Seen } from "../http/wire.ts";
 import type { Assertion, Evidence, Exchange, Level, Moment } from "../report/schema.ts";
 import { registryFields } from "../target/names.ts";
@@ -170,12 +170,12 @@ export class Trial {
   /** @throws CouldNotRun where the read shows no customer or no tag. */
   snapshot(seen: Seen): Snapshot {
     if (seen.status !== 200 || seen.object === undefined)
-      throw new CouldNotRun(`a read of the customer answered ${seen.status}, not 200 with an object`, {
-        see: ["ETG-01"],
-        othersMayCause: true,
-      });
-    if (seen.tag === undefined)
-      throw new CouldNotRun("a read of the customer carried no ETag", { see: ["ETG-01"] });
+      throw new CouldNotRun(
+        `a read of the customer answered ${seen.status}, not 200 with an object`,
+        ["ETG-01"],
+        OTHERS_MAY_CAUSE,
+      );
+    if (seen.tag === undefined) throw new CouldNotRun("a read of the customer carried no ETag", ["ETG-01"]);
     return { seen, tag: seen.tag, fields: registryFields(seen.object, this.kit.deployment.names) };
   }
 
@@ -225,7 +225,7 @@ export class Trial {
   /** @throws CouldNotRun where ETG-04 has found that reading alone changes the tag. */
   needsStableTag(): void {
     if (this.kit.doubts.has("tag changes by itself"))
-      throw new CouldNotRun("the tag changes without any write", { see: ["ETG-04"] });
+      throw new CouldNotRun("the tag changes without any write", ["ETG-04"]);
   }
 
   /** Another customer that may be written: given, or made. */

@@ -4,7 +4,7 @@
  */
 
 import { NoReply, Unreachable } from "../http/outcome-signal.ts";
-import type { Ask, Seen, Wire } from "../http/wire.ts";
+import { type Ask, ownAsk, type Seen, type Wire } from "../http/wire.ts";
 import type { Exchange } from "../report/schema.ts";
 
 /** So many reads in a row must be answered as usual: one good answer among failing replicas proves little. */
@@ -41,14 +41,7 @@ export class Weather {
     this.#wire = wire;
     this.#patienceMs = patienceMs;
     this.#usual = usual;
-    this.#ask = {
-      rule: "set-up",
-      purpose: "does the deployment answer as before",
-      caller: "main",
-      method: "GET",
-      url,
-      headers: [],
-    };
+    this.#ask = ownAsk("does the deployment answer as before", "GET", url);
   }
 
   /** Returns once plain reads are answered as at the start. @throws Unreachable when they are not in time. */

@@ -1,7 +1,8 @@
 /** ETG: the entity-tag of a customer. */
 
-import { CouldNotRun } from "../http/outcome-signal.ts";
-import { type Attempt, BASE, type Read, type Written } from "../probe/attempt.ts";
+import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import type { Answered, Written } from "../probe/answered.ts";
+import { type Attempt, BASE } from "../probe/attempt.ts";
 import { bodyWithoutToken } from "../probe/body-token.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -21,14 +22,13 @@ const lost = "A stale client's token still matches: its write silently overwrite
 const unnoticed = "A write that was confirmed between a client's read and its own write goes unnoticed.";
 const STANDARD = "Clients and proxies that read the standard drop or mangle it, or may not send it back.";
 
-async function tagged(t: Attempt): Promise<Read & { tag: string }> {
+async function tagged(t: Attempt): Promise<Answered & { tag: string }> {
   const read = await t.read("", "one strong, quoted entity-tag", {
     what: "GET of an existing customer",
     body: false,
   });
   const { status, tag } = read.seen;
-  if (status !== 200 || tag === undefined)
-    throw new CouldNotRun("a read carries no ETag", { see: ["ETG-01"] });
+  if (status !== 200 || tag === undefined) throw new CouldNotRun("a read carries no ETag", ["ETG-01"]);
   return Object.assign(read, { tag });
 }
 
@@ -47,10 +47,11 @@ async function write(
     ...(before === undefined ? {} : { before }),
   });
   if (!written.accepted)
-    throw new CouldNotRun(`${method} with the current tag was answered ${written.seen.status}`, {
-      see: [BASE[method].current],
-      othersMayCause: true,
-    });
+    throw new CouldNotRun(
+      `${method} with the current tag was answered ${written.seen.status}`,
+      [BASE[method].current],
+      OTHERS_MAY_CAUSE,
+    );
   return written;
 }
 
@@ -70,20 +71,15 @@ async function newTagIn(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const { seen, before, now } = first;
   const missing = `the answer ${seen.status} of an accepted ${method} carries no ETag`;
   if (!first.must("etag", seen.tag !== undefined, missing) || seen.tag === undefined) return;
-  first.must("etag-current", seen.tag === now.tag, wrongTag(seen.tag, before.tag, now.tag), {
-    othersMayCause: true,
-  });
+  first.must("etag-current", seen.tag === now.tag, wrongTag(seen.tag, before.tag, now.tag), OTHERS_MAY_CAUSE);
   if (now.tag === before.tag || seen.tag !== now.tag) return;
   // Twice in a row, with no read in between: what only reads fill has not seen the tag.
-  const send = (ifMatch: string, purpose: string) =>
-    t.send(t.writeAsk(method, t.kit.main, { ifMatch, purpose, values: valuesOf(t, method) }));
-  const one = await send(now.tag, "first of two writes");
+  const options = (tag: string) => ({ ifMatch: tag, values: valuesOf(t, method) });
+  const one = await t.sendWrite(method, t.kit.main, { ...options(now.tag), purpose: "first of two writes" });
   if (!accepted(one.status) || one.tag === undefined) return;
-  const next = await send(one.tag, "probe");
-  if (saysNothing(next, "main")) return;
-  const proof = t.proof(`${method} with the tag of the answer before, and no read in between`, "2xx");
-  const found = `the tag ${one.tag} of the answer to a ${method} was answered ${next.status} in the next write`;
-  proof.show(next).must("serves-next", accepted(next.status), found, { othersMayCause: true });
+  const what = `with the tag ${one.tag} of the answer before, and no read in between`;
+  const next = await t.writeOnly(method, t.kit.main, { ...options(one.tag), what, allowed: "2xx" });
+  if (!saysNothing(next.seen, "main")) next.mustAnswer("serves-next", "2xx", OTHERS_MAY_CAUSE);
 }
 
 function valuesOf(t: Attempt, method: "PUT" | "PATCH"): Partial<Values> {
@@ -119,7 +115,7 @@ async function nearChanges(t: Attempt, method: "PUT" | "PATCH", from: Snapshot):
 
 /** Others' reads, and reads of other shapes, on which a service may count a read as a change. */
 async function otherReads(t: Attempt): Promise<void> {
-  const { profile, main } = { profile: t.kit.profile, main: t.kit.main };
+  const { profile, main } = t.kit;
   for (const query of ["?fields=name", "?fields=id,status", "?fields=kitunknown"])
     await t.get(main, { query, purpose: "a read of another shape" });
   if (profile.limited !== undefined)
@@ -147,8 +143,7 @@ async function longSeries(t: Attempt, tags: string[]): Promise<void> {
   const proof = t.proof("further PUTs of the series", "a token that this customer never had");
   const limitMs = t.quick ? SERIES_QUICK_MS : SERIES_MS;
   while (tags.length < most && (tags.length < SERIES_MIN || performance.now() - start < limitMs)) {
-    const ask = t.writeAsk("PUT", t.kit.main, { ifMatch: tags.at(-1) ?? "", purpose: "series" });
-    const put = await t.send(ask);
+    const put = await t.sendWrite("PUT", t.kit.main, { ifMatch: tags.at(-1) ?? "", purpose: "series" });
     if (!accepted(put.status)) return;
     const tag = put.tag ?? (await t.state(t.kit.main)).tag;
     proof.show(put, { came: `ETag ${tag}` });
@@ -172,8 +167,8 @@ export const etag: readonly Rule[] = [
     hurts: "Without the token no client can write at all.",
     async check(t) {
       const read = await t.read("", "200, a JSON object, an ETag", { what: "GET of an existing customer" });
-      const { status, object, text, tag } = read.seen;
-      read.must("status", status === 200, `GET of an existing customer was answered ${status}`);
+      const { object, text, tag } = read.seen;
+      read.mustAnswer("status", 200);
       read.must(
         "object",
         object !== undefined,
@@ -218,12 +213,12 @@ export const etag: readonly Rule[] = [
         });
         const { tag } = next.seen;
         if (tag !== first.tag && tag !== undefined && before.has(tag))
-          throw new CouldNotRun("reads show former states in turn with the current one", { see: ["ENV-04"] });
+          throw new CouldNotRun("reads show former states in turn with the current one", ["ENV-04"]);
         next.must(
           "stable",
           tag === first.tag,
           `by reading alone, without any write, the ETag went from ${first.tag} to ${tag}`,
-          { othersMayCause: true },
+          OTHERS_MAY_CAUSE,
         );
       }
     },
@@ -241,7 +236,7 @@ export const etag: readonly Rule[] = [
         if (status !== 200) continue;
         if (!read.must("present", tag !== undefined, `GET ?fields=${fields} carries no ETag`)) continue;
         const found = `GET ?fields=${fields} carries ${tag}, the full read ${full.tag}`;
-        read.must("same", tag === full.tag, found, { othersMayCause: true });
+        read.must("same", tag === full.tag, found, OTHERS_MAY_CAUSE);
       }
       t.mustHaveLooked("no projected read was answered 200", "FLD-01");
     },
@@ -262,8 +257,7 @@ export const etag: readonly Rule[] = [
           before: now,
           what: `the tag of GET ?fields=${fields}`,
         });
-        const found = `the tag ${read.tag} of GET ?fields=${fields} was answered ${put.seen.status}`;
-        put.must("accepted", put.accepted, found, { othersMayCause: true });
+        put.mustAnswer("accepted", "2xx", OTHERS_MAY_CAUSE);
         now = put.now;
       }
       t.mustHaveLooked("no projected read came with a tag", "FLD-01", "ETG-05");
@@ -309,7 +303,7 @@ export const etag: readonly Rule[] = [
     async check(t) {
       const other = await write(t, "PUT", "other values");
       if (other.now.tag === other.before.tag)
-        throw new CouldNotRun("the tag does not change even with the values", { see: ["ETG-08"] });
+        throw new CouldNotRun("the tag does not change even with the values", ["ETG-08"]);
       const put = await write(t, "PUT", "the values that are stored", "as stored", other.now);
       mustChange(put, "PUT of the same values");
     },
@@ -324,7 +318,7 @@ export const etag: readonly Rule[] = [
       const first = (await write(t, "PUT", "values A")).now;
       const second = (await write(t, "PUT", "values B", undefined, first)).now;
       if (second.tag === first.tag)
-        throw new CouldNotRun("the tag does not change with the values", { see: ["ETG-08"] });
+        throw new CouldNotRun("the tag does not change with the values", ["ETG-08"]);
       const again = await write(t, "PUT", "values A again", values(first), second);
       const { tag } = again.now;
       again.must("new", tag !== first.tag, `with the first values the first tag is back: ${tag}`);
@@ -352,7 +346,7 @@ export const etag: readonly Rule[] = [
     async check(t) {
       const other = await write(t, "PATCH", "another name");
       if (other.now.tag === other.before.tag)
-        throw new CouldNotRun("PATCH does not change the tag at all", { see: ["ETG-11"] });
+        throw new CouldNotRun("PATCH does not change the tag at all", ["ETG-11"]);
       mustChange(
         await write(t, "PATCH", "the name that is stored", "as stored", other.now),
         "PATCH of the same value",
@@ -381,7 +375,7 @@ export const etag: readonly Rule[] = [
     hurts: "Clients come to depend on a second version mechanism that nobody enforces.",
     async check(t) {
       const { seen } = await tagged(t);
-      if (seen.object === undefined) throw new CouldNotRun("the body is no JSON object", { see: ["ETG-01"] });
+      if (seen.object === undefined) throw new CouldNotRun("the body is no JSON object", ["ETG-01"]);
       bodyWithoutToken(t, "a read", seen);
       if (t.kit.options.mode === "read-only") return;
       // A write may answer with a body that another piece of code makes.
@@ -411,9 +405,9 @@ export const etag: readonly Rule[] = [
         // A tag that does not move is ETG-08's to blame, unless it moved there: one that a clock makes does, now and then.
         const stays = tag === tags.at(-1);
         if (stays && t.kit.doubts.has("tag stays"))
-          throw new CouldNotRun("the tag does not change with each of these writes", { see: ["ETG-08"] });
+          throw new CouldNotRun("the tag does not change with each of these writes", ["ETG-08"]);
         if (stays && put.seen.tag !== undefined && put.seen.tag !== tag)
-          throw new CouldNotRun("a read shows the state before an accepted PUT", { see: ["ENV-04"] });
+          throw new CouldNotRun("a read shows the state before an accepted PUT", ["ENV-04"]);
         put.must("moves", !stays, `after accepted PUT ${count} of a series the tag is still ${tag}`);
         const age = tags.length - tags.indexOf(tag);
         put.must("never-again", !tags.includes(tag) || stays, `the tag ${tag} of ${age} writes ago is back`);

@@ -1,8 +1,9 @@
 /** FLD: fields of reads; those of request bodies stand in bodies.ts. */
 
-import { CouldNotRun } from "../http/outcome-signal.ts";
+import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
-import type { Attempt, Read } from "../probe/attempt.ts";
+import type { Answered } from "../probe/answered.ts";
+import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted } from "../probe/snapshot.ts";
@@ -16,10 +17,10 @@ const isOneOf = (name: string, fields: readonly Field[]) =>
   (fields as readonly string[]).includes(plain(name));
 
 /** Looks at an answer that should hold exactly these fields. A null in place of an absent member is FLD-09's. */
-async function selects(t: Attempt, query: string, fields: readonly Field[], remark = ""): Promise<void> {
+async function selects(t: Attempt, query: string, fields: readonly Field[]): Promise<void> {
   const read = await t.read(query, `200 with exactly ${fields.join(", ")}`);
-  const { status, object } = read.seen;
-  if (!read.must("status", status === 200, `GET ${query} was answered ${status}${remark}`)) return;
+  const { object } = read.seen;
+  if (!read.mustAnswer("status", 200)) return;
   const names = Object.entries(object ?? {})
     .filter(([name, value]) => value !== null || isOneOf(name, fields))
     .map(([name]) => plain(name));
@@ -32,7 +33,7 @@ async function selects(t: Attempt, query: string, fields: readonly Field[], rema
 }
 
 /** 200 has no member beyond those named; a 5xx is a warning. */
-function nothingBeyond(read: Read, what: string, fields: readonly Field[]): void {
+function nothingBeyond(read: Answered, what: string, fields: readonly Field[]): void {
   const { status, object } = read.seen;
   read.should("no-5xx", status < 500, `${what} was answered ${status}`);
   if (status !== 200) return;
@@ -62,9 +63,7 @@ async function knownFieldsWork(t: Attempt): Promise<Seen> {
   if (control.status !== 200)
     throw new CouldNotRun(
       `GET ?fields=name was answered ${control.status}, so a refusal would prove nothing`,
-      {
-        see: ["FLD-01"],
-      },
+      ["FLD-01"],
     );
   return control;
 }
@@ -85,9 +84,7 @@ async function unknown(t: Attempt, names: readonly string[]): Promise<void> {
       const stoppable = STOPPABLE.test(name);
       const read = await t.read(query, "400", { answers: stoppable ? [403] : [] });
       read.control({ differs: "the name is known: ?fields=name", seen: control });
-      const { status } = read.seen;
-      const refused = status === 400 || (status === 403 && stoppable);
-      read.must("status", refused, `GET ${query} was answered ${status}, not 400`);
+      read.mustAnswer("status", stoppable ? [400, 403] : 400);
     }
   }
 }
@@ -188,8 +185,7 @@ export const fields: readonly Rule[] = [
     async check(t) {
       await knownFieldsWork(t);
       for (const names of ["NAME", "Email", "iD", "ID", "EMAIL", "sTaTuS", "NAME,eMail"]) {
-        const fields = names.toLowerCase().split(",") as Field[];
-        await selects(t, `?fields=${names}`, fields, ": names are matched without regard to case");
+        await selects(t, `?fields=${names}`, names.toLowerCase().split(",") as Field[]);
       }
     },
   }),
@@ -263,9 +259,7 @@ export const fields: readonly Rule[] = [
           if (!fields.includes(field) || shown[field] === undefined || full.fields[field] === undefined)
             continue;
           const found = `GET ${query} shows another value of ${field}, ${as(shown[field])}, than the full read, ${as(full.fields[field])}`;
-          read.must("value", Bun.deepEquals(shown[field], full.fields[field]), found, {
-            othersMayCause: true,
-          });
+          read.must("value", Bun.deepEquals(shown[field], full.fields[field]), found, OTHERS_MAY_CAUSE);
         }
         if (before.status === undefined || shown.status === undefined) continue;
         // A job of the deployment may change it between two reads.
@@ -273,7 +267,7 @@ export const fields: readonly Rule[] = [
           Bun.deepEquals(shown.status, before.status) ||
           Bun.deepEquals(shown.status, (await shownBy("?fields=status", "the status after")).status);
         const found = `GET ${query} shows the status ${as(shown.status)}, GET ?fields=status ${as(before.status)}`;
-        read.must("status-value", same, found, { othersMayCause: true });
+        read.must("status-value", same, found, OTHERS_MAY_CAUSE);
       }
       t.mustHaveLooked("no projected read showed its field", "FLD-01");
     },
@@ -283,13 +277,13 @@ export const fields: readonly Rule[] = [
     reading: "Which fields it holds is open. Repeated reads by one caller show the same members.",
     hurts: "Clients cannot rely on any field.",
     async check(t) {
-      const members = ({ seen }: Read) =>
+      const members = ({ seen }: Answered) =>
         Object.keys(seen.object ?? {})
           .sort()
           .join(", ");
       const first = await t.read("", "some fields");
       if (first.seen.status !== 200 || first.seen.object === undefined)
-        throw new CouldNotRun("a read without fields shows no object", { see: ["ETG-01"] });
+        throw new CouldNotRun("a read without fields shows no object", ["ETG-01"]);
       first.must(
         "not-empty",
         members(first) !== "",

@@ -1,7 +1,8 @@
 /** IFM: If-Match on PUT, PATCH and DELETE. */
 
-import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
-import { type Attempt, BASE, type Written } from "../probe/attempt.ts";
+import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import type { Written } from "../probe/answered.ts";
+import { type Attempt, BASE } from "../probe/attempt.ts";
 import {
   AFFIXES,
   BLANKS,
@@ -46,35 +47,25 @@ async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
   });
   const { status, tag } = stale.seen;
   if (status !== 412)
-    throw new CouldNotRun(`a stale ${method} was answered ${status}, not 412`, { see: [BASE[method].stale] });
+    throw new CouldNotRun(`a stale ${method} was answered ${status}, not 412`, [BASE[method].stale]);
   // Until it is shown to tell the tag, no other rule blames a 412 that does not.
   const { doubts } = t.kit;
   doubts.add(`tag of 412 on ${method}`);
   if (!stale.must("etag", tag !== undefined, `the 412 of ${method} carries no ETag`) || tag === undefined)
     return;
   if (tag !== now.tag && (await t.state(customer, "read again")).tag === tag)
-    throw new CouldNotRun("the read before showed an older tag than the 412", {
-      see: ["ENV-04"],
-      othersMayCause: true,
-    });
+    throw new CouldNotRun("the read before showed an older tag than the 412", ["ENV-04"], OTHERS_MAY_CAUSE);
   const current = `the 412 of ${method} carries ${tag}; the current tag is ${now.tag}`;
-  if (!stale.must("etag-current", tag === now.tag, current, { othersMayCause: true })) return;
+  if (!stale.must("etag-current", tag === now.tag, current, OTHERS_MAY_CAUSE)) return;
   doubts.delete(`tag of 412 on ${method}`);
   // A client that retries with it, without a read in between.
   const retry = await t.write(method, {
     to: customer,
     ifMatch: tag,
     before: now,
-    what: "the tag of the 412",
+    what: `the tag ${tag} of a 412`,
   });
-  retry.must(
-    "retry",
-    retry.accepted,
-    `${method} with the tag ${tag} of a 412 was answered ${retry.seen.status}`,
-    {
-      othersMayCause: true,
-    },
-  );
+  retry.mustAnswer("retry", "2xx", OTHERS_MAY_CAUSE);
 }
 
 /** A body that an accepted write is answered with is of no fixed shape; but where it shows the name, it is the new one. */
@@ -104,8 +95,7 @@ async function padded(t: Attempt, method: Method, name: string): Promise<void> {
       allowed: "accepted like the bare tag",
     });
     if (control !== undefined) write.control({ ...control, differs: "no blanks" });
-    const found = `the current tag between blanks was answered ${write.seen.status}`;
-    write.must(name, write.accepted, found, { othersMayCause: true });
+    write.mustAnswer(name, "2xx", OTHERS_MAY_CAUSE);
   }
 }
 
@@ -120,12 +110,12 @@ const put: readonly Rule[] = [
       // Where the values were written all the same, the 412 is no word on a read (a proxy that repeats writes, say).
       const applied = shows(after.fields.name, String(values.name));
       if (!applied && seen.status === 412 && seen.tag !== before.tag && after.tag === seen.tag)
-        throw new CouldNotRun("the read before showed an older tag than the 412", {
-          see: ["ENV-04"],
-          othersMayCause: true,
-        });
-      const found = `PUT with the current tag ${before.tag} was answered ${seen.status}`;
-      if (!put.must("accepted", put.accepted, found, { othersMayCause: true })) return;
+        throw new CouldNotRun(
+          "the read before showed an older tag than the 412",
+          ["ENV-04"],
+          OTHERS_MAY_CAUSE,
+        );
+      if (!put.mustAnswer("accepted", "2xx", OTHERS_MAY_CAUSE)) return;
       const { made } = t.kit.main;
       if (!made && after.fields.name !== values.name && after.fields.name !== before.fields.name)
         throw new Inconclusive("somebody else wrote this customer meanwhile");
@@ -147,8 +137,7 @@ const put: readonly Rule[] = [
           what: `the current tag, the header spelled ${name}`,
           allowed: "accepted: header names have no case",
         });
-        const found = `PUT with ${name}: ${now.tag} was answered ${spelled.seen.status}; header names have no case`;
-        spelled.must("name-case", spelled.accepted, found, { othersMayCause: true });
+        spelled.mustAnswer("name-case", "2xx", OTHERS_MAY_CAUSE);
       }
     },
   }),
@@ -161,8 +150,7 @@ const put: readonly Rule[] = [
       // On a raw socket, since client libraries hide bytes behind a 204.
       const { written } = await t.control("PUT", { via: "socket" });
       const { status, text } = written.seen;
-      const found = `an accepted PUT was answered ${status}, neither 204 nor 200`;
-      written.must("status", status === 204 || status === 200, found);
+      written.mustAnswer("status", [204, 200]);
       if (status === 204)
         written.must("no-body", text === "", `204 came with a body: ${JSON.stringify(text.slice(0, 60))}`);
       if (status === 200)
@@ -339,8 +327,7 @@ const put: readonly Rule[] = [
         what: "the tag just read, after a conflict",
         allowed: "accepted: nothing stays locked",
       });
-      const found = `after a conflict the write with the fresh tag ${put.before.tag} was answered ${put.seen.status}`;
-      put.must("accepted", put.accepted, found, { othersMayCause: true });
+      put.mustAnswer("accepted", "2xx", OTHERS_MAY_CAUSE);
     },
   }),
 ];
@@ -359,10 +346,8 @@ const patch: readonly Rule[] = [
         before,
         allowed: "2xx; the name is new and the email is as before",
       });
-      const { statuses } = t.kit.profile.patch;
-      const ok = statuses?.includes(patch.seen.status) ?? patch.accepted;
-      const found = `PATCH with the current tag was answered ${patch.seen.status}`;
-      if (!patch.must("accepted", ok, found, { othersMayCause: true })) return;
+      const { statuses = "2xx" } = t.kit.profile.patch;
+      if (!patch.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) return;
       showsNew(t, patch);
       const { name, email } = patch.now.fields;
       const as = (value: unknown) => JSON.stringify(value);
@@ -370,13 +355,13 @@ const patch: readonly Rule[] = [
         "applied",
         shows(name, String(patch.values.name)),
         () => `name was patched to ${as(patch.values.name)} and is read back as ${as(name)}`,
-        { othersMayCause: true },
+        OTHERS_MAY_CAUSE,
       );
       patch.must(
         "others-kept",
         email === before.fields.email,
         () => `email was ${as(before.fields.email)} and after a PATCH of the name is ${as(email)}`,
-        { othersMayCause: true },
+        OTHERS_MAY_CAUSE,
       );
     },
   }),
@@ -392,8 +377,7 @@ const remove: readonly Rule[] = [
       const customer = await t.kit.ground.make();
       const removal = await t.write("DELETE", { to: customer });
       const { seen, before } = removal;
-      const ok = t.kit.profile.delete.statuses?.includes(seen.status) ?? removal.accepted;
-      if (!removal.must("accepted", ok, `DELETE with the current tag was answered ${seen.status}`)) return;
+      if (!removal.mustAnswer("accepted", t.kit.profile.delete.statuses ?? "2xx")) return;
       const after = await t.untilGone(customer, removal);
       const still = () => after.status === 200 && after.tag === before.tag;
       if (seen.status === 202 && still())
@@ -409,114 +393,96 @@ const remove: readonly Rule[] = [
   }),
 ];
 
-/** What PATCH and DELETE share with PUT, under the ids that each has. */
+/** What PATCH and DELETE share with PUT, under the ids that each has beside those of BASE. */
 const IDS = {
-  PUT: {
-    stale: "IFM-03",
-    missing: "IFM-04",
-    blank: undefined,
-    tag412: "IFM-07",
-    exact: undefined,
-    shapes: "IFM-23",
-  },
-  PATCH: {
-    stale: "IFM-31",
-    missing: "IFM-32",
-    blank: "IFM-33",
-    tag412: "IFM-34",
-    exact: "IFM-35",
-    shapes: "IFM-36",
-  },
-  DELETE: {
-    stale: "IFM-41",
-    missing: "IFM-42",
-    blank: "IFM-43",
-    tag412: "IFM-44",
-    exact: "IFM-45",
-    shapes: "IFM-46",
-  },
-} as const satisfies Record<Method, Record<string, Rule["id"] | undefined>>;
+  PUT: { shapes: "IFM-23" },
+  PATCH: { exact: "IFM-35", shapes: "IFM-36" },
+  DELETE: { exact: "IFM-45", shapes: "IFM-46" },
+} as const satisfies Record<Method, { exact?: Rule["id"]; shapes: Rule["id"] }>;
 
 const HURTS = {
-  PUT: { stale: "", missing: "", blank: "" },
-  PATCH: {
-    stale: "Lost updates through the partial door.",
-    missing: "Blind partial writes.",
-    blank: "Blind partial writes by a client whose variable was blank.",
-  },
+  PATCH: { stale: "Lost updates through the partial door.", missing: "Blind partial writes" },
   DELETE: {
     stale: "A customer that somebody has just updated is deleted by someone who did not know.",
-    missing: "Blind deletes.",
-    blank: "Blind deletes by a client whose variable was blank.",
+    missing: "Blind deletes",
   },
-} as const satisfies Record<Method, Record<string, string>>;
+} as const;
 
-function shared(on: Method): Rule[] {
-  const ids = IDS[on];
-  const spec: readonly SpecKey[] =
-    on === "PATCH" ? ["4.3 same", "4.3 PATCH"] : on === "PUT" ? [] : ["4.3 same"];
-  const stale = { spec: [...spec, "3 stale"], on, kind: "stale" } as const;
-  const missing = { spec: [...spec, "3 missing"], on, kind: "missing" } as const;
-  const partial: Rule[] =
-    ids.blank === undefined
-      ? []
-      : [
-          refusal(ids.stale, `${on} with the previous tag is refused with 412`, {
-            ...stale,
-            hurts: HURTS[on].stale,
-            forms: PREVIOUS,
-          }),
-          rule(ids.missing, `${on} without If-Match is refused with 428`, {
-            spec: missing.spec,
-            reading: "In none of the forms of body that it takes. Nothing stands in for If-Match.",
-            hurts: HURTS[on].missing,
-            needs: NEEDS[on],
-            after: afterBase(ids.missing, on),
-            async check(t) {
-              await refused(t, on, "missing", [NONE]);
-              const members = on === "PATCH" ? memberStandIns(false) : [];
-              // What stands in for a header does not hang on the form of the body.
-              await refused(t, on, "missing", [...standIns(), ...members], { bodies: "one" });
-            },
-          }),
-          refusal(ids.blank, `${on} with a blank If-Match is refused with 428`, {
-            ...missing,
-            hurts: HURTS[on].blank,
-            forms: [...EMPTY, ...BLANKS],
-          }),
-          rule(ids.exact, `${on} compares exactly`, {
-            spec: [...spec, ...EXACT],
-            reading:
-              "Weak, unquoted, `*`, another case, an addition: refused as on PUT; a list by 412 or 400. A padded tag is accepted.",
-            hurts: overwrite,
-            needs: NEEDS[on],
-            after: afterBase(ids.exact, on, "stale"),
-            async check(t) {
-              const forms = t.leavesOut("all but two forms of each kind of inexact tag")
-                ? INEXACT.flatMap((kind) => kind.slice(0, 2))
-                : INEXACT.flat();
-              await refused(t, on, "stale", forms);
-              await padded(t, on, "padded");
-            },
-          }),
-        ];
+const specOf = (on: Method): readonly SpecKey[] =>
+  on === "PATCH" ? ["4.3 same", "4.3 PATCH"] : on === "PUT" ? [] : ["4.3 same"];
+
+/** The rules that PUT has one by one, in fewer. */
+function asOnPut(on: "PATCH" | "DELETE"): Rule[] {
+  const base = BASE[on];
+  const spec = specOf(on);
+  const { stale, missing } = HURTS[on];
   return [
-    ...partial,
-    rule(ids.tag412, `412 on ${on} carries the current ETag`, {
+    refusal(base.stale, `${on} with the previous tag is refused with 412`, {
+      spec: [...spec, "3 stale"],
+      on,
+      kind: "stale",
+      hurts: stale,
+      forms: PREVIOUS,
+    }),
+    rule(base.missing, `${on} without If-Match is refused with 428`, {
+      spec: [...spec, "3 missing"],
+      reading: "In none of the forms of body that it takes. Nothing stands in for If-Match.",
+      hurts: `${missing}.`,
+      needs: NEEDS[on],
+      after: afterBase(base.missing, on),
+      async check(t) {
+        await refused(t, on, "missing", [NONE]);
+        const members = on === "PATCH" ? memberStandIns(false) : [];
+        // What stands in for a header does not hang on the form of the body.
+        await refused(t, on, "missing", [...standIns(), ...members], { bodies: "one" });
+      },
+    }),
+    refusal(base.blank, `${on} with a blank If-Match is refused with 428`, {
+      spec: [...spec, "3 missing"],
+      on,
+      kind: "missing",
+      hurts: `${missing} by a client whose variable was blank.`,
+      forms: [...EMPTY, ...BLANKS],
+    }),
+    rule(IDS[on].exact, `${on} compares exactly`, {
+      spec: [...spec, ...EXACT],
+      reading:
+        "Weak, unquoted, `*`, another case, an addition: refused as on PUT; a list by 412 or 400. A padded tag is accepted.",
+      hurts: overwrite,
+      needs: NEEDS[on],
+      after: afterBase(IDS[on].exact, on, "stale"),
+      async check(t) {
+        const forms = t.leavesOut("all but two forms of each kind of inexact tag")
+          ? INEXACT.flatMap((kind) => kind.slice(0, 2))
+          : INEXACT.flat();
+        await refused(t, on, "stale", forms);
+        await padded(t, on, "padded");
+      },
+    }),
+  ];
+}
+
+/** The rules that all three methods have alike. */
+function alike(on: Method): Rule[] {
+  const { tag412 } = BASE[on];
+  const { shapes: id } = IDS[on];
+  const spec = specOf(on);
+  return [
+    rule(tag412, `412 on ${on} carries the current ETag`, {
       spec: on === "PUT" ? ["3 stale", "4.2 412", "7 412"] : [...spec, "7 412"],
       reading: "The token of now: the one that a read shows, with which a retry is accepted.",
       hurts: "A client cannot tell how far it lagged, or retries with a token that is refused again.",
       needs: NEEDS[on],
-      after: afterBase(ids.tag412, on, "stale"),
+      after: afterBase(tag412, on, "stale"),
       check: (t) => currentTagIn412(t, on),
     }),
-    rule(ids.shapes, `No way of sending a ${on} is exempt from If-Match`, {
+    rule(id, `No way of sending a ${on} is exempt from If-Match`, {
       spec: [...spec, "7 rule 2", "3 missing", "3 stale"],
       reading:
         "The second request of a connection, a chunked body, HTTP/1.0, another spelling of the address, another caller, the values that are stored, a customer that was never updated: missing, blank and stale are refused alike. Where such a request is not taken at all, any refusal will do.",
       hurts: "The check protects those who ask politely; everybody else overwrites.",
       needs: NEEDS[on],
-      after: afterBase(ids.shapes, on, "stale", "missing"),
+      after: afterBase(id, on, "stale", "missing"),
       check: (t) => shapes(t, on),
     }),
   ];
@@ -533,9 +499,9 @@ export const ifMatchRules: readonly Rule[] = [
     kind: "missing",
     forms: (t) => [...standIns(), ...memberStandIns(!t.quick)],
   }),
-  ...shared("PUT"),
   ...patch,
-  ...shared("PATCH"),
+  ...asOnPut("PATCH"),
   ...remove,
-  ...shared("DELETE"),
+  ...asOnPut("DELETE"),
+  ...(["PUT", "PATCH", "DELETE"] as const).flatMap(alike),
 ].toSorted((a, b) => a.id.localeCompare(b.id));

@@ -18,6 +18,7 @@ import { NEEDS, updatedCustomer } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
+import type { AskOptions, Lines } from "../probe/trial.ts";
 
 const hurts = "The rollout of the precondition is steered by numbers that are wrong.";
 const spec = ["7 rule 4"] as const;
@@ -38,26 +39,25 @@ async function refuse(t: Attempt, method: Method, status: 428 | 412, events = ev
   for (let event = 0; event < events; event += 1) {
     const odd = event % 3 === 2;
     const lines = status === 412 ? ifMatch(odd ? '"kit-never-given"' : former) : odd ? ifMatch("  ") : [];
-    const seen = await t.send(t.writeAsk(method, customer, { ifMatch: lines, purpose: "to be counted" }));
+    const seen = await t.sendWrite(method, customer, { ifMatch: lines, purpose: "to be counted" });
     if (seen.status === status) answered += 1;
   }
   // A refusal that is answered otherwise is the IFM rules' matter; what is counted then cannot be told.
   if (answered < events)
-    throw new CouldNotRun(`${answered} of ${events} times ${method} was answered ${status} where it should`, {
-      see: status === 412 ? ["IFM-03", "IFM-31", "IFM-41"] : ["IFM-04", "IFM-32", "IFM-42"],
-    });
+    throw new CouldNotRun(
+      `${answered} of ${events} times ${method} was answered ${status} where it should`,
+      status === 412 ? ["IFM-03", "IFM-31", "IFM-41"] : ["IFM-04", "IFM-32", "IFM-42"],
+    );
 }
 
 /** One more 428 and one more 412. */
 const nudge = (t: Attempt) => async (via?: Connection) => {
   for (const lines of [[], ifMatch('"kit-never-given"')])
-    await t.send(
-      t.writeAsk("PUT", t.kit.main, {
-        ifMatch: lines,
-        purpose: "one more to be counted",
-        ...(via && { via }),
-      }),
-    );
+    await t.sendWrite("PUT", t.kit.main, {
+      ifMatch: lines,
+      purpose: "one more to be counted",
+      ...(via && { via }),
+    });
 };
 
 /** A window whose counter should rise by as many as were answered; several processes behind one URL are looked for first. */
@@ -129,7 +129,7 @@ async function burst(t: Attempt, counter: Counter): Promise<void> {
   const { former } = await t.control("PUT");
   const lines = status === 412 ? ifMatch(former) : [];
   const { answered, rose, after, right } = await risen(t, counter, async () => {
-    const one = () => t.send(t.writeAsk("PUT", t.kit.main, { ifMatch: lines, purpose: "to be counted" }));
+    const one = () => t.sendWrite("PUT", t.kit.main, { ifMatch: lines, purpose: "to be counted" });
     await together(Array.from({ length: BURST }, one));
   });
   proof
@@ -188,9 +188,7 @@ async function harmless(t: Attempt): Promise<void> {
   for (let event = 0; event < eventsOf(t); event += 1) {
     const { tag } = await t.control("PUT");
     await t.get(t.kit.ground.missing(), { purpose: "read of a missing customer" });
-    await t.send(
-      t.writeAsk("PUT", t.kit.ground.missing(), { ifMatch: tag, purpose: "PUT to a missing customer" }),
-    );
+    await t.sendWrite("PUT", t.kit.ground.missing(), { ifMatch: tag, purpose: "PUT to a missing customer" });
     await t.get(t.kit.main, { query: "?fields=kitunknown", purpose: "unknown field" });
   }
 }
@@ -200,18 +198,13 @@ type Sent = readonly [what: string, send: () => Promise<unknown>];
 /** Every form of a refusal, each several times: what one branch of the code answers, another may count. */
 async function everyForm(t: Attempt): Promise<readonly Sent[]> {
   const { former, tag } = await t.control("PUT");
+  const purpose = "to be counted";
   const put =
-    (lines: ReturnType<typeof ifMatch>, missing = false, body?: string) =>
+    (lines: Lines, options: AskOptions = {}, to = t.kit.main) =>
     () =>
-      t.send(
-        t.writeAsk("PUT", missing ? t.kit.ground.missing() : t.kit.main, {
-          ifMatch: lines,
-          body,
-          purpose: "to be counted",
-        }),
-      );
-  const byLimited = (lines: ReturnType<typeof ifMatch>) => () =>
-    t.send(t.writeAsk("PUT", t.kit.main, { ifMatch: lines, caller: "limited", purpose: "to be counted" }));
+      t.sendWrite("PUT", to, { ifMatch: lines, purpose, ...options });
+  const missing = t.kit.ground.missing();
+  const limited = { caller: "limited" } as const;
   const forms = [...WEAK.slice(0, 1), ...UNQUOTED.slice(0, 1), ...STAR.slice(0, 1), ...LISTS.slice(0, 1)];
   return [
     ...forms.flatMap((derive): Sent[] => {
@@ -222,16 +215,16 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
     ...(t.gentlyLeavesOut("a tag of 300 characters")
       ? []
       : [["PUT with a tag of 300 characters", put(ifMatch(`"${"a".repeat(300)}"`))] as const]),
-    ["PUT to a missing customer without If-Match", put([], true)],
-    ["PUT to a missing customer with If-Match", put(ifMatch(tag), true)],
-    ["PUT without If-Match and with broken JSON", put([], false, "{")],
-    ["PUT with a stale tag and an empty object", put(ifMatch(former), false, "{}")],
-    ["PUT with the current tag and an empty object", put(ifMatch(tag), false, "{}")],
+    ["PUT to a missing customer without If-Match", put([], {}, missing)],
+    ["PUT to a missing customer with If-Match", put(ifMatch(tag), {}, missing)],
+    ["PUT without If-Match and with broken JSON", put([], { body: "{" })],
+    ["PUT with a stale tag and an empty object", put(ifMatch(former), { body: "{}" })],
+    ["PUT with the current tag and an empty object", put(ifMatch(tag), { body: "{}" })],
     ...(t.kit.profile.limited === undefined
       ? []
       : ([
-          ["PUT by the limited caller without If-Match", byLimited([])],
-          ["PUT by the limited caller with a stale tag", byLimited(ifMatch(former))],
+          ["PUT by the limited caller without If-Match", put([], limited)],
+          ["PUT by the limited caller with a stale tag", put(ifMatch(former), limited)],
         ] as const)),
   ];
 }

@@ -1,6 +1,6 @@
 /** ATM: check and update are one step. */
 
-import { CouldNotRun, Inconclusive, NotApplicable } from "../http/outcome-signal.ts";
+import { CouldNotRun, Inconclusive, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
 import {
@@ -85,7 +85,7 @@ async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
         "the service takes one request at a time, so no write comes between a slow one's parts",
       );
     const found = `while a slow ${method} was open, another with the current tag was not answered`;
-    proof.show(late).must("not-locked", false, found, { othersMayCause: true });
+    proof.show(late).must("not-locked", false, found, OTHERS_MAY_CAUSE);
     return;
   }
   const quick = await between;
@@ -100,18 +100,21 @@ async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     control: { differs: "nobody else writes meanwhile", seen: written.seen },
   });
   const open = `while a slow ${method} was open, another with the current tag was answered ${quick.status}`;
-  if (!proof.must("not-locked", accepted(quick.status), open, { othersMayCause: true })) return;
+  if (!proof.must("not-locked", accepted(quick.status), open, OTHERS_MAY_CAUSE)) return;
   if (before.tag === tag)
-    throw new CouldNotRun("the tag does not change on an accepted write, so the slow one is not stale", {
-      see: ["ETG-08"],
-    });
+    throw new CouldNotRun("the tag does not change on an accepted write, so the slow one is not stale", [
+      "ETG-08",
+    ]);
   if (seen !== undefined) {
     const found = `the slow ${method} with the tag ${tag}, stale by then, was answered ${seen.status}`;
     proof.must("refused", !accepted(seen.status), found);
   }
-  proof.must("unchanged", t.same(before, after), () => `the slow ${method}: ${difference(before, after)}`, {
-    othersMayCause: true,
-  });
+  proof.must(
+    "unchanged",
+    t.same(before, after),
+    () => `the slow ${method}: ${difference(before, after)}`,
+    OTHERS_MAY_CAUSE,
+  );
 }
 
 /** Whether a reply comes in time. A failure is an answer here: the caller awaits the request as well. */
@@ -157,14 +160,15 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
           t.writeAsk("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" }),
         );
         if (!accepted(seen.status))
-          throw new CouldNotRun(`PUT with the current tag was answered ${seen.status}`, {
-            see: ["IFM-01"],
-            othersMayCause: true,
-          });
+          throw new CouldNotRun(
+            `PUT with the current tag was answered ${seen.status}`,
+            ["IFM-01"],
+            OTHERS_MAY_CAUSE,
+          );
         tag = seen.tag ?? (await t.state(main)).tag;
         // A tag that stays or comes back is the ETG rules' matter; it cannot tell versions apart here.
         if (versions.has(tag))
-          throw new CouldNotRun("the tag does not tell versions apart", { see: ["ETG-08", "ETG-15"] });
+          throw new CouldNotRun("the tag does not tell versions apart", ["ETG-08", "ETG-15"]);
         versions.set(tag, values);
       }
     } finally {
@@ -188,7 +192,7 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
     const found = `a read showed the tag ${seen.tag} with ${JSON.stringify({ name, email })}; that version is ${is}`;
     proof.must("together", together, found);
   }
-  if (known === 0) throw new CouldNotRun("no read among the writes showed a known tag", { see: ["ETG-07"] });
+  if (known === 0) throw new CouldNotRun("no read among the writes showed a known tag", ["ETG-07"]);
   t.note = `; ${reads.length} reads among ${versions.size - 1} writes`;
 }
 
@@ -216,8 +220,7 @@ async function chains(t: Attempt): Promise<void> {
     }
   };
   await together(Array.from({ length: Math.min(4, contendersOf(t)) }, (_, n) => writer(`writer ${n + 1}`)));
-  if (links.length < 2)
-    throw new CouldNotRun("no two writes of the chain were accepted", { see: ["IFM-01"] });
+  if (links.length < 2) throw new CouldNotRun("no two writes of the chain were accepted", ["IFM-01"]);
   for (const link of links) {
     const proof = t.proof(
       `${link.who}: PUT with ${link.from}, the tag of its last answer`,
@@ -227,10 +230,10 @@ async function chains(t: Attempt): Promise<void> {
     const also = (by: "from" | "to") => links.find((other) => other !== link && other[by] === link[by]);
     const fork = also("from");
     const found = `${link.who} and ${fork?.who} were both accepted with ${link.from}`;
-    proof.must("no-fork", fork === undefined, found, { othersMayCause: true });
+    proof.must("no-fork", fork === undefined, found, OTHERS_MAY_CAUSE);
     const same = also("to");
     const told = `${link.who} and ${same?.who} were both told the new tag ${link.to}: one of them goes on from a write that is not its own`;
-    proof.must("own-tag", same === undefined || same.from === link.from, told, { othersMayCause: true });
+    proof.must("own-tag", same === undefined || same.from === link.from, told, OTHERS_MAY_CAUSE);
   }
   t.note = `; ${links.length} accepted writes were linked`;
 }
@@ -252,19 +255,19 @@ export const races: readonly Rule[] = [
         const { before, contenders, winners, unknown, after, proof } = round;
         oneWinner(round, "winner-stays");
         const none = `of ${contenders.length} writes with the current tag none was accepted`;
-        proof.must("a-winner", winners.length > 0 || unknown.length > 0, none, { othersMayCause: true });
+        proof.must("a-winner", winners.length > 0 || unknown.length > 0, none, OTHERS_MAY_CAUSE);
         if (after === undefined) return;
         const [winner] = winners;
         const tag = winner?.seen?.tag;
         if (winners.length === 1 && tag !== undefined && heldBy(after, winner?.values)) {
           const found = `the accepted write was answered ${tag}; the final tag is ${after.tag}`;
-          proof.must("final-tag", tag === after.tag, found, { othersMayCause: true });
+          proof.must("final-tag", tag === after.tag, found, OTHERS_MAY_CAUSE);
         }
         if (winners.length === 0) {
           const source = contenders.find(({ values }) => heldBy(after, values));
           const kept = t.same(before, after) || source?.outcome === "unknown";
           const found = () => `no write was accepted, and yet: ${difference(before, after)}`;
-          proof.must("no-lost-write", kept, found, { othersMayCause: true });
+          proof.must("no-lost-write", kept, found, OTHERS_MAY_CAUSE);
           return;
         }
         const twice = `the tag ${after.tag} was current before in this chain`;
@@ -334,7 +337,7 @@ export const races: readonly Rule[] = [
         if (updates.length === 1 && deletes.length === 0) {
           const stays = afterSeen.status === 200 && holds(afterSeen.text, updates[0]?.values);
           const found = `${updates[0]?.who} alone was accepted, and a read then answers ${afterSeen.status} without its values`;
-          proof.must("put-stays", stays, found, { othersMayCause: true });
+          proof.must("put-stays", stays, found, OTHERS_MAY_CAUSE);
         }
         if (updates.length === 0 && deletes.length > 0) {
           const back = contenders.some(({ values }) => holds(afterSeen.text, values));
@@ -382,9 +385,7 @@ export const races: readonly Rule[] = [
       let received = 0;
       await race(t, options, ({ before, winners, unknown, proof }) => {
         if (winners.length === 0 && unknown.length === 0)
-          throw new CouldNotRun("no DELETE with the current tag was accepted", {
-            see: [BASE.DELETE.current],
-          });
+          throw new CouldNotRun("no DELETE with the current tag was accepted", [BASE.DELETE.current]);
         const applied = winners.filter((winner) => !isReceivedOnly(winner));
         if (winners.length > 1) received = Math.max(received, winners.length - applied.length);
         const found = `${applied.length} DELETEs with the tag ${before.tag} were accepted`;
@@ -407,7 +408,7 @@ export const races: readonly Rule[] = [
     async check(t) {
       t.needsStableTag();
       if (t.kit.doubts.has("tags repeat"))
-        throw new CouldNotRun("tags come back, so writes cannot be linked by them", { see: ["ETG-15"] });
+        throw new CouldNotRun("tags come back, so writes cannot be linked by them", ["ETG-15"]);
       await enforced(t, "PUT");
       await chains(t);
     },

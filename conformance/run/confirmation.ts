@@ -1,5 +1,6 @@
 /** Tells faults of the service from the writes of other people, by trying again. */
 
+import { ownAsk } from "../http/wire.ts";
 import type { Kit } from "../probe/kit.ts";
 import type { Finding } from "../report/make.ts";
 
@@ -60,14 +61,7 @@ function othersMayBeTheCause({ outcome, pointer, trial }: Finding, seen: boolean
 /** Watches the main customer for a while, unless others have been seen already. */
 async function othersWrite({ wire, main }: Kit): Promise<boolean> {
   for (let read = 0; read < WATCH_READS && wire.onlooker.moved === 0; read += 1) {
-    await wire.send({
-      rule: "set-up",
-      purpose: "do others write",
-      caller: "main",
-      method: "GET",
-      url: main.url,
-      headers: [],
-    });
+    await wire.send(ownAsk("do others write", "GET", main.url));
     await wire.rest(WATCH_MS);
   }
   return wire.onlooker.moved > 0;

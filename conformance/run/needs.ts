@@ -2,6 +2,7 @@
 
 import type { Offer } from "../fixtures/deployment.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
+import { ownAsk } from "../http/wire.ts";
 import type { Kit } from "../probe/kit.ts";
 import type { Rule } from "../probe/rule.ts";
 
@@ -9,14 +10,7 @@ import type { Rule } from "../probe/rule.ts";
 export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {
   const { profile, options, ground, deployment } = kit;
   const tagOf = (url: string) => async () => {
-    const seen = await kit.wire.send({
-      rule: "set-up",
-      purpose: "read a tag",
-      caller: "main",
-      method: "GET",
-      url,
-      headers: [],
-    });
+    const seen = await kit.wire.send(ownAsk("read a tag", "GET", url));
     return seen.tag ?? "";
   };
   for (const need of needs) {

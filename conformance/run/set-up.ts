@@ -2,7 +2,7 @@
 
 import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, NoReply, Unreachable } from "../http/outcome-signal.ts";
-import type { Ask, Seen } from "../http/wire.ts";
+import { type Ask, ownAsk, type Seen } from "../http/wire.ts";
 import { Counters } from "../probe/counters.ts";
 import type { Kit } from "../probe/kit.ts";
 import { Weather } from "../probe/weather.ts";
@@ -46,14 +46,7 @@ export async function prepare(parts: Parts): Promise<Kit> {
 /** The first contact: an id that nobody has. */
 async function knock({ wire, ground, profile }: Parts): Promise<Seen> {
   let seen: Seen;
-  const ask: Ask = {
-    rule: "set-up",
-    purpose: "is anybody there",
-    caller: "main",
-    method: "GET",
-    url: ground.missing().url,
-    headers: [],
-  };
+  const ask: Ask = ownAsk("is anybody there", "GET", ground.missing().url);
   try {
     // Over a connection of its own: whether one may be used twice is not known yet.
     seen = await wire.send({ ...ask, via: "socket" });

@@ -1,0 +1,93 @@
+/** A probe and its answer; a write also with the reads before and after it. */
+import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import type { Seen } from "../http/wire.ts";
+import type { Evidence } from "../report/schema.ts";
+import type { Values } from "../target/values.ts";
+import { Proof, type Weight } from "./proof.ts";
+import type { RuleId } from "./rule-id.ts";
+import { accepted, difference, type Method, type Snapshot } from "./snapshot.ts";
+import type { Trial } from "./trial.ts";
+
+/** What a probe may be answered with. */
+export type Statuses = number | readonly number[] | "2xx" | "4xx";
+
+const WORDS = { "2xx": "accepted", "4xx": "by a 4xx" } as const;
+
+export function isAnswer(status: number, allowed: Statuses): boolean {
+  if (allowed === "2xx") return accepted(status);
+  if (allowed === "4xx") return status >= 400 && status < 500;
+  return typeof allowed === "number" ? status === allowed : allowed.includes(status);
+}
+
+export class Answered extends Proof {
+  readonly seen: Seen;
+
+  constructor(trial: Trial, evidence: Evidence, seen: Seen) {
+    super(trial, evidence);
+    this.seen = seen;
+    this.show(seen);
+  }
+
+  get accepted(): boolean {
+    return accepted(this.seen.status);
+  }
+
+  mustAnswer(name: string, allowed: Statuses, weight: Weight = {}): boolean {
+    const { status } = this.seen;
+    const wanted = typeof allowed === "string" ? WORDS[allowed] : [allowed].flat().join(" or ");
+    const found = `${this.evidence.probe} was answered ${status}, not ${wanted}`;
+    return this.must(name, isAnswer(status, allowed), found, weight);
+  }
+}
+
+type Facts = {
+  readonly method: Method;
+  readonly seen: Seen;
+  readonly before: Snapshot;
+  /** What a read then shows; undefined where the customer is gone. */
+  readonly after: Snapshot | undefined;
+  readonly afterSeen: Seen;
+  readonly values: Partial<Values>;
+};
+
+export class Written extends Answered {
+  readonly method: Method;
+  readonly before: Snapshot;
+  readonly after: Snapshot | undefined;
+  readonly afterSeen: Seen;
+  readonly values: Partial<Values>;
+  readonly unchanged: boolean;
+
+  constructor(trial: Trial, evidence: Evidence, { method, seen, before, after, afterSeen, values }: Facts) {
+    super(trial, evidence, seen);
+    this.method = method;
+    this.before = before;
+    this.after = after;
+    this.afterSeen = afterSeen;
+    this.values = values;
+    this.unchanged = after !== undefined && trial.same(before, after);
+    this.show(seen, { before: before.seen, after: afterSeen, unchanged: this.unchanged });
+  }
+
+  /** @throws CouldNotRun where the customer is gone. */
+  get now(): Snapshot {
+    if (this.after === undefined)
+      throw new CouldNotRun(`a read after ${this.method} answers ${this.afterSeen.status}`, ["ETG-01"]);
+    return this.after;
+  }
+
+  /** What broke the rules in `see`: they report it, or else the rule that met it does. */
+  breach(found: string, see: readonly RuleId[]): CouldNotRun {
+    const allowed = "refused, and nothing changed";
+    return new CouldNotRun(found, see, { breach: { exchange: this.seen.exchange, allowed, found } });
+  }
+
+  mustNotChange(): boolean {
+    const then = () =>
+      this.after === undefined
+        ? `a read then answers ${this.afterSeen.status}`
+        : difference(this.before, this.after);
+    const found = () => `${this.evidence.probe} was applied all the same: ${then()}`;
+    return this.must("unchanged", this.unchanged, found, OTHERS_MAY_CAUSE);
+  }
+}
