@@ -61,8 +61,13 @@ export function updated(
     if (comesAndGoes) return [[id, now.toSorted().map((each) => `${each}?`)]];
     return [[id, widen && before !== undefined ? widened(before, now) : now.toSorted()]];
   });
+  return { ...lookedAt(golden, verdicts), faults: Object.fromEntries(faults) };
+}
+
+/** Adds assertions that no earlier run has looked at. */
+export function lookedAt(golden: Golden, verdicts: readonly Verdict[]): Golden {
   const assertions = new Set([...golden.assertions, ...verdicts.flatMap(({ looked }) => looked)]);
-  return { assertions: [...assertions].sort(), faults: Object.fromEntries(faults) };
+  return { ...golden, assertions: [...assertions].sort() };
 }
 
 function widened(before: readonly string[], fired: readonly string[]): string[] {

@@ -3,13 +3,14 @@
  * target, in a thread a core. Names select lines that contain them, `--only=IFM,FLD-03` rules, `--shard=1/2` a part.
  * `--write` pins in golden.json what the faults trip, `--widen` marks what differs from run to run. `--weather=20` tries
  * each environment at twenty moments; `--seed=N` repeats the moments of a run. `--json=FILE` keeps the verdicts.
- * Pinning, and a whole run in which everything holds, write MUTANTS.md and run/proven.json.
+ * Pinning, and a whole run in which everything holds, write MUTANTS.md, run/proven.json and the assertions that were
+ * looked at for the first time.
  */
 import { appendFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Verdict } from "./case.ts";
 import { FAULTS } from "./faults.ts";
-import { readGolden, updated, writeGolden } from "./golden.ts";
+import { lookedAt, readGolden, updated, writeGolden } from "./golden.ts";
 import { complaintsOf, type Line, linesOf } from "./matrix.ts";
 import { mutants, proven } from "./mutants.ts";
 import type { Answer } from "./worker.ts";
@@ -99,9 +100,11 @@ const seconds = (ms: number) => (ms / 1000).toFixed(0);
 console.log(
   `${verdicts.length} of ${lines.length} lines run in ${seconds(performance.now() - started)} s (${seconds((user + system) / 1000)} s of processors), ${bad} not as they should be; weather: --seed=${seed}`,
 );
-const now = pinning ? updated(golden, verdicts, FAULTS, words.includes("--widen")) : golden;
-if (pinning) await writeGolden(now);
+const now = pinning
+  ? updated(golden, verdicts, FAULTS, words.includes("--widen"))
+  : lookedAt(golden, verdicts);
 if (pinning || (whole && bad === 0)) {
+  await writeGolden(now);
   await Bun.write(new URL("../MUTANTS.md", import.meta.url), mutants(now));
   const counts = `${JSON.stringify(proven(now), null, 2)}\n`;
   await Bun.write(new URL("../run/proven.json", import.meta.url), counts);
