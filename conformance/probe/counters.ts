@@ -3,6 +3,7 @@ import { type Exposition, parseExposition, seriesOf } from "../http/exposition.t
 import { CouldNotRun, Inconclusive, NoReply } from "../http/outcome-signal.ts";
 import type { Connection } from "../http/transport.ts";
 import type { Ask, Seen, Wire } from "../http/wire.ts";
+import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 
 export const REQUIRED = "http_precondition_required_total";
@@ -21,10 +22,6 @@ type Mark = { readonly counts: Counts; readonly from: number };
 /** How often each status was answered to us in a stretch of time, and by how much each counter rose in it. */
 export type Window = { readonly answered: Counts; readonly rose: Counts; readonly after: Scrape };
 
-/** How long counters may lag behind the responses that they count; a quick run has no other limit than a full one. */
-const LAG_MS = 2000;
-/** Where the profile names no lag, they are watched so much longer, once, before a count is taken for lost. */
-const LATER_MS = 10_000;
 const KNOWN_LAG_MS = 300;
 /** Doubled from one look to the next: most counters are there at once, or some milliseconds later. */
 const POLL_MS = 5;
@@ -37,7 +34,7 @@ const CENSUS = { connections: 4, each: 4 } as const;
 
 /** What a scrape needs of a rule. */
 type Scraper = {
-  readonly kit: { readonly profile: Profile; readonly wire: Wire };
+  readonly kit: { readonly profile: Profile; readonly options: RunOptions; readonly wire: Wire };
   send(ask: Omit<Ask, "rule">): Promise<Seen>;
 };
 
@@ -178,7 +175,7 @@ export class Counters {
     this.#base = { counts: scrape.counts, from: t.kit.wire.ledger.length };
     if (complete || this.#noneLater) return scrape;
     if (this.#late === undefined) {
-      const watchMs = t.kit.profile.metrics.lagMs ?? LATER_MS;
+      const watchMs = t.kit.profile.metrics.lagMs ?? t.kit.options.counterWatchMs;
       const later = await this.#awaited(t, mark, watchMs, scrape.counts);
       this.#base = { counts: later.scrape.counts, from: t.kit.wire.ledger.length };
       this.#late = COUNTERS.find((counter) => later.scrape.counts[counter] > scrape.counts[counter]);
@@ -224,7 +221,7 @@ export class Counters {
 }
 
 export function lagMsOf({ kit }: Scraper): number {
-  return kit.profile.metrics.lagMs ?? LAG_MS;
+  return kit.profile.metrics.lagMs ?? kit.options.counterLagMs;
 }
 
 /** Every reply counts, whichever request it came to: a deployment may answer otherwise than expected. */

@@ -274,7 +274,8 @@ const put: readonly Rule[] = [
       // A customer of its own has its first tag still to be remembered; where none can be made, the oldest known one.
       const customer = await t.ownCustomer();
       const tags: string[] = [];
-      for (let write = 0; write < (t.quick ? 3 : 6); write += 1)
+      const writes = t.leavesOut("tags of more than three writes ago") ? 3 : 6;
+      for (let write = 0; write < writes; write += 1)
         tags.push((await t.control("PUT", { to: customer })).former);
       const former = tags.map(
         (tag, index): Derive =>
@@ -497,7 +498,10 @@ export const ifMatchRules: readonly Rule[] = [
     hurts: "A date of one second's grain guards the write, or nothing does.",
     on: "PUT",
     kind: "missing",
-    forms: (t) => [...standIns(), ...memberStandIns(!t.quick)],
+    forms: (t) => [
+      ...standIns(),
+      ...memberStandIns(!t.leavesOut("each name of the token in a body of its own")),
+    ],
   }),
   ...patch,
   ...asOnPut("PATCH"),

@@ -37,6 +37,10 @@ export type RunOptions = {
   readonly renewalMs: number;
   /** How long in all the run waits for a deployment that no longer answers as before; a rolling restart takes seconds. */
   readonly patienceMs: number;
+  /** How far counters may lag behind the answers that they count, where the profile does not say. */
+  readonly counterLagMs: number;
+  /** How much longer they are then watched, once, before a count is called lost. */
+  readonly counterWatchMs: number;
   readonly expected: readonly Expectation[];
   readonly signal: AbortSignal | undefined;
   readonly journal: Journal | undefined;
@@ -63,6 +67,8 @@ export const defaultOptions: RunOptions = {
   arguments: [],
   renewalMs: 60_000,
   patienceMs: 15_000,
+  counterLagMs: 2000,
+  counterWatchMs: 10_000,
   expected: [],
   signal: undefined,
   journal: undefined,

@@ -1,6 +1,6 @@
 /** Counters that cannot be compared: several processes behind one metrics URL, or a process that restarts. */
 import { expect, test } from "bun:test";
-import { defaultOptions, runKit } from "../run/engine.ts";
+import { defaultOptions, type RunOptions, runKit } from "../run/engine.ts";
 import type { Seams } from "../self/service/seams.ts";
 import { CREDENTIALS, type Faulty } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
@@ -79,7 +79,11 @@ async function run(
   replicas: 1 | 2,
   faulty: Faulty,
   exclusive: boolean,
-  { profileText = lagging(100), only = ["MET"] }: { profileText?: string; only?: string[] } = {},
+  {
+    profileText = lagging(100),
+    only = ["MET"],
+    limits = {},
+  }: { profileText?: string; only?: string[]; limits?: Partial<RunOptions> } = {},
 ) {
   const server = await startSoundServer({ ...PLAIN, metrics: { ...ONE, replicas } }, faulty);
   const line = (key: keyof typeof CREDENTIALS) => [`Authorization: Bearer ${CREDENTIALS[key]}`];
@@ -90,7 +94,7 @@ async function run(
     metricsHeader: line("metrics"),
     profileText,
   };
-  const options = { ...defaultOptions, mode: "quick", only, exclusive } as const;
+  const options = { ...defaultOptions, mode: "quick", only, exclusive, ...limits } as const;
   const report = await runKit(readProfile(flags, {}), options);
   await server.close();
   return report;
@@ -150,6 +154,29 @@ test.each([true, false])(
   },
   60_000,
 );
+
+/** Where the profile names no lag, short ones in place of 2 s and 10 s. */
+const unnamed = (counterWatchMs: number) => ({
+  profileText: "",
+  only: ["MET-01", "MET-02", "MET-09"],
+  limits: { counterLagMs: 50, counterWatchMs },
+});
+
+test.each([true, false])(
+  "where no lag is named, counters that still rise while they are watched are not accused (exclusive: %p)",
+  async (exclusive) => {
+    const { rules } = await run(1, late(300), exclusive, unnamed(30_000));
+    for (const { id, outcome, reason } of rules)
+      expect([id, outcome, reason]).toEqual([id, "inconclusive", expect.stringContaining("lag-ms")]);
+  },
+  60_000,
+);
+
+test("where no lag is named, counts that do not come while they are watched are lost", async () => {
+  const lost: Faulty = () => ({ counted: () => [] });
+  const { rules } = await run(1, lost, true, unnamed(100));
+  expect(rules.map(({ outcome }) => outcome)).toEqual(["violation", "violation", "violation"]);
+}, 60_000);
 
 test("without the start of the process the losses of a whole run cannot be seen, and the reason says so", async () => {
   const nameless: Faulty = () => ({
