@@ -10,9 +10,9 @@ export const NOT_ON_POSTGRES: Readonly<Record<string, string>> = {
   "server/storage/key-purge":
     "counts rows in a file; the contract of customer stores deletes expired keys on PostgreSQL",
   "server/http/routes/readiness":
-    "counts SQLite's locks; tests/system/postgres/faults.system.ts asks /readyz",
+    "counts SQLite's locks; tests/system/postgres/refusals.system.ts asks /readyz",
   "server/tests/first-start":
-    "the first start in a file; tests/system/postgres/promises.system.ts starts twelve at once",
+    "the first start in a file; tests/system/postgres/first-start.system.ts has PostgreSQL's",
   "server/tests/store-unavailable":
     "full disks, locks and damaged files; tests/system/postgres/faults.system.ts has PostgreSQL's faults",
   "server/tests/faults-under-load":
@@ -20,5 +20,5 @@ export const NOT_ON_POSTGRES: Readonly<Record<string, string>> = {
   "server/tests/lone-writes":
     "answers in the turn that brought the request, which docs/postgres.md does not promise",
   "server/tests/projection-reaches-sql":
-    "watches SQLite's statements; PostgreSQL's are listed by its own tests",
+    "watches SQLite's statements; tests/system/postgres/statements.system.ts watches PostgreSQL's",
 };
