@@ -38,7 +38,7 @@ async function init(url: string, flags: InitFlags): Promise<number> {
   const journal = beginJournal(profile, { mode: "quick", arguments: words }, process.env);
   const report = await runKit(profile, { ...defaultOptions, mode: "quick", only: FINDING_OUT, journal });
   const { found } = report;
-  if (found === undefined || found.names === null) {
+  if (found.names === null) {
     console.error(`${path} was not written. ${report.headline}`);
     // Whatever the rules say of it: nothing was read that a profile could hold.
     return report.exitCode === 0 ? 3 : report.exitCode;

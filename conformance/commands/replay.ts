@@ -27,7 +27,7 @@ export function addReplayCommand(program: Command, end: (exitCode: number) => vo
 async function replay(id: string, from: string, flags: RunFlags): Promise<number> {
   const recorded =
     flags.baseUrl === undefined && flags.profile === undefined
-      ? recordedFlags(readReport(from).options.arguments ?? [])
+      ? recordedFlags(readReport(from).options.arguments)
       : {};
   const merged: RunFlags = { ...recorded, ...flags, only: id };
   const report = await run(profileOf(merged, process.env), merged, wordsOf(merged), ({ trial }) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { sampleReport, sampleRule } from "../tests/sample-report.ts";
 import { changeOf, diff, gateExitCode } from "./diff.ts";
-import { sampleReport, sampleRule } from "./sample-report.ts";
 import type { Outcome } from "./schema.ts";
 
 const rule = (outcome: Outcome | undefined) => (outcome === undefined ? undefined : sampleRule(outcome, 0));

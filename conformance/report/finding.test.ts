@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
+import { sampleReport, sampleRule } from "../tests/sample-report.ts";
 import { findingText, groupsByReason, LABELS } from "./finding.ts";
 import { html } from "./html/html.ts";
 import { junit } from "./junit.ts";
 import { markdown } from "./markdown.ts";
-import { sampleReport, sampleRule } from "./sample-report.ts";
 import { sarif } from "./sarif.ts";
 import type { Report, RuleResult } from "./schema.ts";
 import { terminal } from "./terminal.ts";

@@ -165,7 +165,7 @@ function namesOf(rules: readonly RuleResult[], all: readonly RuleResult[]): stri
 
 /** Whether the curl lines still have a customer to hit; undefined where there is nothing to say. */
 export function customerNote({ rules, fixtures, options }: Report): string | undefined {
-  const { keptFailing = [], removed } = fixtures;
+  const { keptFailing, removed } = fixtures;
   if (keptFailing.length > 0)
     return `Left in place by --keep-failing: customer ${keptFailing.join(" ")}. The command \`cleanup\` removes it.`;
   if (removed === 0 || !rules.some(({ curl }) => curl !== null)) return undefined;

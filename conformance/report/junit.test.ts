@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { sampleReport, sampleRule } from "../tests/sample-report.ts";
 import { junit } from "./junit.ts";
-import { sampleReport, sampleRule } from "./sample-report.ts";
 import { OUTCOMES } from "./schema.ts";
 
 const caseOf = (xml: string, name: string): string =>

@@ -22,6 +22,7 @@ import {
   type Outcome,
   type Report,
   type RuleResult,
+  SCHEMA,
 } from "./schema.ts";
 import { judge } from "./verdict.ts";
 
@@ -75,7 +76,7 @@ export function makeReport(facts: RunFacts): Report {
     unreachable: facts.unreachable,
   });
   return {
-    schema: "customers-conformance/1.2",
+    schema: SCHEMA,
     verdict,
     exitCode,
     headline: wire.mask(headline),

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { sampleReport, sampleRule } from "../tests/sample-report.ts";
 import { markdown } from "./markdown.ts";
-import { sampleReport, sampleRule } from "./sample-report.ts";
 
 test("verdict, counts, findings and what was not tested stand in it", () => {
   const text = markdown(sampleReport());

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sampleReport, sampleRule } from "./sample-report.ts";
+import { sampleReport, sampleRule } from "../tests/sample-report.ts";
 import { sarif } from "./sarif.ts";
 
 type Log = {

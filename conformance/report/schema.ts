@@ -15,7 +15,7 @@ export const OUTCOMES = [
   "kit-error",
 ] as const;
 
-export const LEVELS = ["MUST", "SHOULD", "MAY"] as const;
+const LEVELS = ["MUST", "SHOULD"] as const;
 
 export const FAMILIES = ["ETG", "IFM", "ORD", "ATM", "FLD", "AUT", "PRB", "MET", "ENV"] as const;
 
@@ -168,12 +168,7 @@ export const RuleResult = closed({
 /** Whether a method is there. `unknown`: not tried, or its answers do not tell. */
 const Offer = words(["offered", "absent", "unknown"] as const);
 
-/** Reports of earlier minor versions can still be read and compared: report-file.ts renames their members. */
-export const SCHEMAS = [
-  "customers-conformance/1",
-  "customers-conformance/1.1",
-  "customers-conformance/1.2",
-] as const;
+export const SCHEMA = "customers-conformance/1";
 
 export const VERDICTS = [
   "conforms",
@@ -186,7 +181,7 @@ export const VERDICTS = [
 ] as const;
 
 export const Report = closed({
-  schema: words(SCHEMAS),
+  schema: Type.Literal(SCHEMA),
   verdict: words(VERDICTS),
   exitCode: Type.Integer(),
   headline: Type.String({ description: "The verdict in a sentence." }),
@@ -209,28 +204,25 @@ export const Report = closed({
     }),
   }),
   inferred: Type.Array(closed({ point: Type.String(), value: Type.String(), evidence: Type.String() })),
-  found: Type.Optional(
-    closed({
-      names: OrNull(Type.Record(Type.String(), Type.String(), { description: "JSON member by field." })),
-      patch: Offer,
-      patchMediaType: OrNull(Type.String()),
-      delete: Offer,
-    }),
-  ),
+  found: closed({
+    names: OrNull(Type.Record(Type.String(), Type.String(), { description: "JSON member by field." })),
+    patch: Offer,
+    patchMediaType: OrNull(Type.String()),
+    delete: Offer,
+  }),
   options: closed({
     mode: words(["full", "quick", "read-only"] as const),
     rounds: Type.Integer(),
     connections: Type.Integer(),
     ratePerSecond: OrNull(Type.Number()),
     budget: Type.Integer(),
-    seed: Type.Optional(Type.Integer({ description: "Of earlier versions; it had no effect." })),
     exclusive: Type.Boolean(),
     gentle: Type.Optional(Type.Boolean({ description: "Probes that look like an attack were left out." })),
     allowIncomplete: Type.Boolean(),
     command: Type.String({ description: "The command line of this run, secrets as $NAME." }),
-    arguments: Type.Optional(
-      Type.Array(Type.String(), { description: "The same, word by word: what `replay` runs again." }),
-    ),
+    arguments: Type.Array(Type.String(), {
+      description: "The same, word by word: what `replay` runs again.",
+    }),
   }),
   races: Type.Array(
     closed({
@@ -251,9 +243,7 @@ export const Report = closed({
     keptByDesign: Type.Array(Type.String(), {
       description: "Ids that stay because the deployment offers no DELETE.",
     }),
-    keptFailing: Type.Optional(
-      Type.Array(Type.String(), { description: "Ids that --keep-failing has left in place." }),
-    ),
+    keptFailing: Type.Array(Type.String(), { description: "Ids that --keep-failing has left in place." }),
   }),
   ledger: Type.Array(
     closed({

@@ -4,14 +4,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { html } from "../report/html/html.ts";
-import { sampleReport } from "../report/sample-report.ts";
 import { defaultOptions, runKit } from "../run/engine.ts";
 import { profileFlags } from "../self/case.ts";
-import { type Look, openPage, type Page } from "../self/chromium.ts";
 import { FAULTS } from "../self/faults.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
 import { startSoundServer } from "../self/service/sound-server.ts";
 import { readProfile } from "../target/profile.ts";
+import { type Look, openPage, type Page } from "./chromium.ts";
+import { sampleReport } from "./sample-report.ts";
 
 const PICTURES = new URL("../../.ci/out/html-report/", import.meta.url).pathname;
 const LOOKS: Look[] = [

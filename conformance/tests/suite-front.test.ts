@@ -1,8 +1,8 @@
 /** The bun test front, drawn from a report.json: one test a rule. */
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { sampleReport, sampleRule } from "../report/sample-report.ts";
 import type { Outcome, Report } from "../report/schema.ts";
+import { sampleReport, sampleRule } from "./sample-report.ts";
 import { ended, Workplace } from "./testing-cli.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;

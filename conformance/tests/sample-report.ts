@@ -1,5 +1,5 @@
 /** A report with one rule of every outcome and hostile text in every place that a service can reach. For tests. */
-import { FAMILIES, OUTCOMES, type Outcome, type Report, type RuleResult } from "./schema.ts";
+import { FAMILIES, OUTCOMES, type Outcome, type Report, type RuleResult, SCHEMA } from "../report/schema.ts";
 
 /** What a service may answer with; no report may be broken by it. */
 export const HOSTILE = `</code><script>alert(1)</script>]]>&"'\`\`\`\u0000\u001b[31m\u202e|x\u00a0\ud800`;
@@ -115,7 +115,7 @@ export function sampleReport(change: Partial<Report> = {}): Report {
     OUTCOMES.map((outcome) => [outcome, rules.filter((rule) => rule.outcome === outcome).length]),
   ) as Report["counts"];
   return {
-    schema: "customers-conformance/1.2",
+    schema: SCHEMA,
     verdict: "kit-fault",
     exitCode: 5,
     headline: `One violation ${HOSTILE}`,
@@ -124,6 +124,7 @@ export function sampleReport(change: Partial<Report> = {}): Report {
     notSelected: ["MET-08"],
     target: { baseUrl: "http://127.0.0.1:1", callers: ["main"], metricsUrls: [], via: ["nginx"] },
     inferred: [{ point: "casing", value: HOSTILE, evidence: "the first read" }],
+    found: { names: null, patch: "unknown", patchMediaType: null, delete: "unknown" },
     options: {
       mode: "full",
       rounds: 20,
@@ -133,6 +134,7 @@ export function sampleReport(change: Partial<Report> = {}): Report {
       exclusive: false,
       allowIncomplete: false,
       command: "conformance run --base-url http://127.0.0.1:1",
+      arguments: ["--base-url", "http://127.0.0.1:1"],
     },
     races: [{ rule: "ATM-01", rounds: 20, overlapped: 19, unknown: 0, gapMs: 1.5, note: "a gap of 2 ms" }],
     fixtures: {
@@ -142,6 +144,7 @@ export function sampleReport(change: Partial<Report> = {}): Report {
       restored: 0,
       left: [{ id: HOSTILE, why: HOSTILE }],
       keptByDesign: [],
+      keptFailing: [],
     },
     ledger: [
       {
