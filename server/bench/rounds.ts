@@ -5,8 +5,9 @@ export type Server = { readonly name: string; readonly start: () => Promise<Targ
 
 export type RoundsPlan = {
   readonly rounds: number;
-  /** How long each server is measured in a round, after a second to warm up. */
+  /** How long each server is measured in a round. */
   readonly seconds: number;
+  readonly warmUpSeconds: number;
 };
 
 /**
@@ -25,7 +26,7 @@ export async function rounds<Figure>(
     if (round % 2 === 1) order.reverse();
     for (const [index, server] of order) {
       const figure = await started(server, async (target) => {
-        await run(target, 1); // warm
+        await run(target, plan.warmUpSeconds);
         return run(target, plan.seconds);
       });
       results[index]?.push(figure);

@@ -23,10 +23,20 @@ const only =
     ?.slice(7)
     .split(",") ?? null;
 const plan = isQuick
-  ? { rounds: 1, seconds: 1, customers: 20_000, many: 50_000, few: 1_000, mixed: [20_000, 40_000], starts: 3 }
+  ? {
+      rounds: 1,
+      seconds: 1,
+      warmUpSeconds: 1,
+      customers: 20_000,
+      many: 50_000,
+      few: 1_000,
+      mixed: [20_000, 40_000],
+      starts: 3,
+    }
   : {
       rounds: 5,
       seconds: 4,
+      warmUpSeconds: 1,
       customers: 100_000,
       many: 1_000_000,
       few: 1_000,
