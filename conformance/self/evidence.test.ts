@@ -1,7 +1,7 @@
 /** The check of the evidence finds a violation that shows another exchange than the one that broke the rule. */
 import { expect, test } from "bun:test";
-import { sampleReport, sampleRule } from "../report/sample-report.ts";
 import type { Evidence, Exchange, RuleResult } from "../report/schema.ts";
+import { sampleReport, sampleRule } from "../tests/sample-report.ts";
 import { evidenceFaults } from "./evidence.ts";
 
 const PROBE = "PUT with the current tag weakened";

@@ -3,11 +3,13 @@
  * target, in a thread a core. Names select lines that contain them, `--only=IFM,FLD-03` rules, `--shard=1/2` a part.
  * `--write` pins in golden.json what the faults trip, `--widen` marks what differs from run to run. `--weather=20` tries
  * each environment at twenty moments; `--seed=N` repeats the moments of a run. `--json=FILE` keeps the verdicts.
- * Pinning, and a whole run in which everything holds, write MUTANTS.md, run/proven.json and the assertions that were
- * looked at for the first time.
+  await writeGolden(now);
+ * Pinning, and a whole run in which everything holds, write MUTANTS.md, RULES.md, docs/coverage.md and run/proven.json.
  */
 import { appendFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { coverageMarkdown } from "../report/coverage.ts";
+import { rulesMarkdown } from "../report/rule-listing.ts";
 import type { Verdict } from "./case.ts";
 import { FAULTS } from "./faults.ts";
 import { lookedAt, readGolden, updated, writeGolden } from "./golden.ts";
@@ -105,8 +107,12 @@ const now = pinning
   : lookedAt(golden, verdicts);
 if (pinning || (whole && bad === 0)) {
   await writeGolden(now);
-  await Bun.write(new URL("../MUTANTS.md", import.meta.url), mutants(now));
-  const counts = `${JSON.stringify(proven(now), null, 2)}\n`;
-  await Bun.write(new URL("../run/proven.json", import.meta.url), counts);
+  for (const [path, text] of [
+    ["MUTANTS.md", mutants(now)],
+    ["RULES.md", rulesMarkdown()],
+    ["docs/coverage.md", coverageMarkdown()],
+    ["run/proven.json", `${JSON.stringify(proven(now), null, 2)}\n`],
+  ] as const)
+    await Bun.write(new URL(`../${path}`, import.meta.url), text);
 }
 process.exit(bad > 0 || verdicts.length < lines.length ? 1 : 0);
