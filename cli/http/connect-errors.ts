@@ -51,6 +51,10 @@ const WORDS: Record<string, { detail: string; hint?: string }> = {
     detail: "the server speaks HTTP/2 only, and this client speaks HTTP/1.1",
     hint: "Those who run the server must allow HTTP/1.1 beside HTTP/2.",
   },
+  ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: {
+    detail: "the server refuses the TLS handshake, as one does that demands a client certificate",
+    hint: NO_CLIENT_CERTIFICATE.hint,
+  },
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: NO_CLIENT_CERTIFICATE,
   ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: NO_CLIENT_CERTIFICATE,
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: NO_CLIENT_CERTIFICATE,
@@ -68,8 +72,15 @@ export function connectError(error: unknown): ConnectError {
     : { cause, ...words, detail: `${words.detail} (${code})` };
 }
 
-/** Of an error after that. @param origin of the deployment: plain HTTP to a TLS port ends like this. */
-export function brokenConnection(error: unknown, origin: string): { detail: string; hint?: string } {
+/**
+ * Of an error after that. @param origin of the deployment: plain HTTP to a TLS port ends like this. @param named
+ * a client certificate is set: without one, TLS 1.3 lets the server close only after the handshake.
+ */
+export function brokenConnection(
+  error: unknown,
+  origin: string,
+  named: boolean,
+): { detail: string; hint?: string } {
   if (error instanceof errors.HTTPParserError) {
     return {
       detail: "what answers does not speak HTTP/1.1",
@@ -78,10 +89,16 @@ export function brokenConnection(error: unknown, origin: string): { detail: stri
   }
   const { code, message } = innermost(error);
   const detail = `the connection broke off (${code === "" ? message : code})`;
-  if (!origin.startsWith("http:")) return { detail };
+  const again = "Something on the way broke the connection: try again.";
+  if (origin.startsWith("http:"))
+    return {
+      detail,
+      hint: `${again} A server that speaks TLS on this port does the same: then give the URL with https://.`,
+    };
+  if (named) return { detail };
   return {
     detail,
-    hint: "Something on the way broke the connection: try again. A server that speaks TLS on this port does the same: then give the URL with https://.",
+    hint: `${again} A server that demands a client certificate does the same: then give --cert PATH --key PATH.`,
   };
 }
 

@@ -19,9 +19,10 @@ export type UndiciTransport = {
 export function openTransport(settings: Settings, origin: string): UndiciTransport {
   const dispatcher = openDispatcher(settings, origin);
   const { proxy } = settings;
+  const named = settings.clientCertificate !== undefined;
   return {
     exchange: async (options, limitMs, interrupted) => {
-      const reply = await exchange(dispatcher, options, limitMs, interrupted);
+      const reply = await exchange({ dispatcher, named }, options, limitMs, interrupted);
       const judged =
         reply.kind === "complete" && isProxyRefusal(reply.status, proxy, origin)
           ? refusedByProxy(reply.status)
@@ -62,7 +63,7 @@ function observeStart(handler: Dispatcher.DispatchHandler, started: () => void):
 }
 
 async function exchange(
-  dispatcher: Dispatcher,
+  { dispatcher, named }: { dispatcher: Dispatcher; named: boolean },
   options: Dispatcher.RequestOptions,
   limitMs: number,
   interrupted: AbortSignal,
@@ -118,7 +119,7 @@ async function exchange(
           kind: "no-complete-reply",
           sent,
           cause: "reset",
-          ...brokenConnection(error, String(options.origin)),
+          ...brokenConnection(error, String(options.origin), named),
         }
       : { kind: "no-complete-reply", sent, ...connectError(error) };
   } finally {

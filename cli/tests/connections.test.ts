@@ -171,6 +171,16 @@ describe("a client certificate", () => {
         socket.once("data", () => socket.end(known ? REPLY : "HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n"));
       }),
     );
+  test.each(["TLSv1.2", "TLSv1.3"] as const)("%s: a server that demands one is named", async (version) => {
+    const only = { minVersion: version, maxVersion: version };
+    const demand = { cert, key, ca, requestCert: true, rejectUnauthorized: true, ...only };
+    const port = await listen(tls.createServer(demand, (socket) => socket.on("error", () => {}).end(REPLY)));
+    const { exitCode, stderr } = await get(`https://127.0.0.1:${port}`, { args: ["--cacert", caPath] });
+    expect(exitCode).toBe(7);
+    expect(stderr).toContain("client certificate");
+    expect(stderr).not.toContain("--insecure");
+  });
+
   const certPath = join(place.path, "client.pem");
   const keyPath = join(place.path, "client.key");
   const bothPath = join(place.path, "both.pem");
