@@ -1,8 +1,8 @@
-import { createReadStream, existsSync, statSync } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { Option } from "@commander-js/extra-typings";
 import type { Journal } from "../import/journal.ts";
 import type { Rehearsal } from "../import/rehearsal.ts";
-import type { Format } from "../import/rows.ts";
+import type { Format, Source } from "../import/rows.ts";
 import type { ImportPlan } from "../import/run.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
@@ -73,14 +73,6 @@ export const registerImport: RegisterCommand = (program, run) => {
           );
         // A pipe is to an import what stdin is: read once, and without a place for a journal beside it.
         const piped = file === "-" || isPipe(file);
-        const { failed } = options;
-        if (failed !== undefined && existsSync(failed) && !options.dryRun) {
-          return failure(
-            "usage",
-            `--failed: ${failed} exists already; nothing was sent`,
-            "Name a file that does not exist, so that nobody's corrections are overwritten.",
-          );
-        }
         if (piped && options.resume && options.journal === undefined && !options.dryRun) {
           return failure(
             "usage",
@@ -88,19 +80,12 @@ export const registerImport: RegisterCommand = (program, run) => {
             "Without --resume, all of them are sent; creations that were made before are then made again.",
           );
         }
-        if (!piped) return await importFile(invocation, { path: file, name: file, options });
+        if (!piped) return await importFile(invocation, { source: file, name: file, options });
         const { spool } = await import("../import/input.ts");
-        const spooled = await spool(
-          file === "-" ? invocation.host.stdin : createReadStream(file),
-          file === "-" ? "stdin" : file,
-          invocation,
-        );
+        const stream = file === "-" ? invocation.host.stdin : createReadStream(file);
+        const spooled = await spool(stream, file === "-" ? "stdin" : file, invocation.interrupted);
         if (isFailure(spooled)) return spooled;
-        try {
-          return await importFile(invocation, { path: spooled.path, name: "-", options });
-        } finally {
-          spooled.remove();
-        }
+        return await importFile(invocation, { source: spooled.fd, name: "-", options });
       }),
     );
 };
@@ -119,14 +104,16 @@ function concurrency(text: string): number {
   return Math.min(CONCURRENCY_MAX, positiveInteger(text));
 }
 
-/** `name`: as the operator gave it; `path`: where it is read. */
-type Input = { path: string; name: string; options: Options };
+/** `name`: as the operator gave it; `source`: where it is read. */
+type Input = { source: Source; name: string; options: Options };
 
-async function importFile(invocation: Invocation, { path, name, options }: Input): Promise<Ending> {
+async function importFile(invocation: Invocation, { source, name, options }: Input): Promise<Ending> {
   const { earlierJournal, useJournal } = await import("../import/begin.ts");
-  const { survey } = await import("../import/input.ts");
+  const { failedRowsPath, survey } = await import("../import/input.ts");
+  const { checkFailedRowsFile } = await import("../import/failed-rows.ts");
   const { detectFormat, readRows } = await import("../import/rows.ts");
   const { url } = invocation.api;
+  const resume = resumeCommand(invocation, name, options);
   const journalPath = options.journal ?? (name === "-" ? ":memory:" : `${name}.journal`);
   const beginning = {
     resume: options.resume ?? false,
@@ -143,10 +130,10 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
   if (isFailure(earlier)) return earlier;
   let journal: Journal | undefined = earlier.kind === "none" ? undefined : earlier.journal;
   try {
-    const format = options.format ?? (await detectFormat(path, name));
-    const surveyed = await survey({ path, name: name === "-" ? "stdin" : name }, format, earlier);
+    const format = options.format ?? (await detectFormat(source, name));
+    const surveyed = await survey({ source, name: name === "-" ? "stdin" : name }, format, earlier);
     if (isFailure(surveyed)) return surveyed;
-    const rows = () => readRows(path, format);
+    const rows = () => readRows(source, format);
     if (options.dryRun)
       return await dryRun(invocation, {
         rows: rows(),
@@ -155,6 +142,9 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
         concurrency: options.concurrency,
         match: options.match,
       });
+    const failedPath = options.failed ?? failedRowsPath(name === "-" ? "stdin" : name, format);
+    const unwritable = checkFailedRowsFile(failedPath);
+    if (unwritable !== undefined) return unwritable;
     const refused = await confirmWrite(
       invocation,
       `import ${amount(surveyed.rows, "row")}`,
@@ -184,21 +174,21 @@ async function importFile(invocation: Invocation, { path, name, options }: Input
       ...(await runImport(invocation, plan)),
       total: surveyed.rows,
       name,
-      journalPath,
+      resume: journalPath === ":memory:" ? undefined : resume,
       journal,
       alreadyComplete,
-      failedPath: options.failed,
+      failedPath,
       failedRows: { format, header: surveyed.header, rows },
     });
   } catch (error) {
-    return brokenOff(error, name, journalPath);
+    return brokenOff(error, journalPath === ":memory:" ? undefined : resume);
   } finally {
     journal?.close();
   }
 }
 
 /** The input or the journal failed under the running import: what was replied is recorded, the rest is not done. */
-async function brokenOff(error: unknown, name: string, journalPath: string): Promise<Failure> {
+async function brokenOff(error: unknown, resume: string | undefined): Promise<Failure> {
   const { InputError } = await import("../import/rows.ts");
   const { code } = error as NodeJS.ErrnoException;
   const isSystemError = typeof code === "string" && /^(?:E[A-Z]+|SQLITE_.*)$/.test(code);
@@ -207,15 +197,32 @@ async function brokenOff(error: unknown, name: string, journalPath: string): Pro
   return failure(
     "failure",
     `the import broke off: ${message}`,
-    journalPath === ":memory:"
+    resume === undefined
       ? "Rows from a pipe leave no journal: give --journal PATH, so that the rest can be resumed."
-      : `When that is corrected: customers import ${name} --resume`,
+      : `When that is corrected: ${resume}`,
   );
+}
+
+/** Goes to the same server as this run, wherever the environment points by then. */
+function resumeCommand({ flags }: Invocation, name: string, { journal, format, match }: Options): string {
+  const { url, profile, tokenFile } = flags;
+  const given = { url, profile, "token-file": tokenFile, journal, format, match };
+  const options = Object.entries(given).flatMap(([option, value]) =>
+    value === undefined ? [] : [`--${option} ${quoted(value)}`],
+  );
+  return ["customers import", quoted(name), ...options, "--resume"].join(" ");
+}
+
+/** For a POSIX shell. */
+function quoted(text: string): string {
+  return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 async function dryRun(invocation: Invocation, plan: Rehearsal): Promise<Ending> {
   const { forecastImport, forPrograms } = await import("../import/rehearsal.ts");
   const { forecast, stop } = await forecastImport(invocation, plan);
+  // The counts of a part would pass for a forecast of all.
+  if (stop !== undefined) return stop;
   const { created, updated, unchanged, failed } = forecast;
   const counts = `${created} would be created, ${updated} updated, ${unchanged} left unchanged, ${failed} would fail`;
   // Whether the server accepts the values only a write can tell.
@@ -227,7 +234,6 @@ async function dryRun(invocation: Invocation, plan: Rehearsal): Promise<Ending> 
     const { out } = invocation;
     await out.write(`${JSON.stringify({ dryRun: true, rows: plan.total, ...forecast })}\n`);
   }
-  if (stop !== undefined) return stop;
   return failed === 0
     ? undefined
     : failure("rows-failed", `${failed} of ${amount(plan.total, "row")} would fail`);

@@ -6,7 +6,6 @@ import { previewWrite } from "../client/loop/loop.ts";
 import type { WriteJob } from "../client/loop/write-job.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import { createCustomer } from "../client/wire/request.ts";
-import { systemCode } from "../files/system-code.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
@@ -46,12 +45,7 @@ export const registerUndo: RegisterCommand = (program, run) => {
         const { openUndoJournal, undoJournalPath } = await import("../undo/undo-journal.ts");
         const path = undoJournalPath(invocation.env);
         const ids = words.length === 0 ? words : await idsOf(words, invocation);
-        let journal: UndoJournal;
-        try {
-          journal = openUndoJournal(path);
-        } catch (error) {
-          return failure("failure", `the undo journal ${path} can't be read (${systemCode(error)})`);
-        }
+        const journal = openUndoJournal(path);
         try {
           if (options.list) return await list(invocation, journal, ids);
           if (options.forget) return forget(invocation, journal, ids);

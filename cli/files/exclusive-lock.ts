@@ -6,7 +6,7 @@
  */
 import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
-import { isBusy } from "./sqlite-busy.ts";
+import { isBusy } from "./sqlite-errors.ts";
 
 /** What is done under the lock takes milliseconds; a longer wait means that the other process hangs. */
 const WAIT_MS_MAX = 10_000;

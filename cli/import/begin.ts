@@ -59,7 +59,11 @@ export function useJournal({ journalPath, url, input }: Beginning): Journal | Fa
           `${input} is being imported by another process (it has ${journalPath} open)`,
           "Wait for it to end.",
         )
-      : failure("usage", `${journalPath} is no journal of an import`, `Move it away. ${elsewhere}`);
+      : failure(
+          "usage",
+          `${journalPath} is no journal of an import, or a damaged one`,
+          `Move it away. ${elsewhere}`,
+        );
   } catch (error) {
     return failure(
       "usage",

@@ -5,7 +5,7 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { amount, count } from "../output/progress.ts";
 import { writeFailedRows } from "./failed-rows.ts";
-import { failedRows, failedRowsPath } from "./input.ts";
+import { failedRows } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import type { Format, Header, Row } from "./rows.ts";
 import type { Tally } from "./run.ts";
@@ -16,11 +16,12 @@ export type Ended = {
   total: number;
   /** As the operator named the input. */
   name: string;
-  journalPath: string;
+  /** The command that resumes it; undefined where no journal is kept. */
+  resume: string | undefined;
   journal: Journal;
   /** It was complete before this run: its failed rows were written then. */
   alreadyComplete: boolean;
-  failedPath: string | undefined;
+  failedPath: string;
   failedRows: { format: Format; header: Header; rows: () => AsyncIterable<Row> };
 };
 
@@ -89,13 +90,13 @@ function doubtLines(doubtful: readonly number[]): string[] {
 }
 
 /** Rows are left: why, and how to go on. */
-function unfinished({ tally, stop, name, journalPath }: Ended, left: number): Failure {
-  const kept = journalPath !== ":memory:";
+function unfinished({ tally, stop, name, resume }: Ended, left: number): Failure {
   const open = tally.unknown === 0 ? "" : `, ${count(tally.unknown)} of them sent without a clear reply`;
   const rest = `${amount(left, "row")} not done yet${stop === undefined ? "" : open}`;
-  const hint = kept
-    ? `Go on with: customers import ${name} --resume`
-    : "stdin leaves no journal: give --journal PATH, and the same rows again with --resume.";
+  const hint =
+    resume !== undefined
+      ? `Go on with: ${resume}`
+      : "stdin leaves no journal: give --journal PATH, and the same rows again with --resume.";
   if (stop !== undefined)
     return {
       ...stop,
@@ -112,11 +113,10 @@ function unfinished({ tally, stop, name, journalPath }: Ended, left: number): Fa
 }
 
 async function keepFailedRows(ended: Ended): Promise<{ path: string } | Failure> {
-  const { name, failedPath, journal } = ended;
+  const { failedPath: path, journal } = ended;
   const { format, header, rows } = ended.failedRows;
-  const path = failedPath ?? failedRowsPath(name === "-" ? "stdin" : name, format);
   const hint =
-    ended.journalPath === ":memory:"
+    ended.resume === undefined
       ? "Rows from a pipe leave no journal, so only the reasons above are left."
       : "Name another file with --failed PATH, and run it with --resume.";
   if (existsSync(path)) return failure("failure", `${path} exists already`, hint);

@@ -2,13 +2,36 @@
  * The file of failed rows: the rows as they came, in the format and with the columns of the input, and a
  * `reason`. Once corrected, it can be imported as it is.
  */
-import { writeSync } from "node:fs";
+import { existsSync, writeSync } from "node:fs";
 import { formatJson } from "../client/json.ts";
+import { systemCode } from "../files/system-code.ts";
 import { openDraft } from "../files/write-atomically.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
 import { textCell } from "../output/csv-cell.ts";
 import type { Format, Header, Row } from "./rows.ts";
 
 const REASON = "reason";
+
+/** Before anything is sent: rows that fail must find their place. */
+export function checkFailedRowsFile(path: string): Failure | undefined {
+  if (existsSync(path)) {
+    return failure(
+      "usage",
+      `--failed: ${path} exists already; nothing was sent`,
+      "Name a file that does not exist, so that nobody's corrections are overwritten.",
+    );
+  }
+  try {
+    openDraft(path, 0o600).discard();
+    return undefined;
+  } catch (error) {
+    return failure(
+      "usage",
+      `rows that fail can't be written to ${path} (${systemCode(error)}); nothing was sent`,
+      "Name a file in a directory that is there and writable: --failed PATH",
+    );
+  }
+}
 
 /** @param path must not exist yet: corrected rows of an earlier run are never overwritten. */
 export async function writeFailedRows(

@@ -2,44 +2,44 @@
  * The input of an import as files on disk: stdin kept in one, all of it checked, and where its companions
  * lie.
  */
-import { createWriteStream, existsSync, rmSync } from "node:fs";
+import { createWriteStream, existsSync, openSync, rmSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { formatJson } from "../client/json.ts";
 import { makePrivateDirectory } from "../files/private-directory.ts";
 import { systemCode } from "../files/system-code.ts";
-import type { Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { amount, count } from "../output/progress.ts";
 import type { EarlierJournal } from "./begin.ts";
 import type { InputIdentity, Journal } from "./journal.ts";
-import { type Format, type Header, InputError, type Row, readRows } from "./rows.ts";
+import { type Format, type Header, InputError, type Row, readRows, type Source } from "./rows.ts";
 import { place } from "./run.ts";
 
 /**
- * A stream as a file: an import is read twice, first to check it. @param name of the stream, for messages.
+ * A stream as an open file, since an import is read twice, first to check it. The file has no name any more, so
+ * nothing is left of it however the process ends. @param name of the stream, for messages.
  */
 export async function spool(
   stream: NodeJS.ReadableStream,
   name: string,
-  { interrupted, host }: Pick<Invocation, "interrupted" | "host">,
-): Promise<{ path: string; remove(): void } | Failure> {
+  interrupted: AbortSignal,
+): Promise<{ fd: number } | Failure> {
   const directory = makePrivateDirectory("import");
   if (typeof directory !== "string") return directory;
-  const path = join(directory, "stdin");
-  const remove = () => rmSync(directory, { recursive: true, force: true });
-  host.onExit(remove);
   try {
-    const kept = pipeline(stream, createWriteStream(path, { mode: 0o600 }));
+    const path = join(directory, "stdin");
+    const written = openSync(path, "wx", 0o600);
+    const fd = openSync(path, "r");
+    rmSync(directory, { recursive: true });
+    const kept = pipeline(stream, createWriteStream("", { fd: written }));
     // A pipe that nobody writes to can't be closed while its opening waits: it is left to the end of the
     // process.
     await Promise.race([kept, aborted(interrupted)]);
-    if (!interrupted.aborted) return { path, remove };
+    if (!interrupted.aborted) return { fd };
     kept.catch(() => {});
-    remove();
     return failure("interrupted", `interrupted while ${name} was read; nothing was sent`);
   } catch (error) {
-    remove();
+    rmSync(directory, { recursive: true, force: true });
     return failure(
       "failure",
       `${name} could not be kept in ${directory} (${systemCode(error)}); nothing was sent`,
@@ -62,7 +62,7 @@ export type Survey = InputIdentity & { header: Header };
  * a resumed import must be of the same rows.
  */
 export async function survey(
-  { path, name }: { path: string; name: string },
+  { source, name }: { source: Source; name: string },
   format: Format,
   earlier: EarlierJournal,
 ): Promise<Survey | Failure> {
@@ -73,7 +73,7 @@ export async function survey(
   let repeated = 0;
   const digest = new Bun.CryptoHasher("sha256");
   try {
-    for await (const row of readRows(path, format, (columns) => {
+    for await (const row of readRows(source, format, (columns) => {
       header = columns;
       digest.update(`${JSON.stringify(columns)}\n`);
     })) {

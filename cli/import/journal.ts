@@ -4,9 +4,9 @@
  * ends with the process, keeps a second import of the same file out. It holds no field of a customer and no
  * secret.
  */
-import { Database, SQLiteError } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
-import { isBusy } from "../files/sqlite-busy.ts";
+import { isBusy, isForeign } from "../files/sqlite-errors.ts";
 
 /**
  * `sent`: a request left, and no reply is recorded: the outcome is unknown until the row is sent again.
@@ -114,8 +114,7 @@ export function openJournal(
     return { ok: true, journal: useJournal(new Database(path, { create: true, strict: true }), url, now) };
   } catch (error) {
     if (isBusy(error)) return { ok: false, why: "locked" };
-    if (error instanceof SQLiteError && error.code === "SQLITE_NOTADB")
-      return { ok: false, why: "not-a-journal" };
+    if (isForeign(error)) return { ok: false, why: "not-a-journal" };
     throw error;
   }
 }

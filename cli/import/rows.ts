@@ -2,7 +2,7 @@
  * The rows of an import, streamed from CSV (RFC 4180, with a header) or NDJSON. A file is read twice: once
  * to check all of it before anything is sent, once to import it. Memory holds one row at a time.
  */
-import { createReadStream } from "node:fs";
+import { createReadStream, readSync } from "node:fs";
 import { pipeline, Readable } from "node:stream";
 import { CsvError, parse as csvParser } from "csv-parse";
 import { REGISTRY } from "../client/customer.ts";
@@ -46,6 +46,7 @@ export function isOfTheRow(column: string): boolean {
   return OF_THE_ROW.some((name) => name === column.toLowerCase());
 }
 
+const CHUNK_BYTES = 65_536;
 const RECORD_CHARACTERS_MAX = 1_048_576;
 /**
  * 53 bits: a number of JavaScript and of SQLite. A million rows against a million meet by chance once in
@@ -53,31 +54,35 @@ const RECORD_CHARACTERS_MAX = 1_048_576;
  */
 const FINGERPRINT_MASK = 0x1f_ffff_ffff_ffffn;
 
+/** A path, or a file that is open for reading. */
+export type Source = string | number;
+
 /** @param onHeader called once, before the first row, with the columns of a CSV file. */
 export function readRows(
-  path: string,
+  source: Source,
   format: Format,
   onHeader: (header: Header) => void = () => {},
 ): AsyncIterable<Row> {
-  return format === "csv" ? readCsv(path, onHeader) : readNdjson(path);
+  return format === "csv" ? readCsv(source, onHeader) : readNdjson(source);
 }
 
 /**
  * By the file's name, else by its first character: NDJSON begins with an object (an array is recognized
  * later).
  */
-export async function detectFormat(path: string, name: string): Promise<Format> {
+export async function detectFormat(source: Source, name: string): Promise<Format> {
   if (/\.csv$/i.test(name)) return "csv";
   if (/\.(ndjson|jsonl|json)$/i.test(name)) return "ndjson";
-  // A file that can't be read is reported when its rows are read.
-  const start = await Bun.file(path)
-    .slice(0, 4096)
-    .text()
-    .catch(() => "");
-  return /^\uFEFF?\s*[{[]/.test(start) ? "ndjson" : "csv";
+  try {
+    for await (const chunk of bytesOf(source))
+      return /^\uFEFF?\s*[{[]/.test(chunk.toString()) ? "ndjson" : "csv";
+  } catch {
+    // It is reported when its rows are read.
+  }
+  return "csv";
 }
 
-async function* readCsv(path: string, onHeader: (header: Header) => void): AsyncGenerator<Row> {
+async function* readCsv(source: Source, onHeader: (header: Header) => void): AsyncGenerator<Row> {
   const parser = csvParser({
     bom: true,
     info: true,
@@ -86,7 +91,7 @@ async function* readCsv(path: string, onHeader: (header: Header) => void): Async
     skip_records_with_empty_values: true, // the `,,,` that spreadsheets leave behind
     max_record_size: RECORD_CHARACTERS_MAX,
   });
-  pipeline(Readable.from(decoded(path)), parser, () => {}); // an error of the file arrives through the parser
+  pipeline(Readable.from(decoded(source)), parser, () => {}); // an error of the file arrives through the parser
   let header: Header | undefined;
   let number = 0;
   let lastLine = 0;
@@ -160,15 +165,16 @@ function csvError(error: unknown, line: number): unknown {
     : new InputError(`line ${line}: not CSV: ${error.message}`);
 }
 
-async function* readNdjson(path: string): AsyncGenerator<Row> {
+async function* readNdjson(source: Source): AsyncGenerator<Row> {
   let number = 0;
   let line = 0;
-  for await (const text of lines(decoded(path))) {
+  for await (const text of lines(decoded(source))) {
     line += 1;
     if (text.trim() === "") continue;
     if (number === 0 && /^\uFEFF?\s*\[/.test(text)) {
+      const file = typeof source === "string" ? source : "FILE";
       throw new InputError(
-        `line ${line}: the file is one JSON array; make it an object a line: jq -c '.[]' ${path} > ${path.replace(/\.json$/i, "")}.ndjson`,
+        `line ${line}: the file is one JSON array; make it an object a line: jq -c '.[]' ${file} > ${file.replace(/\.json$/i, "")}.ndjson`,
       );
     }
     number += 1;
@@ -220,15 +226,25 @@ function makeRow(members: JsonObject, source: RowSource, text: string, number: n
 }
 
 /** The file as text; anything but UTF-8 is refused, because guessing would write wrong names. */
-async function* decoded(path: string): AsyncGenerator<string> {
+async function* decoded(source: Source): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
-    for await (const chunk of createReadStream(path, { highWaterMark: 65_536 }))
-      yield decoder.decode(chunk, { stream: true });
+    for await (const chunk of bytesOf(source)) yield decoder.decode(chunk, { stream: true });
     yield decoder.decode();
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw new InputError("the file is not UTF-8; save it as UTF-8 (in a spreadsheet: “CSV UTF-8”)");
+  }
+}
+
+async function* bytesOf(source: Source): AsyncGenerator<Buffer> {
+  if (typeof source === "string") return yield* createReadStream(source, { highWaterMark: CHUNK_BYTES });
+  for (let at = 0; ; ) {
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    const length = readSync(source, chunk, 0, CHUNK_BYTES, at);
+    if (length === 0) return;
+    at += length;
+    yield chunk.subarray(0, length);
   }
 }
 

@@ -68,6 +68,13 @@ test.each([
   expect(stderr).toContain(words);
 });
 
+test("--dry-run that stops at an unknown column gives no counts", async () => {
+  const { file, customers } = await bulkPlace();
+  const run = await customers(["import", file("rows.csv", "name,nmae\nAda,x\n"), "--dry-run", "-o", "json"]);
+  expect({ exitCode: run.exitCode, stdout: run.stdout }).toEqual({ exitCode: 6, stdout: "" });
+  expect(run.stderr).not.toContain("would");
+});
+
 test("--dry-run for programs: stdout is one object of JSON", async () => {
   const { file, customers } = await bulkPlace();
   const run = await customers(["import", file("rows.csv", ROWS), "--dry-run", "-o", "json"]);

@@ -62,9 +62,10 @@ describe("an import that stops", () => {
     const { server, file, through, customers } = await bulkPlace();
     const { env } = await through(faults.dropReplies());
     const path = file("in.csv", csv(["name,email", "A,a@example.com", "B,b@example.com"]));
-    const run = await customers(["import", path], { env });
+    const url = env.CUSTOMERS_URL;
+    const run = await customers(["import", path, "--url", url], { env });
     expect(run.exitCode).toBe(8);
-    expect(run.stderr).toContain("--resume");
+    expect(run.stderr).toContain(`customers import ${path} --url ${url} --resume`);
     const resumed = await customers(["import", path, "--resume"], { env });
     expect([resumed.exitCode, resumed.stderr.includes("had been sent before")]).toEqual([0, false]);
     expect(namesOf(server.all()).toSorted()).toEqual(["A", "B"]);

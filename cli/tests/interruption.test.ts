@@ -61,23 +61,6 @@ describe("Ctrl-C while the client waits to send again", () => {
 });
 
 describe.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s leaves no personal data behind", (signal) => {
-  test("rows of standard input: the copy in the temporary directory is removed", async () => {
-    using tmp = temporaryDirectory();
-    const { server } = await deployment();
-    const child = Bun.spawn([...command, "import", "-"], {
-      env: { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN, TMPDIR: tmp.path, HOME: tmp.path },
-      stdin: "pipe",
-      stdout: "ignore",
-      stderr: "pipe",
-    });
-    child.stdin.write("name,email\nAda,ada@example.com\n");
-    await child.stdin.flush();
-    await appears(tmp.path, (names) => names.some((name) => name.startsWith("customers-import-")));
-    child.kill(signal);
-    expect(await child.exited).toBe(130);
-    expect(readdirSync(tmp.path).filter((name) => name.startsWith("customers-import"))).toEqual([]);
-  });
-
   test("an export: the draft is removed, and the earlier file stays", async () => {
     using directory = temporaryDirectory();
     const file = join(directory.path, "out.csv");

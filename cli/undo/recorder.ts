@@ -5,9 +5,7 @@ import type { Change as FieldChange } from "../client/loop/field-conflicts.ts";
 import type { WriteOutcome } from "../client/loop/write-outcome.ts";
 import type { Environment } from "../config/setting-source.ts";
 import { systemCode } from "../files/system-code.ts";
-import { UsageError } from "../outcome/failure.ts";
 import type { Messages } from "../output/messages.ts";
-import type { UndoJournal } from "./undo-journal.ts";
 
 export type Recorder = {
   /** Records what became of a write. @param change the fields that it set; undefined for a deletion. */
@@ -28,15 +26,7 @@ export async function openRecorder(
   if (keepMs === undefined) return OFF;
   const { openUndoJournal, undoJournalPath } = await import("./undo-journal.ts");
   const path = undoJournalPath(env);
-  let journal: UndoJournal;
-  try {
-    journal = openUndoJournal(path);
-  } catch (error) {
-    throw new UsageError(
-      `the undo journal ${path} can't be written (${systemCode(error)}); nothing was sent`,
-      "Make room or make it writable, or write without it: CUSTOMERS_UNDO=off",
-    );
-  }
+  const journal = openUndoJournal(path);
   let lost = 0;
   const warn = (line: string) => {
     lost += 1;

@@ -11,7 +11,9 @@ import { parseCustomer } from "../client/customer.ts";
 import { formatJson, type JsonObject } from "../client/json.ts";
 import type { Environment } from "../config/setting-source.ts";
 import { xdgPath } from "../config/xdg-path.ts";
-import { isBusy } from "../files/sqlite-busy.ts";
+import { isBusy, isForeign } from "../files/sqlite-errors.ts";
+import { systemCode } from "../files/system-code.ts";
+import { UsageError } from "../outcome/failure.ts";
 
 export type Change = {
   /** Base URL of the deployment. */
@@ -77,8 +79,28 @@ export function undoJournalPath(env: Environment): string {
   return xdgPath(env, "XDG_STATE_HOME", ".local/state", "undo.sqlite");
 }
 
-/** Makes the file where it is missing, and deletes what has expired. Errors of the system and of SQLite are thrown. */
+/**
+ * Makes the file where it is missing, and deletes what has expired. Throws a UsageError that says why it can't be
+ * used: nothing may be sent whose undoing was asked for.
+ */
 export function openUndoJournal(path: string, now: () => number = Date.now): UndoJournal {
+  try {
+    return open(path, now);
+  } catch (error) {
+    const code = systemCode(error);
+    throw isForeign(error)
+      ? new UsageError(
+          `${path} is no undo journal, or a damaged one (${code}); nothing was sent`,
+          "Move it away: what it recorded can then not be undone. Or write without it: CUSTOMERS_UNDO=off",
+        )
+      : new UsageError(
+          `the undo journal ${path} can't be opened (${code}); nothing was sent`,
+          "Make room or make it writable, or write without it: CUSTOMERS_UNDO=off",
+        );
+  }
+}
+
+function open(path: string, now: () => number): UndoJournal {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600); // of the log beside it too: SQLite makes it with the mode of this file
