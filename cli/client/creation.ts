@@ -1,6 +1,6 @@
 /** Creations, which no If-Match protects: sent again only where the earlier one certainly had no effect. */
-import { type Customer, memberNamed, plainText, shownCustomer } from "./customer.ts";
-import { judgeCreation } from "./loop/verdict.ts";
+import { type Customer, memberNamed, parseCustomer, plainText, shownCustomer } from "./customer.ts";
+import { isReplayed, judgeCreation } from "./loop/verdict.ts";
 import type { Ports } from "./read-customer.ts";
 import { type Refusal, refusalOf } from "./refusal.ts";
 import { serverWaitMs } from "./wire/read-retry.ts";
@@ -38,11 +38,12 @@ export async function createUntilDecided(
   request: ApiRequest,
   keyHonoured = false,
 ): Promise<Creation> {
+  const sent = parseCustomer(request.body ?? "", undefined)?.value ?? new Map();
   let notSent = 0;
   let unclear: Reply | undefined;
   for (let attempts = 1; ; attempts += 1) {
     const reply = await transport.send(request, deadline.remainingMs(), deadline.interrupted);
-    const verdict = judgeCreation(reply);
+    const verdict = judgeCreation(reply, sent);
     if (verdict === "accepted" && reply.kind === "complete") return { ...created(reply), attempts };
     if (verdict === "not-sent") notSent += 1;
     if (verdict === "may-arrive") unclear = reply;
@@ -67,7 +68,7 @@ function created(reply: CompleteReply): Created {
     customer,
     id: plainText(shown ?? "") || idIn(reply.fields.get("location")),
     tag,
-    replayed: reply.fields.get("idempotency-replayed")?.toLowerCase() === "true",
+    replayed: isReplayed(reply),
     requestId: requestIdOf(reply),
   };
 }

@@ -17,7 +17,6 @@ import { startDeadline } from "./wire/deadline.ts";
 import { fetchTransport } from "./wire/fetch-transport.ts";
 import type { Transport } from "./wire/reply.ts";
 import { canBeId, createCustomer } from "./wire/request.ts";
-import { meaningOf } from "./wire/status.ts";
 
 export type { Customer, CustomerData } from "./customer.ts";
 export { JsonNumber } from "./json.ts";
@@ -198,9 +197,7 @@ function isList(value: object): value is readonly Value[] {
 }
 
 function inWords(failure: CustomersFailure): string {
-  if ("reply" in failure && failure.reply !== undefined) {
-    const { reply } = failure;
-    return reply.kind === "complete" ? `${meaningOf(reply.status).sentence} (${reply.status})` : reply.detail;
-  }
-  return failure.kind;
+  const reply = "reply" in failure ? failure.reply : undefined;
+  if (reply === undefined) return failure.kind;
+  return reply.kind === "complete" ? `${failure.kind} (${reply.status})` : reply.detail;
 }

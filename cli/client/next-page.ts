@@ -11,9 +11,9 @@ export type NextPage =
   | { kind: "none" }
   | { kind: "request"; request: ApiRequest }
   /** Outside of the base URL: credentials go nowhere else, whatever a server writes into a link. */
-  | { kind: "elsewhere"; place: string }
+  | { kind: "next-elsewhere"; place: string }
   /** There is more, named by a member that this client can't follow. */
-  | { kind: "unknown"; member: string };
+  | { kind: "next-unknown"; member: string };
 
 /** @param request of the page that was just read. @param base the base URL, no trailing slash. */
 export function nextPage(
@@ -30,10 +30,10 @@ export function nextPage(
   if (cursor !== undefined) return { kind: "request", request: listCustomers({ ...query, cursor }) };
   if (place !== undefined) {
     const list = base + request.path;
-    return { kind: "elsewhere", place: URL.canParse(place, list) ? new URL(place, list).href : place };
+    return { kind: "next-elsewhere", place: URL.canParse(place, list) ? new URL(place, list).href : place };
   }
   const member = other ?? (target === undefined ? undefined : "next");
-  return member === undefined ? { kind: "none" } : { kind: "unknown", member };
+  return member === undefined ? { kind: "none" } : { kind: "next-unknown", member };
 }
 
 /**

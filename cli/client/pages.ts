@@ -4,7 +4,7 @@
 
 import { Customer, memberNamed, parseJsonOrUndefined } from "./customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
-import { nextPage } from "./next-page.ts";
+import { type NextPage, nextPage } from "./next-page.ts";
 import type { Ports } from "./read-customer.ts";
 import { type Refusal, refusalOf } from "./refusal.ts";
 import { readWithRetry } from "./wire/read-retry.ts";
@@ -14,15 +14,11 @@ export type Page = { kind: "page"; customers: readonly Customer[] } | ListFailur
 
 /** What came before it is a part of the list, and must not pass for the whole. */
 export type ListFailure =
+  /** `not-a-service`: the reply holds no array of customers. */
   | Refusal
-  /** The reply holds no array of customers. */
-  | { kind: "no-list" }
   /** The server named the same next page twice. */
   | { kind: "circle" }
-  /** The next page is said to be outside of the base URL. */
-  | { kind: "next-elsewhere"; place: string }
-  /** `member` says that there is more, in a way that this client can't follow. */
-  | { kind: "next-unknown"; member: string };
+  | Exclude<NextPage, { kind: "none" | "request" }>;
 
 /**
  * Each page as it comes; a failure is the last. A page is asked for only when the one before was taken.
@@ -34,20 +30,14 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
   for (;;) {
     const { transport, deadline } = ports();
     const reply = await readWithRetry(transport, request, deadline);
-    if (reply.kind !== "complete" || reply.status !== 200) return yield refusalOf(reply, "reading");
-    const body = parseJsonOrUndefined(reply.text);
+    const page = reply.kind === "complete" && reply.status === 200 ? reply : undefined;
+    const body = page && parseJsonOrUndefined(page.text);
     const customers = customersOf(body);
-    if (customers === undefined) return yield { kind: "no-list" };
+    if (page === undefined || customers === undefined) return yield refusalOf(reply, "reading");
     yield { kind: "page", customers };
-    const next = nextPage({ link: reply.fields.get("link"), body }, request, query, transport.url);
-    switch (next.kind) {
-      case "none":
-        return;
-      case "elsewhere":
-        return yield { kind: "next-elsewhere", place: next.place };
-      case "unknown":
-        return yield { kind: "next-unknown", member: next.member };
-    }
+    const next = nextPage({ link: page.fields.get("link"), body }, request, query, transport.url);
+    if (next.kind === "none") return;
+    if (next.kind !== "request") return yield next;
     const key = `${next.request.path} ${next.request.body ?? ""}`;
     if (seen.has(key)) return yield { kind: "circle" };
     seen.add(key);
@@ -55,13 +45,14 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
   }
 }
 
-/** The customers of one page; undefined where the body holds no array. */
-export function customersOf(body: Json | undefined): readonly Customer[] | undefined {
-  return itemsOf(body)?.map(listedCustomer);
+/** The customers of one page; undefined where the body holds no array of objects. */
+function customersOf(body: Json | undefined): readonly Customer[] | undefined {
+  const items = itemsOf(body);
+  return items?.every(isJsonObject) ? items.map(listedCustomer) : undefined;
 }
 
 /** A bare array, or the only array in an object (`items`, `value`, `data`, `customers`). */
-export function itemsOf(body: Json | undefined): readonly Json[] | undefined {
+function itemsOf(body: Json | undefined): readonly Json[] | undefined {
   if (isJsonArray(body)) return body;
   if (!isJsonObject(body)) return undefined;
   const items = body.get("items");
@@ -69,8 +60,7 @@ export function itemsOf(body: Json | undefined): readonly Json[] | undefined {
 }
 
 /** An item is the customer itself, or `{etag, customer}`. */
-export function listedCustomer(item: Json): Customer {
-  const object: JsonObject = isJsonObject(item) ? item : new Map([["value", item]]);
+function listedCustomer(object: JsonObject): Customer {
   const inner = memberNamed(object, "customer")?.value;
   if (!isJsonObject(inner)) return new Customer(undefined, object);
   const etag = memberNamed(object, "etag")?.value;

@@ -1,5 +1,5 @@
 /** Readings of one customer: as it is now, or why not. */
-import { type Customer, idOfAnother, parseCustomer } from "./customer.ts";
+import { Customer, idOfAnother, memberNamed, parseCustomer } from "./customer.ts";
 import { type ReadRefusal, refusalOf } from "./refusal.ts";
 import type { Deadline } from "./wire/deadline.ts";
 import { readWithRetry } from "./wire/read-retry.ts";
@@ -9,33 +9,68 @@ import { readCustomer } from "./wire/request.ts";
 export type Ports = { transport: Transport; deadline: Deadline };
 
 export type Reading = { kind: "read"; customer: Customer; requestId: string | undefined } | ReadRefusal;
+type NotModified = { kind: "not-modified" };
+
+/** undefined: the server's default set. */
+type Fields = readonly string[] | undefined;
 
 export type ReadOptions = {
-  /** undefined: the server's default set. */
-  fields?: readonly string[] | undefined;
+  fields?: Fields;
   /** See readWithRetry. */
   persistent?: boolean;
 };
 
-export async function readCurrent(
+export function readCurrent(
   { transport, deadline }: Ports,
   id: string,
-  { fields, persistent = false }: ReadOptions = {},
+  { fields, persistent }: ReadOptions = {},
 ): Promise<Reading> {
-  const request = readCustomer(id, fields);
-  return readingOf(await readWithRetry(transport, request, deadline, persistent), id);
+  return proven<never>(fields, async (asked) =>
+    readingOf(await readWithRetry(transport, readCustomer(id, asked), deadline, persistent), id),
+  );
 }
 
 /** @param ifNoneMatch the tags that are known already; undefined for an unconditional reading. */
-export async function readUnless(
+export function readUnless(
   { transport, deadline }: Ports,
   id: string,
   ifNoneMatch: string | undefined,
-  fields: readonly string[] | undefined,
-): Promise<Reading | { kind: "not-modified" }> {
-  const reply = await readWithRetry(transport, readCustomer(id, fields, ifNoneMatch), deadline);
-  const unmodified = reply.kind === "complete" && reply.status === 304 && ifNoneMatch !== undefined;
-  return unmodified ? { kind: "not-modified" } : readingOf(reply, id);
+  fields: Fields,
+): Promise<Reading | NotModified> {
+  return proven<NotModified>(fields, async (asked) => {
+    const reply = await readWithRetry(transport, readCustomer(id, asked, ifNoneMatch), deadline);
+    const unmodified = reply.kind === "complete" && reply.status === 304 && ifNoneMatch !== undefined;
+    return unmodified ? { kind: "not-modified" } : readingOf(reply, id);
+  });
+}
+
+/**
+ * A reading is believed where it shows the id: another service, or a page on the way, may answer with a JSON
+ * object too. So the id is asked for, and left out again where nobody asked for it. Credentials that may not
+ * read the id do without this proof.
+ */
+async function proven<Other extends NotModified>(
+  fields: Fields,
+  read: (fields: Fields) => Promise<Reading | Other>,
+): Promise<Reading | Other> {
+  const asked = fields?.some(isId) === false ? ["id", ...fields] : fields;
+  const reading = await read(asked);
+  if (reading.kind === "forbidden" && asked !== fields) return read(fields);
+  if (reading.kind !== "read") return reading;
+  const { etag, value } = reading.customer;
+  if (memberNamed(value, "id") === undefined) {
+    // The default set of a deployment need not have it (specification 4.1).
+    const proof = asked === undefined ? await read(["id"]) : reading;
+    if (proof.kind === "read" && memberNamed(proof.customer.value, "id") === undefined)
+      return { kind: "mistaken", shown: undefined };
+    return proof.kind === "read" || proof.kind === "forbidden" ? reading : proof;
+  }
+  if (asked === fields) return reading;
+  return { ...reading, customer: new Customer(etag, new Map([...value].filter(([name]) => !isId(name)))) };
+}
+
+function isId(name: string): boolean {
+  return name.toLowerCase() === "id";
 }
 
 function readingOf(reply: Reply, id: string): Reading {

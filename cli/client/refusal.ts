@@ -12,8 +12,8 @@ export type Stage = "reading" | "writing";
 
 export type ReadRefusal =
   | Refusal
-  /** The answer shows another customer: a cache or a proxy mixes up replies. */
-  | { kind: "mistaken"; shown: string };
+  /** The answer shows the id of another customer, or none: it is not of the one that was asked for. */
+  | { kind: "mistaken"; shown: string | undefined };
 
 export function refusalOf(reply: Reply, during: Stage): Refusal {
   if (reply.kind === "complete") return { kind: meaningOf(reply.status).kind, during, reply };

@@ -15,8 +15,14 @@ export function onRead(state: State, event: Extract<Event, { kind: "read" }>): S
     return decide({ ...state, base: customer, current: customer, requestId }, event);
   }
   const unmoved = reading.kind === "read" && reading.customer.etag === state.sent?.tag;
-  const next = unmoved ? { ...state, history: { ...state.history, doubts: 0 } } : unlooked(state);
-  if (reading.kind === "read") return decide({ ...next, current: reading.customer }, event);
+  const { doubts, settled } = state.history;
+  const next = unmoved
+    ? { ...state, history: { ...state.history, doubts: 0, settled: settled + doubts } }
+    : unlooked(state);
+  if (reading.kind === "read") {
+    const requestId = reading.requestId ?? state.requestId;
+    return decide({ ...next, current: reading.customer, requestId }, event);
+  }
   if (reading.kind === "not-found")
     return isConfirmedDeletion(state)
       ? end(next, written(state))

@@ -48,10 +48,27 @@ export function hasValues(value: JsonObject, change: Change): boolean {
 export function looksWritten(value: JsonObject, change: Change): boolean {
   return [...change].every(([field, wanted]) => {
     const now = memberNamed(value, field)?.value;
-    return typeof now === "string" && typeof wanted === "string"
-      ? now.trim().normalize() === wanted.trim().normalize()
-      : sameValue(now, wanted);
+    return isText(now) && isText(wanted) ? plain(now) === plain(wanted) : sameValue(now, wanted);
   });
+}
+
+/**
+ * True where no text that was sent is shown as another text: a server may show a part of what it made, and
+ * store addresses in lower case.
+ */
+export function looksCreated(shown: JsonObject, sent: JsonObject): boolean {
+  return [...sent].every(([field, wanted]) => {
+    const now = memberNamed(shown, field)?.value;
+    return !isText(now) || !isText(wanted) || plain(now).toLowerCase() === plain(wanted).toLowerCase();
+  });
+}
+
+function isText(value: Json | undefined): value is string {
+  return typeof value === "string";
+}
+
+function plain(text: string): string {
+  return text.trim().normalize();
 }
 
 /** Removing a member and setting it to null are the same wish. */

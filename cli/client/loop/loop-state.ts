@@ -67,6 +67,8 @@ export type History = {
    * Since the last reading, writes that it settles: one may have been applied, unless the tag is unmoved.
    */
   doubts: number;
+  /** Those that a reading under an unmoved tag settled: a 412 after it may be the doing of a late one. */
+  settled: number;
   /** Successes in a row that no customer service can have meant. */
   pages: number;
   /** Sendings in a row that never left. */
@@ -81,6 +83,7 @@ export const NO_HISTORY: History = {
   conflicts: 0,
   unknowns: 0,
   doubts: 0,
+  settled: 0,
   pages: 0,
   notSent: 0,
   contradictions: 0,
@@ -92,14 +95,16 @@ export function recorded(
   verdict: WriteVerdict,
   { contradicts, ofSuccess }: { contradicts: boolean; ofSuccess: boolean },
 ): History {
+  const stale = verdict === "stale";
   return {
     attempts: history.attempts + (verdict === "not-sent" ? 0 : 1),
-    conflicts: history.conflicts + (verdict === "stale" ? 1 : 0),
-    unknowns: history.unknowns + (verdict === "may-arrive" ? 1 : 0),
+    conflicts: history.conflicts + (stale ? 1 : 0),
+    unknowns: history.unknowns + (verdict === "may-arrive" ? 1 : stale ? history.settled : 0),
     doubts: history.doubts + (verdict === "reading-settles" ? 1 : 0),
+    settled: stale ? 0 : history.settled,
     pages: verdict !== "accepted" && ofSuccess ? history.pages + 1 : 0,
     notSent: verdict === "not-sent" ? history.notSent + 1 : 0,
-    contradictions: verdict === "stale" && contradicts ? history.contradictions + 1 : 0,
+    contradictions: stale && contradicts ? history.contradictions + 1 : 0,
     last: verdict,
   };
 }

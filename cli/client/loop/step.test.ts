@@ -146,6 +146,15 @@ describe("a reply to a write", () => {
     }
   });
 
+  test.each([
+    ["--if-match", { ifMatch: '"1"' }],
+    ["fail", { onConflict: "fail" as const }],
+    ["merge", { onConflict: "merge" as const }],
+  ])("of 503 may arrive after an unmoved reading: a 412 then is no sure conflict (%s)", (_, over) => {
+    const at = afterReplies(over, [NOT_NOW, STALE]);
+    expect(onReading(at, theirs({ name: "Theirs" }))).toBe("unknown-outcome");
+  });
+
   test("of 503 is followed by a reading, not before Retry-After", () => {
     const [state, action] = afterReplies({}, [reply(503, { "retry-after": "2" })]);
     expect(action.kind).toBe("wait");

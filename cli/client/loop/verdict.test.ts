@@ -94,6 +94,19 @@ describe("a status of success is believed where a service says it, and not where
     ["201", reply(201), "accepted"],
     ["200 with the customer", reply(200, json, '{"Id":"1"}'), "accepted"],
     ["200 with its place", reply(200, { location: "/customers/1" }), "accepted"],
+    [
+      "201 with what was sent",
+      reply(201, json, '{"id":"1","Name":"Ada","Email":"ADA@example.com "}'),
+      "accepted",
+    ],
+    ["201 with another customer", reply(201, json, another), "may-arrive"],
+    ["201 with another address", reply(201, json, '{"name":"Ada","email":"b@example.com"}'), "may-arrive"],
+    ["201 with a page", reply(201, html, page), "may-arrive"],
+    [
+      "201 that replays what was changed since",
+      reply(201, { ...json, "idempotency-replayed": "true" }, another),
+      "accepted",
+    ],
     ["202, whatever place it names", reply(202, { location: "/jobs/1" }, '{"id":"1"}'), "may-arrive"],
     ["200 with a page", reply(200, html, page), "may-arrive"],
     ["200 with a notice", reply(200, json, '{"message":"maintenance"}'), "may-arrive"],
@@ -102,6 +115,10 @@ describe("a status of success is believed where a service says it, and not where
     ["503 that says when", reply(503, { "retry-after": "1" }), "may-arrive"],
     ["503 that says nothing", reply(503), "may-arrive"],
   ])("creation: %s", (_, value, verdict) => {
-    expect(judgeCreation(value)).toBe(verdict);
+    const sent = new Map([
+      ["name", "Ada"],
+      ["email", "ada@example.com"],
+    ]);
+    expect(judgeCreation(value, sent)).toBe(verdict);
   });
 });

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../json.ts";
 import { parseEntityTag } from "../wire/entity-tag.ts";
 import type { CompleteReply, Reply } from "../wire/reply.ts";
 import { meaningOf, type WriteMeaning } from "../wire/status.ts";
-import { type Change, looksWritten } from "./field-conflicts.ts";
+import { type Change, looksCreated, looksWritten } from "./field-conflicts.ts";
 
 export type WriteVerdict =
   | WriteMeaning
@@ -23,9 +23,12 @@ export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
   return isPage(reply) ? "reading-settles" : "may-arrive";
 }
 
-/** Nothing protects a repetition of a creation, and no reading shows what became of it. */
-export function judgeCreation(reply: Reply): WriteVerdict {
-  const verdict = judgeWrite(reply, confirmsCreation);
+/**
+ * Nothing protects a repetition of a creation, and no reading shows what became of it.
+ * @param sent the members of the request.
+ */
+export function judgeCreation(reply: Reply, sent: JsonObject): WriteVerdict {
+  const verdict = judgeWrite(reply, confirmsCreation(sent));
   return verdict === "reading-settles" ? "may-arrive" : verdict;
 }
 
@@ -52,11 +55,22 @@ export function confirmsDeletion(id: string): Confirms {
   };
 }
 
-/** Nor one to a creation (4.4): it names or shows what it made. */
-function confirmsCreation(reply: CompleteReply): boolean {
-  if (reply.status === 201 || hasNoContent(reply) || reply.fields.has("location")) return true;
-  const body = objectIn(reply);
-  return body !== undefined && (isTagged(reply) || memberNamed(body, "id") !== undefined);
+/** Nor one to a creation (4.4): it names or shows what it made, and nothing that was not sent. */
+function confirmsCreation(sent: JsonObject): Confirms {
+  return (reply) => {
+    const named = reply.status === 201 || hasNoContent(reply) || reply.fields.has("location");
+    if (reply.text === "") return named;
+    const body = objectIn(reply);
+    if (body === undefined) return false;
+    const shown = named || isTagged(reply) || memberNamed(body, "id") !== undefined;
+    // What is replayed may have been changed since it was created.
+    return shown && (isReplayed(reply) || looksCreated(body, sent));
+  };
+}
+
+/** It was created earlier, under the same idempotency key. */
+export function isReplayed({ fields }: CompleteReply): boolean {
+  return fields.get("idempotency-replayed")?.toLowerCase() === "true";
 }
 
 /** A weak tag is no version (specification 2.4): web frameworks put one on every body, an error's too. */
