@@ -58,6 +58,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
               flags: withoutProfile(flags),
               env: { ...host.env, CUSTOMERS_PROFILE: undefined, CUSTOMERS_TOKEN: undefined },
               file: emptyProfileFile(path),
+              needsProfile: true,
               readStdin,
             })
           : await readSettings({ flags, env: host.env, file: await readProfileFile(path), readStdin });

@@ -58,7 +58,8 @@ export const registerApi: RegisterCommand = (program, run) => {
             "Look at what it was to change before you send it again.",
           );
         }
-        const subject = { what: `${method} ${path}`, url: api.url, method };
+        const conditional = options.ifMatch !== undefined;
+        const subject = { what: `${method} ${path}`, url: api.url, method, conditional };
         return method === "GET"
           ? readFailure(refusalOf(reply, "reading"), subject)
           : writeFailure(refusalOf(reply, "writing"), "done", subject);

@@ -21,6 +21,7 @@ import { listFailure, readFailure } from "../outcome/reply-failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "./command.ts";
 import { customerId } from "./options.ts";
+import { refusedByService } from "./service-check.ts";
 
 export const registerDoctor: RegisterCommand = (program, run) => {
   program
@@ -57,10 +58,13 @@ async function examine(invocation: Invocation, id: string | undefined): Promise<
   findings.push(judgeConnection(last.reply, api.url));
   if (last.reply.kind !== "complete") return findings;
   findings.push(judgeClock(last.reply.fields.get("date"), last.atMs));
-  findings.push(judgeService(service, last.reply.status, settings.headers.length > 0));
-  if (isFailure(service)) return findings;
+  const known = id ?? (isFailure(service) ? undefined : idOf(service));
+  // Neither an empty list nor a 404 shows that it is a customer service which answers.
+  const silent = isFailure(service) ? service.exit === "not-found" : known === undefined;
+  const judged = silent ? ((await refusedByService(ports)) ?? service) : service;
+  findings.push(judgeService(judged, settings.headers.length > 0));
+  if (isFailure(judged)) return findings;
 
-  const known = id ?? idOf(service);
   if (known === undefined) {
     findings.push({
       check: "entity-tag",
@@ -115,7 +119,7 @@ async function examineTags(invocation: Invocation, id: string): Promise<Finding[
   const plain = watched.last()?.reply;
   if (plain?.kind !== "complete")
     return plain === undefined ? [] : [judgeConnection(plain, invocation.api.url)];
-  if (isFailure(read)) return [judgeService(read, plain.status, true)];
+  if (isFailure(read)) return [judgeService(read, true)];
   const request = readCustomer(id, undefined);
   const compressed = await send(invocation, {
     ...request,

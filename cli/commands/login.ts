@@ -3,16 +3,17 @@ import { Option } from "@commander-js/extra-typings";
 import { parseBaseUrl } from "../config/base-url.ts";
 import type { Flags } from "../config/flags.ts";
 import { mayHaveKeyring, storeInKeyring } from "../config/keyring.ts";
-import { changeProfileFile } from "../config/profile-file.ts";
+import { changeProfileFile, checkProfileFile } from "../config/profile-file.ts";
 import type { Profile } from "../config/profile-settings.ts";
+import { fromEnvironment } from "../config/setting-source.ts";
 import { readSettings } from "../config/settings.ts";
 import { checkedToken } from "../config/token-text.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
 import type { RegisterCommand } from "./command.ts";
-import { checkCredentials } from "./credentials-check.ts";
 import { forgetToken, load } from "./profile.ts";
+import { refusedByService } from "./service-check.ts";
 
 export const registerLogin: RegisterCommand = (program, run) => {
   program
@@ -38,16 +39,18 @@ async function login(
   const file = await load(invocation);
   const name = options.profile ?? (env["CUSTOMERS_PROFILE"] || undefined) ?? file.current ?? "default";
   const before = file.profiles.get(name) ?? {};
-  const url = loginUrl(options, env, name, before);
-  if (typeof url !== "string") return url;
+  const address = loginUrl(options, env, name, before);
+  if (typeof address !== "string") return address;
+  const url = parseBaseUrl(address, "url");
+  await checkProfileFile(file.path);
   const token = await readToken(options, invocation, `Token for ${url}: `);
   messages.hide([token]);
   const { keyring: _, ...kept } = before;
-  const profile: Profile = { ...kept, url, token };
+  const profile: Profile = { ...kept, url: address, token };
   // Checked with the settings that later commands will have: the profile's proxy, certificates and headers.
   const { tokenFile: __, tokenStdin: ___, ...flags } = options;
   const settings = await readSettings({
-    flags: { ...flags, url, profile: name },
+    flags: { ...flags, url: address, profile: name },
     env: { ...env, CUSTOMERS_TOKEN: undefined, CUSTOMERS_URL: undefined },
     file: { ...file, profiles: new Map([[name, profile]]), problems: new Map(), warnings: [] },
     readStdin: terminal.readStdin,
@@ -56,7 +59,7 @@ async function login(
   const api = openCustomersApi(settings, messages);
   try {
     const ports = { transport: api, deadline: invocation.deadline() };
-    const refused = await checkCredentials(ports, url);
+    const refused = await refusedByService(ports);
     if (refused !== undefined) return { ...refused, message: `the token was not stored: ${refused.message}` };
   } finally {
     await api.close();
@@ -68,8 +71,8 @@ async function login(
     const { keyring, token: ___, ...now } = profiles.get(name) ?? {};
     earlier = keyring;
     // Another command may have pointed the profile elsewhere: nobody asked for the token to be sent there.
-    if (now.url !== before.url && now.url !== url) return pointedElsewhere(name, now.url);
-    return { current, profiles: new Map([...profiles, [name, { ...now, url, ...place.settings }]]) };
+    if (now.url !== before.url && now.url !== address) return pointedElsewhere(name, now.url);
+    return { current, profiles: new Map([...profiles, [name, { ...now, url: address, ...place.settings }]]) };
   });
   // Of two entries one is of no use now, and must not stay.
   const unused = refused === undefined ? earlier : place.settings.keyring;
@@ -103,25 +106,27 @@ async function keep(
   return { kind: "refused", failure: failure("failure", message, "Give --store file for the profile file.") };
 }
 
-/** CUSTOMERS_URL must not quietly move a profile to another server: the token in it would go there too. */
+/**
+ * The URL as it was written, which the profile keeps. CUSTOMERS_URL must not quietly move a profile to another
+ * server: the token in it would go there too.
+ */
 function loginUrl(options: Flags, env: Invocation["env"], name: string, before: Profile): string | Failure {
-  if (options.url !== undefined) return parseBaseUrl(options.url, "--url");
-  const stored = before.url === undefined ? undefined : parseBaseUrl(before.url, "url");
-  const variable = env["CUSTOMERS_URL"] ? parseBaseUrl(env["CUSTOMERS_URL"], "CUSTOMERS_URL") : undefined;
-  if (
-    stored !== undefined &&
-    (variable === undefined || variable === stored || options.profile !== undefined)
-  ) {
-    return stored;
-  }
-  if (variable !== undefined && stored === undefined) return variable;
-  return stored === undefined
-    ? failure("usage", `profile "${name}" has no server yet`, "Give it once: customers login --url URL")
-    : failure(
-        "usage",
-        `CUSTOMERS_URL names ${variable}, and profile "${name}" belongs to ${stored}; nothing was sent`,
-        "Say which is meant with --url URL or --profile NAME.",
-      );
+  const { url: stored } = before;
+  const variable = fromEnvironment(env, "CUSTOMERS_URL");
+  if (options.url !== undefined) return options.url;
+  if (stored === undefined)
+    return (
+      variable ??
+      failure("usage", `profile "${name}" has no server yet`, "Give it once: customers login --url URL")
+    );
+  if (variable === undefined || options.profile !== undefined) return stored;
+  const [theirs, own] = [parseBaseUrl(variable, "CUSTOMERS_URL"), parseBaseUrl(stored, "url")];
+  if (theirs === own) return stored;
+  return failure(
+    "usage",
+    `CUSTOMERS_URL names ${theirs}, and profile "${name}" belongs to ${own}; nothing was sent`,
+    "Say which is meant with --url URL or --profile NAME.",
+  );
 }
 
 function pointedElsewhere(name: string, url: string | undefined): Failure {

@@ -177,7 +177,7 @@ export async function forgetToken(entry: string | undefined): Promise<Failure | 
   );
 }
 
-function changedProfile(before: Profile, given: SetOptions, { settings, env, flags }: Invocation): Profile {
+function changedProfile(before: Profile, given: SetOptions, { env, flags }: Invocation): Profile {
   const options = { ...flags, ...given };
   if (options.tokenFile !== undefined || options.tokenStdin) {
     throw new UsageError(
@@ -190,7 +190,7 @@ function changedProfile(before: Profile, given: SetOptions, { settings, env, fla
     if (isSettingName(setting)) delete after[setting];
     if (setting === "token") delete after.keyring; // wherever it is kept
   }
-  if (options.url !== undefined && settings.url !== undefined) after.url = settings.url;
+  if (options.url !== undefined) after.url = options.url;
   if (options.proxy !== undefined) after.proxy = options.proxy;
   for (const name of ["cacert", "cert", "key"] as const) {
     // As an absolute path: the command runs in other directories later.

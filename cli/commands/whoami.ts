@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../client/json.ts";
 import { printFacts } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./command.ts";
-import { checkCredentials } from "./credentials-check.ts";
+import { refusedByService } from "./service-check.ts";
 
 export const registerWhoami: RegisterCommand = (program, run) => {
   program
@@ -10,7 +10,7 @@ export const registerWhoami: RegisterCommand = (program, run) => {
     .action(
       run(async (invocation) => {
         const { settings, api } = invocation;
-        const refused = await checkCredentials(invocation.ports(), api.url);
+        const refused = await refusedByService(invocation.ports());
         const names = settings.headers.map(({ name }) => name).join(", ");
         const facts: JsonObject = new Map<string, Json>([
           ["url", api.url],

@@ -3,7 +3,8 @@ import { UsageError } from "../outcome/failure.ts";
 /**
  * The base URL of a deployment: http or https, no credentials, no query, no trailing slash. The URL of the collection
  * is accepted too: one `/customers` at the end is removed, because people copy that URL. A deployment whose base path
- * really ends in /customers is given by its collection: https://host/customers/customers.
+ * really ends in /customers is given by its collection: https://host/customers/customers. So flags, variables and
+ * profiles all hold a URL as it was written, and it is read here alone, once.
  * @param source names the setting in the message of the UsageError: `--url`, `CUSTOMERS_URL`.
  */
 export function parseBaseUrl(text: string, source: string): string {

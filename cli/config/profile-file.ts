@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemCode } from "../files/system-code.ts";
-import { writeAtomically } from "../files/write-atomically.ts";
+import { openDraft, writeAtomically } from "../files/write-atomically.ts";
 import { type Failure, isFailure, UsageError } from "../outcome/failure.ts";
 import { asTable, type Profile, readProfile } from "./profile-settings.ts";
 import { xdgPath } from "./xdg-path.ts";
@@ -122,6 +122,15 @@ export async function changeProfileFile(
     `the profile file ${path} is being changed by another process, which does not end`,
     `It has ${path}.lock open: end it, and run this again.`,
   );
+}
+
+/** Throws a UsageError where the file can't be written: known before a token is asked for or sent. */
+export async function checkProfileFile(path: string): Promise<void> {
+  await writing(path, async () => {
+    let made = path;
+    while (!existsSync(dirname(made))) made = dirname(made);
+    openDraft(made, 0o600).discard();
+  });
 }
 
 /** Writes only what changed, so that comments and unknown keys stay. */

@@ -66,12 +66,20 @@ export type Sources = {
   flags: Flags;
   env: Environment;
   file: ProfileFile;
+  /** The command is about the profile file itself. */
+  needsProfile?: boolean;
   /** Only called for --token-stdin. */
   readStdin: () => Promise<string>;
 };
 
 /** Throws a UsageError that says which setting is wrong and what to give instead. */
-export async function readSettings({ flags, env, file, readStdin }: Sources): Promise<Settings> {
+export async function readSettings({
+  flags,
+  env,
+  file,
+  needsProfile = false,
+  readStdin,
+}: Sources): Promise<Settings> {
   const deployment = chooseDeployment({ flags, env, file });
   const { profile, url } = deployment;
   const token = await chosenToken(flags, deployment, readStdin);
@@ -112,7 +120,7 @@ export async function readSettings({ flags, env, file, readStdin }: Sources): Pr
     output: flags.output,
     casing: profile.casing ?? "lower",
     undoMs: parseUndoMs(fromEnvironment(env, "CUSTOMERS_UNDO") ?? profile.undo ?? "off"),
-    warnings: warningsOf({ flags, env, file, deployment, insecure }),
+    warnings: warningsOf({ flags, env, file, deployment, insecure, needsProfile }),
     sources: sourcesOf(flags, env, deployment, token),
   };
 }
@@ -153,17 +161,21 @@ function warningsOf({
   deployment,
   insecure,
   env,
+  needsProfile,
 }: {
   flags: Flags;
   env: Environment;
   file: ProfileFile;
   deployment: Deployment;
   insecure: boolean;
+  needsProfile: boolean;
 }): string[] {
   const inProcessList = (flags.header ?? []).map((text) => parseHeader(text)).filter(({ secret }) => secret);
-  const homeless = deployment.url === undefined && !env["HOME"] && !env["XDG_CONFIG_HOME"];
+  const homeless = !env["HOME"] && !env["XDG_CONFIG_HOME"];
   return [
-    ...(homeless ? [`warning: HOME is not set, so profiles are looked for in ${file.path}`] : []),
+    ...(homeless && (needsProfile || deployment.url === undefined)
+      ? [`warning: HOME is not set, so profiles are looked for in ${file.path}`]
+      : []),
     ...file.warnings,
     ...inProcessList.map(
       ({ name }) =>

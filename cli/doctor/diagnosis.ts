@@ -67,15 +67,11 @@ export function judgeConnection(reply: Reply, url: string): Finding {
  * @param outcome of reading, as `get` or `list` sees it; undefined: an empty list. @param sent credentials
  * were sent.
  */
-export function judgeService(
-  outcome: Customer | Failure | undefined,
-  status: number,
-  sent: boolean,
-): Finding {
+export function judgeService(outcome: Customer | Failure | undefined, sent: boolean): Finding {
   if (outcome === undefined || !isFailure(outcome)) {
     return { check: "credentials", verdict: "ok", found: sent ? "accepted" : "none needed" };
   }
-  const { exit } = outcome;
+  const { exit, status } = outcome;
   if (status === 401) {
     return {
       check: "credentials",

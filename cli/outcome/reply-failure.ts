@@ -24,6 +24,8 @@ export type Subject = {
   method?: string | undefined;
   /** The request went to /customers or below it: 404 then says nothing of a customer. */
   collection?: boolean;
+  /** False: the request named no version, as `customers api` may. */
+  conditional?: boolean;
 };
 
 /** What to do where a deployment answers as if it did not know an operation. */
@@ -78,21 +80,13 @@ export function readReason(refusal: ReadRefusal | ListFailure, subject: Subject)
     case "interrupted":
       return unreached(refusal.reply, `${claim} from ${subject.url}`);
     case "mistaken":
-      return {
-        ...failure(
-          "failure",
-          "",
-          "A cache or a proxy on the way mixes up replies: customers doctor ID looks for one.",
-        ),
-        claim,
-        why: `the server answered with customer ${refusal.shown}`,
-      };
-    case "no-list":
-      return {
-        ...failure("failure", "", "Check that the URL is the base URL of a customer service."),
-        claim: `${subject.what} from ${subject.url}`,
-        why: "the reply holds no array of customers",
-      };
+      return refusal.shown === undefined
+        ? { ...failure("failure", "", notAService(subject.url)), claim, why: "the answer shows no id" }
+        : {
+            ...failure("failure", "", MIXED_UP),
+            claim,
+            why: `the server answered with customer ${refusal.shown}`,
+          };
     case "circle":
       return {
         ...failure("failure", ""),
@@ -149,11 +143,26 @@ export function unclearReply(reply: Reply): string {
     return `the server answered ${status}, a redirect to ${oneLine(place)}`;
   if (!isSuccess(status)) return `the server answered ${status}`;
   if (status === 202) return `the server answered 202: it has taken the request, and not done it yet`;
-  const type = fields.get("content-type")?.split(";")[0] ?? "no body";
+  if (status !== 200 && status !== 201 && status !== 204 && status !== 205)
+    return `the server answered ${status}, which says nothing about this write`;
+  const type = fields.get("content-type")?.split(";")[0] ?? (reply.text === "" ? "no body" : "untyped text");
   const shows = !type.includes("problem") && shownCustomer(reply.text, undefined) !== undefined;
   if (status === 204 || status === 205 || shows)
     return `the answer, ${status}, shows a customer or a version that this write did not make`;
   return `the answer, ${status} with ${type}, is none of a customer service, perhaps a proxy's own page`;
+}
+
+/** What to do where something else than a customer service answers. */
+export function notAService(url: string): string {
+  return `Check that ${url} is the base URL of a customer service. A proxy or a login page on the way may answer too.`;
+}
+
+const MIXED_UP = "A cache or a proxy on the way mixes up replies: customers doctor ID looks for one.";
+export const PAGE = "a web page, not one of a customer service";
+const NO_READING = "no customer service answers a reading so";
+
+export function isPage({ fields }: CompleteReply): boolean {
+  return /\bhtml\b/i.test(fields.get("content-type") ?? "");
 }
 
 /** Lists and creations are no part of what every deployment has (specification 4.4). */
@@ -162,28 +171,43 @@ function isNotOffered({ status }: CompleteReply, { collection = false }: Subject
   return collection && (kind === "not-found" || kind === "not-offered");
 }
 
-/** 503 and 429 are "not now": nothing was written, as with a server that can't be reached. */
-const EXITS = {
-  invalid: "invalid",
-  unauthenticated: "not-allowed",
-  forbidden: "not-allowed",
-  "not-found": "not-found",
-  "not-offered": "failure",
-  stale: "conflict",
-  "precondition-required": "invalid",
-  "proxy-credentials": "unreachable",
-  busy: "unreachable",
-  unavailable: "unreachable",
-  "server-error": "failure",
-  redirected: "failure",
-  "not-a-service": "failure",
-  unexpected: "failure",
-} as const satisfies Record<RefusalKind, Exclude<Exit, "done">>;
+const UNEXPECTED = "the server answered with an unexpected status";
+const NOT_OFFERED = "the server does not know this operation";
+
+/**
+ * The exit, and the sentence that continues "… could not be read: ". 503 and 429 are "not now": nothing was
+ * written, as with a server that can't be reached.
+ */
+const KINDS = {
+  invalid: ["invalid", "the server does not accept the request"],
+  unauthenticated: ["not-allowed", "the server does not know the credentials"],
+  forbidden: ["not-allowed", "the credentials do not allow it"],
+  "not-found": ["not-found", "it does not exist"],
+  "not-offered": ["failure", NOT_OFFERED],
+  stale: ["conflict", "someone else changed it"],
+  "precondition-required": ["invalid", "the server saw no If-Match"],
+  "proxy-credentials": ["unreachable", "a proxy asks for credentials"],
+  busy: ["unreachable", "the server asks for fewer requests"],
+  unavailable: ["unreachable", "the server does not serve now"],
+  "server-error": ["failure", UNEXPECTED],
+  redirected: ["failure", "the server redirects to another place"],
+  "not-a-service": ["failure", "the reply is no JSON object"],
+  unexpected: ["failure", UNEXPECTED],
+} as const satisfies Record<RefusalKind, readonly [Exclude<Exit, "done">, string]>;
+
+/** Where the status says more than its kind. */
+const SENTENCES: Readonly<Record<number, string>> = {
+  202: "the server has taken the request, and not done it yet",
+  408: "the server gave up waiting for the request",
+  409: "the service refuses it now",
+  415: "the server does not take this kind of body",
+  422: "the server does not accept the values",
+};
 
 type Refused = Extract<Refusal, { reply: CompleteReply }>;
 
 function statusExit({ kind, reply }: Refused, subject: Subject): Failure["exit"] {
-  return isNotOffered(reply, subject) ? "failure" : EXITS[kind];
+  return isNotOffered(reply, subject) ? "failure" : KINDS[kind][0];
 }
 
 function interrupted(message: string): Failure {
@@ -235,20 +259,22 @@ function problemOf(reply: CompleteReply): JsonObject | undefined {
 }
 
 function sentence(reply: CompleteReply, said: string | undefined, subject: Subject): string {
+  const { status } = reply;
+  if (isPage(reply) && isSuccess(status)) return `the answer is ${PAGE} (${status})`;
   const reason = isNotOffered(reply, subject)
-    ? "the server does not know this operation"
-    : reply.status === 409
-      ? "the service refuses it now"
-      : meaningOf(reply.status).sentence;
-  return `${reason} (${reply.status})${said === undefined ? "" : `: ${said}`}`;
+    ? NOT_OFFERED
+    : subject.collection && status === 200
+      ? "the reply holds no array of customers"
+      : (SENTENCES[status] ?? KINDS[meaningOf(status).kind][1]);
+  const other = isSuccess(status) && status !== 200 && status !== 202;
+  return `${other ? NO_READING : reason} (${status})${said === undefined ? "" : `: ${said}`}`;
 }
 
 function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject: Subject): string {
   const { status } = reply;
   const suggestion = fieldSuggestion(problem) ?? (status === 400 ? ownSuggestion(subject.fields) : undefined);
   if (suggestion !== undefined) return suggestion;
-  if (status === 304)
-    return "A cache or a proxy on the way mixes up replies: customers doctor ID looks for one.";
+  if (status === 304) return MIXED_UP;
   if (status >= 300 && status < 400) {
     return `The server points to ${reply.fields.get("location") ?? "another place"}; if that is right, give it as --url (redirects are not followed: they could carry the token elsewhere).`;
   }
@@ -266,6 +292,9 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
   if (isNotOffered(reply, subject) || status === 405 || status === 501) return notOfferedHint(subject.method);
   if (status === 404)
     return `Check the id, and that ${subject.url} and the credentials belong to the right tenant.`;
+  if (status === 428 && subject.conditional === false)
+    return "Give the entity-tag that you read: --if-match TAG.";
+  if (status === 412) return "Read it again, decide anew, and give the new tag.";
   if (status === 428)
     return "The client always sends If-Match: a proxy on the way drops it. Configure the proxy to keep it.";
   if (status === 429 || status === 503) {
@@ -274,7 +303,7 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
     return `Try again ${when}, or give it more time with --timeout.`;
   }
   if (status >= 500) return "Try again later; if it lasts, give the request id to those who run the server.";
-  if (isSuccess(status)) return `Check that ${subject.url} is the base URL of a customer service.`;
+  if (isSuccess(status)) return notAService(subject.url);
   if (status === 409) return "Remove what stands in the way, and run it again.";
   return "Correct the request and run it again.";
 }

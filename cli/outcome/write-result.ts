@@ -37,7 +37,7 @@ export function resultOfWrite(
     ...counts(attempts, conflicts, unknowns),
     ["tagBefore", before ?? null],
     ["tagAfter", after ?? null],
-    ["requestId", requestId ?? null],
+    ["requestId", failure?.requestId ?? requestId ?? null],
     [
       "overwritten",
       overwritten.map(

@@ -89,6 +89,8 @@ describe("api", () => {
     const stale = await run("api", "PUT", path, "--input", file, "--if-match", customer.tag);
     await Bun.file(file).delete();
     expect(missing.exitCode).toBe(6);
+    expect(missing.stderr).toContain("--if-match TAG");
+    expect(missing.stderr).not.toContain("proxy");
     expect(JSON.parse(missing.stdout)).toMatchObject({ code: "precondition-required" });
     expect([written.exitCode, state()?.name]).toEqual([0, "Raw"]);
     expect(stale.exitCode).toBe(5);

@@ -72,7 +72,7 @@ describe.each([
       stdout: "Ada\n",
     });
     expect(proxy.seen).toEqual([
-      `GET ${server.url}/customers/${id}?fields=name`,
+      `GET ${server.url}/customers/${id}?fields=id,name`,
       `CONNECT ${new URL(secure.url).host}`,
     ]);
   });

@@ -116,15 +116,15 @@ test.each<[string, () => Response, string]>([
   [
     "a web page",
     () => new Response("<html>", { status: 404, headers: { "content-type": "text/html" } }),
-    "answers with a web page (404)",
+    "a web page, not one of a customer service (404)",
   ],
   [
     "a login page",
     () => new Response("<html>", { headers: { "content-type": "text/html; charset=utf-8" } }),
-    "answers with a web page (200)",
+    "a web page, not one of a customer service (200)",
   ],
   ["a redirect", () => new Response(null, { status: 302, headers: { location: "/x" } }), "redirects"],
-  ["a service that is no customer service", () => new Response("hello"), "no JSON object"],
+  ["a service that is no customer service", () => new Response("hello"), "not answer as a customer service"],
 ])(
   "login names %s, and stores nothing",
   async (_, answer, words) => {
@@ -145,9 +145,9 @@ function checkingServer(meanwhile: () => Promise<unknown>) {
     hostname: "127.0.0.1",
     port: 0,
     idleTimeout: 255,
-    async fetch() {
+    async fetch(request) {
       await meanwhile();
-      return new Response(null, { status: 404 });
+      return new Response(null, { status: request.url.includes("fields=") ? 400 : 404 });
     },
   });
   return { url: `http://127.0.0.1:${server.port}`, [Symbol.dispose]: () => void server.stop(true) };

@@ -63,8 +63,14 @@ describe("without a terminal", () => {
     expect((await run(["list", "--limit", "50"])).stderr).toBe("");
   });
 
-  test("HOME that is not set is named where no server is set", async () => {
-    const child = Bun.spawn([...command, "list"], { env: {}, stdout: "ignore", stderr: "pipe" });
+  test.each([
+    ["where no server is set", ["list"]],
+    [
+      "where the profile file is what the command is about",
+      ["profile", "show", "no-such-profile", "--url", "http://127.0.0.1:1"],
+    ],
+  ])("HOME that is not set is named %s", async (_, args) => {
+    const child = Bun.spawn([...command, ...args], { env: {}, stdout: "ignore", stderr: "pipe" });
     const stderr = await child.stderr.text();
     expect(await child.exited).toBe(2);
     expect(stderr).toContain("HOME is not set, so profiles are looked for in ");

@@ -35,6 +35,18 @@ test("of an update: attempts, conflicts, tags, request id and the customer", asy
   expect(lines[0].customer.name).toBe("B");
 });
 
+test("of a refused reading: the request id of that reply", async () => {
+  const refusing = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => new Response(null, { status: 403, headers: { "x-request-id": "refused-1" } }),
+  });
+  const env = { CUSTOMERS_URL: `http://127.0.0.1:${refusing.port}`, CUSTOMERS_TOKEN: TOKEN };
+  const { stdout } = await runClient(["update", NOBODY, "--name", "B", "--result"], { env });
+  await refusing.stop(true);
+  expect(JSON.parse(stdout)).toMatchObject({ result: "not-written", requestId: "refused-1" });
+});
+
 test("of several: one line each, the failed ones too, and exit 9", async () => {
   const { id } = server.add({ name: "A" });
   const { exitCode, lines } = await results(["delete", id, NOBODY, "--yes"]);
