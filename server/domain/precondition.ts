@@ -114,6 +114,8 @@ export const EXPLANATIONS = {
     "If-None-Match is `*` or names the current entity-tag, and the customer exists in that version. Leave the header out of writes: If-Match alone protects them.",
 } as const;
 
+export const DIAGNOSES = Object.keys(EXPLANATIONS) as readonly Diagnosis[];
+
 /**
  * @param preconditions of which one fails
  * @param current the version stored now

@@ -1,5 +1,6 @@
-import type { FieldName } from "./field-registry.ts";
-import type { Diagnosis } from "./precondition.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { FIELD_NAMES } from "./field-registry.ts";
+import { DIAGNOSES } from "./precondition.ts";
 
 /**
  * Every refusal that a client can meet, as one closed table, and the only
@@ -170,23 +171,46 @@ export type ProblemCode = keyof typeof PROBLEMS;
 /** A fault of one property of a body. `pointer` is a JSON Pointer (RFC 6901); "" is the whole body. */
 export type MemberFault = { readonly pointer: string; readonly detail: string };
 
+const closed = { additionalProperties: false };
+const fieldNames = Type.Array(Type.Union(FIELD_NAMES.map((name) => Type.Literal(name))));
+const parameter = Type.String();
+
 /** The further members of some problems' documents (RFC 9457, section 3.2). */
-type ProblemExtensions = {
-  readonly "unknown-parameter": { readonly parameter: string; readonly didYouMean?: readonly string[] };
-  readonly "invalid-parameter": { readonly parameter: string };
-  readonly "unknown-field": {
-    readonly unknownFields: readonly string[];
-    readonly selectableFields: readonly FieldName[];
-    readonly didYouMean?: readonly FieldName[];
-  };
-  readonly "too-many-fields": { readonly maxFields: number };
-  readonly "forbidden-field": { readonly forbiddenFields: readonly FieldName[] };
-  readonly "precondition-failed": {
-    readonly receivedIfMatch?: string;
-    readonly receivedIfNoneMatch?: string;
-    readonly diagnosis: Diagnosis;
-  };
-  readonly "invalid-body": { readonly errors: readonly MemberFault[] };
+export const PROBLEM_EXTENSIONS = {
+  "unknown-parameter": Type.Object(
+    { parameter, didYouMean: Type.Optional(Type.Array(Type.String())) },
+    closed,
+  ),
+  "invalid-parameter": Type.Object({ parameter }, closed),
+  "unknown-field": Type.Object(
+    {
+      unknownFields: Type.Array(Type.String()),
+      selectableFields: fieldNames,
+      didYouMean: Type.Optional(fieldNames),
+    },
+    closed,
+  ),
+  "too-many-fields": Type.Object({ maxFields: Type.Integer() }, closed),
+  "forbidden-field": Type.Object({ forbiddenFields: fieldNames }, closed),
+  "precondition-failed": Type.Object(
+    {
+      receivedIfMatch: Type.Optional(Type.String()),
+      receivedIfNoneMatch: Type.Optional(Type.String()),
+      diagnosis: Type.Union(DIAGNOSES.map((diagnosis) => Type.Literal(diagnosis))),
+    },
+    closed,
+  ),
+  "invalid-body": Type.Object(
+    {
+      /** `pointer` is a JSON Pointer (RFC 6901); "" is the whole body. */
+      errors: Type.Array(Type.Object({ pointer: Type.String(), detail: Type.String() }, closed)),
+    },
+    closed,
+  ),
+} as const;
+
+export type ProblemExtensions = {
+  readonly [Code in keyof typeof PROBLEM_EXTENSIONS]: Static<(typeof PROBLEM_EXTENSIONS)[Code]>;
 };
 
 export type Problem = {

@@ -11,7 +11,13 @@ export type RoutePath =
   | "/metrics"
   | "/healthz"
   | "/readyz"
-  | "/problems/{code}";
+  | "/problems"
+  | "/problems/{code}"
+  | "/"
+  | "/docs"
+  | "/docs/{file}"
+  | "/openapi.json"
+  | "/openapi.yaml";
 
 /** What everything between the socket and an operation knows of one request. */
 export type RequestContext = {

@@ -41,7 +41,6 @@ describe.each(Object.entries(ALLOW))("%s", (path, allow) => {
 
 describe("addresses that are none are 404 with a problem document, also without a token", () => {
   test.each([
-    "/",
     "/customers/",
     `/customers/${ID}/`,
     `/customers/${ID}/x`,
@@ -212,13 +211,35 @@ describe("health", () => {
   );
 });
 
-test("OPTIONS / is readiness, as plain health checks of load balancers ask for it; nothing else is at /", async () => {
+test("OPTIONS / is readiness, as plain health checks of load balancers ask for it", async () => {
   const reply = await service.send("OPTIONS", "/", { caller: null });
   expect([reply.status, reply.json]).toEqual([200, { status: "ready" }]);
-  expect((await service.send("GET", "/", { caller: null })).status).toBe(404);
+});
+
+describe("the index", () => {
+  test("a program gets links that all lead somewhere; a browser gets a page with the same", async () => {
+    const { json } = await service.send("GET", "/", { caller: null });
+    const links = Object.values<string>(json.links);
+    expect(links.length).toBeGreaterThan(3);
+    for (const link of links) expect((await service.send("GET", link)).status).toBe(200);
+    const page = await service.send("GET", "/", { caller: null, headers: { accept: "text/html" } });
+    for (const link of links.slice(1)) expect(page.text).toContain(`href="${link}"`);
+  });
 });
 
 describe("problem pages", () => {
+  test("/problems lists every problem, each with an example, to programs and to people", async () => {
+    const { json } = await service.send("GET", "/problems", { caller: null });
+    const codes = json.problems.map(({ code }: { code: string }) => code);
+    expect(codes).toEqual(Object.keys(PROBLEMS));
+    for (const { code, example } of json.problems) expect(example.code).toBe(code);
+    const { text } = await service.send("GET", "/problems", {
+      caller: null,
+      headers: { accept: "text/html" },
+    });
+    for (const code of codes) expect(text).toContain(`href="/problems/${code}"`);
+  });
+
   test.each(Object.keys(PROBLEMS))(
     "/problems/%s says what it means, to programs and to people",
     async (code) => {

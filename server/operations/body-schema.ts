@@ -43,7 +43,7 @@ function shortened(pointer: string): string {
   return `${pointer.slice(0, POINTER_CHARACTERS_MAX).toWellFormed()}…`;
 }
 
-export function refuseMembers(errors: readonly MemberFault[]): Result<never> {
+export function refuseMembers(errors: MemberFault[]): Result<never> {
   const [first] = errors;
   const where = first === undefined || first.pointer === "" ? "The body" : `\`${first.pointer.slice(1)}\``;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more: see \`errors\`)` : "";

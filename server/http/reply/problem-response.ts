@@ -1,4 +1,4 @@
-import { PROBLEMS, type Problem } from "../../domain/problem.ts";
+import { PROBLEMS, type Problem, type ProblemCode } from "../../domain/problem.ts";
 import { type Reply, replyHeaders } from "./reply.ts";
 
 /**
@@ -9,23 +9,34 @@ import { type Reply, replyHeaders } from "./reply.ts";
  */
 export function problemReply(problem: Problem, instance: string, publicUrl: string): Reply {
   const { code, detail, extensions, headers } = problem;
-  const { status, title } = PROBLEMS[code];
   return {
-    status,
+    status: PROBLEMS[code].status,
     headers: replyHeaders({
       "content-type": "application/problem+json",
       "cache-control": "no-store",
       ...headers,
     }),
-    body: JSON.stringify({
-      type: `${publicUrl}/problems/${code}`,
-      title,
-      status,
-      detail,
-      instance: `urn:uuid:${instance}`,
-      code,
-      ...extensions,
-    }),
+    body: JSON.stringify(problemDocument(code, detail, extensions, instance, publicUrl)),
     problem: code,
+  };
+}
+
+/** The members in the order of RFC 9457, section 3.1, then our own. */
+export function problemDocument(
+  code: ProblemCode,
+  detail: string,
+  extensions: object | undefined,
+  instance: string,
+  publicUrl: string,
+): object {
+  const { status, title } = PROBLEMS[code];
+  return {
+    type: `${publicUrl}/problems/${code}`,
+    title,
+    status,
+    detail,
+    instance: `urn:uuid:${instance}`,
+    code,
+    ...extensions,
   };
 }

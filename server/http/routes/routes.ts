@@ -1,11 +1,41 @@
-import type { METHODS } from "../../domain/policy.ts";
+import { VERSION } from "../../version.ts";
 import type { Access } from "../handler.ts";
+import { type DescribedRoute, openApiDocument } from "../openapi/document.ts";
 import type { RoutePath } from "../request-context.ts";
 import { type CustomerRoutesParts, customerHandlers } from "./customer-routes.ts";
+import { documentHandlers } from "./document-routes.ts";
 import { type ServiceRoutesParts, serviceHandlers } from "./service-routes.ts";
 
-/** One row of the table: who may call what with which method, and what answers. HEAD comes with GET. */
-export type Route = { readonly method: (typeof METHODS)[number]; readonly path: RoutePath } & Access;
+/**
+ * The table of routes: method, path, and the name of the operation, under which its handler
+ * and its documentation are found. HEAD comes with GET, OPTIONS and 405 with every path: app.ts.
+ */
+const CUSTOMER_ROUTES = [
+  { method: "GET", path: "/customers", operation: "list" },
+  { method: "POST", path: "/customers", operation: "create" },
+  { method: "POST", path: "/customers/search", operation: "search" },
+  { method: "GET", path: "/customers/{id}", operation: "read" },
+  { method: "PUT", path: "/customers/{id}", operation: "replace" },
+  { method: "PATCH", path: "/customers/{id}", operation: "patch" },
+  { method: "DELETE", path: "/customers/{id}", operation: "remove" },
+] as const;
+
+const METRICS_ROUTE = { method: "GET", path: "/metrics", operation: "metrics" } as const;
+
+const PUBLIC_ROUTES = [
+  { method: "GET", path: "/healthz", operation: "health" },
+  { method: "GET", path: "/readyz", operation: "readiness" },
+  { method: "GET", path: "/", operation: "index" },
+  { method: "GET", path: "/docs", operation: "reference" },
+  { method: "GET", path: "/docs/{file}", operation: "referenceFile" },
+  { method: "GET", path: "/openapi.json", operation: "openapiJson" },
+  { method: "GET", path: "/openapi.yaml", operation: "openapiYaml" },
+  { method: "GET", path: "/problems", operation: "problemTypes" },
+  { method: "GET", path: "/problems/{code}", operation: "problemType" },
+] as const;
+
+/** A row of the table with who may call it and what answers. */
+export type Route = DescribedRoute & Access;
 
 export type RoutesParts = CustomerRoutesParts &
   ServiceRoutesParts & {
@@ -13,33 +43,42 @@ export type RoutesParts = CustomerRoutesParts &
     readonly metricsArePublic: boolean;
   };
 
+/** Whom a listener is for. */
 export type Audience = "everything" | "customers" | "admin";
 
 const ADMIN_PATHS: readonly RoutePath[] = ["/metrics", "/healthz", "/readyz"];
 
-/** The routes of one listener. OPTIONS and 405 follow from them: app.ts. */
-export function routesFor(audience: Audience, parts: RoutesParts): Route[] {
-  const all = routes(parts);
-  if (audience === "admin") return all.filter(({ path }) => ADMIN_PATHS.includes(path));
-  return audience === "customers" ? all.filter(({ path }) => path !== "/metrics") : all;
+/** The rows that a listener serves, as its OpenAPI document describes them. */
+export function describedRoutes(audience: Audience, metricsArePublic: boolean): DescribedRoute[] {
+  const rows: DescribedRoute[] = [
+    ...CUSTOMER_ROUTES.map((row) => ({ ...row, callers: "tenants" as const })),
+    { ...METRICS_ROUTE, callers: metricsArePublic ? "anyone" : "monitors" },
+    ...PUBLIC_ROUTES.map((row) => ({ ...row, callers: "anyone" as const })),
+  ];
+  return rows.filter(({ path }) => isFor(audience, path));
 }
 
-/** Everything that is served. */
-function routes(parts: RoutesParts): Route[] {
+/** The routes of one listener. */
+export function routesFor(audience: Audience, parts: RoutesParts): Route[] {
+  const { publicUrl, metricsArePublic } = parts;
   const customers = customerHandlers(parts);
   const service = serviceHandlers(parts);
-  const monitors = parts.metricsArePublic ? "anyone" : "monitors";
-  return [
-    { method: "GET", path: "/customers", callers: "tenants", handle: customers.list },
-    { method: "POST", path: "/customers", callers: "tenants", handle: customers.create },
-    { method: "POST", path: "/customers/search", callers: "tenants", handle: customers.search },
-    { method: "GET", path: "/customers/{id}", callers: "tenants", handle: customers.read },
-    { method: "PUT", path: "/customers/{id}", callers: "tenants", handle: customers.replace },
-    { method: "PATCH", path: "/customers/{id}", callers: "tenants", handle: customers.patch },
-    { method: "DELETE", path: "/customers/{id}", callers: "tenants", handle: customers.remove },
-    { method: "GET", path: "/metrics", callers: monitors, handle: service.metrics },
-    { method: "GET", path: "/healthz", callers: "anyone", handle: service.health },
-    { method: "GET", path: "/readyz", callers: "anyone", handle: service.readiness },
-    { method: "GET", path: "/problems/{code}", callers: "anyone", handle: service.problemPage },
+  const describe = () =>
+    openApiDocument(describedRoutes(audience, metricsArePublic), { publicUrl, version: VERSION });
+  const open = { ...service, ...documentHandlers(publicUrl, describe) };
+  const all: Route[] = [
+    ...CUSTOMER_ROUTES.map((row) => ({
+      ...row,
+      callers: "tenants" as const,
+      handle: customers[row.operation],
+    })),
+    { ...METRICS_ROUTE, callers: metricsArePublic ? "anyone" : "monitors", handle: service.metrics },
+    ...PUBLIC_ROUTES.map((row) => ({ ...row, callers: "anyone" as const, handle: open[row.operation] })),
   ];
+  return all.filter(({ path }) => isFor(audience, path));
+}
+
+function isFor(audience: Audience, path: RoutePath): boolean {
+  if (audience === "admin") return ADMIN_PATHS.includes(path);
+  return audience === "everything" || path !== "/metrics";
 }

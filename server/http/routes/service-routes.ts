@@ -1,9 +1,8 @@
 import { andThen, type MaybePromise } from "../../domain/maybe-promise.ts";
-import { isProblemCode, ok, refuse } from "../../domain/problem.ts";
+import { ok } from "../../domain/problem.ts";
 import { readQuery } from "../../operations/query.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Handler } from "../handler.ts";
-import { problemPage } from "../reply/problem-pages.ts";
 import { type Reply, replyHeaders } from "../reply/reply.ts";
 import { searchOf } from "../request-context.ts";
 
@@ -12,11 +11,10 @@ export type ServiceRoutesParts = {
   readonly requireReady: () => MaybePromise<void>;
   readonly isStopping: () => boolean;
   readonly metrics: Metrics;
-  readonly publicUrl: string;
 };
 
-/** Metrics, health and the pages behind problem types. */
-export function serviceHandlers({ requireReady, isStopping, metrics, publicUrl }: ServiceRoutesParts) {
+/** Metrics and health. */
+export function serviceHandlers({ requireReady, isStopping, metrics }: ServiceRoutesParts) {
   return {
     metrics: withoutParameters(async () => {
       const headers = replyHeaders({ "content-type": metrics.contentType, "cache-control": "no-store" });
@@ -28,16 +26,11 @@ export function serviceHandlers({ requireReady, isStopping, metrics, publicUrl }
       isStopping()
         ? ok(healthReply("stopping", 503))
         : andThen(requireReady(), () => ok(healthReply("ready"))),
-    problemPage: withoutParameters(({ request, parameter: code }) =>
-      isProblemCode(code)
-        ? ok(problemPage(code, request.headers.get("accept"), publicUrl))
-        : refuse("route-not-found", "There is no problem type of this name."),
-    ),
   } satisfies Record<string, Handler>;
 }
 
 /** These routes have no query parameters; any parameter is refused as a mistake, as on every route. */
-function withoutParameters(handle: Handler): Handler {
+export function withoutParameters(handle: Handler): Handler {
   return (context) => {
     const query = readQuery(searchOf(context.request), []);
     return query.ok ? handle(context) : query;

@@ -6,6 +6,7 @@ import type { Storage } from "../../storage/storage.ts";
 import type { TokenHolder } from "../../storage/token-store.ts";
 import { createLog, lineOf } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
+import { type Sighting, sightingsOf } from "./described-reply.ts";
 import { ANY_WAY } from "./storage-ways.ts";
 
 type TestServiceOptions = {
@@ -44,6 +45,8 @@ export class TestService {
   /** Each log line, parsed. */
   readonly logLines: Record<string, unknown>[] = [];
   readonly metrics: Metrics;
+  /** What its replies have shown of the OpenAPI document. */
+  readonly sightings = new Set<Sighting>();
   readonly #app: ReturnType<typeof createApp>;
   readonly #now: () => number;
   #policy: Policy;
@@ -121,7 +124,10 @@ export class TestService {
       headers: { ...(isText ? {} : { "content-type": "application/json" }), ...authorization, ...headers },
       ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
     });
-    return replyOf(response);
+    const reply = await replyOf(response);
+    // Whatever a test is about, no reply may have what the OpenAPI document does not describe.
+    for (const sighting of sightingsOf(method, path, reply)) this.sightings.add(sighting);
+    return reply;
   }
 
   /** Makes a customer in the tenant of the default caller, or of `caller`. @returns its id and entity-tag */

@@ -1,0 +1,74 @@
+import type { ProblemCode, ProblemExtensions } from "./problem.ts";
+
+type Example<Code> = { readonly detail: string } & (Code extends keyof ProblemExtensions
+  ? ProblemExtensions[Code]
+  : unknown);
+
+/** What a document of each problem says beside its type, title, status, instance and code: one example each. */
+export const PROBLEM_EXAMPLES: { readonly [Code in ProblemCode]: Example<Code> } = {
+  "malformed-request": { detail: "The body announces a trailer. Send it without the Trailer header." },
+  "unknown-parameter": {
+    detail: "The query has an unknown parameter `field`. Did you mean `fields`?",
+    parameter: "field",
+    didYouMean: ["fields"],
+  },
+  "invalid-parameter": { detail: "`limit` must be an integer from 1 to 500.", parameter: "limit" },
+  "invalid-idempotency-key": {
+    detail:
+      "Idempotency-Key is not one value of 1 to 255 visible ASCII characters. Send one key, for instance a new UUID for each write.",
+  },
+  "unknown-field": {
+    detail: "`fields` names `mail`, which is no field. Did you mean `email`?",
+    unknownFields: ["mail"],
+    selectableFields: ["id", "name", "email", "status"],
+    didYouMean: ["email"],
+  },
+  "too-many-fields": { detail: "`fields` has 17 names; at most 16 are allowed.", maxFields: 16 },
+  "empty-fields": { detail: "`fields` has an empty element. Name a field between the commas." },
+  "incomplete-body": { detail: "The connection ended before the body was whole." },
+  "malformed-json": { detail: "The body is not JSON: a value is missing at line 1, column 9." },
+  unauthenticated: { detail: "The token is unknown, revoked or expired. Send a valid one." },
+  "forbidden-operation": {
+    detail:
+      "The role of this token may not delete customers. Use a token whose role has the operation `delete`.",
+  },
+  "forbidden-field": {
+    detail: "The role of this token may not read email. Leave it out of the request.",
+    forbiddenFields: ["email"],
+  },
+  "route-not-found": {
+    detail: "Nothing is served at this address. Customers are at /customers/{id}.",
+  },
+  "customer-not-found": {
+    detail: "There is no customer with this id. Check the id; the customer may have been deleted.",
+  },
+  "method-not-allowed": {
+    detail: "PUT is not for this address; it takes GET, HEAD, POST, OPTIONS.",
+  },
+  "precondition-failed": {
+    detail:
+      "The customer has changed since the version that If-Match names. Read it again, decide whether your change is still right, and send it with the new entity-tag.",
+    receivedIfMatch: '"3q2-7wAAAb1fE9zQ"',
+    diagnosis: "stale",
+  },
+  "payload-too-large": { detail: "A body may have at most 65536 bytes." },
+  "unsupported-media-type": {
+    detail: "The body has no Content-Type; send Content-Type: application/json.",
+  },
+  "invalid-body": {
+    detail: "The body is not valid for this operation. Correct the properties that `errors` names.",
+    errors: [{ pointer: "/email", detail: "must not have an empty label in its domain" }],
+  },
+  "idempotency-key-reused": {
+    detail: "This Idempotency-Key belongs to another request. Send a new key with a new request.",
+  },
+  "precondition-required": {
+    detail:
+      "PUT needs If-Match with the customer's current entity-tag. Read the customer and send its ETag header back, quotes included.",
+  },
+  "internal-error": { detail: "The service failed. Report the request id." },
+  "store-unavailable": {
+    detail:
+      "The database can't answer now. Try again; after a write read the customer first, since it was not acknowledged.",
+  },
+};

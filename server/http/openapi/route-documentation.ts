@@ -1,0 +1,400 @@
+import {
+  CREATION_BODY,
+  PAGE_LIMIT_MAX,
+  PATCH_BODY,
+  REPLACEMENT_BODY,
+  SEARCH_BODY,
+} from "../../domain/customer.ts";
+import { FIELD_REGISTRY } from "../../domain/field-registry.ts";
+import type { ProblemCode } from "../../domain/problem.ts";
+import { JSON_TYPES } from "../../operations/checks.ts";
+import { PATCH_TYPES } from "../../operations/patch.ts";
+import { type JsonSchema, jsonSchema, mapValues } from "./json-schema.ts";
+import {
+  type QueryParameter,
+  RESPONSE_HEADERS,
+  type RequestHeader,
+  type ResponseHeader,
+} from "./parameters.ts";
+
+/** What a client developer has to know of one route. Its path, method and callers stand in the table of routes. */
+export type RouteDocumentation = {
+  readonly operationId: string;
+  readonly tag: keyof typeof TAGS;
+  readonly summary: string;
+  readonly description?: string;
+  readonly query?: readonly QueryParameter[];
+  readonly headers?: readonly RequestHeader[];
+  readonly body?: { readonly types: readonly string[]; readonly schema: SchemaName };
+  /** The answers that are no problems, by status. */
+  readonly replies: Readonly<Record<number, DocumentedReply>>;
+  /** The refusals, besides those of check 2 and of failures, which follow from the callers of the route. */
+  readonly problems: readonly ProblemCode[];
+};
+
+export type DocumentedReply = {
+  readonly description: string;
+  /** Media types, each with the schema of its body; none where there is no body. */
+  readonly content?: Readonly<Record<string, SchemaName | "text">>;
+  readonly headers: readonly ResponseHeader[];
+};
+
+export const TAGS = {
+  Customers: "Read and write customers.",
+  Operations: "Health and metrics.",
+  Documents: "This description, and what problems mean.",
+} as const;
+
+const customer = mapValues(FIELD_REGISTRY, ({ schema }) => jsonSchema(schema));
+const etag = RESPONSE_HEADERS.ETag.schema;
+const closed = { additionalProperties: false };
+
+/** The schemas of bodies, besides those of problems. */
+export const SCHEMAS = {
+  Customer: {
+    type: "object",
+    description: "The fields that the request selects and the caller may read.",
+    properties: { ...customer, id: { type: "string", format: "uuid", maxLength: 36 } },
+    ...closed,
+    example: { id: "01935b6e-7c00-7a3e-8f00-3b1f5d2c9e41", name: "Ada King", email: "ada@example.com" },
+  },
+  CustomerPage: {
+    type: "object",
+    required: ["items", "next"],
+    properties: {
+      items: {
+        type: "array",
+        maxItems: PAGE_LIMIT_MAX,
+        items: {
+          type: "object",
+          required: ["etag", "customer"],
+          properties: { etag, customer: { $ref: "#/components/schemas/Customer" } },
+          ...closed,
+        },
+      },
+      next: {
+        type: ["string", "null"],
+        maxLength: 1024,
+        description: "The cursor of the next page, or null after the last.",
+      },
+    },
+    ...closed,
+  },
+  Creation: { ...jsonSchema(CREATION_BODY), example: { name: "Ada King", email: "ada@example.com" } },
+  Replacement: { ...jsonSchema(REPLACEMENT_BODY), example: { name: "Ada King", email: "ada@new.example" } },
+  MergePatch: { ...jsonSchema(PATCH_BODY), example: { email: "ada@new.example" } },
+  Search: { ...jsonSchema(SEARCH_BODY), example: { email: "ada@example.com", limit: 10 } },
+  Health: {
+    type: "object",
+    required: ["status"],
+    properties: { status: { type: "string", enum: ["ok", "ready", "stopping"] } },
+    ...closed,
+  },
+  ProblemType: problemType(),
+  ProblemTypes: {
+    type: "object",
+    required: ["problems"],
+    properties: {
+      problems: { type: "array", maxItems: 100, items: { $ref: "#/components/schemas/ProblemType" } },
+    },
+    ...closed,
+  },
+  Index: {
+    type: "object",
+    required: ["name", "version", "links"],
+    properties: {
+      name: { type: "string", maxLength: 64 },
+      version: { type: "string", maxLength: 64 },
+      links: {
+        type: "object",
+        additionalProperties: { type: "string", format: "uri-reference", maxLength: 2048 },
+      },
+    },
+    ...closed,
+  },
+  OpenApi: { type: "object", description: "An OpenAPI 3.1 document." },
+} as const satisfies Record<string, JsonSchema>;
+
+export type SchemaName = keyof typeof SCHEMAS;
+
+function problemType(): JsonSchema {
+  const text = { type: "string", maxLength: 2048 };
+  const properties = {
+    type: { type: "string", format: "uri-reference", maxLength: 2048 },
+    code: { type: "string", maxLength: 64 },
+    title: text,
+    status: { type: "integer", format: "int32", minimum: 400, maximum: 599 },
+    meaning: text,
+    action: text,
+    example: { type: "object", description: "A whole problem document." },
+  };
+  return { type: "object", required: Object.keys(properties), properties, ...closed };
+}
+
+const CUSTOMER_HEADERS = ["ETag"] as const;
+const FIELD_PROBLEMS = [
+  "unknown-parameter",
+  "unknown-field",
+  "too-many-fields",
+  "empty-fields",
+  "forbidden-field",
+] as const;
+const BODY_PROBLEMS = [
+  "incomplete-body",
+  "malformed-json",
+  "payload-too-large",
+  "unsupported-media-type",
+  "invalid-body",
+] as const;
+const KEY_PROBLEMS = ["invalid-idempotency-key", "idempotency-key-reused"] as const;
+const WRITE_PROBLEMS = [
+  "precondition-required",
+  ...FIELD_PROBLEMS,
+  ...KEY_PROBLEMS,
+  "customer-not-found",
+  "precondition-failed",
+] as const;
+const WRITE_HEADERS = ["If-Match", "If-None-Match", "Idempotency-Key", "X-Request-Id"] as const;
+const WRITTEN_HEADERS = [
+  ...CUSTOMER_HEADERS,
+  "Idempotency-Replayed",
+  "Precondition-Enforced-From",
+  "Link",
+] as const;
+const ONE_CUSTOMER = { "application/json": "Customer" } as const;
+const ONE_PAGE = { "application/json": "CustomerPage" } as const;
+const PAGE_OF_HTML = "Content-Security-Policy";
+
+const WRITTEN = {
+  200: {
+    description: "Applied; the customer as it is now, since `Prefer` asked for it.",
+    content: ONE_CUSTOMER,
+    headers: [...WRITTEN_HEADERS, "Preference-Applied"],
+  },
+  204: { description: "Applied. `ETag` is the new entity-tag.", headers: WRITTEN_HEADERS },
+} as const;
+
+export const ROUTE_DOCUMENTATION = {
+  list: {
+    operationId: "listCustomers",
+    tag: "Customers",
+    summary: "A page of customers",
+    description: "In the order of creation, each customer once. Follow `next` until it is null.",
+    query: ["fields", "limit", "cursor", "status"],
+    headers: ["X-Request-Id"],
+    replies: { 200: { description: "A page.", content: ONE_PAGE, headers: ["Link"] } },
+    problems: [...FIELD_PROBLEMS, "invalid-parameter"],
+  },
+  create: {
+    operationId: "createCustomer",
+    tag: "Customers",
+    summary: "Create a customer",
+    query: ["fields"],
+    headers: ["Idempotency-Key", "X-Request-Id"],
+    body: { types: JSON_TYPES, schema: "Creation" },
+    replies: {
+      201: {
+        description: "Created.",
+        content: ONE_CUSTOMER,
+        headers: [...CUSTOMER_HEADERS, "Location", "Idempotency-Replayed"],
+      },
+    },
+    problems: [...FIELD_PROBLEMS, ...KEY_PROBLEMS, ...BODY_PROBLEMS],
+  },
+  search: {
+    operationId: "searchCustomers",
+    tag: "Customers",
+    summary: "A page of customers, with the filter in the body",
+    description: "Keeps personal data out of addresses and their logs.",
+    query: ["fields"],
+    headers: ["X-Request-Id"],
+    body: { types: JSON_TYPES, schema: "Search" },
+    replies: { 200: { description: "A page.", content: ONE_PAGE, headers: [] } },
+    problems: [...FIELD_PROBLEMS, "invalid-parameter", ...BODY_PROBLEMS],
+  },
+  read: {
+    operationId: "getCustomer",
+    tag: "Customers",
+    summary: "Read a customer",
+    description: "Keep the `ETag`: a write must send it back in `If-Match`.",
+    query: ["fields"],
+    headers: ["If-Match", "If-None-Match", "X-Request-Id"],
+    replies: {
+      200: { description: "The customer.", content: ONE_CUSTOMER, headers: CUSTOMER_HEADERS },
+      304: { description: "The copy is current.", headers: CUSTOMER_HEADERS },
+    },
+    problems: [...FIELD_PROBLEMS, "customer-not-found", "precondition-failed"],
+  },
+  replace: {
+    operationId: "replaceCustomer",
+    tag: "Customers",
+    summary: "Replace name and email",
+    description: "On 412 read again, decide whether the change is still right, and send it with the new tag.",
+    query: ["fields"],
+    headers: [...WRITE_HEADERS, "Prefer"],
+    body: { types: JSON_TYPES, schema: "Replacement" },
+    replies: WRITTEN,
+    problems: [...WRITE_PROBLEMS, ...BODY_PROBLEMS],
+  },
+  patch: {
+    operationId: "patchCustomer",
+    tag: "Customers",
+    summary: "Change some fields",
+    description: "A JSON Merge Patch (RFC 7396).",
+    query: ["fields"],
+    headers: [...WRITE_HEADERS, "Prefer"],
+    body: { types: PATCH_TYPES, schema: "MergePatch" },
+    replies: WRITTEN,
+    problems: [...WRITE_PROBLEMS, ...BODY_PROBLEMS],
+  },
+  remove: {
+    operationId: "deleteCustomer",
+    tag: "Customers",
+    summary: "Delete a customer",
+    query: ["fields"],
+    headers: WRITE_HEADERS,
+    replies: {
+      204: {
+        description: "Deleted.",
+        headers: WRITTEN_HEADERS.filter((name) => name !== "ETag"),
+      },
+    },
+    problems: WRITE_PROBLEMS,
+  },
+  metrics: {
+    operationId: "getMetrics",
+    tag: "Operations",
+    summary: "Metrics in Prometheus' text format",
+    replies: {
+      200: {
+        description: "The metrics.",
+        content: { "text/plain": "text" },
+        headers: [],
+      },
+    },
+    problems: ["unknown-parameter"],
+  },
+  health: {
+    operationId: "getHealth",
+    tag: "Operations",
+    summary: "Whether the process answers",
+    replies: {
+      200: {
+        description: "It does.",
+        content: { "application/json": "Health" },
+        headers: [],
+      },
+    },
+    problems: [],
+  },
+  readiness: {
+    operationId: "getReadiness",
+    tag: "Operations",
+    summary: "Whether the service takes requests",
+    description: "The store answers reads and takes writes, as of the last second.",
+    replies: {
+      200: {
+        description: "It does.",
+        content: { "application/json": "Health" },
+        headers: [],
+      },
+      503: {
+        description: "It is about to stop.",
+        content: { "application/json": "Health" },
+        headers: [],
+      },
+    },
+    problems: ["store-unavailable"],
+  },
+  index: {
+    operationId: "getIndex",
+    tag: "Documents",
+    summary: "What this is, with links",
+    replies: {
+      200: {
+        description: "The index.",
+        content: { "application/json": "Index", "text/html": "text" },
+        headers: [PAGE_OF_HTML],
+      },
+    },
+    problems: ["unknown-parameter"],
+  },
+  openapiJson: {
+    operationId: "getOpenApiJson",
+    tag: "Documents",
+    summary: "This description as JSON",
+    replies: {
+      200: {
+        description: "The description.",
+        content: { "application/json": "OpenApi" },
+        headers: [],
+      },
+    },
+    problems: ["unknown-parameter"],
+  },
+  openapiYaml: {
+    operationId: "getOpenApiYaml",
+    tag: "Documents",
+    summary: "This description as YAML",
+    replies: {
+      200: {
+        description: "The description.",
+        content: { "application/yaml": "text" },
+        headers: [],
+      },
+    },
+    problems: ["unknown-parameter"],
+  },
+  reference: {
+    operationId: "getReference",
+    tag: "Documents",
+    summary: "This description as a page to try it out",
+    replies: {
+      200: {
+        description: "The page.",
+        content: { "text/html": "text" },
+        headers: [PAGE_OF_HTML],
+      },
+    },
+    problems: ["unknown-parameter"],
+  },
+  referenceFile: {
+    operationId: "getReferenceFile",
+    tag: "Documents",
+    summary: "A script or style sheet of that page",
+    replies: {
+      200: {
+        description: "The file.",
+        content: { "text/javascript": "text", "text/css": "text" },
+        headers: [],
+      },
+    },
+    problems: ["unknown-parameter", "route-not-found"],
+  },
+  problemTypes: {
+    operationId: "listProblemTypes",
+    tag: "Documents",
+    summary: "All problem types",
+    replies: {
+      200: {
+        description: "The problem types.",
+        content: { "application/json": "ProblemTypes", "text/html": "text" },
+        headers: [PAGE_OF_HTML],
+      },
+    },
+    problems: ["unknown-parameter"],
+  },
+  problemType: {
+    operationId: "getProblemType",
+    tag: "Documents",
+    summary: "What a problem type means and what to do",
+    replies: {
+      200: {
+        description: "The problem type.",
+        content: { "application/json": "ProblemType", "text/html": "text" },
+        headers: [PAGE_OF_HTML],
+      },
+    },
+    problems: ["unknown-parameter", "route-not-found"],
+  },
+} as const satisfies Record<string, RouteDocumentation>;
