@@ -7,6 +7,7 @@ import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { fillDatabase, requireMoved } from "../../support/moved-database.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { startSecuredCluster } from "../../support/secured-cluster.ts";
 import { launch, runCommand, Workplace } from "../../support/server-process.ts";
 
 const cluster = await PostgresCluster.start();
@@ -142,6 +143,28 @@ test("a source that is lost on the way ends the copy with a sentence, and the ne
   );
   expect((await copyDatabase(postgres, target)).state).toBe("resumed");
   await requireMoved(target, before);
+});
+
+test("a copy verifies a server with TLS, as its source and as its target, by --database-ca", async () => {
+  const before = await fillDatabase(file);
+  const { cluster: secured, caFile, otherCaFile } = await startSecuredCluster(place.path);
+  try {
+    const url = `${(await secured.createDatabase()).replace("127.0.0.1", "localhost")}?sslmode=verify-full`;
+    const back = `sqlite:${place.path}/back.db`;
+    const copy = (from: string, to: string, ca: string) =>
+      runCommand(["copy", "--from", from, "--to", to, "--database-ca", ca]);
+    for (const [from, to] of [
+      [file, url],
+      [url, back],
+    ] as const) {
+      const refused = await copy(from, to, otherCaFile);
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/certificate/i)]);
+      expect(await copy(from, to, caFile)).toMatchObject({ code: 0, stderr: "" });
+    }
+    await requireMoved(back, before);
+  } finally {
+    await secured.stop();
+  }
 });
 
 test("a source with a service, one that is written, a target in use, one of a role that does not own it, and no schema are refused", async () => {

@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { freePort, PostgresCluster } from "../../support/postgres-cluster.ts";
-import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
+import { startSecuredCluster } from "../../support/secured-cluster.ts";
 import { runCommand, temporaryDirectory, Workplace } from "../../support/server-process.ts";
 
 // What would be wrong quietly: each is refused at the start, in a sentence that says what to do.
@@ -13,9 +13,6 @@ import { runCommand, temporaryDirectory, Workplace } from "../../support/server-
 const { path: directory, remove } = temporaryDirectory();
 // PostgreSQL and PgBouncer run as another user.
 chmodSync(directory, 0o755);
-const { cert, key } = selfSignedCertificate();
-writeFileSync(join(directory, "ca.pem"), cert);
-writeFileSync(join(directory, "other.pem"), selfSignedCertificate().cert);
 
 const cluster = await PostgresCluster.start();
 afterAll(async () => {
@@ -201,28 +198,13 @@ test("migrate makes the schema once, and backup and restore name PostgreSQL's ow
   expect((await run("restore", "x")).stderr).toContain("use pg_restore");
 });
 
-describe("TLS", () => {
-  let secured: PostgresCluster;
-  beforeEach(async () => {
-    const files = {
-      ssl_cert_file: join(directory, "server.pem"),
-      ssl_key_file: join(directory, "server.key"),
-    };
-    writeFileSync(files.ssl_cert_file, cert);
-    writeFileSync(files.ssl_key_file, key);
-    secured = await PostgresCluster.start({
-      settings: { ssl: "on", listen_addresses: "127.0.0.1,127.0.0.2", ...files },
-      ownFiles: Object.values(files),
-    });
-  });
-  afterEach(() => secured.stop());
-
-  test("a certificate of another authority, another host and a server without TLS are refused; the right one is not", async () => {
+test("a certificate of another authority, another host and a server without TLS are refused; the right one is not", async () => {
+  const { cluster: secured, caFile, otherCaFile } = await startSecuredCluster(directory);
+  try {
     const verified = `${await secured.createDatabase()}?sslmode=verify-full`;
-    const caFile = join(directory, "ca.pem");
     const localhost = verified.replace("127.0.0.1", "localhost");
     expect(await refusalOf(localhost, { caFile })).toBe("it was opened");
-    expect(await refusalOf(localhost, { caFile: join(directory, "other.pem") })).toMatch(/certificate/i);
+    expect(await refusalOf(localhost, { caFile: otherCaFile })).toMatch(/certificate/i);
     expect(await refusalOf(verified.replace("127.0.0.1", "127.0.0.2"), { caFile })).toMatch(
       /certificate|host|altname/i,
     );
@@ -231,7 +213,9 @@ describe("TLS", () => {
     expect(await refusalOf(verified.replace("verify-full", "require"), { caFile })).toContain(
       "does not verify the server",
     );
-  });
+  } finally {
+    await secured.stop();
+  }
 });
 
 function commandLineOf(pid: string): string {
