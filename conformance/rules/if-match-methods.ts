@@ -1,0 +1,252 @@
+/** IFM: If-Match on PATCH and DELETE, and what all three methods have alike. */
+
+import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import type { Written } from "../probe/answered.ts";
+import { type Attempt, BASE } from "../probe/attempt.ts";
+import {
+  BLANKS,
+  EMPTY,
+  INEXACT,
+  ifMatch,
+  memberStandIns,
+  NONE,
+  PREVIOUS,
+  standIns,
+} from "../probe/if-match-forms.ts";
+import { afterBase, groundFor, NEEDS, refusal, refused } from "../probe/refused.ts";
+import { shapes } from "../probe/request-shapes.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { type Method, shows } from "../probe/snapshot.ts";
+import type { SpecKey } from "../specification/spec.ts";
+import { registryFields } from "../target/names.ts";
+
+export const overwrite = "A write that its sender did not base on the current state overwrites it silently.";
+export const EXACT: readonly SpecKey[] = ["4.2 exact", "3 stale"];
+
+/** 412 carries the tag of now: the one that a read shows, with which a write is accepted. */
+async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
+  const { customer, former, now } = await groundFor(t, method);
+  const stale = await t.write(method, {
+    to: customer,
+    ifMatch: ifMatch(former),
+    before: now,
+    what: "a stale tag",
+    allowed: `412 with ETag ${now.tag}`,
+  });
+  const { status, tag } = stale.seen;
+  if (status !== 412)
+    throw new CouldNotRun(`a stale ${method} was answered ${status}, not 412`, [BASE[method].stale]);
+  // Until it is shown to tell the tag, no other rule blames a 412 that does not.
+  const { doubts } = t.kit;
+  doubts.add(`tag of 412 on ${method}`);
+  if (!stale.must("etag", tag !== undefined, `the 412 of ${method} carries no ETag`) || tag === undefined)
+    return;
+  if (tag !== now.tag && (await t.state(customer, "read again")).tag === tag)
+    throw new CouldNotRun("the read before showed an older tag than the 412", ["ENV-04"], OTHERS_MAY_CAUSE);
+  const current = `the 412 of ${method} carries ${tag}; the current tag is ${now.tag}`;
+  if (!stale.must("etag-current", tag === now.tag, current, OTHERS_MAY_CAUSE)) return;
+  doubts.delete(`tag of 412 on ${method}`);
+  // A client that retries with it, without a read in between.
+  const retry = await t.write(method, {
+    to: customer,
+    ifMatch: tag,
+    before: now,
+    what: `the tag ${tag} of a 412`,
+  });
+  retry.mustAnswer("retry", "2xx", OTHERS_MAY_CAUSE);
+}
+
+/** A body that an accepted write is answered with is of no fixed shape; but where it shows the name, it is the new one. */
+export function showsNew(t: Attempt, written: Written): void {
+  const { seen, values, before } = written;
+  const { name } = registryFields(seen.object ?? {}, t.kit.deployment.names);
+  const old = name !== undefined && name === before.fields.name && name !== values.name;
+  written.should(
+    "shows-new",
+    !old,
+    `the answer ${seen.status} shows the former name, ${JSON.stringify(name)}`,
+  );
+}
+
+export async function padded(t: Attempt, method: Method, name: string): Promise<void> {
+  for (const [before, after] of [
+    ["  ", ""],
+    ["", "  "],
+    ["\t", " \t"],
+  ] as const) {
+    const { customer, control, now } = await groundFor(t, method);
+    const write = await t.write(method, {
+      to: customer,
+      ifMatch: ifMatch(`${before}${now.tag}${after}`),
+      before: now,
+      what: "the current tag between blanks",
+      allowed: "accepted like the bare tag",
+    });
+    if (control !== undefined) write.control({ ...control, differs: "no blanks" });
+    write.mustAnswer(name, "2xx", OTHERS_MAY_CAUSE);
+  }
+}
+
+const patch: readonly Rule[] = [
+  rule("IFM-30", "PATCH with the current tag is accepted and applied", {
+    spec: ["3 same rule", "4.3 same"],
+    reading: "The named field is changed, the others stay.",
+    hurts: "Nobody can update a part, or loses the rest by it.",
+    needs: NEEDS.PATCH,
+    after: ["IFM-01"],
+    async check(t) {
+      // By PUT first, so that both values are known and not empty: a PATCH that wipes the rest has something to wipe.
+      const before = await t.control("PUT");
+      const patch = await t.write("PATCH", {
+        before,
+        allowed: "2xx; the name is new and the email is as before",
+      });
+      const { statuses = "2xx" } = t.kit.profile.patch;
+      if (!patch.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) return;
+      showsNew(t, patch);
+      const { name, email } = patch.now.fields;
+      const as = (value: unknown) => JSON.stringify(value);
+      patch.must(
+        "applied",
+        shows(name, String(patch.values.name)),
+        () => `name was patched to ${as(patch.values.name)} and is read back as ${as(name)}`,
+        OTHERS_MAY_CAUSE,
+      );
+      patch.must(
+        "others-kept",
+        email === before.fields.email,
+        () => `email was ${as(before.fields.email)} and after a PATCH of the name is ${as(email)}`,
+        OTHERS_MAY_CAUSE,
+      );
+    },
+  }),
+];
+
+const remove: readonly Rule[] = [
+  rule("IFM-40", "DELETE with the current tag is accepted", {
+    spec: ["3 same rule", "4.3 same"],
+    reading: "It takes effect: the customer is gone, or (soft delete) its token is a new one.",
+    hurts: "Nobody can delete, or is told so although nothing happened.",
+    needs: NEEDS.DELETE,
+    async check(t) {
+      const customer = await t.kit.ground.make();
+      const removal = await t.write("DELETE", { to: customer });
+      const { seen, before } = removal;
+      if (!removal.mustAnswer("accepted", t.kit.profile.delete.statuses ?? "2xx")) return;
+      const after = await t.untilGone(customer, removal);
+      const still = () => after.status === 200 && after.tag === before.tag;
+      if (seen.status === 202 && still())
+        throw new Inconclusive(
+          "DELETE was answered 202 and is not applied yet; 202 does not say when it will be",
+        );
+      removal.must(
+        "effect",
+        !still(),
+        `after an accepted DELETE a read still answers 200 with the same tag ${before.tag}`,
+      );
+    },
+  }),
+];
+
+/** What PATCH and DELETE share with PUT, under the ids that each has beside those of BASE. */
+const IDS = {
+  PUT: { shapes: "IFM-23" },
+  PATCH: { exact: "IFM-35", shapes: "IFM-36" },
+  DELETE: { exact: "IFM-45", shapes: "IFM-46" },
+} as const satisfies Record<Method, { exact?: Rule["id"]; shapes: Rule["id"] }>;
+
+const HURTS = {
+  PATCH: { stale: "Lost updates through the partial door.", missing: "Blind partial writes" },
+  DELETE: {
+    stale: "A customer that somebody has just updated is deleted by someone who did not know.",
+    missing: "Blind deletes",
+  },
+} as const;
+
+const specOf = (on: Method): readonly SpecKey[] =>
+  on === "PATCH" ? ["4.3 same", "4.3 PATCH"] : on === "PUT" ? [] : ["4.3 same"];
+
+/** The rules that PUT has one by one, in fewer. */
+function asOnPut(on: "PATCH" | "DELETE"): Rule[] {
+  const base = BASE[on];
+  const spec = specOf(on);
+  const { stale, missing } = HURTS[on];
+  return [
+    refusal(base.stale, `${on} with the previous tag is refused with 412`, {
+      spec: [...spec, "3 stale"],
+      on,
+      kind: "stale",
+      hurts: stale,
+      forms: PREVIOUS,
+    }),
+    rule(base.missing, `${on} without If-Match is refused with 428`, {
+      spec: [...spec, "3 missing"],
+      reading: "In none of the forms of body that it takes. Nothing stands in for If-Match.",
+      hurts: `${missing}.`,
+      needs: NEEDS[on],
+      after: afterBase(base.missing, on),
+      async check(t) {
+        await refused(t, on, "missing", [NONE]);
+        const members = on === "PATCH" ? memberStandIns(false) : [];
+        // What stands in for a header does not hang on the form of the body.
+        await refused(t, on, "missing", [...standIns(), ...members], { bodies: "one" });
+      },
+    }),
+    refusal(base.blank, `${on} with a blank If-Match is refused with 428`, {
+      spec: [...spec, "3 missing"],
+      on,
+      kind: "missing",
+      hurts: `${missing} by a client whose variable was blank.`,
+      forms: [...EMPTY, ...BLANKS],
+    }),
+    rule(IDS[on].exact, `${on} compares exactly`, {
+      spec: [...spec, ...EXACT],
+      reading:
+        "Weak, unquoted, `*`, another case, an addition: refused as on PUT; a list by 412 or 400. A padded tag is accepted.",
+      hurts: overwrite,
+      needs: NEEDS[on],
+      after: afterBase(IDS[on].exact, on, "stale"),
+      async check(t) {
+        const forms = t.leavesOut("all but two forms of each kind of inexact tag")
+          ? INEXACT.flatMap((kind) => kind.slice(0, 2))
+          : INEXACT.flat();
+        await refused(t, on, "stale", forms);
+        await padded(t, on, "padded");
+      },
+    }),
+  ];
+}
+
+/** The rules that all three methods have alike. */
+function alike(on: Method): Rule[] {
+  const { tag412 } = BASE[on];
+  const { shapes: id } = IDS[on];
+  const spec = specOf(on);
+  return [
+    rule(tag412, `412 on ${on} carries the current ETag`, {
+      spec: on === "PUT" ? ["3 stale", "4.2 412", "7 412"] : [...spec, "7 412"],
+      reading: "The token of now: the one that a read shows, with which a retry is accepted.",
+      hurts: "A client cannot tell how far it lagged, or retries with a token that is refused again.",
+      needs: NEEDS[on],
+      after: afterBase(tag412, on, "stale"),
+      check: (t) => currentTagIn412(t, on),
+    }),
+    rule(id, `No way of sending a ${on} is exempt from If-Match`, {
+      spec: [...spec, "7 rule 2", "3 missing", "3 stale"],
+      reading:
+        "The second request of a connection, a chunked body, HTTP/1.0, another spelling of the address, another caller, the values that are stored, a customer that was never updated: missing, blank and stale are refused alike. Where such a request is not taken at all, any refusal will do.",
+      hurts: "The check protects those who ask politely; everybody else overwrites.",
+      needs: NEEDS[on],
+      after: afterBase(id, on, "stale", "missing"),
+      check: (t) => shapes(t, on),
+    }),
+  ];
+}
+
+export const methodRules: readonly Rule[] = [
+  ...patch,
+  ...asOnPut("PATCH"),
+  ...remove,
+  ...asOnPut("DELETE"),
+  ...(["PUT", "PATCH", "DELETE"] as const).flatMap(alike),
+];
