@@ -127,7 +127,8 @@ export class Pipeline {
     const { logger } = this.#parts.log;
     if (error instanceof StoreUnavailable) {
       logger.error({ requestId, cause: error.message }, "store unavailable");
-      return this.#problem(context, STORE_UNAVAILABLE.problem);
+      const { problem } = error.isOutcomeUnknown ? OUTCOME_UNKNOWN : STORE_UNAVAILABLE;
+      return this.#problem(context, problem);
     }
     logger.error({ requestId, err: error }, "internal error");
     return this.#problem(context, INTERNAL_ERROR.problem);
@@ -170,6 +171,11 @@ const HOST_REFUSED = refuse(
 const STORE_UNAVAILABLE = refuse(
   "store-unavailable",
   "The database can't answer now. Try again; after a write read the customer first, since it was not acknowledged.",
+  { headers: { "retry-after": RETRY_AFTER_SECONDS } },
+);
+const OUTCOME_UNKNOWN = refuse(
+  "store-unavailable",
+  "The database did not confirm this write, which may have been applied. Read the customer before you send it again, or repeat it with its Idempotency-Key.",
   { headers: { "retry-after": RETRY_AFTER_SECONDS } },
 );
 const INTERNAL_ERROR = refuse("internal-error", "The service failed. Report the request id.");

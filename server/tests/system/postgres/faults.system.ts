@@ -3,6 +3,7 @@ import type { RowVersion } from "../../../domain/entity-tag.ts";
 import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
 import { type CustomerStore, StoreUnavailable, type WriteTarget } from "../../../storage/customer-store.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
+import type { ServerEvent } from "../../../storage/storage.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 import { Workplace } from "../../support/server-process.ts";
@@ -23,11 +24,17 @@ let proxy: FaultyProxy;
 let faulty: PostgresStorage;
 let sound: PostgresStorage;
 let store: CustomerStore;
+/** What the storage behind the proxy reported. */
+let events: ServerEvent[];
 beforeEach(async () => {
+  events = [];
   url = await cluster.createDatabase();
   proxy = await FaultyProxy.start(cluster.port);
   sound = await PostgresStorage.open(url);
-  faulty = await PostgresStorage.open(proxy.through(url), { limits });
+  faulty = await PostgresStorage.open(proxy.through(url), {
+    limits,
+    onServerEvent: (event) => events.push(event),
+  });
   store = faulty.customers;
 });
 afterEach(async () => {
@@ -146,6 +153,30 @@ describe("the answer to a write is lost", () => {
   });
 });
 
+test("a client whose creation has an unknown outcome is told with 503 that it may have been applied", async () => {
+  const place = new Workplace();
+  const service = await place.start({
+    env: { DATABASE_URL: proxy.through(url) },
+    cwd: place.path,
+    services: 1,
+  });
+  const create = () =>
+    service.send(place.adminToken, "POST", "/customers", { body: { name: "Ada", email: "a@b" } });
+  expect((await create()).status).toBe(201);
+  proxy.onRequest = (bytes) => {
+    if (bytes.includes("a@b")) proxy.fault = "lost-answer";
+  };
+  const creating = create();
+  while (proxy.lostAnswers === 0) await new Promise(setImmediate);
+  proxy.onRequest = () => {};
+  proxy.fault = "none";
+  const { status, json, headers } = await creating;
+  expect([status, json.code, headers.has("retry-after")]).toEqual([503, "store-unavailable", true]);
+  expect(json.detail).toContain("may have been applied");
+  expect(await cluster.query(url, "SELECT count(*) FROM customers.customers WHERE email = 'a@b'")).toBe("2");
+  await place.clear();
+});
+
 test("after an unknown outcome `token create` and `token revoke` do not say that nothing was changed", async () => {
   const place = new Workplace();
   const token = ["token", "create", "--client", "c", "--role", "viewer", "--tenant", "t"];
@@ -198,6 +229,9 @@ describe("nothing comes back", () => {
         if (settled.status === "fulfilled") throw new Error("it was answered");
         expect(settled.reason).toBeInstanceOf(StoreUnavailable);
       }
+      const kinds = new Set(events.map((event) => (event.kind === "retry" ? event.reason : event.kind)));
+      expect(kinds.has("deadline") || kinds.has("never-sent")).toBe(true);
+      expect(kinds.has("unknown") || kinds.has("never-sent")).toBe(true);
       proxy.onRequest = () => {};
       proxy.fault = "none";
       const { rowVersion = target.expected } = (await store.read("t", target.id, NAME)) ?? {};

@@ -233,6 +233,22 @@ test("a serialization failure and a deadlock that PostgreSQL reports are tried a
   }
 });
 
+test("look-ups that come in one turn of the event loop share a statement, and so do writes on different customers", async () => {
+  const reads: number[] = [];
+  const commits: number[] = [];
+  const server = await PostgresStorage.open(url, {
+    onServerEvent: (event) => {
+      if (event.kind === "read") reads.push(event.lookUps);
+    },
+    onCommit: ({ writes }) => commits.push(writes),
+  });
+  const targets = await Promise.all(Array.from({ length: 60 }, () => make()));
+  await Promise.all(targets.map(({ id }) => server.customers.read("t", id, NO_BODY)));
+  await Promise.all(targets.map((target) => server.customers.patch(target, { name: "B" }, NO_BODY, null)));
+  expect({ reads, commits }).toEqual({ reads: [60], commits: [60] });
+  await server.close();
+});
+
 test("a server opens as many connections as docs/postgres.md says", async () => {
   const guide = await Bun.file(new URL("../../../docs/postgres.md", import.meta.url)).text();
   const told = Number(/Each service keeps (\d+) connections/.exec(guide)?.[1]);
