@@ -7,7 +7,7 @@ import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted } from "../probe/snapshot.ts";
-import { plain, registryFields } from "../target/names.ts";
+import { bareGuid, plain, registryFields } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
 import { bodies } from "./bodies.ts";
@@ -302,10 +302,6 @@ export const fields: readonly Rule[] = [
       "Id is a UUID string in any of its textual forms, and the one in the path; Name and Email are strings. The JSON type of Status is open: a string, a number or null.",
     hurts: "Typed clients fail to read the answer.",
     async check(t) {
-      const bare = (id: unknown) =>
-        String(id)
-          .toLowerCase()
-          .replace(/^urn:uuid:|[{}()-]/g, "");
       for (const query of ["", "?fields=id,name,email,status"]) {
         const read = await t.read(query, "Id a UUID and the one asked for; Name and Email strings");
         if (read.seen.status !== 200 || read.seen.object === undefined) continue;
@@ -319,11 +315,11 @@ export const fields: readonly Rule[] = [
           read.must("status-scalar", scalar, `${is("status")}, no value of an enumeration`);
         }
         if (!("id" in shown)) continue;
-        const uuid = typeof shown.id === "string" && /^[0-9a-f]{32}$/.test(bare(shown.id));
+        const uuid = typeof shown.id === "string" && /^[0-9a-f]{32}$/.test(bareGuid(shown.id));
         read.must("id-uuid", uuid, `${is("id")}, no UUID string`);
         read.must(
           "id-own",
-          bare(shown.id) === bare(t.kit.main.id),
+          bareGuid(shown.id) === bareGuid(t.kit.main.id),
           `${is("id")} at the path of ${t.kit.main.id}`,
         );
       }

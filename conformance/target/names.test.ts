@@ -28,6 +28,15 @@ test.each([
   expect(idInAnswer(object, text, location)).toBe(id);
 });
 
+test.each([`urn:uuid:${id}`, `{${id.toUpperCase()}}`, id.replaceAll("-", "")])(
+  "of two textual forms of one GUID the one in Location is that of the address (%s)",
+  (form) => {
+    expect(idInAnswer({ id: form }, "", `/customers/${id}`)).toBe(id);
+    // Such as the address of a job that creates the customer.
+    expect(idInAnswer({ id: form }, "", "/jobs/17")).toBe(form);
+  },
+);
+
 test("an answer without an id has none", () => {
   expect(idInAnswer({ ok: true }, '{"ok":true}', undefined)).toBeUndefined();
 });

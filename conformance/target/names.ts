@@ -40,7 +40,16 @@ export function registryFields(
   );
 }
 
-/** The id of a customer in the answer to a create: in the body under any casing, else the end of Location. */
+/** A GUID without what its textual forms add to it: `urn:uuid:`, braces, dashes, case. */
+export const bareGuid = (id: unknown): string =>
+  String(id)
+    .toLowerCase()
+    .replace(/^urn:uuid:|[{}()-]/g, "");
+
+/**
+ * The id of a customer in the answer to a create: in the body under any casing, else the end of Location. Of two textual
+ * forms of one GUID the one in Location is that of the address.
+ */
 export function idInAnswer(
   object: Readonly<Record<string, unknown>> | undefined,
   text: string,
@@ -58,9 +67,10 @@ export function idInAnswer(
     return undefined;
   };
   const inBody = inside(object, 0);
+  const end = location?.split(/[?#]/)[0]?.replace(/\/+$/, "").split("/").at(-1);
+  const last = end === undefined || end === "" ? undefined : decodeURIComponent(end);
+  if (last !== undefined && (inBody === undefined || bareGuid(last) === bareGuid(inBody))) return last;
   if (inBody !== undefined) return inBody;
-  const last = location?.split(/[?#]/)[0]?.replace(/\/+$/, "").split("/").at(-1);
-  if (last !== undefined && last !== "") return decodeURIComponent(last);
   return /^"?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})"?\s*$/.exec(text)?.[1];
 }
 
