@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { Ground, giveBack, removeCustomer } from "../fixtures/ground.ts";
 import { NoReply } from "../http/outcome-signal.ts";
 import { ownAsk, Wire } from "../http/wire.ts";
+import { amount } from "../report/amount.ts";
 import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../target/journal.ts";
 import type { Names } from "../target/names.ts";
 import { defaultOptions } from "../target/options.ts";
@@ -56,7 +57,7 @@ async function cleanup(flags: CleanupFlags): Promise<number> {
     console.log(
       `${baseUrl} does not answer: ${why}. If it no longer exists: cleanup --forget --base-url ${baseUrl}`,
     );
-  console.log(`${settled} customers removed or restored, ${left} left.`);
+  console.log(`${amount(settled, "customer")} removed or restored, ${left} left.`);
   return left === 0 ? 0 : 6;
 }
 

@@ -75,7 +75,7 @@ export class Counters {
         this.#base = undefined;
         this.start = undefined;
         throw new CouldNotRun(
-          `the process behind ${url} restarted, or several answer there (process_start_time_seconds went from ${before} to ${started}); ${REMEDY}`,
+          `the process behind ${url} restarted, or several answer there (process_start_time_seconds was ${Math.min(before, started)} and ${Math.max(before, started)}); ${REMEDY}`,
         );
       }
     }

@@ -10,6 +10,7 @@ import type { Values } from "../target/values.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
 import { groundFor } from "./refused.ts";
+import type { RuleId } from "./rule-id.ts";
 import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
 import { together } from "./together.ts";
 import { saysNothing } from "./weather.ts";
@@ -74,6 +75,12 @@ export function bothOrders(t: Attempt, one: Method, other: Method): LineUp[] {
   return [lineUp(t, one, other), lineUp(t, other, one)];
 }
 
+/** The rules on the tag after an accepted write; a DELETE is raced on a customer that a PUT has written. */
+export const CHANGES_TAG = { PUT: "ETG-08", PATCH: "ETG-11", DELETE: "ETG-08" } as const satisfies Record<
+  Method,
+  RuleId
+>;
+
 /**
  * A race says nothing where a plain stale write is accepted as well, or the current tag is refused.
  * @throws CouldNotRun then
@@ -81,8 +88,8 @@ export function bothOrders(t: Attempt, one: Method, other: Method): LineUp[] {
 export async function enforced(t: Attempt, method: Method): Promise<void> {
   const { customer, former, now } = await groundFor(t, method);
   if (former === now.tag)
-    throw new CouldNotRun("the tag does not change on an accepted write, so no write is ever stale", [
-      "ETG-08",
+    throw new CouldNotRun(`the tag does not change on an accepted write, so no ${method} is ever stale`, [
+      CHANGES_TAG[method],
     ]);
   const stale = await t.write(method, {
     to: customer,

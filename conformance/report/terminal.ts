@@ -1,4 +1,5 @@
 /** The terminal report: a block for each failure, then the account and the verdict. Drawn from report.json alone. */
+import { amount } from "./amount.ts";
 import {
   caveats,
   customerNote,
@@ -14,6 +15,7 @@ import { visible } from "./visible.ts";
 export type TerminalStyle = { readonly color: boolean /** In columns. */; readonly width: number };
 
 const LABEL_COLUMNS = 17;
+const LEFT_SHOWN = 3;
 const TIMELINE_LINES_MAX = 8;
 export const BLOCK_LINES_MAX = 24;
 const QUERY_CHARACTERS_MAX = 60;
@@ -76,8 +78,8 @@ function account(report: Report, paint: ReturnType<typeof paints>, width: number
     .filter(([, count]) => count > 0)
     .map(([outcome, count]) => `${count} ${outcome}`);
   const lines = [
-    `${report.rules.length} rules against ${report.target.baseUrl}: ${parts.join(", ") || "none run"}`,
-    `${report.requests} requests in ${(report.durationMs / 1000).toFixed(1)} s; ${fixtures.made} customers made, ${fixtures.removed} removed${fixtures.given > 0 ? `; ${fixtures.given} given, ${fixtures.restored} put back` : ""}`,
+    `${amount(report.rules.length, "rule")} against ${report.target.baseUrl}: ${parts.join(", ") || "none run"}`,
+    `${amount(report.requests, "request")} in ${(report.durationMs / 1000).toFixed(1)} s; ${amount(fixtures.made, "customer")} made, ${fixtures.removed} removed${fixtures.given > 0 ? `; ${fixtures.given} given, ${fixtures.restored} put back` : ""}`,
   ];
   const overlaps = report.races.map(({ rule, overlapped, rounds, gapMs }) => {
     const within = gapMs === null ? "" : ` (${gapMs.toFixed(2)} ms)`;
@@ -87,8 +89,10 @@ function account(report: Report, paint: ReturnType<typeof paints>, width: number
     lines.push(...wrap(`Rounds that overlapped: ${overlaps.join(", ")}. ${OVERLAP}`, width, "", 5));
   if (fixtures.keptByDesign.length > 0)
     lines.push(`No DELETE is offered here, so these stay: ${fixtures.keptByDesign.join(" ")}`);
-  for (const { id, why } of fixtures.left)
-    lines.push(`Left behind: ${id} (${why}). The command \`cleanup\` tries again.`);
+  for (const { id, why } of fixtures.left.slice(0, LEFT_SHOWN)) lines.push(`Left behind: ${id} (${why})`);
+  const unshown = fixtures.left.length - LEFT_SHOWN;
+  if (unshown > 0) lines.push(`Left behind: ${amount(unshown, "more customer")}; report.json lists all.`);
+  if (fixtures.left.length > 0) lines.push("The command `cleanup` tries again.");
   const note = customerNote(report);
   if (note !== undefined) lines.push(...wrap(note, width, "", 3));
   for (const caveat of caveats(report)) lines.push(...wrap(caveat, width, "", 3).map(paint.yellow));

@@ -1,5 +1,6 @@
 /** From what a run found to its verdict and exit code. Pure. */
 import type { Expectation } from "../target/options.ts";
+import { amount } from "./amount.ts";
 import type { Outcome, Report, RuleResult } from "./schema.ts";
 
 export type RunEnd = {
@@ -57,13 +58,13 @@ export function judge(end: RunEnd): Judgement {
     return {
       verdict: "unreachable",
       exitCode: 4,
-      headline: `${tested === 0 ? "Nothing was tested" : "The run ended early"}: ${end.unreachable}.`,
+      headline: `${tested === 0 ? "Nothing was tested" : "The run ended early"}: ${end.unreachable.replace(/[.?]?$/, (mark) => mark || ".")}`,
     };
   if (left > 0)
     return {
       verdict: "fixtures-left",
       exitCode: 6,
-      headline: `${left} customers could not be removed or put back.`,
+      headline: `${amount(left, "customer")} could not be removed or put back.`,
     };
   if (tested === 0)
     return {
@@ -75,14 +76,16 @@ export function judge(end: RunEnd): Judgement {
     return {
       verdict: "incomplete",
       exitCode: 3,
-      headline: `No violation, but ${untested} rules could not be tested to the end.`,
+      headline: `No violation, but ${amount(untested, "rule")} could not be tested to the end.`,
     };
   const open = untested > 0 ? `, ${untested} could not be tested` : "";
-  const known = of("violation").length > 0 ? ` ${of("violation").length} known violations are expected.` : "";
+  const expected = of("violation").length;
+  const known =
+    expected > 0 ? ` ${amount(expected, "known violation")} ${expected === 1 ? "is" : "are"} expected.` : "";
   return {
     verdict: "conforms",
     exitCode: 0,
-    headline: `Conforms: ${of("pass").length} rules passed${open}.${known}`,
+    headline: `Conforms: ${amount(of("pass").length, "rule")} passed${open}.${known}`,
   };
 }
 

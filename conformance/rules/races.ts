@@ -5,6 +5,7 @@ import { type Attempt, BASE } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
 import {
   bothOrders,
+  CHANGES_TAG,
   type Contender,
   contendersOf,
   enforced,
@@ -103,7 +104,7 @@ async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   if (!proof.must("not-locked", accepted(quick.status), open, OTHERS_MAY_CAUSE)) return;
   if (before.tag === tag)
     throw new CouldNotRun("the tag does not change on an accepted write, so the slow one is not stale", [
-      "ETG-08",
+      CHANGES_TAG[method],
     ]);
   if (seen !== undefined) {
     const found = `the slow ${method} with the tag ${tag}, stale by then, was answered ${seen.status}`;

@@ -1,4 +1,5 @@
 /** The report as one page: it needs no script and no network, and everything on it is in report.json. */
+import { amount } from "../amount.ts";
 import { caveats, customerNote, groupsByReason, OVERLAP } from "../finding.ts";
 import { FAMILIES, type Family, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
 import { escapeMarkup as esc, inlineCode } from "../visible.ts";
@@ -161,7 +162,7 @@ const flags = (markup: string): string => markup.replace(/--[a-z][a-z-]+/g, '<co
 function untested(report: Report): Section[] {
   const count = report.counts["could-not-run"] + report.counts.inconclusive;
   if (count === 0) return [];
-  const note = `${count} rules, grouped by reason`;
+  const note = `${amount(count, "rule")}, grouped by reason`;
   const html = groups(report, ["could-not-run", "inconclusive"]);
   return [{ id: "untested", title: "Could not be tested", note, html }];
 }
