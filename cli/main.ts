@@ -4,7 +4,6 @@
  * current directory: the line above stops `.env` and `bunfig.toml`, the release build does it for the
  * executable.
  */
-import { readFileSync } from "node:fs";
 import { EXIT_CODES } from "./outcome/exit-code.ts";
 import { runProgram } from "./program.ts";
 import { ownSignals } from "./signals.ts";
@@ -19,26 +18,7 @@ process.exit(
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
-    env: originalEnvironment(),
+    env: process.env,
     ...ownSignals(process),
   }),
 );
-
-/**
- * The environment as the process got it. Started as `bun main.ts`, Bun adds what a `.env` of the current
- * directory says to process.env; the kernel's copy is from before that. Elsewhere than on Linux there is
- * none.
- */
-function originalEnvironment(): Record<string, string | undefined> {
-  try {
-    const entries = readFileSync("/proc/self/environ", "utf8").split("\0");
-    return Object.fromEntries(entries.filter((entry) => entry.includes("=")).map(splitEntry));
-  } catch {
-    return process.env;
-  }
-}
-
-function splitEntry(entry: string): [string, string] {
-  const at = entry.indexOf("=");
-  return [entry.slice(0, at), entry.slice(at + 1)];
-}

@@ -1,5 +1,3 @@
-import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
 import { type Customer, memberNamed, plainText } from "../client/customer.ts";
 import { formatJson, type Json } from "../client/json.ts";
 import { eachPage } from "../client/pages.ts";
@@ -145,8 +143,10 @@ function settingsLine({ api, settings }: Invocation): string {
 /** Behind a proxy the name is looked up there, not here. */
 async function judgeName({ api, settings }: Invocation): Promise<Finding | undefined> {
   const host = new URL(api.url).hostname.replace(/^\[|\]$/g, "");
+  const { isIP } = await import("node:net");
   if (isIP(host) !== 0 || settings.proxy.kind === "proxy") return undefined;
   try {
+    const { lookup } = await import("node:dns/promises");
     const addresses = await lookup(host, { all: true });
     return {
       check: "name",

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { UsageError } from "../outcome/failure.ts";
-import { chosenProxy, isExempt, maskedProxyUrl, parseProxyUrl, proxySecrets } from "./proxy.ts";
+import { isExempt } from "./no-proxy.ts";
+import { chosenProxy, maskedProxyUrl, parseProxyUrl, proxySecrets } from "./proxy.ts";
 import type { Environment } from "./setting-source.ts";
 
 describe("the environment's proxy, as curl reads it", () => {
@@ -21,16 +22,16 @@ describe("the environment's proxy, as curl reads it", () => {
     ["http://127.0.0.1:1", { http_proxy: "http://a:1" }, undefined],
     // A proxy that is not used is no reason to refuse the command.
     ["http://x", { https_proxy: "socks5://a:1" }, undefined],
-  ])("%s with %j", (origin, env, url) => {
-    const chosen = chosenProxy(undefined, origin, env);
+  ])("%s with %j", async (origin, env, url) => {
+    const chosen = await chosenProxy(undefined, origin, env);
     expect(chosen.kind === "proxy" ? chosen.url : undefined).toBe(url);
   });
 
-  test("--proxy is used for this machine too, and an empty one switches the environment's off", () => {
+  test("--proxy is used for this machine too, and an empty one switches the environment's off", async () => {
     const env = { http_proxy: "http://a:1" };
     const proxy = (text: string, origin: string) => chosenProxy({ text, source: "--proxy" }, origin, env);
-    expect(proxy("http://b:1", "http://127.0.0.1:9")).toMatchObject({ url: "http://b:1/" });
-    expect(proxy("", "http://x")).toEqual({ kind: "direct" });
+    expect(await proxy("http://b:1", "http://127.0.0.1:9")).toMatchObject({ url: "http://b:1/" });
+    expect(await proxy("", "http://x")).toEqual({ kind: "direct" });
   });
 
   test.each([
@@ -48,10 +49,10 @@ describe("the environment's proxy, as curl reads it", () => {
     ["https://127.0.0.1:3128", "https_proxy: https:// proxies are not supported"],
     ["http://", "https_proxy: the proxy is not a URL"],
     ["http://a b", "https_proxy: the proxy is not a URL"],
-  ])("%s is refused by name", (text, words) => {
+  ])("%s is refused by name", async (text, words) => {
     const refused = () => chosenProxy(undefined, "https://x", { https_proxy: text });
-    expect(refused).toThrow(UsageError);
-    expect(refused).toThrow(words);
+    await expect(refused()).rejects.toThrow(UsageError);
+    await expect(refused()).rejects.toThrow(words);
   });
 });
 

@@ -100,7 +100,7 @@ export async function readSettings({
       ...(proxyText === undefined ? [] : [proxyText]),
       ...environmentProxies(env),
     ]),
-    proxy: chosenProxy(
+    proxy: await chosenProxy(
       proxyText === undefined
         ? undefined
         : { text: proxyText, source: flags.proxy === undefined ? "the profile's proxy" : "--proxy" },

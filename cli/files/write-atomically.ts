@@ -4,7 +4,6 @@
  * is random and it is created exclusively: two writers never share one, and a link that somebody put there
  * is not followed.
  */
-import { randomBytes } from "node:crypto";
 import {
   closeSync,
   fchmodSync,
@@ -39,7 +38,7 @@ export type Draft = {
  */
 export function openDraft(file: string, mode: number | "keep"): Draft {
   const target = targetOf(file);
-  const path = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString("hex")}`);
+  const path = join(dirname(target), `.${basename(target)}.${crypto.randomUUID().slice(-12)}`);
   const fd = openSync(path, "wx", 0o600);
   let open = true;
   const close = () => {

@@ -1,5 +1,4 @@
 /** The operator's side of the streams: what may be asked, drawn and coloured. */
-import { createInterface } from "node:readline";
 import type { Environment } from "../config/setting-source.ts";
 import type { Host } from "../signals.ts";
 
@@ -68,13 +67,14 @@ export function openTerminal(
 }
 
 /** A secret answer is not echoed: readline writes into nothing, and the terminal is in raw mode. */
-function ask(
+async function ask(
   { stdin, stderr, interrupt }: Pick<Streams, "stdin" | "stderr"> & Pick<Host, "interrupt">,
   question: string,
   secret: boolean,
   interrupted: AbortSignal,
 ): Promise<string | undefined> {
-  return new Promise((resolve) => {
+  const { createInterface } = await import("node:readline");
+  return await new Promise((resolve) => {
     // With `terminal`, readline echoes to `output`; without an output it echoes nothing. Asked afterwards, so
     // that what is typed at the question finds the terminal's own echo switched off already.
     const lines = createInterface({ input: stdin, terminal: secret });

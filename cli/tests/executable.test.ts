@@ -109,11 +109,9 @@ describe.each([
 
 describe("a hostile current directory", () => {
   test.each([
-    ["the executable reads nothing from it", () => [compiled], true],
-    ["main.ts by its first line reads nothing from it", () => [installed()], true],
-    // Bun itself runs the preload of a bunfig.toml before the program can do anything about it.
-    ["bun main.ts takes no setting from it", () => CLIENT_COMMAND, false],
-  ])("%s", async (_, command, untouched) => {
+    ["the executable reads nothing from it", () => [compiled]],
+    ["main.ts by its first line reads nothing from it", () => [installed()]],
+  ])("%s", async (_, command) => {
     using hostile = temporaryDirectory();
     const trap = join(hostile.path, "trapped");
     const write = (name: string, text: string) => writeFileSync(join(hostile.path, name), text);
@@ -128,7 +126,7 @@ describe("a hostile current directory", () => {
     const run = await runClient(["get", id, "-o", "json"], { command: command(), cwd: hostile.path });
     expect(run).toMatchObject({ exitCode: 2, stdout: "" });
     expect(run.stderr).toContain("no server is set");
-    expect(await Bun.file(trap).exists()).toBe(!untouched);
+    expect(await Bun.file(trap).exists()).toBe(false);
   });
 });
 
