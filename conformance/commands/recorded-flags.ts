@@ -13,20 +13,15 @@ function flagsIn(words: readonly string[]): RunFlags {
 /** The same of masked words: a header that stands there as `$NAME` is one from the environment. */
 export function recordedFlags(words: readonly string[]): RunFlags {
   const { header, limitedHeader, otherTenantHeader, metricsHeader, ...flags } = flagsIn(words);
-  const withEnv = (literal: string[] | undefined, own: string[] | undefined) => {
-    const all = [...(literal ?? []), ...(own ?? [])];
+  const both = (literal: readonly string[] = [], fromEnv: readonly string[] = []) => {
+    const all = [...literal, ...fromEnv];
     return all.length === 0 ? undefined : all;
   };
-  const found: RunFlags = { ...flags };
-  const assign = (
-    key: "headerEnv" | "limitedHeaderEnv" | "otherTenantHeaderEnv" | "metricsHeaderEnv",
-    value: string[] | undefined,
-  ) => {
-    if (value !== undefined) found[key] = value;
+  return {
+    ...flags,
+    headerEnv: both(header, flags.headerEnv),
+    limitedHeaderEnv: both(limitedHeader, flags.limitedHeaderEnv),
+    otherTenantHeaderEnv: both(otherTenantHeader, flags.otherTenantHeaderEnv),
+    metricsHeaderEnv: both(metricsHeader, flags.metricsHeaderEnv),
   };
-  assign("headerEnv", withEnv(header, flags.headerEnv));
-  assign("limitedHeaderEnv", withEnv(limitedHeader, flags.limitedHeaderEnv));
-  assign("otherTenantHeaderEnv", withEnv(otherTenantHeader, flags.otherTenantHeaderEnv));
-  assign("metricsHeaderEnv", withEnv(metricsHeader, flags.metricsHeaderEnv));
-  return found;
 }

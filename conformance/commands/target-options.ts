@@ -3,27 +3,8 @@ import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { type Profile, ProfileFault, type ProfileFlags, readProfile } from "../target/profile.ts";
 
-export type TargetFlags = {
-  baseUrl?: string;
-  profile?: string;
-  header?: string[];
-  headerEnv?: string[];
-  limitedHeader?: string[];
-  limitedHeaderEnv?: string[];
-  limitedDenied?: string;
-  otherTenantHeader?: string[];
-  otherTenantHeaderEnv?: string[];
-  customerId?: string[];
-  metricsUrl?: string[];
-  metricsHeader?: string[];
-  metricsHeaderEnv?: string[];
-  timeout?: number;
-  headerCommand?: string;
-  proxy?: string;
-  cacert?: string;
-  cert?: string;
-  key?: string;
-};
+/** `profile` is a path. */
+export type TargetFlags = Omit<ProfileFlags, "profileText"> & { profile?: string };
 
 const repeated = (value: string, former: string[] | undefined): string[] => [...(former ?? []), value];
 

@@ -64,15 +64,10 @@ export class Attempt extends Trial {
   async read(query: string, allowed: string, options: ReadOptions = {}): Promise<Answered> {
     const { to = this.kit.main, what, body = true, purpose = "probe", answers = [], ...shape } = options;
     const evidence = this.probe(what ?? `GET ${query}`, allowed);
-    const seen = await this.send(this.readAsk(to, query, purpose, shape), answers);
+    const seen = await this.send(this.readAsk(to, { ...shape, query, purpose }), answers);
     const read = new Answered(this, evidence, seen);
     if (body) read.show(seen, { came: `${describe(seen)} ${seen.text.slice(0, 160)}`.trim() });
     return read;
-  }
-
-  private readAsk(to: Customer, query: string, purpose: string, shape: Shape): Omit<Ask, "rule"> {
-    const { caller = "main", headers = [], via = "undici", framing, url = to.url } = shape;
-    return { purpose, caller, method: "GET", url: url + query, headers, via, framing };
   }
 
   /** A write as a probe, with a read on each side. */

@@ -137,25 +137,14 @@ export class Trial {
     this.exchanges.set(exchange.n, exchange);
   }
 
-  get(
-    customer: Customer,
-    {
-      query = "",
-      caller = "main",
-      headers = [],
-      purpose = "read",
-      via = "undici",
-      framing,
-    }: {
-      query?: string;
-      caller?: Caller;
-      headers?: readonly (readonly [string, string])[];
-      purpose?: string;
-      via?: Ask["via"];
-      framing?: Ask["framing"];
-    } = {},
-  ): Promise<Seen> {
-    return this.send({ purpose, caller, method: "GET", url: customer.url + query, headers, via, framing });
+  get(customer: Customer, options: Shape & { readonly purpose?: string } = {}): Promise<Seen> {
+    return this.send(this.readAsk(customer, options));
+  }
+
+  readAsk(customer: Customer, options: Shape & { readonly purpose?: string }): Omit<Ask, "rule"> {
+    const { query = "", caller = "main", headers = [], purpose = "read", via = "undici" } = options;
+    const { framing, url = customer.url } = options;
+    return { purpose, caller, method: "GET", url: url + query, headers, via, framing };
   }
 
   /** A read that must succeed. @throws CouldNotRun when it shows no customer or no tag: that is ETG-01's to blame. */

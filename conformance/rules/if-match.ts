@@ -29,6 +29,12 @@ import { EXACT, methodRules, overwrite, padded, showsNew } from "./if-match-meth
 
 const blind = "Old clients overwrite blindly.";
 
+type OnPut = Omit<Parameters<typeof refusal>[2], "on" | "kind">;
+const stale = (id: Rule["id"], title: string, told: OnPut) =>
+  refusal(id, title, { on: "PUT", kind: "stale", ...told });
+const missing = (id: Rule["id"], title: string, told: OnPut) =>
+  refusal(id, title, { on: "PUT", kind: "missing", ...told });
+
 const put: readonly Rule[] = [
   rule("IFM-01", "PUT with the current tag is accepted and applied", {
     spec: ["1.3", "3 accepted", "4.2 204"],
@@ -88,32 +94,24 @@ const put: readonly Rule[] = [
       showsNew(t, written);
     },
   }),
-  refusal("IFM-03", "PUT with the previous tag is refused with 412", {
+  stale("IFM-03", "PUT with the previous tag is refused with 412", {
     spec: ["3 stale", "4.2 order 3", "7 rule 1"],
     hurts: "The lost update: the very thing that the tag is there to prevent.",
-    on: "PUT",
-    kind: "stale",
     forms: PREVIOUS,
   }),
-  refusal("IFM-04", "PUT without If-Match is refused with 428", {
+  missing("IFM-04", "PUT without If-Match is refused with 428", {
     spec: ["3 missing", "4.2 428", "7 428"],
     hurts: blind,
-    on: "PUT",
-    kind: "missing",
     forms: [NONE],
   }),
-  refusal("IFM-05", "PUT with an empty If-Match is refused with 428", {
+  missing("IFM-05", "PUT with an empty If-Match is refused with 428", {
     spec: ["3 missing", "4.2 428"],
     hurts: "A client whose variable was empty overwrites blindly, or hears the wrong cause.",
-    on: "PUT",
-    kind: "missing",
     forms: EMPTY,
   }),
-  refusal("IFM-06", "PUT with an If-Match of blanks is refused with 428", {
+  missing("IFM-06", "PUT with an If-Match of blanks is refused with 428", {
     spec: ["3 missing", "4.2 428"],
     hurts: "A client whose variable was blank overwrites blindly, or hears the wrong cause.",
-    on: "PUT",
-    kind: "missing",
     forms: BLANKS,
   }),
   rule("IFM-08", "Blanks around the tag are trimmed", {
@@ -123,75 +121,57 @@ const put: readonly Rule[] = [
     after: ["IFM-01"],
     check: (t) => padded(t, "PUT", "accepted"),
   }),
-  refusal("IFM-09", "The current tag weakened is refused", {
+  stale("IFM-09", "The current tag weakened is refused", {
     spec: ["2.4.5", ...EXACT],
     reading: "Whether it begins with W/ or w/.",
     hurts: overwrite,
-    on: "PUT",
-    kind: "stale",
     forms: WEAK,
   }),
-  refusal("IFM-10", "The current tag without its quotes is refused", {
+  stale("IFM-10", "The current tag without its quotes is refused", {
     spec: ["2.4.2", ...EXACT],
     hurts: "Clients that mangle tags seem to work here and fail elsewhere.",
-    on: "PUT",
-    kind: "stale",
     forms: UNQUOTED,
   }),
-  refusal("IFM-11", "The current tag in another letter case is refused", {
+  stale("IFM-11", "The current tag in another letter case is refused", {
     spec: EXACT,
     hurts: "Two versions whose tokens differ in case alone are taken for one.",
-    on: "PUT",
-    kind: "stale",
     forms: CASES,
   }),
-  refusal("IFM-12", "If-Match * is refused", {
+  stale("IFM-12", "If-Match * is refused", {
     spec: EXACT,
     reading: "`*` equals no token, in quotes or without.",
     hurts: "`*` switches the protection off for anyone who sends it.",
-    on: "PUT",
-    kind: "stale",
     forms: STAR,
   }),
-  refusal("IFM-13", "A list that holds the current tag is refused", {
+  stale("IFM-13", "A list that holds the current tag is refused", {
     spec: ["4.2 one value", "4.2 list", "8.2"],
     reading: "Not even one with empty members or the same tag twice. Not supported: 412 or 400.",
     hurts: "A client that collects tags hits by chance and overwrites what it never read.",
-    on: "PUT",
-    kind: "stale",
     forms: LISTS,
   }),
-  refusal("IFM-14", "Two If-Match lines, one of them current, are refused", {
+  stale("IFM-14", "Two If-Match lines, one of them current, are refused", {
     spec: ["4.2 one value", "4.2 list", "8.2"],
     reading: "Two lines are a list in two lines (RFC 9110 5.3): 412 or 400.",
     hurts: "Which line counts depends on the server and on each proxy before it.",
-    on: "PUT",
-    kind: "stale",
     forms: TWO_LINES,
   }),
-  refusal("IFM-15", "The current tag with something added or cut off is refused", {
+  stale("IFM-15", "The current tag with something added or cut off is refused", {
     spec: EXACT,
     reading: "Equality is not prefix, suffix or containment.",
     hurts: overwrite,
-    on: "PUT",
-    kind: "stale",
     forms: AFFIXES,
   }),
-  refusal("IFM-16", "Another spelling of the current tag is refused", {
+  stale("IFM-16", "Another spelling of the current tag is refused", {
     spec: ["4.2 exact", "5.6"],
     reading:
       "The text is compared and never decoded: other base64 of the same bytes, a leading zero, percent-encoding.",
     hurts: "Tokens are then not opaque: a client can compute one that it never read.",
-    on: "PUT",
-    kind: "stale",
     forms: SPELLINGS,
   }),
-  refusal("IFM-17", "A tag beyond the current one is refused", {
+  stale("IFM-17", "A tag beyond the current one is refused", {
     spec: EXACT,
     reading: "Versions are not ordered for the client: a later token is as wrong as a former one.",
     hurts: "A client that guesses the next version overwrites what it never read.",
-    on: "PUT",
-    kind: "stale",
     forms: SUCCESSORS,
   }),
   rule("IFM-18", "Every former tag is refused", {
@@ -232,13 +212,11 @@ const put: readonly Rule[] = [
       ]);
     },
   }),
-  refusal("IFM-20", "Hostile text in If-Match is only compared", {
+  stale("IFM-20", "Hostile text in If-Match is only compared", {
     spec: ["5.6"],
     reading: "Wildcards, patterns, SQL and very long text are answered like any other wrong token.",
     hurts: "A header of the client is run as a query or a pattern.",
     needs: ["write", "hostile"],
-    on: "PUT",
-    kind: "stale",
     forms: HOSTILE,
   }),
   rule("IFM-22", "After 412 the write succeeds with the fresh tag", {
@@ -265,13 +243,11 @@ const put: readonly Rule[] = [
 
 export const ifMatchRules: readonly Rule[] = [
   ...put,
-  refusal("IFM-21", "Nothing stands in for If-Match", {
+  missing("IFM-21", "Nothing stands in for If-Match", {
     spec: ["4.2 428", "7 rule 2"],
     reading:
       "If-Unmodified-Since, or the token in a header of another name, a parameter or the body, is no If-Match. IFM-32 and IFM-42 ask the same of PATCH and DELETE.",
     hurts: "A date of one second's grain guards the write, or nothing does.",
-    on: "PUT",
-    kind: "missing",
     forms: (t) => [
       ...standIns(),
       ...memberStandIns(!t.leavesOut("each name of the token in a body of its own")),
