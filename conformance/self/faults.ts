@@ -11,7 +11,6 @@ import { EXEMPTION_FAULTS } from "./faults/exemptions.ts";
 import { FIELD_FAULTS } from "./faults/field-selection.ts";
 import { HEADER_READING_FAULTS } from "./faults/header-reading.ts";
 import { LAYER_FAULTS } from "./faults/layers.ts";
-import { ONE_CASE_FAULTS } from "./faults/one-case.ts";
 import { ORDER_FAULTS } from "./faults/order-of-checks.ts";
 import { REFUSAL_FAULTS } from "./faults/refusals.ts";
 import { REPRESENTATION_FAULTS } from "./faults/representation.ts";
@@ -45,5 +44,4 @@ export const FAULTS: readonly Fault[] = [
   ...ERROR_FAULTS,
   ...METRICS_FAULTS,
   ...LAYER_FAULTS,
-  ...ONE_CASE_FAULTS,
 ];

@@ -1,7 +1,8 @@
 /** AUT: roles and tenants (4.1.6, 5). */
-import { type Fault, instead, type Plant } from "../fault.ts";
+import { type Fault, instead, isRead, type Plant } from "../fault.ts";
 import { soundSeams } from "../service/seams.ts";
-import { all, by, empty, read, replying, showing, write } from "../turn.ts";
+import { all, by, empty, object, read, replying, showing, wholeRead, write } from "../turn.ts";
+import { privileged } from "./tenants.ts";
 
 /** Lets a forbidden field through the policy and puts something in place of its value. */
 function hiding(instead: (member: string) => Record<string, unknown>): Plant {
@@ -107,6 +108,40 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     plant: replying(
       write(undefined, 412),
       showing((body, { customer }) => ({ ...body, current: { Email: customer?.email } })),
+    ),
+  },
+  {
+    id: "limited-answered-empty",
+    rule: "AUT-01",
+    does: "answers a limited caller that asks for the email with an empty object",
+    plant: replying(all(read(403), by("limited")), ({ before }) => object({}, before?.tag)),
+  },
+  {
+    id: "masked-email-in-default-set",
+    rule: "AUT-05",
+    does: "shows a masked email in the default set of a limited caller",
+    plant: replying(
+      all(wholeRead, by("limited")),
+      showing((body) => ({ ...body, Email: "a***@example.org" })),
+    ),
+  },
+  {
+    id: "email-as-login",
+    rule: "AUT-05",
+    does: "shows the email as login in the default set of a limited caller",
+    plant: replying(
+      all(wholeRead, by("limited")),
+      showing((body, { before }) => ({ ...body, Login: `for ${before?.email}` })),
+    ),
+  },
+  {
+    id: "forbidden-field-by-double-encoding",
+    rule: "AUT-04",
+    does: "decodes the field names twice, once behind the policy",
+    plant: replying(
+      all(by("limited"), ({ request }) => isRead(request) && /fields=[^&]*%25[46]/i.test(request.query)),
+      ({ request, service, send }) =>
+        send({ ...privileged(request, service), query: decodeURIComponent(request.query) }),
     ),
   },
 ];

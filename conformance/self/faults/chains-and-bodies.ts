@@ -33,7 +33,7 @@ type Collation = readonly [
   fold: (name: string) => string,
 ];
 
-export const withoutAccents = (name: string) => name.normalize("NFD").replace(/\p{M}/gu, "");
+const withoutAccents = (name: string) => name.normalize("NFD").replace(/\p{M}/gu, "");
 
 const COLLATIONS: readonly Collation[] = [
   ["letter-case-keeps-tag", "ETG-08", "PUT", "without case", (name) => name.toLowerCase()],
@@ -48,10 +48,31 @@ const DAMAGE: readonly (readonly [id: string, does: string, damage: (name: strin
   ["markup-stripped", "strips what looks like markup", (name) => name.replace(/<[^>]*>/g, "")],
   ["cut-at-50", "cuts names at the width of an old column", (name) => name.slice(0, 50)],
   ["cut-at-nul", "passes names to a library that ends them at U+0000", (name) => name.split("\0")[0] ?? ""],
+  [
+    "stores-html-entities",
+    "escapes what it stores for HTML",
+    (text) => text.replaceAll("&", "&amp;").replaceAll("'", "&#39;"),
+  ],
+  [
+    "stores-doubled-apostrophes",
+    "doubles apostrophes for SQL and binds them as well",
+    (text) => text.replaceAll("'", "''"),
+  ],
+  [
+    "stores-no-emoji",
+    "keeps names in a column of three bytes a character",
+    (text) => text.replace(/[\u{10000}-\u{10ffff}].*/u, ""),
+  ],
+  [
+    "stores-latin-1-as-utf-8",
+    "reads the bytes of a body as Latin-1",
+    (text) => Buffer.from(text, "utf8").toString("latin1"),
+  ],
+  ["strips-accents", "folds accents away, for a search index", withoutAccents],
 ];
 
 /** Damages the names that it stores. */
-export const damaging = (damage: (name: string) => string): Plant =>
+const damaging = (damage: (name: string) => string): Plant =>
   storing(undefined, (change) =>
     typeof change.name === "string" ? { ...change, name: damage(change.name) } : change,
   );

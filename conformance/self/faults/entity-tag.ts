@@ -3,7 +3,18 @@ import { createHash } from "node:crypto";
 import { type Fault, instead, isCustomer, type Plant } from "../fault.ts";
 import type { Request } from "../service/http-socket.ts";
 import { type Customer, soundSeams } from "../service/seams.ts";
-import { projectedRead, read, replying, untagged } from "../turn.ts";
+import {
+  as,
+  newTag,
+  projectedRead,
+  read,
+  replying,
+  showing,
+  spoiling,
+  untagged,
+  weakened,
+  wholeRead,
+} from "../turn.ts";
 
 export const digest = (text: string, algorithm = "sha1") => createHash(algorithm).update(text).digest("hex");
 
@@ -122,6 +133,36 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
       !isCustomer(request) || /fields=/.test(request.query)
         ? body
         : { ...body, RowVersion: tag.slice(1, -1) },
+    ),
+  },
+  {
+    id: "answers-203",
+    rule: "ETG-01",
+    does: "stands behind a proxy that transforms reads and says so with 203",
+    plant: replying(wholeRead, as(203)),
+  },
+  {
+    id: "answers-list-of-one",
+    rule: "ETG-01",
+    does: "answers a read with the rows of its query: a list of one",
+    plant: replying(
+      wholeRead,
+      showing((body) => [body]),
+    ),
+  },
+  {
+    id: "projected-read-weakened",
+    rule: "ETG-05",
+    does: "weakens the tag of projections, as a filter that rewrites bodies does",
+    plant: replying(projectedRead, weakened),
+  },
+  {
+    id: "projected-read-moves-tag",
+    rule: "ETG-04",
+    does: "writes an access log of projections into the versioned row",
+    plant: replying(
+      projectedRead,
+      spoiling((customer, turn) => ({ tag: newTag(customer, turn) })),
     ),
   },
 ];

@@ -102,4 +102,13 @@ export const ERROR_FAULTS: Fault[] = [
       empty(500),
     ),
   },
+  {
+    id: "problem-title-is-a-number",
+    rule: "PRB-03",
+    does: "sends a number as the title of a 412 document",
+    plant: replying(
+      write("PUT", 412),
+      showing((body) => ({ ...body, title: 412 })),
+    ),
+  },
 ];

@@ -3,7 +3,7 @@ import { customerOf, type Fault, type Plant, requesting, withIfMatch } from "../
 import { headerLines, type Request } from "../service/http-socket.ts";
 import { type Customer, isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
-import { replying, untagged } from "../turn.ts";
+import { all, isThere, replying, untagged, type When } from "../turn.ts";
 
 const RULES = { PUT: "IFM-23", PATCH: "IFM-36", DELETE: "IFM-46" } as const;
 type Method = keyof typeof RULES;
@@ -243,6 +243,28 @@ const UNTAGGED: readonly (readonly [
   ],
 ];
 
+/** Writes that are carried out unchecked since their body changes nothing. */
+const UNCHANGING: readonly (readonly [id: string, method: Method, does: string, When])[] = [
+  [
+    "patch-of-nothing",
+    "PATCH",
+    "takes {} for a PATCH that needs no precondition",
+    ({ body }) => Object.keys(body).length === 0,
+  ],
+  [
+    "patch-of-stored-values",
+    "PATCH",
+    "skips the check of a PATCH that changes nothing",
+    ({ body, before }) => body["Name"] === before?.name,
+  ],
+  [
+    "put-of-stored-values",
+    "PUT",
+    "skips the check of a PUT that changes nothing",
+    ({ body, before }) => body["Name"] === before?.name && body["Email"] === before?.email,
+  ],
+];
+
 export const EXEMPTION_FAULTS: Fault[] = [
   ...ROWS.map(
     ([id, method, does, when]): Fault => ({
@@ -269,6 +291,21 @@ export const EXEMPTION_FAULTS: Fault[] = [
       rule,
       does,
       plant: replying((turn) => turn.reply.status === 412 && of(turn.sent ?? "", turn.customer), untagged),
+    }),
+  ),
+  ...UNCHANGING.map(
+    ([id, method, does, when]): Fault => ({
+      id: `${id}-unchecked`,
+      rule: RULES[method],
+      does: `${does}, and bumps the version`,
+      plant: replying(
+        all(
+          ({ request, reply }) => request.method === method && /412|428/.test(`${reply.status}`),
+          isThere,
+          when,
+        ),
+        ({ request, before, send }) => send(withIfMatch(request, before?.tag)),
+      ),
     }),
   ),
 ];

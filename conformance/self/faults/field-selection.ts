@@ -1,9 +1,20 @@
 /** FLD: projection (2.2, 4.1). */
 
-import { deciding, type Fault, instead, type Plant } from "../fault.ts";
+import { deciding, type Fault, instead, isRead, type Plant } from "../fault.ts";
 import { fieldsParameter, type Seams } from "../service/seams.ts";
 import { FIELDS } from "../service/sound-options.ts";
-import { as, projectedRead, read, replying, showing, wholeRead } from "../turn.ts";
+import {
+  all,
+  as,
+  every,
+  object,
+  projectedRead,
+  read,
+  refused,
+  replying,
+  showing,
+  wholeRead,
+} from "../turn.ts";
 
 /** A registry that knows more or fewer names. */
 const knowing = (
@@ -232,5 +243,42 @@ export const FIELD_FAULTS: Fault[] = [
       wholeRead,
       showing(() => ({})),
     ),
+  },
+  {
+    id: "repeated-names-503",
+    rule: "FLD-13",
+    does: "selects a column twice, and its database driver gives up",
+    plant: replying(
+      ({ request }) => isRead(request) && /fields=(\w+),\1\b/.test(request.query),
+      refused(503),
+    ),
+  },
+  {
+    id: "field-list-cut",
+    rule: "FLD-14",
+    does: "cuts a long list of names off, and shows everything where a name is cut in the middle",
+    plant: replying(
+      all(read(), ({ request }) => request.query.length > 3000),
+      showing((body) => ({ ...body, Status: "Active" })),
+    ),
+  },
+  {
+    id: "unknown-field-known-to-policy",
+    rule: "FLD-03",
+    does: "still knows a field that was dropped from the model, and shows nothing for it",
+    plant: replying(
+      all(read(400), ({ request }) => /fields=(name,)?phone$/.test(request.query)),
+      ({ before }) => object({}, before?.tag),
+    ),
+  },
+  {
+    id: "two-versions-answer-in-turn",
+    rule: "FLD-11",
+    does: "runs two versions side by side, one of which has CreatedAt in its default set",
+    plant: (ran) =>
+      replying(
+        all(wholeRead, every(2)),
+        showing((body) => ({ ...body, CreatedAt: "2026-11-27T00:00:00Z" })),
+      )(ran),
   },
 ];

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { customerOf, type Fault, isRead, type Plant, requesting, withIfMatch } from "../fault.ts";
 import { getHeader, headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
-import { type Act, all, read, replying, type When, write } from "../turn.ts";
+import { type Act, all, read, replying, type When, weakened, write } from "../turn.ts";
 
 const acceptsGzip = (request: Request) => /gzip/.test(headerLines(request, "accept-encoding").join(","));
 const compressible: When = ({ request }) => acceptsGzip(request);
@@ -161,4 +161,31 @@ export const LAYER_FAULTS: Fault[] = [
       ),
     }),
   ),
+  {
+    id: "delete-answers-weakened",
+    rule: "IFM-44",
+    does: "stands behind a gateway that weakens the tags of everything about DELETE",
+    plant: replying(
+      ({ request, reply }) => request.method === "DELETE" && getHeader(reply, "etag") !== undefined,
+      weakened,
+    ),
+  },
+  {
+    id: "brotli-weakens-etag",
+    rule: "ENV-01",
+    does: "stands behind a proxy that compresses with brotli and weakens the tag then",
+    plant: replying(
+      all(read(), ({ request }) => headerLines(request, "accept-encoding").join().trim() === "br"),
+      weakened,
+    ),
+  },
+  {
+    id: "contended-put-repeated",
+    rule: "ATM-01",
+    does: "stands behind a gateway that sends a PUT again when it had to wait, and passes on the second answer",
+    plant: replying(
+      all(write("PUT"), ({ met }) => met),
+      ({ request, send }) => send(withIfMatch(request, headerLines(request, "if-match")[0]?.trim())),
+    ),
+  },
 ];

@@ -1,13 +1,33 @@
 /** ORD: which check answers first (4.1.5, 4.2), and what a missing customer is. */
 import { type Fault, instead, withIfMatch } from "../fault.ts";
 import { headerLines } from "../service/http-socket.ts";
-import { all, empty, isThere, neverThere, read, refused, replying, type When, write } from "../turn.ts";
+import {
+  type Act,
+  all,
+  empty,
+  isThere,
+  neverThere,
+  read,
+  refused,
+  replying,
+  type When,
+  write,
+} from "../turn.ts";
 
 const putMissing = write("PUT", 404);
 const withHeader =
   (name: string): When =>
   ({ request }) =>
     headerLines(request, name).length > 0;
+
+/** A customer comes into being under the address of the request. */
+const created: Act = ({ request, reply, service }) => {
+  const customer = service.add("a", { name: "Created", email: "created@example.org" });
+  service.customers.delete(customer.id);
+  customer.id = request.path.slice(-36).toLowerCase();
+  service.customers.set(customer.id, customer);
+  return reply;
+};
 
 export const ORDER_FAULTS: Fault[] = [
   {
@@ -138,5 +158,31 @@ export const ORDER_FAULTS: Fault[] = [
     rule: "ORD-13",
     does: "fails on a body that it cannot parse",
     plant: replying(write("PUT", 400), empty(500)),
+  },
+  ...(["PUT", "PATCH"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-upserts-then-refuses`,
+      rule: method === "PUT" ? "ORD-03" : "ORD-06",
+      does: `inserts the row of a ${method} where there is none, then refuses, and forgets to roll back`,
+      plant: replying(
+        all(({ request, reply }) => request.method === method && reply.status >= 400, neverThere),
+        created,
+      ),
+    }),
+  ),
+  {
+    id: "put-to-deleted-412",
+    rule: "ORD-05",
+    does: "finds the row of a deleted customer, and compares before it sees that it is deleted",
+    plant: replying(
+      all(putMissing, ({ before }) => before?.removed === true),
+      refused(412),
+    ),
+  },
+  {
+    id: "unknown-field-of-missing-404",
+    rule: "ORD-12",
+    does: "looks names up in the row, so that a customer that is not there is 404 first",
+    plant: replying(all(read(400), neverThere), refused(404)),
   },
 ];

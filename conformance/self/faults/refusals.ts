@@ -2,7 +2,7 @@
 import { accepting, asCurrent, deciding, type Fault, type Plant } from "../fault.ts";
 import { headerLines, type Request } from "../service/http-socket.ts";
 import { trimBlanks } from "../service/seams.ts";
-import { all, refused, replying, tagged, untagged, write } from "../turn.ts";
+import { all, isThere, refused, replying, tagged, untagged, weakened, write } from "../turn.ts";
 
 const METHODS = ["PUT", "PATCH", "DELETE"] as const;
 
@@ -137,6 +137,35 @@ export const REFUSAL_FAULTS: Fault[] = [
         return body[name] === customer?.name && body[email] === customer?.email;
       }),
       ({ customer }) => ({ status: 204, headers: [["ETag", customer?.tag ?? ""]] }),
+    ),
+  },
+  ...(["PATCH", "DELETE"] as const).flatMap((method): Fault[] => [
+    {
+      id: `${method.toLowerCase()}-never-matches`,
+      rule: method === "PATCH" ? "IFM-30" : "IFM-40",
+      does: `compares the token of ${method} with the one in its column, quotes on one side only`,
+      plant: replying(all(write(method), isThere), ({ service, before, customer }) => {
+        Object.assign(customer ?? {}, before);
+        return service.refuse(412, "precondition-failed", [["ETag", before?.tag ?? ""]]);
+      }),
+    },
+    {
+      id: `${method.toLowerCase()}-412-weakened`,
+      rule: RULES[method].tagOf412,
+      does: `weakens the tag on the 412 of ${method} alone`,
+      plant: replying(
+        all(write(method, 412), ({ met }) => !met),
+        weakened,
+      ),
+    },
+  ]),
+  {
+    id: "412-tag-of-a-replica",
+    rule: "IFM-07",
+    does: "answers a 412 from a replica that has not seen the last write",
+    plant: replying(
+      all(write(undefined, 412), ({ before }) => (before?.formerTags.length ?? 0) > 0),
+      tagged(({ before }) => before?.formerTags.at(-1)),
     ),
   },
 ];

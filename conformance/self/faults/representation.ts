@@ -1,5 +1,5 @@
 /** FLD: what a body may hold, read or written (2.1, 2.3, 4.1, 8.1). */
-import { customerOf, type Fault, instead, membersOf, type Plant } from "../fault.ts";
+import { customerOf, deciding, type Fault, instead, membersOf, type Plant } from "../fault.ts";
 import { setHeader } from "../service/http-socket.ts";
 import { fieldsParameter } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
@@ -201,5 +201,17 @@ export const REPRESENTATION_FAULTS: Fault[] = [
       async ({ request }) => !/^\s*\{[\s\S]*\}\s*$/.test((await request.body()).toString("utf8")),
       ({ service: { deployment } }) => ({ [deployment.members.name]: "", [deployment.members.email]: "" }),
     ),
+  },
+  {
+    id: "ids-are-no-uuids",
+    rule: "FLD-12",
+    does: "gives ids that are no UUIDs",
+    plant: deciding("mint", (sound, ran) => (version, before, after) => {
+      if (before === undefined) {
+        ran();
+        after.id = `cus-${version}`;
+      }
+      return sound(version, before, after);
+    }),
   },
 ];

@@ -3,7 +3,23 @@ import { customerOf, type Fault, instead, isRead, type Plant, requesting } from 
 import type { Reply, Request } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
 import { CREDENTIALS, type Service } from "../service/service.ts";
-import { all, answered, by, isThere, read, refused, replying, tagged, write } from "../turn.ts";
+import {
+  type Act,
+  all,
+  answered,
+  by,
+  isThere,
+  neverThere,
+  object,
+  read,
+  refused,
+  replying,
+  showing,
+  tagged,
+  type When,
+  withCurrentTag,
+  write,
+} from "../turn.ts";
 
 /** Carries a request out with the rights of the main caller. */
 export function privileged(request: Request, service: Service): Request {
@@ -15,6 +31,14 @@ export function privileged(request: Request, service: Service): Request {
 /** Forgets the tenant of some requests. */
 const seeing = (forgotten: (request: Request) => boolean): Plant =>
   instead("sees", (sound, _caller, _customer, request) => sound || forgotten(request));
+
+const isForeignWrite: When = ({ request, caller }) => isWrite(request) && caller === "other";
+const foreign404 = all(read(404), by("other"), (turn) => !neverThere(turn));
+const namingCustomer: Act = showing((body, { before }) => ({ ...body, detail: `for ${before?.name}` }));
+const namingRefusal =
+  (status: number): Act =>
+  (turn) =>
+    namingCustomer({ ...turn, reply: turn.service.refuse(status, "refused") });
 
 export const TENANT_FAULTS: Fault[] = [
   {
@@ -109,5 +133,85 @@ export const TENANT_FAULTS: Fault[] = [
       (request, service) => isRead(request) && service.caller(request) === undefined,
       privileged,
     ),
+  },
+  {
+    id: "other-tenant-answered-empty",
+    rule: "AUT-08",
+    does: "filters the columns by tenant, not the row: another tenant gets 200 and an empty object",
+    plant: replying(foreign404, () => object({})),
+  },
+  {
+    id: "other-tenant-404-names-customer",
+    rule: "AUT-08",
+    does: "names the customer in the 404 to another tenant",
+    plant: replying(foreign404, namingCustomer),
+  },
+  {
+    id: "other-tenant-refused-but-applied",
+    rule: "AUT-09",
+    does: "checks the tenant of a write when it makes the answer, after the statement has run",
+    plant: replying(all(isForeignWrite, withCurrentTag), async ({ request, reply, service, send }) => {
+      await send(privileged(request, service));
+      return reply;
+    }),
+  },
+  {
+    id: "other-tenant-write-told-204",
+    rule: "AUT-09",
+    does: "ignores that the UPDATE of another tenant's customer changed no row",
+    plant: replying(all(isForeignWrite, withCurrentTag), () => ({ status: 204, headers: [] })),
+  },
+  {
+    id: "other-tenant-428-names-customer",
+    rule: "AUT-10",
+    does: "tells another tenant whose customer it is in the answer to a write that would be 428",
+    plant: replying(
+      all(isForeignWrite, isThere, ({ sent }) => sent === undefined || sent === ""),
+      namingRefusal(428),
+    ),
+  },
+  {
+    id: "other-tenant-412-names-customer",
+    rule: "AUT-10",
+    does: "tells another tenant whose customer it is in the answer to a write that would be 412",
+    plant: replying(
+      all(isForeignWrite, isThere, (turn) => Boolean(turn.sent) && !withCurrentTag(turn)),
+      namingRefusal(404),
+    ),
+  },
+  {
+    id: "other-tenant-422-names-customer",
+    rule: "AUT-10",
+    does: "judges the body of another tenant's PUT first, and names the customer in the 422",
+    plant: replying(
+      all(
+        isForeignWrite,
+        isThere,
+        ({ request }) => request.method === "PUT",
+        ({ body }) => typeof body["Email"] !== "string",
+      ),
+      namingRefusal(422),
+    ),
+  },
+  {
+    id: "negative-cache-forgets-caller",
+    rule: "AUT-08",
+    does: "caches the 404 to another tenant for a moment and hands it to the owner",
+    plant: (ran) => (service) => {
+      const refused = new Set<string>();
+      return {
+        async around(request, next) {
+          const key = `${request.path}?${request.query}`;
+          if (isRead(request) && service.caller(request) === "main" && refused.delete(key)) {
+            ran();
+            return service.refuse(404, "not-found");
+          }
+          const reply = await next(request);
+          if (isRead(request) && service.caller(request) === "other" && reply.status === 404)
+            refused.add(key);
+          return reply;
+        },
+      };
+    },
   },
 ];

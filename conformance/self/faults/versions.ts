@@ -1,7 +1,9 @@
 /** ETG: when the token changes, and which one a write answers (2.4.6, 3, 4.2). */
 import { customerOf, type Fault, instead, isRead, type Plant } from "../fault.ts";
-import type { Customer } from "../service/seams.ts";
+import { headerLines, setHeader } from "../service/http-socket.ts";
+import { type Customer, isWrite } from "../service/seams.ts";
 import {
+  all,
   every,
   newTag,
   overwriting,
@@ -211,5 +213,40 @@ export const VERSION_FAULTS: Fault[] = [
     rule: "ETG-08",
     does: "takes versions from a pool that hands one out twice every seventh time",
     plant: (ran) => keeping(every(7))(ran),
+  },
+  {
+    id: "name-alone-keeps-tag-on-patch",
+    rule: "ETG-11",
+    does: "bumps the version in a trigger that watches the email column only",
+    plant: replying(
+      all(write("PATCH"), ({ body }) => !("Email" in body)),
+      ({ reply, before, customer }) => {
+        Object.assign(customer ?? {}, { tag: before?.tag });
+        return setHeader(reply, "ETag", before?.tag);
+      },
+    ),
+  },
+  {
+    id: "answered-tag-known-after-a-read",
+    rule: "ETG-07",
+    does: "compares If-Match with a cache that only reads fill, so that the tag of a 204 does not work at once",
+    plant: (ran) => (service) => {
+      const unread = new Set<string>();
+      return {
+        async around(request, next) {
+          const customer = customerOf(request, service);
+          if (customer === undefined) return await next(request);
+          const current = headerLines(request, "if-match").join().trim() === customer.tag;
+          if (isWrite(request) && current && unread.has(customer.id)) {
+            ran();
+            return service.refuse(412, "precondition-failed", [["ETag", customer.tag]]);
+          }
+          const reply = await next(request);
+          if (isRead(request)) unread.delete(customer.id);
+          else if (reply.status < 300) unread.add(customer.id);
+          return reply;
+        },
+      };
+    },
   },
 ];

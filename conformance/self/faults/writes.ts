@@ -1,7 +1,21 @@
 /** What an accepted write does (1.3, 2.1, 2.3, 4.2, 4.3). */
 import { deciding, type Fault, type Plant } from "../fault.ts";
 import type { Change } from "../service/seams.ts";
-import { empty, replying, spoiling, write } from "../turn.ts";
+import {
+  type Act,
+  all,
+  as,
+  empty,
+  every,
+  isThere,
+  overwriting,
+  refused,
+  replying,
+  spoiling,
+  type When,
+  withCurrentTag,
+  write,
+} from "../turn.ts";
 
 /** Stores something else than what one method carries. */
 export const storing = (method: string | undefined, wrong: (change: Change) => Change): Plant =>
@@ -10,6 +24,24 @@ export const storing = (method: string | undefined, wrong: (change: Change) => C
     if (!Bun.deepEquals(stored, change)) ran();
     sound(customer, stored, request);
   });
+
+const isPut: When = ({ request }) => request.method === "PUT";
+const namesAnotherId: When = ({ body, before }) =>
+  typeof body["Id"] === "string" && body["Id"] !== before?.id;
+
+/** A PATCH whose members go where they should not. */
+const patching = (id: string, rule: string, does: string, when: When, act: Act): Fault => ({
+  id,
+  rule,
+  does,
+  plant: replying(
+    all(({ request }) => request.method === "PATCH", withCurrentTag, when),
+    async (turn) => {
+      await act(turn);
+      return { status: 204, headers: [["ETag", turn.customer?.tag ?? ""]] };
+    },
+  ),
+});
 
 export const WRITE_FAULTS: Fault[] = [
   {
@@ -58,4 +90,100 @@ export const WRITE_FAULTS: Fault[] = [
       spoiling((_customer, { body }) => ({ id: String(body["Id"]) })),
     ),
   },
+  {
+    id: "put-200-without-body",
+    rule: "IFM-02",
+    does: "answers a PUT with 200 and nothing",
+    plant: replying(write("PUT", 204), as(200, "")),
+  },
+  {
+    id: "patch-changes-nothing",
+    rule: "IFM-30",
+    does: "answers a PATCH with 204 and a new tag, and stores nothing: the mapper skips what it does not know",
+    plant: replying(
+      write("PATCH", 204),
+      spoiling((customer, { before }) => {
+        const { name, email, status } = before ?? customer;
+        return { name, email, status };
+      }),
+    ),
+  },
+  {
+    id: "validates-after-assigning",
+    rule: "FLD-16",
+    does: "assigns a PUT to its entity, then refuses it; the session writes the entity all the same",
+    plant: replying(
+      all(write("PUT", 400), withCurrentTag),
+      overwriting(({ body }) => ({
+        name: String(body["Name"] ?? ""),
+        email: String(body["Email"] ?? ""),
+      })),
+    ),
+  },
+  {
+    id: "body-id-decides-the-row",
+    rule: "FLD-15",
+    does: "saves a PUT under the id of its body: a second customer with that id comes into being",
+    plant: replying(all(write("PUT"), namesAnotherId), ({ reply, body, service, customer }) => {
+      const id = String(body["Id"]).toLowerCase();
+      if (customer !== undefined) service.customers.set(id, { ...customer, id });
+      return reply;
+    }),
+  },
+  {
+    id: "redirects-to-the-id-of-the-body",
+    rule: "FLD-15",
+    does: "redirects a PUT that names another id to that id",
+    plant: replying(all(isPut, namesAnotherId), ({ body }) => ({
+      status: 303,
+      headers: [["Location", `/customers/${String(body["Id"])}`]],
+      body: "",
+    })),
+  },
+  {
+    id: "name-as-number-503",
+    rule: "FLD-18",
+    does: "hands a name that is no string to a service that then falls over",
+    plant: replying(
+      all(isPut, ({ body }) => typeof body["Name"] === "number"),
+      refused(503),
+    ),
+  },
+  patching(
+    "patch-moves-id",
+    "FLD-15",
+    "binds the Id of a PATCH to the row",
+    ({ body }) => "Id" in body,
+    overwriting(({ body }) => ({ id: String(body["Id"]) })),
+  ),
+  patching(
+    "patch-stores-any-type",
+    "FLD-18",
+    "writes what a PATCH names into a document store without a schema: a number stays one",
+    ({ body }) => "Name" in body && typeof body["Name"] !== "string",
+    ({ body, customer, reply }) => {
+      Object.assign(customer ?? {}, { name: body["Name"] });
+      return reply;
+    },
+  ),
+  patching(
+    "patch-sets-token",
+    "FLD-19",
+    "binds RowVersion in a PATCH to the column that makes the tag",
+    ({ body }) => "RowVersion" in body,
+    spoiling((_customer, { body }) => ({ tag: `"${String(body["RowVersion"]).replaceAll('"', "")}"` })),
+  ),
+  ...(["name", "email"] as const).map(
+    (field): Fault => ({
+      id: `some-puts-lose-${field}`,
+      comesAndGoes: true,
+      rule: "ETG-06",
+      does: `acknowledges every PUT with a new tag, and loses the ${field} of every fifth in a buffer`,
+      plant: (ran) =>
+        replying(
+          all(write("PUT"), isThere, every(5)),
+          spoiling((customer, { before }) => ({ [field]: (before ?? customer)[field] })),
+        )(ran),
+    }),
+  ),
 ];
