@@ -4,7 +4,7 @@
  */
 
 import type { Customer } from "../fixtures/ground.ts";
-import { CouldNotRun, Disturbed, type Pointer } from "../http/outcome-signal.ts";
+import { CouldNotRun, Disturbed, OTHERS_MAY_CAUSE, type Pointer } from "../http/outcome-signal.ts";
 import type { Ask, Seen } from "../http/wire.ts";
 import type { Values } from "../target/values.ts";
 import { Answered, Written } from "./answered.ts";
@@ -51,6 +51,12 @@ const REPEATS = 3;
 /** How long reads may lag behind an accepted write before that counts as not applied. */
 const LAG_MS = 2000;
 const LAG_READ_MS = 40;
+
+/** A write with the current tag that a rule stands on. @throws CouldNotRun where it was not accepted */
+export function needAccepted(method: Method, { status }: Seen): void {
+  const why = `${method} with the current tag was answered ${status}`;
+  if (!accepted(status)) throw new CouldNotRun(why, [BASE[method].current], OTHERS_MAY_CAUSE);
+}
 
 export class Attempt extends Trial {
   /** Answers that are believed although they say nothing: the same request got the same in every earlier attempt. */

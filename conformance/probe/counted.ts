@@ -115,9 +115,6 @@ export async function mustStay(
       );
     if (second <= 0) throw new Inconclusive(`${counter} rose by ${excess} once and not again`);
   }
-  proof.must(
-    name,
-    excess <= 0,
-    `without as many answers of ${STATUS_OF[counter]}, ${counter} rose by ${excess}: ${what}`,
-  );
+  const found = `without as many answers of ${STATUS_OF[counter]}, ${counter} rose by ${excess}: ${what}`;
+  proof.must(name, excess <= 0, found);
 }

@@ -244,12 +244,8 @@ function mustTellTag(t: Attempt, written: Written, what: string): void {
   )
     return;
   const carries = seen.tag === undefined ? "no ETag" : `the ETag ${seen.tag}`;
-  written.must(
-    "etag",
-    seen.tag === before.tag,
-    `the 412 to ${method} with ${what} carries ${carries}; the current tag is ${before.tag}`,
-    OTHERS_MAY_CAUSE,
-  );
+  const found = `the 412 to ${method} with ${what} carries ${carries}; the current tag is ${before.tag}`;
+  written.must("etag", seen.tag === before.tag, found, OTHERS_MAY_CAUSE);
 }
 
 /** A short run leaves the special forms of If-Match to one form of PATCH. */

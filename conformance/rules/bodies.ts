@@ -135,11 +135,8 @@ export const bodies: readonly Rule[] = [
             const { status } = write.seen;
             const shown = write.after?.fields[field];
             write.should("no-5xx", status < 500, `${method} with ${what} was answered ${status}`);
-            write.must(
-              "string",
-              typeof shown === "string",
-              `after ${method} with ${what} the ${field} reads ${JSON.stringify(shown)}, no string`,
-            );
+            const found = `after ${method} with ${what} the ${field} reads ${JSON.stringify(shown)}, no string`;
+            write.must("string", typeof shown === "string", found);
           }
         }
       }

@@ -2,7 +2,7 @@
 import { headerValue, headerValues } from "../http/http-reply.ts";
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
-import { type Attempt, BASE } from "../probe/attempt.ts";
+import { type Attempt, BASE, needAccepted } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { describe } from "../probe/proof.ts";
 import { groundFor, NEEDS } from "../probe/refused.ts";
@@ -37,12 +37,8 @@ async function answeredTags(t: Attempt, method: "PUT" | "PATCH"): Promise<void> 
     write.control({ differs: "no Accept-Encoding", seen: bare.written.seen });
     if (!write.accepted) continue;
     const { now, seen } = write;
-    write.must(
-      "answered-tag",
-      seen.tag === now.tag,
-      `with Accept-Encoding: ${codings} the answer ${seen.status} to ${method} carries ${altered(seen.tag, now.tag)}; the next read shows ${now.tag}`,
-      OTHERS_MAY_CAUSE,
-    );
+    const found = `with Accept-Encoding: ${codings} the answer ${seen.status} to ${method} carries ${altered(seen.tag, now.tag)}; the next read shows ${now.tag}`;
+    write.must("answered-tag", seen.tag === now.tag, found, OTHERS_MAY_CAUSE);
   }
 }
 
@@ -69,12 +65,8 @@ async function tagsOf412(t: Attempt, method: Method): Promise<void> {
     probe.control({ differs: "no Accept-Encoding", seen: bare });
     // Another status is the IFM rules' matter.
     if (seen.status !== 412) continue;
-    probe.must(
-      "same",
-      seen.tag === now.tag,
-      `with Accept-Encoding: ${codings} the 412 of ${method} carries ${altered(seen.tag, now.tag)}; the current tag is ${now.tag}`,
-      OTHERS_MAY_CAUSE,
-    );
+    const found = `with Accept-Encoding: ${codings} the 412 of ${method} carries ${altered(seen.tag, now.tag)}; the current tag is ${now.tag}`;
+    probe.must("same", seen.tag === now.tag, found, OTHERS_MAY_CAUSE);
   }
 }
 
@@ -114,12 +106,7 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const write = await writeFrom(t, method, before, values);
   // What PATCH refuses is IFM-30's to blame.
   if (method === "PATCH" && !accepted(write.status)) return;
-  if (!accepted(write.status))
-    throw new CouldNotRun(
-      `PUT with the current tag was answered ${write.status}`,
-      ["IFM-01"],
-      OTHERS_MAY_CAUSE,
-    );
+  needAccepted("PUT", write);
   const reads = await together(
     queries.flatMap((query) =>
       (["socket", "socket", "undici"] as const).map((via) =>
@@ -199,12 +186,8 @@ export const environment: readonly Rule[] = [
         if (status !== 200) continue;
         if (!read.must("present", tag !== undefined, `with Accept-Encoding: ${codings} no ETag comes`))
           continue;
-        read.must(
-          "same",
-          tag === bare.tag,
-          `with Accept-Encoding: ${codings} the ETag of GET ${query} is ${altered(tag, bare.tag)}, without it ${bare.tag}`,
-          OTHERS_MAY_CAUSE,
-        );
+        const found = `with Accept-Encoding: ${codings} the ETag of GET ${query} is ${altered(tag, bare.tag)}, without it ${bare.tag}`;
+        read.must("same", tag === bare.tag, found, OTHERS_MAY_CAUSE);
       }
       t.mustHaveLooked("no read with Accept-Encoding was answered 200");
     },

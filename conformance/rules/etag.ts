@@ -48,11 +48,8 @@ export const etag: readonly Rule[] = [
       const read = await t.read("", "200, a JSON object, an ETag", { what: "GET of an existing customer" });
       const { object, text, tag } = read.seen;
       read.mustAnswer("status", 200);
-      read.must(
-        "object",
-        object !== undefined,
-        `the body is no JSON object: ${JSON.stringify(text.slice(0, 60))}`,
-      );
+      const found = `the body is no JSON object: ${JSON.stringify(text.slice(0, 60))}`;
+      read.must("object", object !== undefined, found);
       read.must("etag", tag !== undefined, "the answer carries no ETag");
     },
   }),
@@ -93,12 +90,8 @@ export const etag: readonly Rule[] = [
         const { tag } = next.seen;
         if (tag !== first.tag && tag !== undefined && before.has(tag))
           throw new CouldNotRun("reads show former states in turn with the current one", ["ENV-04"]);
-        next.must(
-          "stable",
-          tag === first.tag,
-          `by reading alone, without any write, the ETag went from ${first.tag} to ${tag}`,
-          OTHERS_MAY_CAUSE,
-        );
+        const found = `by reading alone, without any write, the ETag went from ${first.tag} to ${tag}`;
+        next.must("stable", tag === first.tag, found, OTHERS_MAY_CAUSE);
       }
     },
   }),

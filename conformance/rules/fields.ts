@@ -110,11 +110,8 @@ async function unknownIsRefused(t: Attempt): Promise<void> {
       by === ""
         ? `a list of ${names.split(",").length} names, one of them unknown,`
         : `?fields=${names}${by}`;
-    read.must(
-      "refused",
-      !accepted(read.seen.status),
-      `${what} was answered ${read.seen.status}, not refused`,
-    );
+    const found = `${what} was answered ${read.seen.status}, not refused`;
+    read.must("refused", !accepted(read.seen.status), found);
   }
 }
 
@@ -284,11 +281,8 @@ export const fields: readonly Rule[] = [
       const first = await t.read("", "some fields");
       if (first.seen.status !== 200 || first.seen.object === undefined)
         throw new CouldNotRun("a read without fields shows no object", ["ETG-01"]);
-      first.must(
-        "not-empty",
-        members(first) !== "",
-        "a read without fields shows an empty object, no field at all",
-      );
+      const found = "a read without fields shows an empty object, no field at all";
+      first.must("not-empty", members(first) !== "", found);
       for (let count = 0; count < 3; count += 1) {
         const read = await t.read("", `the members ${members(first)}`);
         const found = `one read without fields shows ${members(first)}, another ${members(read)}`;
@@ -317,11 +311,8 @@ export const fields: readonly Rule[] = [
         if (!("id" in shown)) continue;
         const uuid = typeof shown.id === "string" && /^[0-9a-f]{32}$/.test(bareGuid(shown.id));
         read.must("id-uuid", uuid, `${is("id")}, no UUID string`);
-        read.must(
-          "id-own",
-          bareGuid(shown.id) === bareGuid(t.kit.main.id),
-          `${is("id")} at the path of ${t.kit.main.id}`,
-        );
+        const found = `${is("id")} at the path of ${t.kit.main.id}`;
+        read.must("id-own", bareGuid(shown.id) === bareGuid(t.kit.main.id), found);
       }
       t.mustHaveLooked("no read showed a registry field", "ETG-01", "FLD-01");
     },

@@ -61,11 +61,8 @@ export function showsNew(t: Attempt, written: Written): void {
   const { seen, values, before } = written;
   const { name } = registryFields(seen.object ?? {}, t.kit.deployment.names);
   const old = name !== undefined && name === before.fields.name && name !== values.name;
-  written.should(
-    "shows-new",
-    !old,
-    `the answer ${seen.status} shows the former name, ${JSON.stringify(name)}`,
-  );
+  const found = `the answer ${seen.status} shows the former name, ${JSON.stringify(name)}`;
+  written.should("shows-new", !old, found);
 }
 
 export async function padded(t: Attempt, method: Method, name: string): Promise<void> {
@@ -106,12 +103,8 @@ const patch: readonly Rule[] = [
       showsNew(t, patch);
       const { name, email } = patch.now.fields;
       const as = (value: unknown) => JSON.stringify(value);
-      patch.must(
-        "applied",
-        shows(name, String(patch.values.name)),
-        () => `name was patched to ${as(patch.values.name)} and is read back as ${as(name)}`,
-        OTHERS_MAY_CAUSE,
-      );
+      const found = () => `name was patched to ${as(patch.values.name)} and is read back as ${as(name)}`;
+      patch.must("applied", shows(name, String(patch.values.name)), found, OTHERS_MAY_CAUSE);
       patch.must(
         "others-kept",
         email === before.fields.email,
@@ -139,11 +132,8 @@ const remove: readonly Rule[] = [
         throw new Inconclusive(
           "DELETE was answered 202 and is not applied yet; 202 does not say when it will be",
         );
-      removal.must(
-        "effect",
-        !still(),
-        `after an accepted DELETE a read still answers 200 with the same tag ${before.tag}`,
-      );
+      const found = `after an accepted DELETE a read still answers 200 with the same tag ${before.tag}`;
+      removal.must("effect", !still(), found);
     },
   }),
 ];

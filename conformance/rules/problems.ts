@@ -120,11 +120,8 @@ export const problems: readonly Rule[] = [
       put.show(seen, { came: `${seen.status} ${text.slice(0, 160)}` });
       const strings = Object.values(object).flatMap((value) => (typeof value === "string" ? [value] : []));
       const trace = strings.find((value) => TRACE.test(value));
-      put.must(
-        "no-internals",
-        trace === undefined,
-        `the document carries a stack trace: ${trace?.slice(0, 160)}`,
-      );
+      const found = `the document carries a stack trace: ${trace?.slice(0, 160)}`;
+      put.must("no-internals", trace === undefined, found);
       const type = object["type"];
       const typed = typeof type === "string" && type !== "" && type !== "about:blank";
       const coded = Object.entries(object).some(

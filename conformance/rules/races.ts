@@ -1,7 +1,7 @@
 /** ATM: check and update are one step. */
 
 import { CouldNotRun, Inconclusive, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
-import { type Attempt, BASE } from "../probe/attempt.ts";
+import { type Attempt, BASE, needAccepted } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
 import {
   bothOrders,
@@ -160,12 +160,7 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
         const seen = await t.send(
           t.writeAsk("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" }),
         );
-        if (!accepted(seen.status))
-          throw new CouldNotRun(
-            `PUT with the current tag was answered ${seen.status}`,
-            ["IFM-01"],
-            OTHERS_MAY_CAUSE,
-          );
+        needAccepted("PUT", seen);
         tag = seen.tag ?? (await t.state(main)).tag;
         // A tag that stays or comes back is the ETG rules' matter; it cannot tell versions apart here.
         if (versions.has(tag))

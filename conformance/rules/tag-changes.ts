@@ -1,7 +1,7 @@
 /** ETG: when the entity-tag changes, and which one a write answers. */
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Written } from "../probe/answered.ts";
-import { type Attempt, BASE } from "../probe/attempt.ts";
+import { type Attempt, needAccepted } from "../probe/attempt.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, type Snapshot } from "../probe/snapshot.ts";
@@ -26,12 +26,7 @@ async function write(
     values,
     ...(before === undefined ? {} : { before }),
   });
-  if (!written.accepted)
-    throw new CouldNotRun(
-      `${method} with the current tag was answered ${written.seen.status}`,
-      [BASE[method].current],
-      OTHERS_MAY_CAUSE,
-    );
+  needAccepted(method, written.seen);
   return written;
 }
 

@@ -224,11 +224,8 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
         const proof = trial.proof(purpose, "a complete reply");
         proof.evidence.sent = error.exchange.n;
         proof.evidence.came = error.exchange.failure ?? "no reply";
-        proof.must(
-          "answered",
-          false,
-          `no complete reply, ${SILENT_MAX} times, while others are answered: ${error.message}`,
-        );
+        const found = `no complete reply, ${SILENT_MAX} times, while others are answered: ${error.message}`;
+        proof.must("answered", false, found);
         return judged(trial, done);
       }
       if ([...trial.assertions.values()].some(({ fired }) => fired > 0)) return judged(trial, done);
