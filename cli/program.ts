@@ -10,7 +10,7 @@ import {
 } from "@commander-js/extra-typings";
 import { startDeadline } from "./client/wire/deadline.ts";
 import { COMMANDS } from "./commands/all.ts";
-import type { Run } from "./commands/command.ts";
+import type { Run } from "./commands/common/command.ts";
 import { parseDurationMs } from "./config/duration.ts";
 import { type Flags, OUTPUT_FORMATS } from "./config/flags.ts";
 import { emptyProfileFile, profilePath, readProfileFile } from "./config/profile-file.ts";

@@ -1,7 +1,7 @@
 /** Every command, in the order of `customers --help`. */
 
 import { registerApi } from "./api.ts";
-import type { RegisterCommand } from "./command.ts";
+import type { RegisterCommand } from "./common/command.ts";
 import { registerCompletion } from "./completion.ts";
 import { registerConfig } from "./config.ts";
 import { registerCreate } from "./create.ts";

@@ -8,9 +8,9 @@ import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { readFailure, writeFailure } from "../outcome/reply-failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
-import type { RegisterCommand } from "./command.ts";
-import { confirmWrite } from "./confirm-write.ts";
-import { entityTag, YES } from "./options.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { confirmWrite } from "./common/confirm-write.ts";
+import { entityTag, YES } from "./common/options.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 

@@ -1,7 +1,7 @@
 import { Argument } from "@commander-js/extra-typings";
 import { COMPLETION_SCRIPTS, SHELLS } from "../help/completion-scripts.ts";
 import { HELP_TOPICS } from "../help/topics.ts";
-import type { RegisterCommand } from "./command.ts";
+import type { RegisterCommand } from "./common/command.ts";
 
 /** The registry of the specification (2.2): names to begin with; other deployments may know more. */
 const FIELDS = ["id", "name", "email", "status"];

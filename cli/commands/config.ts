@@ -2,7 +2,7 @@ import type { Json, JsonObject } from "../client/json.ts";
 import { originOf } from "../config/base-url.ts";
 import { maskedProxyUrl } from "../config/proxy.ts";
 import { printRows } from "../output/print-facts.ts";
-import type { RegisterCommand } from "./command.ts";
+import type { RegisterCommand } from "./common/command.ts";
 
 export const registerConfig: RegisterCommand = (program, run) => {
   program

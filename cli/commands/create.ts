@@ -10,11 +10,11 @@ import { counted, creationEnding } from "../outcome/write-ending.ts";
 import { resultOfCreation } from "../outcome/write-result.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import { printFacts } from "../output/print-facts.ts";
-import type { RegisterCommand } from "./command.ts";
-import { confirmWrite } from "./confirm-write.ts";
-import { printRequest } from "./dry-run.ts";
-import { type FieldOptions, fieldValues, SET, SET_JSON } from "./field-options.ts";
-import { FIELDS, idempotencyKey, RESULT, WITH_ETAG, YES } from "./options.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { confirmWrite } from "./common/confirm-write.ts";
+import { printRequest } from "./common/dry-run.ts";
+import { type FieldOptions, fieldValues, SET, SET_JSON } from "./common/field-options.ts";
+import { FIELDS, idempotencyKey, RESULT, WITH_ETAG, YES } from "./common/options.ts";
 
 export const registerCreate: RegisterCommand = (program, run) => {
   program

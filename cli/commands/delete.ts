@@ -8,9 +8,9 @@ import { readFailure } from "../outcome/reply-failure.ts";
 import { resultOfWrite } from "../outcome/write-result.ts";
 import { printFacts } from "../output/print-facts.ts";
 import { formatRecord } from "../output/table.ts";
-import type { RegisterCommand } from "./command.ts";
-import { ask, unasked } from "./confirm-write.ts";
-import { dryRun } from "./dry-run.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { ask, unasked } from "./common/confirm-write.ts";
+import { dryRun } from "./common/dry-run.ts";
 import {
   checkedLoop,
   customerIds,
@@ -24,9 +24,9 @@ import {
   RESULT,
   type WriteOptions,
   YES,
-} from "./options.ts";
-import { sendWrite } from "./send-write.ts";
-import { forEachId, idsOf, onlyOne } from "./several.ts";
+} from "./common/options.ts";
+import { sendWrite } from "./common/send-write.ts";
+import { forEachId, idsOf, onlyOne } from "./common/several.ts";
 
 type Options = WriteOptions & LoopOptions & { result?: boolean };
 

@@ -17,9 +17,9 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { listFailure, readFailure } from "../outcome/reply-failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
-import type { RegisterCommand } from "./command.ts";
-import { customerId } from "./options.ts";
-import { refusedByService } from "./service-check.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { customerId } from "./common/options.ts";
+import { refusedByService } from "./common/service-check.ts";
 
 export const registerDoctor: RegisterCommand = (program, run) => {
   program

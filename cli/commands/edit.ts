@@ -17,11 +17,11 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, isFailure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { pinnedElsewhere, unmetAtFirst } from "../outcome/write-ending.ts";
-import type { RegisterCommand } from "./command.ts";
-import { confirmWrite } from "./confirm-write.ts";
-import { dryRun } from "./dry-run.ts";
-import { customerId, DRY_RUN, EXPECT, IF_MATCH, type WriteOptions, YES } from "./options.ts";
-import { sendWrite } from "./send-write.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { confirmWrite } from "./common/confirm-write.ts";
+import { dryRun } from "./common/dry-run.ts";
+import { customerId, DRY_RUN, EXPECT, IF_MATCH, type WriteOptions, YES } from "./common/options.ts";
+import { sendWrite } from "./common/send-write.ts";
 
 /** The editor opens again after a conflict or a mistake; an editor that is a script must not do so forever. */
 const ROUNDS_MAX = 20;

@@ -14,8 +14,8 @@ import { listFailure } from "../outcome/reply-failure.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
 import { amount, showProgress } from "../output/progress.ts";
-import type { RegisterCommand } from "./command.ts";
-import { EMAIL, FIELDS, positiveInteger, STATUS, WITH_ETAG } from "./options.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { EMAIL, FIELDS, positiveInteger, STATUS, WITH_ETAG } from "./common/options.ts";
 
 type Options = {
   status?: string;

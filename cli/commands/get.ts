@@ -3,9 +3,9 @@ import { readUnless } from "../client/read-customer.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { openListPrinter, printCustomer } from "../output/print-customers.ts";
-import type { RegisterCommand } from "./command.ts";
-import { customerIds, entityTags, FIELDS, WITH_ETAG } from "./options.ts";
-import { forEachId, idsOf, onlyOne } from "./several.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { customerIds, entityTags, FIELDS, WITH_ETAG } from "./common/options.ts";
+import { forEachId, idsOf, onlyOne } from "./common/several.ts";
 
 type Options = { fields?: readonly string[]; ifNoneMatch?: string; withEtag?: boolean };
 

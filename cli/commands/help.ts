@@ -2,7 +2,7 @@ import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { HELP_TOPICS } from "../help/topics.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
-import type { RegisterCommand } from "./command.ts";
+import type { RegisterCommand } from "./common/command.ts";
 
 /** Needs no settings, so that a broken profile does not stand before the help. */
 export const registerHelp: RegisterCommand = (program) => {

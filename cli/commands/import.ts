@@ -7,9 +7,9 @@ import type { ImportPlan } from "../import/run.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { amount } from "../output/progress.ts";
-import type { RegisterCommand } from "./command.ts";
-import { confirmWrite } from "./confirm-write.ts";
-import { type LoopOptions, MAX_ATTEMPTS, ON_CONFLICT, positiveInteger, YES } from "./options.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { confirmWrite } from "./common/confirm-write.ts";
+import { type LoopOptions, MAX_ATTEMPTS, ON_CONFLICT, positiveInteger, YES } from "./common/options.ts";
 
 type Options = LoopOptions & {
   format?: Format;

@@ -2,8 +2,8 @@ import { eachPage } from "../client/pages.ts";
 import { failure } from "../outcome/failure.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
 import { openListPrinter, outputFormat } from "../output/print-customers.ts";
-import type { RegisterCommand } from "./command.ts";
-import { EMAIL, FIELDS, positiveInteger, STATUS, WITH_ETAG } from "./options.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { EMAIL, FIELDS, positiveInteger, STATUS, WITH_ETAG } from "./common/options.ts";
 
 const LIMIT_DEFAULT = 50;
 /** A page of `--all`; servers that allow fewer say so, and --limit then gives the size of the page too. */

@@ -11,9 +11,9 @@ import { checkedToken } from "../config/token-text.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
-import type { RegisterCommand } from "./command.ts";
-import { forgetToken, load } from "./profile.ts";
-import { refusedByService } from "./service-check.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { refusedByService } from "./common/service-check.ts";
+import { forgetToken, load } from "./common/stored-profile.ts";
 
 export const registerLogin: RegisterCommand = (program, run) => {
   program

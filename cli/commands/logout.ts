@@ -1,7 +1,7 @@
 import { changeProfileFile } from "../config/profile-file.ts";
 import { failure } from "../outcome/failure.ts";
-import type { RegisterCommand } from "./command.ts";
-import { forgetToken, load, unknownProfile } from "./profile.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { forgetToken, load, unknownProfile } from "./common/stored-profile.ts";
 
 export const registerLogout: RegisterCommand = (program, run) => {
   program

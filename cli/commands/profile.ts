@@ -4,20 +4,18 @@ import { Option } from "@commander-js/extra-typings";
 import type { Json, JsonObject } from "../client/json.ts";
 import { parseUndoMs } from "../config/duration.ts";
 import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
-import { deleteFromKeyring } from "../config/keyring.ts";
-import { changeProfileFile, type ProfileFile, profilePath, readProfileFile } from "../config/profile-file.ts";
+import { changeProfileFile } from "../config/profile-file.ts";
 import {
   isSettingName,
   PROFILE_SETTING_NAMES,
   type Profile,
   profileRows,
-  profileSecrets,
 } from "../config/profile-settings.ts";
 import type { Invocation } from "../invocation.ts";
-import { type Failure, failure, UsageError } from "../outcome/failure.ts";
-import { nearestOf } from "../outcome/nearest.ts";
+import { failure, UsageError } from "../outcome/failure.ts";
 import { printFacts, printRows } from "../output/print-facts.ts";
-import type { RegisterCommand } from "./command.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { forgetToken, load, unknownProfile } from "./common/stored-profile.ts";
 
 type SetOptions = {
   protected?: boolean;
@@ -158,25 +156,6 @@ export const registerProfile: RegisterCommand = (program, run) => {
     );
 };
 
-export async function load({ env, messages }: Pick<Invocation, "env" | "messages">): Promise<ProfileFile> {
-  const file = await readProfileFile(profilePath(env));
-  for (const profile of file.profiles.values()) messages.hide(profileSecrets(profile));
-  for (const warning of file.warnings) messages.caution(warning);
-  return file;
-}
-
-/** @param entry of the keyring, where the token of a profile that no longer uses it stands there. */
-export async function forgetToken(entry: string | undefined): Promise<Failure | undefined> {
-  if (entry === undefined) return undefined;
-  const reply = await deleteFromKeyring(entry);
-  if (reply.kind === "done") return undefined;
-  return failure(
-    "failure",
-    `no profile uses the token any more, but it is still in the system keyring, which ${reply.why}`,
-    `Unlock the keyring, and delete the entry "${entry}" of the service customers there.`,
-  );
-}
-
 function changedProfile(before: Profile, given: SetOptions, { env, flags }: Invocation): Profile {
   const options = { ...flags, ...given };
   if (options.tokenFile !== undefined || options.tokenStdin) {
@@ -222,18 +201,4 @@ function undo(text: string): string {
 
 function unknownSetting(setting: string) {
   return failure("usage", `there is no setting "${setting}"`, `Known: ${PROFILE_SETTING_NAMES.join(", ")}.`);
-}
-
-export function unknownProfile(name: string, file: ProfileFile) {
-  const known = [...file.profiles.keys()];
-  const near = nearestOf(name, known);
-  return failure(
-    "usage",
-    name === "" ? "no profile is in use" : `there is no profile "${name}" in ${file.path}`,
-    near !== undefined
-      ? `Did you mean "${near}"?`
-      : known.length === 0
-        ? "Make one with: customers profile set NAME --url URL"
-        : `Known profiles: ${known.join(", ")}.`,
-  );
 }

@@ -14,12 +14,12 @@ import { printCustomer } from "../output/print-customers.ts";
 import { printRows } from "../output/print-facts.ts";
 import { amount } from "../output/progress.ts";
 import type { RecordedChange, UndoJournal } from "../undo/undo-journal.ts";
-import type { RegisterCommand } from "./command.ts";
-import { ask } from "./confirm-write.ts";
-import { changeLines, printRequest } from "./dry-run.ts";
-import { customerIds, DRY_RUN, YES } from "./options.ts";
-import { sendWrite } from "./send-write.ts";
-import { forEachId, idsOf } from "./several.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { ask } from "./common/confirm-write.ts";
+import { changeLines, printRequest } from "./common/dry-run.ts";
+import { customerIds, DRY_RUN, YES } from "./common/options.ts";
+import { sendWrite } from "./common/send-write.ts";
+import { forEachId, idsOf } from "./common/several.ts";
 
 type Options = { dryRun?: boolean; yes?: boolean };
 type Undoing = { journal: UndoJournal; change: RecordedChange; options: Options };

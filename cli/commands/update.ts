@@ -10,10 +10,10 @@ import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
 import { resultOfWrite } from "../outcome/write-result.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import { printFacts } from "../output/print-facts.ts";
-import type { RegisterCommand } from "./command.ts";
-import { confirmWrite } from "./confirm-write.ts";
-import { dryRun } from "./dry-run.ts";
-import { type FieldOptions, fieldValues, SET, SET_JSON, UNSET } from "./field-options.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { confirmWrite } from "./common/confirm-write.ts";
+import { dryRun } from "./common/dry-run.ts";
+import { type FieldOptions, fieldValues, SET, SET_JSON, UNSET } from "./common/field-options.ts";
 import {
   checkedLoop,
   customerIds,
@@ -27,9 +27,9 @@ import {
   RESULT,
   WITH_ETAG,
   YES,
-} from "./options.ts";
-import { sendWrite } from "./send-write.ts";
-import { forEachId, idsOf, onlyOne } from "./several.ts";
+} from "./common/options.ts";
+import { sendWrite } from "./common/send-write.ts";
+import { forEachId, idsOf, onlyOne } from "./common/several.ts";
 
 type PrintOptions = { fields?: readonly string[]; withEtag?: boolean; result?: boolean };
 

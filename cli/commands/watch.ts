@@ -6,8 +6,8 @@ import { parseDurationMs } from "../config/duration.ts";
 import { failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { outputFormat, printCustomer } from "../output/print-customers.ts";
-import type { RegisterCommand } from "./command.ts";
-import { customerId, expectation, FIELDS, WITH_ETAG } from "./options.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { customerId, expectation, FIELDS, WITH_ETAG } from "./common/options.ts";
 
 const INTERVAL_DEFAULT_MS = 2000;
 /** No end is set where nobody gave --timeout. */

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../client/json.ts";
 import { printFacts } from "../output/print-facts.ts";
-import type { RegisterCommand } from "./command.ts";
-import { refusedByService } from "./service-check.ts";
+import type { RegisterCommand } from "./common/command.ts";
+import { refusedByService } from "./common/service-check.ts";
 
 export const registerWhoami: RegisterCommand = (program, run) => {
   program

@@ -1,13 +1,13 @@
 /** --dry-run: the request that would be sent, and the change field by field. */
-import { type Customer, memberNamed, parseJsonOrUndefined } from "../client/customer.ts";
-import { formatJson, isJsonObject, type Json, type JsonObject, jsonEquals } from "../client/json.ts";
-import { previewWrite } from "../client/loop/loop.ts";
-import type { WriteJob } from "../client/loop/write-job.ts";
-import type { ApiRequest } from "../client/wire/request.ts";
-import type { Ending, Invocation } from "../invocation.ts";
-import { badOutcome, pinnedElsewhere, writeEnding } from "../outcome/write-ending.ts";
-import { outputFormat } from "../output/print-customers.ts";
-import { visibleControls } from "../output/visible-controls.ts";
+import { type Customer, memberNamed, parseJsonOrUndefined } from "../../client/customer.ts";
+import { formatJson, isJsonObject, type Json, type JsonObject, jsonEquals } from "../../client/json.ts";
+import { previewWrite } from "../../client/loop/loop.ts";
+import type { WriteJob } from "../../client/loop/write-job.ts";
+import type { ApiRequest } from "../../client/wire/request.ts";
+import type { Ending, Invocation } from "../../invocation.ts";
+import { badOutcome, pinnedElsewhere, writeEnding } from "../../outcome/write-ending.ts";
+import { outputFormat } from "../../output/print-customers.ts";
+import { visibleControls } from "../../output/visible-controls.ts";
 
 /** Reads and decides as the write itself would, and prints in place of sending. @param done "updated" or "deleted". */
 export async function dryRun(invocation: Invocation, job: WriteJob, done: string): Promise<Ending> {

@@ -1,9 +1,9 @@
 /** Options and arguments that several commands share. */
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
-import type { Expectation, OnConflict } from "../client/loop/write-job.ts";
-import { parseEntityTag } from "../client/wire/entity-tag.ts";
-import { canBeId } from "../client/wire/request.ts";
-import { UsageError } from "../outcome/failure.ts";
+import type { Expectation, OnConflict } from "../../client/loop/write-job.ts";
+import { parseEntityTag } from "../../client/wire/entity-tag.ts";
+import { canBeId } from "../../client/wire/request.ts";
+import { UsageError } from "../../outcome/failure.ts";
 
 export type WriteOptions = {
   dryRun?: boolean;

@@ -1,7 +1,7 @@
 /** Writes to a protected profile, and deletions, ask; without a terminal they need --yes. */
 
-import type { Ending, Invocation } from "../invocation.ts";
-import { type Failure, failure } from "../outcome/failure.ts";
+import type { Ending, Invocation } from "../../invocation.ts";
+import { type Failure, failure } from "../../outcome/failure.ts";
 
 /** @param what continues "About to …": `delete customer X`. Undefined: go on. */
 export async function confirmWrite(invocation: Invocation, what: string, yes: boolean): Promise<Ending> {

@@ -1,11 +1,11 @@
 /** Whether a customer service answers, and takes the credentials: the one answer of login, whoami and doctor. */
-import type { Ports } from "../client/read-customer.ts";
-import { refusalOf } from "../client/refusal.ts";
-import { readWithRetry } from "../client/wire/read-retry.ts";
-import { readCustomer } from "../client/wire/request.ts";
-import type { RefusalKind } from "../client/wire/status.ts";
-import { type Failure, failure } from "../outcome/failure.ts";
-import { isPage, notAService, PAGE, readFailure } from "../outcome/reply-failure.ts";
+import type { Ports } from "../../client/read-customer.ts";
+import { refusalOf } from "../../client/refusal.ts";
+import { readWithRetry } from "../../client/wire/read-retry.ts";
+import { readCustomer } from "../../client/wire/request.ts";
+import type { RefusalKind } from "../../client/wire/status.ts";
+import { type Failure, failure } from "../../outcome/failure.ts";
+import { isPage, notAService, PAGE, readFailure } from "../../outcome/reply-failure.ts";
 
 /** No service assigns it: a reading of it shows whether the credentials are known, and shows nobody's data. */
 const NO_CUSTOMER = "00000000-0000-0000-0000-000000000000";

@@ -1,11 +1,11 @@
-import type { Change } from "../client/loop/field-conflicts.ts";
-import { writeUntilDecided } from "../client/loop/loop.ts";
-import type { WriteJob } from "../client/loop/write-job.ts";
-import type { WriteOutcome } from "../client/loop/write-outcome.ts";
-import type { Invocation } from "../invocation.ts";
-import type { Failure } from "../outcome/failure.ts";
-import { type BadOutcome, badOutcome, writeEnding } from "../outcome/write-ending.ts";
-import { summaryLine, withSummary } from "../outcome/write-summary.ts";
+import type { Change } from "../../client/loop/field-conflicts.ts";
+import { writeUntilDecided } from "../../client/loop/loop.ts";
+import type { WriteJob } from "../../client/loop/write-job.ts";
+import type { WriteOutcome } from "../../client/loop/write-outcome.ts";
+import type { Invocation } from "../../invocation.ts";
+import type { Failure } from "../../outcome/failure.ts";
+import { type BadOutcome, badOutcome, writeEnding } from "../../outcome/write-ending.ts";
+import { summaryLine, withSummary } from "../../outcome/write-summary.ts";
 
 export type Sent = {
   outcome: WriteOutcome;

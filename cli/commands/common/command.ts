@@ -1,6 +1,6 @@
 /** What program.ts and a command know of each other. */
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
-import type { Ending, Invocation } from "../invocation.ts";
+import type { Ending, Invocation } from "../../invocation.ts";
 
 /**
  * Makes a commander action of a command's body. The body gets what commander gives an action, the arguments and then

@@ -1,8 +1,8 @@
 /** `--name`, `--email`, `--status`, and `--set`, `--set-json`, `--unset` for every field that a server may have. */
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
-import { parseJsonOrUndefined } from "../client/customer.ts";
-import type { Json } from "../client/json.ts";
-import { UsageError } from "../outcome/failure.ts";
+import { parseJsonOrUndefined } from "../../client/customer.ts";
+import type { Json } from "../../client/json.ts";
+import { UsageError } from "../../outcome/failure.ts";
 
 type Assignment = readonly [field: string, value: Json];
 
