@@ -7,7 +7,7 @@
  * `JSON.parse`; RFC 8259 §4 leaves that open.
  */
 export type Json = null | boolean | string | JsonNumber | JsonArray | JsonObject;
-export type JsonArray = readonly Json[];
+type JsonArray = readonly Json[];
 export type JsonObject = ReadonlyMap<string, Json>;
 
 /** A number as it was written, such as `1.10` or `1e400`. Always valid JSON number syntax. */

@@ -8,7 +8,7 @@ export type Refusal =
   | { kind: "interrupted"; during: Stage; reply: NoCompleteReply };
 
 /** What the request was for; a refused write certainly was not applied. */
-export type Stage = "reading" | "writing";
+type Stage = "reading" | "writing";
 
 export type ReadRefusal =
   | Refusal

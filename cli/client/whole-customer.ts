@@ -38,7 +38,7 @@ export async function readWhole(ports: Ports, id: string, persistent = false): P
   }
 }
 
-export type ListFields = {
+type ListFields = {
   /** To be asked for; undefined where the default set is to be taken. */
   fields: readonly string[] | undefined;
   /** Fields that are readable and yet not to be had in one list with what the default set shows. */

@@ -100,7 +100,7 @@ function namedProfile(
 }
 
 /** Throws where the file has no such profile, or where a setting of it is wrong. */
-export function profileNamed(name: string, file: ProfileFile): Profile {
+function profileNamed(name: string, file: ProfileFile): Profile {
   const profile = file.profiles.get(name);
   const [problem] = file.problems.get(name) ?? [];
   if (problem !== undefined) {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type Environment, fromEnvironment } from "./setting-source.ts";
 
 /** `value` of the work, or why the keyring did not do it, in words that continue "the system keyring …". */
-export type KeyringReply<Value> = { kind: "done"; value: Value } | { kind: "failed"; why: string };
+type KeyringReply<Value> = { kind: "done"; value: Value } | { kind: "failed"; why: string };
 
 /** An unlocked keyring answers in 20 ms. */
 const LIMIT_MS = 5000;

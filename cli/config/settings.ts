@@ -60,7 +60,7 @@ type SettingSources = {
   undo: string | undefined;
 };
 
-export const TIMEOUT_DEFAULT_MS = 30_000;
+const TIMEOUT_DEFAULT_MS = 30_000;
 
 export type Sources = {
   flags: Flags;

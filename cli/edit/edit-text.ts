@@ -26,7 +26,7 @@ export function withComments(text: string, comments: readonly string[]): string 
   return comments.map((line) => `// ${line.replaceAll(/[\r\n]+/g, " ")}\n`).join("") + withoutComments(text);
 }
 
-export type ParsedText = { ok: true; value: JsonObject } | { ok: false; problem: string };
+type ParsedText = { ok: true; value: JsonObject } | { ok: false; problem: string };
 
 /** @param base what the text was made from: its id is not to be changed. */
 export function parseText(text: string, base: JsonObject): ParsedText {

@@ -1,12 +1,12 @@
 /** What the shell offers at Tab: from commander's own tree, so that it can't fall behind the options. */
 import type { CommandUnknownOpts as Command, Option } from "@commander-js/extra-typings";
 
-export type Candidate = { value: string; description: string };
+type Candidate = { value: string; description: string };
 /** `files`: the shell completes a path itself. */
 export type Completion = { kind: "words"; candidates: Candidate[] } | { kind: "files" };
 
 /** Values that commander does not know, by the option's long name. */
-export type KnownValues = Readonly<Record<string, () => readonly string[]>>;
+type KnownValues = Readonly<Record<string, () => readonly string[]>>;
 
 /**
  * @param typed the words after the program's name, up to the one being completed (the last, perhaps ""), as

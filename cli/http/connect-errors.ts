@@ -1,7 +1,7 @@
 /** What error codes of the system, of TLS and of undici mean for the operator, and what to do about each. */
 import { errors } from "undici/index.js";
 
-export type ConnectError = {
+type ConnectError = {
   cause: "unreachable" | "tls";
   /** Continues "could not be reached: …". */
   detail: string;

@@ -4,7 +4,7 @@ import { systemCode } from "../files/system-code.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { type Journal, openJournal } from "./journal.ts";
 
-export type Beginning = {
+type Beginning = {
   resume: boolean;
   restart: boolean;
   /** Creations of an import that came to its end are repeated. */

@@ -55,7 +55,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-export type Survey = InputIdentity & { header: Header };
+type Survey = InputIdentity & { header: Header };
 
 /**
  * Reads all rows before anything is sent: a file that breaks off in the middle is refused as a whole, and

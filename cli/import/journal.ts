@@ -12,9 +12,9 @@ import { isBusy, isForeign } from "../files/sqlite-errors.ts";
  * `sent`: a request left, and no reply is recorded: the outcome is unknown until the row is sent again.
  * The others are final.
  */
-export type RowState = "sent" | "created" | "updated" | "unchanged" | "failed";
+type RowState = "sent" | "created" | "updated" | "unchanged" | "failed";
 export type FinalState = Exclude<RowState, "sent">;
-export type RowRecord = {
+type RowRecord = {
   fingerprint: number;
   state: RowState;
   /** Why it failed, one line; a Remark on one that was created or updated; null otherwise. */
@@ -35,7 +35,7 @@ export type EarlierSending = "replayed" | "doubtful";
  */
 export type Remark = EarlierSending | "unclear";
 
-export type ImportRecord = {
+type ImportRecord = {
   /** Drawn once; part of every Idempotency-Key of this import. */
   importId: string;
   /** Base URL of the deployment. */
@@ -85,7 +85,7 @@ export type Journal = {
   close(): void;
 };
 
-export type JournalRefusal = "locked" | "not-a-journal";
+type JournalRefusal = "locked" | "not-a-journal";
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS import (import_id TEXT NOT NULL, url TEXT NOT NULL, complete INTEGER NOT NULL) STRICT;

@@ -21,7 +21,7 @@ import { type ImportPlan, keyOf, place } from "./run.ts";
 
 export type Rehearsal = Pick<ImportPlan, "rows" | "total" | "concurrency" | "match"> & { header: Header };
 
-export type Forecast = { created: number; updated: number; unchanged: number; failed: number };
+type Forecast = { created: number; updated: number; unchanged: number; failed: number };
 
 /** Rows whose changes are shown, and rows whose failures are. */
 const SHOWN_MAX = 5;

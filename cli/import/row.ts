@@ -36,7 +36,7 @@ export type RowOutcome = (
 ) & { conflicts: number; write?: RowWrite };
 
 /** What was sent for a row, and what came of it. */
-export type RowWrite =
+type RowWrite =
   | { kind: "update"; id: string; outcome: WriteOutcome }
   | { kind: "creation"; creation: Creation };
 

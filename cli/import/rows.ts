@@ -26,9 +26,7 @@ export type Row = {
   /** Of the row's content: shows on `--resume` whether it is still the same row. */
   fingerprint: number;
 };
-export type RowSource =
-  | { format: "csv"; cells: readonly string[] }
-  | { format: "ndjson"; object: JsonObject };
+type RowSource = { format: "csv"; cells: readonly string[] } | { format: "ndjson"; object: JsonObject };
 export type Format = RowSource["format"];
 
 /** The columns of a CSV file, as written; NDJSON has none. */

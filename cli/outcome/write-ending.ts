@@ -283,7 +283,7 @@ export function creationEnding(
 }
 
 /** base / theirs / mine, a line each. */
-export function fieldLines(fields: readonly FieldConflict[]): string[] {
+function fieldLines(fields: readonly FieldConflict[]): string[] {
   const text = (value: Json | undefined) => (value === undefined ? "(absent)" : formatJson(value));
   return fields.flatMap(({ field, base, theirs, mine }) => [
     `  ${field}`,

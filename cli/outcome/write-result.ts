@@ -11,7 +11,7 @@ import type { Failure } from "./failure.ts";
  * earlier request with the same idempotency key created it. `not-written`: nothing of this command was
  * applied.
  */
-export type ResultWord =
+type ResultWord =
   | "created"
   | "replayed"
   | "updated"

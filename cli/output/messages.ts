@@ -35,7 +35,7 @@ export type Messages = {
   flush(): Promise<void>;
 };
 
-export type MessageStyle = {
+type MessageStyle = {
   quiet: boolean;
   verbose: boolean;
   json: boolean;

@@ -67,7 +67,7 @@ function oneCustomer(
  * Customers of a list, page by page. `write` returns false when the reader is gone; `end` completes the
  * text. A table needs the widths of a whole page, so each page is aligned by itself.
  */
-export type ListPrinter = {
+type ListPrinter = {
   write(page: readonly Customer[]): Promise<boolean>;
   end(): Promise<Failure | undefined>;
 };

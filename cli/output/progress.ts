@@ -15,7 +15,7 @@ export type Progress = {
 };
 
 const BAR_INTERVAL_MS = 100;
-export const LINE_INTERVAL_MS = 10_000;
+const LINE_INTERVAL_MS = 10_000;
 const BAR_WIDTH_MAX = 30;
 const CLEAR_LINE = "\r\u001b[2K";
 

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../client/json.ts";
 import { displayWidth, padEnd, truncate } from "./display-width.ts";
 import { visibleControls } from "./visible-controls.ts";
 
-export type TableStyle = { color: boolean; columns: number | undefined };
+type TableStyle = { color: boolean; columns: number | undefined };
 
 const GAP = "  ";
 const COLUMN_MIN = 6;

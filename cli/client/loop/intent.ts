@@ -39,7 +39,7 @@ export type WriteIntent = {
 /** PUT replaces exactly these (2.3). */
 const REPLACED = ["name", "email"];
 
-export type ChangeOptions = {
+type ChangeOptions = {
   id: string;
   /** At least one field. PUT where only name and email are in it and both are known, else PATCH. */
   change: Change;

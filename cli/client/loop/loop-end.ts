@@ -71,7 +71,7 @@ export function conflict(state: State, why: Conflict["why"], fields: readonly Fi
 }
 
 /** What someone else changed that this write goes over. */
-export function conflictsNow({ base, current, job }: State): readonly FieldConflict[] {
+function conflictsNow({ base, current, job }: State): readonly FieldConflict[] {
   return base === undefined || current === undefined || current === "gone"
     ? []
     : job.intent.conflicts(base, current);

@@ -59,7 +59,7 @@ export type State = {
   readonly requestId: string | undefined;
 };
 
-export type History = {
+type History = {
   attempts: number;
   conflicts: number;
   unknowns: number;

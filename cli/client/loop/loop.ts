@@ -35,7 +35,7 @@ async function act(ports: Ports, job: WriteJob, action: Exclude<Action, { kind: 
   }
 }
 
-export type Preview = { kind: "would-write"; request: ApiRequest; current: Customer } | WriteOutcome;
+type Preview = { kind: "would-write"; request: ApiRequest; current: Customer } | WriteOutcome;
 
 /** Reads and decides as the write itself would, up to the first request. */
 export async function previewWrite(ports: Ports, job: WriteJob): Promise<Preview> {

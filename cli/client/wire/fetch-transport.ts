@@ -2,7 +2,7 @@
 import { TIMER_MS_MAX } from "./deadline.ts";
 import { completeReply, type NoReplyCause, type Reply, type Transport } from "./reply.ts";
 
-export type FetchOptions = {
+type FetchOptions = {
   /** The base URL; a trailing slash is ignored. */
   url: string;
   /** Sent with every request. */

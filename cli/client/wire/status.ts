@@ -32,9 +32,9 @@ export type WriteMeaning =
   | "refused";
 
 /** What to do with a read: it is the answer, ask again, or ask again when the server says. */
-export type ReadMeaning = "final" | "again" | "when-asked";
+type ReadMeaning = "final" | "again" | "when-asked";
 
-export type StatusMeaning = {
+type StatusMeaning = {
   kind: RefusalKind;
   read: ReadMeaning;
   write: WriteMeaning;
