@@ -4,7 +4,7 @@ import { Option } from "@commander-js/extra-typings";
 import type { Json, JsonObject } from "../client/json.ts";
 import { parseUndoMs } from "../config/duration.ts";
 import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
-import { changeProfileFile } from "../config/profile-file.ts";
+import type { ProfileFile } from "../config/profile-file.ts";
 import {
   isSettingName,
   PROFILE_SETTING_NAMES,
@@ -15,7 +15,7 @@ import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { printFacts, printRows } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./common/command.ts";
-import { forgetToken, load, unknownProfile } from "./common/stored-profile.ts";
+import { changeProfiles, load, unknownProfile } from "./common/stored-profile.ts";
 
 type SetOptions = {
   protected?: boolean;
@@ -53,13 +53,9 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .description("make a profile the one that is used where none is named")
     .action(
       run(async (invocation, name) => {
-        const { path } = await load(invocation);
-        const refused = await changeProfileFile(path, (file) =>
-          file.profiles.has(name) ? { ...file, current: name } : unknownProfile(name, file),
-        );
-        if (refused !== undefined) return refused;
-        invocation.messages.note(`profile "${name}" is now in use`);
-        return undefined;
+        const use = (file: ProfileFile) =>
+          file.profiles.has(name) ? { ...file, current: name } : unknownProfile(name, file);
+        return await changeProfiles(invocation, use, () => `profile "${name}" is now in use`);
       }, "no-profile"),
     );
   profile
@@ -81,21 +77,16 @@ export const registerProfile: RegisterCommand = (program, run) => {
     )
     .action(
       run(async (invocation, name, options) => {
-        const { path } = await load(invocation);
-        let entry: string | undefined;
-        const refused = await changeProfileFile(path, (file) => {
-          const before = file.profiles.get(name) ?? {};
-          const changed = changedProfile(before, options, invocation);
-          entry = changed.keyring === undefined ? before.keyring : undefined;
+        const set = (file: ProfileFile) => {
+          const changed = changedProfile(file.profiles.get(name) ?? {}, options, invocation);
           const removed = (options.unset ?? []).filter((setting) => !isSettingName(setting));
           const unknown = removed.find(
             (setting) => !file.problems.get(name)?.some((problem) => problem.includes(`"${setting}"`)),
           );
           if (unknown !== undefined) return unknownSetting(unknown);
           return { ...file, profiles: new Map([...file.profiles, [name, changed]]), removed: options.unset };
-        });
-        if (refused === undefined) invocation.messages.note(`profile "${name}" stored in ${path}`);
-        return refused ?? (await forgetToken(entry));
+        };
+        return await changeProfiles(invocation, set, (path) => `profile "${name}" stored in ${path}`);
       }, "no-profile"),
     );
   profile
@@ -103,16 +94,12 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .description("remove a profile, its token too")
     .action(
       run(async (invocation, name) => {
-        const { path } = await load(invocation);
-        let entry: string | undefined;
-        const refused = await changeProfileFile(path, (file) => {
+        const remove = (file: ProfileFile) => {
           if (!file.profiles.has(name)) return unknownProfile(name, file);
-          entry = file.profiles.get(name)?.keyring;
           const profiles = new Map([...file.profiles].filter(([other]) => other !== name));
           return { current: file.current === name ? undefined : file.current, profiles };
-        });
-        if (refused === undefined) invocation.messages.note(`profile "${name}" removed from ${path}`);
-        return refused ?? (await forgetToken(entry));
+        };
+        return await changeProfiles(invocation, remove, (path) => `profile "${name}" removed from ${path}`);
       }, "no-profile"),
     );
   profile
@@ -120,8 +107,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
     .description("give a profile another name")
     .action(
       run(async (invocation, name, newName) => {
-        const { path } = await load(invocation);
-        const refused = await changeProfileFile(path, (file) => {
+        const rename = (file: ProfileFile) => {
           if (!file.profiles.has(name)) return unknownProfile(name, file);
           if (file.profiles.has(newName)) {
             return failure(
@@ -135,9 +121,8 @@ export const registerProfile: RegisterCommand = (program, run) => {
           );
           const current = file.current === name ? newName : file.current;
           return { current, profiles: new Map(profiles), renamed: { from: name, to: newName } };
-        });
-        if (refused === undefined) invocation.messages.note(`profile "${name}" is now "${newName}"`);
-        return refused;
+        };
+        return await changeProfiles(invocation, rename, () => `profile "${name}" is now "${newName}"`);
       }, "no-profile"),
     );
   profile

@@ -89,7 +89,7 @@ function profileFileOf(path: string, content: Record<string, unknown>, mode: num
 }
 
 /** What a change leaves behind. */
-type ProfileContent = Pick<ProfileFile, "current" | "profiles"> & {
+export type ProfileContent = Pick<ProfileFile, "current" | "profiles"> & {
   /** Unknown keys that are to be removed from profiles which change. */
   removed?: readonly string[] | undefined;
   /** A profile that keeps everything, unknown keys too, under another name. */

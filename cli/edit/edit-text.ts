@@ -5,7 +5,6 @@
 
 import { memberNamed, plainText } from "../client/customer.ts";
 import {
-  formatJson,
   indentJson,
   isJsonObject,
   type Json,
@@ -14,6 +13,7 @@ import {
   parseJson,
 } from "../client/json.ts";
 import type { FieldConflict } from "../client/loop/field-conflicts.ts";
+import { fieldLines } from "../outcome/value-text.ts";
 
 const COMMENT = /^\s*\/\//;
 
@@ -69,15 +69,9 @@ export function introduction(id: string): string[] {
 }
 
 export function conflictComments(id: string, conflicts: readonly FieldConflict[]): string[] {
-  const text = (value: Json | undefined) => (value === undefined ? "(absent)" : formatJson(value));
   return [
     `CONFLICT: someone else changed customer ${id} while you edited. Below are your values.`,
-    ...conflicts.flatMap(({ field, base, theirs, mine }) => [
-      `  ${field}`,
-      `    base:   ${text(base)}`,
-      `    theirs: ${text(theirs)}`,
-      `    mine:   ${text(mine)}`,
-    ]),
+    ...fieldLines(conflicts),
     "Decide, delete this comment, save and quit. If you leave the text as it is, nothing is sent.",
   ];
 }

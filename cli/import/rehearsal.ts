@@ -11,6 +11,7 @@ import { parseEntityTag } from "../client/wire/entity-tag.ts";
 import type { Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
+import { changeLine } from "../outcome/value-text.ts";
 import { showProgress } from "../output/progress.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import { emailOf, matchByEmail } from "./match.ts";
@@ -149,8 +150,5 @@ export function forPrograms({ settings }: Pick<Invocation, "settings">): boolean
 }
 
 function changeLines(current: Customer, change: JsonObject): string[] {
-  return [...change].map(([field, to]) => {
-    const from = memberNamed(current.value, field)?.value;
-    return `${field}: ${from === undefined ? "(absent)" : formatJson(from)} -> ${formatJson(to)}`;
-  });
+  return [...change].map(([field, to]) => changeLine(field, memberNamed(current.value, field)?.value, to));
 }

@@ -1,8 +1,6 @@
 /** The endings of a conditional write, in words: what happened, to which customer, and what to do next. */
 import type { Creation } from "../client/creation.ts";
 import type { Customer } from "../client/customer.ts";
-import { formatJson, type Json } from "../client/json.ts";
-import type { FieldConflict } from "../client/loop/field-conflicts.ts";
 import type { OnConflict } from "../client/loop/write-job.ts";
 import type { Conflict, Stopped, WriteOutcome } from "../client/loop/write-outcome.ts";
 import type { EntityTag } from "../client/wire/entity-tag.ts";
@@ -19,6 +17,7 @@ import {
   writeFailure,
   writeReason,
 } from "./reply-failure.ts";
+import { fieldLines } from "./value-text.ts";
 
 /** `done`: "updated" or "deleted". */
 export type About = {
@@ -280,17 +279,6 @@ export function creationEnding(
     exit: interrupted ? "interrupted" : "unknown-outcome",
     ...(requestId === undefined ? {} : { requestId }),
   };
-}
-
-/** base / theirs / mine, a line each. */
-function fieldLines(fields: readonly FieldConflict[]): string[] {
-  const text = (value: Json | undefined) => (value === undefined ? "(absent)" : formatJson(value));
-  return fields.flatMap(({ field, base, theirs, mine }) => [
-    `  ${field}`,
-    `    base:   ${text(base)}`,
-    `    theirs: ${text(theirs)}`,
-    ...(mine === undefined ? [] : [`    mine:   ${text(mine)}`]),
-  ]);
 }
 
 export function counted(count: number, noun: string): string {

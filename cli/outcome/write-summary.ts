@@ -2,9 +2,9 @@
  * The one line on stderr at the end of a write: what came of it, in how many attempts, from which tag to
  * which.
  */
-import { formatJson, type Json } from "../client/json.ts";
 import type { WriteOutcome } from "../client/loop/write-outcome.ts";
 import type { Failure } from "./failure.ts";
+import { changeLine } from "./value-text.ts";
 import { counted } from "./write-ending.ts";
 
 /** @param done "updated" or "deleted". */
@@ -34,15 +34,11 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
 /** What --on-conflict reapply wrote over, or deleted unseen, of someone else's. */
 function overwritten(outcome: Extract<WriteOutcome, { kind: "written" }>): string {
   const fields = outcome.overwritten.map(({ field, theirs, mine }) =>
-    mine === undefined ? field : `${field}: ${text(theirs)} -> ${text(mine)}`,
+    mine === undefined ? field : changeLine(field, theirs, mine),
   );
   if (fields.length === 0) return "";
   const deleted = outcome.overwritten.some(({ mine }) => mine === undefined);
   return `; ${deleted ? "someone else had changed" : "overwrote a change by someone else:"} ${fields.join(", ")}`;
-}
-
-function text(value: Json | undefined): string {
-  return value === undefined ? "(absent)" : formatJson(value);
 }
 
 /** The failure with the summary under it, where anything was sent and --quiet does not forbid. */

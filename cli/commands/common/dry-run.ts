@@ -5,6 +5,7 @@ import { previewWrite } from "../../client/loop/loop.ts";
 import type { WriteJob } from "../../client/loop/write-job.ts";
 import type { ApiRequest } from "../../client/wire/request.ts";
 import type { Ending, Invocation } from "../../invocation.ts";
+import { changeLine } from "../../outcome/value-text.ts";
 import { badOutcome, pinnedElsewhere, writeEnding } from "../../outcome/write-ending.ts";
 import { outputFormat } from "../../output/print-customers.ts";
 import { visibleControls } from "../../output/visible-controls.ts";
@@ -88,10 +89,7 @@ export function changeLines(values: JsonObject, current: Customer | undefined): 
 type FieldChange = { field: string; from: Json | undefined; to: Json };
 
 function linesOf(changes: readonly FieldChange[]): string[] {
-  return changes.map(
-    ({ field, from, to }) =>
-      `${field}: ${from === undefined ? "(absent)" : formatJson(from)} -> ${formatJson(to)}`,
-  );
+  return changes.map(({ field, from, to }) => changeLine(field, from, to));
 }
 
 function changesOf(body: Json, current: Customer | undefined): FieldChange[] {

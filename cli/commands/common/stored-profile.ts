@@ -1,9 +1,15 @@
 /** Profiles of the file, for the commands that are about them: profile, login, logout. */
 import { deleteFromKeyring } from "../../config/keyring.ts";
-import { type ProfileFile, profilePath, readProfileFile } from "../../config/profile-file.ts";
+import {
+  changeProfileFile,
+  type ProfileContent,
+  type ProfileFile,
+  profilePath,
+  readProfileFile,
+} from "../../config/profile-file.ts";
 import { profileSecrets } from "../../config/profile-settings.ts";
 import type { Invocation } from "../../invocation.ts";
-import { type Failure, failure } from "../../outcome/failure.ts";
+import { type Failure, failure, isFailure } from "../../outcome/failure.ts";
 import { nearestOf } from "../../outcome/nearest.ts";
 
 export async function load({ env, messages }: Pick<Invocation, "env" | "messages">): Promise<ProfileFile> {
@@ -11,6 +17,30 @@ export async function load({ env, messages }: Pick<Invocation, "env" | "messages
   for (const profile of file.profiles.values()) messages.hide(profileSecrets(profile));
   for (const warning of file.warnings) messages.caution(warning);
   return file;
+}
+
+/** Changes the file, and forgets the token in the keyring that no profile uses any more. @param done a note. */
+export async function changeProfiles(
+  invocation: Pick<Invocation, "env" | "messages">,
+  change: (file: ProfileFile) => ProfileContent | Failure,
+  done: (path: string) => string,
+): Promise<Failure | undefined> {
+  const { path } = await load(invocation);
+  let unused: string | undefined;
+  const refused = await changeProfileFile(path, (file) => {
+    const changed = change(file);
+    if (!isFailure(changed)) {
+      const left = entriesOf(changed.profiles);
+      unused = entriesOf(file.profiles).find((entry) => !left.includes(entry));
+    }
+    return changed;
+  });
+  if (refused === undefined) invocation.messages.note(done(path));
+  return refused ?? (await forgetToken(unused));
+}
+
+function entriesOf(profiles: ProfileFile["profiles"]): string[] {
+  return [...profiles.values()].flatMap(({ keyring }) => keyring ?? []);
 }
 
 /** @param entry of the keyring, where the token of a profile that no longer uses it stands there. */
