@@ -16,13 +16,19 @@ type ListenerOptions = {
   readonly tls: TlsFiles | null;
   readonly idleTimeoutSeconds: number;
   readonly createApp: () => Elysia;
+  /** Called with a sentence when the address cannot be listened on for a while. */
+  readonly onFault?: (sentence: string) => void;
 };
+
+const RETRY_MS = 100;
 
 /** One address that the service listens on. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly port: number;
-  #app: Elysia;
+  /** Null while another process has the port. */
+  #app: Elysia | null;
+  #retry: NodeJS.Timeout | undefined;
   /** Apps whose certificate was replaced, while they finish their requests. */
   readonly #replaced = new Set<Elysia>();
 
@@ -34,7 +40,7 @@ export class Listener {
     } catch (error) {
       throw listenRefused(options.address, error);
     }
-    this.port = this.#app.server?.port ?? options.address.port;
+    this.port = this.#app?.server?.port ?? options.address.port;
   }
 
   get url(): string {
@@ -46,17 +52,32 @@ export class Listener {
    * Serves new connections with another certificate. Bun reads a certificate once per
    * listener, so the listener is replaced: requests in flight are finished, idle
    * connections are closed, and one that is opened in that very moment may be refused.
+   * Where another process takes the port in that moment, it is tried again until it is free.
    */
   replaceTls(tls: TlsFiles): void {
     const old = this.#app;
-    this.#replaced.add(old);
-    void old.stop().finally(() => this.#replaced.delete(old));
-    this.#app = this.#listen(this.port, tls);
+    if (old !== null) {
+      this.#replaced.add(old);
+      void old.stop().finally(() => this.#replaced.delete(old));
+      this.#app = null;
+    }
+    clearTimeout(this.#retry);
+    this.#listenAgain(tls, this.#options.onFault ?? (() => {}));
+  }
+
+  #listenAgain(tls: TlsFiles, onFault: (sentence: string) => void): void {
+    try {
+      this.#app = this.#listen(this.port, tls);
+    } catch (error) {
+      const { message } = listenRefused({ ...this.#options.address, port: this.port }, error);
+      onFault(`${message} It is tried again every ${RETRY_MS} ms.`);
+      this.#retry = setTimeout(() => this.#listenAgain(tls, () => {}), RETRY_MS);
+    }
   }
 
   /** Closes the connections that wait for a next request. */
   closeIdle(): void {
-    const { server } = this.#app;
+    const server = this.#app?.server ?? null;
     // Elysia's type of a server has less than Bun's.
     if (server === null || !("closeIdleConnections" in server)) return;
     if (typeof server.closeIdleConnections === "function") server.closeIdleConnections();
@@ -68,7 +89,8 @@ export class Listener {
    * @returns false when some were cut off
    */
   async stop(drainMs: number): Promise<boolean> {
-    const apps = [this.#app, ...this.#replaced];
+    clearTimeout(this.#retry);
+    const apps = [...(this.#app === null ? [] : [this.#app]), ...this.#replaced];
     const drained = Promise.all(apps.map((app) => app.stop())).then(() => true);
     if (await Promise.race([drained, Bun.sleep(drainMs).then(() => false)])) return true;
     await Promise.all(apps.map((app) => app.stop(true)));

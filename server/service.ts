@@ -87,17 +87,18 @@ export async function startService(config: Config): Promise<RunningService> {
     closesConnections: () => isStopping || descriptors.areScarce,
   };
   const { tls, idleTimeout: idleTimeoutSeconds } = config;
+  const onFault = (sentence: string): void => logger.error(sentence);
   let first: FirstStart | null;
   try {
     first = await storage.firstStart(hasSamples(config), Date.now());
     const main = adminAddress === null ? "everything" : "customers";
     listeners.push(
-      new Listener({ address, tls, idleTimeoutSeconds, createApp: () => createApp(parts, main) }),
+      new Listener({ address, tls, idleTimeoutSeconds, onFault, createApp: () => createApp(parts, main) }),
     );
     if (adminAddress !== null) {
       const createAdminApp = () => createApp(parts, "admin");
       listeners.push(
-        new Listener({ address: adminAddress, tls, idleTimeoutSeconds, createApp: createAdminApp }),
+        new Listener({ address: adminAddress, tls, idleTimeoutSeconds, onFault, createApp: createAdminApp }),
       );
     }
   } catch (error) {
