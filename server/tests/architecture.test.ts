@@ -79,7 +79,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "domain",
   ],
   "storage/sqlite/commit": ["storage/sqlite/statements", "storage/sqlite/files", "storage"],
-  "storage/sqlite/read": ["storage/sqlite/files", "storage"],
+  "storage/sqlite/read": ["storage/sqlite/statements", "storage/sqlite/files", "storage"],
   "storage/sqlite/statements": ["storage", "domain"],
   "storage/sqlite/files": ["storage", "domain"],
   "storage/postgres": [

@@ -15,7 +15,7 @@ const path = join(directory, "customers.db");
 openDatabase(path).close();
 const database = new WatchedDatabase(path, { readwrite: true, create: false, strict: true });
 const service = await TestService.start({
-  storage: SqliteStorage.over(database, database),
+  storage: new SqliteStorage(database, database),
   policy: `[roles.clerk]\nread = ["id", "name"]\noperations = ["get", "list", "create", "replace", "patch"]\n${BUILT_IN_POLICY}`,
 });
 let customer: Awaited<ReturnType<typeof service.customer>>;

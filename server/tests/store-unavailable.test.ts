@@ -50,7 +50,7 @@ const big = (n: number) => ({ name: `${n} ${"x".repeat(190)}`, email: `${"x".rep
 describe("a full disk", () => {
   test("refuses writes with 503 and Retry-After, acknowledges none, serves reads, and is over when there is room", async () => {
     const writer = openDatabase(place.database);
-    const service = await serviceOn(SqliteStorage.over(connect(place.database), writer));
+    const service = await serviceOn(new SqliteStorage(connect(place.database), writer));
     const customer = await service.customer();
     const limit = (pages: number) => writer.query(`PRAGMA max_page_count = ${pages}`).get();
     limit(1); // SQLite takes it as: no page more than there are
@@ -107,7 +107,7 @@ describe("a lock that another process holds", () => {
   test("for too long is 503 for each write that waits, and nothing of them is made; later writes succeed", async () => {
     const writer = openDatabase(place.database);
     const limits = { lockWaitMs: 50, pendingMax: 1000 };
-    const service = await serviceOn(SqliteStorage.over(connect(place.database), writer, limits));
+    const service = await serviceOn(new SqliteStorage(connect(place.database), writer, { limits }));
     const customer = await service.customer();
     const headers = { "if-match": customer.etag };
     const lock = await holdLock(place.database);
@@ -127,7 +127,7 @@ describe("a lock that another process holds", () => {
   test("makes a write an attempt in the metrics, and neither a 412 nor a 428", async () => {
     const writer = openDatabase(place.database);
     const limits = { lockWaitMs: 0, pendingMax: 10 };
-    const service = await serviceOn(SqliteStorage.over(connect(place.database), writer, limits));
+    const service = await serviceOn(new SqliteStorage(connect(place.database), writer, { limits }));
     const { path, etag } = await service.customer({}, { client: "shop" });
     // While it can still be made: the token that reads the metrics.
     await scrape(service);

@@ -14,7 +14,7 @@ beforeEach(() => {
   const path = `${directory.path}/customers.db`;
   openDatabase(path).close();
   writer = new WatchedDatabase(path, { readwrite: true, create: false, strict: true });
-  storage = SqliteStorage.over(openDatabase(path), writer);
+  storage = new SqliteStorage(openDatabase(path), writer);
 });
 afterEach(async () => {
   await storage.close();

@@ -13,34 +13,31 @@ import type {
   WriteOutcome,
   WriteTarget,
 } from "../customer-store.ts";
-import type { SqliteConnections } from "./connections.ts";
+import type { WriteQueue } from "./commit/write-queue.ts";
+import type { SharedRead } from "./read/read-transaction.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./statements/customer-rows.ts";
-import type { Params, StatementCache } from "./statements/statement-cache.ts";
+import type { Params } from "./statements/statement-cache.ts";
 
 /** Customers in SQLite. Reads share one transaction a turn. Writes go through WriteQueue. */
 export class SqliteCustomerStore implements CustomerStore {
   readonly cursorKey: Uint8Array;
-  readonly #connections: SqliteConnections;
-  readonly #reader: StatementCache;
+  readonly #read: SharedRead;
+  readonly #write: WriteQueue;
 
-  constructor(connections: SqliteConnections) {
-    this.#connections = connections;
-    this.#reader = connections.reader;
-    const row = connections.read.run(() =>
-      this.#reader.get<{ key: Uint8Array }>("SELECT key FROM cursor_key"),
-    );
-    if (row === null) throw new Error("the database has no cursor key");
-    this.cursorKey = row.key;
+  constructor(cursorKey: Uint8Array, read: SharedRead, write: WriteQueue) {
+    this.cursorKey = cursorKey;
+    this.#read = read;
+    this.#write = write;
   }
 
   read(tenant: string, id: string, projection: Projection): StoredCustomer | null {
     const sql = `SELECT ${columns(projection)} FROM customers WHERE tenant = ? AND id = ?`;
-    const row = this.#connections.read.run(() => this.#reader.get<CustomerRow>(sql, tenant, id));
+    const row = this.#read.get<CustomerRow>(sql, tenant, id);
     return row === null ? null : stored(row, projection);
   }
 
   rowVersion(tenant: string, id: string): RowVersion | null {
-    return this.#connections.read.run(() => readRowVersion(this.#reader, tenant, id));
+    return readRowVersion(this.#read, tenant, id);
   }
 
   page(query: PageQuery, projection: Projection): Page {
@@ -57,9 +54,7 @@ export class SqliteCustomerStore implements CustomerStore {
     where("email_folded = ?", email === null ? null : foldEmail(email));
     // The id as the paging key goes under another name: it is in the body only where the projection has it.
     const sql = `SELECT ${columns(projection)}, id AS page_key FROM customers WHERE ${conditions.join(" AND ")} ORDER BY id LIMIT ?`;
-    const rows = this.#connections.read.run(() =>
-      this.#reader.all<CustomerRow & { page_key: string }>(sql, ...params, limit + 1),
-    );
+    const rows = this.#read.all<CustomerRow & { page_key: string }>(sql, ...params, limit + 1);
     const items = rows.slice(0, limit).map((row) => stored(row, projection));
     return { items, lastId: rows.length > limit ? (rows[limit - 1]?.page_key ?? null) : null };
   }
@@ -70,7 +65,7 @@ export class SqliteCustomerStore implements CustomerStore {
     nowMs: number,
     key: IdempotencyKey | null,
   ): Promise<CreateOutcome> {
-    return this.#connections.write.run("createCustomer", { tenant, customer, nowMs, key });
+    return this.#write.run("createCustomer", { tenant, customer, nowMs, key });
   }
 
   replace(
@@ -88,19 +83,19 @@ export class SqliteCustomerStore implements CustomerStore {
     projection: Projection,
     key: IdempotencyKey | null,
   ): Promise<WriteOutcome> {
-    return this.#connections.write.run("updateCustomer", { target, changes, projection, key });
+    return this.#write.run("updateCustomer", { target, changes, projection, key });
   }
 
   remove(target: WriteTarget, key: IdempotencyKey | null): Promise<RemoveOutcome> {
-    return this.#connections.write.run("removeCustomer", { target, key });
+    return this.#write.run("removeCustomer", { target, key });
   }
 
   isKeyUsed({ tokenId, key, nowMs }: Pick<IdempotencyKey, "tokenId" | "key" | "nowMs">): boolean {
     const sql = "SELECT 1 FROM idempotency_keys WHERE token_id = ? AND key = ? AND expires_at > ?";
-    return this.#connections.read.run(() => this.#reader.get(sql, tokenId, key, nowMs)) !== null;
+    return this.#read.get(sql, tokenId, key, nowMs) !== null;
   }
 
   purgeKeys(nowMs: number): Promise<number> {
-    return this.#connections.write.run("purgeKeys", { nowMs });
+    return this.#write.run("purgeKeys", { nowMs });
   }
 }

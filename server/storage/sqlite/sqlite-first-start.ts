@@ -2,12 +2,19 @@ import { drawToken, tokenDigest } from "../bearer-token.ts";
 import { FIRST_TENANT, SAMPLES } from "../samples.ts";
 import { publish, stage, stagedToken } from "../staged-token.ts";
 import type { FirstStart } from "../storage.ts";
-import type { SqliteConnections } from "./connections.ts";
 import { tokenFileOf } from "./files/token-file.ts";
+import type { SharedRead } from "./read/read-transaction.ts";
 import { newToken } from "./sqlite-token-store.ts";
 import { createCustomer } from "./statements/customer-writes.ts";
 import type { StatementCache } from "./statements/statement-cache.ts";
 import { insertToken } from "./statements/token-writes.ts";
+
+type Parts = {
+  readonly read: SharedRead;
+  /** Runs one transaction. Resolves once it is durable. */
+  readonly transact: <T>(work: (statements: StatementCache) => T) => Promise<T>;
+  readonly path: string;
+};
 
 /**
  * Makes an admin token, and customers to try things on. The token goes to a file that its owner alone can
@@ -17,19 +24,17 @@ import { insertToken } from "./statements/token-writes.ts";
  * @returns null when the database has tokens already
  */
 export async function firstStart(
-  connections: SqliteConnections,
-  databasePath: string,
+  { read, transact, path }: Parts,
   hasSamples: boolean,
   nowMs: number,
 ): Promise<FirstStart | null> {
-  const hasTokens =
-    connections.read.run(() => connections.reader.get("SELECT 1 FROM tokens LIMIT 1")) !== null;
-  const tokenFile = tokenFileOf(databasePath);
+  const hasTokens = read.get("SELECT 1 FROM tokens LIMIT 1") !== null;
+  const tokenFile = tokenFileOf(path);
   if (hasTokens) {
-    finishCutOff(connections, tokenFile);
+    finishCutOff(read, tokenFile);
     return null;
   }
-  const made = await connections.runAlone((statements) => {
+  const made = await transact((statements) => {
     if (statements.get("SELECT 1 FROM tokens LIMIT 1") !== null) return null;
     const token = drawToken();
     stage(tokenFile, token);
@@ -58,11 +63,9 @@ function makeRows(
   return { sampleId: first?.kind === "created" ? first.id : null };
 }
 
-function finishCutOff({ read, reader }: SqliteConnections, tokenFile: string): void {
+function finishCutOff(read: SharedRead, tokenFile: string): void {
   const token = stagedToken(tokenFile);
   if (token === null) return;
-  const isKnown = read.run(() =>
-    reader.get("SELECT 1 FROM tokens WHERE digest = unhex(?)", tokenDigest(token)),
-  );
+  const isKnown = read.get("SELECT 1 FROM tokens WHERE digest = unhex(?)", tokenDigest(token));
   if (isKnown !== null) publish(tokenFile);
 }

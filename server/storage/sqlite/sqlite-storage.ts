@@ -9,15 +9,23 @@ import {
   type StorageOptions,
   type StorageStats,
 } from "../storage.ts";
-import type { WriteLimits } from "./commit/write-queue.ts";
-import { SqliteConnections } from "./connections.ts";
-import { looseModes } from "./files/sqlite-database.ts";
+import { GroupCommit } from "./commit/group-commit.ts";
+import { WRITE_LIMITS, type WriteLimits, WriteQueue } from "./commit/write-queue.ts";
+import { WriterThread } from "./commit/writer-thread.ts";
+import { FileGuard } from "./files/file-guard.ts";
+import { connect, looseModes, openDatabase, withReasons } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
+import { SharedRead } from "./read/read-transaction.ts";
 import { SqliteCustomerStore } from "./sqlite-customer-store.ts";
 import { firstStart } from "./sqlite-first-start.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
+import { StatementCache } from "./statements/statement-cache.ts";
 
-type SqliteOptions = StorageOptions & {
+/** The reader's part of the memory for pages: it reads every row, a writer only those that it changes. */
+const READER_SHARE = 3 / 4;
+
+type QueueOptions = {
+  readonly onCommit?: (commit: Commit) => void;
   /**
    * Where the next batch is committed, for tests that need one of
    * the two places; without it the measured commit time decides.
@@ -25,56 +33,108 @@ type SqliteOptions = StorageOptions & {
   readonly chooseWhere?: () => Commit["where"];
 };
 
-/** A database file, or one in memory. Its reads are answered as plain values. */
+/**
+ * The guards of the connections that are open. Bun closes every database when the process ends,
+ * after an uncaught exception too, and {@link FileGuard.leave} must come before that.
+ */
+const opened = new Set<readonly FileGuard[]>();
+process.on("exit", () => {
+  for (const guard of [...opened].flat()) guard.leave();
+});
+
+/**
+ * A database file, or one in memory. Its reads are answered as plain values.
+ *
+ * A file has two connections: one reads and one writes, so that reads are answered from the last commit
+ * while a batch of writes is under way. A database in memory has one connection that does both.
+ */
 export class SqliteStorage implements Storage {
   readonly customers: SqliteCustomerStore;
   readonly tokens: SqliteTokenStore;
+  readonly read: SharedRead;
+  readonly write: WriteQueue;
   readonly #path: string;
-  readonly #connections: SqliteConnections;
+  readonly #databases: readonly Database[];
+  readonly #writer: Database;
+  readonly #guard: FileGuard;
+  readonly #guards: readonly FileGuard[];
+  readonly #groupCommit: GroupCommit;
 
-  /** @param path a file, or MEMORY */
-  constructor(path: string, connections: SqliteConnections) {
-    this.#path = path;
-    this.#connections = connections;
-    this.customers = new SqliteCustomerStore(connections);
-    this.tokens = new SqliteTokenStore(connections);
+  /** Takes open databases, so that a test can watch what reaches them. Both may be the same one. */
+  constructor(
+    reader: Database,
+    writer: Database,
+    {
+      onCommit = () => {},
+      chooseWhere,
+      limits = WRITE_LIMITS,
+      startThread = () => null,
+    }: QueueOptions & {
+      readonly limits?: WriteLimits;
+      readonly startThread?: (guard: FileGuard) => WriterThread | null;
+    } = {},
+  ) {
+    const guard = new FileGuard(writer);
+    // The reader's guard refuses when the two are on different files.
+    const readerGuard = reader === writer ? guard : new FileGuard(reader, guard.identity);
+    const read = new SharedRead(reader, readerGuard, reader !== writer);
+    const row = read.get<{ key: Uint8Array }>("SELECT key FROM cursor_key");
+    if (row === null) {
+      read.close();
+      throw new Error("the database has no cursor key");
+    }
+    this.#path = writer.filename;
+    this.#databases = [...new Set([reader, writer])];
+    this.#writer = writer;
+    this.#guard = guard;
+    this.#guards = [...new Set([readerGuard, guard])];
+    this.#groupCommit = new GroupCommit(writer, guard, limits.lockWaitMs);
+    this.read = read;
+    this.write = new WriteQueue({
+      statements: new StatementCache(writer),
+      groupCommit: this.#groupCommit,
+      thread: startThread(guard),
+      chooseWhere: chooseWhere ?? null,
+      endReads: () => read.end(),
+      onCommit,
+      limits,
+    });
+    this.customers = new SqliteCustomerStore(row.key, read, this.write);
+    this.tokens = new SqliteTokenStore(read, this.write);
+    opened.add(this.#guards);
   }
 
   /** @throws CommandRefused as openDatabase does */
-  static open(path: string, options: SqliteOptions = {}): SqliteStorage {
-    const {
-      onCommit = () => {},
-      onFault = () => {},
-      chooseWhere = null,
-      memoryMib = DATABASE_MEMORY_MIB,
-      lockWaitMs = LOCK_WAIT_MS,
-    } = options;
-    const cacheKib = memoryMib * 1024;
-    const connections = SqliteConnections.open(path, {
-      onCommit,
-      onFault,
-      chooseWhere,
-      cacheKib,
-      lockWaitMs,
-    });
+  static open(path: string, options: StorageOptions & QueueOptions = {}): SqliteStorage {
+    const { onFault = () => {}, memoryMib = DATABASE_MEMORY_MIB, lockWaitMs = LOCK_WAIT_MS } = options;
+    const readerKib = Math.round(memoryMib * 1024 * READER_SHARE);
+    const writerKib = Math.round((memoryMib * 1024 - readerKib) / 2);
+    const databases: Database[] = [];
+    const add = (database: Database): Database => {
+      databases.push(database);
+      return database;
+    };
     try {
-      return new SqliteStorage(path, connections);
+      return withReasons(path, () => {
+        const writer = add(openDatabase(path, { cacheKib: writerKib, lockWaitMs }));
+        // No thread can open a database in memory.
+        if (path === MEMORY) return new SqliteStorage(writer, writer, options);
+        return new SqliteStorage(add(connect(path, { cacheKib: readerKib, lockWaitMs })), writer, {
+          ...options,
+          limits: { ...WRITE_LIMITS, lockWaitMs },
+          startThread: ({ identity }) =>
+            new WriterThread({ path, identity, lockWaitMs, cacheKib: writerKib }, onFault),
+        });
+      });
     } catch (error) {
-      // Not waited for: the writer's thread ends in a later turn.
-      connections.close().catch(({ message }) => onFault(`${path} could not be closed: ${message}.`));
+      for (const database of databases) database.close();
       throw error;
     }
   }
 
-  /** Takes connections that a test has opened, so that it can watch them. */
-  static over(reader: Database, writer: Database, limits?: WriteLimits): SqliteStorage {
-    const options = limits === undefined ? {} : { limits };
-    return new SqliteStorage(writer.filename, new SqliteConnections(reader, writer, options));
-  }
-
   /** Resolves when the writer's thread has started, which writes need not wait for. */
   get ready(): Promise<void> {
-    return this.#connections.write.ready;
+    return this.write.ready;
   }
 
   /** @returns a sentence for each file that others than its owner may read or write */
@@ -83,24 +143,54 @@ export class SqliteStorage implements Storage {
   }
 
   firstStart(hasSamples: boolean, nowMs: number): Promise<FirstStart | null> {
-    return firstStart(this.#connections, this.#path, hasSamples, nowMs);
+    const transact = <T>(work: (statements: StatementCache) => T) => this.#runAlone(work);
+    return firstStart({ read: this.read, transact, path: this.#path }, hasSamples, nowMs);
   }
 
+  /** @throws StoreUnavailable when reads or writes cannot be answered */
   ping(): void {
-    this.#connections.ping();
+    this.#guard.require();
+    this.read.get("SELECT 1 FROM customers LIMIT 1");
+    this.read.end();
+    // A write that is under way shows that writes can be answered, and its transaction must be left alone.
+    if (this.write.depth === 0) this.#groupCommit.probe();
   }
 
   stats(): StorageStats {
     return {
-      writesWaiting: this.#connections.write.depth,
+      writesWaiting: this.write.depth,
       databaseBytes: bytesOf(this.#path),
       logBytes: this.#path === MEMORY ? 0 : bytesOf(`${this.#path}-wal`),
       connections: [],
     };
   }
 
-  close(): Promise<void> {
-    return this.#connections.close();
+  /** Finishes the accepted writes, then closes both connections. The last process deletes -wal and -shm. */
+  async close(): Promise<void> {
+    await this.write.close();
+    this.read.end();
+    opened.delete(this.#guards);
+    for (const guard of this.#guards) guard.leave();
+    this.read.close();
+    for (const database of this.#databases) database.close();
+  }
+
+  /**
+   * Runs one transaction outside the queue, so only before its first write.
+   *
+   * @returns what `work` returned, once it is durable
+   */
+  async #runAlone<T>(work: (statements: StatementCache) => T): Promise<T> {
+    const statements = new StatementCache(this.#writer);
+    try {
+      const {
+        settled: [settled],
+      } = await this.#groupCommit.commit([() => work(statements)]);
+      if (!settled?.ok) throw settled?.error;
+      return settled.value as T;
+    } finally {
+      statements.close();
+    }
   }
 }
 

@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:tes
 import { readFileSync } from "node:fs";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
 import { tokenStoreContract } from "../token-store.contract.ts";
-import { SqliteConnections } from "./connections.ts";
 import { connect, openDatabase } from "./files/sqlite-database.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
@@ -16,17 +15,17 @@ const contractDirectory = temporaryDirectory();
 afterAll(contractDirectory.remove);
 
 let directory: ReturnType<typeof temporaryDirectory>;
-let connections: SqliteConnections;
+let storage: SqliteStorage;
 let writer: Database;
 let tokens: SqliteTokenStore;
 beforeEach(() => {
   directory = temporaryDirectory();
   writer = openDatabase(`${directory.path}/customers.db`);
-  connections = new SqliteConnections(connect(`${directory.path}/customers.db`), writer);
-  tokens = new SqliteTokenStore(connections);
+  storage = new SqliteStorage(connect(`${directory.path}/customers.db`), writer);
+  tokens = storage.tokens;
 });
 afterEach(async () => {
-  await connections.close();
+  await storage.close();
   directory.remove();
 });
 
@@ -59,7 +58,7 @@ describe("a token", () => {
 describe("the use of a token", () => {
   const lastUsed = () => tokens.list()[0]?.lastUsedAtMs;
   /** Every write goes through one queue, so one more shows that those before it are done. */
-  const noted = () => connections.write.run("noteTokenUse", { digest: "00".repeat(32), hourMs: 0 });
+  const noted = () => storage.write.run("noteTokenUse", { digest: "00".repeat(32), hourMs: 0 });
 
   test("is noted to the hour, and once an hour: a token costs one write an hour, not one a request", async () => {
     const { token } = await tokens.create(CALLER, NOW_MS, null);
@@ -81,7 +80,7 @@ describe("the use of a token", () => {
     const { token } = await tokens.create(CALLER, NOW_MS, null);
     tokens.find(token, NOW_MS);
     await noted();
-    const restarted = new SqliteTokenStore(connections);
+    const restarted = new SqliteTokenStore(storage.read, storage.write);
     const before = writer.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n;
     restarted.find(token, NOW_MS + 1000);
     await noted();

@@ -5,7 +5,6 @@ import { projectionOf } from "../../../domain/projection.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
 import { type IdempotencyKey, StoreUnavailable, type WriteTarget } from "../../customer-store.ts";
 import type { Commit } from "../../storage.ts";
-import { SqliteConnections } from "../connections.ts";
 import { connect, openDatabase } from "../files/sqlite-database.ts";
 import { SqliteStorage } from "../sqlite-storage.ts";
 
@@ -204,21 +203,23 @@ test("no read is under way when a commit ends: the write-ahead log can start ane
   const db = connect(path);
   const reading: boolean[] = [];
   const onCommit = () => reading.push(db.inTransaction);
-  const connections = new SqliteConnections(db, connect(path), { onCommit });
-  const { customers } = new SqliteStorage(path, connections);
+  const watched = new SqliteStorage(db, connect(path), { onCommit });
+  const { customers } = watched;
   const write = (): Promise<unknown> => {
     customers.rowVersion("t", "x");
     expect(db.inTransaction).toBe(true);
     return customers.create("t", { name: "a", email: "a@b", status: "active" }, 0, null);
   };
   await Promise.all(Array.from({ length: 20 }, write));
-  await connections.close();
+  await watched.close();
   expect(new Set(reading)).toEqual(new Set([false]));
 });
 
 test("no more writes wait than the limit; the rest are refused at once", async () => {
   openDatabase(path).close();
-  storage = SqliteStorage.over(connect(path), connect(path), { lockWaitMs: 5_000, pendingMax: 2 });
+  storage = new SqliteStorage(connect(path), connect(path), {
+    limits: { lockWaitMs: 5_000, pendingMax: 2 },
+  });
   const blocker = new Database(path);
   blocker.run("BEGIN IMMEDIATE");
   const outcomes = Promise.allSettled(["a", "b", "c", "d"].map((name) => create(name)));

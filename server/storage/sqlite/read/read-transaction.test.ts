@@ -41,8 +41,7 @@ function sharedRead(): { read: SharedRead; number: () => number; db: Database } 
   const db = open();
   const read = new SharedRead(db, new FileGuard(db), true);
   reads.push(read);
-  const statement = db.query<{ n: number }, []>("SELECT n FROM numbers");
-  return { db, read, number: () => read.run(() => statement.get()?.n ?? Number.NaN) };
+  return { db, read, number: () => read.get<{ n: number }>("SELECT n FROM numbers")?.n ?? Number.NaN };
 }
 
 describe("reads of one turn", () => {
@@ -93,20 +92,19 @@ describe("a read that fails", () => {
   test("ends the transaction, tells its own error, and the next read is answered", () => {
     const { read, number, db } = sharedRead();
     number();
-    const fail = () => read.run(() => db.query("SELECT n FROM no_such_table").get());
+    const fail = () => read.get("SELECT n FROM no_such_table");
     expect(fail).toThrow("no such table");
     expect(db.inTransaction).toBe(false);
     expect(number()).toBe(1);
   });
 
   test("because the engine can't answer is StoreUnavailable", async () => {
-    const { read, number } = sharedRead();
+    const { read, number, db } = sharedRead();
     number();
     await nextTurn();
-    const other = new Database(`${directory.path}/text.db`);
-    opened.push(other);
+    db.run("ATTACH ? AS text", [`${directory.path}/text.db`]);
     await Bun.write(`${directory.path}/text.db`, "no database".repeat(1000));
-    expect(() => read.run(() => other.query("SELECT 1 FROM sqlite_schema").get())).toThrow(StoreUnavailable);
+    expect(() => read.get("SELECT 1 FROM text.sqlite_schema")).toThrow(StoreUnavailable);
     expect(number()).toBe(1);
   });
 });

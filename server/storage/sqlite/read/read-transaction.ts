@@ -2,6 +2,7 @@ import type { Database, Statement } from "bun:sqlite";
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { FileGuard } from "../files/file-guard.ts";
 import { asStoreError, forgetPages, schemaGuard } from "../files/sqlite-database.ts";
+import { type Params, StatementCache } from "../statements/statement-cache.ts";
 import { CommitWatch } from "./commit-watch.ts";
 
 /**
@@ -21,6 +22,7 @@ export class SharedRead {
   readonly #begin: Statement | null;
   readonly #commit: Statement | null;
   readonly #commits: CommitWatch | null;
+  readonly #statements: StatementCache;
   readonly #requireSchema: () => void;
   readonly #db: Database;
   readonly #guard: Pick<FileGuard, "requireSame">;
@@ -37,6 +39,7 @@ export class SharedRead {
     this.#guard = guard;
     // First, since it may fail: a statement that was left over would keep the connection open.
     this.#commits = isShared ? new CommitWatch(db.filename) : null;
+    this.#statements = new StatementCache(db);
     this.#requireSchema = schemaGuard(db);
     this.#begin = isShared ? db.prepare("BEGIN") : null;
     this.#commit = isShared ? db.prepare("COMMIT") : null;
@@ -50,6 +53,14 @@ export class SharedRead {
     // One connection does not see its own writes as changes: what it read may never be kept.
     if (this.#commits === null) this.#epoch += 1;
     return this.#epoch;
+  }
+
+  get<Row>(sql: string, ...params: Params): Row | null {
+    return this.run(() => this.#statements.get<Row>(sql, ...params));
+  }
+
+  all<Row>(sql: string, ...params: Params): Row[] {
+    return this.run(() => this.#statements.all<Row>(sql, ...params));
   }
 
   run<T>(read: () => T): T {
@@ -100,5 +111,6 @@ export class SharedRead {
     this.end();
     this.#begin?.finalize();
     this.#commit?.finalize();
+    this.#statements.close();
   }
 }

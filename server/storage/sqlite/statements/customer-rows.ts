@@ -15,7 +15,11 @@ export function stored(row: CustomerRow, projection: Projection): StoredCustomer
   return { rowVersion: row.row_version, fields: pick(row, projection) };
 }
 
-export function readRowVersion(statements: StatementCache, tenant: string, id: string): RowVersion | null {
+export function readRowVersion(
+  statements: Pick<StatementCache, "get">,
+  tenant: string,
+  id: string,
+): RowVersion | null {
   const sql = "SELECT row_version FROM customers WHERE tenant = ? AND id = ?";
   return statements.get<CustomerRow>(sql, tenant, id)?.row_version ?? null;
 }
