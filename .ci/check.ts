@@ -8,6 +8,7 @@
  * in it with at least one test that ran.
  */
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { PostgresCluster } from "../server/tests/support/postgres-cluster.ts";
 import { NOT_ON_POSTGRES } from "./not-on-postgres.ts";
 import { tally } from "./tally.ts";
@@ -57,11 +58,6 @@ async function step(title: string, command: string[]): Promise<void> {
   }
 }
 
-if (suite.lint && filters.length === 0) {
-  await step("biome", [bun, "node_modules/@biomejs/biome/bin/biome", "ci", "."]);
-  await step("tsc", [bun, "node_modules/typescript/bin/tsc", "-p", "."]);
-}
-
 /** Starts the service as a process of its own. */
 function startsProcess(file: string): boolean {
   return readFileSync(`${root}${file}`, "utf8").includes("/server-process.ts");
@@ -89,10 +85,15 @@ if (files.length === 0) {
 }
 
 mkdirSync(`${root}dist`, { recursive: true });
+const steps: Record<string, string[]> = {};
+if (suite.lint && filters.length === 0) {
+  steps["biome"] = [bun, "node_modules/@biomejs/biome/bin/biome", "ci", "."];
+  steps["tsc"] = [bun, "node_modules/typescript/bin/tsc", "-p", "."];
+}
 if (files.some((file) => file.startsWith("cli/")))
-  await step("compile the client", [bun, "release/build.ts", "customers", client]);
-if (name !== "services")
-  await step("compile the service", [bun, "release/build.ts", "customers-server", server]);
+  steps["compile the client"] = [bun, "release/build.ts", "customers", client];
+if (name !== "services") steps["compile the service"] = [bun, "release/build.ts", "customers-server", server];
+await Promise.all(Object.entries(steps).map(([title, command]) => step(title, command)));
 
 const out = `${root}.ci/out`;
 mkdirSync(out, { recursive: true });
@@ -101,9 +102,12 @@ rmSync(junit, { force: true });
 /** Durations of an earlier run: the slowest files start first. */
 const timings = `${out}/${name}-timings.json`;
 console.error(`— bun test: ${files.length} files`);
-// Test files share nothing: each has its own databases, ports and processes. System tests give proxies a port that was
-// free a moment ago, which another test could take.
-const parallel = name === "system" ? [] : ["--parallel", `--timings=${timings}`, "--update-timings"];
+// Test files share nothing: each has its own databases, ports and processes. They spend half of their time waiting, so
+// two for each core keep it busy. System tests give proxies a port that was free a moment ago, which another test
+// could take.
+const workers = 2 * availableParallelism();
+const parallel =
+  name === "system" ? [] : [`--parallel=${workers}`, `--timings=${timings}`, "--update-timings"];
 if (name === "postgres") {
   for (const [start, reason] of Object.entries(NOT_ON_POSTGRES))
     console.error(`not run: ${start}: ${reason}`);
