@@ -156,16 +156,13 @@ async function measureMix(ours: Server): Promise<void> {
 }
 
 async function measureContention(ours: Server): Promise<void> {
-  const accepted: number[] = [];
-  let stale = 0;
-  for (let round = 0; round < plan.rounds; round += 1) {
-    const result = await started(ours, (target) =>
-      load(target, { connections: CONNECTIONS, seconds: plan.seconds, writes: 1, isContended: true }),
-    );
+  const [results = []] = await rounds([ours], plan, async (target, seconds) => {
+    const result = await load(target, { connections: CONNECTIONS, seconds, writes: 1, isContended: true });
     requireExpected(ours, result);
-    accepted.push(result.writes.count / result.seconds);
-    stale += result.stale;
-  }
+    return result;
+  });
+  const accepted = results.map(({ writes, seconds }) => writes.count / seconds);
+  const stale = results.reduce((sum, result) => sum + result.stale, 0);
   const what = `${CONNECTIONS} connections read, change and write one customer until accepted`;
   measures.push(
     measure(what, "", null, accepted, "accepted/s", `${shown(stale)} times 412, no other refusal`),
@@ -191,14 +188,11 @@ async function measureGrowth(ours: Server): Promise<void> {
     ...["name", "id,name,email,status"].map((fields): [number, string] => [CONNECTIONS, fields]),
   ];
   for (const [connections, fields] of cases) {
-    const rates: number[] = [];
-    for (let round = 0; round < plan.rounds; round += 1) {
-      const seconds = Math.ceil(plan.seconds / 2);
-      const { requestsPerSecond } = await started(ours, (target) =>
-        wrk(target, connections, seconds, fields),
-      );
-      rates.push(requestsPerSecond);
-    }
+    const [rates = []] = await rounds(
+      [ours],
+      { ...plan, seconds: Math.ceil(plan.seconds / 2) },
+      async (target, seconds) => (await wrk(target, connections, seconds, fields)).requestsPerSecond,
+    );
     measures.push(measure(`GET ?fields=${fields}, ${connections} connections`, "", null, rates, "req/s"));
   }
 }
