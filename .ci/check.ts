@@ -36,6 +36,7 @@ const bun = process.execPath;
 /** The compiled programs that tests start. Built here, since test files share no memory and each would build them. */
 const client = `${root}dist/customers-under-test`;
 const server = `${root}dist/customers-server-under-test`;
+const kit = `${root}dist/customers-conformance-under-test`;
 
 /** One server for all test files, which have databases of their own. */
 let cluster: PostgresCluster | null = null;
@@ -44,7 +45,7 @@ async function run(command: string[]): Promise<number> {
   // Two services on one port run from the source, as `bun start` does; otherwise the executable is tested.
   const how = name === "services" ? { TEST_SERVICES: "2" } : { TEST_SERVER: server };
   const engine = cluster === null ? {} : { TEST_POSTGRES: cluster.url("postgres") };
-  const env = { ...process.env, ...how, ...engine, TEST_CLIENT: client };
+  const env = { ...process.env, ...how, ...engine, TEST_CLIENT: client, TEST_KIT: kit };
   const child = Bun.spawn(command, { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });
   return await child.exited;
 }

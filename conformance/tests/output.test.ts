@@ -1,12 +1,13 @@
 /** Where findings go: they are never lost, and a folder that can't be written is found before the run. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { closeSync, existsSync, openSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { readReport } from "../report/report-file.ts";
 import { FAULTS } from "../self/faults.ts";
 import { CREDENTIALS } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
 import { type SoundServer, startSoundServer } from "../self/service/sound-server.ts";
-import { ended, MAIN, Workplace } from "./testing-cli.ts";
+import { ended, KIT, Workplace } from "./testing-cli.ts";
 
 const PATIENCE_MS = 60_000;
 let faulty: SoundServer;
@@ -54,7 +55,7 @@ test.each([
 
 test("a full disk under standard output is no violation: 5, and the findings are shown elsewhere", async () => {
   const full = openSync("/dev/full", "w");
-  const child = Bun.spawn([process.execPath, MAIN, ...words()], {
+  const child = Bun.spawn([...KIT, ...words()], {
     cwd: place.folder,
     env: place.env,
     stdio: ["ignore", full, "pipe"],
@@ -70,8 +71,10 @@ test(
   async () => {
     const { stdout } = await place.kit(...words().slice(0, -1), "IFM-12,ETG-01", "--out", "full");
     const line = /^ +rerun +(.*)$/m.exec(stdout)?.[1] ?? "";
+    // A reader of the line has the program, or Bun, on the path.
+    const env = { ...place.env, PATH: `${dirname(KIT[0] ?? "")}:${place.env["PATH"]}` };
     const again = await ended(
-      Bun.spawn(["sh", "-c", line], { cwd: place.folder, env: place.env, stdio: ["ignore", "pipe", "pipe"] }),
+      Bun.spawn(["sh", "-c", line], { cwd: place.folder, env, stdio: ["ignore", "pipe", "pipe"] }),
     );
     expect([again.exitCode, again.stdout]).toEqual([1, expect.stringContaining("IFM-12  MUST")]);
     expect(readReport(place.path("full", "report.json")).rules).toHaveLength(2);
