@@ -9,6 +9,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { Random } from "./support/random.ts";
 import { ServerProcess, Workplace } from "./support/server-process.ts";
 
 let place: Workplace;
@@ -100,19 +101,14 @@ describe("the first start", () => {
   }, 60_000);
 
   test("that is killed at any moment leaves a database that the next start completes", async () => {
-    const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 1e9));
-    console.log(`first start killed, seed ${seed}`);
-    let state = seed;
-    const random = (): number => {
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-      return state / 2 ** 32;
-    };
+    const random = new Random();
+    console.log(`first start killed, seed ${random.seed}`);
     for (let round = 0; round < 3; round += 1) {
       place.database = `${place.path}/${round}/customers.db`;
       const child = ServerProcess.launch(place.database);
       // From the moment that the file appears to about when the address is printed.
       while (!existsSync(place.database)) await Bun.sleep(1);
-      await Bun.sleep(random() * 25);
+      await Bun.sleep(random.next() * 25);
       child.kill("SIGKILL");
       await child.exited;
       const service = await place.start();
