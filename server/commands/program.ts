@@ -5,6 +5,7 @@ import { StoreUnavailable } from "../storage/customer-store.ts";
 import { VERSION_LINE } from "../version.ts";
 import { addCopyCommand } from "./copy.ts";
 import { addDatabaseCommands, refuseVisiblePassword } from "./database.ts";
+import { addHealthCommand } from "./health.ts";
 import { addPolicyCommands } from "./policy-check.ts";
 import { addPostgresCommands } from "./postgres.ts";
 import { addServeCommand } from "./serve.ts";
@@ -28,6 +29,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
     })
     .exitOverride();
   addServeCommand(program);
+  addHealthCommand(program);
   addTokenCommands(program);
   addDatabaseCommands(program);
   addCopyCommand(program);

@@ -21,6 +21,8 @@ type LaunchOptions = {
   readonly cwd?: string;
   /** The limit of file descriptors. */
   readonly descriptors?: number;
+  /** A program that starts it, such as strace, with its arguments. */
+  readonly under?: readonly string[];
 };
 export type ServeOptions = LaunchOptions & {
   /** Further flags of `serve`. */
@@ -360,10 +362,10 @@ function databaseUrlOf(database: string): string {
 type Child = ReturnType<typeof launch>;
 
 /** Starts server/main.ts without waiting for anything. */
-export function launch(args: readonly string[], { env = {}, cwd, descriptors }: LaunchOptions) {
+export function launch(args: readonly string[], { env = {}, cwd, descriptors, under = [] }: LaunchOptions) {
   const { PATH = "", HOME = "" } = process.env;
   const limit = descriptors === undefined ? [] : ["sh", "-c", 'ulimit -n "$0"; exec "$@"', `${descriptors}`];
-  return Bun.spawn([...limit, ...PROGRAM, ...args], {
+  return Bun.spawn([...limit, ...under, ...PROGRAM, ...args], {
     // Nothing of the surroundings but what finds programs: a PORT set outside must not change a test.
     env: { PATH, HOME, ...env },
     cwd: cwd ?? tmpdir(),

@@ -1,0 +1,35 @@
+import type { Command } from "commander";
+import { CommandRefused } from "../domain/command-refused.ts";
+import { settingsOf, withSettings } from "./setting-options.ts";
+
+const NAMES = ["host", "port", "adminPort", "tlsCertFile"] as const;
+const TIMEOUT_MS = 5_000;
+
+/** For images without curl: a container's health check runs it with the settings of `serve`. */
+export function addHealthCommand(program: Command): void {
+  withSettings(program.command("health"), NAMES)
+    .description("Ask the service of these settings whether it is ready; exit code 1 when it is not.")
+    .action(async (options: Readonly<Record<string, unknown>>) => {
+      const { host, port, adminPort, tlsCertFile } = settingsOf(options, NAMES);
+      // Listening on all addresses, it is reached on this machine's own.
+      const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host;
+      const url = `${tlsCertFile === "" ? "http" : "https"}://${address}:${adminPort ?? port}/readyz`;
+      console.log(await askReadiness(url));
+    });
+}
+
+async function askReadiness(url: string): Promise<string> {
+  try {
+    const reply = await fetch(url, {
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      // The certificate is for the public name; this asks the same machine.
+      tls: { rejectUnauthorized: false },
+    });
+    const text = await reply.text();
+    if (reply.ok) return text;
+    throw new CommandRefused(`${url} answered ${reply.status}: ${text}`);
+  } catch (error) {
+    if (error instanceof CommandRefused) throw error;
+    throw new CommandRefused(`${url} does not answer: ${(error as Error).message}`);
+  }
+}
