@@ -21,7 +21,7 @@ beforeAll(async () => {
   const [archive = ""] = [...new Bun.Glob("*.tgz").scanSync(project.path)];
   const unpack = ["tar", "--extract", "--strip-components=1", "--directory", installed];
   expect(Bun.spawnSync([...unpack, "--file", join(project.path, archive)]).exitCode).toBe(0);
-}, 120_000);
+});
 afterAll(async () => {
   await service.stop();
   project[Symbol.dispose]();

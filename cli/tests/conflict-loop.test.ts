@@ -30,7 +30,7 @@ describe("(a) writers of different fields", () => {
       status: "closed",
     });
     expect(server.writes).toHaveLength(3 * rounds);
-  }, 120_000);
+  });
 });
 
 describe("(b) twenty writers of the same field", () => {

@@ -21,7 +21,7 @@ const caPath = join(place.path, "ca.pem");
 writeFileSync(caPath, ca);
 beforeAll(async () => {
   command = [await compiledClient()];
-}, 120_000);
+});
 const stops: (() => unknown)[] = [() => place[Symbol.dispose]()];
 afterAll(() => {
   for (const stop of stops.splice(0)) stop();

@@ -23,7 +23,7 @@ beforeAll(async () => {
      const written = await openCustomers({ url, token, timeoutMs: 60_000 }).update(id, { name }, { onConflict: "reapply" });
      console.log(JSON.stringify(written));`,
   );
-}, 120_000);
+});
 afterAll(async () => {
   await service.stop();
   directory[Symbol.dispose]();
@@ -71,4 +71,4 @@ test("24 writers of mixed kinds: all succeed, and the accepted writes are one li
   for (let next = nextOf.get(tag); next !== undefined; next = nextOf.get(next)) line.push(next);
   expect(new Set(line).size).toBe(3 * OF_EACH_KIND + 1);
   expect((await customers.get(id)).etag).toBe(line.at(-1));
-}, 120_000);
+});

@@ -1,5 +1,5 @@
 /** Creation against servers that answer it in their own ways; the specification shows none. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { runClient } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
@@ -7,7 +7,6 @@ import * as faults from "./support/faults.ts";
 import { type Fault, startFaultyProxy } from "./support/faulty-proxy.ts";
 
 const stops: (() => unknown)[] = [];
-beforeAll(async () => {}, 120_000);
 afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });

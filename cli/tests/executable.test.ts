@@ -30,7 +30,7 @@ beforeAll(async () => {
   authority = join(directory.path, "authority.pem");
   writeFileSync(authority, secure.ca);
   stops.push(server.stop, secure.stop, proxy.stop);
-}, 120_000);
+});
 afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
   directory[Symbol.dispose]();

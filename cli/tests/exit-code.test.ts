@@ -18,7 +18,7 @@ beforeAll(async () => {
   command = [await compiledClient()];
   server = startCustomerServer();
   id = server.add({ name: "Ada" }).id;
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 const env = (url = server.url) => ({ CUSTOMERS_URL: url, CUSTOMERS_TOKEN: TOKEN });

@@ -12,7 +12,7 @@ import { startDeployment as deployment, stopDeployments } from "./support/other-
 let command: string[];
 beforeAll(async () => {
   command = [await compiledClient()];
-}, 120_000);
+});
 afterAll(stopDeployments);
 
 describe("Ctrl-C while the client waits to send again", () => {

@@ -11,7 +11,7 @@ let server: CustomerServer;
 beforeAll(async () => {
   command = [await compiledClient()];
   server = startCustomerServer();
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 test("a login without a keyring keeps the token in the profile file, and says so", async () => {

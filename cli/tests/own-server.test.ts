@@ -10,7 +10,7 @@ let service: Service;
 
 beforeAll(async () => {
   service = await startService(["editor", "viewer", "support", "clerk"]);
-}, 120_000);
+});
 afterAll(() => service.stop());
 
 const as = (role: string, ...args: string[]) =>

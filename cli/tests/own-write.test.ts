@@ -9,7 +9,7 @@ import { startDeployment as deployment, stopDeployments } from "./support/other-
 let command: string[];
 beforeAll(async () => {
   command = [await compiledClient()];
-}, 120_000);
+});
 afterAll(stopDeployments);
 
 const onTerminal = (url: string, args: string[], keys?: string) =>

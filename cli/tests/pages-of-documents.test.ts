@@ -57,15 +57,11 @@ test.each([
   ["docs/bulk.md", 4, ["Mary Godwin", "Jane Austen"]],
   ["docs/output.md", 3, ["Ada Lovelace"]],
   ["docs/conflicts.md", 4, ["Ada King", "Grace Hopper"]],
-])(
-  "the examples of %s run, in the order of the page",
-  async (page, blocks, names) => {
-    const run = await runExamples(page);
-    const end = run.exitCode === 0 ? "" : run.stderr.slice(-2000);
-    expect({ exitCode: run.exitCode, end }).toEqual({ exitCode: 0, end: "" });
-    expect(run.blocks).toBeGreaterThanOrEqual(blocks);
-    expect(run.stdout + run.stderr).not.toContain(TOKEN);
-    expect(run.server.all().map(({ name }) => name)).toEqual(names);
-  },
-  120_000,
-);
+])("the examples of %s run, in the order of the page", async (page, blocks, names) => {
+  const run = await runExamples(page);
+  const end = run.exitCode === 0 ? "" : run.stderr.slice(-2000);
+  expect({ exitCode: run.exitCode, end }).toEqual({ exitCode: 0, end: "" });
+  expect(run.blocks).toBeGreaterThanOrEqual(blocks);
+  expect(run.stdout + run.stderr).not.toContain(TOKEN);
+  expect(run.server.all().map(({ name }) => name)).toEqual(names);
+});

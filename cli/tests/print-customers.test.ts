@@ -18,7 +18,7 @@ beforeAll(async () => {
           )
         : new Response(ODD, { headers: { etag: '"tag"' } }),
   });
-}, 120_000);
+});
 afterAll(() => server.stop(true));
 
 const run = async (...args: string[]) => {

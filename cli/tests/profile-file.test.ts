@@ -28,7 +28,7 @@ test("of profiles that are stored at the same moment every one is there", async 
     "config.toml",
     "config.toml.lock",
   ]);
-}, 60_000);
+});
 
 test("a login changes url and token alone: what others store while it checks its token stays", async () => {
   using home = temporaryDirectory();
@@ -48,7 +48,7 @@ test("a login changes url and token alone: what others store while it checks its
       other: { url: "http://other.example" },
     },
   });
-}, 60_000);
+});
 
 test("a profile that is given another server meanwhile does not get a token that was checked with the first", async () => {
   using home = temporaryDirectory();
@@ -64,7 +64,7 @@ test("a profile that is given another server meanwhile does not get a token that
     stderr: expect.stringContaining("the token was not stored"),
   });
   expect(stored(home.path).profiles).toEqual({ prod: { url: "http://other.example" } });
-}, 60_000);
+});
 
 test.each([
   ["the home directory is none", () => "/dev/null"],
@@ -91,26 +91,22 @@ test.each([
       return directory;
     },
   ],
-])(
-  "%s: profile set and login say so, exit 2, and no trace",
-  async (_, homeOf) => {
-    using directory = temporaryDirectory();
-    using server = checkingServer(async () => {});
-    const home = homeOf(directory.path);
-    for (const [args, stdin] of [
-      [["profile", "set", "x", "--url", "http://x.example"], ""],
-      [["login", "--url", server.url], TOKEN],
-    ] as const) {
-      const { exitCode, stderr } = await runClient([...args], { home, stdin });
-      expect({ exitCode, stderr }).toMatchObject({
-        exitCode: 2,
-        stderr: expect.stringContaining("profile file"),
-      });
-      expect(stderr).not.toMatch(/fault of this program|\n\s+at /);
-    }
-  },
-  60_000,
-);
+])("%s: profile set and login say so, exit 2, and no trace", async (_, homeOf) => {
+  using directory = temporaryDirectory();
+  using server = checkingServer(async () => {});
+  const home = homeOf(directory.path);
+  for (const [args, stdin] of [
+    [["profile", "set", "x", "--url", "http://x.example"], ""],
+    [["login", "--url", server.url], TOKEN],
+  ] as const) {
+    const { exitCode, stderr } = await runClient([...args], { home, stdin });
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("profile file"),
+    });
+    expect(stderr).not.toMatch(/fault of this program|\n\s+at /);
+  }
+});
 
 test.each<[string, () => Response, string]>([
   [
@@ -125,19 +121,15 @@ test.each<[string, () => Response, string]>([
   ],
   ["a redirect", () => new Response(null, { status: 302, headers: { location: "/x" } }), "redirects"],
   ["a service that is no customer service", () => new Response("hello"), "not answer as a customer service"],
-])(
-  "login names %s, and stores nothing",
-  async (_, answer, words) => {
-    using home = temporaryDirectory();
-    const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
-    const url = `http://127.0.0.1:${server.port}`;
-    const { exitCode, stderr } = await runClient(["login", "--url", url], { home: home.path, stdin: TOKEN });
-    await server.stop(true);
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(words) });
-    expect(readdirSync(home.path)).not.toContain(".config");
-  },
-  60_000,
-);
+])("login names %s, and stores nothing", async (_, answer, words) => {
+  using home = temporaryDirectory();
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
+  const url = `http://127.0.0.1:${server.port}`;
+  const { exitCode, stderr } = await runClient(["login", "--url", url], { home: home.path, stdin: TOKEN });
+  await server.stop(true);
+  expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(words) });
+  expect(readdirSync(home.path)).not.toContain(".config");
+});
 
 /** Takes every token; `meanwhile` is done before it says so. */
 function checkingServer(meanwhile: () => Promise<unknown>) {

@@ -21,7 +21,7 @@ const runClient = (args: string[], options: RunOptions & { home?: string } = {})
 beforeAll(async () => {
   command = [await compiledClient()];
   server = startCustomerServer();
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 describe("a usage error is exit 2, sends nothing, and suggests", () => {

@@ -2,7 +2,7 @@
  * No setting of one deployment reaches another: two real servers, and the one that was not meant sees no
  * request.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import {
   lstatSync,
   mkdirSync,
@@ -18,7 +18,6 @@ import { type RunOptions, runClient, temporaryDirectory } from "./support/client
 import { startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
 
-beforeAll(async () => {}, 120_000);
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
   for (const stop of stops.splice(0)) await stop();

@@ -23,7 +23,7 @@ beforeAll(async () => {
       );
     },
   });
-}, 120_000);
+});
 afterAll(() => server.stop(true));
 
 describe.each([

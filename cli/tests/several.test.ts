@@ -1,10 +1,9 @@
 /** Several customers in one command: as arguments, or from standard input. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { type RunOptions, runClient } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
 
-beforeAll(async () => {}, 120_000);
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
   for (const stop of stops.splice(0)) await stop();

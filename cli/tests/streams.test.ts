@@ -23,7 +23,7 @@ beforeAll(async () => {
       return new Response(page, { headers: { link: `</customers?at=${next}>; rel="next"` } });
     },
   });
-}, 120_000);
+});
 afterAll(() => server.stop(true));
 
 /** `customers` in the script is the client; the exit code is that of the first command of the pipe. */

@@ -11,7 +11,7 @@ import { compiledClient } from "./support/executable.ts";
 let command: string[];
 beforeAll(async () => {
   command = [await compiledClient()];
-}, 120_000);
+});
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
   for (const stop of stops.splice(0)) await stop();

@@ -16,7 +16,7 @@ beforeAll(async () => {
   server = startCustomerServer(UNLIKE_OURS);
   await storeProfile("other", `${server.url}/`);
   expect(await customers("profile", "use", "other")).toMatchObject({ exitCode: 0 });
-}, 120_000);
+});
 afterAll(async () => {
   await server.stop();
   home[Symbol.dispose]();

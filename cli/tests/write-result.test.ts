@@ -1,5 +1,5 @@
 /** --result: what came of a write, as one object for each customer. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runClient, temporaryDirectory } from "./support/client.ts";
@@ -8,7 +8,6 @@ import { TOKEN } from "./support/dialect.ts";
 
 const server = startCustomerServer();
 const directory = temporaryDirectory();
-beforeAll(async () => {}, 120_000);
 afterAll(async () => {
   await server.stop();
   directory[Symbol.dispose]();

@@ -7,7 +7,6 @@ import { PLAIN } from "../self/service/sound-options.ts";
 import { type SoundServer, startSoundServer } from "../self/service/sound-server.ts";
 import { Workplace } from "./testing-cli.ts";
 
-const PATIENCE_MS = 60_000;
 let server: SoundServer;
 const place = new Workplace({ MAIN_KEY: CREDENTIALS.main, LIMITED_KEY: CREDENTIALS.limited });
 
@@ -22,50 +21,46 @@ afterAll(async () => {
 const main = ["--header-env", "Authorization: Bearer $MAIN_KEY"];
 const written = (name: string) => parse(readFileSync(place.path(name), "utf8"));
 
-test(
-  "the profile holds everything that was given, by file and by flag, and what was found",
-  async () => {
-    const given = [
-      'put = { body = \'{"Name":"{{name}}","Email":"{{email}}"}\' }',
-      "pace = { rate = 400, budget = 900 }",
-      "tls = { insecure = true }",
-      "metrics = { none = true }",
-      "[customers]",
-      'path = "/customers"',
-      'body = \'{"Name":"{{name}}","Email":"{{email}}"}\'',
-      "[limited]",
-      'denied = "email"',
-    ];
-    writeFileSync(place.path("given.toml"), given.join("\n"));
-    const words = [
-      ...["init", server.url, "--profile", "given.toml", "--write", "all.toml", "--timeout", "3000", ...main],
-      ...["--limited-header-env", "Authorization: Bearer $LIMITED_KEY"],
-    ];
-    const { exitCode, stdout } = await place.kit(...words);
-    expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
-    const template = '{"Name":"{{name}}","Email":"{{email}}"}';
-    expect(written("all.toml")).toMatchObject({
-      "base-url": server.url,
-      "timeout-ms": 3000,
-      headers: { Authorization: "Bearer $MAIN_KEY" },
-      limited: { denied: "email", headers: { Authorization: "Bearer $LIMITED_KEY" } },
-      put: { body: template },
-      pace: { rate: 400, budget: 900 },
-      tls: { insecure: true },
-      metrics: { none: true },
-      customers: { path: "/customers", body: template },
-      json: { id: "Id", name: "Name", email: "Email", status: "Status" },
-      patch: { "media-type": "application/merge-patch+json" },
-    });
-    expect(stdout).toContain("Wrote all.toml. Next: ");
-    expect(stdout).not.toContain("onforms");
-    expect(readFileSync(place.path("all.toml"), "utf8")).toMatch(/# PATCH: .*exchange \d+/);
-    expect((await place.kit(...words)).exitCode).toBe(2);
-    const again = await place.kit("run", "--profile", "all.toml", "--only", "ETG-01");
-    expect(again.exitCode).toBe(0);
-  },
-  PATIENCE_MS,
-);
+test("the profile holds everything that was given, by file and by flag, and what was found", async () => {
+  const given = [
+    'put = { body = \'{"Name":"{{name}}","Email":"{{email}}"}\' }',
+    "pace = { rate = 400, budget = 900 }",
+    "tls = { insecure = true }",
+    "metrics = { none = true }",
+    "[customers]",
+    'path = "/customers"',
+    'body = \'{"Name":"{{name}}","Email":"{{email}}"}\'',
+    "[limited]",
+    'denied = "email"',
+  ];
+  writeFileSync(place.path("given.toml"), given.join("\n"));
+  const words = [
+    ...["init", server.url, "--profile", "given.toml", "--write", "all.toml", "--timeout", "3000", ...main],
+    ...["--limited-header-env", "Authorization: Bearer $LIMITED_KEY"],
+  ];
+  const { exitCode, stdout } = await place.kit(...words);
+  expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
+  const template = '{"Name":"{{name}}","Email":"{{email}}"}';
+  expect(written("all.toml")).toMatchObject({
+    "base-url": server.url,
+    "timeout-ms": 3000,
+    headers: { Authorization: "Bearer $MAIN_KEY" },
+    limited: { denied: "email", headers: { Authorization: "Bearer $LIMITED_KEY" } },
+    put: { body: template },
+    pace: { rate: 400, budget: 900 },
+    tls: { insecure: true },
+    metrics: { none: true },
+    customers: { path: "/customers", body: template },
+    json: { id: "Id", name: "Name", email: "Email", status: "Status" },
+    patch: { "media-type": "application/merge-patch+json" },
+  });
+  expect(stdout).toContain("Wrote all.toml. Next: ");
+  expect(stdout).not.toContain("onforms");
+  expect(readFileSync(place.path("all.toml"), "utf8")).toMatch(/# PATCH: .*exchange \d+/);
+  expect((await place.kit(...words)).exitCode).toBe(2);
+  const again = await place.kit("run", "--profile", "all.toml", "--only", "ETG-01");
+  expect(again.exitCode).toBe(0);
+});
 
 test.each([
   ["refused credentials", () => [server.url, "--header", "Authorization: Bearer wrong"], 4],

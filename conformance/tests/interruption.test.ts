@@ -6,7 +6,6 @@ import { PLAIN } from "../self/service/sound-options.ts";
 import { type SoundServer, startSoundServer } from "../self/service/sound-server.ts";
 import { ended, Workplace } from "./testing-cli.ts";
 
-const PATIENCE_MS = 120_000;
 const open: { server: SoundServer; place: Workplace }[] = [];
 afterEach(async () => {
   for (const { server, place } of open.splice(0)) {
@@ -40,71 +39,55 @@ async function until(holds: () => boolean): Promise<void> {
 
 const changed = (server: SoundServer) => server.customers().some(({ name }) => name.startsWith("Kit "));
 
-test.each(["SIGINT", "SIGTERM"] as const)(
-  "%s cleans up and ends with 130",
-  async (signal) => {
-    const { server, place, child } = await begin(0);
-    await until(() => server.customers().length > 0);
-    child.kill(signal);
-    expect((await ended(child)).exitCode).toBe(130);
-    expect(server.customers()).toEqual([]);
-    expect(readReport(place.path("conformance-report", "report.json"))).toMatchObject({
-      verdict: "interrupted",
-      exitCode: 130,
-    });
-  },
-  PATIENCE_MS,
-);
+test.each(["SIGINT", "SIGTERM"] as const)("%s cleans up and ends with 130", async (signal) => {
+  const { server, place, child } = await begin(0);
+  await until(() => server.customers().length > 0);
+  child.kill(signal);
+  expect((await ended(child)).exitCode).toBe(130);
+  expect(server.customers()).toEqual([]);
+  expect(readReport(place.path("conformance-report", "report.json"))).toMatchObject({
+    verdict: "interrupted",
+    exitCode: 130,
+  });
+});
 
-test(
-  "after kill -9 cleanup removes what was made",
-  async () => {
-    const { server, place, child } = await begin(0);
-    await until(() => server.customers().length > 0 && changed(server));
-    child.kill("SIGKILL");
-    await child.exited;
-    const { exitCode, stdout } = await place.kit("cleanup");
-    expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
-    // A create whose answer the kill cut off cannot be found on a deployment that lists nothing: it is named.
-    const unseen = stdout
-      .split("\n")
-      .filter((line) => line.includes("whether it happened can't be seen")).length;
-    expect(server.customers().length).toBeLessThanOrEqual(unseen);
-    expect((await place.kit("cleanup")).stdout).toContain("0 customers removed or restored, 0 left.");
-  },
-  PATIENCE_MS,
-);
+test("after kill -9 cleanup removes what was made", async () => {
+  const { server, place, child } = await begin(0);
+  await until(() => server.customers().length > 0 && changed(server));
+  child.kill("SIGKILL");
+  await child.exited;
+  const { exitCode, stdout } = await place.kit("cleanup");
+  expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
+  // A create whose answer the kill cut off cannot be found on a deployment that lists nothing: it is named.
+  const unseen = stdout
+    .split("\n")
+    .filter((line) => line.includes("whether it happened can't be seen")).length;
+  expect(server.customers().length).toBeLessThanOrEqual(unseen);
+  expect((await place.kit("cleanup")).stdout).toContain("0 customers removed or restored, 0 left.");
+});
 
-test(
-  "after kill -9 cleanup gives given customers back their values",
-  async () => {
-    const { server, place, child } = await begin(1);
-    await until(() => changed(server));
-    child.kill("SIGKILL");
-    await child.exited;
-    const { exitCode } = await place.kit("cleanup");
-    expect(exitCode).toBe(0);
-    expect(server.customers().map(({ name, email }) => ({ name, email }))).toEqual([
-      { name: "Given 0", email: "given-0@example.org" },
-    ]);
-  },
-  PATIENCE_MS,
-);
+test("after kill -9 cleanup gives given customers back their values", async () => {
+  const { server, place, child } = await begin(1);
+  await until(() => changed(server));
+  child.kill("SIGKILL");
+  await child.exited;
+  const { exitCode } = await place.kit("cleanup");
+  expect(exitCode).toBe(0);
+  expect(server.customers().map(({ name, email }) => ({ name, email }))).toEqual([
+    { name: "Given 0", email: "given-0@example.org" },
+  ]);
+});
 
-test(
-  "cleanup without the credentials says which it needs, and forgets nothing",
-  async () => {
-    const { server, place, child } = await begin(0);
-    await until(() => server.customers().length > 0);
-    child.kill("SIGKILL");
-    await child.exited;
-    const without = { ...place.env };
-    place.env["MAIN_KEY"] = undefined;
-    const refused = await place.kit("cleanup");
-    expect(refused.exitCode).toBe(2);
-    expect(refused.stderr).toContain("MAIN_KEY");
-    Object.assign(place.env, without);
-    expect((await place.kit("cleanup")).exitCode).toBe(0);
-  },
-  PATIENCE_MS,
-);
+test("cleanup without the credentials says which it needs, and forgets nothing", async () => {
+  const { server, place, child } = await begin(0);
+  await until(() => server.customers().length > 0);
+  child.kill("SIGKILL");
+  await child.exited;
+  const without = { ...place.env };
+  place.env["MAIN_KEY"] = undefined;
+  const refused = await place.kit("cleanup");
+  expect(refused.exitCode).toBe(2);
+  expect(refused.stderr).toContain("MAIN_KEY");
+  Object.assign(place.env, without);
+  expect((await place.kit("cleanup")).exitCode).toBe(0);
+});

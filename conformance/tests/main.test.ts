@@ -9,7 +9,6 @@ import { PLAIN } from "../self/service/sound-options.ts";
 import { type SoundServer, startSoundServer } from "../self/service/sound-server.ts";
 import { Workplace } from "./testing-cli.ts";
 
-const PATIENCE_MS = 120_000;
 let server: SoundServer;
 let faulty: SoundServer;
 const place = new Workplace({
@@ -76,32 +75,28 @@ test("nothing listens: 4, and nothing has passed", async () => {
   expect(readReport(place.path("dead", "report.json")).counts.pass).toBe(0);
 });
 
-test(
-  "a sound deployment: 0, all reports written, no secret in any, nothing left",
-  async () => {
-    const { exitCode, stdout, stderr } = await place.kit("run", ...everybody(server), "--out", "sound");
-    expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
-    const files = readdirSync(place.path("sound"));
-    expect(files.sort()).toEqual(["junit.xml", "report.html", "report.json", "report.md", "report.sarif"]);
-    const written = [
-      stdout,
-      stderr,
-      ...files.map((name) => readFileSync(place.path("sound", name), "utf8")),
-    ].join("\n");
-    for (const secret of Object.values(CREDENTIALS)) {
-      expect(written).not.toContain(secret);
-      expect(written).not.toContain(btoa(secret));
-    }
-    expect(readReport(place.path("sound", "report.json"))).toMatchObject({
-      verdict: "conforms",
-      exitCode: 0,
-      counts: { pass: catalogue.length },
-    });
-    expect(server.customers().length).toBe(2);
-    expect(readdirSync(place.path("state"))).toEqual([]);
-  },
-  PATIENCE_MS,
-);
+test("a sound deployment: 0, all reports written, no secret in any, nothing left", async () => {
+  const { exitCode, stdout, stderr } = await place.kit("run", ...everybody(server), "--out", "sound");
+  expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
+  const files = readdirSync(place.path("sound"));
+  expect(files.sort()).toEqual(["junit.xml", "report.html", "report.json", "report.md", "report.sarif"]);
+  const written = [
+    stdout,
+    stderr,
+    ...files.map((name) => readFileSync(place.path("sound", name), "utf8")),
+  ].join("\n");
+  for (const secret of Object.values(CREDENTIALS)) {
+    expect(written).not.toContain(secret);
+    expect(written).not.toContain(btoa(secret));
+  }
+  expect(readReport(place.path("sound", "report.json"))).toMatchObject({
+    verdict: "conforms",
+    exitCode: 0,
+    counts: { pass: catalogue.length },
+  });
+  expect(server.customers().length).toBe(2);
+  expect(readdirSync(place.path("state"))).toEqual([]);
+});
 
 test("a faulty one: 1, and the failure names the rule, the odd header and how to run it again", async () => {
   const { exitCode, stdout } = await place.kit(
@@ -119,112 +114,92 @@ test("a faulty one: 1, and the failure names the rule, the odd header and how to
     expect(stdout).toContain(part);
 });
 
-test(
-  "replay shows the exchanges; the reports are drawn again; two runs are compared",
-  async () => {
-    const replay = await place.kit("replay", "IFM-12", "--from", "faulty/report.json");
-    expect(replay.exitCode).toBe(1);
-    expect(replay.stdout).toContain("> If-Match: *");
-    expect(replay.stdout).not.toContain(CREDENTIALS.main);
-    const again = await place.kit("report", "--from", "faulty/report.json", "--out", "again");
-    expect(again.stdout).toContain("IFM-12");
-    expect(readFileSync(place.path("again", "junit.xml"), "utf8")).toBe(
-      readFileSync(place.path("faulty", "junit.xml"), "utf8"),
+test("replay shows the exchanges; the reports are drawn again; two runs are compared", async () => {
+  const replay = await place.kit("replay", "IFM-12", "--from", "faulty/report.json");
+  expect(replay.exitCode).toBe(1);
+  expect(replay.stdout).toContain("> If-Match: *");
+  expect(replay.stdout).not.toContain(CREDENTIALS.main);
+  const again = await place.kit("report", "--from", "faulty/report.json", "--out", "again");
+  expect(again.stdout).toContain("IFM-12");
+  expect(readFileSync(place.path("again", "junit.xml"), "utf8")).toBe(
+    readFileSync(place.path("faulty", "junit.xml"), "utf8"),
+  );
+  const compared = await place.kit("report", "--from", "faulty/report.json", "--diff", "sound/report.json");
+  expect(compared.stdout).toContain("IFM-12");
+});
+
+test("a known violation does not fail the run until its day has passed; one that passes is an error", async () => {
+  const expectation = (rule: string, until: string) =>
+    `[[violation]]\nrule = "${rule}"\nreason = "r"\nowner = "o"\nuntil = ${until}\n`;
+  writeFileSync(place.path("known.toml"), expectation("IFM-12", "2999-12-31"));
+  writeFileSync(place.path("expired.toml"), expectation("IFM-12", "2001-01-01"));
+  writeFileSync(place.path("mended.toml"), expectation("ETG-01", "2999-12-31"));
+  writeFileSync(place.path("wrong.toml"), expectation("IFM-99", "2999-12-31"));
+  const codes = [];
+  for (const file of ["known", "expired", "mended", "wrong"]) {
+    const only = file === "mended" ? "ETG-01" : "IFM-12,ETG-01";
+    codes.push(
+      (
+        await place.kit(
+          "run",
+          "--base-url",
+          faulty.url,
+          ...main,
+          "--only",
+          only,
+          "--expected",
+          `${file}.toml`,
+        )
+      ).exitCode,
     );
-    const compared = await place.kit("report", "--from", "faulty/report.json", "--diff", "sound/report.json");
-    expect(compared.stdout).toContain("IFM-12");
-  },
-  PATIENCE_MS,
-);
+  }
+  expect(codes).toEqual([0, 1, 1, 2]);
+});
 
-test(
-  "a known violation does not fail the run until its day has passed; one that passes is an error",
-  async () => {
-    const expectation = (rule: string, until: string) =>
-      `[[violation]]\nrule = "${rule}"\nreason = "r"\nowner = "o"\nuntil = ${until}\n`;
-    writeFileSync(place.path("known.toml"), expectation("IFM-12", "2999-12-31"));
-    writeFileSync(place.path("expired.toml"), expectation("IFM-12", "2001-01-01"));
-    writeFileSync(place.path("mended.toml"), expectation("ETG-01", "2999-12-31"));
-    writeFileSync(place.path("wrong.toml"), expectation("IFM-99", "2999-12-31"));
-    const codes = [];
-    for (const file of ["known", "expired", "mended", "wrong"]) {
-      const only = file === "mended" ? "ETG-01" : "IFM-12,ETG-01";
-      codes.push(
-        (
-          await place.kit(
-            "run",
-            "--base-url",
-            faulty.url,
-            ...main,
-            "--only",
-            only,
-            "--expected",
-            `${file}.toml`,
-          )
-        ).exitCode,
-      );
-    }
-    expect(codes).toEqual([0, 1, 1, 2]);
-  },
-  PATIENCE_MS,
-);
+test("without a caller that rules need: 3, or 0 where that is allowed", async () => {
+  const words = ["run", "--base-url", server.url, ...main, "--only", "ETG-01,AUT-08"];
+  expect((await place.kit(...words)).exitCode).toBe(3);
+  expect((await place.kit(...words, "--allow-incomplete")).exitCode).toBe(0);
+  expect(
+    (await place.kit("run", "--base-url", server.url, ...main, "--only", "AUT-08", "--allow-incomplete"))
+      .exitCode,
+  ).toBe(3);
+});
 
-test(
-  "without a caller that rules need: 3, or 0 where that is allowed",
-  async () => {
-    const words = ["run", "--base-url", server.url, ...main, "--only", "ETG-01,AUT-08"];
-    expect((await place.kit(...words)).exitCode).toBe(3);
-    expect((await place.kit(...words, "--allow-incomplete")).exitCode).toBe(0);
-    expect(
-      (await place.kit("run", "--base-url", server.url, ...main, "--only", "AUT-08", "--allow-incomplete"))
-        .exitCode,
-    ).toBe(3);
-  },
-  PATIENCE_MS,
-);
+test("given customers get back their name and email, and no other is made", async () => {
+  const before = structuredClone(server.customers().map(({ id, name, email }) => ({ id, name, email })));
+  const ids = server.seeded.flatMap((id) => ["--customer-id", id]);
+  const { exitCode, stdout } = await place.kit(
+    "run",
+    ...everybody(server),
+    ...ids,
+    ...["--only", "ETG-08,IFM-01,IFM-40,FLD-15,ATM-01", "--allow-incomplete"],
+    "--out",
+    "given",
+  );
+  expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
+  expect(server.customers().map(({ id, name, email }) => ({ id, name, email }))).toEqual(before);
+  const report = readReport(place.path("given", "report.json"));
+  expect(report.fixtures).toMatchObject({ made: 0, given: 2, left: [] });
+  expect(report.counts["could-not-run"]).toBeGreaterThan(0);
+});
 
-test(
-  "given customers get back their name and email, and no other is made",
-  async () => {
-    const before = structuredClone(server.customers().map(({ id, name, email }) => ({ id, name, email })));
-    const ids = server.seeded.flatMap((id) => ["--customer-id", id]);
-    const { exitCode, stdout } = await place.kit(
-      "run",
-      ...everybody(server),
-      ...ids,
-      ...["--only", "ETG-08,IFM-01,IFM-40,FLD-15,ATM-01", "--allow-incomplete"],
-      "--out",
-      "given",
-    );
-    expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
-    expect(server.customers().map(({ id, name, email }) => ({ id, name, email }))).toEqual(before);
-    const report = readReport(place.path("given", "report.json"));
-    expect(report.fixtures).toMatchObject({ made: 0, given: 2, left: [] });
-    expect(report.counts["could-not-run"]).toBeGreaterThan(0);
-  },
-  PATIENCE_MS,
-);
-
-test(
-  "read-only sends nothing but GET",
-  async () => {
-    await place.kit(
-      "run",
-      "--base-url",
-      server.url,
-      ...main,
-      "--read-only",
-      "--customer-id",
-      server.seeded[0] ?? "",
-      "--out",
-      "reading",
-    );
-    const report = readReport(place.path("reading", "report.json"));
-    expect([...new Set(report.ledger.map(({ method }) => method))]).toEqual(["GET"]);
-    expect(report.counts.pass).toBeGreaterThan(15);
-  },
-  PATIENCE_MS,
-);
+test("read-only sends nothing but GET", async () => {
+  await place.kit(
+    "run",
+    "--base-url",
+    server.url,
+    ...main,
+    "--read-only",
+    "--customer-id",
+    server.seeded[0] ?? "",
+    "--out",
+    "reading",
+  );
+  const report = readReport(place.path("reading", "report.json"));
+  expect([...new Set(report.ledger.map(({ method }) => method))]).toEqual(["GET"]);
+  expect(report.counts.pass).toBeGreaterThan(15);
+});
 
 test("doctor and rules", async () => {
   const doctor = await place.kit("doctor", "--base-url", server.url, ...main);

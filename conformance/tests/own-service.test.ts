@@ -74,4 +74,4 @@ test("it conforms, and nothing is left unrun", async () => {
   expect(report.exitCode).toBe(0);
   expect(report.fixtures.left).toEqual([]);
   expect(report.fixtures.removed).toBe(report.fixtures.made);
-}, 120_000);
+});

@@ -26,4 +26,4 @@ test("writers that lose their connections leave no request under way when the ne
   } finally {
     await server.close();
   }
-}, 60_000);
+});

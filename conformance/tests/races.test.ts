@@ -40,7 +40,7 @@ test("ATM-03 and ATM-04 release each two kinds of writers in both orders, howeve
     expect(seen).toContain(`${one} before ${other}`);
     expect(seen).toContain(`${other} before ${one}`);
   }
-}, 60_000);
+});
 
 test.each(["losers-answered-409", "losers-answered-404", "losers-answered-500"])(
   "losers to an update are not let off because losers to a DELETE are refused as they should be (%s)",
@@ -48,7 +48,6 @@ test.each(["losers-answered-409", "losers-answered-404", "losers-answered-500"])
     const { rules } = await run(["ATM-04"], fault);
     expect(rules.map(({ outcome }) => outcome)).toEqual(["violation"]);
   },
-  60_000,
 );
 
 test.each([
@@ -63,5 +62,4 @@ test.each([
       reason: expect.stringContaining(`see ${see}`),
     });
   },
-  60_000,
 );

@@ -11,7 +11,6 @@ const SERVICE =
   TEST_SERVER === undefined
     ? [process.execPath, new URL("../../server/main.ts", import.meta.url).pathname]
     : [TEST_SERVER];
-const PATIENCE_MS = 60_000;
 
 let place: Workplace;
 const services: Bun.Subprocess[] = [];
@@ -65,70 +64,53 @@ async function run(name: "http" | "https", ...lines: string[]): ReturnType<Workp
   );
 }
 
-test(
-  "a private CA is trusted where the profile names it, and said to be the trouble where it does not",
-  async () => {
-    const unknown = await run("https");
-    expect(unknown.exitCode).toBe(4);
-    expect(unknown.stdout + unknown.stderr).toMatch(/certificate/i);
-    const trusted = await run("https", "[tls]", `ca-file = "${place.path("ca.pem")}"`);
-    expect([trusted.exitCode, trusted.stdout]).toEqual([0, expect.stringContaining("conforms:")]);
-    const unchecked = await run("https", "[tls]", "insecure = true");
-    expect(unchecked.exitCode).toBe(0);
-  },
-  PATIENCE_MS,
-);
+test("a private CA is trusted where the profile names it, and said to be the trouble where it does not", async () => {
+  const unknown = await run("https");
+  expect(unknown.exitCode).toBe(4);
+  expect(unknown.stdout + unknown.stderr).toMatch(/certificate/i);
+  const trusted = await run("https", "[tls]", `ca-file = "${place.path("ca.pem")}"`);
+  expect([trusted.exitCode, trusted.stdout]).toEqual([0, expect.stringContaining("conforms:")]);
+  const unchecked = await run("https", "[tls]", "insecure = true");
+  expect(unchecked.exitCode).toBe(0);
+});
 
-test(
-  "through a proxy everything goes the same way, the raw probes too, and the deployment conforms as it does without",
-  async () => {
-    const plain = await run("http", `proxy = "${proxy.url}"`);
-    expect([plain.exitCode, plain.stdout]).toEqual([0, expect.stringContaining("conforms:")]);
-    // undici opens a tunnel; the raw probes name the whole address.
-    expect(proxy.targets("CONNECT").length + proxy.targets("PUT").length).toBeGreaterThan(0);
-    expect(new Set(proxy.hosts())).toEqual(new Set([new URL(url.http).host]));
+test("through a proxy everything goes the same way, the raw probes too, and the deployment conforms as it does without", async () => {
+  const plain = await run("http", `proxy = "${proxy.url}"`);
+  expect([plain.exitCode, plain.stdout]).toEqual([0, expect.stringContaining("conforms:")]);
+  // undici opens a tunnel; the raw probes name the whole address.
+  expect(proxy.targets("CONNECT").length + proxy.targets("PUT").length).toBeGreaterThan(0);
+  expect(new Set(proxy.hosts())).toEqual(new Set([new URL(url.http).host]));
 
-    const secure = await run(
-      "https",
-      `proxy = "${proxy.url}"`,
-      "[tls]",
-      `ca-file = "${place.path("ca.pem")}"`,
-    );
-    expect([secure.exitCode, secure.stdout]).toEqual([0, expect.stringContaining("conforms:")]);
-    expect(new Set(proxy.hosts())).toEqual(new Set([url.http, url.https].map((each) => new URL(each).host)));
-  },
-  PATIENCE_MS,
-);
+  const secure = await run("https", `proxy = "${proxy.url}"`, "[tls]", `ca-file = "${place.path("ca.pem")}"`);
+  expect([secure.exitCode, secure.stdout]).toEqual([0, expect.stringContaining("conforms:")]);
+  expect(new Set(proxy.hosts())).toEqual(new Set([url.http, url.https].map((each) => new URL(each).host)));
+});
 
-test(
-  "flags and the environment name the way as the profile does",
-  async () => {
-    const token = readFileSync(place.path("https", "data/admin.token"), "utf8").trim();
-    const command = `echo "Authorization: Bearer ${token}"`;
-    const words = ["run", "--base-url", url.https, "--header-command", command, "--only", "ETG-01"];
-    const before = proxy.hosts().length;
-    const direct = await place.kit(...words, "--cacert", place.path("ca.pem"));
-    expect([direct.exitCode, proxy.hosts().length]).toEqual([0, before]);
-    expect(direct.stdout).not.toContain(token);
-    const named = await place.kit(...words, "--cacert", place.path("ca.pem"), "--proxy", proxy.url);
-    expect(named.exitCode).toBe(0);
-    const after = proxy.hosts().length;
-    expect(after).toBeGreaterThan(before);
-    place.env["https_proxy"] = proxy.url.replace("http://", "");
-    const found = await place.kit(...words, "--cacert", place.path("ca.pem"));
-    expect(found.exitCode).toBe(0);
-    const last = proxy.hosts().length;
-    expect(last).toBeGreaterThan(after);
-    place.env["no_proxy"] = "127.0.0.1";
-    expect((await place.kit(...words, "--cacert", place.path("ca.pem"))).exitCode).toBe(0);
-    expect(proxy.hosts().length).toBe(last);
-    delete place.env["https_proxy"];
-    delete place.env["no_proxy"];
-    const half = await place.kit(...words, "--cert", place.path("ca.pem"));
-    expect([half.exitCode, half.stderr]).toEqual([2, expect.stringContaining("--cert and --key")]);
-  },
-  PATIENCE_MS,
-);
+test("flags and the environment name the way as the profile does", async () => {
+  const token = readFileSync(place.path("https", "data/admin.token"), "utf8").trim();
+  const command = `echo "Authorization: Bearer ${token}"`;
+  const words = ["run", "--base-url", url.https, "--header-command", command, "--only", "ETG-01"];
+  const before = proxy.hosts().length;
+  const direct = await place.kit(...words, "--cacert", place.path("ca.pem"));
+  expect([direct.exitCode, proxy.hosts().length]).toEqual([0, before]);
+  expect(direct.stdout).not.toContain(token);
+  const named = await place.kit(...words, "--cacert", place.path("ca.pem"), "--proxy", proxy.url);
+  expect(named.exitCode).toBe(0);
+  const after = proxy.hosts().length;
+  expect(after).toBeGreaterThan(before);
+  place.env["https_proxy"] = proxy.url.replace("http://", "");
+  const found = await place.kit(...words, "--cacert", place.path("ca.pem"));
+  expect(found.exitCode).toBe(0);
+  const last = proxy.hosts().length;
+  expect(last).toBeGreaterThan(after);
+  place.env["no_proxy"] = "127.0.0.1";
+  expect((await place.kit(...words, "--cacert", place.path("ca.pem"))).exitCode).toBe(0);
+  expect(proxy.hosts().length).toBe(last);
+  delete place.env["https_proxy"];
+  delete place.env["no_proxy"];
+  const half = await place.kit(...words, "--cert", place.path("ca.pem"));
+  expect([half.exitCode, half.stderr]).toEqual([2, expect.stringContaining("--cert and --key")]);
+});
 
 /** A forward proxy: it opens tunnels, and passes on what names a whole address. */
 class ForwardProxy {

@@ -216,7 +216,7 @@ test("told to stop amid a stream of writes, every write that is applied is answe
     await Promise.all(streams);
     expect(await service.exited).toBe(0);
   }
-}, 120_000);
+});
 
 test("keys repeated, raced and cut off by kill -9: never two customers for one key, nor one for another body", async () => {
   const random = new Random();
@@ -272,4 +272,4 @@ test("keys repeated, raced and cut off by kill -9: never two customers for one k
     expect([other.status, other.json.code]).toEqual([422, "idempotency-key-reused"]);
   }
   expect((await all(service)).size).toBe(keys.length);
-}, 120_000);
+});

@@ -28,7 +28,7 @@ test("another process holds the write lock for longer than writes wait: reads go
     expect(count.stored).toBe(count.acknowledged);
   }
   expect(await place.run(["check"])).toMatchObject({ code: 0, stderr: "" });
-}, 60_000);
+});
 
 test("the writer's thread dies three times amid writes: none that was acknowledged is lost, and another takes its place", async () => {
   const started: Worker[] = [];
@@ -67,4 +67,4 @@ test("the writer's thread dies three times amid writes: none that was acknowledg
     globalThis.Worker = RealWorker;
     await service.stop();
   }
-}, 60_000);
+});

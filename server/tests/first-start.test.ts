@@ -98,7 +98,7 @@ describe("the first start", () => {
       await place.endAll();
     }
     expect(readdirSync(`${place.path}/data`).filter((name) => name.endsWith(".partial"))).toEqual([]);
-  }, 60_000);
+  });
 
   test("that is killed at any moment leaves a database that the next start completes", async () => {
     const random = new Random();
@@ -115,7 +115,7 @@ describe("the first start", () => {
       expect(await customersSeen(service)).toBe(3);
       await service.end("SIGKILL");
     }
-  }, 60_000);
+  });
 
   test("that was cut off before the token file had its name is completed by the next start", async () => {
     await place.prepare();

@@ -137,7 +137,7 @@ describe("told to stop", () => {
     );
     const later = await place.start();
     expect((await later.send(token, "GET", "/customers")).json.items).toHaveLength(3);
-  }, 60_000);
+  });
 
   test("it ends though nobody reads its log, and though its log can't be written", async () => {
     for (const redirection of ["2>/dev/full", `2> >(read -r line; exec sleep 20)`]) {
@@ -160,7 +160,7 @@ describe("told to stop", () => {
       shell.kill("SIGTERM");
       expect(await shell.exited).toBe(0);
     }
-  }, 60_000);
+  });
 });
 
 const mainFile = new URL("../main.ts", import.meta.url).pathname;

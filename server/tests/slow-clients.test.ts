@@ -59,7 +59,7 @@ test(`${CONNECTIONS} connections that are idle, or drip a request, keep nobody f
   const write = await service.send(token, "PUT", path, { body, headers: { "if-match": etag } });
   expect(write.status).toBe(204);
   expect((await service.send(token, "GET", path)).json.name).toBe("In time");
-}, 60_000);
+});
 
 test("headers past the limit of Bun are refused at once, bare, and the next request is served", async () => {
   const socket = await open(
@@ -74,7 +74,7 @@ test("headers past the limit of Bun are refused at once, bare, and the next requ
   });
   expect(text).toStartWith("HTTP/1.1 431 ");
   expect((await service.send(null, "GET", "/healthz")).status).toBe(200);
-}, 60_000);
+});
 
 test("a connection that is idle for IDLE_TIMEOUT is closed by the service", async () => {
   const impatient = await place.start({ env: { IDLE_TIMEOUT: "1" } });
@@ -82,4 +82,4 @@ test("a connection that is idle for IDLE_TIMEOUT is closed by the service", asyn
   expect((await connection.send(rawRequest("GET", "/healthz", [])))?.status).toBe(200);
   // Nothing is sent; only the service can end the wait.
   expect(await connection.next()).toBeNull();
-}, 60_000);
+});

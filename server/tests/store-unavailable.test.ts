@@ -166,7 +166,7 @@ describe("a lock that another process holds", () => {
       expect(stderr).toContain("another process holds its lock");
       expect(stderr).not.toMatch(/damaged|^ +at /m);
     }
-  }, 60_000);
+  });
 
   test("for writing alone stops no start that has nothing to write, and refuses a command that has", async () => {
     await place.prepare();
@@ -180,7 +180,7 @@ describe("a lock that another process holds", () => {
     await lock.release();
     expect(created).toMatchObject({ code: 1, stdout: "" });
     expect(created.stderr).toContain("another process holds the lock. Nothing was changed.");
-  }, 60_000);
+  });
 });
 
 test("two processes on one database: of writes with one entity-tag, sent to both, one is applied and the rest are 412", async () => {
@@ -307,7 +307,7 @@ test("a service whose index is deleted does not see that another process revoked
   expect(await place.run(["token", "revoke", leaver])).toMatchObject({ code: 0 });
   await readsAreRefused(service, leaver, "/customers");
   await readsAreRefused(service, place.adminToken, "/customers");
-}, 30_000);
+});
 
 test("a service whose index is deleted takes no write, and what a command wrote meanwhile is still there at the next start", async () => {
   const service = await place.start();
@@ -324,7 +324,7 @@ test("a service whose index is deleted takes no write, and what a command wrote 
   const later = await place.start();
   const reply = await later.send(stdout.trim(), "GET", `/customers/${created.json.id}`);
   expect(reply).toMatchObject({ status: 200, etag: created.etag });
-}, 30_000);
+});
 
 test("a directory that cannot be looked into is the store's fault (503), health and metrics go on, and it is over when it is back", async () => {
   const service = await place.start({ services: 1 });
