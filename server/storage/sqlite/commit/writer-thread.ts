@@ -1,15 +1,7 @@
 import { StoreUnavailable } from "../../customer-store.ts";
-import type { DatabaseIdentity } from "../files/file-guard.ts";
 import type { WriteRequest } from "../statements/writes.ts";
 import type { BatchOutcome, Settled } from "./group-commit.ts";
-import type { FromThread, SettledWrite, ToThread } from "./writer-thread-worker.ts";
-
-type ThreadDatabase = {
-  readonly path: string;
-  readonly identity: DatabaseIdentity | null;
-  readonly lockWaitMs: number;
-  readonly cacheKib: number;
-};
+import type { FromThread, SettledText, ThreadDatabase, ToThread } from "./writer-thread-worker.ts";
 
 const RESTART_MS = 5_000;
 
@@ -61,7 +53,7 @@ export class WriterThread {
     const closed = new Promise<void>((done) => {
       worker.addEventListener("close", () => done());
     });
-    worker.postMessage({ kind: "close" } satisfies ToThread);
+    worker.postMessage("close" satisfies ToThread);
     await closed;
   }
 
@@ -76,7 +68,7 @@ export class WriterThread {
       reason = message;
     });
     worker.addEventListener("close", () => this.#died(reason));
-    worker.postMessage({ kind: "open", ...this.#database } satisfies ToThread);
+    worker.postMessage(this.#database satisfies ToThread);
   }
 
   #hear(message: FromThread): void {
@@ -85,10 +77,11 @@ export class WriterThread {
       this.#whenStarted.resolve();
       return;
     }
-    const { settled, commit } = JSON.parse(message);
+    const { settled, commit }: { settled: SettledText[]; commit: BatchOutcome["commit"] } =
+      JSON.parse(message);
     const batch = this.#batch;
     this.#batch = null;
-    batch?.resolve({ settled: (settled as SettledWrite[]).map(settledOf), commit });
+    batch?.resolve({ settled: settled.map(settledOf), commit });
   }
 
   #died(reason: string): void {
@@ -107,9 +100,9 @@ export class WriterThread {
   }
 }
 
-function settledOf(write: SettledWrite): Settled {
-  if (write.ok) return write;
-  const { message, isOutcomeUnknown } = write.error;
+function settledOf(text: SettledText): Settled {
+  if (text.ok) return text;
+  const { message, isOutcomeUnknown } = text.error;
   const error =
     isOutcomeUnknown === undefined ? new Error(message) : new StoreUnavailable(message, { isOutcomeUnknown });
   return { ok: false, error };
