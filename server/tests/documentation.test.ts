@@ -107,6 +107,14 @@ describe("One GET, one PUT", () => {
     }
   });
 
+  test("names every file of the SQLite engine through which reads or writes pass", () => {
+    const folders = ["storage/sqlite/*-store.ts", "storage/sqlite/{commit,read}/*.ts"];
+    const passed = folders.flatMap((pattern) => [...new Glob(pattern).scanSync(SERVER)]);
+    const files = passed.filter((file) => !file.endsWith(".test.ts"));
+    expect(files.length).toBeGreaterThan(6);
+    expect(files.filter((file) => !stations.includes(file))).toEqual([]);
+  });
+
   async function imports(file: string, target: string): Promise<boolean> {
     const source = await read(file);
     const specifiers = [...source.matchAll(/from "(\.[^"]+)"/g)].map(([, specifier = ""]) => specifier);
