@@ -75,7 +75,7 @@ try {
 }
 const text = `${surroundings()}; ${plan.rounds} rounds of ${plan.seconds} s. Our side logs a line a request, as in production.`;
 const isWhole = only === null; // A part is no report.
-report(isQuick ? "quick" : isWhole ? "full" : "part", text, measures, {
+report(isWhole ? (isQuick ? "quick" : "full") : "part", text, measures, {
   plan,
   marker: "results",
   isKept: isWhole && !isQuick,
