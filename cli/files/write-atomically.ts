@@ -8,7 +8,6 @@ import {
   closeSync,
   fchmodSync,
   fsyncSync,
-  linkSync,
   lstatSync,
   openSync,
   readlinkSync,
@@ -52,9 +51,10 @@ export function openDraft(file: string, mode: number | "keep"): Draft {
       fchmodSync(fd, mode === "keep" ? modeOf(target) : mode);
       fsyncSync(fd);
       close();
-      // A link, unlike a rename, never takes the place of another file.
-      if (onlyNew) linkSync(path, target);
-      else renameSync(path, target);
+      // Made here, the name is ours: a rename alone would take the place of another file, and not every file
+      // system has links.
+      if (onlyNew) closeSync(openSync(target, "wx", 0o600));
+      renameSync(path, target);
       flushDirectory(dirname(target));
     },
     discard() {
