@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { Argument, Option } from "@commander-js/extra-typings";
 import { refusalOf } from "../client/refusal.ts";
 import type { ApiRequest } from "../client/wire/request.ts";
 import { isSuccess } from "../client/wire/status.ts";
-import { systemCode } from "../files/system-code.ts";
+import { readSettingFile } from "../config/setting-source.ts";
 import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { readFailure, writeFailure } from "../outcome/reply-failure.ts";
@@ -81,13 +80,7 @@ async function readBody(
   { flags, terminal }: Invocation,
 ): Promise<string | undefined> {
   if (input === undefined) return undefined;
-  if (input !== "-") {
-    try {
-      return readFileSync(input, "utf8");
-    } catch (error) {
-      throw new UsageError(`--input: ${input} can't be read (${systemCode(error)})`, "Check the path.");
-    }
-  }
+  if (input !== "-") return readSettingFile(input, "--input");
   if (flags.tokenStdin)
     throw new UsageError("stdin can't hold both the token and the body", "Use --token-file.");
   return await terminal.readStdin();

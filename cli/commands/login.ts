@@ -1,16 +1,15 @@
-import { readFileSync } from "node:fs";
 import { Option } from "@commander-js/extra-typings";
 import { parseBaseUrl } from "../config/base-url.ts";
 import type { Flags } from "../config/flags.ts";
 import { mayHaveKeyring, storeInKeyring } from "../config/keyring.ts";
 import { changeProfileFile, checkProfileFile } from "../config/profile-file.ts";
 import type { Profile } from "../config/profile-settings.ts";
-import { fromEnvironment } from "../config/setting-source.ts";
+import { fromEnvironment, readSettingFile } from "../config/setting-source.ts";
 import { readSettings } from "../config/settings.ts";
 import { checkedToken } from "../config/token-text.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import { type Failure, failure, UsageError } from "../outcome/failure.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { refusedByService } from "./common/service-check.ts";
 import { forgetToken, load } from "./common/stored-profile.ts";
@@ -138,14 +137,9 @@ function pointedElsewhere(name: string, url: string | undefined): Failure {
 }
 
 async function readToken(options: Flags, { terminal }: Invocation, question: string): Promise<string> {
-  if (options.tokenFile !== undefined) {
-    try {
-      return checkedToken(readFileSync(options.tokenFile, "utf8"), "--token-file");
-    } catch (error) {
-      if (error instanceof UsageError) throw error;
-      throw new UsageError(`--token-file: ${options.tokenFile} can't be read`);
-    }
-  }
+  const { tokenFile } = options;
+  if (tokenFile !== undefined)
+    return checkedToken(readSettingFile(tokenFile, "--token-file"), "--token-file");
   if (!terminal.interactive || options.tokenStdin) return checkedToken(await terminal.readStdin(), "stdin");
   return checkedToken((await terminal.ask(question, { secret: true })) ?? "", "the answer");
 }

@@ -1,8 +1,8 @@
-import { type Customer, withFieldsOnly } from "../client/customer.ts";
+import { withFieldsOnly } from "../client/customer.ts";
 import type { Change } from "../client/loop/field-conflicts.ts";
 import { changeIntent } from "../client/loop/intent.ts";
 import type { WriteJob } from "../client/loop/write-job.ts";
-import type { WriteOutcome } from "../client/loop/write-outcome.ts";
+import { isDone, type WriteOutcome } from "../client/loop/write-outcome.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { UsageError } from "../outcome/failure.ts";
@@ -89,7 +89,7 @@ async function update(
 ): Promise<Ending> {
   const { outcome, stop } = await sendWrite(invocation, job, "updated", { change });
   if (options.result) {
-    const shown = customerOf(outcome);
+    const shown = isDone(outcome) ? outcome.customer : undefined;
     const customer = shown && withFieldsOnly(shown, options.fields);
     const result = resultOfWrite(job.id, "updated", outcome, { failure: stop?.ending, customer });
     await printFacts(invocation, result);
@@ -97,17 +97,6 @@ async function update(
   if (stop !== undefined) return stop.failureWithSummary;
   if (options.result || !wantsCustomer(invocation, options)) return undefined;
   return printWritten(invocation, job.id, outcome, options);
-}
-
-function customerOf(outcome: WriteOutcome): Customer | undefined {
-  switch (outcome.kind) {
-    case "written":
-    case "unchanged":
-    case "as-wanted":
-      return outcome.customer;
-    default:
-      return undefined;
-  }
 }
 
 function namedChange(options: FieldOptions): Change {

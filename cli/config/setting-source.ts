@@ -1,5 +1,6 @@
 /** Where settings come from: variables and the files that settings name. */
 import { readFileSync } from "node:fs";
+import { systemCode } from "../files/system-code.ts";
 import { UsageError } from "../outcome/failure.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -15,9 +16,7 @@ export function readSettingFile(path: string, option: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw new UsageError(
-      `${option}: ${path} can't be read (${(error as NodeJS.ErrnoException).code ?? error})`,
-    );
+    throw new UsageError(`${option}: ${path} can't be read (${systemCode(error)})`, "Check the path.");
   }
 }
 

@@ -81,43 +81,35 @@ export function readReason(refusal: ReadRefusal | ListFailure, subject: Subject)
       return unreached(refusal.reply, `${claim} from ${subject.url}`);
     case "mistaken":
       return refusal.shown === undefined
-        ? { ...failure("failure", "", notAService(subject.url)), claim, why: "the answer shows no id" }
-        : {
-            ...failure("failure", "", MIXED_UP),
-            claim,
-            why: `the server answered with customer ${refusal.shown}`,
-          };
+        ? unbelieved(claim, "the answer shows no id", notAService(subject.url))
+        : unbelieved(claim, `the server answered with customer ${refusal.shown}`, MIXED_UP);
     case "circle":
-      return {
-        ...failure("failure", ""),
-        claim: `${subject.what} goes round in a circle`,
-        why: `${subject.url} named the same next page twice`,
-      };
+      return unbelieved(
+        `${subject.what} goes round in a circle`,
+        `${subject.url} named the same next page twice`,
+      );
     case "next-elsewhere":
-      return {
-        ...failure(
-          "failure",
-          "",
-          "If that is the service's own address, give it as --url; if not, the service does not know the address under which it is reached.",
-        ),
-        claim: `${subject.what} is not complete`,
-        why: `its next page is said to be at ${refusal.place}, outside of ${subject.url}`,
-      };
+      return unbelieved(
+        `${subject.what} is not complete`,
+        `its next page is said to be at ${refusal.place}, outside of ${subject.url}`,
+        "If that is the service's own address, give it as --url; if not, the service does not know the address under which it is reached.",
+      );
     case "next-unknown":
-      return {
-        ...failure(
-          "failure",
-          "",
-          'It follows Link: <…>; rel="next", links in the body, and a cursor named "next". A larger page may hold all of it: --limit, and --page-size of export.',
-        ),
-        claim: `${subject.what} is not complete`,
-        why: `the reply says by "${refusal.member}" that there is more, in a way that this client can't follow`,
-      };
+      return unbelieved(
+        `${subject.what} is not complete`,
+        `the reply says by "${refusal.member}" that there is more, in a way that this client can't follow`,
+        'It follows Link: <…>; rel="next", links in the body, and a cursor named "next". A larger page may hold all of it: --limit, and --page-size of export.',
+      );
   }
   const { reply } = refusal;
   // A read that a server can't answer now leaves nothing undecided: it is as if the server were not there.
   const failing = refusal.kind === "server-error" && !isNotOffered(reply, subject);
   return refused(refusal, claim, failing ? "unreachable" : statusExit(refusal, subject), subject);
+}
+
+/** A reply that came, and does not say what a service says. */
+function unbelieved(claim: string, why: string, hint?: string): Reason {
+  return { ...failure("failure", "", hint), claim, why };
 }
 
 export function writeReason(refusal: Refusal, doing: string, subject: Subject): Reason {

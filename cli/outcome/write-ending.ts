@@ -2,7 +2,7 @@
 import type { Creation } from "../client/creation.ts";
 import type { Customer } from "../client/customer.ts";
 import type { OnConflict } from "../client/loop/write-job.ts";
-import type { Conflict, Stopped, WriteOutcome } from "../client/loop/write-outcome.ts";
+import { type Conflict, isDone, type Stopped, type WriteOutcome } from "../client/loop/write-outcome.ts";
 import type { EntityTag } from "../client/wire/entity-tag.ts";
 import { requestIdOf } from "../client/wire/reply.ts";
 import { type Failure, failure } from "./failure.ts";
@@ -33,14 +33,7 @@ export type BadOutcome = Extract<WriteOutcome, { kind: Stopped["kind"] | "unknow
 
 /** Undefined: the customer is as wanted. */
 export function badOutcome(outcome: WriteOutcome): BadOutcome | undefined {
-  switch (outcome.kind) {
-    case "written":
-    case "unchanged":
-    case "as-wanted":
-      return undefined;
-    default:
-      return outcome;
-  }
+  return isDone(outcome) ? undefined : outcome;
 }
 
 export function writeEnding(about: About, outcome: BadOutcome): Failure {
@@ -129,24 +122,18 @@ function tagReason(tag: Exclude<EntityTag, { kind: "strong" }>): Why {
   const proxies =
     "A proxy that compresses or rewrites replies does this (nginx: gzip on; Apache: mod_deflate; Cloudflare and other CDNs: compression, minification). Switch it off for these paths (nginx: gzip off; a Cache-Control: no-transform reply header), or go round the proxy with --url. customers doctor shows which way weakens it.";
   const code = `etag-${tag.kind}`;
-  switch (tag.kind) {
-    case "weak":
-      return {
-        exit: "failure",
-        code,
-        why: `its entity-tag came weak (${tag.tag}), and a weak tag can't be the condition of a write`,
-        hint: proxies,
-      };
-    case "malformed":
-      return { exit: "failure", code, why: `its ETag header is no entity-tag (${tag.tag})`, hint: proxies };
-    case "missing":
-      return {
-        exit: "failure",
-        code,
-        why: "it came without an entity-tag, so a write could not be made conditional",
-        hint: "A proxy or cache on the way strips ETag, or this is not the base URL of a customer service; customers doctor compares the ways.",
-      };
-  }
+  if (tag.kind === "missing")
+    return {
+      exit: "failure",
+      code,
+      why: "it came without an entity-tag, so a write could not be made conditional",
+      hint: "A proxy or cache on the way strips ETag, or this is not the base URL of a customer service; customers doctor compares the ways.",
+    };
+  const why =
+    tag.kind === "weak"
+      ? `its entity-tag came weak (${tag.tag}), and a weak tag can't be the condition of a write`
+      : `its ETag header is no entity-tag (${tag.tag})`;
+  return { exit: "failure", code, why, hint: proxies };
 }
 
 function conflictReason(

@@ -88,15 +88,7 @@ function counts(attempts: number, conflicts: number, unclearReplies: number): [s
 }
 
 function wordOf(kind: WriteOutcome["kind"], done: "updated" | "deleted"): ResultWord {
-  switch (kind) {
-    case "written":
-      return done;
-    case "unchanged":
-    case "as-wanted":
-      return kind;
-    case "unknown-outcome":
-      return "unknown";
-    default:
-      return "not-written";
-  }
+  if (kind === "written") return done;
+  if (kind === "unchanged" || kind === "as-wanted") return kind;
+  return kind === "unknown-outcome" ? "unknown" : "not-written";
 }
