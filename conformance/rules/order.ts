@@ -92,7 +92,7 @@ function toMissing({ id, title, on, lines, answered, ...told }: MissingRow): Rul
     needs: on === "DELETE" ? ["write", "delete"] : NEEDS[on],
     after: afterBase(id, on, ...(answered === 428 ? (["missing"] as const) : [])),
     async check(t) {
-      // DELETE has no control request here: that it is offered was found out by one that succeeded.
+      // DELETE has no control request here: one that succeeded has shown that it is offered.
       const control = on === "DELETE" ? undefined : await t.control(on);
       const { tag } = control ?? (await t.state(t.kit.main, "read a real tag"));
       const missing = t.kit.ground.missing();

@@ -62,7 +62,7 @@ function nothing(): Promise<Listening> {
   });
 }
 
-/** Writes for ever, as fast as the peer reads, until it leaves. */
+/** Writes forever, as fast as the peer reads, until it leaves. */
 function pour(socket: Socket, head: string): void {
   const chunk = Buffer.alloc(16 * 1024, "[1,");
   const more = () => {

@@ -95,7 +95,7 @@ test.each(["PATCH", "DELETE"])(
 
 const METRICS = ["IFM-03", "IFM-04", "MET"];
 
-test("two processes behind one metrics URL are found out, and the remedy is named", async () => {
+test("two processes behind one metrics URL are detected, and the remedy is named", async () => {
   const alternate: Faulty = () => {
     let count = 0;
     return {

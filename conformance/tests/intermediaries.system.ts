@@ -1,6 +1,6 @@
 /**
  * The kit through real proxies, before a sound service that lets them transform: as they come they conform,
- * compressing they break the tag, and the line of configuration that the finding names mends it.
+ * compressing they break the tag, and the line of configuration that the finding names fixes it.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Report } from "../report/schema.ts";
@@ -68,7 +68,7 @@ test.each([
     /DeflateAlterETag NoChange/,
   ],
 ] as [string, Recipe, RegExp, RegExp][])(
-  "%s that compresses is a violation, with its name and the line that mends it",
+  "%s that compresses is a violation, with its name and the line that fixes it",
   async (_name, recipe, layer, fix) => {
     const report = await runThrough(recipe);
     expect(report.verdict).toBe("violates");

@@ -133,11 +133,11 @@ test("a known violation does not fail the run until its day has passed; one that
     `[[violation]]\nrule = "${rule}"\nreason = "r"\nowner = "o"\nuntil = ${until}\n`;
   writeFileSync(place.path("known.toml"), expectation("IFM-12", "2999-12-31"));
   writeFileSync(place.path("expired.toml"), expectation("IFM-12", "2001-01-01"));
-  writeFileSync(place.path("mended.toml"), expectation("ETG-01", "2999-12-31"));
+  writeFileSync(place.path("fixed.toml"), expectation("ETG-01", "2999-12-31"));
   writeFileSync(place.path("wrong.toml"), expectation("IFM-99", "2999-12-31"));
   const codes = [];
-  for (const file of ["known", "expired", "mended", "wrong"]) {
-    const only = file === "mended" ? "ETG-01" : "IFM-12,ETG-01";
+  for (const file of ["known", "expired", "fixed", "wrong"]) {
+    const only = file === "fixed" ? "ETG-01" : "IFM-12,ETG-01";
     codes.push(
       (
         await place.kit(

@@ -1,6 +1,6 @@
 /** ATM: check and update as two steps (4.2, last rule). Each opens a gap that only other writers can show. */
-import { customerOf, deciding, type Fault, type Plant, type Ran } from "../fault.ts";
-import type { Reply } from "../service/http-socket.ts";
+import { customerOf, deciding, type Fault, type Plant } from "../fault.ts";
+import { headerLines, type Reply } from "../service/http-socket.ts";
 import { etag } from "../service/reading.ts";
 import { type Attempt, turn } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
@@ -11,16 +11,15 @@ export async function gap(turns: number): Promise<void> {
   await Bun.sleep(2);
 }
 
+type Late = (refusal: Reply, attempt: Attempt, service: Service) => Reply | undefined;
+
 /**
  * Checks when a write comes and, a moment later, when it is to be applied. What only the second check refuses has lost a
  * race, and is answered as `late` says; undefined passes the refusal on.
  */
-const checkedTwice = (
-  late: (refusal: Reply, attempt: Attempt, service: Service) => Reply | undefined,
-  applies: (method: string) => boolean = () => true,
-): Plant =>
+const checkedTwice = (late: Late, methods = /./): Plant =>
   deciding("commit", (sound, ran, service) => async (attempt) => {
-    if (!applies(attempt.request.method)) return await sound(attempt);
+    if (!methods.test(attempt.request.method)) return await sound(attempt);
     await attempt.bodyRead();
     const early = attempt.decide();
     if (early !== undefined) return early;
@@ -33,23 +32,19 @@ const checkedTwice = (
   });
 
 /** @param status of the refusals that are spoiled; others are passed on */
-export const refusedLate = (
-  status: number,
-  answer: (refusal: Reply, attempt: Attempt) => Reply,
-  applies?: (method: string) => boolean,
-): Plant =>
+export const refusedLate = (status: number, answer: Late, methods?: RegExp): Plant =>
   checkedTwice(
-    (refusal, attempt) => (refusal.status === status ? answer(refusal, attempt) : undefined),
-    applies,
+    (refusal, ...rest) => (refusal.status === status ? answer(refusal, ...rest) : undefined),
+    methods,
   );
 
 /** Compares, lets others pass, and writes whatever has become of the customer. */
-const findThenSave = (applies?: (method: string) => boolean): Plant =>
-  checkedTwice((_refusal, attempt) => attempt.apply(), applies);
+const findThenSave = (methods?: RegExp): Plant =>
+  checkedTwice((_refusal, attempt) => attempt.apply(), methods);
 
 /** Saves over a customer that was deleted meanwhile. */
-const resurrecting = (applies: (method: string) => boolean): Plant =>
-  refusedLate(404, (_refusal, attempt) => attempt.apply(), applies);
+const resurrecting = (methods: RegExp): Plant =>
+  refusedLate(404, (_refusal, attempt) => attempt.apply(), methods);
 
 /** Takes two writes at once, whichever customers they are for. */
 const poolOfTwo: Plant = (ran) => () => {
@@ -72,9 +67,11 @@ const poolOfTwo: Plant = (ran) => () => {
   };
 };
 
-/** Lets writes of one customer meet, then decides. @param decide is told whether others are still under way */
-function amongOthers(decide: (attempt: Attempt, others: boolean, ran: Ran) => Reply): Plant {
-  return (ran) => () => {
+/** Lets writes of one customer meet. @param met what is answered while others are under way; undefined: what is sound */
+const amongOthers =
+  (met: (refusal: Reply | undefined, attempt: Attempt, service: Service) => Reply | undefined): Plant =>
+  (ran) =>
+  (service) => {
     const busy = new Map<string, number>();
     return {
       async commit(attempt) {
@@ -83,33 +80,35 @@ function amongOthers(decide: (attempt: Attempt, others: boolean, ran: Ran) => Re
         try {
           await attempt.bodyRead();
           await gap(2);
-          return decide(attempt, (busy.get(path) ?? 0) > 1, ran);
+          const refusal = attempt.decide();
+          const answer = (busy.get(path) ?? 0) > 1 ? met(refusal, attempt, service) : undefined;
+          if (answer !== undefined) ran();
+          return answer ?? refusal ?? attempt.apply();
         } finally {
           busy.set(path, (busy.get(path) ?? 1) - 1);
         }
       },
     };
   };
-}
 
 export const ATOMICITY_FAULTS: Fault[] = [
   {
     id: "put-finds-then-saves",
     rule: "ATM-01",
     does: "reads the row, compares, and saves it a moment later",
-    plant: findThenSave((method) => method === "PUT"),
+    plant: findThenSave(/PUT/),
   },
   {
     id: "patch-finds-then-saves",
     rule: "ATM-03",
     does: "merges a PATCH in memory and saves it a moment later",
-    plant: findThenSave((method) => method === "PATCH"),
+    plant: findThenSave(/PATCH/),
   },
   {
     id: "delete-finds-then-deletes",
     rule: "ATM-04",
     does: "compares, then deletes whatever version is there",
-    plant: findThenSave((method) => method === "DELETE"),
+    plant: findThenSave(/DELETE/),
   },
   {
     id: "all-find-then-save",
@@ -156,27 +155,18 @@ export const ATOMICITY_FAULTS: Fault[] = [
     id: "loser-applied",
     rule: "ATM-01",
     does: "answers the losers of a race with 412 but lets their values through",
-    plant: amongOthers((attempt, others, ran) => {
-      const refusal = attempt.decide();
-      if (refusal === undefined) return attempt.apply();
-      if (others && refusal.status === 412) {
-        ran();
-        attempt.apply();
-      }
-      return refusal;
+    plant: amongOthers((refusal, attempt) => {
+      if (refusal?.status === 412) attempt.apply();
+      return refusal?.status === 412 ? refusal : undefined;
     }),
   },
   {
     id: "losers-answered-500",
     rule: "ATM-02",
     does: "lets the serialization failure of a lost race out as 500",
-    plant: amongOthers((attempt, others, ran) => {
-      const refusal = attempt.decide();
-      if (refusal === undefined) return attempt.apply();
-      if (!others || refusal.status !== 412) return refusal;
-      ran();
-      return { status: 500, headers: [], body: "could not serialize access" };
-    }),
+    plant: amongOthers((refusal) =>
+      refusal?.status === 412 ? { status: 500, headers: [], body: "could not serialize access" } : undefined,
+    ),
   },
   {
     id: "race-losers-answered-503",
@@ -188,25 +178,19 @@ export const ATOMICITY_FAULTS: Fault[] = [
     id: "deletes-that-meet-answered-500",
     rule: "ATM-04",
     does: "lets the deadlock of a DELETE with other writes out as 500",
-    plant: amongOthers((attempt, others, ran) => {
-      if (attempt.request.method !== "DELETE" || !others) return attempt.decide() ?? attempt.apply();
-      ran();
-      return { status: 500, headers: [], body: "deadlock detected" };
-    }),
+    plant: amongOthers((_refusal, { request }) =>
+      request.method === "DELETE" ? { status: 500, headers: [], body: "deadlock detected" } : undefined,
+    ),
   },
   {
     id: "writes-that-meet-all-refused",
     rule: "ATM-02",
     does: "aborts writes while others are under way, with the tag that they sent",
-    plant: (ran) => (service) =>
-      amongOthers((attempt, others) => {
-        const refusal = attempt.decide();
-        if (refusal !== undefined || !others || attempt.request.method !== "PUT")
-          return refusal ?? attempt.apply();
-        ran();
-        const tag = customerOf(attempt.request, service)?.tag;
-        return service.refuse(412, "precondition-failed", tag === undefined ? [] : [["ETag", tag]]);
-      })(ran)(service),
+    plant: amongOthers((refusal, { request }, service) => {
+      if (refusal !== undefined || request.method !== "PUT") return undefined;
+      const tag = etag(service.deployment, customerOf(request, service)?.tag);
+      return service.refuse(412, "precondition-failed", tag);
+    }),
   },
   {
     id: "locked-while-a-body-comes",
@@ -239,7 +223,7 @@ export const ATOMICITY_FAULTS: Fault[] = [
     id: "patch-resurrects-deleted",
     rule: "ATM-04",
     does: "merges a PATCH into a customer that was deleted meanwhile, and saves it",
-    plant: resurrecting((method) => method === "PATCH"),
+    plant: resurrecting(/PATCH/),
   },
   {
     id: "losers-answered-409",
@@ -257,11 +241,7 @@ export const ATOMICITY_FAULTS: Fault[] = [
     id: "deletes-that-lose-answered-409",
     rule: "ATM-07",
     does: "answers a DELETE whose row another DELETE took with 409",
-    plant: refusedLate(
-      404,
-      (refusal) => ({ ...refusal, status: 409 }),
-      (method) => method === "DELETE",
-    ),
+    plant: refusedLate(404, (refusal) => ({ ...refusal, status: 409 }), /DELETE/),
   },
   {
     id: "deletes-that-lose-told-no-tag",
@@ -270,43 +250,31 @@ export const ATOMICITY_FAULTS: Fault[] = [
     plant: refusedLate(
       412,
       (refusal) => ({ ...refusal, headers: refusal.headers.filter(([name]) => name !== "ETag") }),
-      (method) => method === "DELETE",
+      /DELETE/,
     ),
   },
   {
     id: "cache-keeps-what-lost-to-a-delete",
     rule: "ATM-04",
     does: "fills its cache before the database decides, so that an update that lost to a DELETE is read back",
-    plant: (ran) => (service) =>
-      refusedLate(
-        404,
-        (refusal, attempt) => {
-          attempt.apply();
-          const customer = customerOf(attempt.request, service);
-          if (customer !== undefined) customer.removed = false;
-          return refusal;
-        },
-        (method) => method !== "DELETE",
-      )(ran)(service),
+    plant: refusedLate(
+      404,
+      (refusal, attempt, service) => {
+        attempt.apply();
+        Object.assign(customerOf(attempt.request, service) ?? {}, { removed: false });
+        return refusal;
+      },
+      /PUT|PATCH/,
+    ),
   },
   {
     id: "rollback-restores-the-version",
     rule: "ATM-01",
     does: "writes the version that it read back when it loses",
-    plant: deciding("commit", (_sound, ran, service) => async (attempt) => {
-      await attempt.bodyRead();
-      const read = customerOf(attempt.request, service)?.tag;
-      const early = attempt.decide();
-      if (early !== undefined) return early;
-      await gap(2);
-      const late = attempt.decide();
-      if (late === undefined) return attempt.apply();
-      const customer = customerOf(attempt.request, service);
-      if (late.status === 412 && customer !== undefined && read !== undefined) {
-        ran();
-        customer.tag = read;
-      }
-      return late;
+    plant: refusedLate(412, (refusal, { request }, service) => {
+      const tag = headerLines(request, "if-match")[0]?.trim();
+      Object.assign(customerOf(request, service) ?? {}, { tag });
+      return refusal;
     }),
   },
   {
@@ -354,6 +322,6 @@ export const ATOMICITY_FAULTS: Fault[] = [
     id: "delete-resurrected-by-put",
     rule: "ATM-04",
     does: "saves a PUT over a customer that was deleted meanwhile",
-    plant: resurrecting((method) => method !== "DELETE"),
+    plant: resurrecting(/PUT|PATCH/),
   },
 ];

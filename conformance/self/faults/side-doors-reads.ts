@@ -1,4 +1,4 @@
-/** Reads that come in by a side door: another parameter, another spelling of the address, a name that was mended. */
+/** Reads that come in by a side door: another parameter, another spelling of the address, a name that was tidied. */
 import { customerOf, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
 import type { Reply, Request } from "../service/http-socket.ts";
 import type { Caller } from "../service/seams.ts";
