@@ -100,8 +100,9 @@ async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     unchanged: t.same(before, after),
     control: { differs: "nobody else writes meanwhile", seen: written.seen },
   });
-  const open = `while a slow ${method} was open, another with the current tag was answered ${quick.status}`;
-  if (!proof.must("not-locked", accepted(quick.status), open, OTHERS_MAY_CAUSE)) return;
+  const open = t.proof(`${method} with the current tag, while a slow ${method} is open`, "accepted");
+  const locked = `while a slow ${method} was open, another with the current tag was answered ${quick.status}`;
+  if (!open.show(quick).must("not-locked", accepted(quick.status), locked, OTHERS_MAY_CAUSE)) return;
   if (before.tag === tag)
     throw new CouldNotRun("the tag does not change on an accepted write, so the slow one is not stale", [
       CHANGES_TAG[method],
