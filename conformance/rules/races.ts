@@ -1,13 +1,10 @@
 /** ATM: check and update are one step. */
 
-import { CouldNotRun, Inconclusive, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
-import { type Attempt, BASE, needAccepted } from "../probe/attempt.ts";
-import { describe } from "../probe/proof.ts";
+import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { type Attempt, BASE } from "../probe/attempt.ts";
 import {
   bothOrders,
-  CHANGES_TAG,
   type Contender,
-  contendersOf,
   enforced,
   heldBy,
   lineUp,
@@ -18,11 +15,10 @@ import {
 } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, difference, shows } from "../probe/snapshot.ts";
-import { together } from "../probe/together.ts";
-import { registryFields } from "../target/names.ts";
+import { difference } from "../probe/snapshot.ts";
 
-const PUT_RULES = ["IFM-01", "IFM-03", "ETG-08"] as const;
+import { interleaving, PUT_RULES } from "./interleaving.ts";
+
 const PATCH_RULES = ["IFM-30", "IFM-31", "IFM-34"] as const;
 const DELETE_RULES = ["IFM-40", "IFM-41", "IFM-44"] as const;
 /** Whether a read shows what was written; a customer that is gone, or of which nothing was written, shows nothing. */
@@ -62,177 +58,6 @@ async function outlasts(t: Attempt, rounds: readonly Round[]): Promise<void> {
     throw new Inconclusive(
       "DELETE was answered 202 and is not applied yet, so whether it is checked again when it is applied can't be seen",
     );
-}
-
-/** How long another request may take while a body is under way, before it counts as held up by it. */
-const PATIENCE_MS = 3000;
-
-async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
-  const { tag, written } = await t.control(method);
-  const proof = t.proof(
-    `${method} whose last body byte comes after another accepted ${method}`,
-    "412, and the other's values stay",
-  );
-  const slow = await t.hold(method, t.kit.main, { ifMatch: tag, purpose: "probe: slow body" });
-  const between = t.send(t.writeAsk(method, t.kit.main, { ifMatch: tag, purpose: `${method} in between` }));
-  if (!(await isAnswered(t, between))) {
-    const other = t.get(t.kit.ground.missing(), { purpose: "is anything answered meanwhile" });
-    const alive = await isAnswered(t, other);
-    await slow.release();
-    await Promise.allSettled([between, other]);
-    const late = await between;
-    if (!alive)
-      throw new NotApplicable(
-        "the service takes one request at a time, so no write comes between a slow one's parts",
-      );
-    const found = `while a slow ${method} was open, another with the current tag was not answered`;
-    proof.show(late).must("not-locked", false, found, OTHERS_MAY_CAUSE);
-    return;
-  }
-  const quick = await between;
-  const before = await t.state(t.kit.main, "read in between");
-  const { exchange, seen } = await slow.release();
-  const after = await t.state(t.kit.main);
-  proof.show(seen ?? quick, {
-    came: seen === undefined ? `no complete reply: ${exchange.failure}` : describe(seen),
-    before: before.seen,
-    after: after.seen,
-    unchanged: t.same(before, after),
-    control: { differs: "nobody else writes meanwhile", seen: written.seen },
-  });
-  const open = t.proof(`${method} with the current tag, while a slow ${method} is open`, "accepted");
-  const locked = `while a slow ${method} was open, another with the current tag was answered ${quick.status}`;
-  if (!open.show(quick).must("not-locked", accepted(quick.status), locked, OTHERS_MAY_CAUSE)) return;
-  if (before.tag === tag)
-    throw new CouldNotRun("the tag does not change on an accepted write, so the slow one is not stale", [
-      CHANGES_TAG[method],
-    ]);
-  if (seen !== undefined) {
-    const found = `the slow ${method} with the tag ${tag}, stale by then, was answered ${seen.status}`;
-    proof.must("refused", !accepted(seen.status), found);
-  }
-  proof.must(
-    "unchanged",
-    t.same(before, after),
-    () => `the slow ${method}: ${difference(before, after)}`,
-    OTHERS_MAY_CAUSE,
-  );
-}
-
-/** Whether a reply comes in time. A failure is an answer here: the caller awaits the request as well. */
-async function isAnswered(t: Attempt, request: Promise<unknown>): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), Math.min(PATIENCE_MS, t.kit.profile.timeoutMs / 2));
-  });
-  const answered = request.then(
-    () => true,
-    () => true,
-  );
-  try {
-    return await Promise.race([answered, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-const READERS = 4;
-
-/** Readers among a chain of writes. */
-async function readsAmongWrites(t: Attempt): Promise<void> {
-  const { deployment, main } = t.kit;
-  const versions = new Map<string, { name: unknown; email: unknown }>();
-  const first = await t.state(main, "read before");
-  versions.set(first.tag, { name: first.fields.name, email: first.fields.email });
-  const queries = [deployment.stateQuery, "?fields=name,email", "?fields=name", "?fields=email"];
-  const reads: { query: string; seen: Awaited<ReturnType<Attempt["get"]>> }[] = [];
-  let writing = true;
-  const reader = async (_: unknown, lane: number) => {
-    for (let count = lane; writing && reads.length < (t.quick ? 40 : 400); count += 1) {
-      const query = queries[count % queries.length] ?? "";
-      reads.push({ query, seen: await t.get(main, { query, purpose: "read among writes" }) });
-    }
-  };
-  const writer = async () => {
-    try {
-      let { tag } = first;
-      for (let count = 0; count < (t.quick ? 10 : 40); count += 1) {
-        const values = t.kit.values.next();
-        const seen = await t.send(
-          t.writeAsk("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" }),
-        );
-        needAccepted("PUT", seen);
-        tag = seen.tag ?? (await t.state(main)).tag;
-        // A tag that stays or comes back is the ETG rules' matter; it cannot tell versions apart here.
-        if (versions.has(tag))
-          throw new CouldNotRun("the tag does not tell versions apart", ["ETG-08", "ETG-15"]);
-        versions.set(tag, values);
-      }
-    } finally {
-      writing = false;
-    }
-  };
-  await together([writer(), ...Array.from({ length: READERS }, reader)]);
-  let known = 0;
-  for (const { query, seen } of reads) {
-    const version = seen.status === 200 && seen.tag !== undefined ? versions.get(seen.tag) : undefined;
-    if (version === undefined) continue;
-    const { name, email } = registryFields(seen.object ?? {}, deployment.names);
-    if (name === undefined && email === undefined) continue;
-    known += 1;
-    const is = JSON.stringify(version);
-    const proof = t.proof(`GET ${query} while others write`, `with ${seen.tag}: ${is}`);
-    proof.show(seen, { came: `with ${seen.tag}: ${JSON.stringify({ name, email })}` });
-    const together =
-      (name === undefined || shows(name, String(version.name))) &&
-      (email === undefined || shows(email, String(version.email)));
-    const found = `a read showed the tag ${seen.tag} with ${JSON.stringify({ name, email })}; that version is ${is}`;
-    proof.must("together", together, found);
-  }
-  if (known === 0) throw new CouldNotRun("no read among the writes showed a known tag", ["ETG-07"]);
-  t.note = `; ${reads.length} reads among ${versions.size - 1} writes`;
-}
-
-type Link = { readonly who: string; readonly from: string; readonly to: string; readonly n: number };
-
-/** Each writer goes on from the tag of its own answer, or of the 412 that refused it, as clients do. */
-async function chains(t: Attempt): Promise<void> {
-  const { main } = t.kit;
-  const first = await t.state(main, "read before");
-  const links: (Link & { seen: Awaited<ReturnType<Attempt["get"]>> })[] = [];
-  const writer = async (who: string) => {
-    let { tag } = first;
-    // Over a connection that is kept: a writer that is refused writes again within the gap that a winner may leave open.
-    const via = t.kit.wire.connect();
-    try {
-      for (let count = 0; count < (t.quick ? 16 : 48); count += 1) {
-        const seen = await t.send(t.writeAsk("PUT", main, { ifMatch: tag, purpose: who, via }));
-        if (seen.status >= 500) return;
-        if (accepted(seen.status) && seen.tag !== undefined)
-          links.push({ who, from: tag, to: seen.tag, n: seen.exchange.n, seen });
-        tag = seen.tag ?? (await t.state(main, "read again")).tag;
-      }
-    } finally {
-      via.close();
-    }
-  };
-  await together(Array.from({ length: Math.min(4, contendersOf(t)) }, (_, n) => writer(`writer ${n + 1}`)));
-  if (links.length < 2) throw new CouldNotRun("no two writes of the chain were accepted", ["IFM-01"]);
-  for (const link of links) {
-    const proof = t.proof(
-      `${link.who}: PUT with ${link.from}, the tag of its last answer`,
-      "one link of one line",
-    );
-    proof.show(link.seen);
-    const also = (by: "from" | "to") => links.find((other) => other !== link && other[by] === link[by]);
-    const fork = also("from");
-    const found = `${link.who} and ${fork?.who} were both accepted with ${link.from}`;
-    proof.must("no-fork", fork === undefined, found, OTHERS_MAY_CAUSE);
-    const same = also("to");
-    const told = `${link.who} and ${same?.who} were both told the new tag ${link.to}: one of them goes on from a write that is not its own`;
-    proof.must("own-tag", same === undefined || same.from === link.from, told, OTHERS_MAY_CAUSE);
-  }
-  t.note = `; ${links.length} accepted writes were linked`;
 }
 
 export const races: readonly Rule[] = [
@@ -346,27 +171,6 @@ export const races: readonly Rule[] = [
       if (withoutPatch !== undefined) throw withoutPatch;
     },
   }),
-  rule("ATM-05", "A slow body does not outlive its precondition", {
-    spec: ["4.2 atomic"],
-    reading: "A write whose headers came before, and whose body came after, another accepted write is stale.",
-    hurts: "Each client on a slow line overwrites what others saved meanwhile.",
-    needs: ["write"],
-    after: PUT_RULES,
-    async check(t) {
-      await enforced(t, "PUT");
-      for (let count = 0; count < (t.quick ? 1 : 3); count += 1) await slowBody(t, "PUT");
-      if (await t.patchOffered()) await slowBody(t, "PATCH");
-    },
-  }),
-  rule("ATM-06", "Tag and representation of a read belong together", {
-    spec: ["1.2", "2.4.7"],
-    reading: "While others write, a read never shows the tag of one version with the fields of another.",
-    hurts:
-      "A client merges on old values with a new tag, and its write is accepted: a lost update with all rules kept.",
-    needs: ["write"],
-    after: PUT_RULES,
-    check: readsAmongWrites,
-  }),
   rule("ATM-07", "Of concurrent DELETEs with one tag exactly one is accepted", {
     level: "SHOULD",
     spec: ["4.2 atomic", "4.3 same"],
@@ -394,20 +198,5 @@ export const races: readonly Rule[] = [
         );
     },
   }),
-  rule("ATM-08", "Writers that go on from their own answers never lose an update", {
-    spec: ["4.2 atomic", "1.3", "3 accepted"],
-    reading:
-      "Several writers, each going on from the tag of its own answer or of the 412 that refused it: their accepted writes are one line.",
-    hurts:
-      "A writer is told the tag of somebody else's later write, and its next write silently undoes that one.",
-    needs: ["write"],
-    after: ["ETG-04", "ETG-07", "ETG-15", ...PUT_RULES],
-    async check(t) {
-      t.needsStableTag();
-      if (t.kit.doubts.has("tags repeat"))
-        throw new CouldNotRun("tags come back, so writes cannot be linked by them", ["ETG-15"]);
-      await enforced(t, "PUT");
-      await chains(t);
-    },
-  }),
-];
+  ...interleaving,
+].toSorted((a, b) => a.id.localeCompare(b.id));
