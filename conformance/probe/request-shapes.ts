@@ -44,6 +44,8 @@ function headerRows(t: Attempt, method: Method): Row[] {
   return kept.map((line) => [`with ${line.join(": ")}`, { headers: [line], allowed: "refused" }]);
 }
 
+const PERMITTING = "?force=true&overwrite=true&upsert=true&validate=false&skipPrecondition=true";
+
 function rowsOf(t: Attempt, method: Method): Row[] {
   const { bodyNames } = t.kit.deployment;
   const rows: Row[] = [
@@ -55,7 +57,7 @@ function rowsOf(t: Attempt, method: Method): Row[] {
     ["with Accept: text/html", { headers: [["Accept", "text/html"]], allowed: [406] }],
     ["with an unknown parameter", { query: "?kit=1", allowed: [400, 404] }],
     ["with fields", { query: "?fields=name", allowed: [400, 404] }],
-    ["with ?force=true&overwrite=true", { query: "?force=true&overwrite=true", allowed: [400, 404] }],
+    [`with ${PERMITTING}`, { query: PERMITTING, allowed: [400, 404] }],
   ];
   if (t.kit.profile.limited !== undefined)
     rows.push(["by the limited caller", { caller: "limited", allowed: "refused" }]);

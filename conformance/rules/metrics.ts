@@ -109,6 +109,7 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
     ["PUT without If-Match and with broken JSON", put([], { body: "{" })],
     ["PUT with a stale tag and an empty object", put(ifMatch(former), { body: "{}" })],
     ["PUT with the current tag and an empty object", put(ifMatch(tag), { body: "{}" })],
+    ["PUT with the current tag and broken JSON", put(ifMatch(tag), { body: "{" })],
     ...(t.kit.profile.limited === undefined
       ? []
       : ([

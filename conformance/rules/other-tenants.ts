@@ -170,7 +170,8 @@ export const tenants: readonly Rule[] = [
       const sent: Sent[] = [
         { what: "a tag never given", lines: () => ifMatch('"kit-never-given"') },
         { what: "no If-Match", lines: () => [] },
-        { what: "the current tag and a bad body", lines: ({ tag }) => ifMatch(tag), body: "{}" },
+        { what: "the current tag and an empty object", lines: ({ tag }) => ifMatch(tag), body: "{}" },
+        { what: "the current tag and broken JSON", lines: ({ tag }) => ifMatch(tag), body: "{" },
       ];
       for (const each of sent)
         await foreignWrites(t, each, async ({ seen, method, before, proof, what }) => {

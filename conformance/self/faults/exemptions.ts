@@ -138,6 +138,12 @@ const ROWS: readonly Row[] = [
     "skips the check where the query says force=true",
     ({ query }) => /(^|&)force=(true|1)/.test(query),
   ],
+  [
+    "upserting-put-unchecked",
+    "PUT",
+    "creates or replaces without a check where the query says upsert=true",
+    ({ query }) => /(^|&)upsert=(true|1)/.test(query),
+  ],
   ["trusting-put-unchecked", "PUT", "skips the check where X-Force is sent", has("x-force")],
   ...METHODS.map(
     (method): Row => [

@@ -3,6 +3,7 @@ import { customerOf, type Fault, instead, isRead, type Plant, requesting } from 
 import type { Reply, Request } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
 import { CREDENTIALS, type Service } from "../service/service.ts";
+import { isJson } from "../service/write-body.ts";
 import {
   type Act,
   all,
@@ -178,6 +179,23 @@ export const TENANT_FAULTS: Fault[] = [
       all(isForeignWrite, isThere, (turn) => Boolean(turn.sent) && !withCurrentTag(turn)),
       namingRefusal(404),
     ),
+  },
+  {
+    id: "other-tenant-parse-error-names-customer",
+    rule: "AUT-10",
+    does: "loads the customer of another tenant before it parses the body, and names it in the 400 to broken JSON",
+    plant: (ran) => (service) => ({
+      async around(request, next) {
+        const reply = await next(request);
+        const customer = customerOf(request, service);
+        if (request.method !== "PUT" || service.caller(request) !== "other" || customer === undefined)
+          return reply;
+        if (isJson(await request.body())) return reply;
+        ran();
+        const text = JSON.stringify({ status: 400, detail: `${customer.name} was not changed` });
+        return { status: 400, headers: [["Content-Type", "application/problem+json"]], body: text };
+      },
+    }),
   },
   {
     id: "other-tenant-422-names-customer",
