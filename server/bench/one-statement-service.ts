@@ -33,7 +33,6 @@ function oneStatementEach(batched: CustomerStore, pool: Pool): CustomerStore {
     rowVersion: batched.rowVersion.bind(batched),
     page: batched.page.bind(batched),
     create: batched.create.bind(batched),
-    patch: batched.patch.bind(batched),
     remove: batched.remove.bind(batched),
     isKeyUsed: batched.isKeyUsed.bind(batched),
     purgeKeys: batched.purgeKeys.bind(batched),
@@ -43,7 +42,7 @@ function oneStatementEach(batched: CustomerStore, pool: Pool): CustomerStore {
       const [row] = (await run(columns, text, [tenant, id])).rows;
       return row === undefined ? null : { rowVersion: row.row_version, fields: pick(row, projection) };
     },
-    replace: async ({ tenant, id, expected }, { name, email }) => {
+    update: async ({ tenant, id, expected }, { name = "", email = "" }) => {
       if (typeof expected !== "string") throw new Error("the load always names a version");
       const text =
         "UPDATE customers SET name = $4, email = $5, email_folded = $6, row_version = $7 WHERE tenant = $1 AND id = $2 AND row_version = $3";

@@ -29,6 +29,6 @@ export async function replace(store: CustomerStore, call: Call, id: string): Pro
   if (!body.ok) return refuseBody(store, write.value, body);
   const { target, projection } = write.value;
   const key = idempotencyKeyOf(write.value, body.value);
-  const outcome = await store.replace(target, body.value, projection, key);
+  const outcome = await store.update(target, body.value, projection, key);
   return resultOf(store, write.value, body.value, outcome);
 }

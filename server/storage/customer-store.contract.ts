@@ -53,8 +53,8 @@ export async function customerStoreContract(
       const target = { tenant: "theirs", id, expected };
       expect(await store.read("theirs", id, ALL)).toBeNull();
       expect(await store.rowVersion("theirs", id)).toBeNull();
-      expect(await store.replace(target, ADA, ALL, null)).toEqual({ kind: "missing" });
-      expect(await store.patch(target, { name: "x" }, ALL, null)).toEqual({ kind: "missing" });
+      expect(await store.update(target, ADA, ALL, null)).toEqual({ kind: "missing" });
+      expect(await store.update(target, { name: "x" }, ALL, null)).toEqual({ kind: "missing" });
       expect(await store.remove(target, null)).toEqual({ kind: "missing" });
       expect(await store.remove({ ...target, expected: { anyExcept: [] } }, null)).toEqual({
         kind: "missing",
@@ -78,10 +78,10 @@ export async function customerStoreContract(
       let target = await make();
       const seen = [target.expected];
       const steps = [
-        () => store.replace(target, { name: "B", email: "b@example.com" }, ALL, null),
-        () => store.replace(target, { name: "B", email: "b@example.com" }, ALL, null), // the same values again
-        () => store.patch(target, { status: "closed" }, ALL, null),
-        () => store.patch(target, {}, ALL, null),
+        () => store.update(target, { name: "B", email: "b@example.com" }, ALL, null),
+        () => store.update(target, { name: "B", email: "b@example.com" }, ALL, null), // the same values again
+        () => store.update(target, { status: "closed" }, ALL, null),
+        () => store.update(target, {}, ALL, null),
       ];
       for (const step of steps) {
         const outcome = await step();
@@ -108,7 +108,7 @@ export async function customerStoreContract(
         { name: "n", status: STATUSES[2] },
       ]) {
         const target = await make();
-        await store.patch(target, changes, NO_BODY, null);
+        await store.update(target, changes, NO_BODY, null);
         expect((await read(target))?.fields).toEqual({ id: target.id, ...ADA, ...changes });
       }
     });
@@ -118,8 +118,8 @@ export async function customerStoreContract(
       const before = await read(target);
       const stale = { ...target, expected: drawRowVersion() };
       const expected = { kind: "stale" as const, rowVersion: target.expected };
-      expect(await store.replace(stale, { name: "x", email: "x@x" }, ALL, null)).toEqual(expected);
-      expect(await store.patch(stale, { name: "x" }, ALL, null)).toEqual(expected);
+      expect(await store.update(stale, { name: "x", email: "x@x" }, ALL, null)).toEqual(expected);
+      expect(await store.update(stale, { name: "x" }, ALL, null)).toEqual(expected);
       expect(await store.remove(stale, null)).toEqual(expected);
       expect(await read(target)).toEqual(before);
     });
@@ -129,8 +129,8 @@ export async function customerStoreContract(
       expect(await store.remove(target, null)).toEqual({ kind: "removed", isReplayed: false });
       expect(await read(target)).toBeNull();
       for (const write of [
-        store.replace(target, ADA, ALL, null),
-        store.patch(target, {}, ALL, null),
+        store.update(target, ADA, ALL, null),
+        store.update(target, {}, ALL, null),
         store.remove(target, null),
       ]) {
         expect(await write).toEqual({ kind: "missing" });
@@ -141,7 +141,7 @@ export async function customerStoreContract(
       const target = await make();
       expect(
         (
-          await store.replace(
+          await store.update(
             { ...target, expected: { anyExcept: [] } },
             { name: "x", email: "x@x" },
             NO_BODY,
@@ -150,7 +150,7 @@ export async function customerStoreContract(
         ).kind,
       ).toBe("applied");
       expect(
-        (await store.patch({ ...target, expected: { anyExcept: [] } }, { name: "y" }, NO_BODY, null)).kind,
+        (await store.update({ ...target, expected: { anyExcept: [] } }, { name: "y" }, NO_BODY, null)).kind,
       ).toBe("applied");
       expect((await store.remove({ ...target, expected: { anyExcept: [] } }, null)).kind).toBe("removed");
     });
@@ -161,18 +161,18 @@ export async function customerStoreContract(
       const but = (...anyExcept: RowVersion[]) => ({ ...target, expected: { anyExcept } });
       const stale = { kind: "stale" as const, rowVersion: target.expected };
       const isStored = but(...others, target.expected);
-      expect(await store.replace(isStored, { name: "x", email: "x@x" }, NO_BODY, null)).toEqual(stale);
-      expect(await store.patch(isStored, { name: "x" }, NO_BODY, null)).toEqual(stale);
+      expect(await store.update(isStored, { name: "x", email: "x@x" }, NO_BODY, null)).toEqual(stale);
+      expect(await store.update(isStored, { name: "x" }, NO_BODY, null)).toEqual(stale);
       expect(await store.remove(isStored, null)).toEqual(stale);
-      expect((await store.patch(but(...others), { name: "x" }, NO_BODY, null)).kind).toBe("applied");
+      expect((await store.update(but(...others), { name: "x" }, NO_BODY, null)).kind).toBe("applied");
       expect((await store.remove(but(target.expected), null)).kind).toBe("removed");
-      expect(await store.patch(but(...others), { name: "x" }, NO_BODY, null)).toEqual({ kind: "missing" });
+      expect(await store.update(but(...others), { name: "x" }, NO_BODY, null)).toEqual({ kind: "missing" });
     });
 
     test("of many writes against one version at once exactly one is applied", async () => {
       const target = await make();
       const outcomes = await Promise.all(
-        Array.from({ length: 50 }, (_, index) => store.patch(target, { name: `n${index}` }, ALL, null)),
+        Array.from({ length: 50 }, (_, index) => store.update(target, { name: `n${index}` }, ALL, null)),
       );
       const applied = outcomes.filter((outcome) => outcome.kind === "applied");
       expect(applied).toHaveLength(1);
@@ -188,7 +188,7 @@ export async function customerStoreContract(
     test("a write that was answered is seen by the next read", async () => {
       let target = await make();
       for (let round = 0; round < 200; round += 1) {
-        const outcome = await store.patch(target, { name: `r${round}` }, NO_BODY, null);
+        const outcome = await store.update(target, { name: `r${round}` }, NO_BODY, null);
         if (outcome.kind !== "applied") throw new Error(outcome.kind);
         target = { ...target, expected: outcome.rowVersion };
         expect(await store.read("t", target.id, projectionOf(["name"]))).toEqual({
@@ -257,14 +257,14 @@ export async function customerStoreContract(
         await make("fold", { ...ADA, email: "Zo\u00cb@Example.COM" }),
         await make("fold"),
       ];
-      await store.replace(second, { name: "x", email: "GRACE@example.com" }, NO_BODY, null);
+      await store.update(second, { name: "x", email: "GRACE@example.com" }, NO_BODY, null);
       const found = async (email: string) =>
         (await store.page({ ...query, tenant: "fold", email }, projectionOf(["id"]))).items.map(
           ({ fields }) => fields.id,
         );
       expect(await found("zo\u00eb@example.com")).toEqual([first.id]);
       expect(await found("grace@EXAMPLE.com")).toEqual([second.id]);
-      await store.patch(
+      await store.update(
         { ...second, expected: { anyExcept: [] } },
         { email: "Ada@Example.com" },
         NO_BODY,
@@ -302,8 +302,8 @@ export async function customerStoreContract(
     ) => Promise<CreateOutcome | WriteOutcome | RemoveOutcome>;
     const WRITES: [string, Write][] = [
       ["create", ({ tenant }, key) => store.create(tenant, ADA, NOW, key)],
-      ["replace", (target, key) => store.replace(target, { name: "B", email: "b@b" }, ALL, key)],
-      ["patch", (target, key) => store.patch(target, { status: "closed" }, projectionOf(["status"]), key)],
+      ["replace", (target, key) => store.update(target, { name: "B", email: "b@b" }, ALL, key)],
+      ["patch", (target, key) => store.update(target, { status: "closed" }, projectionOf(["status"]), key)],
       ["remove", (target, key) => store.remove(target, key)],
     ];
 
@@ -335,7 +335,7 @@ export async function customerStoreContract(
       async (_, write) => {
         const key = newKey();
         const used = await make();
-        await store.patch(used, { name: "first" }, NO_BODY, key);
+        await store.update(used, { name: "first" }, NO_BODY, key);
         const target = await make();
         const customers = await count("t");
         expect(await write(target, { ...key, digest: "02" })).toEqual({ kind: "key-reused" });
@@ -349,9 +349,9 @@ export async function customerStoreContract(
       async (_, write) => {
         const key = newKey();
         const target = await make();
-        const first = await store.replace(target, { name: "B", email: "b@b" }, ALL, key);
+        const first = await store.update(target, { name: "B", email: "b@b" }, ALL, key);
         expect(await write(target, { ...key, digest: "02" })).toEqual({ kind: "key-reused" });
-        expect(await store.replace(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
+        expect(await store.update(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
           ...first,
           isReplayed: true,
         } as typeof first);
@@ -361,11 +361,11 @@ export async function customerStoreContract(
     test("a replay answers what the first write made, whatever has become of the customer since", async () => {
       const target = await make();
       const key = newKey();
-      const first = await store.replace(target, { name: "B", email: "b@b" }, ALL, key);
+      const first = await store.update(target, { name: "B", email: "b@b" }, ALL, key);
       if (first.kind !== "applied") throw new Error(first.kind);
       expect(first.fields).toEqual({ id: target.id, name: "B", email: "b@b", status: "active" });
-      await store.patch({ ...target, expected: first.rowVersion }, { name: "C" }, NO_BODY, null);
-      expect(await store.replace(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
+      await store.update({ ...target, expected: first.rowVersion }, { name: "C" }, NO_BODY, null);
+      expect(await store.update(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
         ...first,
         isReplayed: true,
       });
@@ -378,11 +378,11 @@ export async function customerStoreContract(
         const other = await make();
         const [key, othersKey, bareKey] = [newKey(), newKey(), newKey()];
         const write = (at: WriteTarget, under: IdempotencyKey) =>
-          store.replace(at, { name: "B", email: "b@b" }, ALL, under);
+          store.update(at, { name: "B", email: "b@b" }, ALL, under);
         const first = await write(target, key);
         const others = await write(other, othersKey);
         const anyVersion = { ...target, expected: { anyExcept: [] } };
-        const bare = await store.patch(anyVersion, { name: "C" }, NO_BODY, bareKey);
+        const bare = await store.update(anyVersion, { name: "C" }, NO_BODY, bareKey);
         await store.remove(anyVersion, how === "with a key" ? newKey() : null);
         expect(await write(target, key)).toEqual({
           ...first,
@@ -390,7 +390,7 @@ export async function customerStoreContract(
           isReplayed: true,
         } as typeof first);
         expect(await write(other, othersKey)).toEqual({ ...others, isReplayed: true } as typeof first);
-        const again = await store.patch(anyVersion, { name: "C" }, NO_BODY, bareKey);
+        const again = await store.update(anyVersion, { name: "C" }, NO_BODY, bareKey);
         expect(again).toEqual({ ...bare, isReplayed: true } as typeof bare);
         expect(await read(target)).toBeNull();
       },
@@ -401,9 +401,9 @@ export async function customerStoreContract(
       const target = await make();
       const isUsed = async (other: Partial<IdempotencyKey> = {}) => store.isKeyUsed({ ...key, ...other });
       expect(await isUsed()).toBe(false);
-      await store.patch({ ...target, expected: drawRowVersion() }, { name: "x" }, NO_BODY, key);
+      await store.update({ ...target, expected: drawRowVersion() }, { name: "x" }, NO_BODY, key);
       expect(await isUsed()).toBe(false);
-      await store.patch(target, { name: "x" }, NO_BODY, key);
+      await store.update(target, { name: "x" }, NO_BODY, key);
       expect(await isUsed({ nowMs: NOW + IDEMPOTENCY_KEY_MS - 1 })).toBe(true);
       expect(await isUsed({ nowMs: NOW + IDEMPOTENCY_KEY_MS })).toBe(false);
       expect(await isUsed({ tokenId: "d" })).toBe(false);
@@ -413,9 +413,9 @@ export async function customerStoreContract(
       const target = await make();
       const key = newKey();
       const stale = { ...target, expected: drawRowVersion() };
-      expect((await store.patch(stale, { name: "x" }, NO_BODY, key)).kind).toBe("stale");
+      expect((await store.update(stale, { name: "x" }, NO_BODY, key)).kind).toBe("stale");
       expect((await store.remove({ ...target, id: crypto.randomUUID() }, key)).kind).toBe("missing");
-      expect(await store.patch(target, { name: "x" }, NO_BODY, { ...key, digest: "02" })).toMatchObject({
+      expect(await store.update(target, { name: "x" }, NO_BODY, { ...key, digest: "02" })).toMatchObject({
         kind: "applied",
         isReplayed: false,
       });

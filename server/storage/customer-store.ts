@@ -1,4 +1,4 @@
-import type { CustomerChanges, CustomerFields, NewCustomer, Replacement } from "../domain/customer.ts";
+import type { CustomerChanges, CustomerFields, NewCustomer } from "../domain/customer.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
 import type { CustomerStatus } from "../domain/field-registry.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
@@ -101,14 +101,8 @@ export interface CustomerStore {
     nowMs: number,
     key: IdempotencyKey | null,
   ): Promise<CreateOutcome>;
-  /** Compares and sets in one statement. */
-  replace(
-    target: WriteTarget,
-    next: Replacement,
-    projection: Projection,
-    key: IdempotencyKey | null,
-  ): Promise<WriteOutcome>;
-  patch(
+  /** PUT and PATCH: compares and sets in one statement. */
+  update(
     target: WriteTarget,
     changes: CustomerChanges,
     projection: Projection,

@@ -1,4 +1,4 @@
-import type { CustomerChanges, CustomerFields, NewCustomer, Replacement } from "../../domain/customer.ts";
+import type { CustomerChanges, CustomerFields, NewCustomer } from "../../domain/customer.ts";
 import { foldEmail } from "../../domain/email.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
 import { NO_BODY, type Projection, pick } from "../../domain/projection.ts";
@@ -75,16 +75,7 @@ export class PostgresCustomerStore implements CustomerStore {
     return this.#writes.run<CreateOutcome>(createOf(tenant, customer, nowMs, key));
   }
 
-  replace(
-    target: WriteTarget,
-    { name, email }: Replacement,
-    projection: Projection,
-    key: IdempotencyKey | null,
-  ): Promise<WriteOutcome> {
-    return this.patch(target, { name, email }, projection, key);
-  }
-
-  patch(
+  update(
     target: WriteTarget,
     changes: CustomerChanges,
     projection: Projection,

@@ -44,7 +44,7 @@ test("no row holds anything of a deleted customer, outcomes under idempotency ke
   if (made.kind !== "created") throw new Error(made.kind);
   const target = { tenant: "t", id: made.id, expected: { anyExcept: [] } };
   for (const key of ["1", "2"]) {
-    await customers.replace(target, secret, projectionOf(FIELD_NAMES), {
+    await customers.update(target, secret, projectionOf(FIELD_NAMES), {
       ...{ tokenId: "t", digest: "01", nowMs: 0 },
       key,
     });

@@ -1,4 +1,4 @@
-import type { CustomerChanges, NewCustomer, Replacement } from "../../domain/customer.ts";
+import type { CustomerChanges, NewCustomer } from "../../domain/customer.ts";
 import { foldEmail } from "../../domain/email.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
 import type { Projection } from "../../domain/projection.ts";
@@ -68,16 +68,7 @@ export class SqliteCustomerStore implements CustomerStore {
     return this.#write.run("createCustomer", { tenant, customer, nowMs, key });
   }
 
-  replace(
-    target: WriteTarget,
-    { name, email }: Replacement,
-    projection: Projection,
-    key: IdempotencyKey | null,
-  ): Promise<WriteOutcome> {
-    return this.patch(target, { name, email }, projection, key);
-  }
-
-  patch(
+  update(
     target: WriteTarget,
     changes: CustomerChanges,
     projection: Projection,

@@ -34,7 +34,7 @@ export async function fillDatabase(url: string) {
   const newest = await create("acme", "Newest");
   await customers.remove(newest, key("removed"));
   const created = await create("acme", "Keyed", key("created"));
-  const replaced = await customers.replace(
+  const replaced = await customers.update(
     created,
     { name: "R", email: "r@example.com" },
     ALL,
@@ -42,9 +42,9 @@ export async function fillDatabase(url: string) {
   );
   const [first, second] = targets;
   if (first === undefined || second === undefined || replaced.kind !== "applied") throw new Error("no rows");
-  const patched = await customers.patch(first, { status: "suspended" }, NO_BODY, key("patched"));
+  const patched = await customers.update(first, { status: "suspended" }, NO_BODY, key("patched"));
   const gone = await create("acme", "Gone");
-  await customers.patch(gone, { name: "G" }, ALL, key("gone"));
+  await customers.update(gone, { name: "G" }, ALL, key("gone"));
   await customers.remove({ ...gone, expected: { anyExcept: [] } }, null);
   const holder = { client: "c", role: "editor", tenant: "acme" };
   const valid = (await tokens.create(holder, NOW, NOW + 1_000)).token;
@@ -95,10 +95,10 @@ export async function requireMoved(url: string, before: MovedDatabase): Promise<
     expect(await tokens.find(before.valid, NOW)).toEqual(before.caller);
     expect(await tokens.find(before.revoked, NOW)).toBeNull();
     // A tag from before the move.
-    expect(await customers.patch(before.second, { name: "After" }, NO_BODY, null)).toMatchObject({
+    expect(await customers.update(before.second, { name: "After" }, NO_BODY, null)).toMatchObject({
       kind: "applied",
     });
-    expect(await customers.patch(before.second, { name: "Again" }, NO_BODY, null)).toMatchObject({
+    expect(await customers.update(before.second, { name: "Again" }, NO_BODY, null)).toMatchObject({
       kind: "stale",
     });
     // Repeats from before the move.
@@ -111,19 +111,19 @@ export async function requireMoved(url: string, before: MovedDatabase): Promise<
       isReplayed: true,
     });
     const r = { name: "R", email: "r@example.com" };
-    expect(await customers.replace(created, r, ALL, key("replaced"))).toEqual({
+    expect(await customers.update(created, r, ALL, key("replaced"))).toEqual({
       ...replaced,
       isReplayed: true,
     });
-    expect(await customers.replace(created, r, ALL, { ...key("replaced"), digest: "0b" })).toEqual({
+    expect(await customers.update(created, r, ALL, { ...key("replaced"), digest: "0b" })).toEqual({
       kind: "key-reused",
     });
     const [first] = before.rows[0]?.items ?? [];
     const target = { tenant: "acme", id: first?.fields.id ?? "", expected: { anyExcept: [] } };
-    const repeated = await customers.patch(target, { status: "suspended" }, NO_BODY, key("patched"));
+    const repeated = await customers.update(target, { status: "suspended" }, NO_BODY, key("patched"));
     expect<object>(repeated).toEqual({ ...patched, isReplayed: true });
     expect(await customers.remove(newest, key("removed"))).toEqual({ kind: "removed", isReplayed: true });
-    expect(await customers.patch(gone, { name: "G" }, ALL, key("gone"))).toMatchObject({
+    expect(await customers.update(gone, { name: "G" }, ALL, key("gone"))).toMatchObject({
       kind: "applied",
       fields: null,
       isReplayed: true,
@@ -132,7 +132,7 @@ export async function requireMoved(url: string, before: MovedDatabase): Promise<
     expect(await customers.remove({ ...created, expected: { anyExcept: [] } }, null)).toMatchObject({
       kind: "removed",
     });
-    expect(await customers.replace(created, r, ALL, key("replaced"))).toMatchObject({ fields: null });
+    expect(await customers.update(created, r, ALL, key("replaced"))).toMatchObject({ fields: null });
     // Made at the very time of those before it: only the greatest id of the tenant, a deleted one, keeps it above.
     const next = await customers.create("acme", ada, NOW - 1, null);
     const ids = [newest.id, created.id, gone.id].sort();

@@ -88,7 +88,7 @@ class Traffic {
       expect((await customers.page(page, NAME)).items).toHaveLength(5);
     } else if (kind < 6) {
       const target = { tenant: "t", id: customer.id, expected: customer.rowVersion };
-      const outcome = await customers.patch(target, { name: `${kind}` }, NAME, null);
+      const outcome = await customers.update(target, { name: `${kind}` }, NAME, null);
       if (outcome.kind !== "applied") throw new Error(outcome.kind);
       customer.rowVersion = outcome.rowVersion;
     } else if (kind < 12) expect(await tokens.find(this.#token, Date.now())).not.toBeNull();

@@ -54,8 +54,8 @@ async function make(): Promise<WriteTarget & { expected: RowVersion }> {
  */
 async function prepare(): Promise<void> {
   const target = { ...(await make()), expected: { anyExcept: [] } };
-  await store.patch(target, { name: "x" }, NAME, null);
-  await store.patch(target, { name: "x" }, NO_BODY, null);
+  await store.update(target, { name: "x" }, NAME, null);
+  await store.update(target, { name: "x" }, NO_BODY, null);
   await store.create("t", ADA, Date.now(), null);
   await store.remove(target, null);
 }
@@ -77,7 +77,7 @@ describe("the answer to a write is lost", () => {
     await prepare();
     const target = await make();
     const outcome = await losingAnswers(
-      () => store.patch(target, { name: "B" }, NAME, null),
+      () => store.update(target, { name: "B" }, NAME, null),
       async () => {},
     );
     if (outcome.kind !== "applied") throw new Error(outcome.kind);
@@ -89,13 +89,13 @@ describe("the answer to a write is lost", () => {
   });
 
   test.each([
-    ["overwritten", (target: WriteTarget) => sound.customers.patch(target, { name: "C" }, NO_BODY, null)],
+    ["overwritten", (target: WriteTarget) => sound.customers.update(target, { name: "C" }, NO_BODY, null)],
     ["deleted", (target: WriteTarget) => sound.customers.remove(target, null)],
   ])("it was %s meanwhile: the outcome is unknown, and neither 412 nor 404 is said", async (_, other) => {
     await prepare();
     const target = await make();
     const lost = losingAnswers(
-      () => store.patch(target, { name: "B" }, NAME, null),
+      () => store.update(target, { name: "B" }, NAME, null),
       async () => {
         const { kind } = await other({ ...target, expected: { anyExcept: [target.expected] } });
         expect(["applied", "removed"]).toContain(kind);
@@ -108,9 +108,9 @@ describe("the answer to a write is lost", () => {
     const target = await make();
     const key = { tokenId: "c", key: "k", digest: "01", nowMs: Date.now() };
     const outcome = await losingAnswers(
-      () => store.patch(target, { name: "B" }, NAME, key),
+      () => store.update(target, { name: "B" }, NAME, key),
       async () => {
-        await sound.customers.patch(
+        await sound.customers.update(
           { ...target, expected: { anyExcept: [target.expected] } },
           { name: "C" },
           NO_BODY,
@@ -126,7 +126,7 @@ describe("the answer to a write is lost", () => {
     [
       "a write under any version",
       ({ tenant, id }) =>
-        store.patch({ tenant, id, expected: { anyExcept: [] } }, { name: "B" }, NO_BODY, null),
+        store.update({ tenant, id, expected: { anyExcept: [] } }, { name: "B" }, NO_BODY, null),
     ],
     [
       "a removal under any version",
@@ -221,7 +221,7 @@ describe("nothing comes back", () => {
       before();
       const waiting = [
         store.read("t", target.id, NAME),
-        store.patch(target, { name: "B" }, NO_BODY, null),
+        store.update(target, { name: "B" }, NO_BODY, null),
         store.create("t", ADA, Date.now(), null),
         faulty.ping(),
       ];
@@ -236,7 +236,7 @@ describe("nothing comes back", () => {
       proxy.fault = "none";
       const { rowVersion = target.expected } = (await store.read("t", target.id, NAME)) ?? {};
       expect(
-        (await store.patch({ ...target, expected: rowVersion }, { name: "C" }, NO_BODY, null)).kind,
+        (await store.update({ ...target, expected: rowVersion }, { name: "C" }, NO_BODY, null)).kind,
       ).toBe("applied");
       expect((await sound.customers.read("t", target.id, NAME))?.fields).toEqual({ name: "C" });
       await faulty.ping();
@@ -307,7 +307,7 @@ test("with sessions killed every 50 ms each customer has one history, and nothin
         try {
           const known = await store.read("t", target.id, NO_BODY);
           if (known === null) throw new Error("the customer is gone");
-          const outcome = await store.patch(
+          const outcome = await store.update(
             { ...target, expected: known.rowVersion },
             { name: `${worker} ${turn}` },
             NO_BODY,
@@ -343,7 +343,7 @@ test("while the synchronous standby does not answer no write is acknowledged, an
     if (made.kind !== "created") throw new Error(made.kind);
     const target = { tenant: "t", id: made.id, expected: made.rowVersion };
     primary.freezeReplication();
-    await expect(storage.customers.patch(target, { name: "B" }, NO_BODY, null)).rejects.toThrow(
+    await expect(storage.customers.update(target, { name: "B" }, NO_BODY, null)).rejects.toThrow(
       "may have been applied",
     );
     expect((await storage.customers.read("t", made.id, NAME))?.fields).toEqual({ name: "Ada" });

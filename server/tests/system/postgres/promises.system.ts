@@ -67,7 +67,7 @@ test.each([1, 16, 200])(
       const target = targets[at];
       const expected = known[at];
       if (target === undefined || expected === undefined) throw new Error("no such row");
-      const outcome = await store(worker).patch(
+      const outcome = await store(worker).update(
         { ...target, expected },
         { name: `${worker} ${turn}` },
         NO_BODY,
@@ -139,7 +139,7 @@ test("of keyed updates that race on three servers one is applied, and the others
     const target = { ...(await make()), expected: { anyExcept: [] } };
     const key = { tokenId: "c", key: `u${round}`, digest: "01", nowMs: Date.now() };
     const patch = (index: number) =>
-      store(index).patch(target, { name: "once" }, projectionOf(["name"]), key);
+      store(index).update(target, { name: "once" }, projectionOf(["name"]), key);
     const outcomes = await Promise.all(Array.from({ length: 12 }, (_, index) => patch(index)));
     const versions = new Set(
       outcomes.map((outcome) => (outcome.kind === "applied" ? outcome.rowVersion : "")),
@@ -174,13 +174,13 @@ test("a row that another session locks stops no other write, and its own waits f
   await isLocked.promise;
   let isWritten = false;
   const waiting = store(0)
-    .patch(locked, { name: "late" }, NO_BODY, null)
+    .update(locked, { name: "late" }, NO_BODY, null)
     .then((outcome) => {
       isWritten = true;
       return outcome;
     });
   const outcomes = await Promise.all(
-    others.map((target) => store(0).patch(target, { name: "now" }, NO_BODY, null)),
+    others.map((target) => store(0).update(target, { name: "now" }, NO_BODY, null)),
   );
   expect(outcomes.filter(({ kind }) => kind === "applied")).toHaveLength(others.length);
   expect(isWritten).toBe(false);
@@ -200,7 +200,7 @@ test("batches that overlap on three servers meet no deadlock that a client would
         ((one.id.charCodeAt(30 + (worker % 6)) + turn) % 7) - (other.id.charCodeAt(30 + (worker % 6)) % 7),
     );
     const writes = shuffled.map((target) =>
-      store(worker).patch({ ...target, expected: anyVersion }, { name: `${turn}` }, NO_BODY, null),
+      store(worker).update({ ...target, expected: anyVersion }, { name: `${turn}` }, NO_BODY, null),
     );
     applied.push(...(await Promise.all(writes)).map(({ kind }) => kind));
   });
@@ -219,7 +219,7 @@ test("a serialization failure and a deadlock that PostgreSQL reports are tried a
       CREATE TRIGGER fail_twice BEFORE UPDATE ON customers FOR EACH ROW EXECUTE FUNCTION fail_twice()`,
     );
     const { rowVersion } = (await store(0).read("t", target.id, NO_BODY)) ?? {};
-    const outcome = await store(0).patch(
+    const outcome = await store(0).update(
       { ...target, expected: rowVersion ?? drawRowVersion() },
       { name: state },
       NO_BODY,
@@ -244,7 +244,7 @@ test("look-ups that come in one turn of the event loop share a statement, and so
   });
   const targets = await Promise.all(Array.from({ length: 60 }, () => make()));
   await Promise.all(targets.map(({ id }) => server.customers.read("t", id, NO_BODY)));
-  await Promise.all(targets.map((target) => server.customers.patch(target, { name: "B" }, NO_BODY, null)));
+  await Promise.all(targets.map((target) => server.customers.update(target, { name: "B" }, NO_BODY, null)));
   expect({ reads, commits }).toEqual({ reads: [60], commits: [60] });
   await server.close();
 });

@@ -38,7 +38,7 @@ test.each([
         let expected: RowVersion = made.rowVersion;
         for (let turn = 1; !isOver; turn += 1) {
           const target = { tenant: "t", id: made.id, expected };
-          const outcome = await store(worker + turn).patch(target, { name: `${turn}` }, ALL, null);
+          const outcome = await store(worker + turn).update(target, { name: `${turn}` }, ALL, null);
           if (outcome.kind !== "applied") throw new Error(outcome.kind);
           expected = outcome.rowVersion;
           const wanted = { id: made.id, ...fields, name: `${turn}` };
