@@ -109,8 +109,9 @@ export class PostgresStorage implements Storage {
 
   /** A connection that ended while it was idle may show that only when it is used: then a new one is asked. */
   async #pulse(): Promise<readonly Pulse[]> {
+    // A lane for reads: they go on while writes wait for a standby.
     const ask = (): Promise<readonly Pulse[]> =>
-      this.#lanes.slow.use((lane) => lane.run<Pulse>(PULSE_TEXT, []));
+      this.#lanes.read.use((lane) => lane.run<Pulse>(PULSE_TEXT, []));
     try {
       return await ask();
     } catch (error) {

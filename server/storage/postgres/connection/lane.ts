@@ -14,8 +14,13 @@ export type LaneOptions = {
   readonly connectMs: number;
   /** How long a statement may take before its connection is given up. */
   readonly statementMs: number;
-  /** Looks at a connection before anything else is sent on it. @throws StatementFailed */
-  readonly greet: (connection: LaneConnection) => Promise<void>;
+  /**
+   * Looks at a connection before anything else is sent on it.
+   *
+   * @param wasLate whether the one before was given up since a statement had no answer
+   * @throws StatementFailed
+   */
+  readonly greet: (connection: LaneConnection, wasLate: boolean) => Promise<void>;
   /**
    * Called when a connection stands, each time.
    *
@@ -43,8 +48,8 @@ export class Lane implements LaneConnection {
   #connection: OpenConnection | null = null;
   #opening: Promise<OpenConnection> | null = null;
   #isClosed = false;
-  /** Why there is no connection any more. */
-  #lostBecause: string | null = null;
+  /** How the last connection that stood ended. */
+  #lost: Ending | null = null;
 
   constructor(options: LaneOptions) {
     this.#options = options;
@@ -57,15 +62,16 @@ export class Lane implements LaneConnection {
       return await connection.run<Row>(text, params);
     } catch (error) {
       const failure = failureOf(error, true);
-      if (spoilsLane(failure)) connection.giveUp(failure.message);
+      if (spoilsLane(failure)) connection.giveUp(failure);
       throw failure;
     }
   }
 
   /** Gives the connection up: what it answered cannot be right. @returns what to throw */
   distrust(reason: string): StatementFailed {
-    this.#connection?.giveUp(reason);
-    return new StatementFailed("rolled-back", reason);
+    const failure = new StatementFailed("rolled-back", reason);
+    this.#connection?.giveUp(failure);
+    return failure;
   }
 
   /** A transaction of several statements. @throws StatementFailed */
@@ -86,39 +92,41 @@ export class Lane implements LaneConnection {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#opening?.catch(() => {});
-    this.#connection?.giveUp(CLOSED);
+    this.#connection?.giveUp({ message: CLOSED });
   }
 
   async #open(): Promise<OpenConnection> {
     if (this.#isClosed) throw new StatementFailed("never-sent", CLOSED);
-    const connection = new OpenConnection(this.#options, (reason) => {
-      this.#lostBecause ??= reason;
+    const connection = new OpenConnection(this.#options, (ending) => {
+      this.#lost ??= ending;
       if (this.#connection === connection) this.#connection = null;
     });
     try {
-      await this.#options.greet(connection);
+      await this.#options.greet(connection, this.#lost?.isDeadline === true);
     } catch (error) {
       const { message, sqlState } = failureOf(error, false);
-      connection.giveUp(message);
+      connection.giveUp({ message });
       throw new StatementFailed("never-sent", message, sqlState, error);
     }
     if (connection.isOver) throw new StatementFailed("never-sent", "the connection ended at once");
     this.#connection = connection;
-    this.#options.onConnect(this.#lostBecause);
-    this.#lostBecause = null;
+    this.#options.onConnect(this.#lost?.message ?? null);
+    this.#lost = null;
     return connection;
   }
 }
 
 const CLOSED = "the store is closed";
 
+type Ending = { readonly message: string; readonly isDeadline?: boolean };
+
 class OpenConnection implements LaneConnection {
   readonly #sql: SQL;
   readonly #options: LaneOptions;
-  readonly #onOver: (reason: string) => void;
+  readonly #onOver: (ending: Ending) => void;
   isOver = false;
 
-  constructor(options: LaneOptions, onOver: (reason: string) => void) {
+  constructor(options: LaneOptions, onOver: (ending: Ending) => void) {
     const { address, ca, session, connectMs } = options;
     this.#options = options;
     this.#onOver = onOver;
@@ -137,7 +145,7 @@ class OpenConnection implements LaneConnection {
       connectionTimeout: connectMs / 1000,
       connection: session,
       // Before the statements under way are rejected: what comes next opens a connection that is greeted.
-      onclose: (error) => this.#end(failureOf(error ?? "the connection ended", true).message),
+      onclose: (error) => this.#end(failureOf(error ?? "the connection ended", true)),
     });
   }
 
@@ -162,24 +170,24 @@ class OpenConnection implements LaneConnection {
    * Rejects whatever is under way, and ends the connection.
    * A write is never cancelled: see docs/postgres.md.
    */
-  giveUp(reason: string): void {
+  giveUp(ending: Ending): void {
     if (this.isOver) return;
-    this.#end(reason);
+    this.#end(ending);
     this.#sql.close({ timeout: 0 }).catch(() => {});
   }
 
-  #end(reason: string): void {
+  #end({ message, isDeadline = false }: Ending): void {
     this.isOver = true;
-    this.#onOver(reason);
+    this.#onOver({ message, isDeadline });
   }
 
   #before<T>(ms: number, start: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#options.onDeadline();
-        const late = new StatementFailed("unknown", `the database did not answer within ${ms} ms`);
-        reject(late);
-        this.giveUp(late.message);
+        const message = `the database did not answer within ${ms} ms`;
+        reject(new StatementFailed("unknown", message));
+        this.giveUp({ message, isDeadline: true });
       }, ms);
       start()
         .then(resolve, reject)

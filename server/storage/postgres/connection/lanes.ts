@@ -5,6 +5,7 @@ import { persist, retryDelayMs } from "./persistence.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
 import { PrimaryWatch } from "./primary-watch.ts";
 import { BATCH_SESSION, PAGE_SESSION, SESSION, type SessionSettings } from "./session.ts";
+import { awaitStandby } from "./standby-wait.ts";
 import { isBusy, StatementFailed } from "./statement-failure.ts";
 
 /** What the database and its clients can wait for. Injected, so that no test waits for a limit. */
@@ -60,29 +61,30 @@ export class Lanes {
     this.#options = options;
     this.limits = options.limits;
     this.onRetry = options.onRetry;
-    this.read = this.#pool(READ_LANES, BATCH_SESSION);
-    this.write = this.#pool(WRITE_LANES, BATCH_SESSION);
-    this.slow = this.#pool(SLOW_LANES, SESSION);
-    this.page = this.#pool(PAGE_LANES, PAGE_SESSION);
+    this.read = this.#pool(READ_LANES, BATCH_SESSION, "reads");
+    this.write = this.#pool(WRITE_LANES, BATCH_SESSION, "writes");
+    this.slow = this.#pool(SLOW_LANES, SESSION, "writes");
+    this.page = this.#pool(PAGE_LANES, PAGE_SESSION, "reads");
   }
 
   /** A connection beside the pools, for what needs other settings. The caller closes it. */
-  lane(
-    session: SessionSettings,
-    statementMs = this.limits.statementMs,
-    onConnect: LaneOptions["onConnect"] = () => {},
-  ): Lane {
+  lane(session: SessionSettings, statementMs = this.limits.statementMs): Lane {
+    return this.#lane({
+      session,
+      statementMs,
+      onConnect: () => {},
+      greet: (connection) => this.#watch.look(connection, session),
+    });
+  }
+
+  #lane(own: Pick<LaneOptions, "session" | "statementMs" | "onConnect" | "greet">): Lane {
     const { address, password, ca, limits, onDeadline } = this.#options;
-    const greet: LaneOptions["greet"] = (connection) => this.#watch.look(connection, session);
     return new Lane({
+      ...own,
       address,
       password,
       ca,
-      session,
       connectMs: limits.connectMs,
-      statementMs,
-      greet,
-      onConnect,
       onDeadline,
     });
   }
@@ -139,12 +141,14 @@ export class Lanes {
     return [this.read, this.write, this.slow, this.page];
   }
 
-  #pool(count: number, session: SessionSettings): LanePool {
-    return new LanePool(
-      Array.from({ length: count }, () =>
-        this.lane(session, this.limits.statementMs, this.#options.onConnect),
-      ),
-      this.limits.pendingMax,
-    );
+  #pool(count: number, session: SessionSettings, what: "reads" | "writes"): LanePool {
+    const { statementMs, pendingMax } = this.limits;
+    const { onConnect } = this.#options;
+    const greet: LaneOptions["greet"] = async (connection, wasLate) => {
+      await this.#watch.look(connection, session);
+      if (wasLate && what === "writes") await awaitStandby(connection, statementMs);
+    };
+    const lanes = Array.from({ length: count }, () => this.#lane({ session, statementMs, onConnect, greet }));
+    return new LanePool(lanes, pendingMax);
   }
 }

@@ -332,29 +332,63 @@ test("with sessions killed every 50 ms each customer has one history, and nothin
   expect(fates.applied + fates.stale + fates.unknown).toBe(24 * 25);
 });
 
-// To cancel a write that waits for its standby makes PostgreSQL acknowledge it: it would be lost by a fail-over.
-test("while the synchronous standby does not answer no write is acknowledged, and none is cancelled", async () => {
-  const primary = await PostgresCluster.start({ settings: { synchronous_standby_names: "standby" } });
-  const standby = await primary.startStandby();
-  try {
-    const database = await primary.createDatabase();
-    const storage = await PostgresStorage.open(database, { limits });
-    const made = await storage.customers.create("t", ADA, Date.now(), null);
+describe("the synchronous standby does not answer", () => {
+  let primary: PostgresCluster;
+  let standby: PostgresCluster;
+  let storage: PostgresStorage;
+  beforeEach(async () => {
+    primary = await PostgresCluster.start({ settings: { synchronous_standby_names: "standby" } });
+    standby = await primary.startStandby();
+    storage = await PostgresStorage.open(await primary.createDatabase(), {
+      limits: { ...limits, statementMs: 300, giveUpMs: 600 },
+    });
+  });
+  afterEach(async () => {
+    primary.thawReplication();
+    await storage.close();
+    await standby.stop();
+    await primary.stop();
+  });
+
+  async function create(tenant: string): Promise<WriteTarget & { expected: RowVersion }> {
+    const made = await storage.customers.create(tenant, ADA, Date.now(), null);
     if (made.kind !== "created") throw new Error(made.kind);
-    const target = { tenant: "t", id: made.id, expected: made.rowVersion };
+    return { tenant, id: made.id, expected: made.rowVersion };
+  }
+
+  // To cancel a write that waits for its standby makes PostgreSQL acknowledge it: it would be lost by a fail-over.
+  test("no write is acknowledged, and none is cancelled", async () => {
+    const target = await create("t");
     primary.freezeReplication();
     await expect(storage.customers.update(target, { name: "B" }, NO_BODY, null)).rejects.toThrow(
       "may have been applied",
     );
-    expect((await storage.customers.read("t", made.id, NAME))?.fields).toEqual({ name: "Ada" });
+    expect((await storage.customers.read("t", target.id, NAME))?.fields).toEqual({ name: "Ada" });
     primary.thawReplication();
-    while ((await storage.customers.rowVersion("t", made.id)) === made.rowVersion) await Bun.sleep(20);
-    expect((await storage.customers.read("t", made.id, NAME))?.fields).toEqual({ name: "B" });
+    while ((await storage.customers.rowVersion("t", target.id)) === target.expected) await Bun.sleep(20);
+    expect((await storage.customers.read("t", target.id, NAME))?.fields).toEqual({ name: "B" });
     expect(primary.log).not.toContain("canceling wait for synchronous replication");
-    await storage.close();
-  } finally {
+  });
+
+  // A commit that nobody waits for any more keeps its session until the standby answers.
+  test("writes given up do not use up the server's connections, and reads go on", async () => {
+    const targets = await Promise.all(Array.from({ length: 160 }, (_, tenant) => create(`${tenant}`)));
+    primary.freezeReplication();
+    const reasons: string[] = [];
+    while (targets.length > 0) {
+      const writes = targets
+        .splice(0, 20)
+        .map((target) => storage.customers.patch(target, { name: "B" }, NO_BODY, null));
+      for (const settled of await Promise.allSettled(writes))
+        reasons.push(settled.status === "rejected" ? settled.reason.message : "applied");
+      await storage.customers.rowVersion("0", crypto.randomUUID());
+      await storage.ping();
+    }
+    expect(reasons).not.toContain("applied");
+    expect(reasons.at(-1)).toContain("standby");
+    const sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'customers-server'";
+    expect(Number(await primary.query("postgres", sessions))).toBeLessThan(7 + 7);
     primary.thawReplication();
-    await standby.stop();
-    await primary.stop();
-  }
+    await create("later");
+  });
 });
