@@ -378,7 +378,7 @@ describe("the synchronous standby does not answer", () => {
     while (targets.length > 0) {
       const writes = targets
         .splice(0, 20)
-        .map((target) => storage.customers.patch(target, { name: "B" }, NO_BODY, null));
+        .map((target) => storage.customers.update(target, { name: "B" }, NO_BODY, null));
       for (const settled of await Promise.allSettled(writes))
         reasons.push(settled.status === "rejected" ? settled.reason.message : "applied");
       await storage.customers.rowVersion("0", crypto.randomUUID());
