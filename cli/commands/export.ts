@@ -9,7 +9,7 @@ import type { OutputFormat } from "../config/flags.ts";
 import { systemCode } from "../files/system-code.ts";
 import { type Draft, openDraft } from "../files/write-atomically.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import { type Failure, failure, isFailure } from "../outcome/failure.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
@@ -90,16 +90,26 @@ async function exportToFile(
 ): Promise<Ending> {
   // A pipe or a device is written to as it is: a rename would put a file in its place.
   const existing = statSync(file, { throwIfNoEntry: false });
-  if (existing !== undefined && !existing.isFile())
-    return await exportToDevice(invocation, file, format, options);
-  const draft = openFor(file, () => openDraft(file, "keep"));
-  if (isFailure(draft)) return draft;
-  const release = invocation.host.onExit(draft.discard);
-  const stream = createWriteStream("", { fd: draft.fd, autoClose: false });
-  const ending = await exportToStream(invocation, stream, file, format, options);
-  release();
-  if (ending === undefined) return putInPlace(draft, file);
-  draft.discard();
+  const inPlace = existing !== undefined && !existing.isFile();
+  let draft: Draft | undefined;
+  let stream: WriteStream;
+  try {
+    // It holds personal data, so a new file is for the operator alone, who can widen it.
+    draft = inPlace ? undefined : openDraft(file, "keep");
+    stream = createWriteStream("", { fd: draft?.fd ?? openSync(file, "w"), autoClose: inPlace });
+  } catch (error) {
+    const code = systemCode(error);
+    return failure("usage", `${file} can't be written (${code}); nothing was asked for`, "Check the path.");
+  }
+  const release = draft && invocation.host.onExit(draft.discard);
+  const out = openDataStream(stream);
+  let ending = await exportTo(invocation, out, format, options);
+  await new Promise<void>((resolve) => stream.once("finish", resolve).once("error", resolve).end());
+  const lost = out.failure();
+  if (lost !== undefined) ending ??= failure("failure", `${file} can't be written: ${lost}`);
+  release?.();
+  if (ending === undefined) return draft && putInPlace(draft, file);
+  draft?.discard();
   return ending;
 }
 
@@ -111,41 +121,6 @@ function putInPlace(draft: Draft, file: string): Ending {
     const code = systemCode(error);
     return failure("failure", `${file} can't be replaced (${code}); the export is whole, in ${draft.path}`);
   }
-}
-
-async function exportToDevice(
-  invocation: Invocation,
-  file: string,
-  format: ExportFormat,
-  options: Options,
-): Promise<Ending> {
-  const fd = openFor(file, () => ({ fd: openSync(file, "w") }));
-  if (isFailure(fd)) return fd;
-  return await exportToStream(invocation, createWriteStream("", fd), file, format, options);
-}
-
-/** It holds personal data, so a new file is for the operator alone, who can widen it. */
-function openFor<Opened extends object>(file: string, open: () => Opened): Opened | Failure {
-  try {
-    return open();
-  } catch (error) {
-    const code = systemCode(error);
-    return failure("usage", `${file} can't be written (${code}); nothing was asked for`, "Check the path.");
-  }
-}
-
-async function exportToStream(
-  invocation: Invocation,
-  stream: WriteStream,
-  file: string,
-  format: ExportFormat,
-  options: Options,
-): Promise<Ending> {
-  const out = openDataStream(stream);
-  const ending = await exportTo(invocation, out, format, options);
-  await new Promise<void>((resolve) => stream.once("finish", resolve).once("error", resolve).end());
-  const lost = out.failure();
-  return ending ?? (lost === undefined ? undefined : failure("failure", `${file} can't be written: ${lost}`));
 }
 
 async function exportTo(
