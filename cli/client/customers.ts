@@ -165,7 +165,7 @@ export function openCustomers(options: CustomersOptions): Customers {
     async *list(call = {}) {
       const { status, email, fields, pageSize } = call;
       for await (const page of eachPage(() => ports(call), { status, email, fields, limit: pageSize })) {
-        if (page.kind !== "page") throw new CustomersError("the list of customers", page);
+        if (page.kind !== "page") throw new CustomersError("customers", page);
         yield* page.customers;
       }
     },
@@ -173,7 +173,7 @@ export function openCustomers(options: CustomersOptions): Customers {
       const request = createCustomer(members(fields), call.idempotencyKey ?? crypto.randomUUID());
       const creation = await createUntilDecided(ports(call), request, options.idempotencyKeysHonoured);
       if (creation.kind === "created") return creation;
-      throw new CustomersError("the new customer", creation);
+      throw new CustomersError("new customer", creation);
     },
     update: async (id, fields, call = {}) => change(id, fields, call),
     replace: async (id, { name, email }, call = {}) => change(id, { name, email }, call),

@@ -67,7 +67,7 @@ type History = {
    * Since the last reading, writes that it settles: one may have been applied, unless the tag is unmoved.
    */
   doubts: number;
-  /** Those that a reading under an unmoved tag settled: a 412 after it may be the doing of a late one. */
+  /** Those that a reading under an unmoved tag settled: a 412 or 404 after it may be the doing of a late one. */
   settled: number;
   /** Successes in a row that no customer service can have meant. */
   pages: number;
@@ -96,12 +96,13 @@ export function recorded(
   { contradicts, ofSuccess }: { contradicts: boolean; ofSuccess: boolean },
 ): History {
   const stale = verdict === "stale";
+  const moved = stale || verdict === "gone";
   return {
     attempts: history.attempts + (verdict === "not-sent" ? 0 : 1),
     conflicts: history.conflicts + (stale ? 1 : 0),
-    unknowns: history.unknowns + (verdict === "may-arrive" ? 1 : stale ? history.settled : 0),
+    unknowns: history.unknowns + (verdict === "may-arrive" ? 1 : moved ? history.settled : 0),
     doubts: history.doubts + (verdict === "reading-settles" ? 1 : 0),
-    settled: stale ? 0 : history.settled,
+    settled: moved ? 0 : history.settled,
     pages: verdict !== "accepted" && ofSuccess ? history.pages + 1 : 0,
     notSent: verdict === "not-sent" ? history.notSent + 1 : 0,
     contradictions: stale && contradicts ? history.contradictions + 1 : 0,

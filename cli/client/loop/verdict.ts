@@ -61,16 +61,18 @@ function confirmsCreation(sent: JsonObject): Confirms {
     const named = reply.status === 201 || hasNoContent(reply) || reply.fields.has("location");
     if (reply.text === "") return named;
     const body = objectIn(reply);
-    if (body === undefined) return false;
-    const shown = named || isTagged(reply) || memberNamed(body, "id") !== undefined;
     // What is replayed may have been changed since it was created.
-    return shown && (isReplayed(reply) || looksCreated(body, sent));
+    return (
+      body !== undefined &&
+      (named || isTagged(reply) || memberNamed(body, "id") !== undefined) &&
+      (isReplayed(reply) || looksCreated(body, sent))
+    );
   };
 }
 
 /** It was created earlier, under the same idempotency key. */
 export function isReplayed({ fields }: CompleteReply): boolean {
-  return fields.get("idempotency-replayed")?.toLowerCase() === "true";
+  return fields.get("idempotency-replayed") === "true";
 }
 
 /** A weak tag is no version (specification 2.4): web frameworks put one on every body, an error's too. */
