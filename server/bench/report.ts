@@ -1,12 +1,15 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { cpus, totalmem } from "node:os";
+import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import { type Measure, markdown } from "./measure.ts";
 
-/** The machine, the runtime and the day, for the line above a table. */
+/** What else ran when the benchmark began. */
+const [loadBefore = Number.NaN] = loadavg();
+
+/** The machine and how busy it was, the runtime and the day, for the line above a table. */
 export function surroundings(): string {
   const cpu = cpus();
-  return `${cpu.length} × ${cpu[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${process.platform}; Bun ${Bun.version}; ${new Date().toISOString().slice(0, 10)}`;
+  return `${cpu.length} × ${cpu[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${process.platform}; load average before the run ${loadBefore.toFixed(1)}; Bun ${Bun.version}; ${new Date().toISOString().slice(0, 10)}`;
 }
 
 /**
