@@ -26,8 +26,9 @@ const ADVICE = "Stop the service and run `check`; if it finds damage, `restore F
  * Watches the files under one connection. A write that is committed while one of them
  * was moved, replaced, deleted or cut off would be acknowledged and lost at the next start.
  *
- * Three calls of stat before each commit and three after it, of 3 µs each: 2 %
- * of a lone PUT, nearly all of which is its fsync. A watcher would report too late.
+ * Three calls of stat before each commit and three after it: 13 µs of the 38 that a lone write takes without
+ * its fsync, and 2 % of one with it. The look before keeps a commit from overwriting what others wrote under
+ * another wal-index, the look after keeps one from being acknowledged. A watcher would report too late.
  */
 export class FileGuard {
   readonly #db: Database;
