@@ -39,8 +39,10 @@ class Crowd {
   }
 }
 
-/** In some situations the sound service has answered, and what is told instead may differ. */
-export const replying =
+/** Where all of these hold, something else is answered than the sound service has. */
+export const on = (...when: When[]) => ({ answers: (act: Act): Plant => spoiled(all(...when), act) });
+
+const spoiled =
   (when: When, act: Act): Plant =>
   (ran) =>
   (service) => {

@@ -1,7 +1,7 @@
 /** AUT: roles and tenants (4.1.6, 5). */
 import { type Fault, instead, isRead, type Plant } from "../fault.ts";
 import { soundSeams } from "../service/seams.ts";
-import { all, by, empty, object, read, replying, showing, wholeRead, write } from "../turn.ts";
+import { by, empty, object, on, read, showing, wholeRead, write } from "../turn.ts";
 import { privileged } from "./tenants.ts";
 
 /** Lets a forbidden field through the policy and puts something in place of its value. */
@@ -77,14 +77,13 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     id: "forbidden-field-500",
     rule: "AUT-01",
     does: "fails with 500 when a forbidden field is requested",
-    plant: replying(read(403), empty(500)),
+    plant: on(read(403)).answers(empty(500)),
   },
   {
     id: "forbidden-value-in-refusal",
     rule: "AUT-02",
     does: "names the value in the refusal: not allowed to read ada@example.org",
-    plant: replying(
-      read(403),
+    plant: on(read(403)).answers(
       showing((body, { customer }) => ({ ...body, detail: `not allowed to read ${customer?.email}` })),
     ),
   },
@@ -93,8 +92,7 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     rule: "AUT-07",
     does: "answers a PUT with the whole customer, to every caller",
     deployment: { putAnswer: 200 },
-    plant: replying(
-      all(write("PUT", 200), by("limited")),
+    plant: on(write("PUT", 200), by("limited")).answers(
       showing((body, { customer, service: { deployment } }) => ({
         ...body,
         [deployment.members.email]: customer?.email,
@@ -105,8 +103,7 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     id: "forbidden-field-in-412",
     rule: "AUT-07",
     does: "puts the current customer into the 412 document, email included",
-    plant: replying(
-      write(undefined, 412),
+    plant: on(write(undefined, 412)).answers(
       showing((body, { customer }) => ({ ...body, current: { Email: customer?.email } })),
     ),
   },
@@ -114,23 +111,19 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     id: "limited-answered-empty",
     rule: "AUT-01",
     does: "answers a limited caller that asks for the email with an empty object",
-    plant: replying(all(read(403), by("limited")), ({ before }) => object({}, before?.tag)),
+    plant: on(read(403), by("limited")).answers(({ before }) => object({}, before?.tag)),
   },
   {
     id: "masked-email-in-default-set",
     rule: "AUT-05",
     does: "shows a masked email in the default set of a limited caller",
-    plant: replying(
-      all(wholeRead, by("limited")),
-      showing((body) => ({ ...body, Email: "a***@example.org" })),
-    ),
+    plant: on(wholeRead, by("limited")).answers(showing((body) => ({ ...body, Email: "a***@example.org" }))),
   },
   {
     id: "email-as-login",
     rule: "AUT-05",
     does: "shows the email as login in the default set of a limited caller",
-    plant: replying(
-      all(wholeRead, by("limited")),
+    plant: on(wholeRead, by("limited")).answers(
       showing((body, { before }) => ({ ...body, Login: `for ${before?.email}` })),
     ),
   },
@@ -138,10 +131,11 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     id: "forbidden-field-by-double-encoding",
     rule: "AUT-04",
     does: "decodes the field names twice, once behind the policy",
-    plant: replying(
-      all(by("limited"), ({ request }) => isRead(request) && /fields=[^&]*%25[46]/i.test(request.query)),
-      ({ request, service, send }) =>
-        send({ ...privileged(request, service), query: decodeURIComponent(request.query) }),
+    plant: on(
+      by("limited"),
+      ({ request }) => isRead(request) && /fields=[^&]*%25[46]/i.test(request.query),
+    ).answers(({ request, service, send }) =>
+      send({ ...privileged(request, service), query: decodeURIComponent(request.query) }),
     ),
   },
 ];

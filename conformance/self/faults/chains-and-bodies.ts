@@ -3,16 +3,15 @@ import { type Fault, instead, type Plant } from "../fault.ts";
 import { headerLines, setHeader } from "../service/http-socket.ts";
 import type { Customer } from "../service/seams.ts";
 import {
-  all,
   answered,
   by,
   neverThere,
   newTag,
   object,
+  on,
   projectedRead,
   read,
   refused,
-  replying,
   showing,
   spoiling,
   untagged,
@@ -113,8 +112,7 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     id: "every-if-none-match-304",
     rule: "ETG-16",
     does: "answers 304 wherever If-None-Match comes, whatever it holds",
-    plant: replying(
-      all(read(), ({ request }) => headerLines(request, "if-none-match").length > 0),
+    plant: on(read(), ({ request }) => headerLines(request, "if-none-match").length > 0).answers(
       ({ reply }) => ({ ...reply, status: 304, body: "" }),
     ),
   },
@@ -123,37 +121,35 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     rule: "ETG-16",
     does: "drops the ETag of a 304",
     deployment: { conditionalReads: true },
-    plant: replying(answered(304), untagged),
+    plant: on(answered(304)).answers(untagged),
   },
   {
     id: "stranger-428-tells",
     rule: "AUT-10",
     does: "looks for the customer in all tenants before it asks for If-Match",
-    plant: replying(all(answered(428), by("other"), neverThere), refused(404)),
+    plant: on(answered(428), by("other"), neverThere).answers(refused(404)),
   },
   {
     id: "patch-stores-null",
     rule: "FLD-18",
     does: "merges a PATCH into the row without its types, so that null is stored",
-    plant: replying(
+    plant: on(
       (turn) =>
         turn.request.method === "PATCH" &&
         turn.reply.status === 400 &&
         turn.body[turn.service.deployment.members.name] === null,
-      async ({ before, request, service: { deployment }, customer, send }) => {
-        const body = Buffer.from(JSON.stringify({ [deployment.members.name]: before?.name }));
-        const reply = await send({ ...request, body: async () => body });
-        if (reply.status < 300) Object.assign(customer ?? {}, { name: null });
-        return reply;
-      },
-    ),
+    ).answers(async ({ before, request, service: { deployment }, customer, send }) => {
+      const body = Buffer.from(JSON.stringify({ [deployment.members.name]: before?.name }));
+      const reply = await send({ ...request, body: async () => body });
+      if (reply.status < 300) Object.assign(customer ?? {}, { name: null });
+      return reply;
+    }),
   },
   {
     id: "body-number-sets-version",
     rule: "FLD-19",
     does: "maps RowVersion of a body onto the version column",
-    plant: replying(
-      (turn) => write("PUT")(turn) && typeof turn.body["RowVersion"] === "number",
+    plant: on((turn) => write("PUT")(turn) && typeof turn.body["RowVersion"] === "number").answers(
       ({ reply, customer, body, service: { deployment } }) => {
         const tag = deployment.tag(Number(body["RowVersion"]), customer?.id ?? "");
         Object.assign(customer ?? {}, { tag });
@@ -172,8 +168,7 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
       rule,
       does: `answers a ${method} with the row that it read before`,
       deployment: { putAnswer: 200, patchAnswer: 200 },
-      plant: replying(
-        write(method, 200),
+      plant: on(write(method, 200)).answers(
         showing((body, { before, service: { deployment } }) => ({
           ...body,
           [deployment.members.name]: before?.name,
@@ -185,10 +180,9 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     id: "emoji-answered-500",
     rule: "FLD-20",
     does: "keeps names in a column of three bytes a character, and lets its refusal out as 500",
-    plant: replying(
+    plant: on(
       (turn) => write("PUT")(turn) && /[\u{10000}-\u{10ffff}]/u.test(JSON.stringify(turn.body)),
-      refused(500),
-    ),
+    ).answers(refused(500)),
   },
   {
     id: "put-takes-status",
@@ -206,7 +200,7 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     id: "answers-later-tag",
     rule: "ATM-08",
     does: "reads the row again after the update to answer its tag, which by then may be another writer's",
-    plant: replying(write("PUT"), async (turn) => {
+    plant: on(write("PUT")).answers(async (turn) => {
       await Bun.sleep(5);
       return setHeader(turn.reply, "ETag", turn.customer?.tag);
     }),
@@ -221,10 +215,7 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     id: "limited-read-moves-tag",
     rule: "ETG-04",
     does: "stores when a support agent last looked at the customer, in the versioned row",
-    plant: replying(
-      all(read(), by("limited")),
-      spoiling((customer, turn) => ({ tag: newTag(customer, turn) })),
-    ),
+    plant: on(read(), by("limited")).answers(spoiling((customer, turn) => ({ tag: newTag(customer, turn) }))),
   },
   {
     id: "weak-412-not-counted",
@@ -245,8 +236,7 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     id: "status-of-one-projection",
     rule: "FLD-10",
     does: "shows a constant in place of the status where it is asked for beside other fields",
-    plant: replying(
-      all(projectedRead, ({ request }) => request.query.includes(",")),
+    plant: on(projectedRead, ({ request }) => request.query.includes(",")).answers(
       showing((body, { service: { deployment } }) =>
         deployment.members.status in body ? { ...body, [deployment.members.status]: "Unknown" } : body,
       ),
@@ -256,29 +246,24 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     id: "projection-outlives-delete",
     rule: "ORD-05",
     does: "serves projections from a view that keeps deleted rows",
-    plant: replying(
-      all(read(404), ({ request, before }) => /fields=/.test(request.query) && before?.removed === true),
-      ({ before, service: { deployment } }) =>
-        object({ [deployment.members.name]: before?.name }, before?.tag),
+    plant: on(
+      read(404),
+      ({ request, before }) => /fields=/.test(request.query) && before?.removed === true,
+    ).answers(({ before, service: { deployment } }) =>
+      object({ [deployment.members.name]: before?.name }, before?.tag),
     ),
   },
   {
     id: "losers-412-without-etag",
     rule: "ATM-02",
     does: "answers the loser of a row lock from a handler that has no row at hand",
-    plant: replying(
-      all(answered(412), ({ met, customer }) => met && customer?.removed === false),
-      untagged,
-    ),
+    plant: on(answered(412), ({ met, customer }) => met && customer?.removed === false).answers(untagged),
   },
   {
     id: "tombstone-before-428",
     rule: "ORD-14",
     does: "looks up tombstones in a filter that stands before the check of If-Match",
-    plant: replying(
-      all(answered(428), ({ before }) => before?.removed === true),
-      refused(404),
-    ),
+    plant: on(answered(428), ({ before }) => before?.removed === true).answers(refused(404)),
   },
 ];
 

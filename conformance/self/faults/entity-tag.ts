@@ -6,9 +6,9 @@ import { type Customer, soundSeams } from "../service/seams.ts";
 import {
   as,
   newTag,
+  on,
   projectedRead,
   read,
-  replying,
   showing,
   spoiling,
   untagged,
@@ -33,13 +33,13 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     id: "read-without-etag",
     rule: "ETG-01",
     does: "answers a GET without ETag",
-    plant: replying(read(), untagged),
+    plant: on(read()).answers(untagged),
   },
   {
     id: "projected-read-without-etag",
     rule: "ETG-05",
     does: "sends the ETag on full reads only, not on those with fields",
-    plant: replying(projectedRead, untagged),
+    plant: on(projectedRead).answers(untagged),
   },
   {
     id: "weak-etag",
@@ -69,7 +69,7 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     id: "etag-twice",
     rule: "ETG-02",
     does: "sends two ETag lines, the framework's own beside the service's",
-    plant: replying(read(), ({ reply }) => ({
+    plant: on(read()).answers(({ reply }) => ({
       ...reply,
       headers: [...reply.headers, ["ETag", `"${digest(String(reply.body)).slice(0, 12)}"`]],
     })),
@@ -139,30 +139,24 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     id: "answers-203",
     rule: "ETG-01",
     does: "stands behind a proxy that transforms reads and says so with 203",
-    plant: replying(wholeRead, as(203)),
+    plant: on(wholeRead).answers(as(203)),
   },
   {
     id: "answers-list-of-one",
     rule: "ETG-01",
     does: "answers a read with the rows of its query: a list of one",
-    plant: replying(
-      wholeRead,
-      showing((body) => [body]),
-    ),
+    plant: on(wholeRead).answers(showing((body) => [body])),
   },
   {
     id: "projected-read-weakened",
     rule: "ETG-05",
     does: "weakens the tag of projections, as a filter that rewrites bodies does",
-    plant: replying(projectedRead, weakened),
+    plant: on(projectedRead).answers(weakened),
   },
   {
     id: "projected-read-moves-tag",
     rule: "ETG-04",
     does: "writes an access log of projections into the versioned row",
-    plant: replying(
-      projectedRead,
-      spoiling((customer, turn) => ({ tag: newTag(customer, turn) })),
-    ),
+    plant: on(projectedRead).answers(spoiling((customer, turn) => ({ tag: newTag(customer, turn) }))),
   },
 ];

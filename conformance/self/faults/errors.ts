@@ -1,7 +1,7 @@
 /** PRB: what refusals look like (7). Problem documents are optional, so a fault needs one that is there and wrong. */
 import type { Fault } from "../fault.ts";
 import { headerLines } from "../service/http-socket.ts";
-import { all, as, empty, read, replying, showing, write } from "../turn.ts";
+import { as, empty, on, read, showing, write } from "../turn.ts";
 
 const stale = write(undefined, 412);
 
@@ -10,50 +10,43 @@ export const ERROR_FAULTS: Fault[] = [
     id: "412-as-200",
     rule: "IFM-03",
     does: "answers a stale write with 200 and an error in the body",
-    plant: replying(stale, as(200, '{"errors":[{"code":"PRECONDITION_FAILED"}]}')),
+    plant: on(stale).answers(as(200, '{"errors":[{"code":"PRECONDITION_FAILED"}]}')),
   },
   {
     id: "428-as-200",
     rule: "IFM-04",
     does: "answers a write without If-Match with 200 and an error in the body",
-    plant: replying(write(undefined, 428), as(200, '{"errors":[{"code":"PRECONDITION_REQUIRED"}]}')),
+    plant: on(write(undefined, 428)).answers(as(200, '{"errors":[{"code":"PRECONDITION_REQUIRED"}]}')),
   },
   {
     id: "problem-is-no-json",
     rule: "PRB-03",
     does: "labels plain text application/problem+json",
-    plant: replying(stale, as(412, "Precondition Failed")),
+    plant: on(stale).answers(as(412, "Precondition Failed")),
   },
   {
     id: "problem-is-a-string",
     rule: "PRB-03",
     does: "sends a JSON string as problem document",
-    plant: replying(stale, as(412, '"Precondition Failed"')),
+    plant: on(stale).answers(as(412, '"Precondition Failed"')),
   },
   {
     id: "problem-status-differs",
     rule: "PRB-03",
     does: "says 500 in the status member of a 412 document",
-    plant: replying(
-      stale,
-      showing((body) => ({ ...body, status: 500 })),
-    ),
+    plant: on(stale).answers(showing((body) => ({ ...body, status: 500 }))),
   },
   {
     id: "problem-without-code",
     rule: "PRB-04",
     does: "sends a 412 document that names no error: about:blank and nothing else",
-    plant: replying(
-      stale,
-      showing(() => ({ type: "about:blank", status: 412 })),
-    ),
+    plant: on(stale).answers(showing(() => ({ type: "about:blank", status: 412 }))),
   },
   {
     id: "problem-carries-stack",
     rule: "PRB-04",
     does: "sends a stack trace with every 412 of PUT",
-    plant: replying(
-      write("PUT", 412),
+    plant: on(write("PUT", 412)).answers(
       showing((body) => ({
         ...body,
         detail: "System.Exception: stale\n   at Customers.Update(Guid id) in /src/Customers.cs:line 42",
@@ -64,7 +57,7 @@ export const ERROR_FAULTS: Fault[] = [
     id: "204-with-body",
     rule: "IFM-02",
     does: "sends a body with 204, which spoils the connection for the next reply",
-    plant: replying(write("PUT", 204), ({ reply }) => {
+    plant: on(write("PUT", 204)).answers(({ reply }) => {
       const head = reply.headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
       const content = 'Content-Type: application/json\r\nContent-Length: 11\r\n\r\n{"ok":true}';
       return { ...reply, raw: Buffer.from(`HTTP/1.1 204 .\r\n${head}${content}`) };
@@ -74,13 +67,13 @@ export const ERROR_FAULTS: Fault[] = [
     id: "put-answers-202",
     rule: "IFM-02",
     does: "answers an accepted PUT with 202",
-    plant: replying(write("PUT", 204), as(202, "")),
+    plant: on(write("PUT", 204)).answers(as(202, "")),
   },
   {
     id: "put-answers-302",
     rule: "IFM-01",
     does: "answers an accepted PUT with a redirect to the customer",
-    plant: replying(write("PUT", 204), ({ reply, request }) => ({
+    plant: on(write("PUT", 204)).answers(({ reply, request }) => ({
       ...reply,
       status: 302,
       headers: [...reply.headers, ["Location", request.path]],
@@ -91,24 +84,21 @@ export const ERROR_FAULTS: Fault[] = [
     id: "get-answers-no-json",
     rule: "ETG-01",
     does: "answers reads with single-quoted, JSON-like text",
-    plant: replying(read(), ({ reply }) => ({ ...reply, body: String(reply.body).replaceAll('"', "'") })),
+    plant: on(read()).answers(({ reply }) => ({ ...reply, body: String(reply.body).replaceAll('"', "'") })),
   },
   {
     id: "odd-if-match-500",
     rule: "PRB-05",
     does: "throws where If-Match is no well-formed entity-tag",
-    plant: replying(
-      all(stale, ({ request }) => !/^ *"[^"]*" *$/.test(headerLines(request, "if-match").join(","))),
-      empty(500),
-    ),
+    plant: on(
+      stale,
+      ({ request }) => !/^ *"[^"]*" *$/.test(headerLines(request, "if-match").join(",")),
+    ).answers(empty(500)),
   },
   {
     id: "problem-title-is-a-number",
     rule: "PRB-03",
     does: "sends a number as the title of a 412 document",
-    plant: replying(
-      write("PUT", 412),
-      showing((body) => ({ ...body, title: 412 })),
-    ),
+    plant: on(write("PUT", 412)).answers(showing((body) => ({ ...body, title: 412 }))),
   },
 ];

@@ -3,7 +3,7 @@ import { customerOf, type Fault, type Plant, requesting, withIfMatch } from "../
 import { headerLines, type Request } from "../service/http-socket.ts";
 import { type Customer, isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
-import { all, isThere, replying, untagged, type When } from "../turn.ts";
+import { isThere, on, untagged, type When } from "../turn.ts";
 
 const RULES = { PUT: "IFM-23", PATCH: "IFM-36", DELETE: "IFM-46" } as const;
 type Method = keyof typeof RULES;
@@ -296,7 +296,7 @@ export const EXEMPTION_FAULTS: Fault[] = [
       id,
       rule,
       does,
-      plant: replying((turn) => turn.reply.status === 412 && of(turn.sent ?? "", turn.customer), untagged),
+      plant: on((turn) => turn.reply.status === 412 && of(turn.sent ?? "", turn.customer)).answers(untagged),
     }),
   ),
   ...UNCHANGING.map(
@@ -304,14 +304,11 @@ export const EXEMPTION_FAULTS: Fault[] = [
       id: `${id}-unchecked`,
       rule: RULES[method],
       does: `${does}, and bumps the version`,
-      plant: replying(
-        all(
-          ({ request, reply }) => request.method === method && /412|428/.test(`${reply.status}`),
-          isThere,
-          when,
-        ),
-        ({ request, before, send }) => send(withIfMatch(request, before?.tag)),
-      ),
+      plant: on(
+        ({ request, reply }) => request.method === method && /412|428/.test(`${reply.status}`),
+        isThere,
+        when,
+      ).answers(({ request, before, send }) => send(withIfMatch(request, before?.tag))),
     }),
   ),
 ];

@@ -3,18 +3,7 @@
 import { deciding, type Fault, instead, isRead, type Plant } from "../fault.ts";
 import { fieldsParameter, type Seams } from "../service/seams.ts";
 import { FIELDS } from "../service/sound-options.ts";
-import {
-  all,
-  as,
-  every,
-  object,
-  projectedRead,
-  read,
-  refused,
-  replying,
-  showing,
-  wholeRead,
-} from "../turn.ts";
+import { as, every, object, on, projectedRead, read, refused, showing, wholeRead } from "../turn.ts";
 
 /** A registry that knows more or fewer names. */
 const knowing = (
@@ -23,8 +12,7 @@ const knowing = (
 
 /** Every field that was not requested comes with this value. */
 const filling = (value: unknown): Plant =>
-  replying(
-    projectedRead,
+  on(projectedRead).answers(
     showing((body, { service: { deployment } }) => ({
       ...Object.fromEntries(FIELDS.map((field) => [deployment.members[field], value])),
       ...body,
@@ -93,7 +81,7 @@ export const FIELD_FAULTS: Fault[] = [
       id: `unknown-field-answered-${status}`,
       rule: "FLD-03",
       does: `answers an unknown field with ${status}`,
-      plant: replying(read(400), as(status)),
+      plant: on(read(400)).answers(as(status)),
     }),
   ),
   {
@@ -187,19 +175,13 @@ export const FIELD_FAULTS: Fault[] = [
     id: "fields-in-envelope",
     rule: "FLD-01",
     does: "wraps projected bodies in an envelope",
-    plant: replying(
-      projectedRead,
-      showing((body) => ({ data: body })),
-    ),
+    plant: on(projectedRead).answers(showing((body) => ({ data: body }))),
   },
   {
     id: "fields-as-array",
     rule: "FLD-01",
     does: "returns projected bodies as an array of one",
-    plant: replying(
-      projectedRead,
-      showing((body) => [body]),
-    ),
+    plant: on(projectedRead).answers(showing((body) => [body])),
   },
   {
     id: "projected-values-swapped",
@@ -239,17 +221,13 @@ export const FIELD_FAULTS: Fault[] = [
     id: "default-set-without-body",
     rule: "FLD-11",
     does: "returns an empty object when fields is absent",
-    plant: replying(
-      wholeRead,
-      showing(() => ({})),
-    ),
+    plant: on(wholeRead).answers(showing(() => ({}))),
   },
   {
     id: "repeated-names-503",
     rule: "FLD-13",
     does: "selects a column twice, and its database driver gives up",
-    plant: replying(
-      ({ request }) => isRead(request) && /fields=(\w+),\1\b/.test(request.query),
+    plant: on(({ request }) => isRead(request) && /fields=(\w+),\1\b/.test(request.query)).answers(
       refused(503),
     ),
   },
@@ -257,8 +235,7 @@ export const FIELD_FAULTS: Fault[] = [
     id: "field-list-cut",
     rule: "FLD-14",
     does: "cuts a long list of names off, and shows everything where a name is cut in the middle",
-    plant: replying(
-      all(read(), ({ request }) => request.query.length > 3000),
+    plant: on(read(), ({ request }) => request.query.length > 3000).answers(
       showing((body) => ({ ...body, Status: "Active" })),
     ),
   },
@@ -266,9 +243,8 @@ export const FIELD_FAULTS: Fault[] = [
     id: "unknown-field-known-to-policy",
     rule: "FLD-03",
     does: "still knows a field that was dropped from the model, and shows nothing for it",
-    plant: replying(
-      all(read(400), ({ request }) => /fields=(name,)?phone$/.test(request.query)),
-      ({ before }) => object({}, before?.tag),
+    plant: on(read(400), ({ request }) => /fields=(name,)?phone$/.test(request.query)).answers(({ before }) =>
+      object({}, before?.tag),
     ),
   },
   {
@@ -276,9 +252,8 @@ export const FIELD_FAULTS: Fault[] = [
     rule: "FLD-11",
     does: "runs two versions side by side, one of which has CreatedAt in its default set",
     plant: (ran) =>
-      replying(
-        all(wholeRead, every(2)),
-        showing((body) => ({ ...body, CreatedAt: "2026-11-27T00:00:00Z" })),
-      )(ran),
+      on(wholeRead, every(2)).answers(showing((body) => ({ ...body, CreatedAt: "2026-11-27T00:00:00Z" })))(
+        ran,
+      ),
   },
 ];

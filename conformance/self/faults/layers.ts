@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { customerOf, type Fault, isRead, type Plant, requesting, withIfMatch } from "../fault.ts";
 import { getHeader, headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
-import { type Act, all, read, replying, type When, weakened, write } from "../turn.ts";
+import { type Act, on, read, type When, weakened, write } from "../turn.ts";
 
 const acceptsGzip = (request: Request) => /gzip/.test(headerLines(request, "accept-encoding").join(","));
 const compressible: When = ({ request }) => acceptsGzip(request);
@@ -56,34 +56,25 @@ export const LAYER_FAULTS: Fault[] = [
     id: "gzip-weakens-etag",
     rule: "ENV-01",
     does: "compresses on the way and weakens the tag, as nginx does",
-    plant: replying(all(read(), compressible), compressed(weaken)),
+    plant: on(read(), compressible).answers(compressed(weaken)),
   },
   {
     id: "gzip-suffixes-etag",
     rule: "ENV-01",
     does: "compresses on the way and appends -gzip to the tag, as Apache does",
-    plant: replying(
-      all(read(), compressible),
-      compressed((tag) => tag.replace(/"$/, '-gzip"')),
-    ),
+    plant: on(read(), compressible).answers(compressed((tag) => tag.replace(/"$/, '-gzip"'))),
   },
   {
     id: "gzip-strips-etag",
     rule: "ENV-01",
     does: "compresses on the way and removes the tag, as old nginx and HAProxy do",
-    plant: replying(
-      all(read(), compressible),
-      compressed(() => undefined),
-    ),
+    plant: on(read(), compressible).answers(compressed(() => undefined)),
   },
   {
     id: "proxy-strips-etag",
     rule: "ETG-01",
     does: "stands behind a proxy that removes ETag from everything",
-    plant: replying(
-      () => true,
-      ({ reply }) => via(setHeader(reply, "ETag", undefined)),
-    ),
+    plant: on(() => true).answers(({ reply }) => via(setHeader(reply, "ETag", undefined))),
   },
   {
     id: "proxy-strips-if-match",
@@ -128,7 +119,7 @@ export const LAYER_FAULTS: Fault[] = [
     id: "proxy-pages-replace-412",
     rule: "IFM-07",
     does: "stands behind a gateway that replaces every error by its own page",
-    plant: replying(write(undefined, 412), () =>
+    plant: on(write(undefined, 412)).answers(() =>
       via({
         status: 412,
         headers: [["Content-Type", "text/html"]],
@@ -149,14 +140,14 @@ export const LAYER_FAULTS: Fault[] = [
     id: "gzip-weakens-412",
     rule: "ENV-03",
     does: "compresses refusals only, and weakens their tag",
-    plant: replying(all(write(undefined, 412), compressible), compressed(weaken)),
+    plant: on(write(undefined, 412), compressible).answers(compressed(weaken)),
   },
   ...(["public, max-age=60", "s-maxage=300, must-revalidate", "public"] as const).map(
     (value, n): Fault => ({
       id: `cache-control-public-${n + 1}`,
       rule: "ENV-05",
       does: `lets shared caches keep customers: Cache-Control: ${value} without Vary`,
-      plant: replying(read(), ({ reply }) =>
+      plant: on(read()).answers(({ reply }) =>
         setHeader(setHeader(reply, "Vary", undefined), "Cache-Control", value),
       ),
     }),
@@ -165,27 +156,25 @@ export const LAYER_FAULTS: Fault[] = [
     id: "delete-answers-weakened",
     rule: "IFM-44",
     does: "stands behind a gateway that weakens the tags of everything about DELETE",
-    plant: replying(
+    plant: on(
       ({ request, reply }) => request.method === "DELETE" && getHeader(reply, "etag") !== undefined,
-      weakened,
-    ),
+    ).answers(weakened),
   },
   {
     id: "brotli-weakens-etag",
     rule: "ENV-01",
     does: "stands behind a proxy that compresses with brotli and weakens the tag then",
-    plant: replying(
-      all(read(), ({ request }) => headerLines(request, "accept-encoding").join().trim() === "br"),
-      weakened,
-    ),
+    plant: on(
+      read(),
+      ({ request }) => headerLines(request, "accept-encoding").join().trim() === "br",
+    ).answers(weakened),
   },
   {
     id: "contended-put-repeated",
     rule: "ATM-01",
     does: "stands behind a gateway that sends a PUT again when it had to wait, and passes on the second answer",
-    plant: replying(
-      all(write("PUT"), ({ met }) => met),
-      ({ request, send }) => send(withIfMatch(request, headerLines(request, "if-match")[0]?.trim())),
+    plant: on(write("PUT"), ({ met }) => met).answers(({ request, send }) =>
+      send(withIfMatch(request, headerLines(request, "if-match")[0]?.trim())),
     ),
   },
 ];

@@ -1,18 +1,7 @@
 /** ORD: which check answers first (4.1.5, 4.2), and what a missing customer is. */
 import { type Fault, instead, withIfMatch } from "../fault.ts";
 import { headerLines } from "../service/http-socket.ts";
-import {
-  type Act,
-  all,
-  empty,
-  isThere,
-  neverThere,
-  read,
-  refused,
-  replying,
-  type When,
-  write,
-} from "../turn.ts";
+import { type Act, empty, isThere, neverThere, on, read, refused, type When, write } from "../turn.ts";
 
 const putMissing = write("PUT", 404);
 const withHeader =
@@ -40,13 +29,13 @@ export const ORDER_FAULTS: Fault[] = [
     id: "412-before-404",
     rule: "ORD-03",
     does: "answers a PUT to a customer that does not exist with 412, as RFC 9110 would",
-    plant: replying(putMissing, refused(412)),
+    plant: on(putMissing).answers(refused(412)),
   },
   {
     id: "put-creates",
     rule: "ORD-03",
     does: "creates the customer that a PUT does not find",
-    plant: replying(all(putMissing, neverThere), ({ service }) => ({
+    plant: on(putMissing, neverThere).answers(({ service }) => ({
       status: 201,
       headers: [["ETag", service.deployment.tag(service.nextVersion(), "new")]],
       body: "",
@@ -56,21 +45,21 @@ export const ORDER_FAULTS: Fault[] = [
     id: "put-missing-500",
     rule: "ORD-03",
     does: "dereferences null when the customer of a PUT is not there",
-    plant: replying(putMissing, empty(500)),
+    plant: on(putMissing).answers(empty(500)),
   },
   ...(["PATCH", "DELETE"] as const).map(
     (method): Fault => ({
       id: `${method.toLowerCase()}-missing-412`,
       rule: method === "PATCH" ? "ORD-06" : "ORD-08",
       does: `answers a ${method} of a customer that does not exist with 412`,
-      plant: replying(write(method, 404), refused(412)),
+      plant: on(write(method, 404)).answers(refused(412)),
     }),
   ),
   {
     id: "get-missing-200",
     rule: "PRB-01",
     does: "answers a GET of a customer that does not exist with 200 and null",
-    plant: replying(read(404), () => ({
+    plant: on(read(404)).answers(() => ({
       status: 200,
       headers: [["Content-Type", "application/json"]],
       body: "null",
@@ -80,13 +69,13 @@ export const ORDER_FAULTS: Fault[] = [
     id: "get-missing-500",
     rule: "PRB-01",
     does: "fails on a GET of a customer that does not exist",
-    plant: replying(read(404), empty(500)),
+    plant: on(read(404)).answers(empty(500)),
   },
   {
     id: "get-missing-204",
     rule: "PRB-01",
     does: "answers a GET of a customer that does not exist with 204",
-    plant: replying(read(404), empty(204)),
+    plant: on(read(404)).answers(empty(204)),
   },
   {
     id: "unknown-field-after-lookup",
@@ -98,47 +87,44 @@ export const ORDER_FAULTS: Fault[] = [
     id: "body-before-428",
     rule: "IFM-04",
     does: "refuses an empty body before it misses If-Match, so that clients never learn of 428",
-    plant: replying(all(write("PUT", 428), isThere, withHeader("content-type")), refused(400)),
+    plant: on(write("PUT", 428), isThere, withHeader("content-type")).answers(refused(400)),
   },
   {
     id: "stale-and-missing-428",
     rule: "IFM-03",
     does: "answers a stale write with 428",
-    plant: replying(write(undefined, 412), refused(428)),
+    plant: on(write(undefined, 412)).answers(refused(428)),
   },
   {
     id: "blank-on-missing-404",
     rule: "ORD-02",
     does: "misses an absent If-Match first, but looks the customer up before a blank one",
-    plant: replying(all(write(undefined, 428), withHeader("if-match"), neverThere), refused(404)),
+    plant: on(write(undefined, 428), withHeader("if-match"), neverThere).answers(refused(404)),
   },
   {
     id: "star-on-missing-412",
     rule: "ORD-04",
     does: "answers If-Match: * on a customer that does not exist with 412, as RFC 9110 would",
-    plant: replying(
-      all(putMissing, ({ sent }) => sent === "*"),
-      refused(412),
-    ),
+    plant: on(putMissing, ({ sent }) => sent === "*").answers(refused(412)),
   },
   {
     id: "put-revives-deleted",
     rule: "ORD-05",
     does: "saves a PUT with the last tag over a customer that was deleted: the row is only marked",
-    plant: replying(
-      all(putMissing, ({ before, sent }) => before?.removed === true && before.formerTags.at(-1) === sent),
-      ({ customer, request, send }) => {
-        Object.assign(customer ?? {}, { removed: false });
-        return send(withIfMatch(request, customer?.tag));
-      },
-    ),
+    plant: on(
+      putMissing,
+      ({ before, sent }) => before?.removed === true && before.formerTags.at(-1) === sent,
+    ).answers(({ customer, request, send }) => {
+      Object.assign(customer ?? {}, { removed: false });
+      return send(withIfMatch(request, customer?.tag));
+    }),
   },
   ...(["PATCH", "DELETE"] as const).map(
     (method): Fault => ({
       id: `${method.toLowerCase()}-404-before-428`,
       rule: method === "PATCH" ? "ORD-07" : "ORD-09",
       does: `looks the customer of a ${method} up before it looks at If-Match`,
-      plant: replying(all(write(method, 428), neverThere), refused(404)),
+      plant: on(write(method, 428), neverThere).answers(refused(404)),
     }),
   ),
   {
@@ -157,15 +143,14 @@ export const ORDER_FAULTS: Fault[] = [
     id: "bad-body-500",
     rule: "ORD-13",
     does: "fails on a body that it cannot parse",
-    plant: replying(write("PUT", 400), empty(500)),
+    plant: on(write("PUT", 400)).answers(empty(500)),
   },
   ...(["PUT", "PATCH"] as const).map(
     (method): Fault => ({
       id: `${method.toLowerCase()}-upserts-then-refuses`,
       rule: method === "PUT" ? "ORD-03" : "ORD-06",
       does: `inserts the row of a ${method} where there is none, then refuses, and forgets to roll back`,
-      plant: replying(
-        all(({ request, reply }) => request.method === method && reply.status >= 400, neverThere),
+      plant: on(({ request, reply }) => request.method === method && reply.status >= 400, neverThere).answers(
         created,
       ),
     }),
@@ -174,15 +159,12 @@ export const ORDER_FAULTS: Fault[] = [
     id: "put-to-deleted-412",
     rule: "ORD-05",
     does: "finds the row of a deleted customer, and compares before it sees that it is deleted",
-    plant: replying(
-      all(putMissing, ({ before }) => before?.removed === true),
-      refused(412),
-    ),
+    plant: on(putMissing, ({ before }) => before?.removed === true).answers(refused(412)),
   },
   {
     id: "unknown-field-of-missing-404",
     rule: "ORD-12",
     does: "looks names up in the row, so that a customer that is not there is 404 first",
-    plant: replying(all(read(400), neverThere), refused(404)),
+    plant: on(read(400), neverThere).answers(refused(404)),
   },
 ];

@@ -2,7 +2,7 @@
 import { accepting, asCurrent, deciding, type Fault, type Plant } from "../fault.ts";
 import { headerLines, type Request } from "../service/http-socket.ts";
 import { trimBlanks } from "../service/seams.ts";
-import { all, isThere, refused, replying, tagged, untagged, weakened, write } from "../turn.ts";
+import { isThere, on, refused, tagged, untagged, weakened, write } from "../turn.ts";
 
 const METHODS = ["PUT", "PATCH", "DELETE"] as const;
 
@@ -45,7 +45,7 @@ const perMethod = METHODS.flatMap((method): Fault[] => [
     id: `${method.toLowerCase()}-412-without-etag`,
     rule: RULES[method].tagOf412,
     does: `answers a stale ${method} with 412 but without the current tag`,
-    plant: replying(write(method, 412), untagged),
+    plant: on(write(method, 412)).answers(untagged),
   },
   {
     id: `${method.toLowerCase()}-412-but-applied`,
@@ -61,7 +61,7 @@ export const REFUSAL_FAULTS: Fault[] = [
     id: "patch-missing-400",
     rule: "IFM-32",
     does: "answers every PATCH whose If-Match is missing or blank with 400",
-    plant: replying(write("PATCH", 428), refused(400)),
+    plant: on(write("PATCH", 428)).answers(refused(400)),
   },
   {
     id: "put-428-but-applied",
@@ -73,8 +73,7 @@ export const REFUSAL_FAULTS: Fault[] = [
     id: "412-echoes-sent-tag",
     rule: "IFM-07",
     does: "puts the tag that was sent, not the current one, on 412",
-    plant: replying(
-      write(undefined, 412),
+    plant: on(write(undefined, 412)).answers(
       tagged(({ request }) => trimBlanks(headerLines(request, "if-match")[0] ?? '""')),
     ),
   },
@@ -82,16 +81,13 @@ export const REFUSAL_FAULTS: Fault[] = [
     id: "412-weak-etag",
     rule: "IFM-07",
     does: "weakens the tag on 412",
-    plant: replying(
-      write(undefined, 412),
-      tagged(({ customer }) => `W/${customer?.tag}`),
-    ),
+    plant: on(write(undefined, 412)).answers(tagged(({ customer }) => `W/${customer?.tag}`)),
   },
   {
     id: "stale-answered-204",
     rule: "IFM-03",
     does: "answers a stale PUT with 204 and drops it silently",
-    plant: replying(write("PUT", 412), ({ reply }) => ({
+    plant: on(write("PUT", 412)).answers(({ reply }) => ({
       status: 204,
       headers: reply.headers.filter(([name]) => !/^content/i.test(name)),
     })),
@@ -101,7 +97,7 @@ export const REFUSAL_FAULTS: Fault[] = [
       id: `stale-answered-${status}`,
       rule: "IFM-03",
       does: `answers a stale write with ${status}`,
-      plant: replying(write(undefined, 412), refused(status)),
+      plant: on(write(undefined, 412)).answers(refused(status)),
     }),
   ),
   ...([400, 403, 412] as const).map(
@@ -109,10 +105,7 @@ export const REFUSAL_FAULTS: Fault[] = [
       id: `missing-answered-${status}`,
       rule: "IFM-04",
       does: `answers a write without If-Match with ${status}`,
-      plant: replying(
-        all(write(undefined, 428), ({ request }) => withoutIfMatch(request)),
-        refused(status),
-      ),
+      plant: on(write(undefined, 428), ({ request }) => withoutIfMatch(request)).answers(refused(status)),
     }),
   ),
   {
@@ -131,20 +124,17 @@ export const REFUSAL_FAULTS: Fault[] = [
     id: "stale-with-current-values-accepted",
     rule: "IFM-03",
     does: "answers a stale PUT with 204 when it would change nothing",
-    plant: replying(
-      all(write("PUT", 412), ({ body, customer, service: { deployment } }) => {
-        const { name, email } = deployment.members;
-        return body[name] === customer?.name && body[email] === customer?.email;
-      }),
-      ({ customer }) => ({ status: 204, headers: [["ETag", customer?.tag ?? ""]] }),
-    ),
+    plant: on(write("PUT", 412), ({ body, customer, service: { deployment } }) => {
+      const { name, email } = deployment.members;
+      return body[name] === customer?.name && body[email] === customer?.email;
+    }).answers(({ customer }) => ({ status: 204, headers: [["ETag", customer?.tag ?? ""]] })),
   },
   ...(["PATCH", "DELETE"] as const).flatMap((method): Fault[] => [
     {
       id: `${method.toLowerCase()}-never-matches`,
       rule: method === "PATCH" ? "IFM-30" : "IFM-40",
       does: `compares the token of ${method} with the one in its column, quotes on one side only`,
-      plant: replying(all(write(method), isThere), ({ service, before, customer }) => {
+      plant: on(write(method), isThere).answers(({ service, before, customer }) => {
         Object.assign(customer ?? {}, before);
         return service.refuse(412, "precondition-failed", [["ETag", before?.tag ?? ""]]);
       }),
@@ -153,18 +143,14 @@ export const REFUSAL_FAULTS: Fault[] = [
       id: `${method.toLowerCase()}-412-weakened`,
       rule: RULES[method].tagOf412,
       does: `weakens the tag on the 412 of ${method} alone`,
-      plant: replying(
-        all(write(method, 412), ({ met }) => !met),
-        weakened,
-      ),
+      plant: on(write(method, 412), ({ met }) => !met).answers(weakened),
     },
   ]),
   {
     id: "412-tag-of-a-replica",
     rule: "IFM-07",
     does: "answers a 412 from a replica that has not seen the last write",
-    plant: replying(
-      all(write(undefined, 412), ({ before }) => (before?.formerTags.length ?? 0) > 0),
+    plant: on(write(undefined, 412), ({ before }) => (before?.formerTags.length ?? 0) > 0).answers(
       tagged(({ before }) => before?.formerTags.at(-1)),
     ),
   },

@@ -3,21 +3,18 @@ import { customerOf, deciding, type Fault, instead, membersOf, type Plant } from
 import { setHeader } from "../service/http-socket.ts";
 import { fieldsParameter } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
-import { all, object, read, replying, showing, type Turn, write } from "../turn.ts";
+import { object, on, read, showing, type Turn, write } from "../turn.ts";
 
 /** Carries a refused PUT out after all, with other members. */
 const sendingInstead = (
   when: (turn: Turn) => boolean | Promise<boolean>,
   members: (turn: Turn) => Record<string, unknown>,
 ): Plant =>
-  replying(
-    (turn) => write("PUT", turn.service.deployment.invalidBodyStatus)(turn),
-    async (turn) => {
-      if (!(await when(turn))) return turn.reply;
-      const filled = Buffer.from(JSON.stringify(members(turn)));
-      return await turn.send({ ...turn.request, body: async () => filled });
-    },
-  );
+  on((turn) => write("PUT", turn.service.deployment.invalidBodyStatus)(turn)).answers(async (turn) => {
+    if (!(await when(turn))) return turn.reply;
+    const filled = Buffer.from(JSON.stringify(members(turn)));
+    return await turn.send({ ...turn.request, body: async () => filled });
+  });
 
 /** Takes a PUT whose body lacks a required member; `fill` says what is stored in its place. */
 const tolerating = (
@@ -45,14 +42,13 @@ const settable = (member: string): Fault => ({
   id: `${member.toLowerCase()}-settable-by-body`,
   rule: "FLD-19",
   does: `takes ${member} of a body for the new version`,
-  plant: replying(
+  plant: on(
     (turn) => write(undefined)(turn) && ["string", "number"].includes(typeof forged(turn, member)),
-    (turn) => {
-      const tag = `"${String(forged(turn, member)).replaceAll('"', "")}"`;
-      Object.assign(turn.customer ?? {}, { tag });
-      return setHeader(turn.reply, "ETag", tag);
-    },
-  ),
+  ).answers((turn) => {
+    const tag = `"${String(forged(turn, member)).replaceAll('"', "")}"`;
+    Object.assign(turn.customer ?? {}, { tag });
+    return setHeader(turn.reply, "ETag", tag);
+  }),
 });
 
 const forged = ({ body }: Turn, member: string) =>
@@ -68,8 +64,7 @@ const memberAs = (
   id,
   rule: "FLD-12",
   does,
-  plant: replying(
-    read(),
+  plant: on(read()).answers(
     showing((body, { service: { deployment } }) => {
       const name = deployment.members[member];
       return body[name] === undefined ? body : { ...body, [name]: change(body[name]) };
@@ -99,8 +94,7 @@ export const REPRESENTATION_FAULTS: Fault[] = [
     id: "unknown-field-refusal-shows-customer",
     rule: "FLD-04",
     does: "puts the customer that it has already read into the 400",
-    plant: replying(
-      all(read(400), ({ customer }) => customer !== undefined),
+    plant: on(read(400), ({ customer }) => customer !== undefined).answers(
       showing((body, { customer }) => ({ ...body, instance: { name: customer?.name } })),
     ),
   },
@@ -116,17 +110,15 @@ export const REPRESENTATION_FAULTS: Fault[] = [
     id: "empty-fields-shows-everything",
     rule: "FLD-13",
     does: "takes an empty element of the list for every field",
-    plant: replying(
-      all(read(400), ({ request }) =>
-        fieldsParameter(request.query).some((value) => /^\s*,|,\s*,|,\s*$/.test(value)),
-      ),
-      ({ request, service, customer, caller }) =>
-        customer === undefined || caller !== "main"
-          ? service.refuse(404, "not-found")
-          : object(
-              service.seams.shape(customer, ["id", "name", "email", "status"], "main", request),
-              customer.tag,
-            ),
+    plant: on(read(400), ({ request }) =>
+      fieldsParameter(request.query).some((value) => /^\s*,|,\s*,|,\s*$/.test(value)),
+    ).answers(({ request, service, customer, caller }) =>
+      customer === undefined || caller !== "main"
+        ? service.refuse(404, "not-found")
+        : object(
+            service.seams.shape(customer, ["id", "name", "email", "status"], "main", request),
+            customer.tag,
+          ),
     ),
   },
   {

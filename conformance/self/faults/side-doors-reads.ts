@@ -4,7 +4,7 @@ import type { Reply, Request } from "../service/http-socket.ts";
 import type { Caller } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
 import { FIELDS } from "../service/sound-options.ts";
-import { replying, showing, wholeRead, write } from "../turn.ts";
+import { on, showing, wholeRead, write } from "../turn.ts";
 import { privileged } from "./tenants.ts";
 
 /** Reads of a caller that are not looked at, since the address is not the one that the policy knows. */
@@ -123,8 +123,7 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
     id: "row-version-within",
     rule: "ETG-14",
     does: "shows the row version in an object within the body",
-    plant: replying(
-      wholeRead,
+    plant: on(wholeRead).answers(
       showing((body, { customer }) => ({ ...body, meta: { rowVersion: customer?.version } })),
     ),
   },
@@ -132,8 +131,7 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
     id: "odata-etag",
     rule: "ETG-14",
     does: "shows the tag in the body, as a framework annotates it",
-    plant: replying(
-      wholeRead,
+    plant: on(wholeRead).answers(
       showing((body, { customer }) => ({ ...body, "@odata.etag": `W/"${customer?.version}"` })),
     ),
   },
@@ -142,8 +140,7 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
     rule: "ETG-14",
     does: "shows the row version in the answer to PATCH alone",
     deployment: { patchAnswer: 200 },
-    plant: replying(
-      write("PATCH", 200),
+    plant: on(write("PATCH", 200)).answers(
       showing((body, { customer }) => ({ ...body, RowVersion: customer?.version })),
     ),
   },

@@ -1,7 +1,7 @@
 /** The rule is kept at the front door, and another way in has been forgotten. */
 import { accepting, asCurrent, type Fault, type Plant, withIfMatch } from "../fault.ts";
 import { headerLines, type Request } from "../service/http-socket.ts";
-import { all, replying, tagged, type When, write } from "../turn.ts";
+import { on, tagged, type When, write } from "../turn.ts";
 import { wrapping } from "./chains-and-bodies.ts";
 import { bare } from "./comparison.ts";
 import { withoutIfMatch } from "./refusals.ts";
@@ -14,14 +14,13 @@ export const acceptingGzip: When = ({ request }) =>
 
 /** Takes the token from the body where If-Match is missing. */
 const fromBody = (method: string, member: string, form: (tag: string) => unknown): Plant =>
-  replying(
+  on(
     (turn) =>
       write(method, 428)(turn) &&
       withoutIfMatch(turn.request) &&
       turn.customer !== undefined &&
       turn.body[member] === form(turn.customer.tag),
-    ({ request, customer, send }) => send(withIfMatch(request, customer?.tag)),
-  );
+  ).answers(({ request, customer, send }) => send(withIfMatch(request, customer?.tag)));
 
 export const SIDE_DOOR_FAULTS: Fault[] = [
   {
@@ -88,9 +87,6 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
     id: "gzip-weakens-answered-tag",
     rule: "ENV-02",
     does: "stands behind a proxy that weakens the tag on the 204 of PUT where gzip is accepted",
-    plant: replying(
-      all(write("PUT", 204), acceptingGzip),
-      tagged(({ customer }) => `W/${customer?.tag}`),
-    ),
+    plant: on(write("PUT", 204), acceptingGzip).answers(tagged(({ customer }) => `W/${customer?.tag}`)),
   },
 ];

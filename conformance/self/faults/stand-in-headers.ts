@@ -2,7 +2,7 @@
 import { asCurrent, customerOf, type Fault, instead, withIfMatch } from "../fault.ts";
 import { headerLines, type Request } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
-import { all, as, every, replying, write } from "../turn.ts";
+import { as, every, on, write } from "../turn.ts";
 import { RULES, withoutIfMatch } from "./refusals.ts";
 
 const first = (request: Request) => headerLines(request, "if-match")[0];
@@ -87,7 +87,7 @@ export const STAND_IN_FAULTS: Fault[] = [
       id: `${method.toLowerCase()}-stale-answered-409`,
       rule: RULES[method].stale,
       does: `answers a stale ${method} with 409`,
-      plant: replying(write(method, 412), as(409)),
+      plant: on(write(method, 412)).answers(as(409)),
     }),
   ),
   ...(["PATCH", "DELETE"] as const).map(
@@ -95,10 +95,7 @@ export const STAND_IN_FAULTS: Fault[] = [
       id: `${method.toLowerCase()}-missing-answered-400`,
       rule: RULES[method].missing,
       does: `answers a ${method} without If-Match with 400`,
-      plant: replying(
-        all(write(method, 428), ({ request }) => withoutIfMatch(request)),
-        as(400),
-      ),
+      plant: on(write(method, 428), ({ request }) => withoutIfMatch(request)).answers(as(400)),
     }),
   ),
   {
@@ -106,7 +103,7 @@ export const STAND_IN_FAULTS: Fault[] = [
     rule: "PRB-02",
     does: "answers every third conflict with 409: two code paths, one of them old",
     plant: (ran) =>
-      replying(all(write("PUT", 412), every(3)), ({ customer, service }) =>
+      on(write("PUT", 412), every(3)).answers(({ customer, service }) =>
         service.refuse(409, "conflict", [["ETag", customer?.tag ?? ""]]),
       )(ran),
   },

@@ -12,9 +12,9 @@ import {
   isThere,
   neverThere,
   object,
+  on,
   read,
   refused,
-  replying,
   showing,
   tagged,
   type When,
@@ -60,7 +60,7 @@ export const TENANT_FAULTS: Fault[] = [
     id: "other-tenant-told-by-412",
     rule: "AUT-10",
     does: "compares If-Match before the tenant: 412 with the current tag to strangers",
-    plant: replying(all(write(undefined, 404), isThere), ({ customer, service }) =>
+    plant: on(write(undefined, 404), isThere).answers(({ customer, service }) =>
       service.refuse(412, "precondition-failed", [["ETag", customer?.tag ?? ""]]),
     ),
   },
@@ -68,10 +68,7 @@ export const TENANT_FAULTS: Fault[] = [
     id: "other-tenant-404-with-etag",
     rule: "AUT-10",
     does: "keeps the ETag on the 404 to another tenant",
-    plant: replying(
-      all(answered(404), isThere),
-      tagged(({ customer }) => customer?.tag),
-    ),
+    plant: on(answered(404), isThere).answers(tagged(({ customer }) => customer?.tag)),
   },
   {
     id: "other-tenant-gets-projection",
@@ -115,8 +112,7 @@ export const TENANT_FAULTS: Fault[] = [
     id: "limited-caller-locked-out",
     rule: "AUT-06",
     does: "refuses a limited caller every field because one is forbidden",
-    plant: replying(
-      all(by("limited"), ({ request }) => isRead(request) && /fields=/.test(request.query)),
+    plant: on(by("limited"), ({ request }) => isRead(request) && /fields=/.test(request.query)).answers(
       refused(403),
     ),
   },
@@ -124,7 +120,7 @@ export const TENANT_FAULTS: Fault[] = [
     id: "unknown-field-404-to-other-tenant",
     rule: "AUT-11",
     does: "looks another tenant's customer up before it looks at the field names",
-    plant: replying(all(read(400), by("other")), refused(404)),
+    plant: on(read(400), by("other")).answers(refused(404)),
   },
   {
     id: "anonymous-reads",
@@ -139,19 +135,19 @@ export const TENANT_FAULTS: Fault[] = [
     id: "other-tenant-answered-empty",
     rule: "AUT-08",
     does: "filters the columns by tenant, not the row: another tenant gets 200 and an empty object",
-    plant: replying(foreign404, () => object({})),
+    plant: on(foreign404).answers(() => object({})),
   },
   {
     id: "other-tenant-404-names-customer",
     rule: "AUT-08",
     does: "names the customer in the 404 to another tenant",
-    plant: replying(foreign404, namingCustomer),
+    plant: on(foreign404).answers(namingCustomer),
   },
   {
     id: "other-tenant-refused-but-applied",
     rule: "AUT-09",
     does: "checks the tenant of a write when it makes the answer, after the statement has run",
-    plant: replying(all(isForeignWrite, withCurrentTag), async ({ request, reply, service, send }) => {
+    plant: on(isForeignWrite, withCurrentTag).answers(async ({ request, reply, service, send }) => {
       await send(privileged(request, service));
       return reply;
     }),
@@ -160,14 +156,13 @@ export const TENANT_FAULTS: Fault[] = [
     id: "other-tenant-write-told-204",
     rule: "AUT-09",
     does: "ignores that the UPDATE of another tenant's customer changed no row",
-    plant: replying(all(isForeignWrite, withCurrentTag), () => ({ status: 204, headers: [] })),
+    plant: on(isForeignWrite, withCurrentTag).answers(() => ({ status: 204, headers: [] })),
   },
   {
     id: "other-tenant-428-names-customer",
     rule: "AUT-10",
     does: "tells another tenant whose customer it is in the answer to a write that would be 428",
-    plant: replying(
-      all(isForeignWrite, isThere, ({ sent }) => sent === undefined || sent === ""),
+    plant: on(isForeignWrite, isThere, ({ sent }) => sent === undefined || sent === "").answers(
       namingRefusal(428),
     ),
   },
@@ -175,8 +170,7 @@ export const TENANT_FAULTS: Fault[] = [
     id: "other-tenant-412-names-customer",
     rule: "AUT-10",
     does: "tells another tenant whose customer it is in the answer to a write that would be 412",
-    plant: replying(
-      all(isForeignWrite, isThere, (turn) => Boolean(turn.sent) && !withCurrentTag(turn)),
+    plant: on(isForeignWrite, isThere, (turn) => Boolean(turn.sent) && !withCurrentTag(turn)).answers(
       namingRefusal(404),
     ),
   },
@@ -201,15 +195,12 @@ export const TENANT_FAULTS: Fault[] = [
     id: "other-tenant-422-names-customer",
     rule: "AUT-10",
     does: "judges the body of another tenant's PUT first, and names the customer in the 422",
-    plant: replying(
-      all(
-        isForeignWrite,
-        isThere,
-        ({ request }) => request.method === "PUT",
-        ({ body }) => typeof body["Email"] !== "string",
-      ),
-      namingRefusal(422),
-    ),
+    plant: on(
+      isForeignWrite,
+      isThere,
+      ({ request }) => request.method === "PUT",
+      ({ body }) => typeof body["Email"] !== "string",
+    ).answers(namingRefusal(422)),
   },
   {
     id: "negative-cache-forgets-caller",

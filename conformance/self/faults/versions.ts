@@ -2,18 +2,7 @@
 import { customerOf, type Fault, instead, isRead, type Plant } from "../fault.ts";
 import { headerLines, setHeader } from "../service/http-socket.ts";
 import { type Customer, isWrite } from "../service/seams.ts";
-import {
-  all,
-  every,
-  newTag,
-  overwriting,
-  replying,
-  spoiling,
-  tagged,
-  untagged,
-  weakened,
-  write,
-} from "../turn.ts";
+import { every, newTag, on, overwriting, spoiling, tagged, untagged, weakened, write } from "../turn.ts";
 import { digest } from "./entity-tag.ts";
 
 /** Keeps the tag of some accepted writes. */
@@ -103,42 +92,33 @@ export const VERSION_FAULTS: Fault[] = [
     id: "refused-write-changes-etag",
     rule: "IFM-03",
     does: "bumps the version on a refused write: the trigger runs before the check",
-    plant: replying(
-      write(undefined, 412),
-      spoiling((customer, turn) => ({ tag: newTag(customer, turn) })),
-    ),
+    plant: on(write(undefined, 412)).answers(spoiling((customer, turn) => ({ tag: newTag(customer, turn) }))),
   },
   ...(["PUT", "PATCH"] as const).flatMap((method): Fault[] => [
     {
       id: `${method.toLowerCase()}-answers-without-etag`,
       rule: method === "PUT" ? "ETG-07" : "ETG-11",
       does: `answers an accepted ${method} without ETag`,
-      plant: replying(write(method), untagged),
+      plant: on(write(method)).answers(untagged),
     },
     {
       id: `${method.toLowerCase()}-answers-old-etag`,
       rule: method === "PUT" ? "ETG-07" : "ETG-11",
       does: `answers an accepted ${method} with the tag of before it`,
-      plant: replying(
-        write(method),
-        tagged(({ before }) => before?.tag),
-      ),
+      plant: on(write(method)).answers(tagged(({ before }) => before?.tag)),
     },
   ]),
   {
     id: "put-answers-other-etag",
     rule: "ETG-07",
     does: "answers a PUT with the tag as it was before a trigger changed it again",
-    plant: replying(
-      write("PUT"),
-      overwriting(() => ({})),
-    ),
+    plant: on(write("PUT")).answers(overwriting(() => ({}))),
   },
   {
     id: "put-answers-weak-etag",
     rule: "ETG-07",
     does: "answers a PUT with a weak form of the tag",
-    plant: replying(write("PUT"), weakened),
+    plant: on(write("PUT")).answers(weakened),
   },
   {
     id: "etag-ignores-identical-patch",
@@ -218,13 +198,10 @@ export const VERSION_FAULTS: Fault[] = [
     id: "name-alone-keeps-tag-on-patch",
     rule: "ETG-11",
     does: "bumps the version in a trigger that watches the email column only",
-    plant: replying(
-      all(write("PATCH"), ({ body }) => !("Email" in body)),
-      ({ reply, before, customer }) => {
-        Object.assign(customer ?? {}, { tag: before?.tag });
-        return setHeader(reply, "ETag", before?.tag);
-      },
-    ),
+    plant: on(write("PATCH"), ({ body }) => !("Email" in body)).answers(({ reply, before, customer }) => {
+      Object.assign(customer ?? {}, { tag: before?.tag });
+      return setHeader(reply, "ETag", before?.tag);
+    }),
   },
   {
     id: "answered-tag-known-after-a-read",

@@ -3,14 +3,13 @@ import { deciding, type Fault, type Plant } from "../fault.ts";
 import type { Change } from "../service/seams.ts";
 import {
   type Act,
-  all,
   as,
   empty,
   every,
   isThere,
+  on,
   overwriting,
   refused,
-  replying,
   spoiling,
   type When,
   withCurrentTag,
@@ -34,13 +33,10 @@ const patching = (id: string, rule: string, does: string, when: When, act: Act):
   id,
   rule,
   does,
-  plant: replying(
-    all(({ request }) => request.method === "PATCH", withCurrentTag, when),
-    async (turn) => {
-      await act(turn);
-      return { status: 204, headers: [["ETag", turn.customer?.tag ?? ""]] };
-    },
-  ),
+  plant: on(({ request }) => request.method === "PATCH", withCurrentTag, when).answers(async (turn) => {
+    await act(turn);
+    return { status: 204, headers: [["ETag", turn.customer?.tag ?? ""]] };
+  }),
 });
 
 export const WRITE_FAULTS: Fault[] = [
@@ -48,7 +44,7 @@ export const WRITE_FAULTS: Fault[] = [
     id: "applied-then-500",
     rule: "IFM-01",
     does: "applies a PUT, then fails on the way out",
-    plant: replying(write("PUT"), empty(500)),
+    plant: on(write("PUT")).answers(empty(500)),
   },
   {
     id: "put-changes-nothing",
@@ -85,23 +81,21 @@ export const WRITE_FAULTS: Fault[] = [
     rule: "FLD-15",
     does: "binds the whole body to the row: an Id in a PUT changes the id",
     // The key of the map stays: the row is found by its address and shows another id.
-    plant: replying(
+    plant: on(
       (turn) => /PUT|PATCH/.test(turn.request.method) && turn.reply.status < 300 && "Id" in turn.body,
-      spoiling((_customer, { body }) => ({ id: String(body["Id"]) })),
-    ),
+    ).answers(spoiling((_customer, { body }) => ({ id: String(body["Id"]) }))),
   },
   {
     id: "put-200-without-body",
     rule: "IFM-02",
     does: "answers a PUT with 200 and nothing",
-    plant: replying(write("PUT", 204), as(200, "")),
+    plant: on(write("PUT", 204)).answers(as(200, "")),
   },
   {
     id: "patch-changes-nothing",
     rule: "IFM-30",
     does: "answers a PATCH with 204 and a new tag, and stores nothing: the mapper skips what it does not know",
-    plant: replying(
-      write("PATCH", 204),
+    plant: on(write("PATCH", 204)).answers(
       spoiling((customer, { before }) => {
         const { name, email, status } = before ?? customer;
         return { name, email, status };
@@ -112,8 +106,7 @@ export const WRITE_FAULTS: Fault[] = [
     id: "validates-after-assigning",
     rule: "FLD-16",
     does: "assigns a PUT to its entity, then refuses it; the session writes the entity all the same",
-    plant: replying(
-      all(write("PUT", 400), withCurrentTag),
+    plant: on(write("PUT", 400), withCurrentTag).answers(
       overwriting(({ body }) => ({
         name: String(body["Name"] ?? ""),
         email: String(body["Email"] ?? ""),
@@ -124,7 +117,7 @@ export const WRITE_FAULTS: Fault[] = [
     id: "body-id-decides-the-row",
     rule: "FLD-15",
     does: "saves a PUT under the id of its body: a second customer with that id comes into being",
-    plant: replying(all(write("PUT"), namesAnotherId), ({ reply, body, service, customer }) => {
+    plant: on(write("PUT"), namesAnotherId).answers(({ reply, body, service, customer }) => {
       const id = String(body["Id"]).toLowerCase();
       if (customer !== undefined) service.customers.set(id, { ...customer, id });
       return reply;
@@ -134,7 +127,7 @@ export const WRITE_FAULTS: Fault[] = [
     id: "redirects-to-the-id-of-the-body",
     rule: "FLD-15",
     does: "redirects a PUT that names another id to that id",
-    plant: replying(all(isPut, namesAnotherId), ({ body }) => ({
+    plant: on(isPut, namesAnotherId).answers(({ body }) => ({
       status: 303,
       headers: [["Location", `/customers/${String(body["Id"])}`]],
       body: "",
@@ -144,10 +137,7 @@ export const WRITE_FAULTS: Fault[] = [
     id: "name-as-number-503",
     rule: "FLD-18",
     does: "hands a name that is no string to a service that then falls over",
-    plant: replying(
-      all(isPut, ({ body }) => typeof body["Name"] === "number"),
-      refused(503),
-    ),
+    plant: on(isPut, ({ body }) => typeof body["Name"] === "number").answers(refused(503)),
   },
   patching(
     "patch-moves-id",
@@ -180,8 +170,7 @@ export const WRITE_FAULTS: Fault[] = [
       rule: "ETG-06",
       does: `acknowledges every PUT with a new tag, and loses the ${field} of every fifth in a buffer`,
       plant: (ran) =>
-        replying(
-          all(write("PUT"), isThere, every(5)),
+        on(write("PUT"), isThere, every(5)).answers(
           spoiling((customer, { before }) => ({ [field]: (before ?? customer)[field] })),
         )(ran),
     }),
