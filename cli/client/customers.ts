@@ -5,7 +5,7 @@
  */
 import { type Created, type CreationStopped, createUntilDecided } from "./creation.ts";
 import type { Customer } from "./customer.ts";
-import { type Json, JsonNumber } from "./json.ts";
+import { isJsonArray, type Json, JsonNumber } from "./json.ts";
 import { type Casing, changeIntent, deletionIntent, type WriteIntent } from "./loop/intent.ts";
 import { writeUntilDecided } from "./loop/loop.ts";
 import type { OnConflict } from "./loop/write-job.ts";
@@ -173,7 +173,7 @@ export function openCustomers(options: CustomersOptions): Customers {
       const request = createCustomer(members(fields), call.idempotencyKey ?? crypto.randomUUID());
       const creation = await createUntilDecided(ports(call), request, options.idempotencyKeysHonoured);
       if (creation.kind === "created") return creation;
-      throw new CustomersError("new customer", creation);
+      throw new CustomersError("creation", creation);
     },
     update: async (id, fields, call = {}) => change(id, fields, call),
     replace: async (id, { name, email }, call = {}) => change(id, { name, email }, call),
@@ -189,11 +189,7 @@ function members(fields: Fields): ReadonlyMap<string, Json> {
 function exact(value: Value): Json {
   if (typeof value === "number") return new JsonNumber(String(value));
   if (value === null || typeof value !== "object" || value instanceof JsonNumber) return value;
-  return isList(value) ? value.map(exact) : members(value);
-}
-
-function isList(value: object): value is readonly Value[] {
-  return Array.isArray(value);
+  return isJsonArray<Value>(value) ? value.map(exact) : members(value);
 }
 
 function inWords(failure: CustomersFailure): string {

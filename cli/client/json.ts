@@ -107,7 +107,7 @@ export function isJsonObject(value: Json | undefined): value is JsonObject {
   return value instanceof Map;
 }
 
-export function isJsonArray(value: Json | undefined): value is JsonArray {
+export function isJsonArray<Item = Json>(value: unknown): value is readonly Item[] {
   return Array.isArray(value);
 }
 

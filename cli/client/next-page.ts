@@ -66,7 +66,7 @@ const NEXT_LINK = /^(?:odata)?next(?:link|(?:page)?url)?$/;
 /** `next_page_token`, `hasMore`. */
 const OTHER_SIGN = /^(?:next(?:page|(?:page)?token|cursor|offset)|has(?:more|next(?:page)?))$/;
 /** Members in which pagination is often kept. */
-const NESTS = ["links", "paging", "pagination", "pageinfo", "page", "meta"];
+const NEST = /^(?:links|paging|pagination|pageinfo|page|meta)$/;
 
 /**
  * What a body says of the next page: a link, our service's cursor, or else the member that says that there
@@ -76,7 +76,7 @@ function bodyNext(body: Json | undefined): { target?: string; cursor?: string; o
   if (!isJsonObject(body)) return {};
   const next = memberNamed(body, "next")?.value;
   if (typeof next === "string" && next !== "" && !isLink(next)) return { cursor: next };
-  const nested = [...body].filter(([name]) => NESTS.includes(letters(name))).map(([, value]) => value);
+  const nested = [...body].filter(([name]) => NEST.test(letters(name))).map(([, value]) => value);
   const objects = [body, ...nested.filter(isJsonObject)];
   for (const object of objects) {
     for (const [name, value] of object) {

@@ -55,7 +55,7 @@ async function proven<Other extends NotModified>(
 ): Promise<Reading | Other> {
   const asked = fields?.some(isId) === false ? ["id", ...fields] : fields;
   const reading = await read(asked);
-  if (reading.kind === "forbidden" && asked !== fields) return read(fields);
+  if (isHidden(reading) && asked !== fields) return read(fields);
   if (reading.kind !== "read") return reading;
   const { etag, value } = reading.customer;
   if (memberNamed(value, "id") === undefined) {
@@ -63,10 +63,15 @@ async function proven<Other extends NotModified>(
     const proof = asked === undefined ? await read(["id"]) : reading;
     if (proof.kind === "read" && memberNamed(proof.customer.value, "id") === undefined)
       return { kind: "mistaken", shown: undefined };
-    return proof.kind === "read" || proof.kind === "forbidden" ? reading : proof;
+    return proof.kind === "read" || isHidden(proof) ? reading : proof;
   }
   if (asked === fields) return reading;
   return { ...reading, customer: new Customer(etag, new Map([...value].filter(([name]) => !isId(name)))) };
+}
+
+/** By which status a field is refused that the caller may not read is left open (specification 7, rule 6). */
+function isHidden({ kind }: { kind: string }): boolean {
+  return kind === "forbidden" || kind === "invalid";
 }
 
 function isId(name: string): boolean {

@@ -19,9 +19,10 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
   return {
     url: base,
     async send(request, limitMs, signal) {
-      if (signal.aborted) return none("interrupted", false, "interrupted");
+      if (signal.aborted) return none("interrupted", false);
       if (limitMs <= 0) return none("timeout", false, "no time was left");
-      const limit = AbortSignal.timeout(Math.min(Math.ceil(limitMs), TIMER_MS_MAX));
+      const wholeMs = Math.min(Math.ceil(limitMs), TIMER_MS_MAX);
+      const limit = AbortSignal.timeout(wholeMs);
       const init: RequestInit = {
         method: request.method,
         // A header that can't be sent is the caller's mistake: it throws here, before anything could be
@@ -43,8 +44,8 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
         const status = response.type === "opaqueredirect" ? 302 : response.status;
         return completeReply(status, new Map(response.headers), bytes);
       } catch (error) {
-        if (signal.aborted) return none("interrupted", true, "interrupted");
-        if (limit.aborted) return none("timeout", true, `no complete reply within ${Math.ceil(limitMs)} ms`);
+        if (signal.aborted) return none("interrupted", true);
+        if (limit.aborted) return none("timeout", true, `no complete reply within ${wholeMs} ms`);
         return none("reset", true, error instanceof Error ? error.message : String(error));
       }
     },
@@ -64,6 +65,6 @@ function knowsCache(): boolean {
   return new Request("http://localhost/", { cache: "no-store" }).cache === "no-store";
 }
 
-function none(cause: NoReplyCause, sent: boolean, detail: string): Reply {
+function none(cause: NoReplyCause, sent: boolean, detail: string = cause): Reply {
   return { kind: "no-complete-reply", sent, cause, detail };
 }

@@ -9,7 +9,7 @@ export const BACK_OFF_MAX_MS = 2000;
  * @param attempt 1 after the first failure. @param chance from 0 to below 1.
  */
 export function backOffMs(attempt: number, chance: number = Math.random()): number {
-  return chance * Math.min(BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS * 2 ** (Math.max(1, attempt) - 1));
+  return chance * Math.min(BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS * 2 ** (attempt - 1));
 }
 
 /**
