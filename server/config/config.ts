@@ -1,7 +1,7 @@
 import {
   type Reading,
-  readSetting,
   SETTING_NAMES,
+  SETTINGS,
   type SettingName,
   type Settings,
   type SettingTexts,
@@ -24,10 +24,15 @@ export function readSettings<Name extends SettingName>(
   texts: SettingTexts,
   names: readonly Name[],
 ): Reading<Pick<Settings, Name>> {
-  const readings = names.map((name) => ({ name, reading: readSetting(name, texts) }));
-  const faults = readings.flatMap(({ reading }) => (reading.ok ? [] : reading.faults));
+  const faults: string[] = [];
+  const values = names.flatMap((name) => {
+    const text = texts[name] ?? SETTINGS[name].fallback;
+    const reading = SETTINGS[name].read(text);
+    if (reading.ok) return [[name, reading.value]];
+    faults.push(...reading.faults.map((fault) => settingFault(name, text, fault)));
+    return [];
+  });
   if (faults.length > 0) return { ok: false, faults };
-  const values = readings.flatMap(({ name, reading }) => (reading.ok ? [[name, reading.value]] : []));
   return { ok: true, value: Object.fromEntries(values) as Pick<Settings, Name> };
 }
 
@@ -36,9 +41,13 @@ export function readConfig(texts: SettingTexts): Reading<Config> {
   const settings = readSettings(texts, SETTING_NAMES);
   const { tlsCertFile = "", tlsKeyFile = "" } = texts;
   const tls = readTlsFiles(tlsCertFile, tlsKeyFile);
-  const tlsFaults = tls.ok
-    ? []
-    : tls.faults.map(({ name, what }) => settingFault(name, texts[name] ?? "", what));
   if (settings.ok && tls.ok) return { ok: true, value: { ...settings.value, tls: tls.files } };
-  return { ok: false, faults: [...(settings.ok ? [] : settings.faults), ...tlsFaults] };
+  const tlsFaults = tls.ok ? [] : tls.faults;
+  return {
+    ok: false,
+    faults: [
+      ...(settings.ok ? [] : settings.faults),
+      ...tlsFaults.map(({ name, what }) => settingFault(name, texts[name] ?? "", what)),
+    ],
+  };
 }

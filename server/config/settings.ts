@@ -166,18 +166,6 @@ export function flagOf(name: SettingName): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** @returns a setting's value, or sentences that name the setting, its text and what it must be */
-export function readSetting<Name extends SettingName>(
-  name: Name,
-  texts: SettingTexts,
-): Reading<Settings[Name]> {
-  const { fallback, read } = SETTINGS[name] as Setting<Settings[Name]>;
-  const text = texts[name] ?? fallback;
-  const reading = read(text);
-  if (reading.ok) return reading;
-  return { ok: false, faults: reading.faults.map((fault) => settingFault(name, text, fault)) };
-}
-
 export function settingFault(name: SettingName, text: string, fault: string): string {
   // PUBLIC_URL is refused for holding a password, among other things.
   const shown = name === "databaseUrl" || name === "publicUrl" ? maskPassword(text) : text;
