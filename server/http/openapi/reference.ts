@@ -35,6 +35,7 @@ SwaggerUIBundle({
   deepLinking: true,
   validatorUrl: null,
   persistAuthorization: false,
+  defaultModelsExpandDepth: 0,
 });
 `;
 
@@ -64,6 +65,7 @@ export function referencePage(publicUrl: string): Reply {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>Customer resource API</title>
+<link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs/swagger-ui.css">
 <div id="reference"></div>
 <script src="docs/swagger-ui-bundle.js"></script>

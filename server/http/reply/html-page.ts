@@ -1,7 +1,7 @@
 import { type Reply, replyHeaders } from "./reply.ts";
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}
-code,pre{font-size:.9em}pre{overflow-x:auto;padding:.75rem;border:1px solid #8884;border-radius:.25rem}
+code,pre{font-size:.9em}pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.75rem;border:1px solid #8884;border-radius:.25rem}
 table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.25rem 1rem .25rem 0}`;
 
 /** Nothing but the style above runs or loads, and no other page may frame this one. */
