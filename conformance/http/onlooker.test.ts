@@ -44,3 +44,14 @@ test.each([
   }
   expect(onlooker.moved).toBe(moved);
 });
+
+test("a read lags where it shows the tag that an accepted write of ours has replaced", () => {
+  const onlooker = new Onlooker();
+  onlooker.writeBegins("/customers/a");
+  onlooker.writeEnds("/customers/a", "2", "1");
+  expect(["1", "2", "3"].filter((tag) => onlooker.lags("/customers/a", tag))).toEqual(["1"]);
+  // Tags of a service that counts in circles come back.
+  onlooker.writeBegins("/customers/a");
+  onlooker.writeEnds("/customers/a", "1", "2");
+  expect(["1", "2", "3"].filter((tag) => onlooker.lags("/customers/a", tag))).toEqual(["2"]);
+});

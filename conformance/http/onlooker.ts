@@ -2,7 +2,14 @@
  * Watches whether others write the customers of this run: a read shows a tag that was never seen, and nothing was
  * written by the kit since the read before. A tag seen earlier is a lagging copy and no sign of others.
  */
-type Track = { readonly known: Set<string>; last: string | undefined; dirty: boolean; open: number };
+type Track = {
+  readonly known: Set<string>;
+  /** Tags that accepted writes of ours were sent with, and that their answers put others in place of. */
+  readonly replaced: Set<string>;
+  last: string | undefined;
+  dirty: boolean;
+  open: number;
+};
 
 export class Onlooker {
   readonly #tracks = new Map<string, Track>();
@@ -14,7 +21,7 @@ export class Onlooker {
     const path = spelled.toLowerCase().replace(/\/+$/, "");
     let track = this.#tracks.get(path);
     if (track === undefined) {
-      track = { known: new Set(), last: undefined, dirty: true, open: 0 };
+      track = { known: new Set(), replaced: new Set(), last: undefined, dirty: true, open: 0 };
       this.#tracks.set(path, track);
     }
     return track;
@@ -31,12 +38,23 @@ export class Onlooker {
     track.dirty = true;
   }
 
-  /** @param tag of the answer, where it carries one */
-  writeEnds(path: string, tag: string | undefined): void {
+  /**
+   * @param tag of the answer, where it carries one
+   * @param accepted the If-Match of a write that was accepted
+   */
+  writeEnds(path: string, tag: string | undefined, accepted?: string): void {
     const track = this.#track(path);
     track.open -= 1;
     track.dirty = true;
-    if (tag !== undefined) track.known.add(tag);
+    if (tag === undefined) return;
+    track.known.add(tag);
+    if (accepted !== undefined) track.replaced.add(accepted);
+    track.replaced.delete(tag);
+  }
+
+  /** Whether a read that shows this tag lags behind a write of ours that was accepted with it. */
+  lags(path: string, tag: string | undefined): boolean {
+    return tag !== undefined && this.#track(path).replaced.has(tag);
   }
 
   read(path: string, tag: string): void {

@@ -229,7 +229,11 @@ export class Wire {
     const tagOf = ({ reply }: Result) => headerValue(reply?.headers ?? [], "etag");
     if (method !== "GET" && method !== "HEAD") {
       this.onlooker.writeBegins(pathname);
-      return (result) => this.onlooker.writeEnds(pathname, tagOf(result));
+      const sent = headerValue(headers, "if-match");
+      return (result) => {
+        const status = result.reply?.status ?? 0;
+        this.onlooker.writeEnds(pathname, tagOf(result), status >= 200 && status < 300 ? sent : undefined);
+      };
     }
     // Another caller, or a compressing proxy, may be shown another tag of the same state.
     const plain = caller === "main" && !headers.some(([name]) => name.toLowerCase() === "accept-encoding");

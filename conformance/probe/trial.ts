@@ -11,6 +11,10 @@ import type { Kit } from "./kit.ts";
 import type { RuleId } from "./rule-id.ts";
 import { type Method, type Snapshot, sameFields } from "./snapshot.ts";
 
+/** How long reads may lag behind an accepted write before that counts as not applied. */
+export const LAG_MS = 2000;
+export const LAG_READ_MS = 40;
+
 export type Lines = readonly (readonly [string, string])[];
 
 /** How a request is made, beyond what it asks. */
@@ -149,7 +153,17 @@ export class Trial {
 
   /** A read that must succeed. @throws CouldNotRun when it shows no customer or no tag: that is ETG-01's to blame. */
   async state(customer: Customer, purpose = "read back"): Promise<Snapshot> {
-    const seen = await this.get(customer, { query: this.kit.deployment.stateQuery, purpose });
+    const { deployment, limits, doubts, wire } = this.kit;
+    const lags = (shown: Seen) => wire.onlooker.lags(new URL(customer.url).pathname, shown.tag);
+    const query = deployment.stateQuery;
+    let seen = await this.get(customer, { query, purpose });
+    const until = performance.now() + LAG_MS;
+    while (limits.readsLag && lags(seen)) {
+      if (performance.now() > until) limits.readsLag = false;
+      await Bun.sleep(LAG_READ_MS);
+      seen = await this.get(customer, { query, purpose });
+      if (!lags(seen)) doubts.add("reads lag");
+    }
     const snapshot = this.snapshot(seen);
     // Every write comes after such a read, so what a given customer is to get back is known before it is touched.
     this.kit.ground.borrow(customer, seen.object ?? {}, this.kit.deployment.names);

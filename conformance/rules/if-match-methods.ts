@@ -17,6 +17,7 @@ import { afterBase, groundFor, NEEDS, refusal, refused } from "../probe/refused.
 import { shapes } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, shows } from "../probe/snapshot.ts";
+import { saysNothing } from "../probe/weather.ts";
 import type { SpecKey } from "../specification/spec.ts";
 import { registryFields } from "../target/names.ts";
 
@@ -46,14 +47,20 @@ async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
   const current = `the 412 of ${method} carries ${tag}; the current tag is ${now.tag}`;
   if (!stale.must("etag-current", tag === now.tag, current, OTHERS_MAY_CAUSE)) return;
   doubts.delete(`tag of 412 on ${method}`);
-  // A client that retries with it, without a read in between.
+  // A client that retries with it.
   const retry = await t.write(method, {
     to: customer,
     ifMatch: tag,
     before: now,
     what: `the tag ${tag} of a 412`,
   });
-  retry.mustAnswer("retry", "2xx", OTHERS_MAY_CAUSE);
+  if (!retry.mustAnswer("retry", "2xx", OTHERS_MAY_CAUSE) || method === "DELETE") return;
+  // And one that does so without a read in between: what only reads fill has not seen the tag.
+  const again = await t.sendWrite(method, customer, { ifMatch: tag, purpose: "stale once more" });
+  if (again.status !== 412 || again.tag === undefined) return;
+  const what = `with the tag ${again.tag} of a 412, and no read in between`;
+  const next = await t.writeOnly(method, customer, { ifMatch: again.tag, what, allowed: "2xx" });
+  if (!saysNothing(next.seen, "main")) next.mustAnswer("retry-at-once", "2xx", OTHERS_MAY_CAUSE);
 }
 
 /** A body that an accepted write is answered with is of no fixed shape; but where it shows the name, it is the new one. */

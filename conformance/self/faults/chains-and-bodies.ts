@@ -1,6 +1,6 @@
 /** What ORMs, hand-written SQL and counters get wrong beyond a single write: chains of versions, bodies, branches that are not counted. */
 import { type Fault, instead, type Plant } from "../fault.ts";
-import { headerLines, setHeader } from "../service/http-socket.ts";
+import { headerLines, type Reply, setHeader } from "../service/http-socket.ts";
 import type { Customer } from "../service/seams.ts";
 import {
   answered,
@@ -252,6 +252,26 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     ).answers(({ before, service: { deployment } }) =>
       object({ [deployment.members.name]: before?.name }, before?.tag),
     ),
+  },
+  {
+    id: "cached-projection-outlives-delete",
+    rule: "ORD-05",
+    does: "keeps each projection that was read in a cache, from which a DELETE takes the whole customer alone",
+    plant: (ran) => (service) => {
+      const kept = new Map<string, Reply>();
+      return {
+        async around(request, next) {
+          const reply = await next(request);
+          if (request.method !== "GET" || !/fields=/.test(request.query)) return reply;
+          const key = `${service.caller(request)} ${request.path} ${request.query}`;
+          if (reply.status === 200) kept.set(key, reply);
+          const cached = reply.status === 404 ? kept.get(key) : undefined;
+          if (cached === undefined) return reply;
+          ran();
+          return cached;
+        },
+      };
+    },
   },
   {
     id: "losers-412-without-etag",

@@ -13,6 +13,29 @@ export const keeping = (when: (before: Customer, after: Customer) => boolean): P
 
 const writesBefore = (before: Customer | undefined) => (before?.formerTags.length ?? -1) + 1;
 
+/** Refuses the current tag from an answer of some status until a read comes. */
+const knownAfterARead =
+  (forgets: (status: number) => boolean): Plant =>
+  (ran) =>
+  (service) => {
+    const unread = new Set<string>();
+    return {
+      async around(request, next) {
+        const customer = customerOf(request, service);
+        if (customer === undefined) return await next(request);
+        const current = headerLines(request, "if-match").join().trim() === customer.tag;
+        if (isWrite(request) && current && unread.has(customer.id)) {
+          ran();
+          return service.refuse(412, "precondition-failed", [["ETag", customer.tag]]);
+        }
+        const reply = await next(request);
+        if (isRead(request)) unread.delete(customer.id);
+        else if (forgets(reply.status)) unread.add(customer.id);
+        return reply;
+      },
+    };
+  };
+
 export const VERSION_FAULTS: Fault[] = [
   {
     id: "etag-ignores-identical-put",
@@ -207,23 +230,12 @@ export const VERSION_FAULTS: Fault[] = [
     id: "answered-tag-known-after-a-read",
     rule: "ETG-07",
     does: "compares If-Match with a cache that only reads fill, so that the tag of a 204 does not work at once",
-    plant: (ran) => (service) => {
-      const unread = new Set<string>();
-      return {
-        async around(request, next) {
-          const customer = customerOf(request, service);
-          if (customer === undefined) return await next(request);
-          const current = headerLines(request, "if-match").join().trim() === customer.tag;
-          if (isWrite(request) && current && unread.has(customer.id)) {
-            ran();
-            return service.refuse(412, "precondition-failed", [["ETag", customer.tag]]);
-          }
-          const reply = await next(request);
-          if (isRead(request)) unread.delete(customer.id);
-          else if (reply.status < 300) unread.add(customer.id);
-          return reply;
-        },
-      };
-    },
+    plant: knownAfterARead((status) => status < 300),
+  },
+  {
+    id: "tag-of-412-known-after-a-read",
+    rule: "IFM-07",
+    does: "drops a customer from the cache that it compares with after a 412, and only reads fill it again",
+    plant: knownAfterARead((status) => status === 412),
   },
 ];
