@@ -216,7 +216,12 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
         const alike = [...trial.exchanges.values()].filter(
           (each) => each.purpose === purpose && each.request.method === request.method,
         );
-        silent.push(`${request.method} ${purpose} ${alike.length}`);
+        // Of equal requests, in a burst say, one that is lost while another is answered is the network's.
+        const equal = alike.some(
+          ({ reply, request: { url, headers } }) =>
+            reply !== null && url === request.url && Bun.deepEquals(headers, request.headers),
+        );
+        silent.push(`${request.method} ${purpose} ${equal ? `lost ${error.exchange.n}` : alike.length}`);
         // A few may be the network; the same again and again, while others are answered, is the service.
         if (silent.length < SILENT_MAX) continue;
         if (new Set(silent).size > 1)
