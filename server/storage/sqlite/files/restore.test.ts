@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -54,6 +55,20 @@ describe("restore", () => {
   const bytesOfAll = () =>
     files().map((name) => [name, readFileSync(`${place.path}/data/${name}`, "latin1")]);
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+  test("leaves the database to the service's user, whoever restores", async () => {
+    await backedUp("Ada");
+    // An operator restores as root, and the service has a user of its own. Others can hand a file to nobody else.
+    const uid = process.getuid?.() === 0 ? 12_345 : statSync(place.database).uid;
+    chownSync(place.database, uid, statSync(place.database).gid);
+    restoreDatabase(backupFile(), place.database, true);
+    expect(statSync(place.database).uid).toBe(uid);
+
+    rmSync(place.database);
+    chownSync(`${place.path}/data`, uid, statSync(`${place.path}/data`).gid);
+    restoreDatabase(backupFile(), place.database, false);
+    expect(statSync(place.database).uid).toBe(uid);
+  });
 
   test("refuses to overwrite without --force, and changes nothing", async () => {
     await backedUp("Ada");

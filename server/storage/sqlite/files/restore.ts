@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { chownSync, existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { syncFile } from "../../synced-file.ts";
@@ -37,6 +37,7 @@ export function restoreDatabase(
     removeDatabase(incoming);
     // Not a copy of the file, which would leave out what a backup still has in a -wal of its own.
     copyDatabase(backup, incoming, lockWaitMs);
+    keepOwner(incoming, database);
     const release = existsSync(database) ? holdAlone(database) : () => {};
     try {
       // What is left of the old one would be played into the new one.
@@ -51,6 +52,13 @@ export function restoreDatabase(
   } finally {
     removeDatabase(incoming);
   }
+}
+
+/** Root restores, but the service has a user of its own, who could not open root's file. */
+function keepOwner(incoming: string, database: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(existsSync(database) ? database : dirname(database));
+  chownSync(incoming, uid, gid);
 }
 
 /**
