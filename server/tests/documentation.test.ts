@@ -122,9 +122,26 @@ describe("One GET, one PUT", () => {
   }
 });
 
+/** All documents of the project. */
+const DOCUMENTS = ["*.md", "server/**/*.md", "cli/**/*.md", "conformance/**/*.md"]
+  .flatMap((pattern) => [...new Glob(pattern).scanSync(join(SERVER, ".."))])
+  .map((file) => join("..", file));
+
+test("what is there to be pasted has no comments: an interactive zsh takes them for arguments", async () => {
+  expect(DOCUMENTS.length).toBeGreaterThan(30);
+  const faults: string[] = [];
+  for (const file of DOCUMENTS) {
+    for (const [, block = ""] of (await read(file)).matchAll(/^ *```sh\n([\s\S]*?)```/gm)) {
+      const commands = block.split("\n").map((line) => line.replace(/'[^']*'|"[^"]*"/g, ""));
+      faults.push(...commands.filter((line) => /(?:^|\s)#/.test(line)).map((line) => `${file}: ${line}`));
+    }
+  }
+  expect(faults).toEqual([]);
+});
+
 test("links between the documents lead to files that exist, and to headings that are there", async () => {
   const faults: string[] = [];
-  for (const file of ["README.md", "PERFORMANCE.md", ...new Glob("docs/*.md").scanSync(SERVER)]) {
+  for (const file of DOCUMENTS) {
     for (const [, target = "", heading] of (await read(file)).matchAll(/\]\(([^)#:]*)(?:#([^)]*))?\)/g)) {
       const path = target === "" ? join(SERVER, file) : join(SERVER, dirname(file), target);
       if (!existsSync(path)) faults.push(`${file}: ${target} does not exist`);

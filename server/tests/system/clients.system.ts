@@ -59,17 +59,34 @@ class FasterWriter {
   }
 }
 
-type Program = { readonly file: string; readonly command: readonly string[]; readonly cwd?: string };
-
-const PROGRAMS: Readonly<Record<string, Program & { readonly email: string }>> = {
-  bash: { file: "client.sh", command: ["bash", "-eu"], email: "ada@curl.example" },
-  python: { file: "client.py", command: ["/usr/bin/python3"], email: "ada@python.example" },
-  js: { file: "client.mjs", command: ["node"], email: "ada@fetch.example" },
-  ts: { file: "client.ts", command: [process.execPath], cwd: ROOT, email: "ada@library.example" },
+type Program = {
+  readonly language: string;
+  readonly file: string;
+  readonly command: readonly string[];
+  readonly cwd?: string;
 };
 
-for (const [language, { file, command, cwd, email }] of Object.entries(PROGRAMS)) {
-  test(`the ${language} client keeps another writer's change and applies its own`, async () => {
+const PROGRAMS: Readonly<Record<string, Program & { readonly email: string }>> = {
+  bash: { language: "bash", file: "client.sh", command: ["bash", "-eu"], email: "ada@curl.example" },
+  zsh: { language: "bash", file: "client.zsh", command: ["zsh", "-f", "-eu"], email: "ada@curl.example" },
+  python: {
+    language: "python",
+    file: "client.py",
+    command: ["/usr/bin/python3"],
+    email: "ada@python.example",
+  },
+  js: { language: "js", file: "client.mjs", command: ["node"], email: "ada@fetch.example" },
+  ts: {
+    language: "ts",
+    file: "client.ts",
+    command: [process.execPath],
+    cwd: ROOT,
+    email: "ada@library.example",
+  },
+};
+
+for (const [name, { language, file, command, cwd, email }] of Object.entries(PROGRAMS)) {
+  test(`the ${name} client keeps another writer's change and applies its own`, async () => {
     const { id, path } = await service.customer();
     const faster = new FasterWriter();
     try {
