@@ -11,7 +11,8 @@ import { Onlooker } from "./onlooker.ts";
 import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
 import { type Connection, type Held, type Outgoing, type Result, Transport } from "./transport.ts";
 
-export type Caller = "main" | "limited" | "other-tenant" | "anonymous" | "metrics";
+/** `garbled`: the headers of the main caller, each with a credential that nobody has. */
+export type Caller = "main" | "limited" | "other-tenant" | "anonymous" | "garbled" | "metrics";
 
 export type Ask = {
   /** Rule id, `set-up` or `clean-up`: whose request it is. */
@@ -38,6 +39,13 @@ export const ownAsk = (purpose: string, method: string, url: string, more: Parti
   headers: [],
   ...more,
 });
+
+/** The scheme stays, and so does a header that is no credential. */
+function garbled(header: CallerHeader): CallerHeader {
+  if (header.shown === header.value) return header;
+  const value = header.value.replace(/\S+$/, "kit-wrong-credential");
+  return { ...header, value, shown: value };
+}
 
 /** A reply as checks look at it; `exchange` is what may be shown of it. */
 export type Seen = {
@@ -187,6 +195,7 @@ export class Wire {
     if (caller === "limited") return this.#profile.limited?.headers ?? [];
     if (caller === "other-tenant") return this.#profile.otherTenant ?? [];
     if (caller === "metrics") return this.#profile.metrics.headers;
+    if (caller === "garbled") return this.#mainHeaders.map(garbled);
     return [];
   }
 

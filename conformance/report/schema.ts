@@ -46,7 +46,9 @@ export const Exchange = closed({
   purpose: Type.String({
     description: "Why it was sent, in a few words: `probe`, `control request`, `read before` …",
   }),
-  caller: Type.String({ description: "`main`, `limited`, `other-tenant`, `anonymous` or `metrics`." }),
+  caller: Type.String({
+    description: "`main`, `limited`, `other-tenant`, `anonymous`, `garbled` or `metrics`.",
+  }),
   via: words(["undici", "socket"] as const),
   framing: Type.Optional(words(["chunked", "http/1.0"] as const)),
   follows: Type.Optional(

@@ -255,16 +255,16 @@ export const metrics: readonly Rule[] = [
 /** From the first request of the run to now: losses that no short window shows. */
 async function wholeRun(t: Attempt): Promise<void> {
   const { counters } = t.kit;
-  if (!counters.knowsStart)
-    throw new CouldNotRun(
-      "each form is counted, but the metrics have no process_start_time_seconds, so over the whole run a restart can't be told from lost counts; export it, as the usual client libraries do",
-    );
   const window = await counters.wholeRun(t);
   if (window === undefined) return;
   const { answered, rose, after } = window;
   for (const counter of COUNTERS) {
     const status = STATUS_OF[counter];
     const lost = answered[counter] - rose[counter];
+    if (lost > 0 && !counters.knowsStart)
+      throw new CouldNotRun(
+        `each form is counted, and over the whole run ${counter} lacks ${lost}; without process_start_time_seconds lost counts can't be told from a restart: export it, as the usual client libraries do`,
+      );
     if (lost > 0) await counters.needOneProcess(t, nudge(t));
     const who = whoWasAnswered(t, status);
     const suspects = who.filter(([, count]) => count === lost).map(([name]) => name);

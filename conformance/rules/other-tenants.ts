@@ -5,18 +5,26 @@ import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
+import { inWords, tellsExistence } from "../probe/existence.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
+import type { Ground } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, difference, type Method, type Snapshot } from "../probe/snapshot.ts";
-import type { AskOptions } from "../probe/trial.ts";
+import type { AskOptions, Lines } from "../probe/trial.ts";
+import type { PatchForm } from "../target/patch-form.ts";
 
-async function asOther(t: Attempt, query: string, to: Customer = t.kit.main): Promise<Answered> {
-  const what = `GET ${to === t.kit.main ? "" : pathEnd(to)}${query} by another tenant`;
+async function asOther(
+  t: Attempt,
+  query: string,
+  to: Customer = t.kit.main,
+  [how, headers]: readonly [how: string, headers: Lines] = ["", []],
+): Promise<Answered> {
+  const what = `GET ${to === t.kit.main ? "" : pathEnd(to)}${query} by another tenant${how}`;
   const allowed = "no 2xx, and no value of the customer";
-  const read = await t.read(query, allowed, { to, caller: "other-tenant", what });
+  const read = await t.read(query, allowed, { to, caller: "other-tenant", what, headers });
   if (read.seen.status === 401) throw new CouldNotRun("the other tenant's credentials are refused with 401");
   return read;
 }
@@ -37,83 +45,162 @@ function tellsTag(seen: Seen, tag: string): boolean {
   return seen.tag === tag || (tag.length >= TAG_CHARACTERS_MIN && seen.text.includes(tag.slice(1, -1)));
 }
 
-type Foreign = {
-  seen: Seen;
-  method: Method;
-  before: Snapshot;
-  after: Snapshot | undefined;
-  proof: Proof;
-  what: string;
-};
-
-/** What another tenant may try to send. */
+/** What another tenant may try to send with a write. */
 type Sent = {
   readonly what: string;
-  readonly lines: (before: Snapshot) => readonly (readonly [string, string])[];
+  readonly lines: (tag: string, former: string) => Lines;
   readonly body?: string;
 };
 
-/** Writes by the other tenant; each must be refused and change nothing. */
-async function foreignWrites(
-  t: Attempt,
-  sent: Sent,
-  look: (write: Foreign) => void | Promise<void>,
-): Promise<void> {
-  const { ground, deployment } = t.kit;
-  await t.control("PUT");
-  const methods: Method[] = ["PUT"];
-  if (await t.patchOffered()) methods.push("PATCH");
-  if (deployment.deleteOffered !== false && ground.cannotMake === undefined && sent.body === undefined)
-    methods.push("DELETE");
-  for (const method of methods) {
-    // Of its own where one can be made: the other tenant may take it over.
-    const customer = await t.ownCustomer();
-    const before = await t.state(customer, "read before");
-    const what = `${method} by another tenant with ${sent.what}`;
-    const proof = await t.writeOnly(method, customer, {
-      what: `by another tenant with ${sent.what}`,
-      allowed: "refused, nothing changed, no token told",
-      ifMatch: sent.lines(before),
-      body: sent.body,
-      caller: "other-tenant",
-    });
-    const { seen } = proof;
-    if (seen.status === 401) throw new CouldNotRun("the other tenant's credentials are refused with 401");
-    const read = await t.get(customer, { query: deployment.stateQuery, purpose: "read back" });
-    const gone = read.status === 404 || read.status === 410;
-    const after = gone ? undefined : t.snapshot(read);
-    const unchanged = after !== undefined && t.same(before, after);
-    proof.show(seen, { before: before.seen, after: read, unchanged });
-    await look({ seen, method, before, after, proof, what });
+/** What decides for the owner: to a stranger all of them must be one. */
+const FORMS: readonly Sent[] = [
+  { what: "the current tag", lines: ifMatch },
+  { what: "no If-Match", lines: () => [] },
+  { what: "an empty If-Match", lines: () => ifMatch("") },
+  { what: "a blank If-Match", lines: () => ifMatch("  ") },
+  { what: "a stale tag", lines: (_tag, former) => ifMatch(former) },
+  { what: "a tag never given", lines: () => ifMatch('"kit-never-given"') },
+  { what: "If-Match *", lines: () => ifMatch("*") },
+];
+
+const BAD_BODIES: readonly Sent[] = [
+  { what: "the current tag and an empty object", lines: ifMatch, body: "{}" },
+  { what: "the current tag and broken JSON", lines: ifMatch, body: "{" },
+  { what: "no If-Match and an empty object", lines: () => [], body: "{}" },
+];
+
+type Way = { readonly method: Method; readonly patchForm?: PatchForm };
+
+/** Each method, and PATCH in each form of body that it takes. */
+async function waysOfWriting(t: Attempt): Promise<Way[]> {
+  const { ground, deployment, main } = t.kit;
+  const ways: Way[] = [{ method: "PUT" }];
+  if (await t.patchOffered()) {
+    ways.push({ method: "PATCH" });
+    if (!t.leavesOut("other media types of PATCH")) {
+      const others = await deployment.otherPatchForms(main, async () => (await t.state(main)).tag);
+      ways.push(...others.map((patchForm): Way => ({ method: "PATCH", patchForm })));
+    }
   }
+  if (deployment.deleteOffered !== false && ground.cannotMake === undefined) ways.push({ method: "DELETE" });
+  return ways;
 }
 
-/** The other tenant may be refused by the environment as well: such an answer is asked for again. */
-const REFUSED_MAX = 3;
+type Foreign = {
+  readonly way: Way;
+  readonly sent: Sent;
+  /** The customer, updated once, so that it has a former tag. */
+  readonly at: Ground;
+  readonly what: string;
+};
 
-async function asStranger(t: Attempt, method: Method, options: AskOptions): Promise<Seen> {
+/** The same request by the same stranger to a customer that nobody has. */
+async function toNobody(t: Attempt, { way, sent, at }: Foreign): Promise<{ seen: Seen; id: string }> {
+  const nobody = t.kit.ground.missing();
   const send = () =>
-    t.sendWrite(method, t.kit.ground.missing(), {
-      ...options,
-      caller: "other-tenant",
+    t.sendWrite(way.method, nobody, {
+      ...asSent(sent, at, way),
       purpose: "control request: a customer that nobody has",
     });
   let seen = await send();
   for (let again = 0; again < REFUSED_MAX && isRefusal(seen); again += 1) seen = await send();
-  return seen;
+  return { seen, id: nobody.id };
 }
 
+/** The other tenant may be refused by the environment as well: such an answer is asked for again. */
+const REFUSED_MAX = 3;
 const isRefusal = ({ status }: Seen) => status === 401 || status === 403;
 
-/**
- * Whether the answer is the one of a customer that nobody has, and so tells nothing and did nothing: a DELETE may be
- * idempotent, since 404 is said of GET and PUT alone (7). PUT and PATCH are not asked: they might create it.
- */
-async function nobodysToo(t: Attempt, { seen, method, before }: Foreign): Promise<boolean> {
-  if (method !== "DELETE" || seen.tags.length > 0 || valuesIn(seen, before).length > 0) return false;
-  const nobodys = await asStranger(t, method, { ifMatch: before.tag });
-  return nobodys.status === seen.status;
+const asSent = ({ lines, body }: Sent, { now, former }: Ground, { patchForm }: Way): AskOptions => ({
+  ifMatch: lines(now.tag, former),
+  body,
+  patchForm,
+  caller: "other-tenant",
+});
+
+/** Every way of writing with every form; a customer that was not left alone is followed by another. */
+async function foreignWrites(
+  t: Attempt,
+  all: readonly Sent[],
+  /** @returns whether the customer is as before */
+  look: (write: Foreign, proof: Answered) => Promise<boolean>,
+): Promise<void> {
+  await t.control("PUT");
+  for (const way of await waysOfWriting(t)) {
+    let at = await strangersTarget(t);
+    for (const sent of all) {
+      if (way.method === "DELETE" && sent.body !== undefined) continue;
+      const form = way.patchForm === undefined ? "" : ` as ${way.patchForm.mediaType}`;
+      const what = `by another tenant with ${sent.what}${form}`;
+      const proof = await t.writeOnly(way.method, at.customer, {
+        ...asSent(sent, at, way),
+        what,
+        allowed: "refused like one to a customer that nobody has; nothing changed",
+      });
+      if (proof.seen.status === 401)
+        throw new CouldNotRun("the other tenant's credentials are refused with 401");
+      const kept = await look({ way, sent, at, what: `${way.method} ${what}` }, proof);
+      if (!kept) at = await strangersTarget(t);
+    }
+  }
 }
+
+/** Of its own where one can be made: the other tenant may take it over. */
+async function strangersTarget(t: Attempt): Promise<Ground> {
+  const customer = await t.ownCustomer();
+  const control = await t.control("PUT", { to: customer, purpose: "make the tag stale" });
+  return { customer, former: control.former, now: control };
+}
+
+/** Whether it is answered like a customer that nobody has: a DELETE may be idempotent (7 says 404 of GET and PUT alone). */
+async function nobodysToo(t: Attempt, write: Foreign, { seen }: Answered): Promise<boolean> {
+  if (write.way.method !== "DELETE" || seen.tags.length > 0 || valuesIn(seen, write.at.now).length > 0)
+    return false;
+  return (await toNobody(t, write)).seen.status === seen.status;
+}
+
+/** The answer is that to a customer that nobody has, in status, members, words and headers. */
+async function mustTellNothing(
+  proof: Answered,
+  id: string,
+  what: string,
+  ask: (to: "customer" | "nobody") => Promise<{ seen: Seen; id: string }>,
+): Promise<void> {
+  const { seen } = proof;
+  // A failure of the service tells nothing; 403 says no more than that the caller may not.
+  if (seen.status >= 500 || seen.status === 403) return;
+  const { differences, nobodys } = await tellsExistence(ask, { seen, id });
+  if (nobodys.status >= 500) return;
+  proof.control({ differs: "nobody has the customer", seen: nobodys, refused: !accepted(nobodys.status) });
+  const same = !differences.some(({ what }) => what === "the status");
+  const answer = `${what} was answered ${seen.status}`;
+  // Without If-Match both are 428 (4.2, order of checks).
+  proof.must(
+    "as-nobodys",
+    same,
+    `${answer}, and to a customer that nobody has ${nobodys.status}: the difference tells that it exists`,
+    { level: seen.status === 428 || nobodys.status === 428 ? "MUST" : "SHOULD" },
+  );
+  const tells = () =>
+    `${answer}, which tells that the customer exists: ${inWords(differences)} to an id that nobody has`;
+  if (same) proof.should("same-words", differences.length === 0, tells);
+}
+
+/** Headers on which a read may take another way through the service. */
+const READ_HEADERS = (tag: string): readonly (readonly [what: string, headers: Lines])[] => [
+  ["", []],
+  [" with the current tag in If-None-Match", [["If-None-Match", tag]]],
+  [" with If-None-Match *", [["If-None-Match", "*"]]],
+  [" with Accept-Encoding: gzip", [["Accept-Encoding", "gzip"]]],
+];
+
+/** Callers whom the service does not know. */
+const UNKNOWN = [
+  ["anonymous", "without credentials"],
+  ["garbled", "with a credential that nobody has"],
+] as const;
+const UNKNOWN_READING =
+  "A request without credentials that the service knows has neither role nor tenant. The mechanism is open, hence a warning.";
 
 export const tenants: readonly Rule[] = [
   rule("AUT-08", "Another tenant cannot read the customer", {
@@ -126,12 +213,20 @@ export const tenants: readonly Rule[] = [
       const main = await t.state(t.kit.main, "control request: the main caller");
       for (const query of ["", "?fields=name", "?fields=id,name,email,status"]) {
         const before = await t.get(t.kit.main, { query, purpose: "the owner reads before the stranger" });
-        const read = await asOther(t, query);
-        read.control({ differs: "the main caller asks", seen: before });
-        const { status } = read.seen;
-        const what = `another tenant's GET ${query}`;
-        read.mustAnswer("refused", "4xx");
-        mustHideValues(read, read.seen, main, what);
+        let status = 0;
+        for (const [how, headers] of READ_HEADERS(main.tag)) {
+          const read = await asOther(t, query, t.kit.main, [how, headers]);
+          read.control({ differs: "the main caller asks", seen: before });
+          status = read.seen.status;
+          const what = `another tenant's GET ${query}${how}`;
+          read.mustAnswer("refused", "4xx");
+          mustHideValues(read, read.seen, main, what);
+          if (accepted(status)) continue;
+          await mustTellNothing(read, t.kit.main.id, what, async (to) => {
+            const asked = to === "customer" ? t.kit.main : t.kit.ground.missing();
+            return { seen: await t.get(asked, { query, headers, caller: "other-tenant" }), id: asked.id };
+          });
+        }
         // A cache that keys on the URL alone now hands the stranger's refusal to the owner.
         const own = await t.read(query, `${before.status}, as before the stranger's`, {
           what: `GET ${query} by the owner, after another tenant's was answered ${status},`,
@@ -148,24 +243,29 @@ export const tenants: readonly Rule[] = [
         }
     },
   }),
-  rule("AUT-09", "Another tenant cannot change the customer, even with its current tag", {
+  rule("AUT-09", "Another tenant cannot change the customer, whatever tag it sends", {
     spec: ["5.2", "4.1 rule 6"],
     hurts: "One tenant overwrites or deletes another's customers.",
     needs: ["other-tenant", "write"],
     after: ["IFM-01"],
     async check(t) {
-      const current = { what: "the current tag", lines: ({ tag }: Snapshot) => ifMatch(tag) };
-      await foreignWrites(t, current, async (write) => {
-        const { seen, before, after, proof, what } = write;
-        const same = after !== undefined && t.same(before, after);
-        const refused = !accepted(seen.status) || (same && (await nobodysToo(t, write)));
+      await foreignWrites(t, FORMS, async (write, proof) => {
+        const { at, what } = write;
+        const { seen } = proof;
+        const read = await t.get(at.customer, { query: t.kit.deployment.stateQuery, purpose: "read back" });
+        const gone = read.status === 404 || read.status === 410;
+        const after = gone ? undefined : t.snapshot(read);
+        const same = after !== undefined && t.same(at.now, after);
+        proof.show(seen, { before: at.now.seen, after: read, unchanged: same });
+        const refused = !accepted(seen.status) || (same && (await nobodysToo(t, write, proof)));
         proof.must("refused", refused, `${what} was answered ${seen.status}`);
-        const found = () => (after === undefined ? "the customer is gone" : difference(before, after));
+        const found = () => (after === undefined ? "the customer is gone" : difference(at.now, after));
         proof.must("unchanged", same, found, OTHERS_MAY_CAUSE);
+        return same;
       });
     },
   }),
-  rule("AUT-10", "Another tenant never learns the current tag", {
+  rule("AUT-10", "Another tenant never learns the current tag, nor that the customer exists", {
     spec: ["5.2", "4.1 rule 6"],
     reading:
       "The tenant is checked before the token and the body: no refusal to another tenant carries the token or a value, and none but 403 differs from that of a customer that nobody has.",
@@ -177,32 +277,23 @@ export const tenants: readonly Rule[] = [
       const read = await asOther(t, "");
       const carries = `the answer ${read.seen.status} to another tenant's GET carries the tag ${main.tag}`;
       if (!accepted(read.seen.status)) read.must("no-tag", !tellsTag(read.seen, main.tag), carries);
-      const sent: Sent[] = [
-        { what: "a tag never given", lines: () => ifMatch('"kit-never-given"') },
-        { what: "no If-Match", lines: () => [] },
-        { what: "the current tag and an empty object", lines: ({ tag }) => ifMatch(tag), body: "{}" },
-        { what: "the current tag and broken JSON", lines: ({ tag }) => ifMatch(tag), body: "{" },
-      ];
-      for (const each of sent)
-        await foreignWrites(t, each, async ({ seen, method, before, proof, what }) => {
-          if (accepted(seen.status)) return;
-          const found = `the answer ${seen.status} to ${what} carries the tag ${before.tag}`;
-          proof.must("no-tag", !tellsTag(seen, before.tag), found);
-          mustHideValues(proof, seen, before, what);
-          // With a tag and a good body it might create the customer.
-          if (each.lines(before).length > 0 && each.body === undefined) return;
-          const nobodys = await asStranger(t, method, { ifMatch: each.lines(before), body: each.body });
-          // A failure of the service tells nothing.
-          if (seen.status >= 500 || nobodys.status >= 500) return;
-          proof.control({ differs: "nobody has the customer", seen: nobodys, refused: true });
-          // 403 says no more than that the caller may not; without If-Match both are 428 (4.2, order of checks).
-          proof.must(
-            "as-nobodys",
-            seen.status === nobodys.status || seen.status === 403,
-            `${what} was answered ${seen.status}, and to a customer that nobody has ${nobodys.status}: the difference tells that it exists`,
-            { level: seen.status === 428 || nobodys.status === 428 ? "MUST" : "SHOULD" },
-          );
-        });
+      await foreignWrites(t, [...FORMS, ...BAD_BODIES], async (write, proof) => {
+        const { way, sent, at, what } = write;
+        const { seen } = proof;
+        // AUT-09 blames it.
+        if (accepted(seen.status)) return false;
+        const found = `the answer ${seen.status} to ${what} carries the tag ${at.now.tag}`;
+        proof.must("no-tag", !tellsTag(seen, at.now.tag), found);
+        mustHideValues(proof, seen, at.now, what);
+        const again = async () => {
+          const options = { ...asSent(sent, at, way), purpose: "the same request again" };
+          return { seen: await t.sendWrite(way.method, at.customer, options), id: at.customer.id };
+        };
+        await mustTellNothing(proof, at.customer.id, what, (to) =>
+          to === "customer" ? again() : toNobody(t, write),
+        );
+        return true;
+      });
     },
   }),
   rule("AUT-11", "Unknown fields are refused to every caller alike", {
@@ -223,11 +314,10 @@ export const tenants: readonly Rule[] = [
       read.mustAnswer("status", control.status);
     },
   }),
-  rule("AUT-12", "Nothing personal is read without credentials", {
+  rule("AUT-12", "Nothing personal is read without credentials, or with wrong ones", {
     level: "SHOULD",
     spec: ["5.2"],
-    reading:
-      "A request without credentials has neither role nor tenant. The mechanism is open, hence a warning.",
+    reading: UNKNOWN_READING,
     hurts: "Personal data reaches someone who may not see it.",
     needs: ["credentials"],
     async check(t) {
@@ -240,9 +330,39 @@ export const tenants: readonly Rule[] = [
           (each) => [each, ""] as const,
         ),
       ] as const) {
-        const what = `GET ${to === bare ? "" : pathEnd(to)}${query} without credentials`;
-        const read = await t.read(query, "no personal data", { to, caller: "anonymous", what, body: false });
-        mustHideValues(read, read.seen, main, what);
+        for (const [caller, how] of UNKNOWN) {
+          const what = `GET ${to === bare ? "" : pathEnd(to)}${query} ${how}`;
+          const read = await t.read(query, "no personal data", { to, caller, what, body: false });
+          mustHideValues(read, read.seen, main, what);
+        }
+      }
+    },
+  }),
+  rule("AUT-13", "Nothing is written without credentials, or with wrong ones", {
+    level: "SHOULD",
+    spec: ["5.2"],
+    reading: UNKNOWN_READING,
+    hurts: "Anyone who knows an address overwrites or deletes the customer.",
+    needs: ["credentials", "write"],
+    after: ["IFM-01"],
+    async check(t) {
+      await t.control("PUT");
+      for (const way of await waysOfWriting(t)) {
+        let at = await strangersTarget(t);
+        for (const [caller, how] of UNKNOWN)
+          for (const sent of FORMS) {
+            const write = await t.write(way.method, {
+              ...asSent(sent, at, way),
+              caller,
+              to: at.customer,
+              before: at.now,
+              what: `${sent.what}, ${how}`,
+              allowed: "refused, and nothing changed",
+            });
+            write.mustNotChange();
+            if (write.unchanged && write.after !== undefined) at.now = write.after;
+            else at = await strangersTarget(t);
+          }
       }
     },
   }),

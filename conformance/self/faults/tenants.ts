@@ -1,6 +1,6 @@
 /** AUT: tenants, and callers without credentials (4.1.6, 5.2). */
-import { customerOf, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
-import type { Reply, Request } from "../service/http-socket.ts";
+import { customerOf, type Fault, instead, isRead, type Plant, requesting, withIfMatch } from "../fault.ts";
+import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
 import { CREDENTIALS, type Service } from "../service/service.ts";
 import { isJson } from "../service/write-body.ts";
@@ -9,6 +9,7 @@ import {
   all,
   answered,
   by,
+  empty,
   isThere,
   neverThere,
   object,
@@ -222,5 +223,83 @@ export const TENANT_FAULTS: Fault[] = [
         },
       };
     },
+  },
+  {
+    id: "other-tenant-deletes-without-if-match",
+    rule: "AUT-09",
+    does: "looks at the tenant where it compares the tag, so that a DELETE without If-Match meets neither check",
+    plant: requesting(
+      (request, service) =>
+        request.method === "DELETE" &&
+        service.caller(request) === "other" &&
+        headerLines(request, "if-match").length === 0,
+      (request, service) => privileged(withIfMatch(request, customerOf(request, service)?.tag), service),
+    ),
+  },
+  {
+    id: "other-tenant-patches-in-one-form",
+    rule: "AUT-09",
+    mode: "full",
+    does: "forgets the tenant in the handler of application/json alone",
+    plant: seeing(
+      (request) =>
+        request.method === "PATCH" && headerLines(request, "content-type")[0]?.trim() === "application/json",
+    ),
+  },
+  {
+    id: "other-tenant-428-hints-at-customer",
+    rule: "AUT-10",
+    does: "loads the customer before it looks at If-Match, and says in the 428 that there is one",
+    plant: on(isForeignWrite, isThere, answered(428)).answers(
+      showing((body) => ({ ...body, retryable: true })),
+    ),
+  },
+  {
+    id: "other-tenant-star-told-by-412",
+    rule: "AUT-10",
+    does: "takes If-Match * for a question of existence: 412 to another tenant, 404 where nobody has the customer",
+    plant: on(isForeignWrite, isThere, ({ sent }) => sent === "*").answers(refused(412)),
+  },
+  {
+    id: "other-tenant-404-in-other-words",
+    rule: "AUT-08",
+    does: "says in the 404 to another tenant that the customer is not its own",
+    plant: on(foreign404).answers(showing((body) => ({ ...body, title: "Not your customer" }))),
+  },
+  {
+    id: "other-tenant-404-from-cache",
+    rule: "AUT-08",
+    does: "adds X-Cache: HIT to the 404 of another tenant's customer, which the owner's reads have cached",
+    plant: on(foreign404).answers(({ reply }) => ({
+      ...reply,
+      headers: [...reply.headers, ["X-Cache", "HIT"]],
+    })),
+  },
+  {
+    id: "other-tenant-answered-304",
+    rule: "AUT-08",
+    does: "answers If-None-Match before it looks at the tenant",
+    plant: on(
+      foreign404,
+      ({ request, before }) => headerLines(request, "if-none-match")[0]?.trim() === before?.tag,
+    ).answers(empty(304)),
+  },
+  {
+    id: "anonymous-writes",
+    rule: "AUT-13",
+    does: "guards reads alone: a write without credentials is the first tenant's",
+    plant: requesting(
+      (request, service) => isWrite(request) && service.caller(request) === undefined,
+      privileged,
+    ),
+  },
+  {
+    id: "any-credential-is-good",
+    rule: "AUT-12",
+    does: "reads the claims of a token and never checks its signature",
+    plant: requesting((request, service) => {
+      const sent = headerLines(request, service.deployment.credential.header.toLowerCase());
+      return service.caller(request) === undefined && sent.length > 0;
+    }, privileged),
   },
 ];
