@@ -61,6 +61,9 @@ function messageOf(error: unknown): string {
   if (error instanceof StoreUnavailable && error.isOutcomeUnknown) {
     return `The database did not confirm the change: ${error.message}. Look at \`token list\` before you try again.`;
   }
+  if (error instanceof StoreUnavailable && error.isDamaged) {
+    return `The database is damaged: ${error.message}. Run \`check\`; if it finds damage, \`restore FILE --force\`.`;
+  }
   if (error instanceof StoreUnavailable) {
     return `The database cannot answer now: ${error.message}. Nothing was changed. Try again.`;
   }

@@ -120,11 +120,20 @@ export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
   /** Whether a write may have been applied although its answer was lost. */
   readonly isOutcomeUnknown: boolean;
+  /** Whether the database is damaged, so that trying again does not help. */
+  readonly isDamaged: boolean;
 
-  constructor(message: string, { isOutcomeUnknown = false, ...options }: StoreUnavailableOptions = {}) {
+  constructor(
+    message: string,
+    { isOutcomeUnknown = false, isDamaged = false, ...options }: StoreUnavailableOptions = {},
+  ) {
     super(message, options);
     this.isOutcomeUnknown = isOutcomeUnknown;
+    this.isDamaged = isDamaged;
   }
 }
 
-type StoreUnavailableOptions = ErrorOptions & { readonly isOutcomeUnknown?: boolean };
+type StoreUnavailableOptions = ErrorOptions & {
+  readonly isOutcomeUnknown?: boolean;
+  readonly isDamaged?: boolean;
+};

@@ -1,6 +1,8 @@
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -136,6 +138,11 @@ describe("a start on what is left of a database is refused, and changes nothing"
     ],
     ["emptied", () => {}, "admin.token is left of an earlier database"],
     ["removed", () => rmSync(place.database), "admin.token is left of an earlier database"],
+    [
+      "without a table, as a copy of the file alone is before the first checkpoint",
+      () => copyFileSync(withoutTables(), place.database),
+      "admin.token is left of an earlier database",
+    ],
   ])("%s", async (_, disturb, says) => {
     await place.prepare();
     const { adminToken } = place;
@@ -149,6 +156,15 @@ describe("a start on what is left of a database is refused, and changes nothing"
     expect(place.adminToken).toBe(adminToken);
   });
 });
+
+function withoutTables(): string {
+  const file = `${place.path}/without-tables.db`;
+  const db = new Database(file);
+  db.run("PRAGMA journal_mode = WAL");
+  db.close();
+  expect(statSync(file).size).toBeGreaterThan(0);
+  return file;
+}
 
 test("files that others may read are reported at the start", async () => {
   await place.prepare();

@@ -1,9 +1,11 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readdirSync, truncateSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { damage, writeDatabase } from "../../../tests/support/database-files.ts";
 import { Workplace } from "../../../tests/support/server-process.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
+
+const PAGE_BYTES = 4096;
 
 let place: Workplace;
 beforeEach(() => {
@@ -42,6 +44,20 @@ describe("check", () => {
     expect(outcome.stderr).toContain(says);
     expect(outcome.stderr).not.toContain("    at ");
   });
+});
+
+test("a command that meets damage says so, wherever it is", async () => {
+  await place.prepare();
+  const whole = readFileSync(place.database);
+  const said = new Set<string>();
+  for (let at = PAGE_BYTES; at < whole.length; at += PAGE_BYTES) {
+    writeFileSync(place.database, Buffer.from(whole).fill(0xff, at, at + PAGE_BYTES));
+    const { code, stderr } = await place.command(["token", "list"]);
+    if (code === 1) said.add(stderr);
+  }
+  expect(said.size).toBeGreaterThan(0);
+  for (const text of said) expect(text).toContain("damaged");
+  for (const text of said) expect(text).toContain("Run `check`");
 });
 
 /** A row that no statement of the service could write. */

@@ -84,8 +84,12 @@ function refuseStartingOver(path: string): void {
   const rest = sizeOf(log) > 0 ? log : existsSync(tokenFile) ? tokenFile : null;
   // Once more: another service may have made it meanwhile.
   if (rest === null || !isNew()) return;
-  throw new CommandRefused(
-    `${path} is missing or empty, but ${rest} is left of an earlier database. Restore a backup with \`restore FILE --force\`; to begin anew, remove ${rest} first.`,
+  throw startingOver(path, "is missing or empty", rest);
+}
+
+function startingOver(path: string, is: string, rest: string): CommandRefused {
+  return new CommandRefused(
+    `${path} ${is}, but ${rest} is left of an earlier database. Restore a backup with \`restore FILE --force\`; to begin anew, remove ${rest} first.`,
   );
 }
 
@@ -177,6 +181,9 @@ function makeSchema(db: Database, path: string): void {
     // Again, now that no other process can come in between.
     refuseForeign(db, path);
     if (isOurs(db)) return;
+    // A file that was copied without its log, or whose log was cut off, is not empty but may have no table.
+    if (path !== MEMORY && existsSync(tokenFileOf(path)))
+      throw startingOver(path, "has no tables", tokenFileOf(path));
     db.run(SCHEMA);
     db.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
@@ -245,7 +252,7 @@ function reason(error: SQLiteError): string {
   if (code.startsWith("SQLITE_CANTOPEN")) return "it or its directory is missing, or may not be written.";
   if (code.startsWith("SQLITE_NOTADB"))
     return "it is not a SQLite database. Name another file in DATABASE_URL.";
-  if (code.startsWith("SQLITE_CORRUPT"))
+  if (isDamage(code))
     return "SQLite finds it damaged. Run `check`; if it finds damage, `restore FILE --force`.";
   if (code.startsWith("SQLITE_BUSY")) return "another process holds its lock.";
   if (code.startsWith("SQLITE_FULL")) return "the disk is full.";
@@ -293,6 +300,10 @@ export function forgetPages(db: Database): void {
   db.run("PRAGMA shrink_memory");
 }
 
+function isDamage(code: string): boolean {
+  return code.startsWith("SQLITE_CORRUPT");
+}
+
 /** Another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
   return error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true;
@@ -319,5 +330,5 @@ const UNAVAILABLE = [
 export function asStoreError(error: unknown): unknown {
   const code = error instanceof SQLiteError ? (error.code ?? "") : "";
   if (!UNAVAILABLE.some((prefix) => code.startsWith(prefix))) return error;
-  return new StoreUnavailable(code, { cause: error });
+  return new StoreUnavailable(code, { isDamaged: isDamage(code), cause: error });
 }
