@@ -2,7 +2,7 @@ import { createApp } from "./app.ts";
 import type { Config } from "./config/config.ts";
 import { readPolicyFile } from "./config/policy-file.ts";
 import { hasSamples, variableOf } from "./config/settings.ts";
-import { readTlsFiles } from "./config/tls-files.ts";
+import { certificateExpiry, readTlsFiles, type TlsFiles } from "./config/tls-files.ts";
 import { maskPassword } from "./domain/mask-password.ts";
 import { Cors } from "./http/cors.ts";
 import { Readiness } from "./http/routes/readiness.ts";
@@ -45,6 +45,7 @@ export async function startService(config: Config): Promise<RunningService> {
   if (adminAddress !== null) refuseTakenPort(adminAddress);
 
   let { policy } = config.policyFile;
+  let tlsInForce = config.tls;
   let isStopping = false;
   const log = openLog(config.logLevel, config.logFormat);
   const { logger } = log;
@@ -53,6 +54,7 @@ export async function startService(config: Config): Promise<RunningService> {
     hasCallerLabels: !areMetricsPublic,
     version: VERSION,
     storageStats: () => storage.stats(),
+    certificateExpiry: () => certificateExpiry(tlsInForce),
   });
   const storage = await openStorage(config.databaseUrl, {
     memoryMib: config.databaseMemoryMib,
@@ -129,7 +131,7 @@ export async function startService(config: Config): Promise<RunningService> {
     endGrace: () => grace.resolve(),
     reload: () => {
       policy = reloadPolicy(config, log) ?? policy;
-      reloadTls(config, log, listeners);
+      tlsInForce = reloadTls(config, log, listeners) ?? tlsInForce;
     },
     stop: async () => {
       isStopping = true;
@@ -164,18 +166,20 @@ function reloadPolicy(
   return result.ok ? result.policy : null;
 }
 
+/** @returns null where the certificate in force stays */
 function reloadTls(
   { tls, tlsCertFile, tlsKeyFile }: Config,
   { logger }: Log,
   listeners: readonly Listener[],
-): void {
-  if (tls === null) return;
+): TlsFiles | null {
+  if (tls === null) return null;
   const result = readTlsFiles(tlsCertFile, tlsKeyFile);
   if (!result.ok || result.files === null) {
     const faults = result.ok ? [] : result.faults.map(({ name, what }) => `${variableOf(name)}: ${what}`);
     logger.error({ faults }, "TLS files refused; the certificate in force stays");
-    return;
+    return null;
   }
   for (const listener of listeners) listener.replaceTls(result.files);
   logger.info({ file: tlsCertFile }, "TLS files reloaded");
+  return result.files;
 }

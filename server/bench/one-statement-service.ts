@@ -89,6 +89,7 @@ const metrics = new Metrics({
   hasCallerLabels: true,
   version: packageJson.version,
   storageStats: () => storage.stats(),
+  certificateExpiry: () => Number.NaN,
 });
 const parts = {
   store: oneStatementEach(storage.customers, pool),

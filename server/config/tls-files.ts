@@ -31,6 +31,13 @@ export function readTlsFiles(certFile: string, keyFile: string): TlsFilesResult 
   return { ok: false, faults };
 }
 
+/** @returns when the first certificate of a chain (PEM) ends, in seconds since 1970; NaN without TLS */
+export function certificateExpiry(tls: TlsFiles | null): number {
+  const chain = tls?.cert.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  const ends = chain.map((pem) => Date.parse(new X509Certificate(pem).validTo) / 1000);
+  return ends.length === 0 ? Number.NaN : Math.min(...ends);
+}
+
 /**
  * Loads both as a listener does, the whole chain included: X509Certificate reads only the first
  * certificate, and a reload with a chain that was cut off in its second one ended the process.

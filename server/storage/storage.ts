@@ -26,6 +26,8 @@ export type StorageStats = {
   readonly databaseBytes: number;
   /** Bytes of the write-ahead log; 0 where the engine has none of its own. */
   readonly logBytes: number;
+  /** Bytes that are free on the file system of the database; NaN where that is not in this machine's sight. */
+  readonly freeBytes: number;
   /** None where the engine is in this process. */
   readonly connections: readonly ConnectionStats[];
 };

@@ -18,6 +18,7 @@ const storageStats = (): StorageStats => ({
   writesWaiting: 0,
   databaseBytes: 0,
   logBytes: 0,
+  freeBytes: Number.NaN,
   connections: [],
 });
 
@@ -30,7 +31,12 @@ const movedBy = (act: () => Promise<Reply>) => movedIn(service, act);
 
 describe("from the first scrape", () => {
   test("each write counter has a series at 0 for each method, with empty caller labels, and no other", async () => {
-    const metrics = new Metrics({ hasCallerLabels: true, version: "1.2.3", storageStats });
+    const metrics = new Metrics({
+      hasCallerLabels: true,
+      version: "1.2.3",
+      storageStats,
+      certificateExpiry: () => Number.NaN,
+    });
     const series = [...seriesOf(await metrics.text())].filter(([key]) => key.startsWith("http_"));
     const empty = { client: "", tenant: "" };
     expect(new Map(series)).toEqual(

@@ -12,6 +12,8 @@ type MetricsOptions = {
   /** Of the service. */
   readonly version: string;
   readonly storageStats: () => StorageStats;
+  /** Of the chain in force, in seconds since 1970; NaN without TLS. */
+  readonly certificateExpiry: () => number;
 };
 
 /**
@@ -24,11 +26,11 @@ export class Metrics {
   readonly #requests: RequestMetrics;
   readonly #storage: StorageMetrics;
 
-  constructor({ hasCallerLabels, version, storageStats }: MetricsOptions) {
+  constructor({ hasCallerLabels, version, storageStats, certificateExpiry }: MetricsOptions) {
     this.#writes = new WriteMetrics(this.#registry, hasCallerLabels);
     this.#requests = new RequestMetrics(this.#registry);
     this.#storage = new StorageMetrics(this.#registry, storageStats);
-    registerProcessMetrics(this.#registry, version);
+    registerProcessMetrics(this.#registry, version, certificateExpiry);
   }
 
   /** @param headers of the request */

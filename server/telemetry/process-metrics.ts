@@ -8,7 +8,11 @@ const LAG_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
  * The process behind the service, under the names that Prometheus clients share. The
  * library's own default metrics are not used: under Bun half of them are empty or wrong.
  */
-export function registerProcessMetrics(registry: Registry, version: string): void {
+export function registerProcessMetrics(
+  registry: Registry,
+  version: string,
+  certificateExpiry: () => number,
+): void {
   const registers = [registry];
   new Gauge({
     name: "customers_build_info",
@@ -21,6 +25,11 @@ export function registerProcessMetrics(registry: Registry, version: string): voi
     help: "When the process started, in seconds since 1970.",
     registers,
   }).set(Math.round(performance.timeOrigin) / 1000);
+  gauge(
+    "customers_tls_certificate_expiry_seconds",
+    "When the first certificate of the served chain ends, in seconds since 1970; NaN without TLS.",
+    certificateExpiry,
+  );
   gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
   gauge("process_open_fds", "Open file descriptors.", openDescriptors);
   gauge("process_max_fds", "The limit of open file descriptors.", () => DESCRIPTORS_MAX);

@@ -103,6 +103,11 @@ export class StorageMetrics {
     );
     gauge("customers_database_bytes", "Size of the database.", ({ databaseBytes }) => databaseBytes);
     gauge("customers_database_log_bytes", "Size of its write-ahead log.", ({ logBytes }) => logBytes);
+    gauge(
+      "customers_database_free_bytes",
+      "Free bytes of its file system; NaN where the database is a server.",
+      ({ freeBytes }) => freeBytes,
+    );
   }
 
   onCommit({ writes, ms, where }: Commit): void {

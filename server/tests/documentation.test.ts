@@ -41,7 +41,14 @@ describe("the reference in server/docs is complete", () => {
     const metrics = new Metrics({
       hasCallerLabels: true,
       version: "1.2.3",
-      storageStats: () => ({ writesWaiting: 0, databaseBytes: 0, logBytes: 0, connections: [] }),
+      storageStats: () => ({
+        writesWaiting: 0,
+        databaseBytes: 0,
+        logBytes: 0,
+        freeBytes: 0,
+        connections: [],
+      }),
+      certificateExpiry: () => Number.NaN,
     });
     const families = [...(await metrics.text()).matchAll(/^# HELP (\S+) (.*)$/gm)];
     expect(families.length).toBeGreaterThan(0);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { ENGINE } from "./support/postgres-databases.ts";
@@ -229,6 +230,29 @@ describe("HTTPS", () => {
     expect((await fetch(`${service.url}/healthz`, trusting)).status).toBe(200);
     const plain = fetch(service.url.replace("https:", "http:")).then((reply) => reply.status);
     expect(await plain.catch(() => "refused")).toBe("refused");
+  });
+
+  test("the metrics say when the certificate in force ends, that of the chain which ends first", async () => {
+    const [first, second] = [selfSignedCertificate(), selfSignedCertificate()];
+    const endOf = (pem: string) => Date.parse(new X509Certificate(pem).validTo) / 1000;
+    const soon = selfSignedCertificate({ validForDays: 0.5 });
+    const env = {
+      METRICS_ACCESS: "public",
+      TLS_CERT_FILE: write("cert.pem", first.cert),
+      TLS_KEY_FILE: write("key.pem", first.key),
+    };
+    const service = await place.start({ env, services: 1 });
+    const expiry = async (ca: string) => {
+      const reply = await fetch(`${service.url}/metrics`, { tls: { ca }, keepalive: false });
+      return Number(/^customers_tls_certificate_expiry_seconds (.*)$/m.exec(await reply.text())?.[1]);
+    };
+    expect(await expiry(first.cert)).toBe(endOf(first.cert));
+    write("cert.pem", `${second.cert}${soon.cert}`);
+    write("key.pem", second.key);
+    service.signal("SIGHUP");
+    await service.stderr.line((line) => line.includes("TLS files reloaded"));
+    expect(await expiry(second.cert)).toBe(endOf(soon.cert));
+    expect(endOf(soon.cert)).toBeLessThan(endOf(second.cert));
   });
 
   test("is refused at the start with the fault in the files, and nothing is made", async () => {

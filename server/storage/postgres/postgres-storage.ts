@@ -126,6 +126,7 @@ export class PostgresStorage implements Storage {
       writesWaiting: this.#writes.depth,
       databaseBytes: this.#databaseBytes,
       logBytes: 0,
+      freeBytes: Number.NaN,
       connections: this.#lanes.stats(),
     };
   }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { readdirSync, readlinkSync } from "node:fs";
+import { readdirSync, readlinkSync, statfsSync } from "node:fs";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
 import { openDatabase } from "./files/sqlite-database.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
@@ -32,6 +32,15 @@ test("a storage that cannot be used after it was opened leaves no connection and
   expect(() => SqliteStorage.open(path)).toThrow("no cursor key");
   while (openFiles().length > 0) await Bun.sleep(1);
   expect(readdirSync(directory.path)).toEqual(["customers.db"]);
+});
+
+test("what is free on the database's file system is known where it is a file, and NaN in memory", async () => {
+  const [file, memory] = [SqliteStorage.open(path), SqliteStorage.open(":memory:")];
+  const { blocks, bsize } = statfsSync(directory.path);
+  expect(file.stats().freeBytes).toBeGreaterThan(0);
+  expect(file.stats().freeBytes).toBeLessThanOrEqual(blocks * bsize);
+  expect(memory.stats().freeBytes).toBeNaN();
+  await Promise.all([file.close(), memory.close()]);
 });
 
 test("an open that finds no file descriptor left is refused in a sentence, at whichever of its files, and leaves none open", () => {

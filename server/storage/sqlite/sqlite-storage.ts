@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
-import { statSync } from "node:fs";
+import { statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import {
   type Commit,
   DATABASE_MEMORY_MIB,
@@ -161,6 +162,7 @@ export class SqliteStorage implements Storage {
       writesWaiting: this.write.depth,
       databaseBytes: bytesOf(this.#path),
       logBytes: this.#path === MEMORY ? 0 : bytesOf(`${this.#path}-wal`),
+      freeBytes: this.#path === MEMORY ? Number.NaN : freeBytesOf(dirname(this.#path)),
       connections: [],
     };
   }
@@ -198,6 +200,16 @@ export class SqliteStorage implements Storage {
  * @returns NaN where the file cannot be looked at: then its
  *   reads and writes say so, and the other metrics go on
  */
+/** For a user without privileges, as the service is. */
+function freeBytesOf(directory: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize;
+  } catch {
+    return Number.NaN;
+  }
+}
+
 function bytesOf(file: string): number {
   try {
     return statSync(file, { throwIfNoEntry: false })?.size ?? 0;

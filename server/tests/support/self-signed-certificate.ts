@@ -2,7 +2,10 @@ import { generateKeyPairSync } from "node:crypto";
 import forge from "node-forge";
 
 /** A certificate for 127.0.0.1 and localhost that signs itself, and its key, as PEM. */
-export function selfSignedCertificate(): { readonly cert: string; readonly key: string } {
+export function selfSignedCertificate({ validForDays = 1 } = {}): {
+  readonly cert: string;
+  readonly key: string;
+} {
   // node:crypto draws the key: forge needs seconds for one.
   const { publicKey, privateKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
@@ -13,7 +16,7 @@ export function selfSignedCertificate(): { readonly cert: string; readonly key: 
   const name = [{ name: "commonName", value: "localhost" }];
   certificate.publicKey = forge.pki.publicKeyFromPem(publicKey);
   certificate.validity.notBefore = new Date(Date.now() - 86_400_000);
-  certificate.validity.notAfter = new Date(Date.now() + 86_400_000);
+  certificate.validity.notAfter = new Date(Date.now() + validForDays * 86_400_000);
   certificate.setSubject(name);
   certificate.setIssuer(name);
   certificate.setExtensions([

@@ -65,6 +65,7 @@ export class TestService {
       hasCallerLabels: !metricsArePublic,
       version: "0.0.0-test",
       storageStats: () => this.storage.stats(),
+      certificateExpiry: () => Number.NaN,
     });
     this.#app = createApp({
       store: this.storage.customers,
