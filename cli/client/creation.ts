@@ -6,7 +6,7 @@ import { type Refusal, refusalOf } from "./refusal.ts";
 import { serverWaitMs } from "./wire/read-retry.ts";
 import { type CompleteReply, failedBy, type Reply, requestIdOf } from "./wire/reply.ts";
 import type { ApiRequest } from "./wire/request.ts";
-import { backOffMs } from "./wire/retry-timing.ts";
+import { backOffMs, NOT_SENT_MAX } from "./wire/retry-timing.ts";
 
 export type Created = {
   kind: "created";
@@ -23,9 +23,6 @@ export type Created = {
 export type CreationStopped = { kind: "unknown-outcome"; unclear: Reply } | Refusal;
 
 export type Creation = (Created | CreationStopped) & { attempts: number };
-
-/** Sendings in a row that found no connection. */
-const NOT_SENT_MAX = 3;
 
 /**
  * Sends again what never left, and what was answered with 429. After a lost reply it stops, and after 503,

@@ -25,13 +25,12 @@ export function nextPage(
   const { target, cursor, other } = bodyNext(body);
   // A search is a POST: its next page is the same search with the cursor, whatever a link says.
   const place = request.method === "POST" ? undefined : ((link && linkTarget(link)) ?? target);
-  const path = place === undefined ? undefined : pathBelow(place, request, base);
+  const list = base + request.path;
+  const url = place !== undefined && URL.canParse(place, list) ? new URL(place, list) : undefined;
+  const path = url && pathBelow(url, new URL(list), base);
   if (path !== undefined) return { kind: "request", request: readPage(path) };
   if (cursor !== undefined) return { kind: "request", request: listCustomers({ ...query, cursor }) };
-  if (place !== undefined) {
-    const list = base + request.path;
-    return { kind: "next-elsewhere", place: URL.canParse(place, list) ? new URL(place, list).href : place };
-  }
+  if (place !== undefined) return { kind: "next-elsewhere", place: url?.href ?? place };
   const member = other ?? (target === undefined ? undefined : "next");
   return member === undefined ? { kind: "none" } : { kind: "next-unknown", member };
 }
@@ -40,10 +39,7 @@ export function nextPage(
  * Undefined: outside. A link with another host or scheme counts as inside where its path is the list's own:
  * a service behind a proxy often knows neither, and what is asked is our own base URL in any case.
  */
-function pathBelow(target: string, request: ApiRequest, base: string): string | undefined {
-  if (!URL.canParse(target, base + request.path)) return undefined;
-  const url = new URL(target, base + request.path);
-  const own = new URL(base + request.path);
+function pathBelow(url: URL, own: URL, base: string): string | undefined {
   const prefix = new URL(base).pathname.replace(/\/$/, "");
   const inside =
     url.origin === own.origin ? url.pathname.startsWith(`${prefix}/`) : url.pathname === own.pathname;

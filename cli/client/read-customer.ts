@@ -11,6 +11,8 @@ export type Ports = { transport: Transport; deadline: Deadline };
 export type Reading = { kind: "read"; customer: Customer; requestId: string | undefined } | ReadRefusal;
 type NotModified = { kind: "not-modified" };
 
+const NO_SUCH_FIELD = ["no-such-field"];
+
 /** undefined: the server's default set. */
 type Fields = readonly string[] | undefined;
 
@@ -47,7 +49,8 @@ export function readUnless(
 /**
  * A reading is believed where it shows the id: another service, or a page on the way, may answer with a JSON
  * object too. So the id is asked for, and left out again where nobody asked for it. Credentials that may not
- * read the id do without this proof.
+ * read the id do without this proof. A 404 is believed where a customer service refuses an unknown field before
+ * it looks for the customer (specification 4.1, rule 5): under a wrong base URL everything is 404.
  */
 async function proven<Other extends NotModified>(
   fields: Fields,
@@ -56,6 +59,8 @@ async function proven<Other extends NotModified>(
   const asked = fields?.some(isId) === false ? ["id", ...fields] : fields;
   const reading = await read(asked);
   if (isHidden(reading) && asked !== fields) return read(fields);
+  if (reading.kind === "not-found" && (await read(NO_SUCH_FIELD)).kind === "not-found")
+    return { ...reading, kind: "not-a-service" };
   if (reading.kind !== "read") return reading;
   const { etag, value } = reading.customer;
   if (memberNamed(value, "id") === undefined) {

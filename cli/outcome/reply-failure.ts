@@ -102,6 +102,8 @@ export function readReason(refusal: ReadRefusal | ListFailure, subject: Subject)
       );
   }
   const { reply } = refusal;
+  if (refusal.kind === "not-a-service" && reply.status === 404)
+    return unbelieved(claim, "404, also to a field that does not exist", notAService(subject.url));
   // A read that a server can't answer now leaves nothing undecided: it is as if the server were not there.
   const failing = refusal.kind === "server-error" && !isNotOffered(reply, subject);
   return refused(refusal, claim, failing ? "unreachable" : statusExit(refusal, subject), subject);
@@ -135,11 +137,11 @@ export function unclearReply(reply: Reply): string {
     return `the server answered ${status}, a redirect to ${oneLine(place)}`;
   if (!isSuccess(status)) return `the server answered ${status}`;
   if (status === 202) return `the server answered 202: it has taken the request, and not done it yet`;
-  if (status !== 200 && status !== 201 && status !== 204 && status !== 205)
+  if (status !== 200 && status !== 201 && status !== 204)
     return `the server answered ${status}, which says nothing about this write`;
   const type = fields.get("content-type")?.split(";")[0] ?? (reply.text === "" ? "no body" : "untyped text");
   const shows = !type.includes("problem") && shownCustomer(reply.text, undefined) !== undefined;
-  if (status === 204 || status === 205 || shows)
+  if (status === 204 || shows)
     return `the answer, ${status}, shows a customer or a version that this write did not make`;
   return `the answer, ${status} with ${type}, is none of a customer service, perhaps a proxy's own page`;
 }

@@ -70,7 +70,7 @@ function reasonOf(about: About, stopped: Stopped, counts: Counts): Reason {
         exit: "failure",
         code: "not-offered",
         claim,
-        why: `${about.url} answers ${stopped.status} to ${stopped.method}, though the customer exists`,
+        why: `${about.url} answers ${stopped.reply.status} to ${stopped.method}, though the customer exists`,
         hint: notOfferedHint(stopped.method),
       };
     case "interrupted":

@@ -53,6 +53,39 @@ describe.each<[string, (request: Request) => Response]>([
   });
 });
 
+test.each([
+  ["get", []],
+  ["update", ["--name", "Eve"]],
+  ["delete", ["--yes"]],
+  ["watch", []],
+])("under a wrong base URL %s %j does not say that the customer does not exist", async (command, args) => {
+  const server = startCustomerServer();
+  stops.push(server.stop);
+  const { id } = server.add({});
+  const env = { CUSTOMERS_URL: `${server.url}/v9`, CUSTOMERS_TOKEN: TOKEN };
+  const { exitCode, stderr } = await runClient([command, id, ...args], { env });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain("404, also to a field that does not exist");
+  const missing = await runClient([command, ID, ...args], { env: { ...env, CUSTOMERS_URL: server.url } });
+  expect(missing.exitCode).toBe(4);
+});
+
+test("a gateway that answers 404 after a lost deletion does not show that the customer is gone", async () => {
+  const server = startCustomerServer();
+  let lost = false;
+  const proxy = await startFaultyProxy(server.url, async (exchange) => {
+    if (lost) return exchange.answer({ status: 404, headers: {}, body: new Uint8Array() });
+    if (!exchange.isWrite) return exchange.answer(await exchange.forward());
+    lost = true;
+    exchange.answer({ status: 502, headers: {}, body: new Uint8Array() });
+  });
+  stops.push(server.stop, proxy.stop);
+  const { id } = server.add({});
+  const env = { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: TOKEN };
+  expect((await runClient(["delete", id, "--yes"], { env })).exitCode).toBe(8);
+  expect(server.read(id)).toBeDefined();
+});
+
 test("every command words a web page alike", async () => {
   const fetch = () => new Response("<p>Sign in", { headers: { "content-type": "text/html" } });
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });

@@ -153,6 +153,58 @@ describe.concurrent("a success that is not yet one", () => {
     expect(stderr).not.toContain("was not updated");
   });
 
+  describe.each([
+    ["200 with a notice", 200, { etag: '"another"' }, '{"ok":true}'],
+    ["207", 207, {}, '{"results":[{"status":500}]}'],
+  ])("%s", (_, status, fields, text) => {
+    const headers = { "content-type": "application/json", ...fields };
+    const note = { status, headers, body: new TextEncoder().encode(text) };
+
+    test.each([["update", ["--name", "Eve"]] as const, ["delete", ["--yes"]] as const])(
+      "to every %s, and nothing applied: nobody says that it was",
+      async (command, args) => {
+        const { server, customer, run } = await deployment((exchange) =>
+          exchange.isWrite ? exchange.answer(note) : faults.slow(0)(exchange),
+        );
+        const { exitCode } = await run(command, customer.id, ...args);
+        expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 0 });
+      },
+    );
+
+    test("to a deletion that was applied: gone, by one write", async () => {
+      const { server, remove } = await deployment(
+        faults.firstWrite(async (exchange) => {
+          await exchange.forward();
+          exchange.answer(note);
+        }),
+      );
+      const { exitCode } = await remove();
+      expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 1 });
+    });
+  });
+
+  test("200 with a notice under the tag that the next reading shows: the write is confirmed", async () => {
+    const { server, update } = await deployment(
+      faults.firstWrite(async (exchange) => {
+        const { headers } = await exchange.forward();
+        const body = new TextEncoder().encode('{"ok":true}');
+        exchange.answer({ status: 200, headers: { etag: headers["etag"] ?? "" }, body });
+      }),
+    );
+    const { exitCode, stderr } = await update("--name", "Eve", "--expect", "name=Ada");
+    expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 1 });
+    expect(stderr).toContain("updated: 1 attempt");
+  });
+
+  test("200 with a notice to a creation: unknown", async () => {
+    const body = new TextEncoder().encode('{"ok":true}');
+    const { run } = await deployment((exchange) =>
+      exchange.answer({ status: 200, headers: { etag: '"1"' }, body }),
+    );
+    const { exitCode } = await run("create", "--name", "Eve", "--email", "eve@example.com");
+    expect(exitCode).toBe(8);
+  });
+
   test("202 to a creation: unknown, and no customer is named", async () => {
     const { run } = await deployment((exchange) =>
       exchange.answer({ ...taken, headers: { location: "/jobs/7" } }),

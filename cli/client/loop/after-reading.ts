@@ -1,10 +1,11 @@
 /** What the conflict loop does about a reading: at first, and to find out what became of a write. */
 
+import type { Customer } from "../customer.ts";
 import { backOffMs } from "../wire/retry-timing.ts";
-import { conflict, end, giveUp, written } from "./loop-end.ts";
+import { conflict, end, giveUp, refusal, written } from "./loop-end.ts";
 import { type Event, lastReply, type State, type Step, unlooked } from "./loop-state.ts";
 import { sendNext, wait } from "./next-request.ts";
-import { judgeWrite } from "./verdict.ts";
+import { mayBeConfirmed } from "./verdict.ts";
 import { claims, unmetExpectation } from "./write-job.ts";
 
 export function onRead(state: State, event: Extract<Event, { kind: "read" }>): Step {
@@ -12,32 +13,29 @@ export function onRead(state: State, event: Extract<Event, { kind: "read" }>): S
   if (state.base === undefined) {
     if (reading.kind !== "read") return end(state, { ...reading, method: "GET" });
     const { customer, requestId } = reading;
-    return decide({ ...state, base: customer, current: customer, requestId }, event);
+    return decide({ ...state, base: customer, current: customer, requestId }, event, customer, customer);
   }
   const unmoved = reading.kind === "read" && reading.customer.etag === state.sent?.tag;
   const { doubts, settled } = state.history;
   const next = unmoved
     ? { ...state, history: { ...state.history, doubts: 0, settled: settled + doubts } }
     : unlooked(state);
-  if (reading.kind === "read") {
-    const requestId = reading.requestId ?? state.requestId;
-    return decide({ ...next, current: reading.customer, requestId }, event);
+  if (reading.kind !== "read" && reading.kind !== "not-found") {
+    if (next.history.unknowns > 0 || reading.kind === "interrupted")
+      return end(next, { ...reading, method: "GET" });
+    // After a 412 nothing of ours was applied; a conflict that can't be looked at is still a conflict.
+    return giveUp(next, "unreadable", reading);
   }
-  if (reading.kind === "not-found")
-    return isConfirmedDeletion(state)
-      ? end(next, written(state))
-      : decide({ ...next, current: "gone" }, event);
-  if (next.history.unknowns > 0 || reading.kind === "interrupted")
-    return end(next, { ...reading, method: "GET" });
-  // After a 412 nothing of ours was applied; a conflict that can't be looked at is still a conflict.
-  return giveUp(next, "unreadable", reading);
+  const current = reading.kind === "read" ? reading.customer : "gone";
+  if (isConfirmed(state, current)) return end(next, written(state));
+  const requestId = (reading.kind === "read" ? reading.requestId : undefined) ?? state.requestId;
+  return decide({ ...next, current, requestId }, event, state.base, current);
 }
 
 /** What to do about the state that was read last. */
-function decide(state: State, event: Event): Step {
-  const { job, history, base, current, sent } = state;
+function decide(state: State, event: Event, base: Customer, current: Customer | "gone"): Step {
+  const { job, history, sent } = state;
   const { intent, onConflict, expect, ifMatch: pin } = job;
-  if (base === undefined || current === undefined) throw new Error("nothing was read");
   if (current === "gone") {
     const done = history.attempts > 0 && !claims(job) && intent.isAsWanted("gone");
     return end(state, done ? { kind: "as-wanted", customer: undefined } : { kind: "deleted" });
@@ -62,10 +60,9 @@ function decide(state: State, event: Event): Step {
     return sendNext(state, event, current);
   }
   const asWanted = intent.isAsWanted(current);
-  if (history.last === "gone" && (pin !== undefined || !asWanted)) {
-    const { status } = lastReply(state) ?? { status: 404 };
-    return end(state, { kind: "write-not-found", method: sent?.request.method ?? "PUT", status });
-  }
+  const reply = lastReply(state);
+  if (reply !== undefined && history.last === "gone" && (pin !== undefined || !asWanted))
+    return end(state, { ...refusal(state, reply), kind: "write-not-found", reply });
   const unmoved = current.etag === sent?.tag;
   const unclear = history.last === "may-arrive" || history.last === "reading-settles";
   if (unmoved && isTaken(state)) return lookAgain(state, event);
@@ -92,10 +89,13 @@ function lookAgain(state: State, event: Event): Step {
   return wait({ ...state, looks }, event, backOffMs(looks, event.chance), "read");
 }
 
-/** A success that kept the tag leaves open what it meant; that the customer is gone settles it. */
-function isConfirmedDeletion({ job, sent }: State): boolean {
-  const { confirms, isAsWanted } = job.intent;
-  return sent?.reply !== undefined && isAsWanted("gone") && judgeWrite(sent.reply, confirms) === "accepted";
+/** The reply was a success, and the reading shows what it said: the version that it named, or no customer. */
+function isConfirmed(state: State, shown: Customer | "gone"): boolean {
+  const { job, sent } = state;
+  const reply = lastReply(state);
+  if (reply === undefined || !mayBeConfirmed(reply, job.id)) return false;
+  if (shown === "gone") return job.intent.isAsWanted("gone");
+  return shown.etag !== undefined && shown.etag !== sent?.tag && shown.etag === reply.fields.get("etag");
 }
 
 function isTaken(state: State): boolean {

@@ -2,15 +2,12 @@
 import { serverWaitMs } from "../wire/read-retry.ts";
 import { failedBy, requestIdOf } from "../wire/reply.ts";
 import { asPlainJson } from "../wire/request.ts";
-import { backOffMs } from "../wire/retry-timing.ts";
+import { backOffMs, NOT_SENT_MAX } from "../wire/retry-timing.ts";
 import { isSuccess } from "../wire/status.ts";
 import { conflict, end, giveUp, refusal, written } from "./loop-end.ts";
 import { type Event, recorded, type State, type Step } from "./loop-state.ts";
 import { send, wait } from "./next-request.ts";
 import { judgeWrite } from "./verdict.ts";
-
-/** Writes in a row that found no connection: after a successful read that is soon hopeless. */
-const NOT_SENT_MAX = 3;
 
 /**
  * Contradictions in a row: no other writer explains one, and waiting does not stop a proxy from changing

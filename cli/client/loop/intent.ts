@@ -105,7 +105,7 @@ export function deletionIntent(id: string, alsoRead: readonly string[] | "whole"
     request: (_, tag) => deleteCustomer(id, tag),
     isUnchanged: () => false,
     isAsWanted: (state) => state === "gone",
-    confirms: confirmsDeletion(id),
+    confirms: confirmsDeletion,
     conflicts: (base, theirs) => differingFields(base.value, theirs.value),
   };
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Reading } from "../read-customer.ts";
-import type { Reply } from "../wire/reply.ts";
+import { noReply } from "../wire/reply.ts";
 import { onRead } from "./after-reading.ts";
 import { onReplied } from "./after-reply.ts";
 import { end, refusal } from "./loop-end.ts";
@@ -19,13 +19,6 @@ const LOOKING_MS_MAX = 5000;
  * A write that starts in the last moments would end in an unknown outcome, for want of time to hear of it.
  */
 const WRITE_MS_MIN = 2000;
-
-const INTERRUPTED: Reply = {
-  kind: "no-complete-reply",
-  sent: false,
-  cause: "interrupted",
-  detail: "interrupted",
-};
 
 /** @param remainingMs the time of the whole run. */
 export function begin(job: WriteJob, remainingMs: number): Step {
@@ -59,6 +52,6 @@ export function step(state: State, event: Event): Step {
         ? [state, { kind: "read", persistent: true }]
         : send(state, event, state.sent.tag, state.sent.request);
     case "interrupted":
-      return end(unlooked(state), refusal(state, INTERRUPTED));
+      return end(unlooked(state), refusal(state, noReply("interrupted", false)));
   }
 }

@@ -58,13 +58,20 @@ const weak = { etag: 'W/"2"' };
 const problem = { "content-type": "application/problem+json" };
 
 describe("a status of success is believed where a service says it, and not where a proxy shows a page", () => {
-  const deletion = confirmsDeletion(ID);
+  const deletion = confirmsDeletion;
   const change = confirmsChange(ID, new Map([["name", "Mine"]]));
   test.each<[string, Confirms, CompleteReply, boolean]>([
     ["change: 204 with a tag", change, reply(204, tag), true],
     ["change: 204 whose tag a proxy strips", change, reply(204), true],
     ["change: 200 with a tag and nothing else", change, reply(200, tag), true],
-    ["change: 200 with a tag and a customer", change, reply(200, { ...json, ...tag }, '{"Name":"x"}'), true],
+    [
+      "change: 200 with a tag and the customer",
+      change,
+      reply(200, { ...json, ...tag }, `{"Id":"${ID}"}`),
+      true,
+    ],
+    ["change: 200 with a tag and a notice", change, reply(200, { ...json, ...tag }, '{"ok":true}'), false],
+    ["change: 207", change, reply(207, tag, '{"Name":"Mine"}'), false],
     ["change: 200 without a tag that shows the change", change, reply(200, json, '{"Name":"Mine"}'), true],
     ["change: 200 without a tag that shows another", change, reply(200, json, '{"Name":"Ada"}'), false],
     ["change: 200 with nothing at all", change, reply(200), false],
@@ -83,7 +90,9 @@ describe("a status of success is believed where a service says it, and not where
     ["deletion: 200 with a problem", deletion, reply(200, problem, "{}"), false],
     ["deletion: 204", deletion, reply(204), true],
     ["deletion: 200 with nothing", deletion, reply(200), true],
-    ["deletion: 200 with the customer", deletion, reply(200, json, '{"id":"1"}'), true],
+    ["deletion: 200 with the customer", deletion, reply(200, json, `{"id":"${ID}"}`), false],
+    ["deletion: 200 with a notice", deletion, reply(200, json, '{"ok":true}'), false],
+    ["deletion: 207", deletion, reply(207), false],
     ["deletion: 200 with a page", deletion, reply(200, html, page), false],
   ])("%s", (_, confirms, value, believed) => {
     const unbelieved = value.text === page ? "reading-settles" : "may-arrive";
@@ -111,6 +120,8 @@ describe("a status of success is believed where a service says it, and not where
     ["200 with a page", reply(200, html, page), "may-arrive"],
     ["200 with a notice", reply(200, json, '{"message":"maintenance"}'), "may-arrive"],
     ["200 with a notice under a weak tag", reply(200, { ...json, ...weak }, "{}"), "may-arrive"],
+    ["200 with a notice under a tag", reply(200, { ...json, ...tag }, '{"ok":true}'), "may-arrive"],
+    ["207", reply(207, { location: "/customers/1" }), "may-arrive"],
     ["303, which may name what it made", reply(303), "may-arrive"],
     ["503 that says when", reply(503, { "retry-after": "1" }), "may-arrive"],
     ["503 that says nothing", reply(503), "may-arrive"],

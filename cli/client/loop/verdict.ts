@@ -33,38 +33,38 @@ export function judgeCreation(reply: Reply, sent: JsonObject): WriteVerdict {
 }
 
 /**
- * An accepted change has a new entity-tag (specification 3); without one, the body must show what was
- * written.
+ * An accepted change has a new entity-tag (specification 3). A body must show the customer, or what was
+ * written: `{"error":"not now"}` may have a tag too.
  */
 export function confirmsChange(id: string, change: Change): Confirms {
   return (reply) => {
-    if (hasNoContent(reply)) return true;
-    if (reply.text === "") return isTagged(reply);
-    const body = objectIn(reply);
-    if (body === undefined || idOfAnother(body, id) !== undefined) return false;
-    return isTagged(reply) || looksWritten(body, change);
+    if (reply.text === "") return reply.status === 204 || isTagged(reply);
+    const body = bodyAbout(reply, id);
+    if (body === undefined) return false;
+    return (isTagged(reply) && memberNamed(body, "id") !== undefined) || looksWritten(body, change);
   };
 }
 
-/** The specification shows no reply to a deletion (4.3). */
-export function confirmsDeletion(id: string): Confirms {
-  return (reply) => {
-    if (hasNoContent(reply) || reply.text === "") return true;
-    const body = objectIn(reply);
-    return body !== undefined && idOfAnother(body, id) === undefined;
-  };
+/** The specification shows no reply to a deletion (4.3), so no body can confirm one. */
+export const confirmsDeletion: Confirms = ({ text }) => text === "";
+
+/** A success that says too little by itself: the next reading confirms it, or does not. */
+export function mayBeConfirmed(reply: CompleteReply, id: string): boolean {
+  return (
+    meaningOf(reply.status).write === "accepted" && (reply.text === "" || bodyAbout(reply, id) !== undefined)
+  );
 }
 
 /** Nor one to a creation (4.4): it names or shows what it made, and nothing that was not sent. */
 function confirmsCreation(sent: JsonObject): Confirms {
   return (reply) => {
-    const named = reply.status === 201 || hasNoContent(reply) || reply.fields.has("location");
+    const named = reply.status !== 200 || reply.fields.has("location");
     if (reply.text === "") return named;
     const body = objectIn(reply);
     // What is replayed may have been changed since it was created.
     return (
       body !== undefined &&
-      (named || isTagged(reply) || memberNamed(body, "id") !== undefined) &&
+      (named || memberNamed(body, "id") !== undefined) &&
       (isReplayed(reply) || looksCreated(body, sent))
     );
   };
@@ -85,8 +85,10 @@ function isPage({ text }: CompleteReply): boolean {
   return text !== "" && parseJsonOrUndefined(text) === undefined;
 }
 
-function hasNoContent({ status }: CompleteReply): boolean {
-  return status === 204 || status === 205;
+/** The body, unless it is another customer's. */
+function bodyAbout(reply: CompleteReply, id: string): JsonObject | undefined {
+  const body = objectIn(reply);
+  return body && idOfAnother(body, id) === undefined ? body : undefined;
 }
 
 /** Undefined for problem details too, which some gateways send with a status of success. */

@@ -74,7 +74,7 @@ export type Stopped =
   /** A later reading answered 404. */
   | { kind: "deleted" }
   /** The write was answered as if there were no such customer, and yet a reading shows it. */
-  | { kind: "write-not-found"; method: string; status: number }
+  | { kind: "write-not-found"; method: string; reply: CompleteReply }
   | (ReadRefusal & { method: string });
 
 export type Conflict = {

@@ -1,6 +1,6 @@
 /** Requests over `fetch`, which browsers, Node, Deno and Bun have. */
 import { TIMER_MS_MAX } from "./deadline.ts";
-import { completeReply, type NoReplyCause, type Reply, type Transport } from "./reply.ts";
+import { completeReply, noReply, type Transport } from "./reply.ts";
 
 type FetchOptions = {
   /** The base URL; a trailing slash is ignored. */
@@ -19,15 +19,19 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
   return {
     url: base,
     async send(request, limitMs, signal) {
-      if (signal.aborted) return none("interrupted", false);
-      if (limitMs <= 0) return none("timeout", false, "no time was left");
+      if (signal.aborted) return noReply("interrupted", false);
+      if (limitMs <= 0) return noReply("timeout", false, "no time was left");
       const wholeMs = Math.min(Math.ceil(limitMs), TIMER_MS_MAX);
       const limit = AbortSignal.timeout(wholeMs);
+      // Where fetch knows `cache`, the header is its own affair; in a browser, Cache-Control of our own would
+      // need a permission of the server (CORS) that few give.
+      const { "cache-control": _, ...others } = request.headers;
+      const knowsCache = new Request("http://localhost/", { cache: "no-store" }).cache === "no-store";
       const init: RequestInit = {
         method: request.method,
         // A header that can't be sent is the caller's mistake: it throws here, before anything could be
         // sent.
-        headers: new Headers({ ...headers, ...withoutCacheControl(request.headers) }),
+        headers: new Headers({ ...headers, ...(knowsCache ? others : request.headers) }),
         redirect: "manual", // followed, it could carry the token elsewhere
         cache: "no-store",
         // In Bun, a connection of its own: on one that was used before, Bun itself sends a PUT or a DELETE a
@@ -44,27 +48,10 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
         const status = response.type === "opaqueredirect" ? 302 : response.status;
         return completeReply(status, new Map(response.headers), bytes);
       } catch (error) {
-        if (signal.aborted) return none("interrupted", true);
-        if (limit.aborted) return none("timeout", true, `no complete reply within ${wholeMs} ms`);
-        return none("reset", true, error instanceof Error ? error.message : String(error));
+        if (signal.aborted) return noReply("interrupted", true);
+        if (limit.aborted) return noReply("timeout", true, `no complete reply within ${wholeMs} ms`);
+        return noReply("reset", true, error instanceof Error ? error.message : String(error));
       }
     },
   };
-}
-
-/**
- * Where fetch knows `cache`, the header is its own affair; in a browser, Cache-Control of our own would need
- * a permission of the server (CORS) that few give.
- */
-function withoutCacheControl(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const { "cache-control": _, ...others } = headers;
-  return knowsCache() ? others : { ...headers };
-}
-
-function knowsCache(): boolean {
-  return new Request("http://localhost/", { cache: "no-store" }).cache === "no-store";
-}
-
-function none(cause: NoReplyCause, sent: boolean, detail: string = cause): Reply {
-  return { kind: "no-complete-reply", sent, cause, detail };
 }

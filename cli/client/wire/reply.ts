@@ -27,6 +27,10 @@ export type NoCompleteReply = {
   hint?: string;
 };
 
+export function noReply(cause: NoReplyCause, sent: boolean, detail: string = cause): NoCompleteReply {
+  return { kind: "no-complete-reply", sent, cause, detail };
+}
+
 /** True where no complete reply came, and this is why. */
 export function failedBy(reply: Reply, cause: NoReplyCause): boolean {
   return reply.kind === "no-complete-reply" && reply.cause === cause;
@@ -60,8 +64,7 @@ export function completeReply(status: number, fields: ReadonlyMap<string, string
   } catch {
     if (!isSuccess(status))
       return { kind: "complete", status, fields, text: new TextDecoder().decode(bytes) };
-    const detail = `the body is not text in ${charset.toUpperCase()}`;
-    return { kind: "no-complete-reply", sent: true, cause: "unreadable", detail };
+    return noReply("unreadable", true, `the body is not text in ${charset.toUpperCase()}`);
   }
   return { kind: "complete", status, fields, text };
 }

@@ -3,6 +3,9 @@
 export const BACK_OFF_FIRST_MS = 50;
 export const BACK_OFF_MAX_MS = 2000;
 
+/** Sendings of a write in a row that found no connection: then it is soon hopeless. */
+export const NOT_SENT_MAX = 3;
+
 /**
  * Full jitter: anything from 0 to a bound that doubles with every attempt. Writers that met once would meet
  * again after equal waits.

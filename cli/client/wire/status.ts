@@ -41,7 +41,9 @@ type StatusMeaning = {
 };
 
 const MEANINGS = {
-  202: row("not-a-service", "may-arrive"),
+  200: row("not-a-service", "accepted"),
+  201: row("not-a-service", "accepted"),
+  204: row("not-a-service", "accepted"),
   // A server may answer a write that it has applied by naming the place of the result (RFC 9110 §15.4.3,
   // §15.4.4).
   302: row("redirected", "reading-settles"),
@@ -64,7 +66,8 @@ const MEANINGS = {
   503: row("unavailable", "reading-settles", "when-asked"),
   505: row("server-error"),
   // By the first digit, where the code itself says nothing more.
-  2: row("not-a-service", "accepted"),
+  // 202 is taken and not done yet; 207 says nothing of this write alone.
+  2: row("not-a-service", "may-arrive"),
   3: row("redirected"),
   4: row("unexpected"),
   // A gateway's 502 or 504, and a server's 500, may come after the write was applied.
