@@ -18,15 +18,21 @@ export const PROBLEM_EXAMPLES: { readonly [Code in ProblemCode]: Example<Code> }
       "Idempotency-Key is not one value of 1 to 255 visible ASCII characters. Send one key, for instance a new UUID for each write.",
   },
   "unknown-field": {
-    detail: "`fields` names `mail`, which is no field. Did you mean `email`?",
+    detail: "`fields` names unknown fields: mail. Choose from id, name, email, status.",
     unknownFields: ["mail"],
     selectableFields: ["id", "name", "email", "status"],
     didYouMean: ["email"],
   },
-  "too-many-fields": { detail: "`fields` has 17 names; at most 16 are allowed.", maxFields: 16 },
-  "empty-fields": { detail: "`fields` has an empty element. Name a field between the commas." },
+  "too-many-fields": {
+    detail: "`fields` has 17 names; at most 16 are allowed. Name each field once.",
+    maxFields: 16,
+  },
+  "empty-fields": {
+    detail:
+      "`fields` has an empty element. Leave `fields` out for the default set, or name at least one field.",
+  },
   "incomplete-body": { detail: "The connection ended before the body was whole." },
-  "malformed-json": { detail: "The body is not JSON: a value is missing at line 1, column 9." },
+  "malformed-json": { detail: "The body is not one JSON text." },
   unauthenticated: { detail: "The token is unknown, revoked or expired. Send a valid one." },
   "forbidden-operation": {
     detail:
@@ -56,11 +62,12 @@ export const PROBLEM_EXAMPLES: { readonly [Code in ProblemCode]: Example<Code> }
     detail: "The body has no Content-Type; send Content-Type: application/json.",
   },
   "invalid-body": {
-    detail: "The body is not valid for this operation. Correct the properties that `errors` names.",
+    detail: "`email` must not have an empty label in its domain.",
     errors: [{ pointer: "/email", detail: "must not have an empty label in its domain" }],
   },
   "idempotency-key-reused": {
-    detail: "This Idempotency-Key belongs to another request. Send a new key with a new request.",
+    detail:
+      "This Idempotency-Key belongs to a different request of the last 24 hours. Send a new key with a new request.",
   },
   "precondition-required": {
     detail:

@@ -5,11 +5,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import type { ProblemCode } from "../domain/problem.ts";
-import { PROBLEMS } from "../domain/problem.ts";
+import { isProblemCode, PROBLEMS } from "../domain/problem.ts";
 import { problemsOf } from "../http/openapi/document.ts";
 import { EVERY_RESPONSE } from "../http/openapi/parameters.ts";
 import { problemHeaders } from "../http/openapi/problem-schemas.ts";
 import { ROUTE_DOCUMENTATION, type RouteDocumentation } from "../http/openapi/route-documentation.ts";
+import { problemExample } from "../http/reply/problem-pages.ts";
 import { ROUTES, type Sighting } from "./support/described-reply.ts";
 import { TestService } from "./support/test-service.ts";
 
@@ -145,6 +146,58 @@ for (const route of ROUTES) {
       });
     }
   });
+}
+
+const CUSTOMER = "/customers/{id}";
+const STALE = { "if-match": '"3q2-7wAAAb1fE9zQ"' };
+const JSON_BODY = { "content-type": "application/json" };
+
+/** A request for each example of a problem, but of those that failures cause. */
+const EXAMPLES: Record<string, readonly [method: string, path: string, sent?: Sent]> = {
+  "unknown-parameter": ["GET", `${CUSTOMER}?field=name`],
+  "invalid-parameter": ["GET", "/customers?limit=0"],
+  "invalid-idempotency-key": ["POST", "/customers", { headers: { "idempotency-key": "a b" }, body: VALID }],
+  "unknown-field": ["GET", `${CUSTOMER}?fields=mail`],
+  "too-many-fields": ["GET", `${CUSTOMER}?fields=${Array(17).fill("id").join()}`],
+  "empty-fields": ["GET", `${CUSTOMER}?fields=name,,email`],
+  "malformed-json": ["PUT", CUSTOMER, { headers: JSON_BODY, body: '{"name": }' }],
+  unauthenticated: ["GET", CUSTOMER, { headers: { authorization: `Bearer cst_${"a".repeat(40)}` } }],
+  "forbidden-operation": ["DELETE", CUSTOMER, { role: "support" }],
+  "forbidden-field": ["GET", `${CUSTOMER}?fields=email`, { role: "support" }],
+  "route-not-found": ["GET", "/customer"],
+  "customer-not-found": ["GET", "/customers/00000000-0000-7000-8000-000000000000"],
+  "method-not-allowed": ["PUT", "/customers"],
+  "precondition-failed": ["PUT", CUSTOMER, { headers: STALE, body: { ...VALID, name: "Ada King" } }],
+  "payload-too-large": ["PUT", CUSTOMER, { headers: JSON_BODY, body: "x".repeat(65_537) }],
+  "unsupported-media-type": ["PUT", CUSTOMER, { body: new Uint8Array(2) }],
+  "invalid-body": ["PUT", CUSTOMER, { body: { ...VALID, email: "ada@example..com" } }],
+  "idempotency-key-reused": ["POST", "/customers", { headers: { "idempotency-key": "used" }, body: VALID }],
+  "precondition-required": ["PUT", CUSTOMER, { headers: { "if-match": "" }, body: VALID }],
+};
+
+describe("the example of a problem is what the service answers", () => {
+  test.each(codes().filter((code) => !OF_FAILURES.includes(code)))("%s", async (code) => {
+    const [method = "", path = "", sent] = EXAMPLES[code] ?? [];
+    const { role = "admin", headers, body }: Sent = sent ?? {};
+    const { id, etag } = await service.customer();
+    if (code === "idempotency-key-reused") {
+      await service.send("POST", "/customers", {
+        headers: { "idempotency-key": "used" },
+        body: { ...VALID, name: "B" },
+      });
+    }
+    const { json } = await service.send(method, path.replace("{id}", id), {
+      headers: { ...(path.startsWith(CUSTOMER) ? { "if-match": etag } : {}), ...headers },
+      body,
+      caller: { role: role ?? "admin" },
+    });
+    const example = problemExample(code, "");
+    expect({ ...json, instance: "" }).toEqual({ ...example, instance: "" });
+  });
+});
+
+function codes(): ProblemCode[] {
+  return Object.keys(PROBLEMS).filter(isProblemCode);
 }
 
 /** Headers that answers to some methods have alone. */
