@@ -171,42 +171,29 @@ export type ProblemCode = keyof typeof PROBLEMS;
 /** A fault of one property of a body. `pointer` is a JSON Pointer (RFC 6901); "" is the whole body. */
 export type MemberFault = { readonly pointer: string; readonly detail: string };
 
-const closed = { additionalProperties: false };
 const fieldNames = Type.Array(Type.Union(FIELD_NAMES.map((name) => Type.Literal(name))));
 const parameter = Type.String();
 
 /** The further members of some problems' documents (RFC 9457, section 3.2). */
 export const PROBLEM_EXTENSIONS = {
-  "unknown-parameter": Type.Object(
-    { parameter, didYouMean: Type.Optional(Type.Array(Type.String())) },
-    closed,
-  ),
-  "invalid-parameter": Type.Object({ parameter }, closed),
-  "unknown-field": Type.Object(
-    {
-      unknownFields: Type.Array(Type.String()),
-      selectableFields: fieldNames,
-      didYouMean: Type.Optional(fieldNames),
-    },
-    closed,
-  ),
-  "too-many-fields": Type.Object({ maxFields: Type.Integer() }, closed),
-  "forbidden-field": Type.Object({ forbiddenFields: fieldNames }, closed),
-  "precondition-failed": Type.Object(
-    {
-      receivedIfMatch: Type.Optional(Type.String()),
-      receivedIfNoneMatch: Type.Optional(Type.String()),
-      diagnosis: Type.Union(DIAGNOSES.map((diagnosis) => Type.Literal(diagnosis))),
-    },
-    closed,
-  ),
-  "invalid-body": Type.Object(
-    {
-      /** `pointer` is a JSON Pointer (RFC 6901); "" is the whole body. */
-      errors: Type.Array(Type.Object({ pointer: Type.String(), detail: Type.String() }, closed)),
-    },
-    closed,
-  ),
+  "unknown-parameter": Type.Object({ parameter, didYouMean: Type.Optional(Type.Array(Type.String())) }),
+  "invalid-parameter": Type.Object({ parameter }),
+  "unknown-field": Type.Object({
+    unknownFields: Type.Array(Type.String()),
+    selectableFields: fieldNames,
+    didYouMean: Type.Optional(fieldNames),
+  }),
+  "too-many-fields": Type.Object({ maxFields: Type.Integer() }),
+  "forbidden-field": Type.Object({ forbiddenFields: fieldNames }),
+  "precondition-failed": Type.Object({
+    receivedIfMatch: Type.Optional(Type.String()),
+    receivedIfNoneMatch: Type.Optional(Type.String()),
+    diagnosis: Type.Union(DIAGNOSES.map((diagnosis) => Type.Literal(diagnosis))),
+  }),
+  "invalid-body": Type.Object({
+    /** `pointer` is a JSON Pointer (RFC 6901); "" is the whole body. */
+    errors: Type.Array(Type.Object({ pointer: Type.String(), detail: Type.String() })),
+  }),
 } as const;
 
 export type ProblemExtensions = {

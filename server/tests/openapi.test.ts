@@ -11,7 +11,7 @@ import { EVERY_RESPONSE } from "../http/openapi/parameters.ts";
 import { problemHeaders } from "../http/openapi/problem-schemas.ts";
 import { ROUTE_DOCUMENTATION, type RouteDocumentation } from "../http/openapi/route-documentation.ts";
 import { problemExample } from "../http/reply/problem-pages.ts";
-import { ROUTES, type Sighting } from "./support/described-reply.ts";
+import { DOCUMENT, ROUTES, type Sighting } from "./support/described-reply.ts";
 import { TestService } from "./support/test-service.ts";
 
 const ORIGIN = "https://app.example.com";
@@ -199,6 +199,19 @@ describe("the example of a problem is what the service answers", () => {
 function codes(): ProblemCode[] {
   return Object.keys(PROBLEMS).filter(isProblemCode);
 }
+
+test("without PUBLIC_URL the only address is the server's: a contact must have an absolute one", () => {
+  const { info, servers } = DOCUMENT;
+  expect(servers).toEqual([{ url: "/", description: "This service" }]);
+  expect(info.contact).toEqual({ name: "The operator of this service" });
+});
+
+test("schemas of answers are open to members of later versions, those of requests are closed", () => {
+  const { schemas } = DOCUMENT.components;
+  const closed = Object.keys(schemas).filter((name) => schemas[name]?.["additionalProperties"] === false);
+  expect(closed.sort()).toEqual(["Creation", "MergePatch", "Replacement", "Search"]);
+  expect(JSON.stringify(schemas).match(/"additionalProperties":false/g)).toHaveLength(closed.length);
+});
 
 /** Headers that answers to some methods have alone. */
 function isConditional(name: string, method: string): boolean {

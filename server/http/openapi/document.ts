@@ -24,7 +24,7 @@ import {
 const DESCRIPTION = `One resource, the customer. Every read carries a strong \`ETag\`. Every PUT, PATCH and DELETE must send it back in
 \`If-Match\`: without it the answer is 428, with a stale one 412 with the current tag, and nothing is changed.
 
-HEAD answers as GET, without a body. OPTIONS answers 204 with \`Allow\`; other methods are 405. A minor version may add members to
+HEAD answers as GET, without a body. OPTIONS answers 204 with \`Allow\` (at \`/\` as \`/readyz\` does); other methods are 405. A minor version may add members to
 bodies: ignore those that you do not know.`;
 
 /** What the description needs of one row of the table of routes. */
@@ -57,7 +57,8 @@ export function openApiDocument(
       description: DESCRIPTION,
       version,
       license: { name: "MIT", identifier: "MIT" },
-      contact: { name: "The operator of this service", url: publicUrl === "" ? "/" : publicUrl },
+      // A contact's address must be absolute.
+      contact: { name: "The operator of this service", ...(publicUrl === "" ? {} : { url: publicUrl }) },
     },
     servers: [{ url: publicUrl === "" ? "/" : publicUrl, description: "This service" }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
@@ -91,13 +92,10 @@ export function openApiDocument(
 }
 
 function pathParameters(path: string): object {
-  const name = Object.keys(PATH_PARAMETERS).find((name) => path.includes(`{${name}}`));
-  if (name === undefined) return {};
-  return {
-    parameters: [
-      { name, in: "path", required: true, ...PATH_PARAMETERS[name as keyof typeof PATH_PARAMETERS] },
-    ],
-  };
+  const parameters = Object.entries(PATH_PARAMETERS)
+    .filter(([name]) => path.includes(`{${name}}`))
+    .map(([name, described]) => ({ name, in: "path", required: true, ...described }));
+  return parameters.length === 0 ? {} : { parameters };
 }
 
 function codes(routes: readonly DescribedRoute[]): ProblemCode[] {

@@ -1,4 +1,4 @@
-import { Kind, type TSchema } from "@sinclair/typebox";
+import { KindGuard, type TSchema } from "@sinclair/typebox";
 
 /** A JSON Schema (draft 2020-12), as OpenAPI 3.1 uses it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -18,34 +18,32 @@ const ITEMS_MAX = 500;
 
 /** The same schema without what only TypeBox understands, and with a limit on everything that can grow. */
 export function jsonSchema(schema: TSchema): JsonSchema {
-  const words = literals(schema);
-  if (words.length > 0) return { type: "string", enum: words };
-  if (schema[Kind] === "Union") return { anyOf: (schema["anyOf"] as TSchema[]).map(jsonSchema) };
-  const { type, format, minimum, maximum, maxItems, items, properties, required } = schema;
-  switch (type) {
-    case "string":
-      return { type, maxLength: TEXT_LENGTH_MAX, ...FORMATS[format ?? ""] };
-    case "integer":
-      return { type, format: "int32", minimum: minimum ?? 0, maximum: maximum ?? 2 ** 31 - 1 };
-    case "array":
-      return { type, maxItems: maxItems ?? ITEMS_MAX, items: jsonSchema(items) };
-    case "object":
-      return {
-        type,
-        ...(required === undefined ? {} : { required }),
-        properties: mapValues(properties as Record<string, TSchema>, jsonSchema),
-        additionalProperties: false,
-      };
-    default:
-      return { type };
+  if (KindGuard.IsUnion(schema)) {
+    const { anyOf } = schema;
+    if (anyOf.every(KindGuard.IsLiteral)) return { type: "string", enum: anyOf.map((word) => word.const) };
+    return { anyOf: anyOf.map(jsonSchema) };
   }
-}
-
-function literals(schema: TSchema): unknown[] {
-  const options: TSchema[] = schema["anyOf"] ?? [];
-  return options.every((option) => option[Kind] === "Literal")
-    ? options.map((option) => option["const"])
-    : [];
+  if (KindGuard.IsString(schema)) {
+    return { type: "string", maxLength: TEXT_LENGTH_MAX, ...FORMATS[schema.format ?? ""] };
+  }
+  if (KindGuard.IsInteger(schema)) {
+    const { minimum = 0, maximum = 2 ** 31 - 1 } = schema;
+    return { type: "integer", format: "int32", minimum, maximum };
+  }
+  if (KindGuard.IsArray(schema)) {
+    const { maxItems = ITEMS_MAX, items } = schema;
+    return { type: "array", maxItems, items: jsonSchema(items) };
+  }
+  if (KindGuard.IsObject(schema)) {
+    const { required, properties, additionalProperties } = schema;
+    return {
+      type: "object",
+      ...(required === undefined ? {} : { required }),
+      properties: mapValues(properties, jsonSchema),
+      ...(additionalProperties === undefined ? {} : { additionalProperties }),
+    };
+  }
+  return { type: schema["type"] };
 }
 
 export function mapValues<Value, Mapped>(

@@ -38,7 +38,6 @@ export function problemSchema(code: ProblemCode): JsonSchema {
       code: { type: "string", enum: [code] },
       ...members,
     },
-    additionalProperties: false,
   };
 }
 

@@ -47,15 +47,16 @@ export const TAGS = {
 
 const customer = mapValues(FIELD_REGISTRY, ({ schema }) => jsonSchema(schema));
 const etag = RESPONSE_HEADERS.ETag.schema;
-const closed = { additionalProperties: false };
 
-/** The schemas of bodies, besides those of problems. */
+/**
+ * The schemas of bodies, besides those of problems. Those of answers are open, since a
+ * minor version may add members; what a request must not have is refused.
+ */
 export const SCHEMAS = {
   Customer: {
     type: "object",
     description: "The fields that the request selects and the caller may read.",
     properties: { ...customer, id: { type: "string", format: "uuid", maxLength: 36 } },
-    ...closed,
     example: { id: "01935b6e-7c00-7a3e-8f00-3b1f5d2c9e41", name: "Ada King", email: "ada@example.com" },
   },
   CustomerPage: {
@@ -69,7 +70,6 @@ export const SCHEMAS = {
           type: "object",
           required: ["etag", "customer"],
           properties: { etag, customer: { $ref: "#/components/schemas/Customer" } },
-          ...closed,
         },
       },
       next: {
@@ -78,7 +78,6 @@ export const SCHEMAS = {
         description: "The cursor of the next page, or null after the last.",
       },
     },
-    ...closed,
   },
   Creation: { ...jsonSchema(CREATION_BODY), example: { name: "Ada King", email: "ada@example.com" } },
   Replacement: { ...jsonSchema(REPLACEMENT_BODY), example: { name: "Ada King", email: "ada@new.example" } },
@@ -88,7 +87,6 @@ export const SCHEMAS = {
     type: "object",
     required: ["status"],
     properties: { status: { type: "string", enum: ["ok", "ready", "stopping"] } },
-    ...closed,
   },
   ProblemType: problemType(),
   ProblemTypes: {
@@ -97,7 +95,6 @@ export const SCHEMAS = {
     properties: {
       problems: { type: "array", maxItems: 100, items: { $ref: "#/components/schemas/ProblemType" } },
     },
-    ...closed,
   },
   Index: {
     type: "object",
@@ -110,7 +107,6 @@ export const SCHEMAS = {
         additionalProperties: { type: "string", format: "uri-reference", maxLength: 2048 },
       },
     },
-    ...closed,
   },
   OpenApi: { type: "object", description: "An OpenAPI 3.1 document." },
 } as const satisfies Record<string, JsonSchema>;
@@ -128,7 +124,7 @@ function problemType(): JsonSchema {
     action: text,
     example: { type: "object", description: "A whole problem document." },
   };
-  return { type: "object", required: Object.keys(properties), properties, ...closed };
+  return { type: "object", required: Object.keys(properties), properties };
 }
 
 const CUSTOMER_HEADERS = ["ETag"] as const;
