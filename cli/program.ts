@@ -114,7 +114,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     ending = endingOf(error, commandLine(program, argv));
   }
   for (const text of help) await out.write(text);
-  ending ??= lostOutput(out.failure());
+  ending ??= lostOutput(out.failure(), messages.unprinted());
   if (ending !== undefined && interruption.signal.aborted) ending = { ...ending, exit: "interrupted" };
   const code = EXIT_CODES[ending?.exit ?? "done"].code;
   if (ending !== undefined) messages.fail(ending, code);
@@ -166,8 +166,10 @@ function fault(error: unknown): Failure {
   };
 }
 
-function lostOutput(reason: string | undefined): Failure | undefined {
-  return reason === undefined ? undefined : failure("failure", `the output could not be written: ${reason}`);
+/** @param done what the command did all the same. */
+function lostOutput(reason: string | undefined, done: readonly string[]): Failure | undefined {
+  if (reason === undefined) return undefined;
+  return { ...failure("failure", `the output could not be written: ${reason}`), details: done };
 }
 
 /** The program with the options of every command, and no command yet. */

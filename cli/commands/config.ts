@@ -37,7 +37,7 @@ export const registerConfig: RegisterCommand = (program, run) => {
           row("cacert", sources.cacert?.value ?? null, sources.cacert?.source),
           row("cert", sources.cert?.value ?? null, sources.cert?.source),
           row("insecure", settings.insecure, sources.insecure),
-          row("timeout", `${settings.timeoutMs}ms`, sources.timeout),
+          row("timeout", `${settings.timeoutMs / 1000}s`, sources.timeout),
           row("casing", settings.casing, sources.casing),
           row(
             "undo",

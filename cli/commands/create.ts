@@ -113,7 +113,7 @@ async function create(
     creation.customer === undefined || lacksId ? undefined : withFieldsOnly(creation.customer, fields);
   if (picked !== undefined) return printCustomer(invocation, picked, { fields, withEtag });
   if (id === undefined) {
-    const hint = "Find it with: customers list --email EMAIL";
+    const hint = "Find it with: customers list --email ADDRESS";
     return failure("failure", `the customer ${who} was created, but the server did not say its id`, hint);
   }
   const reading = await readCurrent(invocation.ports(), id, { fields });

@@ -43,6 +43,7 @@ async function login(
   const url = parseBaseUrl(address, "url");
   await checkProfileFile(file.path);
   const token = await readToken(options, invocation, `Token for ${url}: `);
+  if (invocation.interrupted.aborted) return failure("interrupted", "interrupted; no token was stored");
   messages.hide([token]);
   const { keyring: _, ...kept } = before;
   const profile: Profile = { ...kept, url: address, token };
@@ -136,10 +137,16 @@ function pointedElsewhere(name: string, url: string | undefined): Failure {
   );
 }
 
-async function readToken(options: Flags, { terminal }: Invocation, question: string): Promise<string> {
+/** Empty where the operator interrupted. */
+async function readToken(
+  options: Flags,
+  { terminal, interrupted }: Invocation,
+  question: string,
+): Promise<string> {
   const { tokenFile } = options;
   if (tokenFile !== undefined)
     return checkedToken(readSettingFile(tokenFile, "--token-file"), "--token-file");
   if (!terminal.interactive || options.tokenStdin) return checkedToken(await terminal.readStdin(), "stdin");
-  return checkedToken((await terminal.ask(question, { secret: true })) ?? "", "the answer");
+  const answer = await terminal.ask(question, { secret: true });
+  return interrupted.aborted ? "" : checkedToken(answer ?? "", "the answer");
 }

@@ -108,7 +108,7 @@ function unfinished({ tally, stop, name, resume }: Ended, left: number): Failure
   return failure(
     tally.failed > 0 ? "rows-failed" : "unknown-outcome",
     `unknown outcome of ${amount(tally.unknown, "row")}: no complete reply came; ${rest}`,
-    `${hint}; sending them again is safe, since updates are conditional and creations carry an Idempotency-Key.`,
+    `${hint}. Updates are conditional; a creation is sent again under its Idempotency-Key, and the customers that a server without that header may have twice are named.`,
   );
 }
 

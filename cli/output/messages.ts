@@ -15,6 +15,8 @@ export type Messages = {
    * nothing, so that nobody gets mail.
    */
   note(line: string): void;
+  /** Notes that were not printed: where the output is lost, they alone say what was written. */
+  unprinted(): readonly string[];
   /** A line that always appears. */
   warn(line: string): void;
   /** How far it is: like a note, and never among the lines of JSON. */
@@ -43,6 +45,9 @@ type MessageStyle = {
   notes: boolean;
 };
 
+/** Notes that are kept. */
+const UNPRINTED_MAX = 100;
+
 function wantsNotes(stream: Output, { quiet, verbose, notes }: MessageStyle): boolean {
   return !quiet && (verbose || notes || stream.isTTY === true);
 }
@@ -52,6 +57,7 @@ export function openMessages(stream: Output, style: () => MessageStyle): Message
   const secrets: string[] = [];
   const cautions: string[] = [];
   const waiting: string[] = [];
+  const unprinted: string[] = [];
   stream.on("error", () => {}); // stderr was closed: there is nobody left to tell
   const put = (text: string) => {
     const masked = maskSecrets(text, secrets);
@@ -68,7 +74,9 @@ export function openMessages(stream: Output, style: () => MessageStyle): Message
   return {
     note: (text) => {
       if (wantsNotes(stream, style())) say(text);
+      else if (unprinted.length < UNPRINTED_MAX) unprinted.push(text);
     },
+    unprinted: () => unprinted,
     warn: say,
     progress: (text) => {
       if (wantsNotes(stream, style()) && !style().json) line(text);

@@ -217,7 +217,7 @@ describe("what the operator pins", () => {
     ["", "empty"],
     ['W/"x"', "weak"],
     ["abc", "double quotes"],
-    ['"a", "b"', "it is a list"],
+    ['"a", "b"', "It is a list"],
   ])("--if-match %p is refused, not dropped", async (tag, words) => {
     const { server, update } = await deployment();
     const { exitCode, stderr } = await update("--name", "Eve", "--if-match", tag);

@@ -65,13 +65,13 @@ test("config shows every setting with its source, and no secret", async () => {
     profile: ["a", "profile use"],
     "header Authorization": ["***", "profile"],
     "header X-Api-Key": ["***", 'profile "a"'],
-    timeout: ["5000ms", 'profile "a"'],
+    timeout: ["5s", 'profile "a"'],
     insecure: [false, "default"],
   });
   expect(await rows(["--profile", "b", "--timeout", "1"])).toMatchObject({
     url: ["http://b.example", 'profile "b" (--profile)'],
     proxy: ["http://me:***@p:1/", "the profile's proxy"],
-    timeout: ["1000ms", "--timeout"],
+    timeout: ["1s", "--timeout"],
   });
   expect(await rows(["--url", "http://c.example"])).toMatchObject({ profile: [null, "default"] });
 });

@@ -170,6 +170,14 @@ describe("a person is asked", () => {
     expect(stderr).toContain("--yes");
   });
 
+  test("Ctrl-C at the prompt for a token: interrupted, and nothing is stored", async () => {
+    using home = temporaryDirectory();
+    const asked = { command, home: home.path, keys: "tok\x03", keysAfter: "Token for" };
+    const { exitCode, screen } = await runOnTerminal(["login", "--url", server.url], asked);
+    expect(exitCode).toBe(130);
+    expect(screen).toContain("interrupted; no token was stored");
+  });
+
   test("for a token, which is not echoed, and before a write of a protected profile", async () => {
     using home = temporaryDirectory();
     const { id } = server.add({ name: "Ada" });

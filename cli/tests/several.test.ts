@@ -3,6 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { type RunOptions, runClient } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
+import { startFaultyProxy } from "./support/faulty-proxy.ts";
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
@@ -74,6 +75,34 @@ test("what would befall every one ends it, and names where to go on", async () =
   const { exitCode, stderr } = await run(["delete", ...ids, "--yes", "--timeout", "1"]);
   expect(exitCode).toBe(7);
   expect(stderr).toContain(`3 customers of 3 not done yet, from ${ids[0]} on`);
+});
+
+test("an unknown outcome among several is not called a failure: exit 8", async () => {
+  const { server, ids } = place();
+  const proxy = await startFaultyProxy(server.url, async (exchange) => {
+    const reply = await exchange.forward();
+    const isLost = exchange.isWrite && exchange.path.includes(ids[1] ?? "");
+    exchange.answer(isLost ? { ...reply, status: 207 } : reply);
+  });
+  stops.push(proxy.stop);
+  const env = { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: TOKEN };
+  const args = ["update", ...ids, "--name", "New", "--expect", "status=active", "--max-attempts", "1"];
+  const { exitCode, stderr } = await runClient([...args, "--status", "closed"], { env });
+  expect(exitCode).toBe(8);
+  expect(stderr).toContain("1 of 3 customers with an unknown outcome");
+});
+
+test("the server goes after the first of several: not exit 7, which says that nothing was written", async () => {
+  const { server, ids } = place();
+  const proxy = await startFaultyProxy(server.url, async (exchange) => {
+    if (exchange.path.includes(ids[0] ?? "")) return exchange.answer(await exchange.forward());
+    exchange.cut();
+  });
+  stops.push(proxy.stop);
+  const env = { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: TOKEN };
+  const { exitCode, stderr } = await runClient(["delete", ...ids, "--yes", "--timeout", "1"], { env });
+  expect(exitCode).toBe(9);
+  expect(stderr).toContain(`2 customers of 3 not done yet, from ${ids[1]} on`);
 });
 
 test.each([

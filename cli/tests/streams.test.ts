@@ -17,6 +17,7 @@ beforeAll(async () => {
     hostname: "127.0.0.1",
     fetch(request) {
       const { pathname, searchParams } = new URL(request.url);
+      if (request.method === "POST") return new Response('{"id":"7"}', { status: 201 });
       if (pathname.startsWith("/customers/")) return new Response(body, { headers: { etag: '"1"' } });
       // A list that never ends: only a reader that leaves can end it.
       const next = Number(searchParams.get("at") ?? 0) + 1;
@@ -67,6 +68,14 @@ describe("stdout", () => {
 
   test("closed is not a crash", async () => {
     expect(await shell("customers get 1 >&-")).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+  });
+
+  test("full after a creation: what was created is said, whatever notes are wanted", async () => {
+    for (const more of ["", "--quiet", "-o json"]) {
+      const { stderr, exitCode } = await shell(`customers create --name A --email a@b ${more} >/dev/full`);
+      expect(exitCode).toBe(1);
+      expect(stderr).toContain("customer 7 created: 1 attempt");
+    }
   });
 
   test("full is told, with exit 1", async () => {

@@ -93,14 +93,14 @@ export function entityTag(text: string): string {
   if (parseEntityTag(tag).kind === "strong") return tag;
   const advice =
     tag === ""
-      ? "it is empty; was the variable set that should hold it?"
+      ? "It is empty; was the variable set that should hold it?"
       : tag.startsWith("W/")
-        ? "a weak tag (W/) is of no use for a write; a proxy weakened it"
+        ? "A weak tag (W/) is of no use for a write; a proxy weakened it."
         : /^(?:W\/)?"[^"]*"[ \t]*,/.test(tag)
-          ? "it is a list, and a write names one version alone."
+          ? "It is a list, and a write names one version alone."
           : /^".*"$/s.test(tag)
-            ? "it has a character inside its quotes that no entity-tag has."
-            : `it must have its double quotes, kept from the shell like this: '"${tag.replaceAll('"', "")}"'`;
+            ? "It has a character inside its quotes that no entity-tag has."
+            : `It must have its double quotes, kept from the shell like this: '"${tag.replaceAll('"', "")}"'`;
   throw new InvalidArgumentError(advice);
 }
 
@@ -113,7 +113,7 @@ export function entityTags(text: string): string {
     )
   )
     return list;
-  throw new InvalidArgumentError(`give it with its double quotes, kept from the shell like this: '"abc"'`);
+  throw new InvalidArgumentError(`Give it with its double quotes, kept from the shell like this: '"abc"'`);
 }
 
 export function positiveInteger(text: string): number {

@@ -34,7 +34,7 @@ const OF_EVERY_ONE: readonly Failure["exit"][] = ["interrupted", "unreachable", 
 
 /**
  * Does the work for one after another. One id ends as its work does; of several, the failures are printed as they come,
- * and some failures make exit 9.
+ * and some failures make exit 9; an unknown outcome among them, exit 8.
  * @param done continues "3 of 4 customers …": `updated`.
  */
 export async function forEachId(
@@ -46,23 +46,25 @@ export async function forEachId(
   const [only] = ids;
   if (only !== undefined && ids.length === 1) return await work(only);
   let failed = 0;
+  let unknown = 0;
+  const exitOf = (otherwise: Failure["exit"]) => (unknown > 0 ? "unknown-outcome" : otherwise);
   for (const [at, id] of ids.entries()) {
     const ending = interrupted.aborted ? failure("interrupted", "interrupted") : await work(id);
     if (ending === undefined) continue;
     if (OF_EVERY_ONE.includes(ending.exit)) {
       const message = `${ending.message}; ${amount(ids.length - at, "customer")} of ${ids.length} not done yet, from ${id} on`;
-      return { ...ending, message };
+      // Its own exit would say that nothing was written.
+      return { ...ending, message, exit: exitOf(at > failed ? "rows-failed" : ending.exit) };
     }
     failed += 1;
+    if (ending.exit === "unknown-outcome") unknown += 1;
     messages.warn(ending.message);
   }
   if (failed === 0) {
     messages.note(`${amount(ids.length, "customer")} ${done}`);
     return undefined;
   }
-  return failure(
-    "rows-failed",
-    `${failed} of ${amount(ids.length, "customer")} failed`,
-    "Each reason is above.",
-  );
+  const what = unknown > 0 ? "with an unknown outcome" : "failed";
+  const message = `${unknown || failed} of ${amount(ids.length, "customer")} ${what}`;
+  return failure(exitOf("rows-failed"), message, "Each reason is above.");
 }
