@@ -6,8 +6,8 @@ import { runTool } from "./run-tool.ts";
 export type ArchiveFile = { readonly name: string } & ({ readonly path: string } | { readonly text: string });
 
 /**
- * Writes `directory/NAME.tar.gz`, which holds the files in one folder NAME. Order, owner and time are given, so
- * that the same files give the same archive.
+ * Writes `directory/NAME.tar.gz`, which holds the files in one folder NAME. Order, owner, modes and time are
+ * given, so that the same files give the same archive, which all users of a machine may read.
  *
  * @param time seconds since 1970 that all files bear
  * @returns the path of the archive
@@ -27,7 +27,14 @@ export async function writeArchive(
     else copyFileSync(file.path, path);
   }
   const archive = `${folder}.tar.gz`;
-  const fixed = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", `--mtime=@${time}`];
+  const fixed = [
+    "--sort=name",
+    "--owner=0",
+    "--group=0",
+    "--numeric-owner",
+    "--mode=u=rwX,go=rX",
+    `--mtime=@${time}`,
+  ];
   await runTool(["tar", "-C", directory, ...fixed, "-I", "gzip -n", "-cf", archive, name]);
   rmSync(folder, { recursive: true });
   return archive;

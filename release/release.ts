@@ -4,7 +4,7 @@
  * with the executable, its completions, its documents, the licence and the bill of materials; npm packages; and
  * SHA256SUMS over all of them. Nothing is published.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Command, Option } from "@commander-js/extra-typings";
 import packageJson from "../package.json" with { type: "json" };
@@ -19,10 +19,12 @@ import { billOfMaterials } from "./sbom.ts";
 
 const ROOT = new URL("..", import.meta.url).pathname;
 const VERSION = packageJson.version;
+const DEFAULT_OUT = join(ROOT, "dist/release");
+const CHECKSUMS = "SHA256SUMS";
 
 const options = new Command("bun run release")
   .description("Builds the archives and npm packages of a release. Publishes nothing.")
-  .option("--out <directory>", "where to put them; emptied first", join(ROOT, "dist/release"))
+  .option("--out <directory>", "where to put them; an earlier release there is removed", DEFAULT_OUT)
   .addOption(
     new Option("--platform <ids...>", "only these platforms").choices(PLATFORMS.map(({ id }) => id)).default(
       PLATFORMS.map(({ id }) => id),
@@ -48,6 +50,10 @@ if (options.draft !== true) {
 }
 
 const out = options.out;
+if (out !== DEFAULT_OUT && existsSync(out) && readdirSync(out).length > 0 && !isRelease(out)) {
+  console.error(`${out} holds other files than a release, and would be emptied. Name a new directory.`);
+  process.exit(1);
+}
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 const work = join(out, "work");
@@ -100,11 +106,15 @@ async function pack(folder: string): Promise<void> {
   console.log(await packPackage(folder, join(out, "npm")));
 }
 
+function isRelease(directory: string): boolean {
+  return existsSync(join(directory, CHECKSUMS));
+}
+
 /** In the form that `sha256sum --check` reads. */
 function writeChecksums(): void {
   const lines = [...new Bun.Glob("**/*.{tar.gz,tgz}").scanSync({ cwd: out })].sort().map((name) => {
     const digest = new Bun.CryptoHasher("sha256").update(readFileSync(join(out, name))).digest("hex");
     return `${digest}  ${name}\n`;
   });
-  writeFileSync(join(out, "SHA256SUMS"), lines.join(""));
+  writeFileSync(join(out, CHECKSUMS), lines.join(""));
 }
