@@ -200,6 +200,22 @@ describe("the npm packages, installed with Node alone", () => {
     });
   }
 
+  test.each(PROGRAMS.map(({ name, documents }) => [name, documents] as const))(
+    "%s is installed by the lines of its README.md",
+    async (name, documents) => {
+      const readme = readFileSync(join(ROOT, documents, "README.md"), "utf8");
+      const [, lines = ""] = /```sh\n(npm install [\s\S]*?)```/.exec(readme) ?? [];
+      const folder = mkdtempSync(join(work, "installed-"));
+      writeFileSync(join(folder, "package.json"), "{}");
+      const script = `cd ${folder} && ${lines.replaceAll("./dist/release", out)}`;
+      const { stdout, stderr } = await run(["sh", "-ec", script], { npm_config_registry: registry.url.href });
+      expect([stdout, stdout === "" ? stderr : ""]).toEqual([
+        expect.stringContaining(`${name} ${VERSION} (`),
+        "",
+      ]);
+    },
+  );
+
   test("a signal for the launcher reaches the program, and its end is the launcher's", async () => {
     const { child } = await startService([bin("customers-server")]);
     child.kill("SIGTERM");
