@@ -93,6 +93,8 @@ if (suite.lint && filters.length === 0) {
 }
 if (files.some((file) => file.startsWith("cli/")))
   steps["compile the client"] = [bun, "release/build.ts", "customers", client];
+if (files.some((file) => file.startsWith("conformance/")))
+  steps["compile the kit"] = [bun, "release/build.ts", "customers-conformance", kit];
 if (name !== "services") steps["compile the service"] = [bun, "release/build.ts", "customers-server", server];
 await Promise.all(Object.entries(steps).map(([title, command]) => step(title, command)));
 
