@@ -59,8 +59,11 @@ async function proven<Other extends NotModified>(
   const asked = fields?.some(isId) === false ? ["id", ...fields] : fields;
   const reading = await read(asked);
   if (isHidden(reading) && asked !== fields) return read(fields);
-  if (reading.kind === "not-found" && (await read(NO_SUCH_FIELD)).kind === "not-found")
-    return { ...reading, kind: "not-a-service" };
+  if (reading.kind === "not-found") {
+    const probe = await read(NO_SUCH_FIELD);
+    if (isHidden(probe)) return reading;
+    return probe.kind === "not-found" ? { ...reading, kind: "not-a-service" } : probe;
+  }
   if (reading.kind !== "read") return reading;
   const { etag, value } = reading.customer;
   if (memberNamed(value, "id") === undefined) {

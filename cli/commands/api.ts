@@ -1,11 +1,12 @@
 import { Argument, Option } from "@commander-js/extra-typings";
 import { refusalOf } from "../client/refusal.ts";
+import type { Reply } from "../client/wire/reply.ts";
 import type { ApiRequest } from "../client/wire/request.ts";
-import { isSuccess } from "../client/wire/status.ts";
+import { isSuccess, meaningOf } from "../client/wire/status.ts";
 import { readSettingFile } from "../config/setting-source.ts";
 import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
-import { readFailure, writeFailure } from "../outcome/reply-failure.ts";
+import { readFailure, unclearReply, writeFailure } from "../outcome/reply-failure.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { confirmWrite } from "./common/confirm-write.ts";
@@ -50,10 +51,11 @@ export const registerApi: RegisterCommand = (program, run) => {
           const text = `${options.include ? `${reply.status}\n${head}\n` : ""}${reply.text}`;
           await out.write(terminal.stdoutIsTerminal ? visibleControls(text) : text);
           if (isSuccess(reply.status) || reply.status === 304) return undefined;
-        } else if (reply.sent && method !== "GET") {
+        }
+        if (method !== "GET" && isUnclear(reply)) {
           return failure(
             "unknown-outcome",
-            `the outcome of ${method} ${path} is unknown: ${reply.detail}`,
+            `the outcome of ${method} ${path} is unknown: ${unclearReply(reply)}`,
             "Look at what it was to change before you send it again.",
           );
         }
@@ -65,6 +67,13 @@ export const registerApi: RegisterCommand = (program, run) => {
       }),
     );
 };
+
+/** It may have been applied. */
+function isUnclear(reply: Reply): boolean {
+  if (reply.kind === "no-complete-reply") return reply.sent;
+  const { write } = meaningOf(reply.status);
+  return write === "may-arrive" || write === "reading-settles";
+}
 
 /** A whole URL would send the credentials elsewhere. */
 function pathBelow(path: string): string {

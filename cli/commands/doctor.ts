@@ -57,9 +57,8 @@ async function examine(invocation: Invocation, id: string | undefined): Promise<
   if (last.reply.kind !== "complete") return findings;
   findings.push(judgeClock(last.reply.fields.get("date"), last.atMs));
   const known = id ?? (isFailure(service) ? undefined : idOf(service));
-  // Neither an empty list nor a 404 shows that it is a customer service which answers.
-  const silent = isFailure(service) ? service.exit === "not-found" : known === undefined;
-  const judged = silent ? ((await refusedByService(ports)) ?? service) : service;
+  // An empty list does not show that it is a customer service which answers.
+  const judged = service ?? (await refusedByService(ports));
   findings.push(judgeService(judged, settings.headers.length > 0));
   if (isFailure(judged)) return findings;
 

@@ -17,7 +17,7 @@ import type { Transport } from "../client/wire/reply.ts";
 import { createCustomer } from "../client/wire/request.ts";
 import { isSuccess } from "../client/wire/status.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
-import { readFailure } from "../outcome/reply-failure.ts";
+import { NOT_A_SERVICE, readFailure } from "../outcome/reply-failure.ts";
 import { badOutcome, creationEnding, writeEnding } from "../outcome/write-ending.ts";
 import type { EarlierSending } from "./journal.ts";
 import type { Row } from "./rows.ts";
@@ -209,7 +209,7 @@ const OF_EVERY_ROW = [401, 407, 429, 502, 503, 504];
  */
 export function stopsAll({ exit, status, code }: Failure): boolean {
   // What spoils one entity-tag on the way spoils them all.
-  if (code.startsWith("etag-")) return true;
+  if (code.startsWith("etag-") || code === NOT_A_SERVICE) return true;
   // A success that is none is a proxy's page, which stands before every row.
   if (status !== undefined) return OF_EVERY_ROW.includes(status) || isSuccess(status);
   return exit === "unreachable" || exit === "interrupted" || exit === "usage";

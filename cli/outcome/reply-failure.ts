@@ -103,11 +103,17 @@ export function readReason(refusal: ReadRefusal | ListFailure, subject: Subject)
   }
   const { reply } = refusal;
   if (refusal.kind === "not-a-service" && reply.status === 404)
-    return unbelieved(claim, "404, also to a field that does not exist", notAService(subject.url));
+    return {
+      ...unbelieved(claim, "404, also to a field that does not exist", notAService(subject.url)),
+      code: NOT_A_SERVICE,
+    };
   // A read that a server can't answer now leaves nothing undecided: it is as if the server were not there.
   const failing = refusal.kind === "server-error" && !isNotOffered(reply, subject);
   return refused(refusal, claim, failing ? "unreachable" : statusExit(refusal, subject), subject);
 }
+
+/** The code of a failure that every customer at this base URL would meet. */
+export const NOT_A_SERVICE = "not-a-service";
 
 /** A reply that came, and does not say what a service says. */
 function unbelieved(claim: string, why: string, hint?: string): Reason {

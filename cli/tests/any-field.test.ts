@@ -1,5 +1,6 @@
 /** Field names are the server's business: --set, --set-json and --unset of create and update, and `api`. */
 import { afterAll, describe, expect, test } from "bun:test";
+import * as faults from "./support/faults.ts";
 import { startDeployment, stopDeployments } from "./support/other-deployment.ts";
 
 afterAll(stopDeployments);
@@ -107,9 +108,24 @@ describe("api", () => {
     expect([(await run(...args)).exitCode, server.requests]).toEqual([2, []]);
   });
 
+  test.each([502, 503, 202, 302])("%d to a write that was applied: not said to be undone", async (status) => {
+    const { run, customer, server } = await startDeployment(
+      faults.firstWrite(async (exchange) => {
+        await exchange.forward();
+        exchange.answer({ status, headers: {}, body: new Uint8Array() });
+      }),
+    );
+    const path = `/customers/${customer.id}`;
+    const { exitCode, stderr } = await run("api", "DELETE", path, "--if-match", customer.tag);
+    expect({ exitCode, writes: server.writes.length }).toEqual({
+      exitCode: status === 202 ? 0 : 8,
+      writes: 1,
+    });
+    expect(stderr).not.toContain("not done");
+  });
+
   test("a write whose reply is lost is an unknown outcome", async () => {
-    const { dropReplies } = await import("./support/faults.ts");
-    const { run, customer } = await startDeployment(dropReplies());
+    const { run, customer } = await startDeployment(faults.dropReplies());
     const ended = await run("api", "DELETE", `/customers/${customer.id}`, "--if-match", customer.tag);
     expect(ended.exitCode).toBe(8);
   });

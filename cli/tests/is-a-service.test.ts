@@ -70,6 +70,17 @@ test.each([
   expect(missing.exitCode).toBe(4);
 });
 
+test("under a wrong base URL an import stops at its first row", async () => {
+  const server = startCustomerServer();
+  stops.push(server.stop);
+  const rows = [1, 2, 3].map((n) => `${ID.slice(0, -1)}${n},New`);
+  const env = { CUSTOMERS_URL: `${server.url}/v9`, CUSTOMERS_TOKEN: TOKEN };
+  const args = ["import", "-", "--concurrency", "1"];
+  const { exitCode, stderr } = await runClient(args, { env, stdin: ["id,name", ...rows].join("\n") });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain("3 rows not done yet");
+});
+
 test("a gateway that answers 404 after a lost deletion does not show that the customer is gone", async () => {
   const server = startCustomerServer();
   let lost = false;

@@ -29,7 +29,6 @@ export function startDeadline(timeoutMs: number, interrupted: AbortSignal): Dead
         };
         const timer = setTimeout(done, Math.min(ms, remainingMs(), TIMER_MS_MAX));
         interrupted.addEventListener("abort", done);
-        if (interrupted.aborted) done();
       }),
   };
 }
