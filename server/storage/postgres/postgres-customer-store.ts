@@ -57,7 +57,8 @@ export class PostgresCustomerStore implements CustomerStore {
     const text = pageText(projection, filters);
     const { page, onRetry, limits } = this.#lanes;
     const rows = await persist(
-      () => page.use((lane) => lane.run<PageRow>(text, [tenant, String(limit + 1), ...values])),
+      (giveUpAt) =>
+        page.use((lane) => lane.run<PageRow>(text, [tenant, String(limit + 1), ...values]), giveUpAt),
       { isRepeatable: true, giveUpMs: limits.giveUpMs, onRetry },
     );
     const items = rows

@@ -28,7 +28,7 @@ export async function postgresFirstStart(
 ): Promise<FirstStart | null> {
   const tokenFile = resolve(TOKEN_FILE);
   const run = <T>(work: (connection: LaneConnection) => Promise<T>): Promise<T> =>
-    persist(() => lanes.slow.use((lane) => lane.transact(work)), {
+    persist((giveUpAt) => lanes.slow.use((lane) => lane.transact(work), giveUpAt), {
       // Run again it finds its own token, and the staged file is published.
       isRepeatable: true,
       giveUpMs: lanes.limits.giveUpMs,

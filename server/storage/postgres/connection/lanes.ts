@@ -92,7 +92,7 @@ export class Lanes {
   /** One statement on a slow lane. @throws StoreUnavailable, StatementFailed of the kind "refused" */
   run<Row>(text: string, params: readonly Param[], isRepeatable: boolean): Promise<readonly Row[]> {
     const { onRetry, limits } = this;
-    return persist(() => this.slow.use((lane) => lane.run<Row>(text, params)), {
+    return persist((giveUpAt) => this.slow.use((lane) => lane.run<Row>(text, params), giveUpAt), {
       isRepeatable,
       giveUpMs: limits.giveUpMs,
       onRetry,

@@ -32,13 +32,13 @@ type Attempts = {
  *   is unknown; StatementFailed of the kind "refused"
  */
 export async function persist<T>(
-  attempt: () => Promise<T>,
+  attempt: (giveUpAt: number) => Promise<T>,
   { isRepeatable, giveUpMs, onRetry }: Attempts,
 ): Promise<T> {
   const giveUpAt = performance.now() + giveUpMs;
   for (let tries = 1; ; tries += 1) {
     try {
-      return await attempt();
+      return await attempt(giveUpAt);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       const failure = failureOf(error, true);

@@ -1,7 +1,7 @@
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { Param } from "../connection/lane.ts";
 import type { LanePool } from "../connection/lane-pool.ts";
-import { persist } from "../connection/persistence.ts";
+import { persist, unavailable } from "../connection/persistence.ts";
 import type { StatementFailed } from "../connection/statement-failure.ts";
 import { columnsOf } from "../rows/array-literal.ts";
 
@@ -59,6 +59,7 @@ export class BatchedReads {
 }
 
 type LookUp = {
+  readonly giveUpAt: number;
   readonly values: readonly Param[];
   readonly found: Promise<ReadRow | null>;
   readonly resolve: (row: ReadRow | null) => void;
@@ -85,7 +86,8 @@ class Gather {
       return Promise.reject(new StoreUnavailable("too many reads are waiting"));
     }
     const { promise: found, resolve, reject } = Promise.withResolvers<ReadRow | null>();
-    const lookUp = { values, found, resolve, reject };
+    const giveUpAt = performance.now() + this.#parts.giveUpMs;
+    const lookUp = { giveUpAt, values, found, resolve, reject };
     this.#waiting.push(lookUp);
     if (sharedBy !== null) this.#shared.set(sharedBy, lookUp);
     if (this.#waiting.length % BATCH_MAX === 0) void this.#send();
@@ -128,6 +130,10 @@ class Gather {
   #take(): readonly LookUp[] {
     // Who asks from now on may have learned of a write that this statement does not see.
     this.#shared.clear();
+    const now = performance.now();
+    while ((this.#waiting[0]?.giveUpAt ?? Number.POSITIVE_INFINITY) <= now) {
+      this.#waiting.shift()?.reject(unavailable(this.#parts.pool.late()));
+    }
     return this.#waiting.splice(0, BATCH_MAX);
   }
 

@@ -104,11 +104,23 @@ export class WriteBatches {
   }
 
   #pump(): void {
+    this.#refuseLate();
     while (this.#batchesUnderWay < this.#parts.batchesMax) {
       const batch = this.#take();
       if (batch.length === 0) return;
       void this.#send(batch);
     }
+  }
+
+  /** Those whose time is up while they wait, for a batch or for a write before them on their target. */
+  #refuseLate(): void {
+    const now = performance.now();
+    this.#waiting = this.#waiting.filter(({ giveUpAt, wasUnknown, reject }) => {
+      if (now < giveUpAt) return true;
+      reject(gaveUp(this.#parts.lanes.late(), wasUnknown));
+      return false;
+    });
+    if (this.depth === 0) this.#onIdle();
   }
 
   /** The first that can be sent, and others of its kind. A second write on a target waits for the first. */
@@ -174,7 +186,10 @@ export class WriteBatches {
   /** One write, which waits for its row as long as the session's lock_timeout lets it. */
   async #sendAlone(waiting: Waiting): Promise<void> {
     try {
-      const [result] = await this.#parts.slowLanes.use((lane) => this.#timed(attempt(lane, [waiting], true)));
+      const [result] = await this.#parts.slowLanes.use(
+        (lane) => this.#timed(attempt(lane, [waiting], true)),
+        waiting.giveUpAt,
+      );
       if (result?.kind === "held") throw new StatementFailed("rolled-back", "another session holds the row");
       this.#conclude(waiting, result);
     } catch (error) {
@@ -189,8 +204,7 @@ export class WriteBatches {
     if (error.kind === "refused" && batchSize === 1 && !isKeyTaken(error, write)) return refuse(error);
     if (error.kind === "unknown" && !write.isRepeatable) return refuse(unknownOutcome(error));
     if (error.kind === "unknown") waiting.wasUnknown = true;
-    if (performance.now() >= waiting.giveUpAt)
-      return refuse(waiting.wasUnknown ? unknownOutcome(error) : unavailable(error));
+    if (performance.now() >= waiting.giveUpAt) return refuse(gaveUp(error, waiting.wasUnknown));
     waiting.tries += 1;
     this.#parts.onRetry(error);
     if (error.kind === "refused" && batchSize === 1) return await this.#lookAtKey(waiting);
@@ -218,7 +232,7 @@ export class WriteBatches {
       const result = await this.#parts.slowLanes.use(async (lane) => {
         const [verdict = { kind: "held" as const }] = await look(lane, [waiting]);
         return await resultOf(lane, waiting.write, verdict);
-      });
+      }, waiting.giveUpAt);
       if (result.kind !== "held") return this.#conclude(waiting, result);
       // It has expired meanwhile, or was never committed.
       await Bun.sleep(retryDelayMs(waiting.tries));
@@ -243,6 +257,10 @@ export class WriteBatches {
     if (this.depth === 0) this.#onIdle();
     else this.#schedule();
   }
+}
+
+function gaveUp(failure: StatementFailed, wasUnknown: boolean): StoreUnavailable {
+  return wasUnknown ? unknownOutcome(failure) : unavailable(failure);
 }
 
 const LOST = "the answer to the write was lost; the write may have been applied";

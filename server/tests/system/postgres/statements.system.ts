@@ -25,7 +25,7 @@ describe("a read fetches the columns of its projection, the key and the version,
     id = made.kind === "created" ? made.id : "";
     await cluster.query(url, `CREATE ROLE reader LOGIN; ${grantsFor("reader")}`);
     // A privilege that is missing is tried again: not for long here.
-    reader = await PostgresStorage.open(url.replace("postgres@", "reader@"), { limits: { giveUpMs: 1 } });
+    reader = await PostgresStorage.open(url.replace("postgres@", "reader@"), { limits: { giveUpMs: 50 } });
   });
   afterAll(() => Promise.all([owner.close(), reader.close()]));
 
