@@ -102,11 +102,10 @@ export function readReason(refusal: ReadRefusal | ListFailure, subject: Subject)
       );
   }
   const { reply } = refusal;
-  if (refusal.kind === "not-a-service" && reply.status === 404)
-    return {
-      ...unbelieved(claim, "404, also to a field that does not exist", notAService(subject.url)),
-      code: NOT_A_SERVICE,
-    };
+  if (refusal.kind === "not-a-service" && reply.status === 404) {
+    const why = isPage(reply) ? aPage(reply) : "404, also to a field that does not exist";
+    return { ...unbelieved(claim, why, notAService(subject.url)), code: NOT_A_SERVICE };
+  }
   // A read that a server can't answer now leaves nothing undecided: it is as if the server were not there.
   const failing = refusal.kind === "server-error" && !isNotOffered(reply, subject);
   return refused(refusal, claim, failing ? "unreachable" : statusExit(refusal, subject), subject);
@@ -158,11 +157,14 @@ export function notAService(url: string): string {
 }
 
 const MIXED_UP = "A cache or a proxy on the way mixes up replies: customers doctor ID looks for one.";
-export const PAGE = "a web page, not one of a customer service";
 const NO_READING = "no customer service answers a reading so";
 
-export function isPage({ fields }: CompleteReply): boolean {
+function isPage({ fields }: CompleteReply): boolean {
   return /\bhtml\b/i.test(fields.get("content-type") ?? "");
+}
+
+function aPage({ status }: CompleteReply): string {
+  return `the answer is a web page, not one of a customer service (${status})`;
 }
 
 /** Lists and creations are no part of what every deployment has (specification 4.4). */
@@ -260,7 +262,7 @@ function problemOf(reply: CompleteReply): JsonObject | undefined {
 
 function sentence(reply: CompleteReply, said: string | undefined, subject: Subject): string {
   const { status } = reply;
-  if (isPage(reply) && isSuccess(status)) return `the answer is ${PAGE} (${status})`;
+  if (isPage(reply) && isSuccess(status)) return aPage(reply);
   const reason = isNotOffered(reply, subject)
     ? NOT_OFFERED
     : subject.collection && status === 200
