@@ -27,6 +27,23 @@ describe("the reference in server/docs is complete", () => {
     expect(missing(http, ...rows)).toEqual([]);
   });
 
+  test("the diagram of the checks refuses with the statuses of the table, in its order", () => {
+    const [, section = ""] = http?.split("\n## The order of checks\n") ?? [];
+    const [diagram = "", table = ""] = section.split("```mermaid\n")[1]?.split("```\n") ?? [];
+    const drawn = [...diagram.matchAll(/-- no --> \w+\[([\d, ]+)\]|apply: ([\d, ]+)/g)];
+    const rows = table.split("\n## ")[0]?.match(/^\|.*\|$/gm) ?? [];
+    const refusals = rows.map(
+      (row) =>
+        row
+          .split(" | ")
+          .at(-1)
+          ?.match(/\b\d{3}\b/g) ?? [],
+    );
+    expect(drawn.flatMap(([, refused = "", applied = ""]) => (refused || applied).split(", "))).toEqual(
+      refusals.flat(),
+    );
+  });
+
   test("each setting has its row: variable, flag, default, meaning", () => {
     for (const name of SETTING_NAMES) {
       const { fallback, meaning } = SETTINGS[name];
