@@ -115,6 +115,18 @@ test("a password in DATABASE_URL is used, and shown by no command, log, metric o
   await place.clear();
 });
 
+test("the password of DATABASE_URL is not sent to another server, such as the source of a copy", async () => {
+  await cluster.query(url, "CREATE ROLE borrower LOGIN SUPERUSER PASSWORD 's3cret'");
+  await cluster.requirePassword("borrower");
+  const from = url.replace("postgres@", "borrower@");
+  const env = { DATABASE_URL: "postgres://borrower:s3cret@db.invalid/x" };
+  const refused = await runCommand(["copy", "--from", from, "--to", "sqlite:x.db"], { env, cwd: directory });
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("password authentication failed"),
+  });
+});
+
 test("a role without the right to make a schema is told which command does; with the grants it runs, and may do no more", async () => {
   await cluster.query(url, "CREATE ROLE runner LOGIN");
   const runner = url.replace("postgres@", "runner@");
