@@ -68,7 +68,9 @@ export class PostgresStorage implements Storage {
       await lookAtStandbys(lanes, options);
       const { limits } = lanes;
       const { onCommit = () => {}, onServerEvent = () => {} } = options;
-      const [row] = await lanes.run<{ key: Uint8Array }>("SELECT cursor_key AS key FROM meta", [], true);
+      // As text: where bytea_output is "escape", Bun can't read the bytes.
+      const text = "SELECT encode(cursor_key, 'hex') AS key FROM meta";
+      const [row] = await lanes.run<{ key: string }>(text, [], true);
       if (row === undefined) throw new Error("the database has no cursor key");
       const shared = { giveUpMs: limits.giveUpMs, pendingMax: limits.pendingMax, onRetry: lanes.onRetry };
       const reads = new BatchedReads({
@@ -83,7 +85,7 @@ export class PostgresStorage implements Storage {
         batchesMax: WRITE_LANES,
         onCommit,
       });
-      return new PostgresStorage(new Uint8Array(row.key), lanes, reads, writes);
+      return new PostgresStorage(Uint8Array.fromHex(row.key), lanes, reads, writes);
     } catch (error) {
       await lanes.close();
       throw refusalOf(error, databaseUrl);

@@ -249,6 +249,30 @@ test("look-ups that come in one turn of the event loop share a statement, and so
   await server.close();
 });
 
+test("a server runs, whatever forms and limits the database gives to its sessions", async () => {
+  const settings = [
+    "bytea_output = 'escape'",
+    "datestyle = 'german'",
+    "standard_conforming_strings = off",
+    "default_transaction_isolation = 'serializable'",
+    "search_path = 'nowhere'",
+    "statement_timeout = 1",
+  ];
+  const database = new URL(url).pathname.slice(1);
+  const changes = settings.map((setting) => `ALTER DATABASE ${database} SET ${setting}`);
+  await cluster.query("postgres", changes.join("; "));
+  const server = await PostgresStorage.open(url);
+  servers.push(server);
+  const target = await make();
+  expect((await server.customers.update(target, { name: "B\\" }, NO_BODY, null)).kind).toBe("applied");
+  expect((await server.customers.read("t", target.id, projectionOf(["name"])))?.fields).toEqual({
+    name: "B\\",
+  });
+  const { token } = await server.tokens.create(HOLDER, Date.now(), null);
+  expect((await server.tokens.find(token, Date.now()))?.client).toBe("ci");
+  expect((await server.tokens.revoke(token, Date.now())).kind).toBe("revoked");
+});
+
 test("a server opens as many connections as docs/postgres.md says", async () => {
   const guide = await Bun.file(new URL("../../../docs/postgres.md", import.meta.url)).text();
   const told = Number(/Each service keeps (\d+) connections/.exec(guide)?.[1]);
