@@ -40,13 +40,9 @@ export const registerImport: RegisterCommand = (program, run) => {
       ]),
     )
     .option("--concurrency <n>", "rows in work at a time", concurrency, 16)
-    .option("--resume", "resume an import that did not come to its end")
-    .addOption(
-      new Option("--restart", "forget an import that did not come to its end, and begin anew").conflicts(
-        "resume",
-      ),
-    )
-    .option("--again", "create the customers of an import that came to its end a second time")
+    .option("--resume", "resume an unfinished import")
+    .addOption(new Option("--restart", "forget an unfinished import, and start over").conflicts("resume"))
+    .option("--again", "create the customers of a finished import a second time")
     .addOption(
       new Option(
         "--match <field>",

@@ -4,7 +4,7 @@
  */
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { Dispatcher } from "undici/index.js";
-import { completeReply, type NoCompleteReply, type Reply } from "../client/wire/reply.ts";
+import { completeReply, type NoCompleteReply, noReply, type Reply } from "../client/wire/reply.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 import { brokenConnection, connectError } from "./connect-errors.ts";
@@ -38,16 +38,14 @@ export function openTransport(settings: Settings, origin: string): UndiciTranspo
 
 /** Nothing reached the server. */
 function refusedByProxy(status: number): NoCompleteReply {
-  const none = { kind: "no-complete-reply", sent: false, cause: "unreachable" } as const;
+  const none = (detail: string) => noReply("unreachable", false, detail);
   return status === 407
     ? {
-        ...none,
-        detail: "the proxy asks for credentials (407)",
+        ...none("the proxy asks for credentials (407)"),
         hint: "Give them in the proxy's URL: http://user:password@host:port, as https_proxy or in the profile.",
       }
     : {
-        ...none,
-        detail: `the proxy refuses to connect to the server (${status})`,
+        ...none(`the proxy refuses to connect to the server (${status})`),
         hint: "Ask those who run the proxy, or exempt the server with no_proxy.",
       };
 }
@@ -69,12 +67,7 @@ async function exchange(
   interrupted: AbortSignal,
 ): Promise<Reply> {
   let sent = false;
-  const none = (cause: NoCompleteReply["cause"], detail: string): NoCompleteReply => ({
-    kind: "no-complete-reply",
-    sent,
-    cause,
-    detail,
-  });
+  const none = (cause: NoCompleteReply["cause"], detail: string) => noReply(cause, sent, detail);
   if (interrupted.aborted) return none("interrupted", "interrupted");
   if (limitMs <= 0) return none("timeout", "no time was left");
   const limit = new AbortController();

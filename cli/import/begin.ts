@@ -1,4 +1,4 @@
-/** Which journal an import goes by: a new one, or that of an import which did not come to its end. */
+/** Which journal an import goes by: a new one, or that of an unfinished import. */
 import { existsSync } from "node:fs";
 import { systemCode } from "../files/system-code.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
@@ -7,7 +7,7 @@ import { type Journal, openJournal } from "./journal.ts";
 type Beginning = {
   resume: boolean;
   restart: boolean;
-  /** Creations of an import that came to its end are repeated. */
+  /** Creations of a finished import are repeated. */
   again: boolean;
   url: string;
   journalPath: string;
@@ -15,7 +15,7 @@ type Beginning = {
 };
 
 /**
- * `done`: of an import that came to its end at this deployment; its creations must not be repeated by
+ * `done`: of a finished import at this deployment; its creations must not be repeated by
  * accident. `replace`: of one that was given up, or is to be repeated. Both are emptied once the new input
  * is known to be sound.
  */
@@ -32,7 +32,7 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
     return failure(
       "usage",
       `the import of ${input} that ${journalPath} belongs to went to ${record.url}, not to ${url}; nothing was sent`,
-      "Give the same --url or --profile as then, or begin anew with --restart.",
+      "Give the same --url or --profile as then, or start over with --restart.",
     );
   }
   if (resume) return { kind: "resume", journal };
@@ -42,8 +42,8 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
   journal.close();
   return failure(
     "usage",
-    `an earlier import of ${input} did not come to its end: ${created + updated + unchanged + failed} rows are done; nothing was sent`,
-    "Go on with --resume, or begin anew with --restart: rows that were imported are then sent again.",
+    `an earlier import of ${input} did not finish: ${created + updated + unchanged + failed} rows are done; nothing was sent`,
+    "Resume it with --resume, or start over with --restart: rows that were imported are then sent again.",
   );
 }
 

@@ -95,7 +95,7 @@ function unfinished({ tally, stop, name, resume }: Ended, left: number): Failure
   const rest = `${amount(left, "row")} not done yet${stop === undefined ? "" : open}`;
   const hint =
     resume !== undefined
-      ? `Go on with: ${resume}`
+      ? `Resume with: ${resume}`
       : "stdin leaves no journal: give --journal PATH, and the same rows again with --resume.";
   if (stop !== undefined)
     return {

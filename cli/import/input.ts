@@ -115,7 +115,7 @@ function changed(input: string, how: string): Failure {
   return failure(
     "usage",
     `${input} is not the file that was imported before: ${how}; nothing was sent`,
-    "Restore it and use --resume, or begin anew with --restart: rows that were imported are then sent again.",
+    "Restore it and use --resume, or start over with --restart: rows that were imported are then sent again.",
   );
 }
 

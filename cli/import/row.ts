@@ -71,10 +71,10 @@ function createdOutcome(context: RowContext, creation: Creation, sentBefore: boo
   const subject = { what: "the customer", url: context.transport.url, method: "POST", collection: true };
   const failure = creationEnding(creation, subject, undefined);
   if (creation.kind !== "unknown-outcome") return refusedRow(failure);
-  // A server that stumbles over the row twice will do so a third time: the row is the operator's to look at.
+  // A server that fails on the row twice will fail a third time: the operator must look at the row.
   const { unclear } = creation;
-  const stumbles = unclear.kind === "complete" && !OF_EVERY_ROW.includes(unclear.status);
-  return { kind: sentBefore && stumbles ? "failed" : "unknown", failure, conflicts: 0 };
+  const failsAgain = unclear.kind === "complete" && !OF_EVERY_ROW.includes(unclear.status);
+  return { kind: sentBefore && failsAgain ? "failed" : "unknown", failure, conflicts: 0 };
 }
 
 /** What a row without an id creates, in the spelling of a server of which nothing was read. */
@@ -115,7 +115,7 @@ async function updateOnce(context: RowContext, id: string, row: Row): Promise<Ro
   return { ...rowOutcome(context, outcome, id, row), write: { kind: "update", id, outcome } };
 }
 
-/** Its quotes belong to a tag; a weak one is of no use for a write. */
+/** Its quotes belong to a tag; a weak one can't be the condition of a write. */
 export function unusableTag(id: string, etag: string): Failure {
   return failure(
     "failure",
@@ -204,8 +204,8 @@ function pinned(failure: Failure, { id, etag }: Row): Failure {
 const OF_EVERY_ROW = [401, 407, 429, 502, 503, 504];
 
 /**
- * True for what would befall every other row too: no server, no credentials, an interruption. A 403 may
- * concern a field that these credentials may not write, a 500 a customer that the server stumbles over.
+ * True for what every other row would meet too: no server, no credentials, an interruption. A 403 may
+ * concern a field that these credentials may not write, a 500 a customer that the server fails on.
  */
 export function stopsAll({ exit, status, code }: Failure): boolean {
   // What spoils one entity-tag on the way spoils them all.

@@ -148,7 +148,7 @@ export function unclearReply(reply: Reply): string {
   const shows = !type.includes("problem") && shownCustomer(reply.text, undefined) !== undefined;
   if (status === 204 || shows)
     return `the answer, ${status}, shows a customer or a version that this write did not make`;
-  return `the answer, ${status} with ${type}, is none of a customer service, perhaps a proxy's own page`;
+  return `the answer, ${status} with ${type}, shows no customer; perhaps a proxy answered`;
 }
 
 /** What to do where something else than a customer service answers. */
@@ -157,7 +157,7 @@ export function notAService(url: string): string {
 }
 
 const MIXED_UP = "A cache or a proxy on the way mixes up replies: customers doctor ID looks for one.";
-const NO_READING = "no customer service answers a reading so";
+const NO_READING = "a customer service does not answer a read like this";
 
 function isPage({ fields }: CompleteReply): boolean {
   return /\bhtml\b/i.test(fields.get("content-type") ?? "");
@@ -296,7 +296,7 @@ function hintFor(reply: CompleteReply, problem: JsonObject | undefined, subject:
     return `Check the id, and that ${subject.url} and the credentials belong to the right tenant.`;
   if (status === 428 && subject.conditional === false)
     return "Give the entity-tag that you read: --if-match TAG.";
-  if (status === 412) return "Read it again, decide anew, and give the new tag.";
+  if (status === 412) return "Read it again, decide again, and give the new tag.";
   if (status === 428)
     return "The client always sends If-Match: a proxy on the way drops it. Configure the proxy to keep it.";
   if (status === 429 || status === 503) {

@@ -114,7 +114,7 @@ function expectationReason(stopped: Extract<Stopped, { kind: "expectation" }>, {
     hint:
       asWanted && !atFirst
         ? "It has the values that you asked for, set by someone else (or by a copy of this request, where a proxy repeats requests): --expect lets one writer alone succeed."
-        : "Look at the customer as it is now, and decide anew.",
+        : "Look at the customer as it is now, and decide again.",
   };
 }
 
@@ -180,11 +180,11 @@ function conflictReason(
   }
 
   function hint(): string {
-    if (why === "pinned") return "Read it again, decide anew, and give the new tag.";
+    if (why === "pinned") return "Read it again, decide again, and give the new tag.";
     if (why === "changed")
       return done === "deleted"
         ? "Look at it as it is now, and run it again; with --yes --on-conflict reapply it is deleted whatever others changed."
-        : "Decide which value is right: run it again to look anew, or with --on-conflict reapply to set yours.";
+        : "Decide which value is right: run it again to see the values of now, or with --on-conflict reapply to set yours.";
     return currentTag !== undefined && currentTag === sentTag
       ? `The server refuses ${currentTag}, the very tag that it still shows: a proxy changes If-Match on the way, or a cache answers the reads. customers doctor looks for both.`
       : "Others write to it all the time: give it more time with --timeout, or more --max-attempts.";

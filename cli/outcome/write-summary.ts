@@ -24,8 +24,8 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
   if (kind === "written") return `customer ${id} ${done}: ${facts}${overwritten(outcome)}`;
   if (kind === "as-wanted")
     return outcome.unknowns > 0
-      ? `customer ${id} is as wanted: a write of this command had no clear reply, and whether that write or someone else's made it so is not known; ${facts}`
-      : `customer ${id} unchanged by this command: it was refused, and finds it as wanted already, by someone else or by a copy of its request; ${facts}`;
+      ? `customer ${id} is as wanted; a write had no clear reply, so whose write made it so is not known; ${facts}`
+      : `customer ${id} unchanged by this command: its write was refused, and the customer is as wanted already, by someone else or by a copy of the request; ${facts}`;
   return kind === "unknown-outcome"
     ? `customer ${id}: whether it was ${done} is unknown; ${facts}`
     : `customer ${id} not ${done}: ${facts}`;

@@ -83,7 +83,7 @@ describe.concurrent("replies that do not come", () => {
       writes: 1,
       state: undefined,
     });
-    expect(stderr).toContain("is as wanted: a write of this command had no clear reply");
+    expect(stderr).toContain("is as wanted; a write had no clear reply");
   });
 
   describe("what can't be known is not claimed: the state is as wanted, and", () => {

@@ -91,7 +91,7 @@ describe.concurrent("another customer in place of the one that was asked for", (
 describe.concurrent("--on-conflict fail, after a 412", () => {
   test.each([
     ["another value", "Theirs", 5, "someone else changed name"],
-    ["the very value that was asked for", "Mine", 0, "by someone else or by a copy of its request"],
+    ["the very value that was asked for", "Mine", 0, "by someone else or by a copy of the request"],
   ])("that leaves %s", async (_, name, code, words) => {
     const place = await deployment(faults.interfere(() => place.server.change(place.customer.id, { name })));
     const { exitCode, stderr } = await place.update("--name", "Mine", "--on-conflict", "fail");

@@ -69,7 +69,7 @@ test("several that all succeed have one summary, and exit 0", async () => {
   expect(names()).toEqual(["A", "B", "C"]);
 });
 
-test("what would befall every one ends it, and names where to go on", async () => {
+test("what every customer would meet ends it, and names where to go on", async () => {
   const { server, ids, run } = place();
   await server.stop();
   const { exitCode, stderr } = await run(["delete", ...ids, "--yes", "--timeout", "1"]);

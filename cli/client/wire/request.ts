@@ -17,7 +17,7 @@ const LIST_HEADERS = {
 } as const;
 /**
  * A GET that no cache may answer, and that no proxy may compress: a compressed reply has its entity-tag
- * weakened (RFC 9110 §8.8.1), and a weak one is of no use in If-Match.
+ * weakened (RFC 9110 §8.8.1), and a weak one can't stand in If-Match.
  */
 const READ_HEADERS = { ...LIST_HEADERS, "accept-encoding": "identity" } as const;
 const WRITE_HEADERS = { accept: "application/json", "accept-encoding": "identity" } as const;

@@ -95,7 +95,7 @@ export function entityTag(text: string): string {
     tag === ""
       ? "It is empty; was the variable set that should hold it?"
       : tag.startsWith("W/")
-        ? "A weak tag (W/) is of no use for a write; a proxy weakened it."
+        ? "A weak tag (W/) can't be the condition of a write; a proxy weakened it."
         : /^(?:W\/)?"[^"]*"[ \t]*,/.test(tag)
           ? "It is a list, and a write names one version alone."
           : /^".*"$/s.test(tag)
