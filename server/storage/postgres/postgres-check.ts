@@ -1,6 +1,6 @@
 import type { StorageOptions } from "../storage.ts";
 import { openLanes, refusalOf } from "./open-lanes.ts";
-import { readMeta } from "./schema/migration.ts";
+import { readMeta, requireMeta } from "./schema/migration.ts";
 
 /** What a look at a database found. */
 type PostgresCheckReport = {
@@ -28,6 +28,7 @@ export async function checkPostgres(
     const meta = await lanes.slow.use((lane) => readMeta(lane));
     if (meta === null)
       return { faults: ["it has no schema of this service"], customers: 0, tokens: 0, schemaVersion: 0 };
+    requireMeta(meta);
     const faults: string[] = [];
     for (const [what, sql] of Object.entries(FAULTS)) {
       const found = await count(sql);

@@ -106,12 +106,12 @@ test("a copy that is killed whenever it sends something resumes, and no service 
     const rows = await cluster.query(postgres, text).catch(() => "no schema");
     expect([sent, rows]).toEqual([sent, expect.stringMatching(found)]);
   }
-  const refused = await runCommand(["serve"], {
-    env: { DATABASE_URL: postgres, PORT: "0" },
-    cwd: place.path,
-  });
-  expect(refused.code).toBe(1);
-  expect(refused.stderr).toContain("A copy into this database is not complete.");
+  for (const command of ["serve", "check"]) {
+    const env = { DATABASE_URL: postgres, ...(command === "serve" ? { PORT: "0" } : {}) };
+    const refused = await runCommand([command], { env, cwd: place.path });
+    expect([command, refused.code]).toEqual([command, 1]);
+    expect(refused.stderr).toContain("A copy into this database is not complete.");
+  }
   const last = await runCommand(["copy", "--from", file, "--to", to], { cwd: place.path });
   expect(last).toMatchObject({ code: 0, stderr: "" });
   expect(last.stdout).toContain("copied, resumed from");
