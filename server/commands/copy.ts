@@ -3,7 +3,7 @@ import { CommandRefused } from "../domain/command-refused.ts";
 import { maskPassword } from "../domain/mask-password.ts";
 import type { CopyProgress, CopyReport } from "../storage/copy/copy-rows.ts";
 import { copyDatabase } from "../storage/database-url/copy-database.ts";
-import { DATABASE_URL_SHAPE, isDatabaseUrl, MEMORY_URL } from "../storage/database-url/open-storage.ts";
+import { databaseUrlFault, MEMORY_URL } from "../storage/database-url/open-storage.ts";
 import { refuseVisiblePassword } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
@@ -40,7 +40,8 @@ export function addCopyCommand(program: Command): void {
 
 function requireUrl(flag: string, url: string): void {
   refuseVisiblePassword(flag, url, "PGPASSWORD");
-  if (!isDatabaseUrl(url)) throw new CommandRefused(`${flag} must ${DATABASE_URL_SHAPE}.`);
+  const fault = databaseUrlFault(url);
+  if (fault !== null) throw new CommandRefused(`${flag} ${fault}.`);
   if (url === MEMORY_URL) throw new CommandRefused(`${flag} must name a file: ${url} ends with its service.`);
 }
 

@@ -1,11 +1,6 @@
 import { maskPassword } from "../domain/mask-password.ts";
 import type { Policy } from "../domain/policy.ts";
-import {
-  DATABASE_URL_SHAPE,
-  DEFAULT_DATABASE_URL,
-  isDatabaseUrl,
-  MEMORY_URL,
-} from "../storage/database-url/open-storage.ts";
+import { DEFAULT_DATABASE_URL, databaseUrlFault, MEMORY_URL } from "../storage/database-url/open-storage.ts";
 import { DATABASE_MEMORY_MIB, LOCK_WAIT_MS } from "../storage/storage.ts";
 import { readPolicyFile } from "./policy-file.ts";
 
@@ -52,7 +47,10 @@ export const SETTINGS = {
   databaseUrl: setting(
     DEFAULT_DATABASE_URL,
     `\`sqlite:FILE\`; \`${MEMORY_URL}\` for a database that ends with the service; or \`postgres://USER@HOST:PORT/DATABASE\`.`,
-    (text) => (isDatabaseUrl(text) ? is(text) : must(DATABASE_URL_SHAPE)),
+    (text) => {
+      const fault = databaseUrlFault(text);
+      return fault === null ? is(text) : { ok: false, faults: [`it ${fault}`] };
+    },
   ),
   databaseCa: setting(
     "",

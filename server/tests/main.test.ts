@@ -58,7 +58,7 @@ describe("settings", () => {
       cwd: place.path,
       env: {
         PORT: "80800",
-        DATABASE_URL: "postgres://x",
+        DATABASE_URL: "postgres://u:s3cret@db.example/x?sslmode=require",
         POLICY_FILE: "no-such-policy.toml",
         METRICS_ACCESS: "open",
         LOG_LEVEL: "loud",
@@ -72,7 +72,7 @@ describe("settings", () => {
     expect(outcome.stdout).toBe("");
     const faulty = [
       ["PORT", "80800", "0 to 65535"],
-      ["DATABASE_URL", "postgres://x", "sqlite:"],
+      ["DATABASE_URL", "postgres://u:***@db.example/x", "it has sslmode=require", "use verify-full"],
       ["POLICY_FILE", "no-such-policy.toml", "cannot be read"],
       ["METRICS_ACCESS", "open", "token, public"],
       ["LOG_LEVEL", "loud", "info"],

@@ -137,6 +137,7 @@ test("the command says what it copied; what names no database is refused, and no
   expect(copied.stdout).toContain("21 customers of 4 tenants, 2 tokens, 5 idempotency keys");
   for (const [args, sentence] of [
     [["--from", "x", "--to", to], "--from must be sqlite:FILE"],
+    [["--from", from, "--to", "postgres://u@h/"], "--to names no database"],
     [["--from", from, "--to", "sqlite::memory:"], "--to must name a file"],
     [["--from", from, "--to", from], "must name two databases"],
     [["--from", from, "--to", "postgres://u@127.0.0.1:1/x"], "The database at 127.0.0.1:1 can't be used"],

@@ -32,9 +32,11 @@ export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_PATH}`;
 /** A database in memory, which is gone when the service ends. */
 export const MEMORY_URL = `sqlite:${MEMORY}`;
 
-/** Completes the sentence "DATABASE_URL must …". */
-export const DATABASE_URL_SHAPE = `be sqlite:FILE, such as ${DEFAULT_DATABASE_URL}, ${MEMORY_URL}, or postgres://USER@HOST:PORT/DATABASE`;
+const SHAPE = `must be sqlite:FILE, such as ${DEFAULT_DATABASE_URL}, ${MEMORY_URL}, or postgres://USER@HOST:PORT/DATABASE`;
 
-export function isDatabaseUrl(text: string): boolean {
-  return parseSqliteUrl(text) !== null || parsePostgresUrl(text).ok;
+/** @returns why the URL names no database, to complete the sentence "DATABASE_URL …"; null where it names one */
+export function databaseUrlFault(databaseUrl: string): string | null {
+  if (!isPostgresUrl(databaseUrl)) return parseSqliteUrl(databaseUrl) === null ? SHAPE : null;
+  const parsed = parsePostgresUrl(databaseUrl);
+  return parsed.ok ? null : parsed.fault;
 }

@@ -6,7 +6,7 @@ import type { StorageOptions } from "../storage.ts";
 import { Lanes, type LanesOptions, POSTGRES_LIMITS, type PostgresLimits } from "./connection/lanes.ts";
 import { passwordOf } from "./connection/password-file.ts";
 import { type PostgresAddress, parsePostgresUrl } from "./connection/postgres-url.ts";
-import { failureOf } from "./connection/statement-failure.ts";
+import { failureOf, StatementFailed } from "./connection/statement-failure.ts";
 
 export type PostgresOptions = StorageOptions & { readonly limits?: Partial<PostgresLimits> };
 
@@ -60,6 +60,19 @@ export function refusalOf(error: unknown, databaseUrl: string): unknown {
   if (error instanceof CommandRefused) return error;
   const failure = error instanceof StoreUnavailable ? error : failureOf(error, true);
   const parsed = parsePostgresUrl(databaseUrl);
-  const where = parsed.ok ? `${parsed.address.host}:${parsed.address.port}` : "PostgreSQL";
-  return new CommandRefused(`The database at ${where} can't be used: ${failure.message}`, { cause: error });
+  if (!parsed.ok) return new CommandRefused(`DATABASE_URL ${parsed.fault}.`);
+  const { host, port } = parsed.address;
+  const message = `The database at ${host}:${port} can't be used: ${failure.message}${remedyOf(failure, parsed.address)}`;
+  return new CommandRefused(message, { cause: error });
+}
+
+/** What to do, as a further sentence without its full stop, where the server's words do not say it. */
+function remedyOf(failure: Error, address: PostgresAddress): string {
+  const failed = failure instanceof StatementFailed ? failure : failure.cause;
+  const sqlState = failed instanceof StatementFailed ? failed.sqlState : null;
+  if (sqlState === "42501")
+    return `. Run what \`customers-server grants --role ${address.username}\` prints, as the owner's role`;
+  if (sqlState === "28P01" && passwordOf(address) === "")
+    return ". No password was found: put one into the file that PGPASSFILE names";
+  return "";
 }

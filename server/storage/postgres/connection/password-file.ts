@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
@@ -15,8 +15,9 @@ export function passwordOf(address: PostgresAddress, env: NodeJS.ProcessEnv = pr
   if (address.password !== null) return address.password;
   if (env["PGPASSWORD"] !== undefined && env["PGPASSWORD"] !== "") return env["PGPASSWORD"];
   const file = env["PGPASSFILE"] ?? join(homedir(), ".pgpass");
-  if (!existsSync(file)) return "";
-  const mode = statSync(file).mode & 0o777;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.isFile() !== true) return "";
+  const mode = found.mode & 0o777;
   if ((mode & 0o077) !== 0) {
     throw new CommandRefused(
       `${file} may be read by others (mode ${mode.toString(8).padStart(4, "0")}). Run \`chmod 600 ${file}\`.`,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { passwordIn } from "./password-file.ts";
+import { passwordIn, passwordOf } from "./password-file.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
 
 const ADDRESS = {
@@ -25,7 +25,8 @@ describe("a postgres:// URL", () => {
   });
 
   test.each([
-    ["mysql://crm@db/crm", "is not a postgres:// URL"],
+    ["mysql://crm@db/crm", "is no URL such as postgres://"],
+    ["postgres://crm@db:99999/crm", "is no URL such as postgres://"],
     ["postgres://crm@a,b/crm", "several hosts"],
     ["postgres://crm@db.example/", "names no database"],
     ["postgres://db.example/crm", "names no user"],
@@ -48,4 +49,9 @@ test.each<[string, string | null]>([
   ["", null],
 ])("a password file %j holds %j", (text, password) => {
   expect(passwordIn(text, ADDRESS)).toBe(password);
+});
+
+// PostgreSQL's own programs pass them over too: /dev/null is how they are told of no file at all.
+test.each(["/dev/null", "/tmp", "/no/such/file"])("PGPASSFILE=%s holds no password", (file) => {
+  expect(passwordOf(ADDRESS, { PGPASSFILE: file })).toBe("");
 });

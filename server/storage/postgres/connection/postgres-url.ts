@@ -28,7 +28,9 @@ export function isPostgresUrl(databaseUrl: string): boolean {
  */
 export function parsePostgresUrl(databaseUrl: string): UrlReading {
   const refuse = (fault: string): UrlReading => ({ ok: false, fault });
-  if (!isPostgresUrl(databaseUrl) || !URL.canParse(databaseUrl)) return refuse("is not a postgres:// URL");
+  if (!isPostgresUrl(databaseUrl) || !URL.canParse(databaseUrl)) {
+    return refuse("is no URL such as postgres://USER@HOST:PORT/DATABASE");
+  }
   const url = new URL(databaseUrl);
   const database = decoded(url.pathname.slice(1));
   const username = decoded(url.username);

@@ -121,10 +121,8 @@ test("the password of DATABASE_URL is not sent to another server, such as the so
   const from = url.replace("postgres@", "borrower@");
   const env = { DATABASE_URL: "postgres://borrower:s3cret@db.invalid/x" };
   const refused = await runCommand(["copy", "--from", from, "--to", "sqlite:x.db"], { env, cwd: directory });
-  expect(refused).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining("password authentication failed"),
-  });
+  const sentence = /password authentication failed.* No password was found.*PGPASSFILE/;
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(sentence) });
 });
 
 test("a role without the right to make a schema is told which command does; with the grants it runs, and may do no more", async () => {
@@ -132,6 +130,7 @@ test("a role without the right to make a schema is told which command does; with
   const runner = url.replace("postgres@", "runner@");
   expect(await refusalOf(runner)).toContain("Run `customers-server migrate`");
   await (await PostgresStorage.open(url)).close();
+  expect(await refusalOf(runner)).toMatch(/permission denied .*`customers-server grants --role runner`/);
   await cluster.query(url, grantsFor("runner"));
   const storage = await PostgresStorage.open(runner);
   const made = await storage.customers.create(
