@@ -4,7 +4,7 @@ import type { Customer } from "../client/customer.ts";
 import type { OnConflict } from "../client/loop/write-job.ts";
 import { type Conflict, isDone, type Stopped, type WriteOutcome } from "../client/loop/write-outcome.ts";
 import type { EntityTag } from "../client/wire/entity-tag.ts";
-import { requestIdOf } from "../client/wire/reply.ts";
+import { failedBy, type Reply, requestIdOf } from "../client/wire/reply.ts";
 import { type Failure, failure } from "./failure.ts";
 import { nearestOf } from "./nearest.ts";
 import {
@@ -198,9 +198,11 @@ function conflictReason(
 function unknownEnding(about: About, outcome: Extract<WriteOutcome, { kind: "unknown-outcome" }>): Failure {
   const { unclear, obstacle, claims, attempts, unknowns } = outcome;
   const reason = obstacle === undefined ? undefined : reasonOf(about, obstacle, outcome);
-  // A conflict shows itself by its fields; what else stood in the way is said.
+  // A conflict shows itself by its fields, and one reply is not described twice; what else stood in the way is said.
+  const isSaid =
+    obstacle !== undefined && "reply" in obstacle && unclear !== undefined && isSame(obstacle.reply, unclear);
   const then =
-    reason === undefined || obstacle?.kind === "conflict"
+    reason === undefined || obstacle?.kind === "conflict" || isSaid
       ? ""
       : `; then: ${reason.claim.endsWith(` was not ${about.done}`) ? "" : `${reason.claim}: `}${reason.why}`;
   const replies = unclear === undefined ? "" : ` (${unclearReply(unclear)})`;
@@ -217,6 +219,12 @@ function unknownEnding(about: About, outcome: Extract<WriteOutcome, { kind: "unk
   if (reason?.requestId !== undefined) ending.requestId = reason.requestId;
   if (reason?.problem !== undefined) ending.problem = reason.problem;
   return ending;
+}
+
+function isSame(one: Reply | undefined, other: Reply): boolean {
+  return (
+    one === other || (one !== undefined && [one, other].every((reply) => failedBy(reply, "interrupted")))
+  );
 }
 
 /** An expectation that the first reading does not meet, before anything is sent. */

@@ -166,8 +166,10 @@ describe.concurrent("a success that is not yet one", () => {
         const { server, customer, run } = await deployment((exchange) =>
           exchange.isWrite ? exchange.answer(note) : faults.slow(0)(exchange),
         );
-        const { exitCode } = await run(command, customer.id, ...args);
+        const { exitCode, stderr } = await run(command, customer.id, ...args);
         expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 8, writes: 0 });
+        // One reply is described once.
+        expect(stderr).not.toContain("; then: ");
       },
     );
 

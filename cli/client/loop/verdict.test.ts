@@ -72,8 +72,19 @@ describe("a status of success is believed where a service says it, and not where
     ],
     ["change: 200 with a tag and a notice", change, reply(200, { ...json, ...tag }, '{"ok":true}'), false],
     ["change: 207", change, reply(207, tag, '{"Name":"Mine"}'), false],
-    ["change: 200 without a tag that shows the change", change, reply(200, json, '{"Name":"Mine"}'), true],
-    ["change: 200 without a tag that shows another", change, reply(200, json, '{"Name":"Ada"}'), false],
+    [
+      "change: 200 without a tag that shows the change",
+      change,
+      reply(200, json, `{"Id":"${ID}","Name":"Mine"}`),
+      true,
+    ],
+    ["change: 200 with a tag and an echo", change, reply(200, { ...json, ...tag }, '{"Name":"Mine"}'), false],
+    [
+      "change: 200 without a tag that shows another",
+      change,
+      reply(200, json, `{"Id":"${ID}","Name":"Ada"}`),
+      false,
+    ],
     ["change: 200 with nothing at all", change, reply(200), false],
     ["change: 200 with a page", change, reply(200, html, page), false],
     [

@@ -33,15 +33,15 @@ export function judgeCreation(reply: Reply, sent: JsonObject): WriteVerdict {
 }
 
 /**
- * An accepted change has a new entity-tag (specification 3). A body must show the customer, or what was
- * written: `{"error":"not now"}` may have a tag too.
+ * An accepted change has a new entity-tag (specification 3). A body must show the customer: a note such as
+ * `{"error":"not now"}` may have a tag too, and an echo shows what was sent.
  */
 export function confirmsChange(id: string, change: Change): Confirms {
   return (reply) => {
     if (reply.text === "") return reply.status === 204 || isTagged(reply);
     const body = bodyAbout(reply, id);
-    if (body === undefined) return false;
-    return (isTagged(reply) && memberNamed(body, "id") !== undefined) || looksWritten(body, change);
+    if (body === undefined || memberNamed(body, "id") === undefined) return false;
+    return isTagged(reply) || looksWritten(body, change);
   };
 }
 
