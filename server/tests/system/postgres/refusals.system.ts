@@ -213,6 +213,23 @@ test("migrate makes the schema once, and backup and restore name PostgreSQL's ow
   expect((await run("restore", "x")).stderr).toContain("use pg_restore");
 });
 
+test("check may take longer than a request, since it counts every row", async () => {
+  await (await PostgresStorage.open(url)).close();
+  await cluster.query(
+    url,
+    `ALTER TABLE customers.customers RENAME TO many;
+    CREATE VIEW customers.customers AS SELECT many.* FROM customers.many, pg_sleep(4.2)`,
+  );
+  // A row, without which the view need not sleep.
+  await cluster.query(
+    url,
+    `INSERT INTO customers.many VALUES ('t', gen_random_uuid(), 'A', 'a@b', 'a@b', 'active', 'AAAAAAAAAAAAAAAA', 1);
+    INSERT INTO customers.tenants SELECT tenant, id FROM customers.many`,
+  );
+  const { code, stdout, stderr } = await runCommand(["check"], { env: { DATABASE_URL: url } });
+  expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("1 customers")]);
+});
+
 test("a certificate of another authority, another host and a server without TLS are refused; the right one is not", async () => {
   const { cluster: secured, caFile, otherCaFile } = await startSecuredCluster(directory);
   try {
