@@ -29,10 +29,11 @@ import type { Signals } from "./signals.ts";
 import type { Recorder } from "./undo/recorder.ts";
 import { VERSION_LINE } from "./version.ts";
 
-export type Host = Streams & Signals & { env: Environment };
-
 /** Runs one command line to its end. @param argv without the program's own name. @returns the exit code. */
-export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
+export async function runProgram(
+  argv: readonly string[],
+  host: Streams & Signals & { env: Environment },
+): Promise<number> {
   const program = customersProgram();
   const interruption = new AbortController();
   host.onInterrupt(() => interruption.abort());

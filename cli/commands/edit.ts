@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Customer } from "../client/customer.ts";
 import type { Change } from "../client/loop/field-conflicts.ts";
 import { changeIntent } from "../client/loop/intent.ts";
@@ -168,6 +169,7 @@ function jobOf({ settings }: Invocation, { id, options }: Editing, change: Chang
 
 /** Whatever went wrong, what was written in the editor is not lost. */
 function kept(file: EditedFile, failure: Failure): Failure {
+  if (!existsSync(file.path)) return failure;
   const line = `Your text is kept in ${file.path}`;
   return { ...failure, hint: failure.hint === undefined ? line : `${failure.hint}\n${line}` };
 }

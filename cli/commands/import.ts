@@ -1,5 +1,6 @@
 import { createReadStream, statSync } from "node:fs";
 import { Option } from "@commander-js/extra-typings";
+import { systemCode } from "../files/system-code.ts";
 import type { Journal } from "../import/journal.ts";
 import type { Rehearsal } from "../import/rehearsal.ts";
 import type { Format, Source } from "../import/rows.ts";
@@ -76,12 +77,12 @@ export const registerImport: RegisterCommand = (program, run) => {
             "Without --resume, all of them are sent; creations that were made before are then made again.",
           );
         }
-        if (!piped) return await importFile(invocation, { source: file, name: file, options });
+        if (!piped) return await importFile(invocation, { source: file, name: file, shown: file, options });
         const { spool } = await import("../import/input.ts");
         const stream = file === "-" ? invocation.host.stdin : createReadStream(file);
         const spooled = await spool(stream, file === "-" ? "stdin" : file, invocation.interrupted);
         if (isFailure(spooled)) return spooled;
-        return await importFile(invocation, { source: spooled.fd, name: "-", options });
+        return await importFile(invocation, { source: spooled.fd, name: "-", shown: file, options });
       }),
     );
 };
@@ -100,10 +101,10 @@ function concurrency(text: string): number {
   return Math.min(CONCURRENCY_MAX, positiveInteger(text));
 }
 
-/** `name`: as the operator gave it; `source`: where it is read. */
-type Input = { source: Source; name: string; options: Options };
+/** `name`: as the operator gave it, `-` for every pipe; `shown`: in messages; `source`: where it is read. */
+type Input = { source: Source; name: string; shown: string; options: Options };
 
-async function importFile(invocation: Invocation, { source, name, options }: Input): Promise<Ending> {
+async function importFile(invocation: Invocation, { source, name, shown, options }: Input): Promise<Ending> {
   const { earlierJournal, useJournal } = await import("../import/begin.ts");
   const { failedRowsPath, survey } = await import("../import/input.ts");
   const { checkFailedRowsFile } = await import("../import/failed-rows.ts");
@@ -127,7 +128,7 @@ async function importFile(invocation: Invocation, { source, name, options }: Inp
   let journal: Journal | undefined = earlier.kind === "none" ? undefined : earlier.journal;
   try {
     const format = options.format ?? (await detectFormat(source, name));
-    const surveyed = await survey({ source, name: name === "-" ? "stdin" : name }, format, earlier);
+    const surveyed = await survey({ source, name: shown === "-" ? "stdin" : shown }, format, earlier);
     if (isFailure(surveyed)) return surveyed;
     const rows = () => readRows(source, format);
     if (options.dryRun)
@@ -186,13 +187,10 @@ async function importFile(invocation: Invocation, { source, name, options }: Inp
 /** The input or the journal failed under the running import: what was replied is recorded, the rest is not done. */
 async function brokenOff(error: unknown, resume: string | undefined): Promise<Failure> {
   const { InputError } = await import("../import/rows.ts");
-  const { code } = error as NodeJS.ErrnoException;
-  const isSystemError = typeof code === "string" && /^(?:E[A-Z]+|SQLITE_.*)$/.test(code);
-  if (!(error instanceof InputError) && !isSystemError) throw error;
-  const { message } = error as Error;
+  const why = error instanceof InputError ? error.message : systemCode(error);
   return failure(
     "failure",
-    `the import broke off: ${message}`,
+    `the import broke off: ${why}`,
     resume === undefined
       ? "Rows from a pipe leave no journal: give --journal PATH, so that the rest can be resumed."
       : `When that is corrected: ${resume}`,

@@ -31,6 +31,8 @@ export function openEditor(
   }
   const directory = makePrivateDirectory("edit");
   if (typeof directory !== "string") return directory;
+  const remove = () => rmSync(directory, { recursive: true, force: true });
+  let isFirst = true;
   const path = join(directory, `${name.replaceAll(/[^A-Za-z0-9_-]/g, "_")}.jsonc`);
   return {
     path,
@@ -50,9 +52,14 @@ export function openEditor(
       const began = performance.now();
       const exitCode = await child.exited;
       resume();
+      const isOfServer = isFirst;
+      isFirst = false;
       if (interrupted.aborted)
         return failure("interrupted", "interrupted while the editor was open; nothing was sent");
       if (exitCode !== 0) {
+        // `:cq` of vi: what the server shows need not be kept, and is personal data.
+        const left = existsSync(path) && withFile(path, "read", () => readFileSync(path, "utf8"));
+        if (isOfServer && left === text) remove();
         return failure(
           "failure",
           `the editor (${editor}) ended with exit code ${exitCode}; nothing was sent`,
@@ -67,7 +74,7 @@ export function openEditor(
       const restored = withFile(path, "written", () => writeFileSync(path, text, OWN));
       return restored ?? failure("failure", `the editor (${editor}) removed the file; nothing was sent`);
     },
-    remove: () => rmSync(directory, { recursive: true, force: true }),
+    remove,
   };
 }
 

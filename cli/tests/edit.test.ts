@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { type Run, runClient, runOnTerminal } from "./support/client.ts";
 import { type CustomerServer, startCustomerServer } from "./support/customer-server.ts";
 import { OURS, TOKEN, UNLIKE_OURS } from "./support/dialect.ts";
@@ -186,6 +186,15 @@ test("an editor that fails sends nothing: exit 1, and what it wrote is kept", as
   expect([removed.exitCode, keptText(removed).includes('"Ada"')]).toEqual([1, true]);
   const missing = await edit(server, id, { ...scriptedEditor([]), editor: "/nonexistent/editor" });
   expect([missing.exitCode, missing.stderr.includes("exit code 127")]).toEqual([1, true]);
+});
+
+test("an editor that is left with a failure and without a change leaves no copy of the customer behind", async () => {
+  const server = serve();
+  const { id } = server.add({ name: "Ada" });
+  const { directory } = scriptedEditor([]);
+  const before = readdirSync(directory);
+  const { exitCode, stderr } = await edit(server, id, { ...scriptedEditor([]), directory, editor: "false" });
+  expect([exitCode, stderr.includes("kept in"), readdirSync(directory)]).toEqual([1, false, before]);
 });
 
 test("a server that is gone when the text is done: exit 7, and the text is kept", async () => {

@@ -26,6 +26,13 @@ describe("a pipe", () => {
     expect(namesOf(server.all()).toSorted()).toEqual(["A", "B"]);
   });
 
+  test("is named in messages", async () => {
+    const { customers } = await place();
+    const { exitCode, stderr } = await customers(["import", "/dev/null"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("/dev/null: the file is empty");
+  });
+
   test("of a shell's <(…) too", async () => {
     const { server, env, directory, file, command } = await place();
     const script = `"$1" import <(cat "$2")`;
