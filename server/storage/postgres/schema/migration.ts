@@ -43,11 +43,23 @@ export async function migrate(owner: Lane): Promise<boolean> {
     } catch (error) {
       const failure = failureOf(error, true);
       if (failure.sqlState === "42501") throw new CommandRefused(NO_SCHEMA, { cause: failure });
-      if (!MET_ANOTHER.includes(failure.sqlState ?? "") || tries >= TRIES_MAX) throw failure;
+      if (!MET_ANOTHER.includes(failure.sqlState ?? "")) throw failure;
+      if (tries >= TRIES_MAX) {
+        // A service that only met another one would have found its tables by now.
+        throw failure.sqlState === DUPLICATE_SCHEMA
+          ? new CommandRefused(FOREIGN, { cause: failure })
+          : failure;
+      }
       await Bun.sleep(retryDelayMs(tries));
     }
   }
 }
+
+const DUPLICATE_SCHEMA = "42P06";
+const UNDEFINED_COLUMN = "42703";
+
+const FOREIGN =
+  "The schema customers of this database belongs to another program. Name another database in DATABASE_URL.";
 
 const NO_SCHEMA =
   "The database has no schema of this service, and its role may not create one. Run `customers-server migrate` with DATABASE_URL of the owner's role, then `customers-server grants`.";
@@ -59,8 +71,16 @@ export async function readMeta(connection: LaneConnection): Promise<Meta | null>
     [],
   );
   if (found?.is_there !== true) return null;
-  const [meta] = await connection.run<Meta>("SELECT application, schema_version, min_version FROM meta", []);
-  return meta ?? null;
+  try {
+    const [meta] = await connection.run<Meta>(
+      "SELECT application, schema_version, min_version FROM meta",
+      [],
+    );
+    return meta ?? null;
+  } catch (error) {
+    const failure = failureOf(error, true);
+    throw failure.sqlState === UNDEFINED_COLUMN ? new CommandRefused(FOREIGN, { cause: failure }) : error;
+  }
 }
 
 /** @throws CommandRefused for a schema on which this version may not run */
@@ -75,7 +95,7 @@ export function metaFault({ application, schema_version, min_version }: Meta): s
     return "A copy into this database is not complete. Repeat the `customers-server copy` that began it: it resumes.";
   }
   if (application !== APPLICATION) {
-    return "The schema customers of this database belongs to another program. Name another database in DATABASE_URL.";
+    return FOREIGN;
   }
   if (min_version > POSTGRES_SCHEMA_VERSION) {
     return `The database was migrated for newer versions alone (schema ${schema_version}, for programs that know ${min_version}; this one knows ${POSTGRES_SCHEMA_VERSION}). Start a newer version.`;

@@ -50,6 +50,14 @@ test("a schema for newer versions alone, one of another program and one of an ol
   expect(await refused("application = 'other'")).toContain("belongs to another program");
 });
 
+test.each(["CREATE TABLE customers.orders (id int)", "CREATE TABLE customers.meta (key text, value text)"])(
+  "a schema of that name that another program made is refused: %s",
+  async (table) => {
+    await cluster.query(url, `CREATE SCHEMA customers; ${table}`);
+    expect(await refusalOf(url)).toContain("belongs to another program. Name another database");
+  },
+);
+
 test("once a migration has left a running service behind, it is not ready and refuses the next request", async () => {
   const place = new Workplace();
   const service = await place.start({ env: { DATABASE_URL: url }, cwd: place.path, services: 1 });
