@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { Output, temporaryDirectory } from "../support/server-process.ts";
 
@@ -71,7 +72,14 @@ class Shell {
     });
     this.#child = Bun.spawn([...command], {
       cwd,
-      env: { PATH: path, HOME: cwd, TERM: "xterm", LANG: "C.UTF-8" },
+      env: {
+        PATH: path,
+        HOME: cwd,
+        TERM: "xterm",
+        LANG: "C.UTF-8",
+        // What npx has fetched already for the first command.
+        npm_config_cache: process.env["npm_config_cache"] ?? join(homedir(), ".npm"),
+      },
       terminal: this.#terminal,
     });
   }
