@@ -107,7 +107,7 @@ function unfinished({ tally, stop, name, resume }: Ended, left: number): Failure
     return failure("failure", `${name} became shorter while it was imported: ${rest}`, hint);
   return failure(
     tally.failed > 0 ? "rows-failed" : "unknown-outcome",
-    `unknown outcome of ${amount(tally.unknown, "row")}: no complete reply came; ${rest}`,
+    `unknown outcome of ${amount(tally.unknown, "row")}: no clear reply came; ${rest}`,
     `${hint}. Updates are conditional; a creation is sent again under its Idempotency-Key, and the customers that a server without that header may have twice are named.`,
   );
 }

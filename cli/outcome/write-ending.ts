@@ -210,9 +210,9 @@ function unknownEnding(about: About, outcome: Extract<WriteOutcome, { kind: "unk
     kind: "failure",
     exit: reason?.exit === "interrupted" ? "interrupted" : "unknown-outcome",
     code: "unknown-outcome",
-    message: `unknown outcome: it is not known whether customer ${about.id} was ${about.done}: ${counted(unknowns, "write")} of ${attempts} had no complete or no clear reply${replies}${then}`,
+    message: `unknown outcome: it is not known whether customer ${about.id} was ${about.done}: ${counted(unknowns, "write")} of ${attempts} had no clear reply${replies}${then}`,
     hint: claims
-      ? "Look at the customer, and decide. Running it again is safe, but once the write is there the condition (--expect, --if-match) no longer holds: exit 5 then does not say whose write it is."
+      ? "Look at the customer, and decide. Running it again is safe; exit 5 may then mean that the first write was applied, and changed what the condition (--expect, --if-match) names."
       : "Running it again is safe: it reads first, and the write is conditional.",
     details: reason?.details ?? [],
   };
