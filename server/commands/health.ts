@@ -30,6 +30,10 @@ async function askReadiness(url: string): Promise<string> {
     throw new CommandRefused(`${url} answered ${reply.status}: ${text}`);
   } catch (error) {
     if (error instanceof CommandRefused) throw error;
-    throw new CommandRefused(`${url} does not answer: ${(error as Error).message}`);
+    const isLate = error instanceof DOMException && error.name === "TimeoutError";
+    const fault = isLate
+      ? `does not answer within ${TIMEOUT_MS / 1000} s. Look at the service's log.`
+      : "does not answer. Start the service, or correct HOST and PORT.";
+    throw new CommandRefused(`${url} ${fault}`, { cause: error });
   }
 }
