@@ -4,9 +4,10 @@ import type { Json, JsonObject } from "../client/json.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import { type ApiRequest, createCustomer } from "../client/wire/request.ts";
 import type { Ending, Invocation } from "../invocation.ts";
+import { amount } from "../outcome/amount.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
-import { counted, creationEnding } from "../outcome/write-ending.ts";
+import { creationEnding } from "../outcome/write-ending.ts";
 import { resultOfCreation } from "../outcome/write-result.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import { printFacts } from "../output/print-facts.ts";
@@ -94,7 +95,7 @@ async function create(
     return ending;
   }
   const { id, tag, replayed, requestId, attempts } = creation;
-  const facts = [counted(attempts, "attempt")];
+  const facts = [amount(attempts, "attempt")];
   if (tag !== undefined) facts.push(`tag ${tag}`);
   if (requestId !== undefined) facts.push(`request id ${requestId}`);
   const how = replayed ? "was created earlier with this idempotency key" : "created";

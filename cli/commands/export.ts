@@ -9,11 +9,12 @@ import type { OutputFormat } from "../config/flags.ts";
 import { systemCode } from "../files/system-code.ts";
 import { type Draft, openDraft } from "../files/write-atomically.ts";
 import type { Ending, Invocation } from "../invocation.ts";
+import { amount } from "../outcome/amount.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
-import { amount, showProgress } from "../output/progress.ts";
+import { showProgress } from "../output/progress.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { EMAIL, FIELDS, positiveInteger, STATUS, WITH_ETAG } from "./common/options.ts";
 

@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { systemCode } from "../files/system-code.ts";
 import type { Ending, Invocation } from "../invocation.ts";
+import { amount, count } from "../outcome/amount.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
-import { amount, count } from "../output/progress.ts";
 import { writeFailedRows } from "./failed-rows.ts";
 import { failedRows } from "./input.ts";
 import type { Journal } from "./journal.ts";

@@ -5,6 +5,7 @@ import type { OnConflict } from "../client/loop/write-job.ts";
 import { type Conflict, isDone, type Stopped, type WriteOutcome } from "../client/loop/write-outcome.ts";
 import type { EntityTag } from "../client/wire/entity-tag.ts";
 import { failedBy, type Reply, requestIdOf } from "../client/wire/reply.ts";
+import { amount } from "./amount.ts";
 import { type Failure, failure } from "./failure.ts";
 import { nearestOf } from "./nearest.ts";
 import {
@@ -157,7 +158,7 @@ function conflictReason(
   return reason;
 
   function whatHappened(): string {
-    const refused = `it was refused (412) in ${counts.conflicts} of ${counted(counts.attempts, "attempt")}, and`;
+    const refused = `it was refused (412) in ${counts.conflicts} of ${amount(counts.attempts, "attempt")}, and`;
     switch (why) {
       case "pinned":
         return `it is no longer the version ${sentTag} ${pin}${currentTag === undefined ? "" : `; its tag is now ${currentTag}`}`;
@@ -210,7 +211,7 @@ function unknownEnding(about: About, outcome: Extract<WriteOutcome, { kind: "unk
     kind: "failure",
     exit: reason?.exit === "interrupted" ? "interrupted" : "unknown-outcome",
     code: "unknown-outcome",
-    message: `unknown outcome: it is not known whether customer ${about.id} was ${about.done}: ${counted(unknowns, "write")} of ${attempts} had no clear reply${replies}${then}`,
+    message: `unknown outcome: it is not known whether customer ${about.id} was ${about.done}: ${amount(unknowns, "write")} of ${attempts} had no clear reply${replies}${then}`,
     hint: claims
       ? "Look at the customer, and decide. Running it again is safe; exit 5 may then mean that the first write was applied, and changed what the condition (--expect, --if-match) names."
       : "Running it again is safe: it reads first, and the write is conditional.",
@@ -274,8 +275,4 @@ export function creationEnding(
     exit: interrupted ? "interrupted" : "unknown-outcome",
     ...(requestId === undefined ? {} : { requestId }),
   };
-}
-
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

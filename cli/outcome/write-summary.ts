@@ -3,9 +3,9 @@
  * which.
  */
 import type { WriteOutcome } from "../client/loop/write-outcome.ts";
+import { amount } from "./amount.ts";
 import type { Failure } from "./failure.ts";
 import { changeLine } from "./value-text.ts";
-import { counted } from "./write-ending.ts";
 
 /** @param done "updated" or "deleted". */
 export function summaryLine(id: string, done: string, outcome: WriteOutcome): string {
@@ -15,7 +15,7 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
   }
   const known = kind === "written" || kind === "as-wanted";
   const parts = [
-    `${counted(outcome.attempts, "attempt")}, ${counted(outcome.conflicts, "conflict")}`,
+    `${amount(outcome.attempts, "attempt")}, ${amount(outcome.conflicts, "conflict")}`,
     known && done !== "deleted" ? `tag ${before} -> ${after}` : `tag ${before}`,
   ];
   if (outcome.unknowns > 0) parts.splice(1, 0, `${outcome.unknowns} without a clear reply`);

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { count, type Progress, progressBar, progressLine } from "./progress.ts";
+import { count } from "../outcome/amount.ts";
+import { type Progress, progressBar, progressLine } from "./progress.ts";
 
 const halfway: Progress = { done: 60_000, before: 10_000, total: 110_000, conflicts: 3, failed: 1 };
 

@@ -1,5 +1,6 @@
 /** How far a bulk command is: a bar on a terminal, a line every ten seconds elsewhere. */
 
+import { amount, count } from "../outcome/amount.ts";
 import type { Messages } from "./messages.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -86,14 +87,4 @@ function remaining(progress: Progress, elapsedMs: number): string {
   if (seconds < 60) return `${seconds} s left`;
   const minutes = Math.ceil(seconds / 60);
   return minutes < 60 ? `${minutes} min left` : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`;
-}
-
-/** "1 row", "12,345 rows". */
-export function amount(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
-}
-
-/** 12345 as "12,345". */
-export function count(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }

@@ -1,7 +1,7 @@
 /** Several customers in one command: ids as arguments, or `-` for one a line on standard input. */
 import type { Ending, Invocation } from "../../invocation.ts";
+import { amount } from "../../outcome/amount.ts";
 import { type Failure, failure, UsageError } from "../../outcome/failure.ts";
-import { amount } from "../../output/progress.ts";
 
 /** @param words ids, or `-`. Throws a UsageError where there is no id, or where standard input holds the token. */
 export async function idsOf(
