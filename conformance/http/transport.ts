@@ -15,7 +15,7 @@ export type Outgoing = {
   readonly url: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string | undefined;
-  readonly framing?: "chunked" | "http/1.0" | undefined;
+  readonly framing?: "chunked" | "http/1.0" | "absolute-form" | undefined;
 };
 
 export type Result = {
@@ -247,10 +247,11 @@ export class Transport {
     };
   }
 
-  #message(url: URL, { method, headers, body, framing }: Outgoing, keepAlive = false): Buffer {
+  #message(url: URL, { method, url: address, headers, body, framing }: Outgoing, keepAlive = false): Buffer {
     const proxy = url.protocol === "http:" ? proxyFor(this.#profile.proxy, url) : undefined;
     const token = proxy && proxyAuthorization(proxy);
-    const target = proxy === undefined ? url.pathname + url.search : url.href;
+    const origin = proxy === undefined && framing !== "absolute-form" ? "" : url.origin;
+    const target = origin + literalPath(address, url);
     const lines = [
       `${method} ${target} ${framing === "http/1.0" ? "HTTP/1.0" : "HTTP/1.1"}`,
       `Host: ${url.host}`,
@@ -401,6 +402,12 @@ export class Transport {
     for (const socket of this.#sockets) socket.destroy();
     await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy()));
   }
+}
+
+/** URL removes dot segments and a bare question mark, which a server may treat otherwise. */
+function literalPath(address: string, { pathname, search }: URL): string {
+  const [, path = ""] = /^https?:\/\/[^/?#]*(\/[^#]*)/i.exec(address) ?? [];
+  return /\/\.{1,2}\/|\?$/.test(path) ? path : pathname + search;
 }
 
 function asksToContinue({ headers }: Outgoing): boolean {

@@ -26,7 +26,7 @@ export type Ask = {
   /** A connection is used for request after request. */
   readonly via?: "undici" | "socket" | Connection | undefined;
   /** How the message is framed; over a socket alone. */
-  readonly framing?: "chunked" | "http/1.0" | undefined;
+  readonly framing?: "chunked" | "http/1.0" | "absolute-form" | undefined;
 };
 
 /** A request of the kit's own, beside the rules. */

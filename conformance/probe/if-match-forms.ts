@@ -3,6 +3,7 @@
  * TOKEN the text between its quotes, FORMER the tag before the last accepted write.
  */
 import type { Customer } from "../fixtures/ground.ts";
+import type { Values } from "../target/values.ts";
 import { affixes, caseFlips, type Form, opaque, spellings, successors } from "./tag-forms.ts";
 import type { Content, Lines } from "./trial.ts";
 
@@ -19,13 +20,16 @@ export type Refused = Content & {
   readonly lines: Lines;
   readonly allowed?: Allowed;
   /** What goes before it on the same connection. */
-  readonly opening?: "a read" | "an accepted write";
-  /** The body holds the values that are stored already, so that only the tag can tell whether it was applied. */
-  readonly storedValues?: boolean;
+  readonly opening?: "a read" | "two reads" | "an accepted write";
+  /** In place of fresh values. Of a PATCH only those leave that differ from the stored ones, or else the name. */
+  readonly values?: (stored: Values, fresh: Values) => Values;
 };
 
 /** Derives a request from the current and the former tag; undefined where they have no such form. */
 export type Derive = (tag: string, former: string, customer: Customer) => Refused | undefined;
+
+/** Header lines are bytes, one a character. */
+const bytes = (text: string) => Buffer.from(text, "utf8").toString("latin1");
 
 export const ifMatch = (value: string): Lines => [["If-Match", value]];
 
@@ -52,6 +56,8 @@ function fill(row: string, tag: string, former: string): string | undefined {
 
 /** A firewall before the service may take a quote or a semicolon for an attack and answer 403 itself. */
 const STOPPABLE = [403];
+/** A server may refuse bytes beyond ASCII in a header. */
+const ODD_BYTES = [400, 403];
 /** A list is "not supported": whether it is a wrong token (412) or a bad header (400) is open. */
 const AS_LIST = [400];
 
@@ -71,16 +77,19 @@ export const PREVIOUS: readonly Derive[] = [
       : {
           what: "the previous tag, stale by now, and the values that are stored,",
           lines: ifMatch(former),
-          storedValues: true,
+          values: (stored) => stored,
         },
 ];
 export const WEAK = rows([
   ["the current tag weakened", "W/TAG"],
   ["the current tag weakened with a small w", "w/TAG"],
+  ["the current tag weakened with a blank after W/", "W/ TAG"],
+  ["the previous tag weakened", "W/FORMER"],
 ]);
 export const STAR = rows([
   ["If-Match *", "*"],
   ["If-Match * in quotes", '"*"'],
+  ["If-Match * between blanks", "  * "],
 ]);
 export const UNQUOTED = [
   ...rows([["the current tag without its quotes", "TOKEN"]]),
@@ -90,7 +99,14 @@ export const UNQUOTED = [
     ["the current tag without its opening quote", 'TOKEN"'],
     ["the current tag with every quote doubled", '"TAG"'],
   ]),
-  ...rows([["the current tag with its quotes escaped", '\\"TOKEN\\"']], STOPPABLE),
+  ...rows(
+    [
+      ["the current tag with its quotes escaped", '\\"TOKEN\\"'],
+      ["the current tag with its quotes escaped for HTML", "&quot;TOKEN&quot;"],
+    ],
+    STOPPABLE,
+  ),
+  ...rows([["the current tag in curly quotes", `${bytes("\u201c")}TOKEN${bytes("\u201d")}`]], ODD_BYTES),
 ];
 export const LISTS = rows(
   [
@@ -102,6 +118,8 @@ export const LISTS = rows(
     ["a list, an empty member and a blank first", ", TAG"],
     ["a list of the current tag twice", "TAG, TAG"],
     ["a list of the current tag and its weak form", "TAG, W/TAG"],
+    ["a list of three, the current tag in the middle", '"kit-other", TAG, "kit-third"'],
+    ["a list with * in it", '"kit-other", *'],
   ],
   AS_LIST,
 );
@@ -109,11 +127,12 @@ export const TWO_LINES = rows(
   [
     ["two If-Match lines, the current tag first", ["TAG", '"kit-other"']],
     ["two If-Match lines, the current tag last", ['"kit-other"', "TAG"]],
+    ["two If-Match lines, both of the current tag", ["TAG", "TAG"]],
   ],
   AS_LIST,
 );
 export const CASES = formsOf(caseFlips, 3);
-export const AFFIXES = formsOf(affixes, 12);
+export const AFFIXES = formsOf(affixes, 15);
 export const SPELLINGS = formsOf(spellings, 8);
 export const SUCCESSORS = formsOf(successors, 5);
 /** By kind. */
@@ -131,6 +150,7 @@ export const HOSTILE = rows(
     "null",
     "undefined",
     '""',
+    '" "',
     '"0"',
     '"-1"',
     '"true"',
@@ -150,7 +170,14 @@ function formsOf(forms: (tag: string) => readonly Form[], count: number): Derive
 }
 
 /** What a service may wrongly take for If-Match where there is none; a deployment may refuse parameters that it does not know. */
-const HEADERS = ["ETag", "X-If-Match", "X-ETag", "If-Match-ETag", "X-Row-Version", "If-Version"];
+export const STAND_IN_HEADERS = [
+  "ETag",
+  "X-If-Match",
+  "X-ETag",
+  "If-Match-ETag",
+  "X-Row-Version",
+  "If-Version",
+];
 const CONDITIONS = [
   [["If-None-Match", "*"]],
   [["If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"]],
@@ -166,7 +193,7 @@ export function standIns(): Derive[] {
     stand("If-Unmodified-Since", () => ({ lines: [["If-Unmodified-Since", date]] })),
     // RFC 9110 13.2.2 makes this one 412 where If-None-Match is looked at.
     stand("the token in If-None-Match", (tag) => ({ lines: [["If-None-Match", tag]], allowed: [412] })),
-    ...HEADERS.map((name) => stand(`the token in ${name}`, (tag) => ({ lines: [[name, tag]] }))),
+    ...STAND_IN_HEADERS.map((name) => stand(`the token in ${name}`, (tag) => ({ lines: [[name, tag]] }))),
     ...PARAMETERS.map((name) =>
       stand(`the token as the parameter ${name}`, (tag) => ({
         query: `?${name}=${encodeURIComponent(tag)}`,

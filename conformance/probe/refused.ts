@@ -6,6 +6,7 @@ import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Connection } from "../http/transport.ts";
 import type { PatchForm } from "../target/patch-form.ts";
+import type { Values } from "../target/values.ts";
 import type { Written } from "./answered.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
@@ -91,6 +92,52 @@ export async function groundFor(
   };
 }
 
+/**
+ * Many requests with a read after all of them in place of one after each. Where one is not simply refused, or that read
+ * shows a change, they are sent again one by one.
+ */
+export async function refusedInARow(
+  t: Attempt,
+  method: Method,
+  kind: Kind,
+  forms: readonly Derive[],
+  control: Control,
+  at: Ground,
+): Promise<Ground> {
+  const suspects: Derive[] = [];
+  for (const derive of forms) {
+    const form = derive(at.now.tag, at.former, at.customer);
+    if (form === undefined || isCurrent(form, at.now.tag)) continue;
+    const { lines, what: _, allowed = [], opening, ...shape } = form;
+    if (opening === "an accepted write") {
+      suspects.push(derive);
+      continue;
+    }
+    const via = opening && (await connectionAfter(t, method, opening, at));
+    const values = valuesOf(t, method, form, at);
+    const ask = { ...shape, ...(via && { via }), ifMatch: lines, values, purpose: "probe" };
+    const { status } = await t.sendWrite(method, at.customer, ask);
+    via?.close();
+    const right = allowed === "any" || isRefusal(status, STATUS[kind], allowed);
+    if (!right && !t.blamedBefore(method, kind, status)) suspects.push(derive);
+  }
+  const from = t.failures.length;
+  const query = t.kit.deployment.stateQuery;
+  const seen = await t.get(at.customer, { query, purpose: "read back" });
+  const unchanged = seen.status === 200 && seen.tag !== undefined && t.same(at.now, t.snapshot(seen));
+  const then = unchanged ? at : await groundFor(t, method);
+  const end = await refused(t, method, kind, unchanged ? suspects : forms, {
+    bodies: "one",
+    control,
+    at: then,
+  });
+  if (!unchanged && t.failures.length === from)
+    t.proof(`${forms.length} of ${method} that must be refused, one after the other`, "nothing changed")
+      .show(seen, { before: at.now.seen, after: seen, unchanged })
+      .must("unchanged", false, `one of them was applied, and none when sent again`, OTHERS_MAY_CAUSE);
+  return end;
+}
+
 /** A customer that has had a former tag: written once with PUT. */
 export async function updatedCustomer(t: Attempt): Promise<Ground> {
   const customer = await t.kit.ground.make();
@@ -143,19 +190,33 @@ export function probeRefusal(
   at: Ground,
   patchForm?: PatchForm,
 ): Promise<Written> {
-  const { lines, what, allowed = [], storedValues, opening: _, ...shape } = form;
+  const { lines, what, allowed = [], opening: _, values: __, ...shape } = form;
   const told = typeof allowed === "string" ? [401, 403] : allowed;
   return t.write(method, {
     ...shape,
     to: at.customer,
     before: at.now,
     ifMatch: lines,
-    values: storedValues === true ? "as stored" : undefined,
+    values: valuesOf(t, method, form, at),
     patchForm,
     what,
     allowed: allowedText(kind, allowed),
     answers: told,
   });
+}
+
+function valuesOf(
+  t: Attempt,
+  method: Method,
+  { values }: Refused,
+  { now }: Ground,
+): Partial<Values> | undefined {
+  if (values === undefined) return undefined;
+  const stored = { name: String(now.fields.name), email: String(now.fields.email) };
+  const { name, email } = values(stored, t.kit.values.next());
+  if (method !== "PATCH") return { name, email };
+  if (email === stored.email) return { name };
+  return name === stored.name ? { email } : { name, email };
 }
 
 function allowedText(kind: Kind, allowed: Allowed): string {
@@ -172,8 +233,10 @@ async function connectionAfter(
   at: Ground,
 ): Promise<Connection> {
   const via = t.kit.wire.connect();
-  if (opening === "a read") await t.get(at.customer, { via, purpose: "first request of the connection" });
-  else {
+  if (opening !== "an accepted write") {
+    for (const nth of opening === "a read" ? ["first"] : ["first", "second"])
+      await t.get(at.customer, { via, purpose: `${nth} request of the connection` });
+  } else {
     const control = await t.control(method === "PATCH" ? "PATCH" : "PUT", {
       to: at.customer,
       before: at.now,
@@ -273,7 +336,7 @@ function nothingTried({ now, former }: Ground): never {
 
 /** A mangled tag may be the tag itself, where the deployment's tags are mangled from the start. */
 function isCurrent({ lines }: Refused, tag: string): boolean {
-  return lines.length === 1 && lines[0]?.[0] === "If-Match" && lines[0][1].trim() === tag;
+  return lines.length === 1 && lines[0]?.[0].toLowerCase() === "if-match" && lines[0][1].trim() === tag;
 }
 
 /**

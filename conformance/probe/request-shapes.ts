@@ -2,24 +2,53 @@
  * Ways of sending a write that a check may have been forgotten on, each tried without If-Match, with a blank one and
  * with a stale tag. One dimension at a time: everything else is an ordinary request, which is the control request.
  */
+import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun } from "../http/outcome-signal.ts";
 import { type Attempt, BASE } from "./attempt.ts";
-import { type Derive, ifMatch, type Refused } from "./if-match-forms.ts";
+import {
+  type Allowed,
+  type Derive,
+  ifMatch,
+  LISTS,
+  type Refused,
+  STAND_IN_HEADERS,
+  STAR,
+  UNQUOTED,
+  WEAK,
+} from "./if-match-forms.ts";
 import { otherPaths, pathEnd } from "./other-paths.ts";
 import type { Control } from "./proof.ts";
-import { type Ground, groundFor, judgeRefusal, type Kind, probeRefusal, refused, STATUS } from "./refused.ts";
+import {
+  type Ground,
+  groundFor,
+  judgeRefusal,
+  type Kind,
+  probeRefusal,
+  refused,
+  refusedInARow,
+  STATUS,
+} from "./refused.ts";
 import type { RuleId } from "./rule-id.ts";
-import type { Method } from "./snapshot.ts";
+import { METHODS, type Method } from "./snapshot.ts";
 
+type Way = Omit<Refused, "what" | "lines"> & {
+  /** How the name of If-Match is spelled. */
+  readonly spelled?: string;
+};
 /** In words that follow "PUT with no If-Match, …", and how it differs from an ordinary request. */
-type Row = readonly [what: string, shape: Omit<Refused, "what" | "lines" | "url">];
+type Row = readonly [what: string, shape: Way | ((tag: string) => Way)];
 
 /** What a server might take for permission. No service needs to know them, so all are sent at once first. */
 function headerRows(t: Attempt, method: Method): Row[] {
   const { origin } = new URL(t.kit.main.url);
+  const later = new Date(Date.now() + 3_600_000).toUTCString();
   const lines: readonly (readonly [string, string])[] = [
     ["Idempotency-Key", crypto.randomUUID()],
-    ["Cookie", "session=kit"],
+    ["Cookie", "etag=TAG"],
+    ["If", "([TAG])"],
+    ["If-Unmodified-Since", later],
+    ["If-None-Match", '"kit-other"'],
+    ...STAND_IN_HEADERS.map((name) => [name, "TAG"] as const),
     ["X-Requested-With", "XMLHttpRequest"],
     ["Cache-Control", "no-cache"],
     ["Prefer", "handling=lenient"],
@@ -41,30 +70,47 @@ function headerRows(t: Attempt, method: Method): Row[] {
   ];
   const gently = t.gentlyLeavesOut("headers that name another address of the client");
   const kept = lines.filter(([name]) => !(gently && /^X-(?:Forwarded|Real)/.test(name)));
-  return kept.map((line) => [`with ${line.join(": ")}`, { headers: [line], allowed: "refused" }]);
+  return kept.map(([name, value]) => [
+    `with ${name}: ${value.replace("TAG", "the current tag")}`,
+    (tag) => ({ headers: [[name, value.replace("TAG", () => tag)]], allowed: "refused" }),
+  ]);
 }
 
+const PARAMETERS = ["if-match", "etag", "version"];
+const MEMBERS = ["etag", "ETag", "_etag", "ifMatch", "rowVersion", "RowVersion", "version"];
 const PERMITTING = "?force=true&overwrite=true&upsert=true&validate=false&skipPrecondition=true";
 
 function rowsOf(t: Attempt, method: Method): Row[] {
   const { bodyNames } = t.kit.deployment;
   const rows: Row[] = [
     ["as the second request of a connection", { opening: "a read" }],
+    ["as the third request of a connection", { opening: "two reads" }],
     ["on the connection of an accepted write", { opening: "an accepted write" }],
     ["over HTTP/1.0", { framing: "http/1.0", allowed: "refused" }],
+    ["the header spelled if-match", { spelled: "if-match" }],
+    ["the header spelled IF-MATCH", { spelled: "IF-MATCH" }],
+    ["with the whole URL in the request line", { framing: "absolute-form", allowed: "refused" }],
+    ["with If-None-Match: *", { headers: [["If-None-Match", "*"]], allowed: [412] }],
     ["with Expect: 100-continue", { headers: [["Expect", "100-continue"]], via: "socket", allowed: [417] }],
     ["with another Origin", { headers: [["Origin", "https://other.example"]], allowed: [400, 403] }],
     ["with Accept: text/html", { headers: [["Accept", "text/html"]], allowed: [406] }],
     ["with an unknown parameter", { query: "?kit=1", allowed: [400, 404] }],
     ["with fields", { query: "?fields=name", allowed: [400, 404] }],
     [`with ${PERMITTING}`, { query: PERMITTING, allowed: [400, 404] }],
+    [
+      "the current tag in parameters",
+      (tag) => ({
+        query: `?${PARAMETERS.map((name) => `${name}=${encodeURIComponent(tag)}`).join("&")}`,
+        allowed: [400, 404],
+      }),
+    ],
   ];
-  if (t.kit.profile.limited !== undefined)
-    rows.push(["by the limited caller", { caller: "limited", allowed: "refused" }]);
+  if (t.kit.profile.limited !== undefined) rows.push([LIMITED, { caller: "limited", allowed: "refused" }]);
   if (method === "DELETE")
     return [
       ...rows,
       ["with a body", { body: "{}", allowed: "refused" }],
+      ["with a body in chunks", { body: "{}", framing: "chunked", allowed: "refused" }],
       ["with an empty body", { body: "", allowed: "refused" }],
     ];
   const json = method === "PUT" ? "application/json" : t.kit.deployment.patchBody({ name: "x" }).mediaType;
@@ -75,7 +121,21 @@ function rowsOf(t: Attempt, method: Method): Row[] {
     ["without a Content-Type", { mediaType: null, allowed: [400, 415] }],
     ["with Content-Encoding: identity", { headers: [["Content-Encoding", "identity"]], allowed: [400, 415] }],
     ["with a body of 20,000 bytes", { padBytes: 20_000, allowed: [400, 413] }],
-    ["with the stored values", { storedValues: true }],
+    ["with a body of 70,000 bytes", { padBytes: 70_000, allowed: [400, 413] }],
+    ["with the stored values", { values: (stored) => stored }],
+    ["with a new email alone", { values: ({ name }, { email }) => ({ name, email }) }],
+    ["with a new name alone", { values: ({ email }, { name }) => ({ name, email }) }],
+    [
+      "with a name beyond ASCII",
+      { values: (_, { name, email }) => ({ name: `${name} \u00c5\u0416`, email }), allowed: [400, 422] },
+    ],
+    [
+      "the current tag in the body",
+      (tag) => ({
+        members: Object.fromEntries(MEMBERS.map((member) => [member, tag])),
+        allowed: [400, 422],
+      }),
+    ],
     ["with a further member", { members: { kit: "x" }, allowed: [400, 422] }],
   );
   if (method === "PATCH" && !/json-patch/.test(json)) {
@@ -107,14 +167,36 @@ const NEVER_UPDATED: readonly (readonly [Kind, Derive])[] = [
   ["stale", () => ({ what: "a tag never given", lines: ifMatch('"kit-never-given"') })],
   ["stale", () => ({ what: "If-Match *", lines: ifMatch("*") })],
   ["stale", (tag) => ({ what: "the current tag weakened", lines: ifMatch(`W/${tag}`) })],
+  ...[...UNQUOTED.slice(0, 1), ...LISTS.slice(0, 1)].map((derive) => ["stale", derive] as const),
 ];
+
+/** Forms that hold the current tag, or none at all. Each way of sending meets two of them or more with each method. */
+const WRONG: readonly Derive[] = [
+  ...[STAR, WEAK, LISTS, UNQUOTED].flatMap((forms) => forms.slice(0, 1)),
+  (_, former) => ({ what: "the previous tag weakened", lines: ifMatch(`W/${former}`) }),
+  () => ({ what: "a tag never given", lines: ifMatch('"kit-never-given"') }),
+];
+const WRONG_EACH = 2;
+
+const CAPITALS = "the id in capitals";
+const LIMITED = "by the limited caller";
+
+/** Dots and a bare question mark leave as they stand over a socket alone, like every request here. */
+function addresses(customer: Customer): Customer[] {
+  const { url } = customer;
+  const dotted = url.replace(/\/(?=[^/]*$)/, "/./");
+  return [...otherPaths(customer, false), { ...customer, url: dotted }, { ...customer, url: `${url}?` }];
+}
 
 /** Every shape with every kind of If-Match that must be refused. */
 export async function shapes(t: Attempt, method: Method): Promise<void> {
   const rows = rowsOf(t, method);
   // What stands at another spelling is open; that this customer is left alone is not.
-  const spelled = otherPaths(t.kit.main, false).map(
-    (_, path): Row => [`at path ${path}`, { allowed: "any" }],
+  const spelled = addresses(t.kit.main).map(
+    ({ url }, path): Row => [
+      url === t.kit.main.url.replace(t.kit.main.id, t.kit.main.id.toUpperCase()) ? CAPITALS : `path ${path}`,
+      { allowed: "any" },
+    ],
   );
   const all = [...rows, ...spelled];
   const hidden: RuleId[] = [];
@@ -128,25 +210,52 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
     }
     at = await atOnce(t, method, kind, derive, control, at);
     const now = t.leavesOut("each way of sending with one of missing, blank and stale, in place of all three")
-      ? all.filter(([, { caller }], place) => caller !== undefined || place % FORMS.length === index)
+      ? all.filter(([what], place) => what === LIMITED || place % FORMS.length === index)
       : all;
     const derived = now.map((row): Derive => shaped(derive, row, spelled.indexOf(row)));
     at = await refused(t, method, kind, derived, { bodies: "one", control, at });
+    if (base !== "stale" || t.leavesOut("ways of sending with *, weak, listed and unquoted tags")) continue;
+    const turn = METHODS.indexOf(method) * WRONG_EACH;
+    const wrong = all.flatMap((row, place) =>
+      WRONG.filter((_, nth) => isOftenForgotten(row) || (nth + place + turn) % WRONG.length < WRONG_EACH).map(
+        (form) => shaped(form, row, spelled.indexOf(row)),
+      ),
+    );
+    at = await refusedInARow(t, method, kind, wrong, control, at);
   }
   if (t.kit.ground.cannotMake === undefined) await neverUpdated(t, method);
   await overridden(t, method, at);
   if (hidden.length > 0) throw new CouldNotRun("the ordinary request is not refused as it should be", hidden);
 }
 
+/** Ways that another piece of code looks at in most servers: they meet each of the wrong forms. */
+function isOftenForgotten([what, way]: Row): boolean {
+  if (typeof way === "function") return false;
+  return (
+    [way.opening, way.framing, way.caller, way.values].some((each) => each !== undefined) || what === CAPITALS
+  );
+}
+
 function shaped(derive: Derive, [what, shape]: Row, path: number): Derive {
   return (tag, former, customer) => {
     const form = derive(tag, former, customer);
-    if (form === undefined) return undefined;
-    const other = path < 0 ? undefined : otherPaths(customer, false)[path];
-    if (other === undefined)
-      return path < 0 ? { ...form, ...shape, what: `${form.what}, ${what}` } : undefined;
-    return { ...form, ...shape, url: other.url, what: `${form.what}, at ${pathEnd(other)}` };
+    const other = path < 0 ? undefined : addresses(customer)[path];
+    if (form === undefined || (path >= 0 && other === undefined)) return undefined;
+    const { spelled = "If-Match", ...way } = typeof shape === "function" ? shape(tag) : shape;
+    return {
+      ...form,
+      ...way,
+      lines: form.lines.map(([, value]) => [spelled, value]),
+      allowed: widest(form.allowed, way.allowed),
+      ...(other && { url: other.url }),
+      what: `${form.what}, ${other === undefined ? what : `at ${pathEnd(other)}`}`,
+    };
   };
+}
+
+function widest(a: Allowed = [], b: Allowed = []): Allowed {
+  if (typeof a !== "string" && typeof b !== "string") return [...a, ...b];
+  return a === "any" || b === "any" ? "any" : "refused";
 }
 
 /** The control request: without anything special it is refused. @returns undefined where it is not: a base rule says so. */
@@ -175,9 +284,10 @@ async function atOnce(
   at: Ground,
 ): Promise<Ground> {
   const rows = headerRows(t, method);
-  const headers = rows.flatMap(([, shape]) => shape.headers ?? []);
   const form = derive(at.now.tag, at.former, at.customer);
   if (form === undefined) return at;
+  const derived = rows.map((row) => shaped(derive, row, -1));
+  const headers = derived.flatMap((each) => each(at.now.tag, at.former, at.customer)?.headers ?? []);
   const what = `${form.what}, with ${headers.map(([name]) => name).join(", ")}`;
   const joint: Refused = { ...form, headers, what, allowed: "refused" };
   const written = await probeRefusal(t, method, kind, joint, at);
@@ -187,7 +297,6 @@ async function atOnce(
     return at;
   }
   const from = t.failures.length;
-  const derived = rows.map((row) => shaped(derive, row, -1));
   const then = await refused(t, method, kind, derived, { bodies: "one", control });
   // One header says more than all of them.
   if (t.failures.length === from) judgeRefusal(t, written, kind, joint);

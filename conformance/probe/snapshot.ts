@@ -3,7 +3,8 @@ import type { Seen } from "../http/wire.ts";
 import type { State } from "../report/schema.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 
-export type Method = "PUT" | "PATCH" | "DELETE";
+export const METHODS = ["PUT", "PATCH", "DELETE"] as const;
+export type Method = (typeof METHODS)[number];
 
 /** A customer as a read shows it. */
 export type Snapshot = {

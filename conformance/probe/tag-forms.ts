@@ -49,6 +49,9 @@ export function affixes(tag: string): Form[] {
     { what: "the current tag in angle brackets", value: `<${tag}>` },
     { what: "the current tag with a blank after its opening quote", value: quoted(` ${text}`) },
     { what: "the current tag with a blank before its closing quote", value: quoted(`${text} `) },
+    { what: "the current tag with the suffix ;gzip before its closing quote", value: quoted(`${text};gzip`) },
+    { what: "the current tag with a comment after its closing quote", value: `${tag} (kit)` },
+    { what: "the current tag with Not before it", value: `Not ${tag}` },
   ]);
 }
 

@@ -64,6 +64,11 @@ const shaped = (change: Partial<Exchange>) => ({ ...exchange(request('"a"', "{}"
 
 test.each([
   ["HTTP/1.0", shaped({ framing: "http/1.0" }), ["--http1.0"]],
+  [
+    "the whole URL in the request line",
+    shaped({ framing: "absolute-form" }),
+    ["--request-target", request("x").url],
+  ],
   ["a chunked body", shaped({ framing: "chunked" }), ["Transfer-Encoding: chunked"]],
   ["no Content-Type, where curl would add one", shaped({}), ["Content-Type:"]],
   [

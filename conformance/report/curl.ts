@@ -12,6 +12,7 @@ export function curlLine(exchange: Exchange, before?: Exchange): string {
 function optionsOf({ request, framing }: Exchange): string[] {
   const parts = ["-i"];
   if (framing === "http/1.0") parts.push("--http1.0");
+  if (framing === "absolute-form") parts.push(`--request-target ${quote(request.url)}`);
   // curl resolves dot segments and would send another address.
   if (/\/\.{1,2}\//.test(request.url)) parts.push("--path-as-is");
   if (request.method !== "GET") parts.push(`-X ${request.method}`);

@@ -90,7 +90,11 @@ function probeOf(rule: RuleResult, evidence: Evidence): Probe {
 }
 
 function requestText({ request, framing, follows }: Exchange): string {
-  const how = { chunked: ", with a chunked body", "http/1.0": ", over HTTP/1.0" };
+  const how = {
+    chunked: ", with a chunked body",
+    "http/1.0": ", over HTTP/1.0",
+    "absolute-form": ", the whole URL in its request line",
+  };
   const where = follows === undefined ? "" : `, on the connection of request ${follows}`;
   return `${request.method} ${request.url}${framing === undefined ? "" : how[framing]}${where}`;
 }

@@ -50,7 +50,7 @@ export const Exchange = closed({
     description: "`main`, `limited`, `other-tenant`, `anonymous`, `garbled` or `metrics`.",
   }),
   via: words(["undici", "socket"] as const),
-  framing: Type.Optional(words(["chunked", "http/1.0"] as const)),
+  framing: Type.Optional(words(["chunked", "http/1.0", "absolute-form"] as const)),
   follows: Type.Optional(
     Type.Integer({ description: "`n` of the exchange before it on the same connection." }),
   ),

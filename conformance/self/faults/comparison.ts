@@ -144,6 +144,62 @@ const TAKEN: [id: string, rule: string, does: string, wrongly: Parameters<typeof
     "compares with a regular expression made of the header",
     (sent, { tag }) => matchesAsPattern(sent, tag),
   ],
+  ["takes-weak-with-blank", "IFM-09", "cuts W/ and a blank off", (sent, { tag }) => sent === `W/ ${tag}`],
+  [
+    "takes-weak-former",
+    "IFM-09",
+    "looks a weak tag up in its history",
+    (sent, { formerTags }) => sent.startsWith("W/") && formerTags.includes(sent.slice(2)),
+  ],
+  [
+    "takes-padded-star",
+    "IFM-12",
+    "knows * as it is sent, and lets it pass between blanks",
+    (sent, _, { headers }) =>
+      sent === "*" && headers.some(([name, value]) => name === "If-Match" && /^\s{2}/.test(value)),
+  ],
+  [
+    "takes-list-with-star",
+    "IFM-13",
+    "looks for * in a list",
+    (sent) => sent.includes(",") && members(sent).includes("*"),
+  ],
+  [
+    "takes-middle-of-list",
+    "IFM-13",
+    "compares the second of three",
+    (sent, { tag }) => members(sent).length === 3 && members(sent)[1] === tag,
+  ],
+  [
+    "takes-html-quotes",
+    "IFM-10",
+    "decodes HTML, as a form of its own pages sends it",
+    (sent, { tag }) => sent !== tag && sent.replaceAll("&quot;", '"') === tag,
+  ],
+  [
+    "takes-curly-quotes",
+    "IFM-10",
+    "takes curly quotes for straight ones",
+    (sent, { tag }) =>
+      sent !== tag &&
+      Buffer.from(sent, "latin1")
+        .toString("utf8")
+        .replace(/[\u201c\u201d]/g, '"') === tag,
+  ],
+  [
+    "takes-gzip-parameter",
+    "IFM-15",
+    "tolerates ;gzip within the quotes, as Jetty writes it",
+    (sent, { tag }) => sent === tag.replace(/"$/, ';gzip"'),
+  ],
+  [
+    "takes-comment",
+    "IFM-15",
+    "removes comments from every header",
+    (sent, { tag }) => sent !== tag && sent.replace(/\(.*\)/, "").trim() === tag,
+  ],
+  ["takes-not", "IFM-15", "reads Not as WebDAV does", (sent) => /^not /i.test(sent)],
+  ["takes-quoted-blank", "IFM-20", "takes a quoted blank for no precondition", (sent) => sent === '" "'],
   [
     "takes-injected-sql",
     "IFM-20",

@@ -1,5 +1,5 @@
 /** Requests that a service forgets to check: the precondition holds for ordinary requests and not for these. */
-import { customerOf, type Fault, type Plant, requesting, withIfMatch } from "../fault.ts";
+import { accepting, customerOf, type Fault, type Plant, requesting, withIfMatch } from "../fault.ts";
 import { headerLines, type Request } from "../service/http-socket.ts";
 import { type Customer, isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
@@ -145,6 +145,61 @@ const ROWS: readonly Row[] = [
     ({ query }) => /(^|&)upsert=(true|1)/.test(query),
   ],
   ["trusting-put-unchecked", "PUT", "skips the check where X-Force is sent", has("x-force")],
+  [
+    "chunked-delete-unchecked",
+    "DELETE",
+    "checks a DELETE in a filter that chunked bodies bypass",
+    has("transfer-encoding", "chunked"),
+  ],
+  [
+    "third-request-unchecked",
+    "PUT",
+    "resets its flag of a checked connection after two requests",
+    ({ connection }) => connection.requests > 1,
+  ],
+  [
+    "whole-url-unchecked",
+    "PATCH",
+    "matches its rules on the request line, and misses one with the whole URL",
+    ({ target }) => target.startsWith("http"),
+  ],
+  [
+    "bare-question-mark-unchecked",
+    "PUT",
+    "matches its rules on the address to its end, and misses one with a bare question mark",
+    ({ target }) => target.endsWith("?"),
+  ],
+  [
+    "small-letters-unchecked",
+    "PUT",
+    "knows If-Match by one spelling in the filter that refuses blank ones",
+    ({ headers }) => headers.some(([name]) => name === "if-match"),
+  ],
+  [
+    "capitals-unchecked",
+    "PATCH",
+    "knows If-Match by one spelling in the filter that compares",
+    ({ headers }) => headers.some(([name]) => name === "IF-MATCH"),
+  ],
+  [
+    "unmodified-since-unchecked",
+    "PUT",
+    "takes If-Unmodified-Since for a precondition, and does not look at it",
+    has("if-unmodified-since"),
+  ],
+  [
+    "none-match-unchecked",
+    "PATCH",
+    "takes If-None-Match for a precondition of the write",
+    has("if-none-match"),
+  ],
+  ["webdav-if-unchecked", "DELETE", "honours the If header of WebDAV in place of If-Match", has("if")],
+  [
+    "huge-put-unchecked",
+    "PUT",
+    "spools bodies above 64 kB to disk, past its filters",
+    (request) => length(request) > 65_536,
+  ],
   ...METHODS.map(
     (method): Row => [
       `${method.toLowerCase()}-in-capitals-unchecked`,
@@ -193,6 +248,12 @@ const ALIASES: readonly (readonly [id: string, Method, does: string, (request: R
     (request) => ({ ...request, path: request.path.replace("/Customers/", "/customers/") }),
   ],
   [
+    "dot-segment-unchecked",
+    "PUT",
+    "removes dot segments of the path behind its check",
+    (request) => ({ ...request, path: request.path.replace("/./", "/") }),
+  ],
+  [
     "trailing-slash-unchecked",
     "DELETE",
     "routes with or without a slash at the end, and checks without one",
@@ -215,6 +276,65 @@ const ALIASES: readonly (readonly [id: string, Method, does: string, (request: R
 
 const UNAPPLIED = (request: Request, changed: Request) =>
   changed.path !== request.path || changed.method !== request.method;
+
+/** A lenient comparison that stands on one path of the code alone. */
+const LENIENT: readonly (readonly [
+  id: string,
+  Method,
+  does: string,
+  when: (request: Request, service: Service) => boolean,
+  wrongly: (sent: string, customer: Customer) => boolean,
+])[] = [
+  [
+    "chunked-star-taken",
+    "PUT",
+    "honours * in the handler of chunked bodies",
+    has("transfer-encoding", "chunked"),
+    (sent) => sent === "*",
+  ],
+  [
+    "kept-alive-weak-taken",
+    "PUT",
+    "compares weakly on a connection that it has answered on before",
+    ({ connection }) => connection.requests > 0,
+    (sent, { tag }) => sent === `W/${tag}`,
+  ],
+  [
+    "kept-alive-list-taken",
+    "DELETE",
+    "splits lists on a connection that it has answered on before",
+    ({ connection }) => connection.requests > 0,
+    (sent, { tag }) => sent.includes(",") && sent.includes(tag),
+  ],
+  [
+    "http-1-0-list-taken",
+    "PATCH",
+    "splits lists for old proxies, which speak HTTP/1.0",
+    ({ version }) => version === "1.0",
+    (sent, { tag }) => sent.includes(",") && sent.includes(tag),
+  ],
+  [
+    "limited-star-taken",
+    "DELETE",
+    "lets one role say *",
+    (request, service) => service.caller(request) === "limited",
+    (sent) => sent === "*",
+  ],
+  [
+    "capitals-weak-taken",
+    "DELETE",
+    "compares weakly where the id is in capitals",
+    ({ path }) => /[A-F]/.test(path.slice(-36)),
+    (sent, { tag }) => sent === `W/${tag}`,
+  ],
+  [
+    "never-updated-unquoted-taken",
+    "PUT",
+    "compares the first tag of a customer without its quotes",
+    (request, service) => customerOf(request, service)?.formerTags.length === 0,
+    (sent, { tag }) => sent === tag.slice(1, -1),
+  ],
+];
 
 /** 412 without the tag in one branch of the code. */
 const UNTAGGED: readonly (readonly [
@@ -249,25 +369,43 @@ const UNTAGGED: readonly (readonly [
   ],
 ];
 
-/** Writes that are carried out unchecked since their body changes nothing. */
-const UNCHANGING: readonly (readonly [id: string, method: Method, does: string, When])[] = [
+/** Writes that are carried out unchecked because of what their body says. */
+const BODIES: readonly (readonly [id: string, method: Method, does: string, When])[] = [
   [
     "patch-of-nothing",
     "PATCH",
-    "takes {} for a PATCH that needs no precondition",
+    "takes {} for a PATCH that needs no precondition, and bumps the version",
     ({ body }) => Object.keys(body).length === 0,
   ],
   [
     "patch-of-stored-values",
     "PATCH",
-    "skips the check of a PATCH that changes nothing",
+    "skips the check of a PATCH that changes nothing, and bumps the version",
     ({ body, before }) => body["Name"] === before?.name,
   ],
   [
     "put-of-stored-values",
     "PUT",
-    "skips the check of a PUT that changes nothing",
+    "skips the check of a PUT that changes nothing, and bumps the version",
     ({ body, before }) => body["Name"] === before?.name && body["Email"] === before?.email,
+  ],
+  [
+    "put-of-email",
+    "PUT",
+    "takes a PUT that keeps the name for a change of address, which needs no precondition",
+    ({ body, before }) => body["Name"] === before?.name && body["Email"] !== before?.email,
+  ],
+  [
+    "put-beyond-ascii",
+    "PUT",
+    "decodes a body beyond ASCII on a slower path without the check",
+    ({ body }) => /[^ -~]/.test(String(body["Name"])),
+  ],
+  [
+    "put-with-tag",
+    "PUT",
+    "takes a tag in the body for the precondition, and does not compare it",
+    ({ body }) => "etag" in body,
   ],
 ];
 
@@ -291,6 +429,18 @@ export const EXEMPTION_FAULTS: Fault[] = [
       ),
     }),
   ),
+  ...LENIENT.map(
+    ([id, method, does, when, wrongly]): Fault => ({
+      id,
+      mode: "full",
+      rule: RULES[method],
+      does,
+      plant: accepting(
+        (sent, customer, request, service) =>
+          request.method === method && when(request, service) && wrongly(sent, customer),
+      ),
+    }),
+  ),
   ...UNTAGGED.map(
     ([id, rule, does, of]): Fault => ({
       id,
@@ -299,11 +449,11 @@ export const EXEMPTION_FAULTS: Fault[] = [
       plant: on((turn) => turn.reply.status === 412 && of(turn.sent ?? "", turn.customer)).answers(untagged),
     }),
   ),
-  ...UNCHANGING.map(
+  ...BODIES.map(
     ([id, method, does, when]): Fault => ({
       id: `${id}-unchecked`,
       rule: RULES[method],
-      does: `${does}, and bumps the version`,
+      does,
       plant: on(
         ({ request, reply }) => request.method === method && /412|428/.test(`${reply.status}`),
         isThere,

@@ -43,6 +43,12 @@ export const HEADER_READING_FAULTS: Fault[] = [
     plant: oneLine((lines) => lines.at(-1)),
   },
   {
+    id: "takes-equal-header-lines",
+    rule: "IFM-14",
+    does: "takes two equal If-Match lines for one that was sent twice",
+    plant: oneLine((lines) => (new Set(lines.map(trimBlanks)).size === 1 ? lines[0] : lines.join())),
+  },
+  {
     id: "header-name-case-sensitive",
     rule: "IFM-01",
     does: "knows the header as If-Match alone, not as if-match",

@@ -8,6 +8,8 @@ import { createServer, type Server, type Socket } from "node:net";
 /** One request. Header values stand as sent, blanks around them included; names as sent. */
 export type Request = {
   method: string;
+  /** As it stands in the request line. */
+  target: string;
   path: string;
   query: string;
   headers: [name: string, value: string][];
@@ -117,7 +119,7 @@ function parseHead(head: Buffer, connection: Conversation): Omit<Request, "body"
     headers.push([line.slice(0, colon), line.slice(colon + 1)]);
   }
   const [path = "", query = ""] = target.replace(/^http:\/\/[^/]+/, "").split("?", 2);
-  return { method, path, query, headers, version: version === "1.0" ? "1.0" : "1.1", connection };
+  return { method, target, path, query, headers, version: version === "1.0" ? "1.0" : "1.1", connection };
 }
 
 async function readChunks(inbox: Inbox): Promise<Buffer | undefined> {
