@@ -5,7 +5,7 @@ import type { Written } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { change as changeOf, shows } from "../probe/snapshot.ts";
+import { change as changeOf } from "../probe/snapshot.ts";
 import { opaque } from "../probe/tag-forms.ts";
 import { registryFields } from "../target/names.ts";
 
@@ -75,7 +75,54 @@ const VALUES = [
   ["60 characters", `Kit ${"abcdefg ".repeat(7)}`.trim()],
   ["300 characters", `Kit ${"abcdefg ".repeat(37)}`.trim()],
   ["a character U+0000", "Kit\0Co"],
+  ["small letters alone", "kit von co"],
+  ["capitals alone", "KIT CO AG"],
+  ["a dollar sign", "Kit $1 US$"],
+  ["an equals sign first", "=Kit Co"],
+  ["a line break", "Kit\nCo"],
+  ["braces", "Kit {{name}} Co"],
+  ["a joined emoji", "Kit \u{1f469}\u200d\u{1f4bb}"],
+  ["zeros first", "0042"],
+  ["the form of a number", "12e5"],
+  ["the word null", "null"],
+  ["the word true", "true"],
 ] as const;
+
+/** Made of a fresh one, since a deployment may want each customer to have another. */
+const EMAILS: readonly (readonly [what: string, email: (fresh: string) => string])[] = [
+  ["capitals", (fresh) => fresh.replace(/^kit/, "Kit.McCo")],
+  ["a plus sign", (fresh) => fresh.replace("@", "+co@")],
+  ["an apostrophe", (fresh) => `o'${fresh}`],
+  ["an equals and a dollar sign", (fresh) => `co=1$${fresh}`],
+  ["100 characters", (fresh) => fresh.replace("@", `@${`${"abcdefghi".repeat(4)}.`.repeat(2)}`)],
+];
+
+/** A deployment may trim a value, normalize its Unicode form, and fold the case of an email. */
+const comparable = (field: "name" | "email", value: unknown) => {
+  const text = String(value).normalize("NFKC").trim();
+  return field === "email" ? text.toLowerCase() : text;
+};
+
+type Stored = {
+  readonly field: "name" | "email";
+  readonly what: string;
+  readonly value: string;
+  readonly padBytes?: number;
+};
+
+/** Values on which something that a deployment is made of may stumble. */
+function storable(t: Attempt): Stored[] {
+  const gently = t.gentlyLeavesOut("names with angle brackets, braces, U+0000 or an equals sign first");
+  const names = gently ? VALUES.filter(([, value]) => !/[<\0{]|^=/.test(value)) : VALUES;
+  return [
+    ...names.map(([what, value]): Stored => ({ field: "name", what: `${what} in the name`, value })),
+    ...EMAILS.map(([what, of]): Stored => {
+      const { email } = t.kit.values.next();
+      return { field: "email", what: `${what} in the email`, value: of(email) };
+    }),
+    { field: "name", what: "a body of 9,000 bytes", value: t.kit.values.next().name, padBytes: 9000 },
+  ];
+}
 
 export const bodies: readonly Rule[] = [
   rule("FLD-15", "Id is not changeable by an update", {
@@ -205,35 +252,30 @@ export const bodies: readonly Rule[] = [
   rule("FLD-20", "Values are stored as they were sent", {
     spec: ["2.1 Name", "3 accepted"],
     reading:
-      "Other scripts, signs that some syntax takes for its own, long names: a deployment may refuse such a name by a 4xx, trim it, or normalize its Unicode form; it must not store another.",
+      "Other scripts, signs that some syntax takes for its own, words of some syntax, another letter case, long values: a deployment may refuse such a name or email by a 4xx, trim it, normalize its Unicode form, or fold the letter case of an email; it must not store another.",
     hurts: "Names of customers are mangled, and every later update writes the damage back.",
     needs: NEEDS.PUT,
     after: ["IFM-01", "IFM-30"],
     async check(t) {
-      const plain = (text: unknown) => String(text).normalize("NFKC");
       const methods = await methodsOf(t);
       const [first = "PUT"] = methods;
-      const short = methods.length > 1 && t.leavesOut("such names in PATCH");
+      const short = methods.length > 1 && t.leavesOut("such values in PATCH");
       for (const method of short ? [first] : methods) {
         const control = await t.control(method);
-        const gently = t.gentlyLeavesOut("names with angle brackets or U+0000");
-        for (const [what, name] of gently ? VALUES.filter(([, value]) => !/[<\0]/.test(value)) : VALUES) {
-          const values = method === "PUT" ? { name, email: t.kit.values.next().email } : { name };
-          const write = await t.write(method, {
-            values,
-            what: `${what} in the name`,
-            allowed: "a 4xx, or read back as sent",
-          });
-          write.control({ differs: "the name is of plain letters", seen: control.written.seen });
+        for (const { field, what, value, padBytes } of storable(t)) {
+          const values = { ...(method === "PUT" ? t.kit.values.next() : {}), [field]: value };
+          const allowed = "a 4xx, or read back as sent";
+          const write = await t.write(method, { values, padBytes, what, allowed });
+          write.control({ differs: "name and email are of plain letters", seen: control.written.seen });
           const { seen } = write;
-          const found = `${method} with ${what} in the name was answered ${seen.status}`;
+          const found = `${method} with ${what} was answered ${seen.status}`;
           write.should("answered", write.accepted || (seen.status >= 400 && seen.status < 500), found);
           if (!write.accepted) continue;
-          const shown = write.now.fields.name;
+          const shown = write.now.fields[field];
           write.must(
             "as-sent",
-            shows(plain(shown), plain(name)),
-            `the name was written as ${JSON.stringify(name)} and is read back as ${JSON.stringify(shown)}`,
+            comparable(field, shown) === comparable(field, value),
+            `the ${field} was written as ${JSON.stringify(value)} and is read back as ${JSON.stringify(shown)}`,
             OTHERS_MAY_CAUSE,
           );
         }

@@ -67,6 +67,31 @@ const DAMAGE: readonly (readonly [id: string, does: string, damage: (name: strin
     "reads the bytes of a body as Latin-1",
     (text) => Buffer.from(text, "utf8").toString("latin1"),
   ],
+  [
+    "stores-title-case",
+    "writes each word of a name with a capital",
+    (text) => text.toLowerCase().replace(/\b[a-z]/g, (letter) => letter.toUpperCase()),
+  ],
+  [
+    "stores-references",
+    "pastes names into the replacement of a pattern, where $1 is a reference",
+    (text) => text.replace(/\$\d/g, ""),
+  ],
+  ["stores-one-line", "keeps names in a file of one line each", (text) => text.replace(/\n/g, " ")],
+  [
+    "guards-spreadsheets",
+    "puts an apostrophe before a sign of equality, for its exports",
+    (text) => text.replace(/^=/, "'="),
+  ],
+  ["fills-templates", "fills names into a page twice", (text) => text.replace(/\{\{.*?\}\}/g, "")],
+  ["strips-joiners", "removes characters that have no width", (text) => text.replace(/\u200d/g, "")],
+  [
+    "stores-numbers",
+    "keeps values in a column whose type follows its value",
+    (text) => (/^\d[\de]*$/.test(text) ? String(Number(text)) : text),
+  ],
+  ["stores-null", "takes the word null for no value", (text) => (text === "null" ? "" : text)],
+  ["stores-true", "takes the word true for a flag", (text) => (text === "true" ? "1" : text)],
   ["strips-accents", "folds accents away, for a search index", withoutAccents],
 ];
 
@@ -75,6 +100,16 @@ const damaging = (damage: (name: string) => string): Plant =>
   storing(undefined, (change) =>
     typeof change.name === "string" ? { ...change, name: damage(change.name) } : change,
   );
+
+const DAMAGED_EMAILS: readonly (readonly [id: string, does: string, damage: (email: string) => string])[] = [
+  ["stores-64-of-email", "cuts emails at its column's end", (email) => email.slice(0, 64)],
+  ["strips-plus-of-email", "drops what follows a plus sign", (email) => email.replace(/\+[^@]*/, "")],
+  [
+    "doubles-apostrophe-of-email",
+    "escapes an apostrophe for SQL and binds it too",
+    (email) => email.replaceAll("'", "''"),
+  ],
+];
 
 export const CHAIN_AND_BODY_FAULTS: Fault[] = [
   ...COLLATIONS.map(
@@ -102,6 +137,27 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     }),
   ),
   ...DAMAGE.map(([id, does, damage]): Fault => ({ id, rule: "FLD-20", does, plant: damaging(damage) })),
+  ...DAMAGED_EMAILS.map(
+    ([id, does, damage]): Fault => ({
+      id,
+      rule: "FLD-20",
+      does,
+      plant: storing(undefined, (change) =>
+        typeof change.email === "string" ? { ...change, email: damage(change.email) } : change,
+      ),
+    }),
+  ),
+  {
+    id: "loses-big-bodies",
+    rule: "FLD-20",
+    does: "hands bodies above 8 kB to a job, which fails, and answers as if it had stored them",
+    plant: (ran) => () => ({
+      store: (customer, change, request) => {
+        if (Number(headerLines(request, "content-length").join()) > 8192) ran();
+        else Object.assign(customer, change);
+      },
+    }),
+  },
   {
     id: "tag-wraps-at-16",
     rule: "ETG-15",
