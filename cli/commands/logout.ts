@@ -6,7 +6,7 @@ import { forgetToken, load, unknownProfile } from "./common/stored-profile.ts";
 export const registerLogout: RegisterCommand = (program, run) => {
   program
     .command("logout")
-    .description("remove the stored token from the profile; the server does not hear of it")
+    .description("remove the stored token from the profile; it stays valid on the server")
     .action(
       run(async (invocation) => {
         const { env, flags, messages } = invocation;
