@@ -11,6 +11,9 @@ import type { Trial } from "./trial.ts";
 /** What a probe may be answered with. */
 export type Statuses = number | readonly number[] | "2xx" | "4xx";
 
+/** A read as a report names it. */
+export const getOf = (query: string): string => (query === "" ? "GET" : `GET ${query}`);
+
 const WORDS = { "2xx": "accepted", "4xx": "by a 4xx" } as const;
 
 export function isAnswer(status: number, allowed: Statuses): boolean {

@@ -7,7 +7,7 @@ import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Disturbed, OTHERS_MAY_CAUSE, type Pointer } from "../http/outcome-signal.ts";
 import type { Ask, Seen } from "../http/wire.ts";
 import type { Values } from "../target/values.ts";
-import { Answered, Written } from "./answered.ts";
+import { Answered, getOf, Written } from "./answered.ts";
 import { describe, Proof } from "./proof.ts";
 import type { RuleId } from "./rule-id.ts";
 import { accepted, type Method, type Snapshot, shows } from "./snapshot.ts";
@@ -36,7 +36,7 @@ type WriteOptions = Omit<AskOptions, "values"> & {
   readonly before?: Snapshot;
 };
 
-type ReadOptions = Shape & {
+export type ReadOptions = Shape & {
   readonly to?: Customer;
   readonly what?: string;
   readonly purpose?: string;
@@ -66,7 +66,7 @@ export class Attempt extends Trial {
   /** A read as a probe. @param query with its question mark */
   async read(query: string, allowed: string, options: ReadOptions = {}): Promise<Answered> {
     const { to = this.kit.main, what, body = true, purpose = "probe", answers = [], ...shape } = options;
-    const evidence = this.probe(what ?? `GET ${query}`, allowed);
+    const evidence = this.probe(what ?? getOf(query), allowed);
     const seen = await this.send(this.readAsk(to, { ...shape, query, purpose }), answers);
     const read = new Answered(this, evidence, seen);
     if (body) read.show(seen, { came: `${describe(seen)} ${seen.text.slice(0, 160)}`.trim() });

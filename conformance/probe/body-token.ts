@@ -19,7 +19,9 @@ export function bodyWithoutToken(t: Attempt, what: string, seen: Seen): void {
         .at(-1) ?? "";
     // Further within, an etag may be that of another resource; the token itself would show all the same.
     const named = (path.length === 1 || name !== "etag") && VERSION_NAME.test(name);
-    const token = [text, seen.tag, `W/${seen.tag}`].some((form) => form === value);
+    const token = [text, seen.tag, `W/${seen.tag}`, ...versionsIn(text)].some(
+      (form) => form === value || (typeof value === "number" && form === String(value)),
+    );
     // Under another name a short value may be equal by chance.
     const carries = token && (text.length > 3 || named);
     proof.must("not-token", !carries, `the member ${member} of ${what} is the token ${seen.tag}`);
@@ -27,6 +29,21 @@ export function bodyWithoutToken(t: Attempt, what: string, seen: Seen): void {
       level: carries ? "MUST" : "SHOULD",
     });
   }
+}
+
+/** The version itself, where the token is its bytes in base64 or hexadecimal. A short number may be equal by chance. */
+function versionsIn(text: string): string[] {
+  const bytes = [Buffer.from(text, "base64"), Buffer.from(text, "hex")].find(
+    (each, index) => each.length >= 2 && each.toString(index === 0 ? "base64" : "hex") === text,
+  );
+  if (bytes === undefined || bytes.length > 8) return [];
+  const hex = bytes.toString("hex");
+  const ends = [hex, Buffer.from(bytes).reverse().toString("hex")].map((digits) =>
+    BigInt(`0x${digits}`).toString(),
+  );
+  return [hex, `0x${hex}`, hex.toUpperCase(), `0x${hex.toUpperCase()}`, ...ends].filter(
+    ({ length }) => length > 3,
+  );
 }
 
 const DEPTH_MAX = 5;

@@ -15,11 +15,18 @@ const ALGORITHMS = ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"].filte
  * @param body the body of the read that carried it
  */
 export function leaksOf(text: string, fields: Partial<Record<Field, unknown>>, body: string): Leak[] {
-  const personal = (["name", "email"] as const).flatMap((field) => {
+  const personal = (["name", "email"] as const).flatMap((field): { what: string; value: string }[] => {
     const value = fields[field];
     return typeof value === "string" && value.length >= CHARACTERS_MIN ? [{ what: field, value }] : [];
   });
+  const domain = /@(.{6,})$/.exec(String(fields.email))?.[1];
+  if (domain !== undefined) personal.push({ what: "domain of the email", value: domain });
   return [...dataLeaks(text, personal), ...hashLeaks(text, fields, body)];
+}
+
+function rotated(letter: string): string {
+  const from = letter <= "Z" ? 65 : 97;
+  return String.fromCharCode(((letter.charCodeAt(0) - from + 13) % 26) + from);
 }
 
 function dataLeaks(text: string, personal: readonly { what: string; value: string }[]): Leak[] {
@@ -30,6 +37,7 @@ function dataLeaks(text: string, personal: readonly { what: string; value: strin
       ["as it is", value],
       ["percent-encoded", encodeURIComponent(value)],
       ["in hexadecimal", bytes.toString("hex")],
+      ["in ROT13", value.replace(/[a-z]/gi, rotated)],
     ];
     const found = encodings.find(([, form]) => folded.includes(form.toLowerCase()));
     if (found !== undefined)
@@ -59,6 +67,8 @@ function hashLeaks(text: string, fields: Partial<Record<Field, unknown>>, body: 
   for (const separator of ["", "|", ":", ",", "-", ";", "\n", "\0", " ", "/"]) {
     inputs.set(`name and email joined by ${JSON.stringify(separator)}`, [name, email].join(separator));
     inputs.set(`all fields joined by ${JSON.stringify(separator)}`, values.join(separator));
+    inputs.set(`id and email joined by ${JSON.stringify(separator)}`, [id, email].join(separator));
+    inputs.set(`email and id joined by ${JSON.stringify(separator)}`, [email, id].join(separator));
     inputs.set(
       `id, name and email joined by ${JSON.stringify(separator)}`,
       [id, name, email].join(separator),

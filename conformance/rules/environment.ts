@@ -1,8 +1,10 @@
 /** ENV: what lies between the kit and the service. */
+
 import { headerValue, headerValues } from "../http/http-reply.ts";
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
-import { type Attempt, BASE, needAccepted } from "../probe/attempt.ts";
+import { getOf } from "../probe/answered.ts";
+import { type Attempt, BASE, needAccepted, type ReadOptions } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { describe } from "../probe/proof.ts";
 import { groundFor, NEEDS } from "../probe/refused.ts";
@@ -156,7 +158,7 @@ function sharedFreshness(seen: Seen, authorization: boolean): boolean {
   // `public` alone lets a cache guess how long it is fresh (RFC 9111 4.2.2).
   if (has("public")) return age !== 0;
   // With Authorization a shared cache needs to be told so; with any other header it does not know of credentials.
-  return age > 0 && !authorization;
+  return age > 0 && (!authorization || has("must-revalidate"));
 }
 
 export const environment: readonly Rule[] = [
@@ -175,7 +177,7 @@ export const environment: readonly Rule[] = [
         ...CODINGS.map((codings) => [codings, stateQuery] as const),
         ...queries.slice(1).map((query) => ["gzip", query] as const),
       ]) {
-        const what = `GET ${query} with Accept-Encoding: ${codings}`;
+        const what = `${getOf(query)} with Accept-Encoding: ${codings}`;
         const read = await t.read(query, `ETag ${bare.tag}`, {
           headers: accepting(codings),
           what,
@@ -186,7 +188,7 @@ export const environment: readonly Rule[] = [
         if (status !== 200) continue;
         if (!read.must("present", tag !== undefined, `with Accept-Encoding: ${codings} no ETag comes`))
           continue;
-        const found = `with Accept-Encoding: ${codings} the ETag of GET ${query} is ${altered(tag, bare.tag)}, without it ${bare.tag}`;
+        const found = `with Accept-Encoding: ${codings} the ETag of ${getOf(query)} is ${altered(tag, bare.tag)}, without it ${bare.tag}`;
         read.must("same", tag === bare.tag, found, OTHERS_MAY_CAUSE);
       }
       t.mustHaveLooked("no read with Accept-Encoding was answered 200");
@@ -249,12 +251,21 @@ export const environment: readonly Rule[] = [
     needs: ["credentials"],
     async check(t) {
       const credentials = t.kit.profile.main.map(({ name }) => name.toLowerCase());
-      for (const query of ["", "?fields=name"]) {
+      const reads: readonly (readonly [how: string, query: string, options: ReadOptions])[] = [
+        ["", "", {}],
+        ["", "?fields=name", {}],
+        [" with Accept-Encoding: gzip", "", { headers: accepting("gzip") }],
+        [" by the limited caller", "?fields=name", { caller: "limited" }],
+      ];
+      for (const [how, query, options] of reads) {
+        if (options.caller !== undefined && t.kit.profile.limited === undefined) continue;
         const allowed = "not fresh for shared caches, or Vary names the credentials";
-        const read = await t.read(query, allowed, { what: `GET ${query}, its Cache-Control and Vary` });
+        const what = `${getOf(query)}${how}, its Cache-Control and Vary`;
+        const read = await t.read(query, allowed, { what, ...options });
         const { seen } = read;
+        if (seen.status !== 200 && how !== "") continue;
         if (seen.status !== 200)
-          throw new NotApplicable(`GET ${query} was answered ${seen.status}; see ETG-01`);
+          throw new NotApplicable(`${getOf(query)} was answered ${seen.status}; see ETG-01`);
         const vary = headerValues(seen.headers, "vary")
           .join(",")
           .toLowerCase()

@@ -2,6 +2,7 @@
 
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Answered } from "../probe/answered.ts";
+import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { bodyWithoutToken } from "../probe/body-token.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -190,7 +191,7 @@ export const etag: readonly Rule[] = [
       ];
       for (const query of ["", "?fields=name"])
         for (const [what, value] of others) {
-          const name = `GET ${query} with ${what} in If-None-Match`;
+          const name = `${getOf(query)} with ${what} in If-None-Match`;
           const read = await t.read(query, `200 with ETag ${tag}`, {
             what: name,
             headers: [["If-None-Match", value]],

@@ -1,6 +1,7 @@
 /** ATM: writes and reads that come between the parts of another write. */
 
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { getOf } from "../probe/answered.ts";
 import { type Attempt, needAccepted } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
 import { CHANGES_TAG, contendersOf, enforced } from "../probe/race.ts";
@@ -129,7 +130,7 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
     if (name === undefined && email === undefined) continue;
     known += 1;
     const is = JSON.stringify(version);
-    const proof = t.proof(`GET ${query} while others write`, `with ${seen.tag}: ${is}`);
+    const proof = t.proof(`${getOf(query)} while others write`, `with ${seen.tag}: ${is}`);
     proof.show(seen, { came: `with ${seen.tag}: ${JSON.stringify({ name, email })}` });
     const together =
       (name === undefined || shows(name, String(version.name))) &&

@@ -2,6 +2,7 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
+import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
@@ -220,7 +221,7 @@ export const order: readonly Rule[] = [
       put.mustAnswer("status", 404);
       put.must("not-revived", after.status !== 200, "the deleted customer is back");
       for (const query of projections) {
-        const what = `GET ${query} of the deleted customer`;
+        const what = `${getOf(query)} of the deleted customer`;
         (await t.read(query, "404, as without fields", { to: customer, what })).mustAnswer(
           "projection-gone",
           404,
@@ -256,7 +257,7 @@ export const order: readonly Rule[] = [
           ["FLD-03", "PRB-01"],
         );
       for (const query of ["?fields=kitunknown", "?fields=name,kitunknown"]) {
-        const what = `GET ${query} of a missing customer`;
+        const what = `${getOf(query)} of a missing customer`;
         const read = await t.read(query, "400, as for one that exists", { to: missing, what, body: false });
         read.control({ differs: "the customer exists", seen: exists });
         // Which status it should be is FLD-03's matter; here it must not hang on existence.

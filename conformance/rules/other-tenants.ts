@@ -4,6 +4,7 @@ import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
+import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { inWords, tellsExistence } from "../probe/existence.ts";
 import { holds } from "../probe/holds.ts";
@@ -218,7 +219,7 @@ export const tenants: readonly Rule[] = [
           const read = await asOther(t, query, t.kit.main, [how, headers]);
           read.control({ differs: "the main caller asks", seen: before });
           status = read.seen.status;
-          const what = `another tenant's GET ${query}${how}`;
+          const what = `another tenant's ${getOf(query)}${how}`;
           read.mustAnswer("refused", "4xx");
           mustHideValues(read, read.seen, main, what);
           if (accepted(status)) continue;
@@ -229,7 +230,7 @@ export const tenants: readonly Rule[] = [
         }
         // A cache that keys on the URL alone now hands the stranger's refusal to the owner.
         const own = await t.read(query, `${before.status}, as before the stranger's`, {
-          what: `GET ${query} by the owner, after another tenant's was answered ${status},`,
+          what: `${getOf(query)} by the owner, after another tenant's was answered ${status},`,
         });
         own.mustAnswer("owner-unaffected", before.status, OTHERS_MAY_CAUSE);
       }

@@ -1,8 +1,10 @@
 /** PRB: errors. */
+
 import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Written } from "../probe/answered.ts";
+import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -39,7 +41,7 @@ export const problems: readonly Rule[] = [
       if (control.status !== 200)
         throw new CouldNotRun(`GET of an existing customer was answered ${control.status}`, ["ETG-01"]);
       for (const query of ["", "?fields=id,name"]) {
-        const what = `GET ${query} of a missing customer`;
+        const what = `${getOf(query)} of a missing customer`;
         const read = await t.read(query, "404", { to: t.kit.ground.missing(), what });
         read.control({ differs: "the customer exists", seen: control });
         read.mustAnswer("status", 404);

@@ -126,6 +126,50 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     }),
   ),
   {
+    id: "etag-holds-domain",
+    rule: "ETG-13",
+    does: "puts the domain of the email into the tag, to shard by it",
+    plant: tagsLike((version, { email }) => `"${email.replace(/.*@/, "")}-${version}"`),
+  },
+  {
+    id: "etag-rotates-email",
+    rule: "ETG-13",
+    does: "hides the email in the tag by ROT13",
+    plant: tagsLike(
+      (version, { email }) =>
+        `"${email.replace(/[a-z]/g, (letter) => String.fromCharCode(((letter.charCodeAt(0) - 84) % 26) + 97))}-${version}"`,
+    ),
+  },
+  {
+    id: "etag-is-sha1-of-id-and-email",
+    rule: "ETG-13",
+    does: "carries a hash of the email with the id for its salt, which everybody knows",
+    plant: tagsLike((version, { id, email }) => `"${digest(id + email, "sha1")}-${version}"`),
+  },
+  ...(
+    [
+      ["version-number-in-body", "as a number", (version: number) => version],
+      [
+        "version-bytes-in-body",
+        "as its bytes in hexadecimal",
+        (version: number) => `0x${version.toString(16).padStart(16, "0")}`,
+      ],
+    ] as const
+  ).map(
+    ([id, how, shown]): Fault => ({
+      id,
+      rule: "ETG-14",
+      does: `shows the row version under another name, ${how}`,
+      deployment: {
+        tag: (version) =>
+          `"${Buffer.from(version.toString(16).padStart(16, "0"), "hex").toString("base64")}"`,
+      },
+      plant: instead("shape", (body, { version }, _shown, _caller, request) =>
+        !isCustomer(request) || /fields=/.test(request.query) ? body : { ...body, revision: shown(version) },
+      ),
+    }),
+  ),
+  {
     id: "row-version-in-body",
     rule: "ETG-14",
     does: "shows the row version as a body field of full reads",

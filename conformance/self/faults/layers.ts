@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { customerOf, type Fault, isRead, type Plant, requesting, withIfMatch } from "../fault.ts";
 import { getHeader, headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
-import { type Act, on, read, type When, weakened, write } from "../turn.ts";
+import { type Act, by, on, read, type When, weakened, write } from "../turn.ts";
 
 const acceptsGzip = (request: Request) => /gzip/.test(headerLines(request, "accept-encoding").join(","));
 const compressible: When = ({ request }) => acceptsGzip(request);
@@ -19,6 +19,8 @@ const compressed =
     const zipped = via({ ...reply, headers: [...reply.headers, ...content], body });
     return setHeader(zipped, "ETag", change(getHeader(reply, "etag") ?? ""));
   };
+const sharing = (reply: Reply, value: string) =>
+  setHeader(setHeader(reply, "Vary", undefined), "Cache-Control", value);
 const weaken = (tag: string) => `W/${tag}`;
 
 /** Keeps reads and answers later ones from there. @param fresh whether a kept one may still be shown */
@@ -147,11 +149,29 @@ export const LAYER_FAULTS: Fault[] = [
       id: `cache-control-public-${n + 1}`,
       rule: "ENV-05",
       does: `lets shared caches keep customers: Cache-Control: ${value} without Vary`,
-      plant: on(read()).answers(({ reply }) =>
-        setHeader(setHeader(reply, "Vary", undefined), "Cache-Control", value),
-      ),
+      plant: on(read()).answers(({ reply }) => sharing(reply, value)),
     }),
   ),
+  {
+    id: "shared-by-the-limited",
+    rule: "ENV-05",
+    does: "takes the answers to its read-only role for public ones",
+    plant: on(read(), by("limited")).answers(({ reply }) => sharing(reply, "public, max-age=60")),
+  },
+  {
+    id: "shared-compressed",
+    rule: "ENV-05",
+    does: "lets its compressing module set Cache-Control",
+    plant: on(read(), ({ request }) =>
+      headerLines(request, "accept-encoding").join().includes("gzip"),
+    ).answers(({ reply }) => sharing(reply, "public, max-age=60")),
+  },
+  {
+    id: "shared-if-revalidated",
+    rule: "ENV-05",
+    does: "says must-revalidate, which lets a shared cache keep an answer to Authorization",
+    plant: on(read()).answers(({ reply }) => sharing(reply, "max-age=60, must-revalidate")),
+  },
   {
     id: "delete-answers-weakened",
     rule: "IFM-44",
