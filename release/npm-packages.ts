@@ -48,7 +48,6 @@ export function launcherPackage(
     description: program.description,
     bin: { [program.name]: "bin/launcher.mjs" },
     engines: { node: ">=20" },
-    files: ["bin", "docs"],
     optionalDependencies: Object.fromEntries(
       platforms.map((platform) => [`${program.npmName}-${platform.id}`, version]),
     ),

@@ -11,6 +11,8 @@ export interface Program {
   readonly root?: string;
   /** The folder with its README.md and docs/. */
   readonly documents: string;
+  /** What else in that folder its documents link to: glob patterns. */
+  readonly linked: readonly string[];
   /** The shells for which it prints completion scripts. */
   readonly completionShells: readonly string[];
   /**
@@ -29,6 +31,7 @@ export const PROGRAMS: readonly Program[] = [
     description: "Command line client of the customer resource API",
     entrypoints: ["cli/main.ts"],
     documents: "cli",
+    linked: ["client/README.md"],
     completionShells: ["bash", "zsh", "fish"],
     runsOnWindows: false,
   },
@@ -38,6 +41,7 @@ export const PROGRAMS: readonly Program[] = [
     description: "Conformance kit of the customer resource API",
     entrypoints: ["conformance/main.ts"],
     documents: "conformance",
+    linked: ["RULES.md", "MUTANTS.md", "specification/*.md", "report/*.json"],
     completionShells: [],
     runsOnWindows: true,
   },
@@ -48,6 +52,7 @@ export const PROGRAMS: readonly Program[] = [
     entrypoints: ["server/main.ts", `${COMMIT}/writer-thread-worker.ts`],
     root: COMMIT,
     documents: "server",
+    linked: ["PERFORMANCE.md", "deploy/**/*", "telemetry/prometheus/customers.rules.yml"],
     completionShells: [],
     runsOnWindows: false,
   },

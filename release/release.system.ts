@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   closeSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -87,6 +88,21 @@ describe("an archive", () => {
       const files = stdout.split("\n").map((path) => path.slice(path.indexOf("/") + 1));
       expect(files).toEqual(expect.arrayContaining([name, "README.md", "LICENSE", "sbom.cdx.json"]));
       for (const shell of completionShells) expect(files).toContain(`completions/${name}.${shell}`);
+    });
+
+    test(`${name}: no link of its documents leads to nothing in the archive`, () => {
+      const folder = unpacked(name, "");
+      const dead = [...new Bun.Glob("**/*.md").scanSync({ cwd: folder })].flatMap((file) =>
+        [...readFileSync(join(folder, file), "utf8").matchAll(/\]\(([^)#:]+)[^):]*\)/g)]
+          .map(([, link = ""]) => join(dirname(file), link))
+          // Source code and the other programs are not part of an archive.
+          .filter(
+            (path) =>
+              !path.startsWith("..") && !/\.ts$|^bench\//.test(path) && !existsSync(join(folder, path)),
+          )
+          .map((path) => `${file}: ${path}`),
+      );
+      expect(dead).toEqual([]);
     });
 
     test(`${name} tells its version, commit and platform`, async () => {

@@ -84,11 +84,14 @@ async function release(program: Program): Promise<void> {
   await pack(launcherPackage(program, platforms, VERSION, work, documents(program)));
 }
 
-/** The program's README and the documents that it links to. */
+/** The program's README, and what it links to within its folder. */
 function documents(program: Program): (ArchiveFile & { path: string })[] {
   const folder = join(ROOT, program.documents);
-  const names = ["README.md", ...readdirSync(join(folder, "docs")).map((name) => `docs/${name}`)];
-  return names.filter((name) => name.endsWith(".md")).map((name) => ({ name, path: join(folder, name) }));
+  return ["README.md", "docs/*.md", ...program.linked].flatMap((pattern) =>
+    [...new Bun.Glob(pattern).scanSync({ cwd: folder })]
+      .sort()
+      .map((name) => ({ name, path: join(folder, name) })),
+  );
 }
 
 /** One completion script a shell, as the program prints it. */
