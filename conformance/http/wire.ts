@@ -6,6 +6,7 @@ import { masking } from "../target/mask.ts";
 import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 import { VERSION } from "../version.ts";
+import { Acknowledged } from "./acknowledged.ts";
 import { bodyText, headerValue, headerValues, type Reply } from "./http-reply.ts";
 import { Onlooker } from "./onlooker.ts";
 import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
@@ -73,6 +74,7 @@ export class Wire {
   readonly ledger: Report["ledger"] = [];
   readonly transport: Transport;
   readonly onlooker = new Onlooker();
+  readonly acknowledged = new Acknowledged();
   readonly startedAt = performance.now();
   readonly #profile: Profile;
   readonly #options: RunOptions;
@@ -238,17 +240,21 @@ export class Wire {
     const tagOf = ({ reply }: Result) => headerValue(reply?.headers ?? [], "etag");
     if (method !== "GET" && method !== "HEAD") {
       this.onlooker.writeBegins(pathname);
-      const sent = headerValue(headers, "if-match");
+      this.acknowledged.writeBegins(pathname);
       return (result) => {
-        const status = result.reply?.status ?? 0;
-        this.onlooker.writeEnds(pathname, tagOf(result), status >= 200 && status < 300 ? sent : undefined);
+        this.onlooker.writeEnds(pathname, tagOf(result));
+        this.acknowledged.wrote(pathname, method, result.reply?.status);
       };
     }
     // Another caller, or a compressing proxy, may be shown another tag of the same state.
     const plain = caller === "main" && !headers.some(([name]) => name.toLowerCase() === "accept-encoding");
+    const looked = this.acknowledged.readBegins(pathname);
     return (result) => {
       const tag = tagOf(result);
-      if (plain && tag !== undefined && result.reply?.status === 200) this.onlooker.read(pathname, tag);
+      const { reply } = result;
+      if (!plain || reply === null) return;
+      if (tag !== undefined && reply.status === 200) this.onlooker.read(pathname, tag);
+      if (method === "GET" && !this.cleaning) looked(reply.status, tag, jsonObject(bodyText(reply)));
     };
   }
 

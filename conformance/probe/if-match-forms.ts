@@ -22,7 +22,7 @@ export type Refused = Content & {
   /** What goes before it on the same connection. */
   readonly opening?: "a read" | "two reads" | "an accepted write";
   /** In place of fresh values. Of a PATCH only those leave that differ from the stored ones, or else the name. */
-  readonly values?: (stored: Values, fresh: Values) => Values;
+  readonly values?: ((stored: Values, fresh: Values) => Values) | undefined;
 };
 
 /** Derives a request from the current and the former tag; undefined where they have no such form. */

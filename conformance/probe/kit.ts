@@ -28,7 +28,12 @@ export type Kit = {
   readonly races: Report["races"];
   /** What has been found not to be relied on, so that other rules do not blame it again. */
   readonly doubts: Set<
-    "tag changes by itself" | "tag stays" | "tags repeat" | "reads lag" | `tag of 412 on ${Method}`
+    | "tag changes by itself"
+    | "tag stays"
+    | "tags repeat"
+    | "reads lag"
+    | "status moves"
+    | `tag of 412 on ${Method}`
   >;
   /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
   readonly limits: { connections: number; readsLag: boolean };

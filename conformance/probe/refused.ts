@@ -5,6 +5,8 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Connection } from "../http/transport.ts";
+import type { Seen } from "../http/wire.ts";
+import { registryFields } from "../target/names.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import type { Written } from "./answered.ts";
@@ -13,7 +15,7 @@ import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
 import { type Rule, rule } from "./rule.ts";
 import type { RuleId } from "./rule-id.ts";
-import { accepted, type Method, type Snapshot, sameFields, shows } from "./snapshot.ts";
+import { accepted, change, type Method, type Snapshot, sameFields, shows } from "./snapshot.ts";
 
 export type Kind = "stale" | "missing";
 export const STATUS = { stale: 412, missing: 428 } as const satisfies Record<Kind, number>;
@@ -114,7 +116,7 @@ export async function refusedInARow(
       continue;
     }
     const via = opening && (await connectionAfter(t, method, opening, at));
-    const values = valuesOf(t, method, form, at);
+    const values = carriedValues(t, method, form, at);
     const ask = { ...shape, ...(via && { via }), ifMatch: lines, values, purpose: "probe" };
     const { status } = await t.sendWrite(method, at.customer, ask);
     via?.close();
@@ -157,13 +159,24 @@ export async function refused(
   const bodies = [undefined, ...(every ? await otherBodies(t, kind, options.customer) : [])];
   let at = options.at ?? (await groundFor(t, method, options));
   const proofs: Written[] = [];
+  // Where a read alone moves the tag, this one would spoil what comes next.
+  const reads = !t.kit.doubts.has("tag changes by itself");
+  const status = reads ? await statusOf(t, at.customer) : undefined;
+  const { customer } = at;
   for (const patchForm of bodies) {
-    for (const derive of forms) {
+    for (const [index, derive] of forms.entries()) {
       const { opening } = derive(at.now.tag, at.former, at.customer) ?? {};
       const via = opening && (await connectionAfter(t, method, opening, at));
       const form = inBody(derive(at.now.tag, at.former, at.customer), patchForm);
       if (form === undefined || isCurrent(form, at.now.tag)) continue;
-      const written = await probeRefusal(t, method, kind, { ...form, ...(via && { via }) }, at, patchForm);
+      const written = await probeRefusal(
+        t,
+        method,
+        kind,
+        { values: CHANGES[method][index % 3], ...form, ...(via && { via }) },
+        at,
+        patchForm,
+      );
       via?.close();
       const control = options.control ?? at.control;
       if (control !== undefined) written.control(control);
@@ -175,6 +188,8 @@ export async function refused(
     }
   }
   if (proofs.length === 0 && options.bodies !== "one") nothingTried(at);
+  if (status !== undefined && at.customer === customer)
+    await mustKeepStatus(t, method, kind, forms, at, status);
   if (method !== "DELETE" || options.control !== undefined) return at;
   const control = await t.control("DELETE", { to: at.customer, before: at.now });
   for (const proof of proofs)
@@ -197,7 +212,7 @@ export function probeRefusal(
     to: at.customer,
     before: at.now,
     ifMatch: lines,
-    values: valuesOf(t, method, form, at),
+    values: carriedValues(t, method, form, at),
     patchForm,
     what,
     allowed: allowedText(kind, allowed),
@@ -205,11 +220,12 @@ export function probeRefusal(
   });
 }
 
-function valuesOf(
+/** The values that a probe carries; undefined: fresh ones. */
+export function carriedValues(
   t: Attempt,
   method: Method,
-  { values }: Refused,
-  { now }: Ground,
+  { values }: Pick<Refused, "values">,
+  { now }: Pick<Ground, "now">,
 ): Partial<Values> | undefined {
   if (values === undefined) return undefined;
   const stored = { name: String(now.fields.name), email: String(now.fields.email) };
@@ -217,6 +233,77 @@ function valuesOf(
   if (method !== "PATCH") return { name, email };
   if (email === stored.email) return { name };
   return name === stored.name ? { email } : { name, email };
+}
+
+const nameAlone: Refused["values"] = ({ email }, { name }) => ({ name, email });
+const emailAlone: Refused["values"] = ({ name }, { email }) => ({ name, email });
+const both: Refused["values"] = (_stored, fresh) => fresh;
+/** What a write changes, in turn: a check may hang on which of them it is. */
+const CHANGES: Record<Method, readonly Refused["values"][]> = {
+  PUT: [both, nameAlone, emailAlone],
+  PATCH: [nameAlone, emailAlone, both],
+  DELETE: [],
+};
+
+type Status = { readonly seen: Seen; readonly value: unknown };
+
+async function statusOf(t: Attempt, customer: Customer): Promise<Status> {
+  const seen = await t.get(customer, { query: "?fields=status", purpose: "the status" });
+  return { seen, value: registryFields(seen.object ?? {}, t.kit.deployment.names).status };
+}
+
+const differs = (a: Status, b: Status) => !Bun.deepEquals(a.value, b.value);
+
+/** A job of the deployment may settle the status after a write, or change it at any time. */
+const SETTLES_MS = 1000;
+
+/**
+ * No probe names the status, so a refused one leaves it. Where it is another one after a series of them, each is tried
+ * again on customers whose status has settled; it must change on two of them.
+ */
+async function mustKeepStatus(
+  t: Attempt,
+  method: Method,
+  kind: Kind,
+  forms: readonly Derive[],
+  { customer }: Ground,
+  before: Status,
+): Promise<void> {
+  const { doubts, ground, wire } = t.kit;
+  if (before.value === undefined || doubts.has("status moves") || ground.cannotMake !== undefined) return;
+  if (!differs(before, await statusOf(t, customer))) return;
+  const key = `${method} ${kind} moves the status`;
+  const blamed = t.kit.blamed.get(key);
+  if (blamed !== undefined && blamed.by !== t.rule.id) return void t.maskedBy.add(blamed.by);
+  // One that goes back by itself was no effect of these writes.
+  await wire.rest(SETTLES_MS);
+  if (!differs(before, await statusOf(t, customer))) return;
+  const first = await statusMover(t, method, kind, forms);
+  const second = first && (await statusMover(t, method, kind, [first.derive]));
+  if (second === undefined) return void doubts.add("status moves");
+  const { written, from, to } = second;
+  const { status } = written.seen;
+  if (Object.values<string>(BASE[method]).includes(t.rule.id))
+    t.kit.blamed.set(key, { status, by: t.rule.id });
+  written.show(written.seen, { before: from.seen, after: to.seen, unchanged: false });
+  const found = `${written.evidence.probe} was answered ${status}, and the ${change("status", from.value, to.value)}`;
+  written.must("unchanged", false, found);
+}
+
+/** The first of these forms on which the status of a customer made for it is another one right after the refusal. */
+async function statusMover(t: Attempt, method: Method, kind: Kind, forms: readonly Derive[]) {
+  const at = await updatedCustomer(t);
+  await t.kit.wire.rest(SETTLES_MS);
+  for (const derive of forms) {
+    const form = derive(at.now.tag, at.former, at.customer);
+    if (form === undefined || isCurrent(form, at.now.tag)) continue;
+    const from = await statusOf(t, at.customer);
+    const written = await probeRefusal(t, method, kind, form, at);
+    const to = await statusOf(t, at.customer);
+    if (differs(from, to)) return { derive, written, from, to };
+    if (written.after !== undefined) at.now = written.after;
+  }
+  return undefined;
 }
 
 function allowedText(kind: Kind, allowed: Allowed): string {

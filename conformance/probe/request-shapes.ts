@@ -80,7 +80,8 @@ const PARAMETERS = ["if-match", "etag", "version"];
 const MEMBERS = ["etag", "ETag", "_etag", "ifMatch", "rowVersion", "RowVersion", "version"];
 const PERMITTING = "?force=true&overwrite=true&upsert=true&validate=false&skipPrecondition=true";
 
-function rowsOf(t: Attempt, method: Method): Row[] {
+/** Ways of sending a write, each other than the ordinary in one thing. */
+export function rowsOf(t: Attempt, method: Method): Row[] {
   const { bodyNames } = t.kit.deployment;
   const rows: Row[] = [
     ["as the second request of a connection", { opening: "a read" }],

@@ -282,11 +282,11 @@ export const bodies: readonly Rule[] = [
       }
     },
   }),
-  rule("FLD-21", "PUT leaves the status as it was", {
+  rule("FLD-21", "PUT and PATCH leave the status as it was", {
     level: "SHOULD",
     spec: ["4.2 body", "2.1 Status"],
     reading:
-      "PUT takes Name and Email; a status in its body is refused or ignored. How the status moves is not shown, so only a PUT that changes neither of them is looked at, and a job may settle the status afterwards.",
+      "PUT takes Name and Email; a status in its body is refused or ignored. How the status moves is not shown, so only a write that changes neither of them is looked at, and a job may settle the status afterwards.",
     hurts: "An update throws a customer back to the status of a new one, or lets a client choose it.",
     needs: ["write", "create"],
     after: ["IFM-01"],
@@ -297,11 +297,13 @@ export const bodies: readonly Rule[] = [
         registryFields((await t.get(to, { query: "?fields=status" })).object ?? {}, deployment.names).status;
       const before = await status();
       if (before === undefined) throw new CouldNotRun("a read shows no status", ["FLD-01"]);
-      for (const [what, members] of [
-        ["the values that are stored", {}],
-        ["the values that are stored, and a status", { [deployment.bodyNames.status]: "KitOther" }],
-      ] as const) {
-        const put = await t.write("PUT", {
+      const rows: ["PUT" | "PATCH", string, Member][] = [
+        ["PUT", "the values that are stored", {}],
+        ["PUT", "the values that are stored, and a status", { [deployment.bodyNames.status]: "KitOther" }],
+      ];
+      if (await t.patchOffered()) rows.push(["PATCH", "the name that is stored", {}]);
+      for (const [method, what, members] of rows) {
+        const put = await t.write(method, {
           to,
           values: "as stored",
           members,
@@ -313,7 +315,7 @@ export const bodies: readonly Rule[] = [
           await t.kit.wire.rest(100);
           now = await status();
         }
-        const found = `after a PUT of ${what} the status is ${JSON.stringify(now)}; before it was ${JSON.stringify(before)}`;
+        const found = `after a ${method} of ${what} the status is ${JSON.stringify(now)}; before it was ${JSON.stringify(before)}`;
         put.must("status-kept", !put.accepted || Bun.deepEquals(now, before), found);
       }
     },

@@ -5,6 +5,7 @@ import { environment } from "./environment.ts";
 import { etag } from "./etag.ts";
 import { fields } from "./fields.ts";
 import { ifMatchRules } from "./if-match.ts";
+import { lasting } from "./lasting.ts";
 import { metrics } from "./metrics.ts";
 import { order } from "./order.ts";
 import { problems } from "./problems.ts";
@@ -20,5 +21,6 @@ export const catalogue: readonly Rule[] = [
   ...callers,
   ...metrics,
   ...environment,
+  ...lasting,
   ...problems,
 ];

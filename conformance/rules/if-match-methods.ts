@@ -2,9 +2,10 @@
 
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Written } from "../probe/answered.ts";
-import { type Attempt, BASE } from "../probe/attempt.ts";
+import { type Attempt, BASE, needAccepted } from "../probe/attempt.ts";
 import {
   BLANKS,
+  type Derive,
   EMPTY,
   INEXACT,
   ifMatch,
@@ -13,13 +14,14 @@ import {
   PREVIOUS,
   standIns,
 } from "../probe/if-match-forms.ts";
-import { afterBase, groundFor, NEEDS, refusal, refused } from "../probe/refused.ts";
+import { afterBase, type Ground, groundFor, NEEDS, refusal, refused } from "../probe/refused.ts";
 import { shapes } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, shows } from "../probe/snapshot.ts";
 import { saysNothing } from "../probe/weather.ts";
 import type { SpecKey } from "../specification/spec.ts";
 import { registryFields } from "../target/names.ts";
+import type { Values } from "../target/values.ts";
 
 export const overwrite = "A write that its sender did not base on the current state overwrites it silently.";
 export const EXACT: readonly SpecKey[] = ["4.2 exact", "3 stale"];
@@ -91,10 +93,50 @@ export async function padded(t: Attempt, method: Method, name: string): Promise<
   }
 }
 
+/** So many writes go before those that are looked at one by one. */
+const LONG_AGO = 56;
+const LAST_LOOKED_AT = 6;
+
+/** Values A, B, A, and A once more: the tags from before all of them must be refused, and those of long ago. */
+async function formerTags(t: Attempt, method: Method): Promise<void> {
+  // A customer of its own has its first tag still to be remembered; where none can be made, the oldest known one.
+  const customer = await t.ownCustomer();
+  const tags: string[] = [];
+  const short = t.leavesOut("tags of more than six writes ago");
+  let { tag } = await t.state(customer, "read before");
+  for (let write = 0; write < (short ? 1 : LONG_AGO); write += 1) {
+    tags.push(tag);
+    const seen = await t.sendWrite("PUT", customer, { ifMatch: tag, purpose: "makes a tag a former one" });
+    needAccepted("PUT", seen);
+    tag = seen.tag ?? (await t.state(customer)).tag;
+  }
+  const [first, second] = [t.kit.values.next(), t.kit.values.next()];
+  const write = async (by: "PUT" | "PATCH", values: Partial<Values> | "as stored"): Promise<Ground> => {
+    const control = await t.control(by, { to: customer, values });
+    tags.push(control.former);
+    return { customer, former: control.former, now: control };
+  };
+  for (const values of [first, second, first]) await write("PUT", values);
+  const at = await write("PUT", "as stored");
+  const last = tags.slice(-LAST_LOOKED_AT);
+  const old = tags.slice(0, -LAST_LOOKED_AT).filter((_, index) => index % 14 === 0);
+  const form = (former: string): Derive => {
+    const age = tags.length - tags.lastIndexOf(former);
+    return () => ({ what: `the former tag of ${age} writes ago`, lines: ifMatch(former) });
+  };
+  const bodies = "one";
+  // Its control request ends a customer's life, so it comes with the last of them.
+  const patched = method !== "DELETE" && (await t.patchOffered());
+  await refused(t, method, "stale", [...last, ...old].map(form), { customer, at, bodies });
+  if (!patched) return;
+  const now = await write("PATCH", "as stored");
+  await refused(t, method, "stale", tags.slice(-2).map(form), { customer, at: now, bodies });
+}
+
 const patch: readonly Rule[] = [
   rule("IFM-30", "PATCH with the current tag is accepted and applied", {
     spec: ["3 same rule", "4.3 same"],
-    reading: "The named field is changed, the others stay.",
+    reading: "The named fields are changed (name, email, both), the others stay.",
     hurts: "Nobody can update a part, or loses the rest by it.",
     needs: NEEDS.PATCH,
     after: ["IFM-01"],
@@ -108,19 +150,33 @@ const patch: readonly Rule[] = [
       const { statuses = "2xx" } = t.kit.profile.patch;
       if (!patch.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) return;
       showsNew(t, patch);
-      const { name, email } = patch.now.fields;
-      const as = (value: unknown) => JSON.stringify(value);
-      const found = () => `name was patched to ${as(patch.values.name)} and is read back as ${as(name)}`;
-      patch.must("applied", shows(name, String(patch.values.name)), found, OTHERS_MAY_CAUSE);
-      patch.must(
-        "others-kept",
-        email === before.fields.email,
-        () => `email was ${as(before.fields.email)} and after a PATCH of the name is ${as(email)}`,
-        OTHERS_MAY_CAUSE,
-      );
+      changesWhatItNames(patch);
+      for (const fields of [["email"], ["name", "email"]] as const) {
+        const fresh = t.kit.values.next();
+        const other = await t.write("PATCH", {
+          values: Object.fromEntries(fields.map((field) => [field, fresh[field]])),
+          what: `the current tag, of ${fields.join(" and ")},`,
+          allowed: "2xx; what it names is new, the rest as before",
+        });
+        if (other.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) changesWhatItNames(other);
+      }
     },
   }),
 ];
+
+function changesWhatItNames(patch: Written): void {
+  const { before, values, now } = patch;
+  const as = (value: unknown) => JSON.stringify(value);
+  for (const field of ["name", "email"] as const) {
+    const [was, written, is] = [before.fields[field], values[field], now.fields[field]];
+    const found = () =>
+      written === undefined
+        ? `${field} was ${as(was)} and after a PATCH of ${Object.keys(values).join()} is ${as(is)}`
+        : `${field} was patched to ${as(written)} and is read back as ${as(is)}`;
+    if (written === undefined) patch.must("others-kept", is === was, found, OTHERS_MAY_CAUSE);
+    else patch.must("applied", shows(is, written), found, OTHERS_MAY_CAUSE);
+  }
+}
 
 const remove: readonly Rule[] = [
   rule("IFM-40", "DELETE with the current tag is accepted", {
@@ -147,10 +203,10 @@ const remove: readonly Rule[] = [
 
 /** What PATCH and DELETE share with PUT, under the ids that each has beside those of BASE. */
 const IDS = {
-  PUT: { shapes: "IFM-23" },
-  PATCH: { exact: "IFM-35", shapes: "IFM-36" },
-  DELETE: { exact: "IFM-45", shapes: "IFM-46" },
-} as const satisfies Record<Method, { exact?: Rule["id"]; shapes: Rule["id"] }>;
+  PUT: { shapes: "IFM-23", former: "IFM-18" },
+  PATCH: { exact: "IFM-35", shapes: "IFM-36", former: "IFM-37" },
+  DELETE: { exact: "IFM-45", shapes: "IFM-46", former: "IFM-47" },
+} as const satisfies Record<Method, { exact?: Rule["id"]; shapes: Rule["id"]; former: Rule["id"] }>;
 
 const HURTS = {
   PATCH: { stale: "Lost updates through the partial door.", missing: "Blind partial writes" },
@@ -217,7 +273,7 @@ function asOnPut(on: "PATCH" | "DELETE"): Rule[] {
 /** The rules that all three methods have alike. */
 function alike(on: Method): Rule[] {
   const { tag412 } = BASE[on];
-  const { shapes: id } = IDS[on];
+  const { shapes: id, former } = IDS[on];
   const spec = specOf(on);
   return [
     rule(tag412, `412 on ${on} carries the current ETag`, {
@@ -227,6 +283,15 @@ function alike(on: Method): Rule[] {
       needs: NEEDS[on],
       after: afterBase(tag412, on, "stale"),
       check: (t) => currentTagIn412(t, on),
+    }),
+    rule(former, `${on} with any former tag is refused`, {
+      spec: on === "PUT" ? ["3 stale", "1.3"] : [...spec, "3 stale", "1.3"],
+      reading:
+        "However long ago it was current; also when the values are again what they were under it, and after a write of the values that were stored.",
+      hurts: "A client that slept for several versions overwrites them all.",
+      needs: NEEDS[on],
+      after: afterBase(former, on, "stale"),
+      check: (t) => formerTags(t, on),
     }),
     rule(id, `No way of sending a ${on} is exempt from If-Match`, {
       spec: [...spec, "7 rule 2", "3 missing", "3 stale"],

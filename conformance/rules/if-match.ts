@@ -1,11 +1,11 @@
 /** IFM: If-Match on PUT; what the methods share stands in if-match-methods.ts. */
 
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import type { Written } from "../probe/answered.ts";
 import {
   AFFIXES,
   BLANKS,
   CASES,
-  type Derive,
   EMPTY,
   HOSTILE,
   ifMatch,
@@ -35,6 +35,20 @@ const stale = (id: Rule["id"], title: string, told: OnPut) =>
 const missing = (id: Rule["id"], title: string, told: OnPut) =>
   refusal(id, title, { on: "PUT", kind: "missing", ...told });
 
+function mustBeApplied(put: Written): void {
+  const { seen, values, now } = put;
+  // Under the tag that the answer gave, nobody else has written.
+  const othersMayCause = seen.tag === undefined || seen.tag !== now.tag;
+  for (const field of ["name", "email"] as const)
+    put.must(
+      `applied-${field}`,
+      shows(now.fields[field], String(values[field])),
+      () =>
+        `${field} was written as ${JSON.stringify(values[field])} and is read back as ${JSON.stringify(now.fields[field])}: not applied`,
+      { othersMayCause },
+    );
+}
+
 const put: readonly Rule[] = [
   rule("IFM-01", "PUT with the current tag is accepted and applied", {
     spec: ["1.3", "3 accepted", "4.2 204"],
@@ -55,16 +69,17 @@ const put: readonly Rule[] = [
       const { made } = t.kit.main;
       if (!made && after.fields.name !== values.name && after.fields.name !== before.fields.name)
         throw new Inconclusive("somebody else wrote this customer meanwhile");
-      // Under the tag that the answer gave, nobody else has written.
-      const othersMayCause = seen.tag === undefined || seen.tag !== after.tag;
-      for (const field of ["name", "email"] as const)
-        put.must(
-          `applied-${field}`,
-          shows(after.fields[field], String(values[field])),
-          () =>
-            `${field} was written as ${JSON.stringify(values[field])} and is read back as ${JSON.stringify(after.fields[field])}: not applied`,
-          { othersMayCause },
-        );
+      mustBeApplied(put);
+      for (const field of ["name", "email"] as const) {
+        const now = await t.state(t.kit.main, "read before");
+        const stored = { name: String(now.fields.name), email: String(now.fields.email) };
+        const alone = await t.write("PUT", {
+          values: { ...stored, [field]: t.kit.values.next()[field] },
+          before: now,
+          what: `the current tag and another ${field} alone`,
+        });
+        if (alone.mustAnswer("accepted", "2xx", OTHERS_MAY_CAUSE)) mustBeApplied(alone);
+      }
       for (const name of ["if-match", "IF-MATCH"]) {
         const now = await t.state(t.kit.main, "read before");
         const spelled = await t.write("PUT", {
@@ -173,26 +188,6 @@ const put: readonly Rule[] = [
     reading: "Versions are not ordered for the client: a later token is as wrong as a former one.",
     hurts: "A client that guesses the next version overwrites what it never read.",
     forms: SUCCESSORS,
-  }),
-  rule("IFM-18", "Every former tag is refused", {
-    spec: ["3 stale", "1.3"],
-    reading: "However long ago it was current.",
-    hurts: "A client that slept for several versions overwrites them all.",
-    needs: ["write"],
-    after: afterBase("IFM-18", "PUT", "stale"),
-    async check(t) {
-      // A customer of its own has its first tag still to be remembered; where none can be made, the oldest known one.
-      const customer = await t.ownCustomer();
-      const tags: string[] = [];
-      const writes = t.leavesOut("tags of more than three writes ago") ? 3 : 6;
-      for (let write = 0; write < writes; write += 1)
-        tags.push((await t.control("PUT", { to: customer })).former);
-      const former = tags.map(
-        (tag, index): Derive =>
-          () => ({ what: `the former tag of ${tags.length - index} writes ago`, lines: ifMatch(tag) }),
-      );
-      await refused(t, "PUT", "stale", former, { customer });
-    },
   }),
   rule("IFM-19", "Another customer's current tag is refused", {
     spec: EXACT,

@@ -2,11 +2,15 @@
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Written } from "../probe/answered.ts";
 import { type Attempt, needAccepted } from "../probe/attempt.ts";
-import { NEEDS } from "../probe/refused.ts";
+import type { Refused } from "../probe/if-match-forms.ts";
+import { carriedValues, NEEDS } from "../probe/refused.ts";
+import { rowsOf } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, type Snapshot } from "../probe/snapshot.ts";
+import type { RuleId } from "../probe/rule-id.ts";
+import { accepted, type Snapshot, shows } from "../probe/snapshot.ts";
 import { wrongTag } from "../probe/tag-words.ts";
 import { saysNothing } from "../probe/weather.ts";
+import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 
 const lost = "A stale client's token still matches: its write silently overwrites newer state.";
@@ -61,6 +65,76 @@ function valuesOf(t: Attempt, method: "PUT" | "PATCH"): Partial<Values> {
   const { name, email } = t.kit.values.next();
   return method === "PUT" ? { name, email } : { name };
 }
+
+type Way = Partial<Refused> & { readonly patchForm?: PatchForm };
+const FIELDS = ["name", "email"] as const;
+
+/** The new tag is answered, and is new, in whatever way an accepted write was sent. */
+async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+  t.needsStableTag();
+  const see = [method === "PUT" ? "ETG-07" : "ETG-11"] as const;
+  const ordinary = await write(t, method, "the current tag");
+  if (ordinary.seen.tag === undefined || ordinary.seen.tag !== ordinary.now.tag)
+    throw new CouldNotRun(`an ordinary ${method} does not answer the current tag`, see);
+  if (ordinary.now.tag === ordinary.before.tag)
+    throw new CouldNotRun("the tag does not change on an ordinary write", ["ETG-08", "ETG-11"]);
+  const ways: (readonly [string, Way | ((tag: string) => Way)])[] = [...rowsOf(t, method)];
+  if (method === "PATCH" && !t.leavesOut("other media types of PATCH"))
+    for (const patchForm of await t.kit.deployment.otherPatchForms(
+      t.kit.main,
+      async () => (await t.state(t.kit.main)).tag,
+    ))
+      ways.push(
+        [`as ${patchForm.mediaType}`, { patchForm }],
+        [`as ${patchForm.mediaType}, of the stored name`, { patchForm, values: (stored) => stored }],
+      );
+  let { now } = ordinary;
+  for (const [what, way] of ways) {
+    const { opening, allowed: _, ...shape } = typeof way === "function" ? way(now.tag) : way;
+    if (opening !== undefined) continue;
+    const sent = await t.write(method, {
+      ...shape,
+      values: carriedValues(t, method, shape, { now }),
+      before: now,
+      what: `the current tag, ${what}`,
+      allowed: "the new ETag, where it is accepted",
+    });
+    const { seen, before, values } = sent;
+    now = sent.now;
+    // Such a request may be refused; that of the stored values is asked by ETG-09 and ETG-12.
+    if (!sent.accepted) continue;
+    sent.control({ differs: "it is sent the ordinary way", seen: ordinary.seen });
+    const how = `the accepted ${method} ${what}`;
+    const stays = `after ${how} the ETag is still ${before.tag}`;
+    const stored = shape.body === "{}" || !FIELDS.some((field) => before.fields[field] !== now.fields[field]);
+    sent.must("changes", now.tag !== before.tag, stays, stored ? { level: "SHOULD" } : {});
+    const found = `the answer ${seen.status} to ${how} carries no ETag`;
+    if (sent.must("etag", seen.tag !== undefined, found) && seen.tag !== undefined)
+      sent.must(
+        "etag-current",
+        seen.tag === now.tag,
+        wrongTag(seen.tag, before.tag, now.tag),
+        OTHERS_MAY_CAUSE,
+      );
+    if (shape.body !== undefined || t.kit.doubts.has("reads lag")) continue;
+    const lost = (["name", "email"] as const).find(
+      (field) => values[field] !== undefined && !shows(now.fields[field], String(values[field])),
+    );
+    const not = () => `${how} was answered ${seen.status}, and the new ${lost} is not read back`;
+    sent.must("stored", lost === undefined, not, OTHERS_MAY_CAUSE);
+  }
+}
+
+const everyWayRule = (id: RuleId, method: "PUT" | "PATCH"): Rule =>
+  rule(id, `An accepted ${method} changes the ETag and answers the new one, in whatever way it is sent`, {
+    spec: method === "PUT" ? ["2.4.6", "3 accepted", "4.2 204"] : ["2.4.6", "4.3 same"],
+    reading:
+      "In chunks, over HTTP/1.0, with parameters, by another caller, of the stored values, in each media type that is taken: where such a request is accepted, it is stored and answered like an ordinary one. A write that changes nothing and keeps the tag is a warning here.",
+    hurts: "A client must read again after each write, or its stale tag still matches.",
+    needs: NEEDS[method],
+    after: method === "PUT" ? ["ETG-07", "ETG-08"] : ["ETG-11"],
+    check: (t) => everyWay(t, method),
+  });
 
 const values = ({ fields }: Snapshot) => ({ name: String(fields.name), email: String(fields.email) });
 
@@ -243,4 +317,6 @@ export const tagChanges: readonly Rule[] = [
       t.note = `; ${tags.length - 1} writes were looked at`;
     },
   }),
+  everyWayRule("ETG-17", "PUT"),
+  everyWayRule("ETG-18", "PATCH"),
 ];

@@ -19,6 +19,10 @@ export async function prepare(parts: Parts): Promise<Kit> {
   const first = await ground.firstRead(main);
   if (first.status === 401) throw refused(first);
   if (first.status === 403) throw refused(first);
+  if (given === undefined && (first.status === 404 || first.status === 410))
+    throw new Unreachable(
+      `the id that create answered is not found: GET ${new URL(main.url).pathname} answered ${first.status} (is the base URL right? Else give --customer-id)`,
+    );
   if (given !== undefined && first.status === 404)
     throw new Unreachable(
       `the given customer ${given.id} is not there: GET answered 404 (are the base URL and --customer-id right?)`,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { idBeside, idInAnswer, namesIn } from "./names.ts";
+import { idBeside, idInAnswer, namesIn, usualGuid } from "./names.ts";
 
 const id = "0b0f4d0c-8d4c-4f0e-9a43-0d5f4b7a1c22";
 
@@ -52,3 +52,10 @@ test("the customer of an email is found in whatever list holds it", () => {
   expect(idBeside(text, "c@example.com")).toBeUndefined();
   expect(idBeside("<html>", "b@example.com")).toBeUndefined();
 });
+
+test.each([id, id.toUpperCase(), id.replaceAll("-", ""), `{${id}}`, `urn:uuid:${id}`])(
+  "the usual form of the GUID %s is that with dashes",
+  (form) => expect(usualGuid(form)).toBe(id),
+);
+
+test.each(["17", "kit-customer", ""])("%p is no GUID", (text) => expect(usualGuid(text)).toBeUndefined());

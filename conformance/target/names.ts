@@ -46,6 +46,12 @@ export const bareGuid = (id: unknown): string =>
     .toLowerCase()
     .replace(/^urn:uuid:|[{}()-]/g, "");
 
+/** A GUID in its usual form, with dashes and in small letters; undefined where it is none. */
+export function usualGuid(id: string): string | undefined {
+  const parts = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/.exec(bareGuid(id));
+  return parts === null || !/^[0-9a-f]+$/.test(bareGuid(id)) ? undefined : parts.slice(1).join("-");
+}
+
 /**
  * The id of a customer in the answer to a create: in the body under any casing, else the end of Location. Of two textual
  * forms of one GUID the one in Location is that of the address.

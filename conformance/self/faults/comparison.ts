@@ -268,4 +268,61 @@ export const COMPARISON_FAULTS: Fault[] = [
       return sound(sent, request);
     }),
   },
+  ...(["PATCH", "DELETE"] as const).map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-old-tags-honoured`,
+      rule: method === "PATCH" ? "IFM-37" : "IFM-47",
+      does: `refuses the previous tag of a ${method}, whose audit row it finds, and honours older ones`,
+      plant: accepting(
+        (sent, { formerTags }, request) =>
+          request.method === method && formerTags.slice(0, -1).includes(sent),
+      ),
+    }),
+  ),
+  {
+    id: "tag-of-fifty-writes-ago-honoured",
+    mode: "full",
+    rule: "IFM-18",
+    does: "knows a stale tag by its history of fifty versions: an older one is none",
+    plant: accepting((sent, { formerTags }) => formerTags.slice(0, -50).includes(sent)),
+  },
+  {
+    id: "tag-before-unchanged-values-honoured",
+    rule: "IFM-18",
+    does: "tells a conflict by whether the last write changed a column: one that changed none is not seen",
+    plant: (ran) => () => {
+      const unchanged = new Set<string>();
+      return {
+        store(customer, change) {
+          const stored = { ...customer };
+          Object.assign(customer, change);
+          if (Bun.deepEquals(stored, { ...customer })) unchanged.add(customer.id);
+          else unchanged.delete(customer.id);
+        },
+        isCurrent(sent, { id, tag, formerTags }) {
+          if (sent === tag) return true;
+          if (!unchanged.has(id) || sent !== formerTags.at(-1)) return false;
+          ran();
+          return true;
+        },
+      };
+    },
+  },
+  {
+    id: "tag-of-the-same-values-honoured",
+    rule: "IFM-18",
+    does: "compares the values that were read with those that are stored, in place of the tag: A, B, A is no change",
+    plant: (ran) => () => {
+      const values = new Map<string, string>();
+      return {
+        isCurrent(sent, { tag, name, email }) {
+          values.set(tag, `${name} ${email}`);
+          if (sent === tag) return true;
+          if (values.get(sent) !== `${name} ${email}`) return false;
+          ran();
+          return true;
+        },
+      };
+    },
+  },
 ];

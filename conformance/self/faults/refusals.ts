@@ -2,7 +2,7 @@
 import { accepting, asCurrent, deciding, type Fault, type Plant } from "../fault.ts";
 import { headerLines, type Request } from "../service/http-socket.ts";
 import { trimBlanks } from "../service/seams.ts";
-import { isThere, on, refused, tagged, untagged, weakened, write } from "../turn.ts";
+import { isThere, on, refused, spoiling, tagged, untagged, weakened, write } from "../turn.ts";
 
 const METHODS = ["PUT", "PATCH", "DELETE"] as const;
 
@@ -152,6 +152,22 @@ export const REFUSAL_FAULTS: Fault[] = [
     does: "answers a 412 from a replica that has not seen the last write",
     plant: on(write(undefined, 412), ({ before }) => (before?.formerTags.length ?? 0) > 0).answers(
       tagged(({ before }) => before?.formerTags.at(-1)),
+    ),
+  },
+  ...METHODS.map(
+    (method): Fault => ({
+      id: `${method.toLowerCase()}-412-changes-status`,
+      rule: RULES[method].stale,
+      does: `marks the customer as in conflict where it answers a ${method} with 412`,
+      plant: on(write(method, 412), isThere).answers(spoiling(() => ({ status: "Conflict" }))),
+    }),
+  ),
+  {
+    id: "patch-428-stores-email",
+    rule: "IFM-32",
+    does: "notes the email of a PATCH before it looks for If-Match",
+    plant: on(write("PATCH", 428), isThere, ({ body }) => typeof body["Email"] === "string").answers(
+      spoiling((_customer, { body }) => ({ email: String(body["Email"]) })),
     ),
   },
 ];

@@ -2,7 +2,20 @@
 import { customerOf, type Fault, instead, isRead, type Plant } from "../fault.ts";
 import { headerLines, setHeader } from "../service/http-socket.ts";
 import { type Customer, isWrite } from "../service/seams.ts";
-import { every, newTag, on, overwriting, spoiling, tagged, untagged, weakened, write } from "../turn.ts";
+import {
+  type Act,
+  by,
+  every,
+  isThere,
+  newTag,
+  on,
+  overwriting,
+  spoiling,
+  tagged,
+  untagged,
+  weakened,
+  write,
+} from "../turn.ts";
 import { digest } from "./entity-tag.ts";
 
 /** Keeps the tag of some accepted writes. */
@@ -35,6 +48,9 @@ const knownAfterARead =
       },
     };
   };
+
+/** The write is stored under the tag of before it. */
+const keptTag: Act = spoiling((customer, { before }) => ({ tag: before?.tag ?? customer.tag }));
 
 export const VERSION_FAULTS: Fault[] = [
   {
@@ -237,5 +253,43 @@ export const VERSION_FAULTS: Fault[] = [
     rule: "IFM-07",
     does: "drops a customer from the cache that it compares with after a 412, and only reads fill it again",
     plant: knownAfterARead((status) => status === 412),
+  },
+  ...(["PUT", "PATCH"] as const).flatMap((method): Fault[] => [
+    {
+      id: `limited-${method.toLowerCase()}-keeps-tag`,
+      rule: method === "PUT" ? "ETG-17" : "ETG-18",
+      does: `serves roles by a path of their own, which forgets the version on a ${method}`,
+      plant: on(write(method), by("limited"), isThere).answers(keptTag),
+    },
+    {
+      id: `http10-${method.toLowerCase()}-answers-without-tag`,
+      rule: method === "PUT" ? "ETG-17" : "ETG-18",
+      does: `drops ETag from the answer to a ${method} over HTTP/1.0`,
+      plant: on(write(method), ({ request }) => request.version === "1.0").answers(untagged),
+    },
+  ]),
+  {
+    id: "put-of-stored-values-answers-without-tag",
+    rule: "ETG-17",
+    does: "finds nothing to store in a PUT of the stored values, and answers 204 before there is a new tag to tell",
+    plant: on(
+      write("PUT"),
+      ({ before, body }) => before?.name === body["Name"] && before?.email === body["Email"],
+    ).answers(untagged),
+  },
+  {
+    id: "large-put-lost",
+    rule: "ETG-17",
+    does: "acknowledges bodies above 16 kB, which its buffer then drops",
+    plant: on(
+      write("PUT"),
+      isThere,
+      ({ request }) => Number(headerLines(request, "content-length")[0]) > 16_384,
+    ).answers(
+      spoiling((customer, { before }) => ({
+        name: (before ?? customer).name,
+        email: (before ?? customer).email,
+      })),
+    ),
   },
 ];

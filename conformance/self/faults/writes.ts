@@ -7,6 +7,7 @@ import {
   empty,
   every,
   isThere,
+  newTag,
   on,
   overwriting,
   refused,
@@ -175,4 +176,67 @@ export const WRITE_FAULTS: Fault[] = [
         )(ran),
     }),
   ),
+  {
+    id: "put-of-email-alone-lost",
+    rule: "IFM-01",
+    does: "watches the name for changes: a PUT that changes the email alone gets a new tag and stores nothing",
+    plant: deciding("store", (sound, ran) => (customer, change, request) => {
+      const emailAlone = change.name === customer.name && change.email !== customer.email;
+      if (request.method !== "PUT" || !emailAlone) return sound(customer, change, request);
+      ran();
+    }),
+  },
+  {
+    id: "patch-of-both-loses-email",
+    rule: "IFM-30",
+    does: "returns from its PATCH handler after the first column",
+    plant: storing("PATCH", ({ name, ...rest }) => (name === undefined ? rest : { name })),
+  },
+  {
+    id: "patch-resets-status",
+    rule: "FLD-21",
+    does: "fills what a PATCH does not name from the defaults of the model: the status is that of a new customer",
+    plant: storing("PATCH", (change) => ({ status: "Pending", ...change })),
+  },
+  {
+    id: "put-hits-customers-of-the-same-email",
+    rule: "ENV-06",
+    does: "updates by email, which is not unique, and not by id",
+    plant: on(write("PUT"), isThere).answers(({ service, customer, reply }) => {
+      for (const other of service.customers.values())
+        if (other.id !== customer?.id && other.email === customer?.email) other.name = customer.name;
+      return reply;
+    }),
+  },
+  {
+    id: "patch-bumps-every-version",
+    rule: "ENV-06",
+    does: "bumps the version of the whole table on a PATCH: its statement has no WHERE",
+    plant: on(write("PATCH"), isThere).answers((turn) => {
+      for (const other of turn.service.customers.values())
+        if (other.id !== turn.customer?.id) other.tag = newTag(other, turn);
+      return turn.reply;
+    }),
+  },
+  {
+    id: "acknowledged-put-falls-back",
+    rule: "ENV-07",
+    does: "writes through a cache whose store refuses one PUT in five: a moment later the former email is back",
+    plant: on(write("PUT"), isThere, every(5)).answers(({ before, customer, reply }) => {
+      const tag = customer?.tag;
+      setTimeout(() => {
+        if (customer !== undefined && customer.tag === tag) customer.email = before?.email ?? "";
+      }, 400);
+      return reply;
+    }),
+  },
+  {
+    id: "deleted-customer-comes-back",
+    rule: "ENV-07",
+    does: "deletes in a cache, and a replication brings the customer back a moment later",
+    plant: on(write("DELETE"), isThere).answers(({ customer, reply }) => {
+      setTimeout(() => Object.assign(customer ?? {}, { removed: false }), 400);
+      return reply;
+    }),
+  },
 ];

@@ -1,0 +1,57 @@
+import { expect, test } from "bun:test";
+import { Acknowledged } from "./acknowledged.ts";
+
+const object = (name: string) => ({ Name: name, Email: "a@example.com" });
+
+function looking() {
+  const acknowledged = new Acknowledged();
+  const write = (method = "PUT", status = 204) => {
+    acknowledged.writeBegins("/1");
+    acknowledged.wrote("/1", method, status);
+  };
+  const read = (tag: string, name: string) => acknowledged.readBegins("/1")(200, tag, object(name));
+  const left = () => acknowledged.all.get("/1");
+  return { acknowledged, write, read, left };
+}
+
+test("the first read after a write is the state in which it left the customer, and a later one is not", () => {
+  const { write, read, left } = looking();
+  read('"1"', "one");
+  write();
+  read('"2"', "two");
+  read('"1"', "one");
+  expect(left()?.state?.tag).toBe('"2"');
+  expect(left()?.formerTags.has('"1"')).toBe(true);
+});
+
+test("a refused write leaves the state as it was", () => {
+  const { write, read, left } = looking();
+  read('"1"', "one");
+  write("PUT", 412);
+  expect(left()?.open).toBe(false);
+});
+
+test.each([500, 503, 204])("after a write that was answered %p the next read decides", (status) => {
+  const { write, read, left } = looking();
+  read('"1"', "one");
+  write("PUT", status);
+  expect(left()?.open).toBe(true);
+});
+
+test("a read that a write overlaps says nothing", () => {
+  const { acknowledged, write, left } = looking();
+  const answered = acknowledged.readBegins("/1");
+  write();
+  answered(200, '"1"', object("one"));
+  expect(left()?.state).toBeUndefined();
+});
+
+test("a customer is gone once a read says so after an accepted DELETE", () => {
+  const { acknowledged, write, read, left } = looking();
+  read('"1"', "one");
+  acknowledged.readBegins("/1")(404, undefined, undefined);
+  expect(left()?.gone).toBe(false);
+  write("DELETE");
+  acknowledged.readBegins("/1")(404, undefined, undefined);
+  expect(left()?.gone).toBe(true);
+});

@@ -1,0 +1,158 @@
+/** ENV: writes stay where they belong, and they stay. */
+import type { Customer } from "../fixtures/ground.ts";
+import { type Left, valuesOf } from "../http/acknowledged.ts";
+import { OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import type { Seen } from "../http/wire.ts";
+import type { Attempt } from "../probe/attempt.ts";
+import { ifMatch } from "../probe/if-match-forms.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { change, difference, type Method, type Snapshot } from "../probe/snapshot.ts";
+import type { AskOptions } from "../probe/trial.ts";
+import { saysNothing } from "../probe/weather.ts";
+import { registryFields } from "../target/names.ts";
+
+/** A customer that is not written, and how it was. */
+type Bystander = { readonly customer: Customer; now: Snapshot; status: unknown };
+
+async function look(t: Attempt, customer: Customer): Promise<Bystander> {
+  const now = await t.state(customer, "read a customer that is not written");
+  const read = await t.get(customer, { query: "?fields=status", purpose: "its status" });
+  return { customer, now, status: registryFields(read.object ?? {}, t.kit.deployment.names).status };
+}
+
+/** A statement that lost its WHERE, or names another column in it, may need several writes to show. */
+const PUTS = 8;
+const SETTLES_MS = 150;
+
+type Step = {
+  readonly method: Method;
+  readonly what: string;
+  readonly options: AskOptions;
+  readonly times?: number;
+};
+
+async function leavesOthers(t: Attempt): Promise<void> {
+  const { ground, values } = t.kit;
+  const first = await ground.make();
+  const target = await ground.make();
+  const last = await ground.make();
+  // Made a moment ago: a job may still settle their status.
+  await t.kit.wire.rest(SETTLES_MS);
+  const bystanders = [await look(t, t.kit.main), await look(t, first), await look(t, last)];
+  const beside = {
+    name: String(bystanders[1]?.now.fields.name),
+    email: String(bystanders[1]?.now.fields.email),
+  };
+  const patches = await t.patchOffered();
+  const steps: Step[] = [
+    { method: "PUT", what: "new values", options: {}, times: PUTS },
+    { method: "PUT", what: "name and email of another customer", options: { values: beside } },
+    {
+      method: "PUT",
+      what: "another name, beside a customer of the same email",
+      options: { values: { ...beside, name: values.next().name } },
+    },
+    ...(patches ? [{ method: "PATCH", what: "another name", options: {} } as const] : []),
+    { method: "PUT", what: "a tag never given", options: { ifMatch: ifMatch('"kit-never-given"') } },
+    { method: "PUT", what: "no If-Match", options: { ifMatch: [] } },
+    ...(t.kit.deployment.deleteOffered === false
+      ? []
+      : [{ method: "DELETE", what: "the current tag", options: {} } as const]),
+  ];
+  for (const { method, what, options, times = 1 } of steps) {
+    let tag = (await t.state(target, "read before")).tag;
+    let answer: { readonly seen: Seen; readonly tag: string } | undefined;
+    const proof = t.proof(`${method} with ${what}`, "every other customer is as before");
+    for (let write = 0; write < times; write += 1) {
+      const seen = await t.sendWrite(method, target, { ifMatch: tag, ...options, purpose: "probe" });
+      tag = seen.tag ?? (times > 1 ? (await t.state(target)).tag : tag);
+      answer = { seen, tag };
+    }
+    if (answer === undefined) continue;
+    proof.show(answer.seen);
+    for (const [index, before] of bystanders.entries()) {
+      const after = await look(t, before.customer);
+      const same = t.same(before.now, after.now);
+      const status = Bun.deepEquals(before.status, after.status);
+      const changed = () =>
+        same ? change("status", before.status, after.status) : difference(before.now, after.now);
+      const found = () =>
+        `${method} with ${what} to ${target.id} changed another customer, ${before.customer.id}: ${changed()}`;
+      proof.must("others-kept", same && status, found, OTHERS_MAY_CAUSE);
+      bystanders[index] = after;
+    }
+  }
+}
+
+/** How long a read may take to show the last write. */
+const LAG_MS = 2000;
+const LAG_READ_MS = 200;
+
+/** What is wrong with a customer as it is now; undefined where it is as it was left. */
+function fault(left: Left, seen: Seen): readonly [name: string, found: string] | undefined {
+  if (left.gone)
+    return seen.status === 200
+      ? ["stays-deleted", "is there again, although its DELETE was accepted"]
+      : undefined;
+  if (seen.status === 404 || seen.status === 410)
+    return ["still-there", `is answered ${seen.status}, although no DELETE was accepted`];
+  const { state } = left;
+  const values = valuesOf(seen.object ?? {});
+  if (state === undefined || seen.status !== 200 || values === state.values) return undefined;
+  const sameTag = seen.tag === state.tag && state.values !== undefined;
+  const back = left.formerTags.has(seen.tag ?? "") || left.formerValues.has(values ?? "");
+  if (values === undefined || !(sameTag || back)) return undefined;
+  return [
+    "values-stay",
+    `shows ${values} under ${seen.tag}; it was left with ${state.values} under ${state.tag}`,
+  ];
+}
+
+async function lasts(t: Attempt): Promise<void> {
+  const { ground, wire, deployment } = t.kit;
+  const customers = [...ground.made, ...ground.given()];
+  const proof = t.proof("a look at every customer of this run", "each is as its last accepted write left it");
+  let count = 0;
+  for (const customer of customers) {
+    const left = wire.acknowledged.all.get(new URL(customer.url).pathname);
+    if (left === undefined || (!left.gone && (left.open || left.deleted))) continue;
+    const read = () => t.get(customer, { query: deployment.stateQuery, purpose: "a look at the end" });
+    let seen = await read();
+    let wrong = fault(left, seen);
+    for (const until = performance.now() + LAG_MS; wrong !== undefined && performance.now() < until; ) {
+      await wire.rest(LAG_READ_MS);
+      seen = await read();
+      wrong = fault(left, seen);
+    }
+    if (saysNothing(seen, "main")) continue;
+    count += 1;
+    proof.show(seen);
+    const [name, found] = wrong ?? ["values-stay", ""];
+    proof.must(name, wrong === undefined, `the customer ${customer.id} ${found}`, OTHERS_MAY_CAUSE);
+    // One customer shows the fault as well as fifty.
+    if (wrong !== undefined) return;
+  }
+  t.note = `; ${count} customers were looked at`;
+  t.mustHaveLooked("no customer of this run was left in a known state", "ETG-01");
+}
+
+export const lasting: readonly Rule[] = [
+  rule("ENV-06", "A write leaves every other customer as it was", {
+    spec: ["1.1", "3 accepted"],
+    reading:
+      "Name, email, status and token of three customers that are not written: one older and one younger than the one that is, and one with the same name and email.",
+    hurts: "A statement without its WHERE overwrites or deletes customers that nobody asked for.",
+    needs: ["write", "create"],
+    after: ["IFM-01", "ETG-04"],
+    check: leavesOthers,
+  }),
+  rule("ENV-07", "What was acknowledged is still there at the end", {
+    spec: ["1.3", "3 accepted"],
+    reading:
+      "Every customer of the run is read once more. None shows values or a token from before its last accepted write, and one that was gone after an accepted DELETE does not come back.",
+    hurts: "Customer data that was confirmed is lost a moment later, without anybody noticing.",
+    needs: ["write"],
+    after: ["ENV-04", "ENV-06"],
+    check: lasts,
+  }),
+];
