@@ -49,9 +49,12 @@ ${servers.join("\n")}
     const haproxy = Bun.spawn(["haproxy", "-f", file], { stdout: "ignore", stderr: "ignore" });
     const proxy = new PrimaryProxy(port, haproxy, checks);
     const url = proxy.through(clusters[0]?.url("postgres") ?? "");
-    while (!(await isPrimary(url))) {
+    // HAProxy takes every server for usable until its checks have failed, and leads to each in turn: only the
+    // primary is left when as many connections in a row reached it as there are servers.
+    for (let inRow = 0; inRow <= clusters.length; ) {
       if (haproxy.exitCode !== null) throw new Error(`HAProxy ended with ${haproxy.exitCode}`);
-      await Bun.sleep(50);
+      inRow = (await isPrimary(url)) ? inRow + 1 : 0;
+      if (inRow === 0) await Bun.sleep(50);
     }
     return proxy;
   }
