@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "./free-port.ts";
 
 const BIN = "/usr/lib/postgresql/15/bin";
 /** PostgreSQL refuses to run as root. */
@@ -40,7 +40,7 @@ export class PostgresCluster {
     const initdb = ["initdb", "-D", join(directory, "data"), "-U", USER, "-A", "trust", "-E", "UTF8"];
     await run([...initdb, "--locale=C.UTF-8", "--no-sync"]);
     const fast = isDurable ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" };
-    const cluster = new PostgresCluster(directory, await freePort(), { ...fast, ...settings });
+    const cluster = new PostgresCluster(directory, freePort(), { ...fast, ...settings });
     await cluster.resume();
     return cluster;
   }
@@ -61,7 +61,7 @@ export class PostgresCluster {
       "-c",
       "fast",
     ]);
-    const standby = new PostgresCluster(directory, await freePort(), {
+    const standby = new PostgresCluster(directory, freePort(), {
       ...this.#settings,
       synchronous_standby_names: "",
     });
@@ -244,16 +244,4 @@ async function run(command: readonly string[]): Promise<string> {
   ]);
   if (code !== 0) throw new Error(`${program} failed: ${stderr}`);
   return stdout;
-}
-
-/** One that nobody listens on. PostgreSQL takes no port 0. */
-export async function freePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const server = createServer();
-  server.once("error", reject);
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-  });
-  return await promise;
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
-import { freePort, type PostgresCluster } from "./postgres-cluster.ts";
+import { freePort } from "./free-port.ts";
+import type { PostgresCluster } from "./postgres-cluster.ts";
 
 /**
  * HAProxy as docs/postgres.md sets it up: it leads to
@@ -24,7 +25,7 @@ export class PrimaryProxy {
     const checks = clusters.map((cluster) =>
       Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => answerOf(cluster) }),
     );
-    const port = await freePort();
+    const port = freePort();
     const servers = clusters.map(
       (cluster, index) =>
         `  server s${index} 127.0.0.1:${cluster.port} check addr 127.0.0.1 port ${checks[index]?.port}`,

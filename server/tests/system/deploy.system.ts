@@ -1,7 +1,9 @@
 /** What stands in server/deploy, used as far as one machine without containers allows. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { freePort } from "../support/free-port.ts";
 import { selfSignedCertificate } from "../support/self-signed-certificate.ts";
 import { ServerProcess, temporaryDirectory, Workplace } from "../support/server-process.ts";
 import { TestService } from "../support/test-service.ts";
@@ -21,13 +23,6 @@ afterEach(async () => {
   }
   await place.clear();
 });
-
-function freePort(): number {
-  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
-  const { port } = server;
-  server.stop(true);
-  return port;
-}
 
 function read(path: string): string {
   return readFileSync(join(DEPLOY, path), "utf8");

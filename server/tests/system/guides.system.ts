@@ -1,6 +1,8 @@
 /** The guides for operators as they paste them, with a directory of this test in place of the machine's. */
+
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { freePort } from "../support/free-port.ts";
 import { type ServerProcess, Workplace } from "../support/server-process.ts";
 
 const DOCS = new URL("../../docs/", import.meta.url).pathname;
@@ -29,13 +31,6 @@ beforeEach(() => {
   }
 });
 afterEach(() => place.clear());
-
-function freePort(): number {
-  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
-  const { port } = server;
-  server.stop(true);
-  return port;
-}
 
 /** The blocks of a guide below a heading, in order. */
 function blocks(guide: string, heading: string, language = "sh"): string[] {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { freePort } from "../support/free-port.ts";
 import { selfSignedCertificate } from "../support/self-signed-certificate.ts";
 import { type ServerProcess, Workplace } from "../support/server-process.ts";
 import { type Reply, replyOf } from "../support/test-service.ts";
@@ -16,14 +17,6 @@ afterEach(async () => {
   }
   await place.clear();
 });
-
-/** A port that was free a moment ago: proxies take no 0. */
-function freePort(): number {
-  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
-  const { port } = server;
-  server.stop(true);
-  return port;
-}
 
 /** Starts a proxy and waits until it answers. */
 async function startProxy(command: readonly string[], url: string): Promise<void> {

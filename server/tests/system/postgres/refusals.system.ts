@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";
-import { freePort, PostgresCluster } from "../../support/postgres-cluster.ts";
+import { freePort } from "../../support/free-port.ts";
+import { PostgresCluster } from "../../support/postgres-cluster.ts";
 import { startSecuredCluster } from "../../support/secured-cluster.ts";
 import { runCommand, temporaryDirectory, Workplace } from "../../support/server-process.ts";
 
@@ -196,7 +197,7 @@ test("a standby is refused, one that is asynchronous is reported or refused, and
 test("a server that does not answer, a database and a role that do not exist are refused, and no password is shown", async () => {
   const withPassword = (text: string) => text.replace("postgres@", "postgres:s3cret@");
   const texts = [
-    `postgres://postgres@127.0.0.1:${await freePort()}/nowhere`,
+    `postgres://postgres@127.0.0.1:${freePort()}/nowhere`,
     cluster.url("nowhere"),
     cluster.url("postgres", "nobody").replace("nobody@", "nobody:s3cret@"),
   ];
@@ -270,7 +271,7 @@ test.each([
   ["and drops the session's settings", IGNORED],
   ["and refuses the session's settings", ""],
 ])("a pooler that changes sessions between statements %s is refused", async (_, ignored) => {
-  const port = await freePort();
+  const port = freePort();
   const file = join(directory, "pgbouncer.ini");
   const database = new URL(url).pathname.slice(1);
   writeFileSync(
