@@ -75,7 +75,7 @@ export const etag: readonly Rule[] = [
   }),
   rule("ETG-04", "Reading alone never changes the ETag", {
     spec: ["3 GET"],
-    reading: "Whoever reads, in whatever shape, over whatever connection.",
+    reading: "For every caller, every projection and every connection.",
     hurts: "Every write would be refused as stale although nobody else wrote.",
     async check(t) {
       const before = t.kit.wire.onlooker.knownTags(new URL(t.kit.main.url).pathname);

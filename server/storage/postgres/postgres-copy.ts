@@ -148,7 +148,7 @@ async function held(transaction: LaneConnection, databaseUrl: string): Promise<C
       cause: failure,
     });
   }
-  // Whoever else is connected: names of applications are shown to every role.
+  // Everyone else who is connected: names of applications are shown to every role.
   const [found] = await transaction.run<{ n: number }>(
     "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1::text",
     [SESSION.application_name],
