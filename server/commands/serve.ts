@@ -22,19 +22,18 @@ export function addServeCommand(program: Command): void {
 async function serve(options: Readonly<Record<string, unknown>>): Promise<void> {
   const config = readConfig(settingTexts(options));
   if (!config.ok) throw settingsRefused(config.faults);
+  // Until the service runs there is nothing to finish. As process 1 of
+  // a container it would go on without a handler: the system then ignores the signal.
+  let stop = (): void => process.exit(0);
+  process.on("SIGTERM", () => stop());
+  process.on("SIGINT", () => stop());
   // Loaded here alone: the other commands need no HTTP, which takes most of the time to start.
   const { startService } = await import("../service.ts");
   const service = await startService(config.value);
-  let isStopping = false;
-  const stop = async (): Promise<void> => {
-    if (isStopping) return service.endGrace();
-    isStopping = true;
-    await service.stop();
-    process.exit(0);
+  stop = () => {
+    stop = service.endGrace;
+    void service.stop().then(() => process.exit(0));
   };
-  // Before the address is printed: anyone who reads it may send a signal at once.
-  process.on("SIGTERM", stop);
-  process.on("SIGINT", stop);
   onReload(service.reload);
   const { url, adminUrl, first } = service;
   if (options["printUrl"] === true) {

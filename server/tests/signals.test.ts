@@ -47,6 +47,25 @@ test("SIGHUP while the program is still loaded does not end it", async () => {
   expect(await child.exited).toBe(0);
 });
 
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "%s while the service starts ends it at once, with nothing served",
+  async (signal) => {
+    // A database server that takes the connection and stays silent holds up the start.
+    const connected = Promise.withResolvers<void>();
+    const silent = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { open: () => connected.resolve(), data: () => {} },
+    });
+    const env = { DATABASE_URL: `postgres://user:secret@127.0.0.1:${silent.port}/customers?sslmode=disable` };
+    const child = ServerProcess.launch(place.database, { env });
+    await connected.promise;
+    child.kill(signal);
+    expect([await child.exited, await new Response(child.stdout).text()]).toEqual([0, ""]);
+    silent.stop(true);
+  },
+);
+
 describe("a service that is told to stop", () => {
   test("is not ready from the first moment, still answers, and says so on every connection", async () => {
     const service = await place.start({ services: 1, env: { STOP_GRACE: "60" } });
