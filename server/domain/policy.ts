@@ -1,11 +1,8 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { FIELD_NAMES, type FieldName } from "./field-registry.ts";
+import { FIELD_NAMES } from "./field-registry.ts";
 import { nearest } from "./nearest.ts";
-
-/** What a role may be allowed to do. `metrics` stands alone, since its tokens belong to no tenant. */
-const OPERATIONS = ["get", "list", "create", "replace", "patch", "delete", "metrics"] as const;
-export type Operation = (typeof OPERATIONS)[number];
+import { NO_RIGHTS, OPERATIONS, type Rights } from "./rights.ts";
 
 export const WRITE_METHODS = ["PUT", "PATCH", "DELETE"] as const;
 export type WriteMethod = (typeof WRITE_METHODS)[number];
@@ -14,11 +11,6 @@ export const METHODS = ["GET", "POST", ...WRITE_METHODS] as const;
 
 /** Names of tenants, clients and roles: they appear in metric labels, log lines and tables. */
 export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
-
-export type Rights = {
-  readonly read: ReadonlySet<FieldName>;
-  readonly operations: ReadonlySet<Operation>;
-};
 
 /** Which writes need If-Match. `untilMs` is the first instant at which all do, in ms since 1970. */
 export type Enforcement =
@@ -36,8 +28,6 @@ export type Policy = {
   readonly tenants: ReadonlyMap<string, ReadonlyMap<string, Rights>>;
   readonly enforcement: Enforcement;
 };
-
-const NO_RIGHTS: Rights = { read: new Set(), operations: new Set() };
 
 /** A role that the policy does not know has no rights. */
 export function rightsOf(policy: Policy, tenant: string | null, role: string): Rights {

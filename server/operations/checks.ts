@@ -1,6 +1,6 @@
 import { formatEntityTag, type RowVersion } from "../domain/entity-tag.ts";
 import type { FieldName } from "../domain/field-registry.ts";
-import { isEnforced, type Operation, type Rights, type WriteMethod } from "../domain/policy.ts";
+import { isEnforced, type WriteMethod } from "../domain/policy.ts";
 import {
   type Diagnosis,
   EXPLANATIONS,
@@ -9,6 +9,7 @@ import {
 } from "../domain/precondition.ts";
 import { flatMap, ok, type Refusal, type Result, refuse } from "../domain/problem.ts";
 import { defaultProjection, type Projection, parseFields } from "../domain/projection.ts";
+import type { Operation, Rights } from "../domain/rights.ts";
 import type { Authority, Call } from "./call.ts";
 import { readQuery } from "./query.ts";
 
