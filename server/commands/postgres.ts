@@ -9,7 +9,7 @@ import { withSettings } from "./setting-options.ts";
 
 export function addPostgresCommands(program: Command): void {
   withSettings(program.command("migrate"), DATABASE_SETTINGS)
-    .description("Make the schema of a PostgreSQL database, as the role that is to own it.")
+    .description("Make or upgrade the schema of a PostgreSQL database, as the role that is to own it.")
     .action(async (options: Readonly<Record<string, unknown>>) => {
       const { databaseUrl, storage } = databaseOf(options);
       if (!isPostgresUrl(databaseUrl)) {
@@ -17,10 +17,8 @@ export function addPostgresCommands(program: Command): void {
           "Only PostgreSQL needs this: a SQLite database gets its schema at the first start.",
         );
       }
-      const isMade = await migratePostgres(databaseUrl, storage);
-      console.log(
-        `${maskPassword(databaseUrl)}: ${isMade ? "the schema was made" : "the schema is up to date"}`,
-      );
+      const outcome = await migratePostgres(databaseUrl, storage);
+      console.log(`${maskPassword(databaseUrl)}: ${MIGRATED[outcome]}`);
     });
   program
     .command("grants")
@@ -28,3 +26,9 @@ export function addPostgresCommands(program: Command): void {
     .requiredOption("--role <role>", "the role of the services")
     .action(({ role }: { role: string }) => console.log(grantsFor(role)));
 }
+
+const MIGRATED = {
+  made: "the schema was made",
+  "carried-over": "the schema was carried over to this version; run `grants` again",
+  "up-to-date": "the schema is up to date",
+} as const;

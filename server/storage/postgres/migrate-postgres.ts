@@ -2,7 +2,7 @@ import type { StorageOptions } from "../storage.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { OWNER_SESSION } from "./connection/session.ts";
 import { openLanes, refusalOf } from "./open-lanes.ts";
-import { migrate } from "./schema/migration.ts";
+import { type MigrationOutcome, migrate } from "./schema/migration.ts";
 
 /** Of a migration, whose statements may wait for others. */
 const OWNER_STATEMENT_MS = 90_000;
@@ -10,23 +10,26 @@ const OWNER_STATEMENT_MS = 90_000;
 /**
  * Makes the schema where it is missing.
  *
- * @returns whether it was made
+ * @param carriesOver whether one of an earlier version is carried over; else it is refused
  * @throws CommandRefused, StatementFailed
  */
-export async function makeSchema(lanes: Lanes): Promise<boolean> {
+export async function makeSchema(lanes: Lanes, carriesOver = false): Promise<MigrationOutcome> {
   const owner = lanes.lane(OWNER_SESSION, OWNER_STATEMENT_MS);
   try {
-    return await lanes.whileBusy(() => migrate(owner));
+    return await lanes.whileBusy(() => migrate(owner, carriesOver));
   } finally {
     await owner.close();
   }
 }
 
-/** The same, of a command. @throws CommandRefused */
-export async function migratePostgres(databaseUrl: string, options: StorageOptions): Promise<boolean> {
+/** Makes the schema, or carries one of an earlier version over. @throws CommandRefused */
+export async function migratePostgres(
+  databaseUrl: string,
+  options: StorageOptions,
+): Promise<MigrationOutcome> {
   const lanes = openLanes(databaseUrl, options);
   try {
-    return await makeSchema(lanes);
+    return await makeSchema(lanes, true);
   } catch (error) {
     throw refusalOf(error, databaseUrl);
   } finally {

@@ -17,7 +17,13 @@ import {
 } from "../copy/copy-tables.ts";
 import { syncFile } from "../synced-file.ts";
 import { cantBeWritten, giveName, removeDatabase } from "./files/backup.ts";
-import { isBusy, openDatabase, openExistingDatabase, requireDirectory } from "./files/sqlite-database.ts";
+import {
+  isBusy,
+  openDatabase,
+  openExistingDatabase,
+  requireDirectory,
+  requireThisSchema,
+} from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import { StatementCache } from "./statements/statement-cache.ts";
 
@@ -107,8 +113,10 @@ export async function withSqliteSource<T>(
   work: (source: SqliteRows) => Promise<T>,
 ): Promise<T> {
   openExistingDatabase(path, lockWaitMs).close();
-  const rows = new SqliteRows(heldAlone(path));
+  const held = heldAlone(path);
+  const rows = new SqliteRows(held);
   try {
+    requireThisSchema(held);
     return await work(rows);
   } finally {
     rows.close();

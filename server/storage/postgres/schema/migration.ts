@@ -6,8 +6,8 @@ import {
   APPLICATION,
   COPYING,
   MIN_VERSION,
-  POSTGRES_SCHEMA,
   POSTGRES_SCHEMA_VERSION,
+  schemaStatements,
 } from "./postgres-schema.ts";
 
 /**
@@ -22,24 +22,28 @@ export type Meta = {
   readonly min_version: number;
 };
 
+export type MigrationOutcome = "made" | "carried-over" | "up-to-date";
+
 /**
- * Makes the schema where it is missing, in one transaction. Of services that
- * start at the same moment one makes it; the others fail on a name that is
+ * Makes the schema where it is missing, or carries one of an earlier version over, in one transaction. Of
+ * services that start at the same moment one makes it; the others fail on a name that is
  * taken, and look again. No advisory lock: compatible databases lack it.
  *
- * @returns whether it was made
+ * @param carriesOver whether a schema of an earlier version is carried over; else it is refused
  * @throws CommandRefused, StatementFailed
  */
-export async function migrate(owner: Lane): Promise<boolean> {
+export async function migrate(owner: Lane, carriesOver: boolean): Promise<MigrationOutcome> {
   for (let tries = 1; ; tries += 1) {
     const meta = await readMeta(owner);
-    if (meta !== null) {
+    const isEarlier = meta !== null && meta.schema_version < POSTGRES_SCHEMA_VERSION;
+    if (meta !== null && !(carriesOver && isEarlier)) {
       requireMeta(meta);
-      return false;
+      return "up-to-date";
     }
     try {
+      if (meta !== null) return (await owner.transact(carryOver)) ? "carried-over" : "up-to-date";
       await owner.transact(makeTables);
-      return true;
+      return "made";
     } catch (error) {
       const failure = failureOf(error, true);
       if (failure.sqlState === "42501") throw new CommandRefused(NO_SCHEMA, { cause: failure });
@@ -106,8 +110,25 @@ export function metaFault({ application, schema_version, min_version }: Meta): s
   return null;
 }
 
+/** @returns whether there was something to do */
+async function carryOver(transaction: LaneConnection): Promise<boolean> {
+  // Locked first: of several migrations one has something to do.
+  await transaction.run("UPDATE meta SET only_row = only_row", []);
+  const meta = await readMeta(transaction);
+  if (meta === null) throw new CommandRefused("The database has lost its schema.");
+  // Everything but its age must be right.
+  requireMeta({ ...meta, schema_version: POSTGRES_SCHEMA_VERSION });
+  if (meta.schema_version >= POSTGRES_SCHEMA_VERSION) return false;
+  for (const statement of schemaStatements(meta.schema_version)) await transaction.run(statement, []);
+  await transaction.run("UPDATE meta SET schema_version = $1::int, min_version = $2::int", [
+    String(POSTGRES_SCHEMA_VERSION),
+    String(MIN_VERSION),
+  ]);
+  return true;
+}
+
 async function makeTables(transaction: LaneConnection): Promise<void> {
-  for (const statement of POSTGRES_SCHEMA) await transaction.run(statement, []);
+  for (const statement of schemaStatements(null)) await transaction.run(statement, []);
   const cursorKey = crypto.getRandomValues(new Uint8Array(32)).toHex();
   await transaction.run("INSERT INTO meta VALUES (1, $1::text, $2::int, $3::int, decode($4::text, 'hex'))", [
     APPLICATION,

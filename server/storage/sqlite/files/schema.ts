@@ -1,8 +1,11 @@
-/** Kept in `PRAGMA user_version`. No earlier schema was ever released, so nothing leads from one to this. */
-export const SCHEMA_VERSION = 4;
+/** Kept in `PRAGMA user_version`. */
+export const SCHEMA_VERSION = 5;
 
-/** The schema of a new database. */
-export const SCHEMA = `
+/** The schema from which the steps start. Nothing leads to it: none before it was ever released. */
+export const FIRST_SCHEMA_VERSION = 4;
+
+/** What a new database starts from as well, so that both ways lead to the same schema. Never changed any more. */
+const FIRST_SCHEMA = `
   -- Clustered by tenant and id: a read is one descent, a page is one run of neighbours.
   CREATE TABLE customers (
     tenant       TEXT NOT NULL,
@@ -58,3 +61,77 @@ export const SCHEMA = `
   ) STRICT;
   INSERT INTO cursor_key VALUES (1, randomblob(32));
 `;
+
+/** What leads from one schema to the next, by the version that it makes. Each is run once, in one transaction. */
+const STEPS: Readonly<Record<number, string>> = {
+  5: `
+  -- The audit trail: one row for each accepted write, in its transaction. Each tenant has a chain of its own.
+  CREATE TABLE audit (
+    tenant          TEXT NOT NULL,
+    number          INTEGER NOT NULL,  -- the place in the tenant's chain: from 1, without gaps
+    time            INTEGER NOT NULL,
+    client          TEXT NOT NULL,
+    token_prefix    TEXT NOT NULL,     -- the part of the token that is shown
+    request_id      TEXT NOT NULL,
+    operation       TEXT NOT NULL CHECK (operation IN ('create', 'replace', 'patch', 'delete')),
+    customer_id     TEXT NOT NULL,
+    version_before  TEXT,              -- null of a creation
+    version_after   TEXT,              -- null of a removal
+    changed         TEXT NOT NULL,     -- names of the fields whose values changed, separated by commas
+    without_if_match INTEGER NOT NULL, -- 1 or 0
+    with_key        INTEGER NOT NULL,  -- 1 or 0: whether it came under an Idempotency-Key
+    values_digest   TEXT,              -- of the values and their salt; null where none were kept
+    hash            TEXT NOT NULL,     -- of this row and the hash of the one before it
+    PRIMARY KEY (tenant, number)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX audit_by_customer ON audit (tenant, customer_id, number);
+
+  -- Where a tenant's chain begins and ends. Retention moves the start: the rows up to it were deleted.
+  CREATE TABLE audit_chains (
+    tenant          TEXT PRIMARY KEY,
+    start_number    INTEGER NOT NULL,
+    start_hash      TEXT NOT NULL,
+    start_time      INTEGER,           -- of the last row that was deleted; null where none was
+    head_number     INTEGER NOT NULL,
+    head_hash       TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- Values before and after, kept only where the policy says so. They may be deleted: the chain covers their digest.
+  CREATE TABLE audit_values (
+    tenant          TEXT NOT NULL,
+    customer_id     TEXT NOT NULL,
+    number          INTEGER NOT NULL,
+    salt            TEXT NOT NULL,
+    "values"        TEXT NOT NULL,     -- JSON
+    PRIMARY KEY (tenant, customer_id, number)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  -- A row that replaces another one deletes it without a trigger.
+  CREATE TRIGGER audit_appends BEFORE INSERT ON audit
+  WHEN EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant AND number >= NEW.number)
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_keeps_its_rows BEFORE DELETE ON audit
+  WHEN OLD.number > (SELECT start_number FROM audit_chains WHERE tenant = OLD.tenant)
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_chains_go_forward BEFORE UPDATE ON audit_chains
+  WHEN NEW.tenant <> OLD.tenant OR NEW.start_number < OLD.start_number OR NEW.head_number < OLD.head_number
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_chains_appear BEFORE INSERT ON audit_chains
+  WHEN EXISTS (SELECT 1 FROM audit_chains WHERE tenant = NEW.tenant)
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_chains_stay BEFORE DELETE ON audit_chains
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_values_never_change BEFORE UPDATE ON audit_values
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  `,
+};
+
+/** @param from the version of a database's schema; null for a new one @returns what makes it this version's */
+export function schemaSteps(from: number | null): readonly string[] {
+  const steps = Object.entries(STEPS)
+    .filter(([version]) => Number(version) > (from ?? FIRST_SCHEMA_VERSION))
+    .map(([, step]) => step);
+  return from === null ? [FIRST_SCHEMA, ...steps] : steps;
+}

@@ -2,8 +2,11 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { CommandRefused } from "../../../domain/command-refused.ts";
+import { SQLITE_SCHEMA_4 } from "../../../tests/support/former-schemas.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { backupDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
+import { restoreDatabase } from "./restore.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import {
   connect,
@@ -92,6 +95,57 @@ describe("a database that is opened", () => {
     openDatabase(file).close();
     other.run("ROLLBACK");
     other.close();
+  });
+});
+
+/** As version 4 left it: with a customer, a token and a key of cursors. */
+function writeFormerDatabase(path: string): void {
+  const db = new Database(path, { strict: true });
+  db.run("PRAGMA journal_mode = WAL");
+  db.run(SQLITE_SCHEMA_4);
+  db.run("PRAGMA user_version = 4");
+  db.run("PRAGMA application_id = 1129665364");
+  db.run("INSERT INTO customers VALUES ('t', ?, 'Ada', 'Ada@b', 'ada@b', 'active', 'AAAAAAAAAAAAAAAA', 7)", [
+    "01890000-0000-7000-8000-000000000000",
+  ]);
+  db.run("INSERT INTO tokens VALUES (randomblob(32), 'cst_abc', 'c', 'admin', 't', 1, NULL, NULL, NULL)");
+  db.close();
+}
+
+function schemaOf(db: Database): unknown {
+  return db.query("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name").all();
+}
+
+describe("a database of the version before", () => {
+  test("is carried over when it is opened, to the very schema of a new one, and keeps its rows", () => {
+    writeFormerDatabase(file);
+    const former = new Database(file);
+    const rowsOf = (db: Database) =>
+      ["customers", "tokens", "cursor_key"].map((table) => db.query(`SELECT * FROM ${table}`).values());
+    const before = rowsOf(former);
+    former.close();
+    const db = openDatabase(file);
+    const fresh = openDatabase(`${directory.path}/fresh.db`);
+    expect(schemaVersion(db)).toBe(SCHEMA_VERSION);
+    expect(schemaOf(db)).toEqual(schemaOf(fresh));
+    expect(rowsOf(db)).toEqual(before);
+    db.close();
+    fresh.close();
+  });
+
+  test("is looked at by commands as it is", () => {
+    writeFormerDatabase(file);
+    expect(checkDatabase(file)).toEqual({ faults: [], customers: 1, tokens: 1, schemaVersion: 4 });
+    backupDatabase(file, `${directory.path}/backup.db`);
+    expect(checkDatabase(`${directory.path}/backup.db`).schemaVersion).toBe(4);
+  });
+
+  test("is carried over from a backup that was restored", () => {
+    writeFormerDatabase(`${directory.path}/backup.db`);
+    restoreDatabase(`${directory.path}/backup.db`, file, false);
+    const db = openDatabase(file);
+    expect(db.query("SELECT name FROM customers").values()).toEqual([["Ada"]]);
+    db.close();
   });
 });
 

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
 import { LOCK_WAIT_MS } from "../../storage.ts";
-import { SCHEMA, SCHEMA_VERSION } from "./schema.ts";
+import { FIRST_SCHEMA_VERSION, SCHEMA_VERSION, schemaSteps } from "./schema.ts";
 import { DEFAULT_PATH, MEMORY } from "./sqlite-url.ts";
 import { tokenFileOf } from "./token-file.ts";
 
@@ -97,7 +97,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Opens a database that exists and that this version made; for commands that look at one. */
+/** Opens a database that exists, of this version or an earlier one; for commands that look at one. */
 export function openExistingDatabase(path: string, lockWaitMs = LOCK_WAIT_MS): Database {
   if (!existsSync(path)) throw new CommandRefused(`${path} does not exist.`);
   return withReasons(path, () =>
@@ -173,18 +173,19 @@ export function schemaVersion(db: Database): number {
   return pragma(db, "user_version");
 }
 
-/** Gives a new database its schema, in one transaction. */
+/** Gives a new database its schema, or carries one of an earlier version over, in one transaction. */
 function makeSchema(db: Database, path: string): void {
   // Having nothing to do is the rule, and must not need the write lock or a disk with space.
-  if (isOurs(db)) return;
+  if (isUpToDate(db)) return;
   db.transaction(() => {
     // Again, now that no other process can come in between.
     refuseForeign(db, path);
-    if (isOurs(db)) return;
+    if (isUpToDate(db)) return;
+    const isNew = !isOurs(db);
     // A file that was copied without its log, or whose log was cut off, is not empty but may have no table.
-    if (path !== MEMORY && existsSync(tokenFileOf(path)))
+    if (isNew && path !== MEMORY && existsSync(tokenFileOf(path)))
       throw startingOver(path, "has no tables", tokenFileOf(path));
-    db.run(SCHEMA);
+    for (const step of schemaSteps(isNew ? null : schemaVersion(db))) db.run(step);
     db.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
   }).immediate();
@@ -207,11 +208,24 @@ function refuseForeign(db: Database, path: string): void {
       `${path} was written by a newer version (schema ${version}; this one knows ${SCHEMA_VERSION}). Start that version, or restore a backup from before it.`,
     );
   }
-  if (ours && version < SCHEMA_VERSION) {
+  if (ours && version < FIRST_SCHEMA_VERSION) {
     throw new CommandRefused(
       `${path} was written by a version that was never released (schema ${version}; this one knows ${SCHEMA_VERSION}). Name another file in DATABASE_URL.`,
     );
   }
+}
+
+function isUpToDate(db: Database): boolean {
+  return isOurs(db) && schemaVersion(db) === SCHEMA_VERSION;
+}
+
+/** @throws CommandRefused for a database of an earlier version, which {@link openDatabase} carries over */
+export function requireThisSchema(db: Database): void {
+  const version = schemaVersion(db);
+  if (version === SCHEMA_VERSION) return;
+  throw new CommandRefused(
+    `${db.filename} was written by an earlier version (schema ${version}; this one needs ${SCHEMA_VERSION}). Start this version's service on it once, which carries it over.`,
+  );
 }
 
 function isOurs(db: Database): boolean {

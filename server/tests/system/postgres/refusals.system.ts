@@ -45,9 +45,9 @@ test("a schema for newer versions alone, one of another program and one of an ol
     await cluster.query(url, `UPDATE customers.meta SET ${change}`);
     return await refusalOf(url);
   };
-  expect(await refused("schema_version = 9, min_version = 1")).toBe("it was opened");
+  expect(await refused("schema_version = 9, min_version = 2")).toBe("it was opened");
   expect(await refused("min_version = 9")).toContain("Start a newer version.");
-  expect(await refused("min_version = 1, schema_version = 0")).toContain("Run `customers-server migrate`");
+  expect(await refused("min_version = 2, schema_version = 1")).toContain("Run `customers-server migrate`");
   expect(await refused("application = 'other'")).toContain("belongs to another program");
 });
 
@@ -66,7 +66,7 @@ test("once a migration has left a running service behind, it is not ready and re
   expect(await get("/customers")).toBe(200);
   await cluster.query(url, "UPDATE customers.meta SET min_version = 9");
   expect([await get("/customers"), await get("/readyz")]).toEqual([503, 503]);
-  await cluster.query(url, "UPDATE customers.meta SET min_version = 1");
+  await cluster.query(url, "UPDATE customers.meta SET min_version = 2");
   expect([await get("/customers"), await get("/readyz")]).toEqual([200, 200]);
   // Without its one row nobody can say whose tables these are: no 401, which would tell clients that their token is bad.
   await cluster.query(url, "DELETE FROM customers.meta");
