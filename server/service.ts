@@ -4,6 +4,7 @@ import { readPolicyFile } from "./config/policy-file.ts";
 import { hasSamples, variableOf } from "./config/settings.ts";
 import { certificateExpiry, readTlsFiles, type TlsFiles } from "./config/tls-files.ts";
 import { maskPassword } from "./domain/mask-password.ts";
+import { DAY_MS, DAYS_KEPT, dayOf } from "./domain/rollout/write-count.ts";
 import { Cors } from "./http/cors.ts";
 import { Readiness } from "./http/routes/readiness.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
@@ -13,6 +14,7 @@ import type { FirstStart } from "./storage/storage.ts";
 import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
+import { WriteCounter } from "./telemetry/write-counter.ts";
 import { VERSION } from "./version.ts";
 
 type RunningService = {
@@ -55,6 +57,12 @@ export async function startService(config: Config): Promise<RunningService> {
     version: VERSION,
     storageStats: () => storage.stats(),
     certificateExpiry: () => certificateExpiry(tlsInForce),
+    rollout: {
+      counts: () => storage.writeCounts.list(dayOf(Date.now() - DAYS_KEPT * DAY_MS)),
+      enforcement: () => policy.enforcement,
+      now: Date.now,
+    },
+    onWrite: (write, kind) => writeCounter.record(write, kind),
   });
   const storage = await openStorage(config.databaseUrl, {
     memoryMib: config.databaseMemoryMib,
@@ -68,6 +76,9 @@ export async function startService(config: Config): Promise<RunningService> {
         logger.warn({ reason: event.reason }, "connection to the database opened again");
     },
     onFault: (sentence) => logger.error(sentence),
+  });
+  const writeCounter = new WriteCounter(storage.writeCounts, {
+    onFailure: (error) => logger.warn({ err: error }, "counts of writes could not be stored; they are kept"),
   });
   const listeners: Listener[] = [];
   const descriptors = new DescriptorWatch(logger, () => {
@@ -105,6 +116,7 @@ export async function startService(config: Config): Promise<RunningService> {
     }
   } catch (error) {
     for (const listener of listeners) await listener.stop(0);
+    await writeCounter.stop();
     await storage.close();
     throw error;
   }
@@ -144,6 +156,7 @@ export async function startService(config: Config): Promise<RunningService> {
         logger.warn("requests that were still in flight after STOP_DRAIN were cut off");
       await admin?.stop(0);
       keyPurge.stop();
+      await writeCounter.stop();
       await storage.close();
       logger.info("stopped");
       await log.close();

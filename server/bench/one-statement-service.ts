@@ -90,6 +90,8 @@ const metrics = new Metrics({
   version: packageJson.version,
   storageStats: () => storage.stats(),
   certificateExpiry: () => Number.NaN,
+  rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
+  onWrite: () => {},
 });
 const parts = {
   store: oneStatementEach(storage.customers, pool),

@@ -1,6 +1,7 @@
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import type { CustomerStore } from "./customer-store.ts";
 import type { TokenStore } from "./token-store.ts";
+import type { WriteCountStore } from "./write-count-store.ts";
 
 /** What the first start on an empty database made. */
 export type FirstStart = {
@@ -85,6 +86,7 @@ export type StorageOptions = {
 export interface Storage {
   readonly customers: CustomerStore;
   readonly tokens: TokenStore;
+  readonly writeCounts: WriteCountStore;
   /**
    * Makes an admin token, and samples to try things on. The decision and all of its rows are one transaction.
    *

@@ -36,6 +36,8 @@ describe("from the first scrape", () => {
       version: "1.2.3",
       storageStats,
       certificateExpiry: () => Number.NaN,
+      rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
+      onWrite: () => {},
     });
     const series = [...seriesOf(await metrics.text())].filter(([key]) => key.startsWith("http_"));
     const empty = { client: "", tenant: "" };

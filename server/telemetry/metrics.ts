@@ -1,8 +1,12 @@
 import { Registry } from "prom-client";
+import type { Enforcement } from "../domain/policy.ts";
+import type { WriteKind } from "../domain/rollout/write-count.ts";
 import type { Commit, ServerEvent, StorageStats } from "../storage/storage.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
+import { type AnsweredWrite, answeredWriteOf, writeKindOf } from "./answered-write.ts";
 import { registerProcessMetrics } from "./process-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
+import { RolloutMetrics, type RolloutParts } from "./rollout-metrics.ts";
 import { StorageMetrics } from "./storage-metrics.ts";
 import { WriteMetrics } from "./write-metrics.ts";
 
@@ -14,6 +18,9 @@ type MetricsOptions = {
   readonly storageStats: () => StorageStats;
   /** Of the chain in force, in seconds since 1970; NaN without TLS. */
   readonly certificateExpiry: () => number;
+  readonly rollout: RolloutParts;
+  /** Counts writes in the database, for the rollout report. */
+  readonly onWrite: (write: AnsweredWrite, kind: WriteKind) => void;
 };
 
 /**
@@ -25,18 +32,36 @@ export class Metrics {
   readonly #writes: WriteMetrics;
   readonly #requests: RequestMetrics;
   readonly #storage: StorageMetrics;
+  readonly #enforcement: () => Enforcement;
+  readonly #onWrite: MetricsOptions["onWrite"];
 
-  constructor({ hasCallerLabels, version, storageStats, certificateExpiry }: MetricsOptions) {
+  constructor({
+    hasCallerLabels,
+    version,
+    storageStats,
+    certificateExpiry,
+    rollout,
+    onWrite,
+  }: MetricsOptions) {
     this.#writes = new WriteMetrics(this.#registry, hasCallerLabels);
+    new RolloutMetrics(this.#registry, hasCallerLabels, rollout);
     this.#requests = new RequestMetrics(this.#registry);
     this.#storage = new StorageMetrics(this.#registry, storageStats);
     registerProcessMetrics(this.#registry, version, certificateExpiry);
+    this.#enforcement = rollout.enforcement;
+    this.#onWrite = onWrite;
   }
 
   /** @param headers of the request */
   record(answered: AnsweredRequest, headers: Headers): void {
     this.#requests.record(answered);
-    this.#writes.record(answered, headers);
+    const write = answeredWriteOf(answered, headers);
+    if (write === null) return;
+    this.#writes.record(write);
+    const kind = writeKindOf(answered, headers);
+    // Without a rollout every write that is applied has If-Match: only those that are refused tell anything.
+    const isTelling = kind === "refused" || this.#enforcement().mode === "observe";
+    if (kind !== null && isTelling) this.#onWrite(write, kind);
   }
 
   recordServerEvent(event: ServerEvent): void {

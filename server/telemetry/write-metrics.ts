@@ -1,9 +1,8 @@
 import { Counter, type Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
-import type { AnsweredRequest } from "./answered-request.ts";
-import { ClientVersions, versionOf } from "./client-versions.ts";
+import { type AnsweredWrite, CUSTOMER_ROUTE } from "./answered-write.ts";
+import { ClientVersions } from "./client-versions.ts";
 
-const CUSTOMER_ROUTE = "/customers/{id}";
 /** Holds the counts of versions that gave up their place. Nothing is counted here first. */
 const OTHER_VERSIONS = "other";
 
@@ -71,12 +70,10 @@ export class WriteMetrics {
     for (const method of WRITE_METHODS) this.#seriesOf(method, "", "", "");
   }
 
-  record(answered: AnsweredRequest, headers: Headers): void {
-    const { method, route, caller, status, isAllowedWithoutIfMatch } = answered;
-    const isWrite = route === CUSTOMER_ROUTE && (WRITE_METHODS as readonly string[]).includes(method);
-    if (!isWrite || caller === null) return;
+  record({ answered, method, client, tenant, version }: AnsweredWrite): void {
+    const { status, isAllowedWithoutIfMatch } = answered;
     const { counts } = this.#hasCallerLabels
-      ? this.#seriesOfCaller(method, caller.client, versionOf(headers.get("user-agent")), caller.tenant ?? "")
+      ? this.#seriesOfCaller(method, client, version, tenant)
       : this.#seriesOf(method, "", "", "");
     counts.attempts += 1;
     if (status === 428) counts.required += 1;

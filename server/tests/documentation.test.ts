@@ -66,6 +66,8 @@ describe("the reference in server/docs is complete", () => {
         connections: [],
       }),
       certificateExpiry: () => Number.NaN,
+      rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
+      onWrite: () => {},
     });
     const families = [...(await metrics.text()).matchAll(/^# HELP (\S+) (.*)$/gm)];
     expect(families.length).toBeGreaterThan(0);

@@ -7,7 +7,7 @@ type CopyTable = {
   /** In the order of the values of a row. */
   readonly columns: Readonly<Record<string, ColumnKind>>;
   /** How many columns, from the first, are the primary key. Rows come in its order, that of bytes. */
-  readonly keyColumns: 1 | 2;
+  readonly keyColumns: 1 | 2 | 5;
 };
 
 /** All that a database holds, in the order in which it is copied: what refers to a row comes after it. */
@@ -51,6 +51,23 @@ export const COPY_TABLES = {
       customer_id: "uuid",
     },
     keyColumns: 2,
+  },
+  write_counts: {
+    columns: {
+      tenant: "text",
+      client: "text",
+      day: "text",
+      client_version: "text",
+      method: "text",
+      with_if_match: "integer",
+      allowed: "integer",
+      refused: "integer",
+      first_at: "integer",
+      last_with_at: "integer",
+      first_without_at: "integer",
+      last_without_at: "integer",
+    },
+    keyColumns: 5,
   },
 } as const satisfies Readonly<Record<string, CopyTable>>;
 

@@ -28,7 +28,7 @@ test("a copy has every row, tag, token, kept outcome and cursor of its source, w
   const source = bytes(from);
   expect(await copyDatabase(from, to)).toEqual({
     state: "new",
-    rows: { tenants: 4, customers: 21, tokens: 2, idempotency_keys: 5 },
+    rows: { tenants: 4, customers: 21, tokens: 2, idempotency_keys: 5, write_counts: 3 },
   });
   expect(bytes(from)).toEqual(source);
   expect(readdirSync(place.path).sort()).toEqual(["from.db", "to.db"]);

@@ -53,6 +53,7 @@ const FROM: Readonly<Record<CopyTableName, string>> = {
   tenants: "tenants AS r",
   customers: "customers AS r",
   tokens: "tokens AS r",
+  write_counts: "write_counts AS r",
   idempotency_keys: `(SELECT k.*, f.tenant, f.customer_id, f.fields
     FROM idempotency_keys k LEFT JOIN kept_fields f ON f.token_id = k.token_id AND f.key = k.key) AS r`,
 };
@@ -138,7 +139,7 @@ async function held(transaction: LaneConnection, databaseUrl: string): Promise<C
   // First the lock, which also keeps a second copy away: a service that is not seen now can write nothing later.
   try {
     await transaction.run(
-      "LOCK TABLE customers, tenants, tokens, idempotency_keys, kept_fields IN SHARE ROW EXCLUSIVE MODE",
+      "LOCK TABLE customers, tenants, tokens, idempotency_keys, kept_fields, write_counts IN SHARE ROW EXCLUSIVE MODE",
       [],
     );
   } catch (error) {

@@ -8,6 +8,7 @@ import { openLanes, type PostgresOptions, refusalOf } from "./open-lanes.ts";
 import { PostgresCustomerStore } from "./postgres-customer-store.ts";
 import { postgresFirstStart } from "./postgres-first-start.ts";
 import { PostgresTokenStore } from "./postgres-token-store.ts";
+import { PostgresWriteCounts } from "./postgres-write-counts.ts";
 import { BatchedReads } from "./reads/batched-reads.ts";
 import { type Meta, metaFault } from "./schema/migration.ts";
 import { WriteBatches } from "./writes/write-batches.ts";
@@ -43,6 +44,7 @@ const PULSE_TEXT = `SELECT current_setting('transaction_read_only') AS is_read_o
 export class PostgresStorage implements Storage {
   readonly customers: PostgresCustomerStore;
   readonly tokens: PostgresTokenStore;
+  readonly writeCounts: PostgresWriteCounts;
   readonly #lanes: Lanes;
   readonly #writes: WriteBatches;
   #databaseBytes = Number.NaN;
@@ -53,6 +55,7 @@ export class PostgresStorage implements Storage {
     this.#writes = writes;
     this.customers = new PostgresCustomerStore(cursorKey, lanes, reads, writes);
     this.tokens = new PostgresTokenStore(lanes, reads);
+    this.writeCounts = new PostgresWriteCounts(lanes);
   }
 
   /**

@@ -20,6 +20,7 @@ import { SharedRead } from "./read/read-transaction.ts";
 import { SqliteCustomerStore } from "./sqlite-customer-store.ts";
 import { firstStart } from "./sqlite-first-start.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
+import { SqliteWriteCounts } from "./sqlite-write-counts.ts";
 import { StatementCache } from "./statements/statement-cache.ts";
 
 /** The reader's part of the memory for pages: it reads every row, a writer only those that it changes. */
@@ -52,6 +53,7 @@ process.on("exit", () => {
 export class SqliteStorage implements Storage {
   readonly customers: SqliteCustomerStore;
   readonly tokens: SqliteTokenStore;
+  readonly writeCounts: SqliteWriteCounts;
   readonly read: SharedRead;
   readonly write: WriteQueue;
   readonly #path: string;
@@ -102,6 +104,7 @@ export class SqliteStorage implements Storage {
     });
     this.customers = new SqliteCustomerStore(row.key, read, this.write);
     this.tokens = new SqliteTokenStore(read, this.write);
+    this.writeCounts = new SqliteWriteCounts(read, this.write);
     opened.add(this.#guards);
   }
 

@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import { FIELD_NAMES } from "../../domain/field-registry.ts";
 import { NO_BODY, projectionOf } from "../../domain/projection.ts";
+import { countOf } from "../../domain/rollout/write-count.ts";
 import type { IdempotencyKey, WriteTarget } from "../../storage/customer-store.ts";
 import { openStorage } from "../../storage/database-url/open-storage.ts";
 
@@ -16,7 +17,7 @@ export type MovedDatabase = Awaited<ReturnType<typeof fillDatabase>>;
 /** Fills an empty database with every kind of row that a service makes. It is closed again. */
 export async function fillDatabase(url: string) {
   const storage = await openStorage(url);
-  const { customers, tokens } = storage;
+  const { customers, tokens, writeCounts } = storage;
   const create = async (tenant: string, name: string, key: IdempotencyKey | null = null) => {
     const made = await customers.create(
       tenant,
@@ -50,6 +51,13 @@ export async function fillDatabase(url: string) {
   const valid = (await tokens.create(holder, NOW, NOW + 1_000)).token;
   const revoked = (await tokens.create({ client: "m", role: "metrics", tenant: null }, NOW, null)).token;
   await tokens.revoke(revoked, NOW);
+  const series = { tenant: "acme", client: "c", version: "", method: "PUT" } as const;
+  await writeCounts.add([
+    countOf(series, "with", NOW),
+    countOf({ ...series, version: "1.2" }, "allowed", NOW),
+  ]);
+  await writeCounts.add([countOf({ ...series, method: "DELETE" }, "refused", NOW + 86_400_000)]);
+  const counts = await writeCounts.list("");
   const rows = await Promise.all(
     TENANTS.map((tenant) =>
       customers.page({ tenant, after: null, limit: 500, status: null, email: null }, ALL),
@@ -64,6 +72,7 @@ export async function fillDatabase(url: string) {
   await closed.close();
   return {
     rows,
+    counts,
     records,
     caller,
     cursorKey,
@@ -90,6 +99,7 @@ export async function requireMoved(url: string, before: MovedDatabase): Promise<
       ),
     );
     expect(rows).toEqual(before.rows);
+    expect(await storage.writeCounts.list("")).toEqual(before.counts);
     expect(customers.cursorKey).toEqual(before.cursorKey);
     expect(await tokens.list()).toEqual(before.records);
     expect(await tokens.find(before.valid, NOW)).toEqual(before.caller);

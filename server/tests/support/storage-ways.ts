@@ -27,6 +27,7 @@ const promised: StorageWay = {
     return {
       customers: late(storage.customers),
       tokens: late(storage.tokens),
+      writeCounts: late(storage.writeCounts),
       firstStart: storage.firstStart.bind(storage),
       ping: storage.ping.bind(storage),
       stats: storage.stats.bind(storage),

@@ -1,11 +1,13 @@
 import { createApp } from "../../app.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
 import type { Policy } from "../../domain/policy.ts";
+import { DAY_MS, DAYS_KEPT, dayOf } from "../../domain/rollout/write-count.ts";
 import { Cors } from "../../http/cors.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { TokenHolder } from "../../storage/token-store.ts";
 import { createLog, lineOf } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
+import { WriteCounter } from "../../telemetry/write-counter.ts";
 import { type Sighting, sightingsOf } from "./described-reply.ts";
 import { ANY_WAY } from "./storage-ways.ts";
 
@@ -45,6 +47,7 @@ export class TestService {
   /** Each log line, parsed. */
   readonly logLines: Record<string, unknown>[] = [];
   readonly metrics: Metrics;
+  readonly writeCounter: WriteCounter;
   /** What its replies have shown of the OpenAPI document. */
   readonly sightings = new Set<Sighting>();
   readonly #app: ReturnType<typeof createApp>;
@@ -66,6 +69,19 @@ export class TestService {
       version: "0.0.0-test",
       storageStats: () => this.storage.stats(),
       certificateExpiry: () => Number.NaN,
+      rollout: {
+        counts: () => this.storage.writeCounts.list(dayOf(this.#now() - DAYS_KEPT * DAY_MS)),
+        enforcement: () => this.#policy.enforcement,
+        now: this.#now,
+      },
+      onWrite: (write, kind) => this.writeCounter.record(write, kind),
+    });
+    // Stored when a test says so, and at the end.
+    this.writeCounter = new WriteCounter(this.storage.writeCounts, {
+      gatherMs: 3_600_000,
+      onFailure: (error) => {
+        throw error;
+      },
     });
     this.#app = createApp({
       store: this.storage.customers,
@@ -147,6 +163,7 @@ export class TestService {
 
   async stop(): Promise<void> {
     await this.#app.stop(true);
+    await this.writeCounter.stop();
     await this.storage.close();
   }
 }

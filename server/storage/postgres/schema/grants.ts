@@ -11,6 +11,7 @@ const PRIVILEGES: Readonly<Record<string, string>> = {
   audit: "SELECT, INSERT, UPDATE (number, hash), DELETE",
   audit_chains: "SELECT, INSERT, UPDATE",
   audit_values: "SELECT, INSERT, DELETE",
+  write_counts: "SELECT, INSERT, UPDATE, DELETE",
   // The first start locks its one row.
   meta: "SELECT, UPDATE (only_row)",
 };

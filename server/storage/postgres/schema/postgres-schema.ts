@@ -185,6 +185,24 @@ const STEPS: Readonly<Record<number, readonly string[]>> = {
       (table) => `CREATE TRIGGER ${table}_is_not_emptied BEFORE TRUNCATE ON ${table} FOR EACH STATEMENT
       EXECUTE FUNCTION refuse_audit_change()`,
     ),
+
+    // How often versions of clients wrote with and without If-Match, by day. About 20 versions of a client on a day.
+    `CREATE TABLE write_counts (
+      tenant           text COLLATE "C" NOT NULL,
+      client           text COLLATE "C" NOT NULL,
+      day              text COLLATE "C" NOT NULL, -- UTC, such as 2026-11-28
+      client_version   text COLLATE "C" NOT NULL, -- '' without one
+      method           text COLLATE "C" NOT NULL CHECK (method IN ('PUT', 'PATCH', 'DELETE')),
+      with_if_match    bigint NOT NULL,
+      allowed          bigint NOT NULL, -- without If-Match, applied
+      refused          bigint NOT NULL, -- without If-Match, 428
+      first_at         bigint NOT NULL,
+      last_with_at     bigint,
+      first_without_at bigint,
+      last_without_at  bigint,
+      PRIMARY KEY (tenant, client, day, client_version, method)
+    )`,
+    `CREATE INDEX write_counts_by_day ON write_counts (day)`,
   ],
 };
 

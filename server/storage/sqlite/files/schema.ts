@@ -125,6 +125,24 @@ const STEPS: Readonly<Record<number, string>> = {
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
   CREATE TRIGGER audit_values_never_change BEFORE UPDATE ON audit_values
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+
+  -- How often versions of clients wrote with and without If-Match, by day. About 20 versions of a client on a day.
+  CREATE TABLE write_counts (
+    tenant           TEXT NOT NULL,
+    client           TEXT NOT NULL,
+    day              TEXT NOT NULL,    -- UTC, such as 2026-11-28
+    client_version   TEXT NOT NULL,    -- '' without one
+    method           TEXT NOT NULL CHECK (method IN ('PUT', 'PATCH', 'DELETE')),
+    with_if_match    INTEGER NOT NULL,
+    allowed          INTEGER NOT NULL, -- without If-Match, applied
+    refused          INTEGER NOT NULL, -- without If-Match, 428
+    first_at         INTEGER NOT NULL,
+    last_with_at     INTEGER,
+    first_without_at INTEGER,
+    last_without_at  INTEGER,
+    PRIMARY KEY (tenant, client, day, client_version, method)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX write_counts_by_day ON write_counts (day);
   `,
 };
 

@@ -2,12 +2,13 @@ import { CUSTOMER_WRITES } from "./customer-writes.ts";
 import { KEY_WRITES } from "./idempotency-keys.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import { TOKEN_WRITES } from "./token-writes.ts";
+import { COUNT_WRITES } from "./write-counts.ts";
 
 /**
  * Every write that there is, by name. Input and outcome are
  * JSON, so that they can cross to another thread as text.
  */
-const WRITES = { ...CUSTOMER_WRITES, ...KEY_WRITES, ...TOKEN_WRITES };
+const WRITES = { ...CUSTOMER_WRITES, ...KEY_WRITES, ...TOKEN_WRITES, ...COUNT_WRITES };
 
 type Writes = typeof WRITES;
 export type WriteName = keyof Writes;

@@ -3,6 +3,7 @@ import { customerStoreContract } from "../../../storage/customer-store.contract.
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
 import { tokenStoreContract } from "../../../storage/token-store.contract.ts";
+import { writeCountStoreContract } from "../../../storage/write-count-store.contract.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 
 const cluster = await PostgresCluster.start();
@@ -20,6 +21,8 @@ async function databaseOfRunner(level: string): Promise<string> {
 
 for (const level of ["read committed", "repeatable read", "serializable"]) {
   const [customers, tokens] = [await databaseOfRunner(level), await databaseOfRunner(level)];
+  const counts = await databaseOfRunner(level);
   await customerStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(customers));
   await tokenStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(tokens));
+  await writeCountStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(counts));
 }

@@ -1,0 +1,40 @@
+import { boundVersions, type KnownVersion, type WriteCount } from "../../domain/rollout/write-count.ts";
+import { COUNTS_MAX, type WriteCountStore } from "../write-count-store.ts";
+import type { Lanes } from "./connection/lanes.ts";
+import { columnsOf } from "./rows/array-literal.ts";
+import {
+  ADD_COUNTS_TEXT,
+  countParams,
+  KNOWN_VERSIONS_TEXT,
+  LIST_COUNTS_TEXT,
+  type PostgresWriteCountRow,
+  PURGE_COUNTS_TEXT,
+  writeCountOf,
+} from "./rows/write-count-sql.ts";
+
+/** Counts of writes in PostgreSQL, on a connection for what is slow: no customer's write waits for them. */
+export class PostgresWriteCounts implements WriteCountStore {
+  readonly #lanes: Lanes;
+
+  constructor(lanes: Lanes) {
+    this.#lanes = lanes;
+  }
+
+  /** Services that add new versions at the same moment may pass the bound of versions by those. */
+  async add(counts: readonly WriteCount[]): Promise<void> {
+    if (counts.length === 0) return;
+    const clientDays = columnsOf(counts.map(({ tenant, client, day }) => [tenant, client, day]));
+    const known = await this.#lanes.run<KnownVersion>(KNOWN_VERSIONS_TEXT, clientDays, true);
+    const rows = boundVersions(counts, known).map(countParams);
+    await this.#lanes.run(ADD_COUNTS_TEXT, columnsOf(rows), true);
+  }
+
+  async list(fromDay: string): Promise<WriteCount[]> {
+    const rows = await this.#lanes.run<PostgresWriteCountRow>(LIST_COUNTS_TEXT, [fromDay], true);
+    return rows.map(writeCountOf);
+  }
+
+  async purge(beforeDay: string): Promise<number> {
+    return (await this.#lanes.run(PURGE_COUNTS_TEXT, [beforeDay, String(COUNTS_MAX)], true)).length;
+  }
+}

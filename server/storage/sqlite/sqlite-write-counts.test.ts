@@ -1,0 +1,9 @@
+import { afterAll } from "bun:test";
+import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { writeCountStoreContract } from "../write-count-store.contract.ts";
+import { SqliteStorage } from "./sqlite-storage.ts";
+
+const directory = temporaryDirectory();
+afterAll(directory.remove);
+
+await writeCountStoreContract("SQLite", () => SqliteStorage.open(`${directory.path}/customers.db`));
