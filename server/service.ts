@@ -56,6 +56,7 @@ export async function startService(config: Config): Promise<RunningService> {
     hasCallerLabels: !areMetricsPublic,
     version: VERSION,
     storageStats: () => storage.stats(),
+    expiringTokens: () => storage.tokens.expiring(Date.now()),
     certificateExpiry: () => certificateExpiry(tlsInForce),
     rollout: {
       counts: () => storage.writeCounts.list(dayOf(Date.now() - DAYS_KEPT * DAY_MS)),

@@ -4,7 +4,7 @@ import { readPolicyFile } from "../config/policy-file.ts";
 import { tokenDigest } from "../storage/bearer-token.ts";
 import { ENGINE } from "../tests/support/postgres-databases.ts";
 import { type CommandOutcome, type ServerProcess, Workplace } from "../tests/support/server-process.ts";
-import { readTokenOptions } from "./token.ts";
+import { readTokenOptions } from "./token-options.ts";
 
 let place: Workplace;
 beforeEach(() => {
@@ -108,6 +108,26 @@ describe("what can't be a token is refused with what to do, and nothing is made"
     { request: { ...sound, tenant: "a b" }, says: '--tenant "a b" must be 1 to 64' },
     { request: { ...sound, tenant: "x".repeat(65) }, says: "must be 1 to 64" },
     { request: { ...sound, client: "" }, says: '--client "" must be 1 to 64' },
+    {
+      request: { ...sound, fields: "nmae" },
+      says: '--fields names "nmae", but must name some of id, name, email, status. Did you mean name?',
+    },
+    { request: { ...sound, fields: "" }, says: '--fields names "", but must name some of' },
+    { request: { ...sound, fields: "name,,id" }, says: '--fields names "", but must' },
+    { request: { ...sound, fields: "createdAt" }, says: '--fields names "createdAt", but must' },
+    {
+      request: { ...sound, role: "support", fields: "name,email" },
+      says: "--fields names email, which the role support may not read. It may read: id, name, status.",
+    },
+    {
+      request: { ...sound, operations: "read,list" },
+      says: '--operations names "read", but must name some of get, list, create',
+    },
+    {
+      request: { ...sound, role: "viewer", operations: "get,patch" },
+      says: "--operations names patch, which the role viewer lacks. It has the operations: get, list.",
+    },
+    { request: { client: "ci", role: "monitor", fields: "id" }, says: "It may read: none." },
     ...["soon", "0d", "-1d", "90", "1.5d", "d", "90D", "999999d", ""].map((expires) => ({
       request: { ...sound, expires },
       says: `--expires "${expires}" must be a time such as 12h`,
@@ -124,6 +144,143 @@ describe("what can't be a token is refused with what to do, and nothing is made"
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toMatch(/^--tenant is missing\. Name the tenant .*\n$/);
     expect(existsSync(place.database)).toBe(false);
+  });
+});
+
+describe("a token with a scope", () => {
+  test("may do what both its scope and its role allow, and is listed with it", async () => {
+    const service = await place.start();
+    const names = await created(
+      "--role",
+      "editor",
+      "--tenant",
+      "acme",
+      "--fields",
+      "email, name",
+      "--operations",
+      "list,get",
+    );
+    const body = { name: "Ada", email: "ada@example.com" };
+    expect((await service.send(names, "POST", "/customers", { body })).status).toBe(403);
+    expect(await statusOf(service, names, "/customers?fields=name,email")).toBe(200);
+    expect(await statusOf(service, names, "/customers?fields=id")).toBe(403);
+    const { stdout } = await place.command(["token", "list"]);
+    expect(stdout).toMatch(/ci +editor +acme +name,email +get,list +/);
+    const { stdout: lines } = await place.command(["token", "list", "--json"]);
+    const records = lines
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(records.find(({ client }) => client === "ci")).toMatchObject({
+      ...{ role: "editor", tenant: "acme", fields: ["name", "email"], operations: ["get", "list"] },
+      ...{ prefix: names.slice(0, 12), expiresAt: null, replacedBy: null, revokedAt: null },
+    });
+  });
+});
+
+describe("token rotate", () => {
+  test("prints a new token alone, for the same client, and the old one goes on for the overlap", async () => {
+    const service = await place.start();
+    const old = await created(
+      "--role",
+      "viewer",
+      "--tenant",
+      "acme",
+      "--expires",
+      "90d",
+      "--operations",
+      "list",
+    );
+    const rotated = await place.command(["token", "rotate", old.slice(0, 12), "--overlap", "2h"]);
+    expect([rotated.code, rotated.stdout]).toEqual([0, expect.stringMatching(/^cst_[A-Za-z0-9]{40}\n$/)]);
+    const token = rotated.stdout.trim();
+    expect(rotated.stderr).toMatch(
+      /^cst_\w{8}: made for client ci, role viewer, valid until 20\d\d-\d\d-\d\d \d\d:\d\d UTC\ncst_\w{8}: valid until .* UTC\n$/,
+    );
+    expect(await Promise.all([old, token].map((text) => statusOf(service, text)))).toEqual([200, 200]);
+    const { stdout } = await place.command(["token", "list"]);
+    const row = stdout.split("\n").find((line) => line.startsWith(old.slice(0, 12)));
+    expect(row).toContain(token.slice(0, 12));
+    place.execute(`UPDATE tokens SET expires_at = ${Date.now() - 1} WHERE replaced_by IS NOT NULL`);
+    expect(await Promise.all([old, token].map((text) => statusOf(service, text)))).toEqual([401, 200]);
+  });
+
+  test("carries a write over that was sent with the old token and is repeated with the new one", async () => {
+    const service = await place.start();
+    const old = await created("--role", "editor", "--tenant", "acme");
+    const request = {
+      body: { name: "Ada", email: "ada@example.com" },
+      headers: { "idempotency-key": "once" },
+    };
+    const made = await service.send(old, "POST", "/customers", request);
+    const token = (await place.command(["token", "rotate", old])).stdout.trim();
+    const repeated = await service.send(token, "POST", "/customers", request);
+    expect([repeated.status, repeated.json.id]).toEqual([201, made.json.id]);
+    expect(repeated.headers.get("idempotency-replayed")).toBe("true");
+  });
+
+  test("with an overlap of none ends the old one at once, and --expires never makes one without an end", async () => {
+    const service = await place.start();
+    const old = await created("--role", "viewer", "--tenant", "acme", "--expires", "90d");
+    const rotated = await place.command(["token", "rotate", old, "--overlap", "0h", "--expires", "never"]);
+    expect(rotated.stderr).toContain("valid until it is revoked");
+    expect(await statusOf(service, old)).toBe(401);
+    expect(await statusOf(service, rotated.stdout.trim())).toBe(200);
+  });
+
+  test.each([
+    { args: ["cst_nobody"], says: "No valid token starts with these characters" },
+    { args: [""], says: "No valid token starts with these characters" },
+    { args: ["cst_", "--overlap", "soon"], says: '--overlap "soon" must be a time' },
+    { args: ["cst_", "--expires", "0d"], says: '--expires "0d" must be a time' },
+  ])("refuses $args", async ({ args, says }) => {
+    await place.prepare();
+    const outcome = await place.command(["token", "rotate", ...args]);
+    expect(outcome).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining(says) });
+  });
+});
+
+describe("token list --break-glass", () => {
+  test("names the tokens to look at, and why, by the policy that is given", async () => {
+    await place.prepare();
+    const make = async (...args: string[]) => (await created("--tenant", "acme", ...args)).slice(0, 12);
+    const [boss, narrow, viewer, old, gone, stranger] = [
+      await make("--role", "admin", "--expires", "90d"),
+      await make("--role", "admin", "--expires", "90d", "--operations", "get"),
+      await make("--role", "viewer"),
+      await make("--role", "viewer", "--expires", "90d"),
+      await make("--role", "viewer"),
+      await make("--role", "support", "--expires", "90d"),
+    ];
+    const dayMs = 86_400_000;
+    place.execute(`UPDATE tokens SET last_used_at = ${Date.now() - 61 * dayMs} WHERE prefix = '${viewer}'`);
+    place.execute(`UPDATE tokens SET expires_at = ${Date.now() - 1} WHERE prefix = '${old}'`);
+    await place.command(["token", "revoke", gone ?? ""]);
+    const policyFile = `${place.path}/policy.toml`;
+    writeFileSync(
+      policyFile,
+      '[roles.admin]\nread = ["id", "name", "email", "status"]\noperations = ["get", "list", "create", "replace", "patch", "delete"]\n[roles.viewer]\nread = ["id"]\noperations = ["get"]\n',
+    );
+    const list = (...args: string[]) =>
+      place.command(["token", "list", "--break-glass", "--policy-file", policyFile, ...args]);
+    const { stdout } = await list("--json", "--unused", "60d");
+    const found = new Map(
+      stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+        .map(({ prefix, findings }) => [prefix, findings]),
+    );
+    expect(Object.fromEntries(found)).toEqual({
+      [place.adminToken.slice(0, 12)]: ["can do everything", "never expires"],
+      [boss ?? ""]: ["can do everything"],
+      [viewer ?? ""]: ["never expires", "unused"],
+      [old ?? ""]: ["expired"],
+      [stranger ?? ""]: ["may do nothing"],
+    });
+    expect(found.has(narrow)).toBe(false);
+    expect((await list()).stdout).toMatch(/^PREFIX .* FINDINGS\n/);
+    expect((await list("--unused", "soon")).stderr).toContain('--unused "soon" must be a time');
   });
 });
 
@@ -181,9 +338,12 @@ describe("token list and token revoke", () => {
     const { stdout } = await place.command(["token", "list"]);
     const [heading = "", row = ""] = stdout.trimEnd().split("\n");
     expect(heading.split(/ {2,}/)).toEqual(
-      "PREFIX,CLIENT,ROLE,TENANT,CREATED,EXPIRES,LAST USED,REVOKED".split(","),
+      "PREFIX,CLIENT,ROLE,TENANT,FIELDS,OPERATIONS,CREATED,EXPIRES,LAST USED,FROM,REPLACED BY,REVOKED".split(
+        ",",
+      ),
     );
-    const [prefix, client, role, tenant, createdAt, expires, lastUse, revokedAt] = row.split(/ {2,}/);
+    const [prefix, client, role, tenant, fields, operations, createdAt, expires, lastUse, from, ...rest] =
+      row.split(/ {2,}/);
     expect([prefix, client, role, tenant]).toEqual([
       place.adminToken.slice(0, 12),
       "admin",
@@ -193,7 +353,7 @@ describe("token list and token revoke", () => {
     expect(createdAt).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d$/);
     // To the hour, and never before the creation.
     expect([createdAt, createdAt?.replace(/\d\d$/, "00")]).toContain(lastUse);
-    expect([expires, revokedAt]).toEqual(["-", "-"]);
+    expect([fields, operations, expires, from, ...rest]).toEqual(["-", "-", "-", "127.0.0.0/24", "-", "-"]);
     expect(stdout).not.toContain(place.adminToken.slice(0, 13));
   });
 

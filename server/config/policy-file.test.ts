@@ -11,20 +11,20 @@ const ROLE = '[roles.r]\nread = ["id"]\noperations = ["get"]\n';
 
 test("a tenant's own row replaces the role's row for its callers alone", () => {
   const policy = policyOf(`${ROLE}[tenants.acme.roles.r]\nread = ["name"]\noperations = []\n`);
-  expect([...rightsOf(policy, "acme", "r").read]).toEqual(["name"]);
-  expect(rightsOf(policy, "acme", "r").operations.size).toBe(0);
-  expect([...rightsOf(policy, "other", "r").read]).toEqual(["id"]);
+  expect([...rightsOf(policy, { tenant: "acme", role: "r" }).read]).toEqual(["name"]);
+  expect(rightsOf(policy, { tenant: "acme", role: "r" }).operations.size).toBe(0);
+  expect([...rightsOf(policy, { tenant: "other", role: "r" }).read]).toEqual(["id"]);
 });
 
 test("a role that the policy does not know has no rights", () => {
-  const { read, operations } = rightsOf(policyOf(ROLE), "acme", "nobody");
+  const { read, operations } = rightsOf(policyOf(ROLE), { tenant: "acme", role: "nobody" });
   expect(read.size + operations.size).toBe(0);
 });
 
 test("the built-in policy lets support read no email, and monitor nothing but metrics", () => {
   const policy = policyOf(BUILT_IN_POLICY);
-  expect([...rightsOf(policy, "t", "support").read]).toEqual(["id", "name", "status"]);
-  expect([...rightsOf(policy, null, "monitor").operations]).toEqual(["metrics"]);
+  expect([...rightsOf(policy, { tenant: "t", role: "support" }).read]).toEqual(["id", "name", "status"]);
+  expect([...rightsOf(policy, { tenant: null, role: "monitor" }).operations]).toEqual(["metrics"]);
   expect([...policy.roles.keys()]).toEqual(["admin", "editor", "viewer", "support", "monitor"]);
   expect(policy.enforcement).toEqual({ mode: "strict" });
 });

@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { FIELD_NAMES } from "./field-registry.ts";
 import { nearest } from "./nearest.ts";
-import { NO_RIGHTS, OPERATIONS, type Rights } from "./rights.ts";
+import { NO_RIGHTS, narrow, OPERATIONS, type Rights, type Scope } from "./rights.ts";
 
 export const WRITE_METHODS = ["PUT", "PATCH", "DELETE"] as const;
 export type WriteMethod = (typeof WRITE_METHODS)[number];
@@ -29,10 +29,17 @@ export type Policy = {
   readonly enforcement: Enforcement;
 };
 
-/** A role that the policy does not know has no rights. */
-export function rightsOf(policy: Policy, tenant: string | null, role: string): Rights {
+/** What a caller's rights follow from. */
+type RightsHolder = {
+  readonly tenant: string | null;
+  readonly role: string;
+  readonly scope?: Scope | undefined;
+};
+
+/** Those of the role, less what the scope leaves out. A role that the policy does not know has no rights. */
+export function rightsOf(policy: Policy, { tenant, role, scope }: RightsHolder): Rights {
   const own = tenant === null ? undefined : policy.tenants.get(tenant)?.get(role);
-  return own ?? policy.roles.get(role) ?? NO_RIGHTS;
+  return narrow(own ?? policy.roles.get(role) ?? NO_RIGHTS, scope);
 }
 
 /**

@@ -35,11 +35,10 @@ export const PROBLEM_EXAMPLES: { readonly [Code in ProblemCode]: Example<Code> }
   "malformed-json": { detail: "The body is not one JSON text." },
   unauthenticated: { detail: "The token is unknown, revoked or expired. Send a valid one." },
   "forbidden-operation": {
-    detail:
-      "The role of this token may not delete customers. Use a token whose role has the operation `delete`.",
+    detail: "This token may not delete customers. Use one with the operation `delete`.",
   },
   "forbidden-field": {
-    detail: "The role of this token may not read email. Leave it out of the request.",
+    detail: "This token may not read email. Leave it out of the request.",
     forbiddenFields: ["email"],
   },
   "route-not-found": {

@@ -78,14 +78,14 @@ export const PROBLEMS = {
   "forbidden-operation": {
     status: 403,
     title: "Operation not allowed",
-    meaning: "The role of this token may not do this. Nothing was read.",
-    action: "Use a token whose role has the operation, or ask an operator to change the policy.",
+    meaning: "This token may not do this. Nothing was read.",
+    action: "Use a token that may do it, or ask an operator to change the policy or to make such a token.",
   },
   "forbidden-field": {
     status: 403,
     title: "Field not allowed",
-    meaning: "The role of this token may not read a field that the request names. Nothing was read.",
-    action: "Leave out the fields in `forbiddenFields`, or use a token whose role may read them.",
+    meaning: "This token may not read a field that the request names. Nothing was read.",
+    action: "Leave out the fields in `forbiddenFields`, or use a token that may read them.",
   },
   "route-not-found": {
     status: 404,

@@ -1,4 +1,4 @@
-import type { FieldName } from "./field-registry.ts";
+import { FIELD_NAMES, type FieldName, isFieldName } from "./field-registry.ts";
 
 /** What a role may be allowed to do. `metrics` stands alone, since its tokens belong to no tenant. */
 export const OPERATIONS = ["get", "list", "create", "replace", "patch", "delete", "metrics"] as const;
@@ -10,3 +10,62 @@ export type Rights = {
 };
 
 export const NO_RIGHTS: Rights = { read: new Set(), operations: new Set() };
+
+/**
+ * What one token may do at most, whatever its role may: names of {@link FIELD_NAMES} and {@link OPERATIONS},
+ * separated by commas, as a store keeps them. Null does not limit. A name that this version does not know allows nothing.
+ */
+export type Scope = { readonly fields: string | null; readonly operations: string | null };
+
+/** Of these names, in the order of their registry, so that equal scopes are the same text. */
+export function scopeOf(
+  fields: readonly FieldName[] | null,
+  operations: readonly Operation[] | null,
+): Scope | undefined {
+  return storedScope(
+    fields === null ? null : FIELD_NAMES.filter((name) => fields.includes(name)).join(),
+    operations === null ? null : OPERATIONS.filter((name) => operations.includes(name)).join(),
+  );
+}
+
+/** @returns the scope of these two columns */
+export function storedScope(fields: string | null, operations: string | null): Scope | undefined {
+  return fields === null && operations === null ? undefined : { fields, operations };
+}
+
+/**
+ * Kept with the rights of the role, so that a token's rights are the same object until the policy is replaced:
+ * what is parsed under them is kept with them. A role has at most as many as there are subsets of its rights.
+ */
+const narrowed = new WeakMap<Rights, Map<string, Rights>>();
+
+/** What both the role and the scope allow. */
+export function narrow(rights: Rights, scope: Scope | undefined): Rights {
+  if (scope === undefined) return rights;
+  const { fields, operations } = scope;
+  const known = narrowed.get(rights) ?? new Map<string, Rights>();
+  const key = `${fields} ${operations}`;
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const both: Rights = {
+    read: fields === null ? rights.read : rights.read.intersection(new Set(fieldsOf(fields))),
+    operations:
+      operations === null
+        ? rights.operations
+        : rights.operations.intersection(new Set(operationsOf(operations))),
+  };
+  narrowed.set(rights, known.set(key, both));
+  return both;
+}
+
+function fieldsOf(text: string): FieldName[] {
+  return text.split(",").filter(isFieldName);
+}
+
+export function isOperation(text: string): text is Operation {
+  return (OPERATIONS as readonly string[]).includes(text);
+}
+
+function operationsOf(text: string): Operation[] {
+  return text.split(",").filter(isOperation);
+}

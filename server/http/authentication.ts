@@ -1,10 +1,10 @@
 import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import { type Policy, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
-import type { Caller } from "../storage/token-store.ts";
+import type { Caller, TokenStore } from "../storage/token-store.ts";
 
 /** Looks up a caller by its token. */
-export type TokenLookup = { readonly find: (token: string, nowMs: number) => MaybePromise<Caller | null> };
+export type TokenLookup = Pick<TokenStore, "find">;
 
 /** A caller of customer routes. */
 export type TenantCaller = Caller & { readonly tenant: string };
@@ -17,10 +17,11 @@ export function authenticate(
   tokens: TokenLookup,
   authorization: string | null,
   nowMs: number,
+  addressOf?: () => string,
 ): MaybePromise<Result<Caller>> {
   const token = /^bearer +([^ ]+)$/i.exec(authorization ?? "")?.[1];
   if (token === undefined) return unauthenticated("Send a token: `Authorization: Bearer <token>`.", "Bearer");
-  return andThen(tokens.find(token, nowMs), (caller) =>
+  return andThen(tokens.find(token, nowMs, addressOf), (caller) =>
     caller === null
       ? unauthenticated(
           "The token is unknown, revoked or expired. Send a valid one.",
@@ -37,9 +38,8 @@ export function requireTenant(caller: Caller): Result<TenantCaller> {
 
 /** A tenant's token would read every tenant's name in the labels, whatever its role says. */
 export function requireMetricsRole(caller: Caller, policy: Policy): Result<Caller> {
-  const { tenant, role } = caller;
-  if (tenant === null && rightsOf(policy, null, role).operations.has("metrics")) return ok(caller);
-  return refuse("forbidden-operation", "The role of this token may not read metrics.");
+  if (caller.tenant === null && rightsOf(policy, caller).operations.has("metrics")) return ok(caller);
+  return refuse("forbidden-operation", "This token may not read metrics.");
 }
 
 function hasTenant(caller: Caller): caller is TenantCaller {

@@ -26,6 +26,7 @@ const EXPOSED_HEADERS = [
   "Precondition-Enforced-From",
   "Preference-Applied",
   "Retry-After",
+  "Token-Expires",
   "Vary",
   "WWW-Authenticate",
   "X-Content-Type-Options",

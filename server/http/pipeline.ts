@@ -2,6 +2,7 @@ import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import type { Policy } from "../domain/policy.ts";
 import { type Problem, type Result, refuse } from "../domain/problem.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
+import { isExpiring } from "../storage/token-expiry.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { authenticate, requireMetricsRole, requireTenant, type TokenLookup } from "./authentication.ts";
@@ -99,7 +100,8 @@ export class Pipeline {
     if (access.callers === "anyone") return access.handle(context);
     const { tokens, policy } = this.#parts;
     const authorization = context.request.headers.get("authorization");
-    return andThen(authenticate(tokens, authorization, context.nowMs), (found) => {
+    const addressOf = () => this.#parts.addressOf(context.request);
+    return andThen(authenticate(tokens, authorization, context.nowMs, addressOf), (found) => {
       if (!found.ok) return found;
       context.caller = found.value;
       if (access.callers === "tenants") {
@@ -140,6 +142,9 @@ export class Pipeline {
     const response = new Response(body, { status, headers });
     if (etag !== undefined) response.headers.set("etag", etag);
     response.headers.set("x-request-id", requestId);
+    if (caller !== null && isExpiring(caller.expiry, context.nowMs)) {
+      response.headers.set("token-expires", new Date(caller.expiry.atMs).toUTCString());
+    }
     // The client opens a new connection for its next request,
     // which would be lost on this one (RFC 9112, section 9.6).
     if (this.#parts.closesConnections() || asksToClose(request)) response.headers.set("connection", "close");

@@ -19,11 +19,11 @@ import { readQuery } from "./query.ts";
  *
  *  1. route and method are known                          404, 405        app.ts
  *  2. the caller is authenticated                         401             http/pipeline.ts
- *  3. the role may do this operation                      403             requireOperation
+ *  3. the caller may do this operation                    403             requireOperation
  *  4. PUT, PATCH, DELETE: If-Match is present, not blank  428             requireIfMatch
  *  5. every query parameter is known and in range,
  *     `fields` names registry fields, not too many        400             requireProjection and others
- *  6. the role may read every field that is named         403             requireReadable
+ *  6. the caller may read every field that is named       403             requireReadable
  *     Idempotency-Key is well-formed                      400             readIdempotencyKey
  *  7. the customer exists in the caller's tenant          404             the store's outcome
  *  8. If-Match is the current entity-tag, and
@@ -40,7 +40,7 @@ export function requireOperation({ rights }: Authority, operation: Operation): R
   if (rights.operations.has(operation)) return ok(null);
   return refuse(
     "forbidden-operation",
-    `The role of this token may not ${operation} customers. Use a token whose role has the operation \`${operation}\`.`,
+    `This token may not ${operation} customers. Use one with the operation \`${operation}\`.`,
   );
 }
 
@@ -93,7 +93,7 @@ export function requireReadable(fields: readonly FieldName[], { read }: Rights):
   if (forbidden.length === 0) return ok(null);
   return refuse(
     "forbidden-field",
-    `The role of this token may not read ${forbidden.join(", ")}. Leave it out of the request.`,
+    `This token may not read ${forbidden.join(", ")}. Leave it out of the request.`,
     { extensions: { forbiddenFields: forbidden } },
   );
 }

@@ -5,6 +5,7 @@ import type { Storage } from "./storage.ts";
 import type { TokenHolder } from "./token-store.ts";
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const NOW_MS = Date.UTC(2027, 0, 15, 12, 34, 56);
 const CI: TokenHolder = { client: "ci", role: "viewer", tenant: "acme" };
 
@@ -143,12 +144,16 @@ export async function tokenStoreContract(engine: string, open: () => MaybePromis
   describe(`${engine}: the use of a token`, () => {
     /** Closing finishes the writes under way, and notes are writes. */
     async function lastUsed(token: string, ...usesMs: number[]): Promise<number | null | undefined> {
+      for (const nowMs of usesMs) await use(token, nowMs);
+      return (await listed(token))?.lastUsedAtMs;
+    }
+
+    async function use(token: string, nowMs: number, addressOf?: () => string): Promise<void> {
       const own = await open();
-      for (const nowMs of usesMs) await own.tokens.find(token, nowMs);
+      await own.tokens.find(token, nowMs, addressOf);
       await own.close();
       // The reads of one turn of the event loop may see one state.
       await new Promise((next) => setImmediate(next));
-      return (await listed(token))?.lastUsedAtMs;
     }
 
     test("is noted to the hour, and never before the creation", async () => {
@@ -158,10 +163,195 @@ export async function tokenStoreContract(engine: string, open: () => MaybePromis
       expect(await lastUsed(token, NOW_MS + HOUR_MS)).toBe(Date.UTC(2027, 0, 15, 13));
     });
 
+    test("is noted with the network that it came from, and keeps that where the address is unknown", async () => {
+      const token = await make();
+      const lastFrom = async () => (await listed(token))?.lastUsedFrom;
+      expect(await lastFrom()).toBeNull();
+      await use(token, NOW_MS, () => "192.0.2.77");
+      expect(await lastFrom()).toBe("192.0.2.0/24");
+      await use(token, NOW_MS + HOUR_MS);
+      expect(await lastFrom()).toBe("192.0.2.0/24");
+      await use(token, NOW_MS + 2 * HOUR_MS, () => "2001:db8:1:2:3:4:5:6");
+      expect(await lastFrom()).toBe("2001:db8:1::/48");
+    });
+
+    test("asks for the address once an hour", async () => {
+      const token = await make();
+      let asked = 0;
+      const addressOf = () => {
+        asked += 1;
+        return "192.0.2.1";
+      };
+      const own = await open();
+      for (let times = 0; times < 20; times += 1) await own.tokens.find(token, NOW_MS + times, addressOf);
+      expect(asked).toBe(1);
+      await own.close();
+    });
+
     test("of a refused one is not noted", async () => {
       const [revoked, expired] = [await make(), await make(CI, NOW_MS)];
       await tokens.revoke(revoked, NOW_MS);
       for (const token of [revoked, expired]) expect(await lastUsed(token, NOW_MS)).toBeNull();
+    });
+  });
+
+  describe(`${engine}: the scope of a token`, () => {
+    test.each([
+      { fields: "name,email", operations: "get,list" },
+      { fields: "id", operations: null },
+      { fields: null, operations: "delete" },
+    ])("%j comes back with its caller and in the list", async (scope) => {
+      const token = await make({ ...CI, scope });
+      expect(await tokens.find(token, NOW_MS)).toMatchObject({ ...CI, scope });
+      expect(await listed(token)).toMatchObject({ scope });
+    });
+
+    test("is absent where none was given", async () => {
+      const token = await make();
+      expect((await tokens.find(token, NOW_MS))?.scope).toBeUndefined();
+      expect((await listed(token))?.scope).toBeUndefined();
+    });
+  });
+
+  describe(`${engine}: the end of a token`, () => {
+    test.each([
+      { lifetimeMs: 90 * DAY_MS, noticeMs: 14 * DAY_MS },
+      { lifetimeMs: 56 * DAY_MS, noticeMs: 14 * DAY_MS },
+      { lifetimeMs: 8 * HOUR_MS, noticeMs: 2 * HOUR_MS },
+    ])("after $lifetimeMs ms is announced $noticeMs ms before", async ({ lifetimeMs, noticeMs }) => {
+      const token = await make(CI, NOW_MS + lifetimeMs);
+      const atMs = NOW_MS + lifetimeMs;
+      expect(await tokens.find(token, NOW_MS)).toMatchObject({
+        expiry: { atMs, noticeFromMs: atMs - noticeMs },
+      });
+      const isAnnounced = async (nowMs: number) =>
+        (await tokens.expiring(nowMs)).some(({ prefix }) => prefix === tokenPrefix(token));
+      expect(await isAnnounced(atMs - noticeMs - 1)).toBe(false);
+      expect(await isAnnounced(atMs - noticeMs)).toBe(true);
+      expect(await isAnnounced(atMs - 1)).toBe(true);
+      expect(await isAnnounced(atMs)).toBe(false);
+      await tokens.revoke(token, NOW_MS);
+      expect(await isAnnounced(atMs - 1)).toBe(false);
+    });
+
+    test("is announced for the soonest first", async () => {
+      const soon = [];
+      for (const days of [40, 20, 30]) soon.push(await make(CI, NOW_MS + days * DAY_MS));
+      const named = (await tokens.expiring(NOW_MS + 20 * DAY_MS - 1)).map(({ expiresAtMs }) => expiresAtMs);
+      expect(named).toEqual([...named].sort((one, other) => (one ?? 0) - (other ?? 0)));
+      expect(named).toContain(NOW_MS + 20 * DAY_MS);
+      for (const token of soon) await tokens.revoke(token, NOW_MS);
+    });
+
+    test("never comes without one, and is announced to nobody", async () => {
+      expect(await tokens.find(await make(), NOW_MS)).toMatchObject({ expiry: null });
+    });
+  });
+
+  describe(`${engine}: rotating`, () => {
+    const rotate = async (
+      text: string,
+      terms: { overlapMs?: number; lifetimeMs?: number | null | "same" } = {},
+      nowMs = NOW_MS,
+    ) => {
+      const outcome = await tokens.rotate(text, { overlapMs: HOUR_MS, lifetimeMs: "same", ...terms }, nowMs);
+      if (outcome.kind !== "rotated") throw new Error(outcome.kind);
+      return outcome;
+    };
+
+    test("makes a token for the same holder, and the old one is valid until the overlap ends", async () => {
+      const holder = { ...CI, scope: { fields: "name", operations: "get" } };
+      const old = await make(holder);
+      const { token } = await rotate(old);
+      expect(token).not.toBe(old);
+      expect(await tokens.find(token, NOW_MS + HOUR_MS)).toMatchObject(holder);
+      expect(await tokens.find(old, NOW_MS + HOUR_MS - 1)).toMatchObject(holder);
+      expect(await tokens.find(old, NOW_MS + HOUR_MS)).toBeNull();
+    });
+
+    test("links the two in the list", async () => {
+      const old = await make();
+      const { token, made, replaced } = await rotate(old);
+      const [prefix, oldPrefix] = [tokenPrefix(token), tokenPrefix(old)];
+      expect(made).toMatchObject({ ...CI, prefix, createdAtMs: NOW_MS, replacedBy: null, revokedAtMs: null });
+      expect(replaced).toMatchObject({
+        ...CI,
+        prefix: oldPrefix,
+        expiresAtMs: NOW_MS + HOUR_MS,
+        replacedBy: prefix,
+      });
+      expect(await listed(token)).toEqual(made);
+      expect(await listed(old)).toEqual(replaced);
+    });
+
+    test.each<[string, number | null, number | null | "same", number | null]>([
+      ["as long as the old one was to be valid", 90 * DAY_MS, "same", 90 * DAY_MS],
+      ["until it is revoked, as the old one", null, "same", null],
+      ["for another time", 90 * DAY_MS, 30 * DAY_MS, 30 * DAY_MS],
+      ["for a time, where the old one had none", null, 30 * DAY_MS, 30 * DAY_MS],
+      ["until it is revoked, where the old one ended", 90 * DAY_MS, null, null],
+    ])("makes a token that is valid %s", async (_, oldMs, lifetimeMs, newMs) => {
+      const old = await make(CI, oldMs === null ? null : NOW_MS + oldMs);
+      const laterMs = NOW_MS + 80 * DAY_MS;
+      const { made } = await rotate(old, { lifetimeMs }, laterMs);
+      expect(made.expiresAtMs).toBe(newMs === null ? null : laterMs + newMs);
+    });
+
+    test("lengthens no life: a token that ends before the overlap does, ends then", async () => {
+      const ending = await make(CI, NOW_MS + 1000);
+      const { replaced } = await rotate(ending);
+      expect(replaced.expiresAtMs).toBe(NOW_MS + 1000);
+      const { token } = await rotate(ending, {}, NOW_MS + DAY_MS);
+      expect(await tokens.find(ending, NOW_MS + DAY_MS)).toBeNull();
+      expect(await tokens.find(token, NOW_MS + DAY_MS)).not.toBeNull();
+    });
+
+    test("without an overlap ends the old one at once", async () => {
+      const old = await make();
+      await rotate(old, { overlapMs: 0 });
+      expect(await isValid(old)).toBe(false);
+    });
+
+    test("keeps the id, under which idempotency keys are kept, over every rotation", async () => {
+      const idOf = async (token: string) => (await tokens.find(token, NOW_MS))?.tokenId ?? "";
+      const first = await make();
+      const { token: second } = await rotate(first);
+      const { token: third } = await rotate(second);
+      const { token: again } = await rotate(first);
+      expect([await idOf(second), await idOf(third), await idOf(again)]).toEqual(
+        Array(3).fill(await idOf(first)),
+      );
+    });
+
+    test("stops the notice of the old one, since a new one is there", async () => {
+      const old = await make(CI, NOW_MS + HOUR_MS);
+      const announced = async () => (await tokens.expiring(NOW_MS + HOUR_MS - 1)).map(({ prefix }) => prefix);
+      expect(await announced()).toContain(tokenPrefix(old));
+      await rotate(old, { lifetimeMs: 90 * DAY_MS });
+      expect(await announced()).not.toContain(tokenPrefix(old));
+    });
+
+    test("takes the first characters too; a revoked token, and what names none, is missing", async () => {
+      const old = await make();
+      await tokens.revoke(old, NOW_MS);
+      const terms = { overlapMs: HOUR_MS, lifetimeMs: null };
+      const before = await tokens.list();
+      for (const text of [old, tokenPrefix(old), "", "cst_", "%", drawToken()]) {
+        expect(await tokens.rotate(text, terms, NOW_MS)).toEqual({ kind: "missing" });
+      }
+      expect(await tokens.list()).toEqual(before);
+      const one = await make();
+      const { replaced } = await rotate(tokenPrefix(one));
+      expect(replaced.prefix).toBe(tokenPrefix(one));
+    });
+
+    test("twice at the same moment makes two tokens, both valid", async () => {
+      const old = await make();
+      const [one, other] = await Promise.all([rotate(old), rotate(old)]);
+      expect([await isValid(one.token), await isValid(other.token)]).toEqual([true, true]);
+      expect([tokenPrefix(one.token), tokenPrefix(other.token)]).toContain(
+        (await listed(old))?.replacedBy ?? "",
+      );
     });
   });
 

@@ -1,26 +1,35 @@
+import { networkOf } from "../domain/network.ts";
+
 const HOUR_MS = 3_600_000;
 /** After a use could not be noted. A full disk would otherwise cost every GET a write that fails. */
 const RETRY_MS = 60_000;
 /** How many tokens are remembered as used in this hour. */
 const NOTED_MAX = 10_000;
 
+export type TokenUse = {
+  readonly digest: string;
+  readonly hourMs: number;
+  /** The network of the caller's address; null where it is unknown. */
+  readonly from: string | null;
+};
+
 /**
- * Notes when tokens were last used, to the hour, so that a token costs one write an hour. It is
- * a hint for operators: a note that fails does not fail the request.
+ * Notes when tokens were last used, to the hour, and from where, so that a token costs one write
+ * an hour. It is a hint for operators: a note that fails does not fail the request.
  */
 export class TokenUseNotes {
-  readonly #write: (digest: string, hourMs: number) => Promise<unknown>;
+  readonly #write: (use: TokenUse) => Promise<unknown>;
   /** The tokens whose use in this hour was noted here. */
   #noted = { hourMs: 0, digests: new Set<string>() };
   #retryAtMs = 0;
   readonly #underWay = new Set<Promise<void>>();
 
-  constructor(write: (digest: string, hourMs: number) => Promise<unknown>) {
+  constructor(write: (use: TokenUse) => Promise<unknown>) {
     this.#write = write;
   }
 
   /** @param lastUsedAtMs as the store has it; 0 for never */
-  note(digest: string, lastUsedAtMs: number, nowMs: number): void {
+  note(digest: string, lastUsedAtMs: number, nowMs: number, addressOf: (() => string) | undefined): void {
     const hourMs = nowMs - (nowMs % HOUR_MS);
     if (lastUsedAtMs >= hourMs || nowMs < this.#retryAtMs) return;
     if (this.#noted.hourMs !== hourMs || this.#noted.digests.size >= NOTED_MAX) {
@@ -29,7 +38,8 @@ export class TokenUseNotes {
     const { digests } = this.#noted;
     if (digests.has(digest)) return;
     digests.add(digest);
-    const note = this.#write(digest, hourMs).then(
+    const from = addressOf === undefined ? null : networkOf(addressOf());
+    const note = this.#write({ digest, hourMs, from }).then(
       () => {},
       () => {
         digests.delete(digest);

@@ -35,6 +35,7 @@ describe("from the first scrape", () => {
       hasCallerLabels: true,
       version: "1.2.3",
       storageStats,
+      expiringTokens: () => [],
       certificateExpiry: () => Number.NaN,
       rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},

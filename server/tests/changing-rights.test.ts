@@ -1,5 +1,6 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
+import type { Scope } from "../domain/rights.ts";
 import { parseRawReply, type RawReply } from "./support/raw-exchange.ts";
 import { TestService } from "./support/test-service.ts";
 
@@ -19,6 +20,9 @@ afterAll(() => service.stop());
 
 let clerks = 0;
 
+/** Of the clerk's token. */
+let scope: Scope | undefined;
+
 /** Sends a request up to its body, changes something, and sends the body. */
 async function changedMeanwhile(
   method: string,
@@ -28,7 +32,7 @@ async function changedMeanwhile(
   change: (token: string) => unknown,
 ): Promise<RawReply> {
   clerks += 1;
-  const clerk = { role: "clerk", client: `clerk-${clerks}`, tenant: "acme" };
+  const clerk = { role: "clerk", client: `clerk-${clerks}`, tenant: "acme", scope };
   const { token } = await service.storage.tokens.create(clerk, nowMs, nowMs + 2 * DAY_MS);
   const text = JSON.stringify(body);
   const head = [
@@ -280,5 +284,52 @@ describe("a copy from before a reload that hid a field is not confirmed", () => 
     const named = await service.send("GET", `${path}?fields=id,name`, { caller, headers });
     const hidden = await service.send("GET", `${path}?fields=id,email`, { caller, headers });
     expect([named.status, hidden.status]).toEqual([304, 403]);
+  });
+});
+
+describe("a scope narrows what the role may when the body has arrived, whatever the policy was before", () => {
+  const prefer = (etag: string) => [`If-Match: ${etag}`, "Prefer: return=representation"];
+  afterEach(() => {
+    scope = undefined;
+  });
+
+  test("a role that gains a field and an operation gives a token with a scope neither", async () => {
+    service.reload(policy(HIDDEN));
+    const { path, etag } = await service.customer();
+    scope = { fields: "id,name", operations: "get,patch" };
+    const patched = await changedMeanwhile("PATCH", path, prefer(etag), NEXT, () => service.reload(policy()));
+    expect([patched.status, Object.keys(JSON.parse(patched.body))]).toEqual([200, ["id", "name"]]);
+    const put = await changedMeanwhile("PUT", path, prefer(etag), NEXT, () => service.reload(policy()));
+    expect([put.status, JSON.parse(put.body).code]).toEqual([403, "forbidden-operation"]);
+  });
+
+  test("a role that loses a field takes it from a token whose scope names it", async () => {
+    service.reload(policy());
+    const { path, etag } = await service.customer();
+    scope = { fields: "name,email", operations: null };
+    const hide = () => service.reload(policy(HIDDEN));
+    const patched = await changedMeanwhile("PATCH", path, prefer(etag), NEXT, hide);
+    expect([patched.status, Object.keys(JSON.parse(patched.body))]).toEqual([200, ["name"]]);
+  });
+
+  test("a role that loses an operation takes it from a token whose scope names it", async () => {
+    service.reload(policy());
+    const { path, etag } = await service.customer();
+    scope = { fields: null, operations: "patch" };
+    const take = () => service.reload(policy(ALL, without("patch")));
+    const patched = await changedMeanwhile("PATCH", path, prefer(etag), NEXT, take);
+    expect([patched.status, JSON.parse(patched.body).code]).toEqual([403, "forbidden-operation"]);
+    expect((await service.send("GET", path)).etag).toBe(etag);
+  });
+
+  test("a search is answered in the fields that both allow when its body has arrived", async () => {
+    service.reload(policy());
+    await service.customer();
+    scope = { fields: "name,email", operations: "list" };
+    const hide = () => service.reload(policy(HIDDEN));
+    const found = await changedMeanwhile("POST", "/customers/search", [], { limit: 1 }, hide);
+    expect(Object.keys(JSON.parse(found.body).items[0].customer)).toEqual(["name"]);
+    const filtered = await changedMeanwhile("POST", "/customers/search", [], { status: "active" }, () => {});
+    expect(JSON.parse(filtered.body).code).toBe("forbidden-field");
   });
 });

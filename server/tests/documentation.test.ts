@@ -65,6 +65,7 @@ describe("the reference in server/docs is complete", () => {
         freeBytes: 0,
         connections: [],
       }),
+      expiringTokens: () => [],
       certificateExpiry: () => Number.NaN,
       rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},
@@ -106,7 +107,7 @@ describe("the reference in server/docs is complete", () => {
     const commands = program.commands.flatMap((command) =>
       command.commands.length === 0 ? [command] : [...command.commands],
     );
-    expect(commands.length).toBe(12);
+    expect(commands.length).toBe(13);
     for (const command of commands) {
       const parent = command.parent === program ? "" : `${command.parent?.name()} `;
       expect(missing(settings, `\`${parent}${command.name()}`)).toEqual([]);

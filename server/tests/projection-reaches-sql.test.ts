@@ -22,6 +22,12 @@ let customer: Awaited<ReturnType<typeof service.customer>>;
 beforeAll(async () => {
   customer = await service.customer();
   for (const role of ["admin", "clerk", "support", "viewer"]) await service.token({ role });
+  for (const scope of [
+    { fields: "name", operations: null },
+    { fields: null, operations: "list" },
+  ]) {
+    await service.token({ role: "admin", scope });
+  }
 });
 afterAll(async () => {
   await service.stop();
@@ -43,6 +49,18 @@ describe("the SELECT names the fields asked for and row_version alone", () => {
     ["", "clerk", "id, name, row_version"],
   ])("GET %s by %s: %s", async (query, role, columns) => {
     const [status, statements] = await statementsOf("GET", `${customer.path}${query}`, { caller: { role } });
+    expect(status).toBe(200);
+    expect(statements).toEqual([`SELECT ${columns} FROM customers WHERE tenant = ? AND id = ?`]);
+  });
+
+  test.each([
+    ["", "name", "name, row_version"],
+    ["?fields=email", "name,email", "email, row_version"],
+    ["", "status", "row_version"],
+  ])("GET %s with a token for %s: %s", async (query, fields, columns) => {
+    const caller = { role: "admin", scope: { fields, operations: null } };
+    await service.token(caller);
+    const [status, statements] = await statementsOf("GET", `${customer.path}${query}`, { caller });
     expect(status).toBe(200);
     expect(statements).toEqual([`SELECT ${columns} FROM customers WHERE tenant = ? AND id = ?`]);
   });
@@ -118,6 +136,20 @@ describe("a request refused by the first six checks runs no statement on custome
       "a forbidden operation",
       403,
       ["PUT", "{customer}", { caller: { role: "viewer" }, body, headers: ifMatch }],
+    ],
+    [
+      "a field outside of the token's scope",
+      403,
+      [
+        "GET",
+        "{customer}?fields=email",
+        { caller: { role: "admin", scope: { fields: "name", operations: null } } },
+      ],
+    ],
+    [
+      "an operation outside of the token's scope",
+      403,
+      ["GET", "{customer}", { caller: { role: "admin", scope: { fields: null, operations: "list" } } }],
     ],
     ["no token", 401, ["GET", "{customer}", { caller: null }]],
     ["no If-Match", 428, ["PUT", "{customer}", { body }]],

@@ -10,6 +10,7 @@ import {
   QUERY_PARAMETERS,
   REQUEST_HEADERS,
   RESPONSE_HEADERS,
+  RESPONSE_TO_CALLER,
   type ResponseHeader,
 } from "./parameters.ts";
 import { problemHeaders, problemSchema, problemSchemaName } from "./problem-schemas.ts";
@@ -150,13 +151,14 @@ function describedOperation(route: DescribedRoute, publicUrl: string): object {
     responses: Object.fromEntries(
       [...statuses].map((status) => [
         status,
-        response(replies[status], problems.get(status) ?? [], publicUrl),
+        response(route, replies[status], problems.get(status) ?? [], publicUrl),
       ]),
     ),
   };
 }
 
 function response(
+  { callers }: DescribedRoute,
   reply: DocumentedReply | undefined,
   problems: readonly ProblemCode[],
   publicUrl: string,
@@ -165,6 +167,7 @@ function response(
     ...(reply?.headers ?? []),
     ...problems.flatMap(problemHeaders),
     ...EVERY_RESPONSE,
+    ...(callers === "anyone" ? [] : RESPONSE_TO_CALLER),
   ]);
   const content = {
     ...mapValues(reply?.content ?? {}, (schema) => ({

@@ -15,7 +15,7 @@ const CURSOR = { type: "string", maxLength: 1024, pattern: "^[A-Za-z0-9_.-]+$" }
 /** The parameters of paths and queries. */
 export const QUERY_PARAMETERS = {
   fields: {
-    description: `The fields to show, separated by commas, at most ${FIELDS_MAX}. Without it: id, name and email, less what the role may not read.`,
+    description: `The fields to show, separated by commas, at most ${FIELDS_MAX}. Without it: id, name and email, less what the caller may not read.`,
     schema: { type: "array", maxItems: FIELDS_MAX, items: { type: "string", enum: FIELD_NAMES } },
     example: ["name", "email"],
   },
@@ -109,6 +109,12 @@ export const RESPONSE_HEADERS = {
     description: "The number of seconds after which to try again.",
     schema: { type: "string", maxLength: 10, pattern: "^[0-9]+$" },
   },
+  "Token-Expires": {
+    description:
+      "When the token of the request ends, as an HTTP-date (RFC 9110, section 5.6.7). Sent in the last quarter of its lifetime, at most 14 days before. Ask an operator for another token.",
+    schema: { type: "string", maxLength: 29 },
+    example: "Wed, 31 Mar 2027 12:00:00 GMT",
+  },
   "Accept-Patch": { description: "The media types of a PATCH (RFC 5789).", schema: TEXT },
   "Accept-Encoding": { description: "The content codings of a request (RFC 9110).", schema: TEXT },
   "Content-Security-Policy": { description: "What the page may load.", schema: TEXT },
@@ -136,6 +142,9 @@ export const EVERY_RESPONSE = [
   "Access-Control-Allow-Origin",
   "Access-Control-Expose-Headers",
 ] as const satisfies readonly ResponseHeader[];
+
+/** What the answer to a caller with a token may have besides. */
+export const RESPONSE_TO_CALLER = ["Token-Expires"] as const satisfies readonly ResponseHeader[];
 
 export type QueryParameter = keyof typeof QUERY_PARAMETERS;
 export type RequestHeader = keyof typeof REQUEST_HEADERS;

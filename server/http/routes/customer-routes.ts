@@ -88,11 +88,8 @@ class CustomerCall implements Call {
   }
 }
 
-function authorityOf(
-  { tenant, client, tokenId, role }: TenantCaller,
-  policy: Policy,
-  nowMs: number,
-): Authority {
-  const rights = rightsOf(policy, tenant, role);
+function authorityOf(caller: TenantCaller, policy: Policy, nowMs: number): Authority {
+  const { tenant, client, tokenId } = caller;
+  const rights = rightsOf(policy, caller);
   return { tenant, client, tokenId, rights, enforcement: policy.enforcement, nowMs };
 }

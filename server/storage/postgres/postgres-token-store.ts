@@ -1,18 +1,25 @@
+import { storedScope } from "../../domain/rights.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import { StoreUnavailable } from "../customer-store.ts";
-import type {
-  Caller,
-  CreatedToken,
-  RevokeOutcome,
-  TokenHolder,
-  TokenRecord,
-  TokenStore,
+import { isExpiring, NOTICE_MS_MAX, tokenExpiry } from "../token-expiry.ts";
+import {
+  type Caller,
+  type CreatedToken,
+  EXPIRING_MAX,
+  type NotOneToken,
+  type RevokeOutcome,
+  type RotateOutcome,
+  type RotationTerms,
+  type TokenHolder,
+  type TokenRecord,
+  type TokenStore,
 } from "../token-store.ts";
 import { TokenUseNotes } from "../token-use-notes.ts";
 import type { Param } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";
 import {
+  EXPIRING_TOKENS_TEXT,
   FIND_TOKEN_TEXT,
   INSERT_TOKEN_TEXT,
   LIST_TOKENS_TEXT,
@@ -20,15 +27,16 @@ import {
   NOTE_TOKEN_USE_TEXT,
   type PostgresTokenRow,
   REVOKE_TOKEN_TEXT,
+  ROTATE_TOKEN_TEXT,
 } from "./rows/token-sql.ts";
 import { type Meta, metaFault } from "./schema/migration.ts";
 
-type FoundRow = Pick<PostgresTokenRow, "tenant" | "expires_at" | "last_used_at"> &
-  Meta & {
-    /** Null for a token that is unknown or revoked. */
-    readonly client: string | null;
-    readonly role: string | null;
-  };
+type FoundRow = Meta &
+  (
+    | (PostgresTokenRow & { readonly token_id: string | null })
+    /** A token that is unknown or revoked. */
+    | { readonly client: null }
+  );
 
 /**
  * Bearer tokens in PostgreSQL. Each request looks its token up, in one statement
@@ -43,22 +51,24 @@ export class PostgresTokenStore implements TokenStore {
   constructor(lanes: Lanes, reads: BatchedReads) {
     this.#lanes = lanes;
     this.#reads = reads;
-    this.#notes = new TokenUseNotes((digest, hourMs) =>
-      lanes.run(NOTE_TOKEN_USE_TEXT, [digest, String(hourMs)], true),
+    this.#notes = new TokenUseNotes(({ digest, hourMs, from }) =>
+      lanes.run(NOTE_TOKEN_USE_TEXT, [digest, String(hourMs), from], true),
     );
   }
 
-  async find(token: string, nowMs: number): Promise<Caller | null> {
+  async find(token: string, nowMs: number, addressOf?: () => string): Promise<Caller | null> {
     if (!isToken(token)) return null;
     const digest = tokenDigest(token);
     const row = await this.#reads.findShared<FoundRow>(FIND_TOKEN_TEXT, digest);
     const fault = row === null ? "the database has lost its schema" : metaFault(row);
     if (fault !== null) throw new StoreUnavailable(fault);
-    if (row === null || row.client === null || row.role === null) return null;
-    if (row.expires_at !== null && Number(row.expires_at) <= nowMs) return null;
-    this.#notes.note(digest, Number(row.last_used_at ?? 0), nowMs);
+    if (row === null || row.client === null) return null;
+    const expiry = tokenExpiry(Number(row.created_at), timeOf(row.expires_at));
+    if (expiry !== null && expiry.atMs <= nowMs) return null;
+    this.#notes.note(digest, Number(row.last_used_at ?? 0), nowMs, addressOf);
     const { client, role, tenant } = row;
-    return { tokenId: tokenIdOf(digest), client, role, tenant };
+    const scope = storedScope(row.scope_fields, row.scope_operations);
+    return { tokenId: row.token_id ?? tokenIdOf(digest), client, role, tenant, scope, expiry };
   }
 
   /** @param token a fresh one, of {@link drawToken} */
@@ -77,8 +87,48 @@ export class PostgresTokenStore implements TokenStore {
     return (await this.#lanes.run<PostgresTokenRow>(LIST_TOKENS_TEXT, [], true)).map(recordOf);
   }
 
+  async expiring(nowMs: number): Promise<TokenRecord[]> {
+    const params = [String(nowMs), String(NOTICE_MS_MAX)];
+    return (await this.#lanes.run<PostgresTokenRow>(EXPIRING_TOKENS_TEXT, params, true))
+      .map(recordOf)
+      .filter(({ createdAtMs, expiresAtMs }) => isExpiring(tokenExpiry(createdAtMs, expiresAtMs), nowMs))
+      .slice(0, EXPIRING_MAX);
+  }
+
   async revoke(text: string, nowMs: number): Promise<RevokeOutcome> {
-    if (isToken(text)) return await this.#revokeDigest(tokenDigest(text), nowMs);
+    const which = await this.#digestOf(text);
+    if (typeof which !== "string") return which;
+    const [row] = await this.#lanes.run<PostgresTokenRow>(REVOKE_TOKEN_TEXT, [which, String(nowMs)], false);
+    return row === undefined ? { kind: "missing" } : { kind: "revoked", token: recordOf(row) };
+  }
+
+  async rotate(text: string, terms: RotationTerms, nowMs: number): Promise<RotateOutcome> {
+    const which = await this.#digestOf(text);
+    if (typeof which !== "string") return which;
+    const token = drawToken();
+    const { overlapMs, lifetimeMs } = terms;
+    const isSame = lifetimeMs === "same";
+    const expiresAtMs = isSame || lifetimeMs === null ? null : String(nowMs + lifetimeMs);
+    const [made, replaced] = await this.#lanes.run<PostgresTokenRow>(
+      ROTATE_TOKEN_TEXT,
+      [
+        ...[which, tokenDigest(token), tokenPrefix(token), String(nowMs)],
+        ...[String(nowMs + overlapMs), expiresAtMs, String(isSame)],
+      ],
+      false,
+    );
+    if (made === undefined || replaced === undefined) return { kind: "missing" };
+    return { kind: "rotated", token, made: recordOf(made), replaced: recordOf(replaced) };
+  }
+
+  /** Finishes the notes under way. */
+  async close(): Promise<void> {
+    await this.#notes.finish();
+  }
+
+  /** @param text the whole token, or the first characters of one that is not revoked */
+  async #digestOf(text: string): Promise<string | NotOneToken> {
+    if (isToken(text)) return tokenDigest(text);
     // What all tokens begin with names none: an empty argument must not revoke the only token there is.
     if (!/^cst_[A-Za-z0-9]+$/.test(text)) return { kind: "missing" };
     const rows = await this.#lanes.run<PostgresTokenRow & { digest: string }>(
@@ -89,41 +139,38 @@ export class PostgresTokenStore implements TokenStore {
     const [row, ...others] = rows;
     if (row === undefined) return { kind: "missing" };
     if (others.length > 0) return { kind: "ambiguous", tokens: rows.map(recordOf) };
-    return await this.#revokeDigest(row.digest, nowMs);
-  }
-
-  /** Finishes the notes under way. */
-  async close(): Promise<void> {
-    await this.#notes.finish();
-  }
-
-  async #revokeDigest(digest: string, nowMs: number): Promise<RevokeOutcome> {
-    const [row] = await this.#lanes.run<PostgresTokenRow>(REVOKE_TOKEN_TEXT, [digest, String(nowMs)], false);
-    return row === undefined ? { kind: "missing" } : { kind: "revoked", token: recordOf(row) };
+    return row.digest;
   }
 }
 
 /** The parameters of {@link INSERT_TOKEN_TEXT}. */
 export function tokenParams(
   token: string,
-  { client, role, tenant }: TokenHolder,
+  { client, role, tenant, scope }: TokenHolder,
   nowMs: number,
   expiresAtMs: number | null,
 ): Param[] {
   const expires = expiresAtMs === null ? null : String(expiresAtMs);
-  return [tokenDigest(token), tokenPrefix(token), client, role, tenant, String(nowMs), expires];
+  const rights = [client, role, tenant, scope?.fields ?? null, scope?.operations ?? null];
+  return [tokenDigest(token), tokenPrefix(token), ...rights, String(nowMs), expires];
 }
 
 function recordOf(row: PostgresTokenRow): TokenRecord {
-  const time = (text: string | null): number | null => (text === null ? null : Number(text));
   return {
     prefix: row.prefix,
     client: row.client,
     role: row.role,
     tenant: row.tenant,
+    scope: storedScope(row.scope_fields, row.scope_operations),
     createdAtMs: Number(row.created_at),
-    expiresAtMs: time(row.expires_at),
-    lastUsedAtMs: time(row.last_used_at),
-    revokedAtMs: time(row.revoked_at),
+    expiresAtMs: timeOf(row.expires_at),
+    lastUsedAtMs: timeOf(row.last_used_at),
+    lastUsedFrom: row.last_used_from,
+    replacedBy: row.replaced_by,
+    revokedAtMs: timeOf(row.revoked_at),
   };
+}
+
+function timeOf(text: string | null): number | null {
+  return text === null ? null : Number(text);
 }

@@ -58,7 +58,7 @@ describe("a token", () => {
 describe("the use of a token", () => {
   const lastUsed = () => tokens.list()[0]?.lastUsedAtMs;
   /** Every write goes through one queue, so one more shows that those before it are done. */
-  const noted = () => storage.write.run("noteTokenUse", { digest: "00".repeat(32), hourMs: 0 });
+  const noted = () => storage.write.run("noteTokenUse", { digest: "00".repeat(32), hourMs: 0, from: null });
 
   test("is noted to the hour, and once an hour: a token costs one write an hour, not one a request", async () => {
     const { token } = await tokens.create(CALLER, NOW_MS, null);

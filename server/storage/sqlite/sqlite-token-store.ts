@@ -1,17 +1,22 @@
+import { storedScope } from "../../domain/rights.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
-import type {
-  Caller,
-  CreatedToken,
-  RevokeOutcome,
-  TokenHolder,
-  TokenRecord,
-  TokenStore,
+import { isExpiring, NOTICE_MS_MAX, tokenExpiry } from "../token-expiry.ts";
+import {
+  type Caller,
+  type CreatedToken,
+  EXPIRING_MAX,
+  type RevokeOutcome,
+  type RotateOutcome,
+  type RotationTerms,
+  type TokenHolder,
+  type TokenRecord,
+  type TokenStore,
 } from "../token-store.ts";
 import { TokenUseNotes } from "../token-use-notes.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./statements/token-rows.ts";
-import type { NewToken } from "./statements/token-writes.ts";
+import type { NewToken, WhichToken } from "./statements/token-writes.ts";
 
 type FoundToken = {
   readonly caller: Caller;
@@ -19,6 +24,10 @@ type FoundToken = {
   readonly expiresAtMs: number;
   readonly lastUsedAtMs: number;
 };
+type FoundRow = TokenRow & { readonly token_id: string | null };
+const FIND_SQL = `SELECT token_id, ${TOKEN_COLUMNS} FROM tokens WHERE digest = unhex(?)`;
+const EXPIRING_SQL = `SELECT ${TOKEN_COLUMNS} FROM tokens
+  WHERE revoked_at IS NULL AND replaced_by IS NULL AND expires_at > ? AND expires_at <= ? ORDER BY expires_at, prefix`;
 /** The most tokens kept between two commits. */
 const FOUND_MAX = 10_000;
 
@@ -38,15 +47,15 @@ export class SqliteTokenStore implements TokenStore {
   constructor(read: SharedRead, write: WriteQueue) {
     this.#read = read;
     this.#write = write;
-    this.#notes = new TokenUseNotes((digest, hourMs) => write.run("noteTokenUse", { digest, hourMs }));
+    this.#notes = new TokenUseNotes((use) => write.run("noteTokenUse", use));
   }
 
   /** Holds as of the transaction that reads share. */
-  find(token: string, nowMs: number): Caller | null {
+  find(token: string, nowMs: number, addressOf?: () => string): Caller | null {
     if (!isToken(token)) return null;
     const found = this.#read.run(() => this.#look(token));
     if (found === null || found.expiresAtMs <= nowMs) return null;
-    this.#notes.note(found.digest, found.lastUsedAtMs, nowMs);
+    this.#notes.note(found.digest, found.lastUsedAtMs, nowMs, addressOf);
     return found.caller;
   }
 
@@ -62,12 +71,28 @@ export class SqliteTokenStore implements TokenStore {
   }
 
   list(): TokenRecord[] {
-    return this.#read.all<TokenRow>(`SELECT ${TOKEN_COLUMNS} ORDER BY created_at, prefix`).map(tokenRecord);
+    return this.#read
+      .all<TokenRow>(`SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`)
+      .map(tokenRecord);
+  }
+
+  expiring(nowMs: number): TokenRecord[] {
+    return this.#read
+      .all<TokenRow>(EXPIRING_SQL, nowMs, nowMs + NOTICE_MS_MAX)
+      .map(tokenRecord)
+      .filter(({ createdAtMs, expiresAtMs }) => isExpiring(tokenExpiry(createdAtMs, expiresAtMs), nowMs))
+      .slice(0, EXPIRING_MAX);
   }
 
   revoke(text: string, nowMs: number): Promise<RevokeOutcome> {
-    const which = isToken(text) ? { digest: tokenDigest(text) } : { prefix: text };
-    return this.#write.run("revokeToken", { which, nowMs });
+    return this.#write.run("revokeToken", { which: whichToken(text), nowMs });
+  }
+
+  async rotate(text: string, terms: RotationTerms, nowMs: number): Promise<RotateOutcome> {
+    const token = drawToken();
+    const names = { digest: tokenDigest(token), prefix: tokenPrefix(token) };
+    const outcome = await this.#write.run("rotateToken", { which: whichToken(text), ...names, terms, nowMs });
+    return outcome.kind === "rotated" ? { ...outcome, token } : outcome;
   }
 
   #look(token: string): FoundToken | null {
@@ -77,11 +102,15 @@ export class SqliteTokenStore implements TokenStore {
     const known = this.#found.get(token);
     if (known !== undefined) return known;
     const digest = tokenDigest(token);
-    const row = this.#read.get<TokenRow>(`SELECT ${TOKEN_COLUMNS} WHERE digest = unhex(?)`, digest);
+    const row = this.#read.get<FoundRow>(FIND_SQL, digest);
     if (row === null || row.revoked_at !== null) return null;
-    const { client, role, tenant, expires_at, last_used_at } = row;
+    const { client, role, tenant, created_at, expires_at, last_used_at } = row;
     const found = {
-      caller: { tokenId: tokenIdOf(digest), client, role, tenant },
+      caller: {
+        ...{ tokenId: row.token_id ?? tokenIdOf(digest), client, role, tenant },
+        scope: storedScope(row.scope_fields, row.scope_operations),
+        expiry: tokenExpiry(created_at, expires_at),
+      },
       digest,
       expiresAtMs: expires_at ?? Number.POSITIVE_INFINITY,
       lastUsedAtMs: last_used_at ?? 0,
@@ -89,6 +118,10 @@ export class SqliteTokenStore implements TokenStore {
     this.#found.set(token, found);
     return found;
   }
+}
+
+function whichToken(text: string): WhichToken {
+  return isToken(text) ? { digest: tokenDigest(text) } : { prefix: text };
 }
 
 /** A token as it is stored. */

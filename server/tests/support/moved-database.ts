@@ -58,6 +58,12 @@ export async function fillDatabase(url: string) {
   ]);
   await writeCounts.add([countOf({ ...series, method: "DELETE" }, "refused", NOW + 86_400_000)]);
   const counts = await writeCounts.list("");
+  const scope = { fields: "name", operations: "get,patch" };
+  const scoped = (await tokens.create({ ...holder, scope }, NOW, NOW + 1_000)).token;
+  const rotation = await tokens.rotate(scoped, { overlapMs: 500, lifetimeMs: null }, NOW);
+  if (rotation.kind !== "rotated") throw new Error(rotation.kind);
+  const rotated = rotation.token;
+  const rotatedCaller = await tokens.find(rotated, NOW, () => "192.0.2.7");
   const rows = await Promise.all(
     TENANTS.map((tenant) =>
       customers.page({ tenant, after: null, limit: 500, status: null, email: null }, ALL),
@@ -84,6 +90,8 @@ export async function fillDatabase(url: string) {
     gone,
     valid,
     revoked,
+    rotated,
+    rotatedCaller,
     key,
   };
 }
@@ -103,6 +111,7 @@ export async function requireMoved(url: string, before: MovedDatabase): Promise<
     expect(customers.cursorKey).toEqual(before.cursorKey);
     expect(await tokens.list()).toEqual(before.records);
     expect(await tokens.find(before.valid, NOW)).toEqual(before.caller);
+    expect(await tokens.find(before.rotated, NOW)).toEqual(before.rotatedCaller);
     expect(await tokens.find(before.revoked, NOW)).toBeNull();
     // A tag from before the move.
     expect(await customers.update(before.second, { name: "After" }, NO_BODY, null)).toMatchObject({

@@ -68,6 +68,7 @@ export class TestService {
       hasCallerLabels: !metricsArePublic,
       version: "0.0.0-test",
       storageStats: () => this.storage.stats(),
+      expiringTokens: () => this.storage.tokens.expiring(this.#now()),
       certificateExpiry: () => Number.NaN,
       rollout: {
         counts: () => this.storage.writeCounts.list(dayOf(this.#now() - DAYS_KEPT * DAY_MS)),
@@ -112,8 +113,13 @@ export class TestService {
   }
 
   /** A token of this caller; the same one for the same caller. `monitor` belongs to no tenant. */
-  token({ role = "admin", client = "test", tenant = "acme" }: Partial<TokenHolder> = {}): Promise<string> {
-    const caller: TokenHolder = { role, client, tenant: role === "monitor" ? null : tenant };
+  token({
+    role = "admin",
+    client = "test",
+    tenant = "acme",
+    scope,
+  }: Partial<TokenHolder> = {}): Promise<string> {
+    const caller: TokenHolder = { role, client, tenant: role === "monitor" ? null : tenant, scope };
     const key = JSON.stringify(caller);
     const token =
       this.#tokens.get(key) ??

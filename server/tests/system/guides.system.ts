@@ -129,13 +129,24 @@ test("tokens.md: a token is handed over, rotated, looked after, and found in the
   expect(await status(first)).toBe(200);
   const [rotate = ""] = blocks("tokens", "Rotate");
   expect((await paste(rotate)).code).toBe(0);
-  expect([await status(first), await status(helpdesk())]).toEqual([401, 200]);
+  expect(helpdesk()).not.toBe(first);
+  // Both, until the overlap ends.
+  expect([await status(first), await status(helpdesk())]).toEqual([200, 200]);
+  const [scoped = ""] = blocks("tokens", "Give less than a role");
+  const newsletter = (await paste(scoped)).out.trim();
+  const read = await service.send(newsletter, "GET", "/customers?fields=name,email");
+  const named = await service.send(newsletter, "GET", "/customers?fields=status");
+  expect([read.status, named.status]).toEqual([200, 403]);
 
   const [expiring = ""] = blocks("tokens", "See what expires");
   const soon = "customers-server token create --tenant acme --role support --client night --expires 12h\n";
   const { out } = await paste(`${soon}${expiring}`);
-  expect(out).toMatch(/cst_\w+ +night /);
+  expect(out).toMatch(/^\S+\tcst_\w+\tnight\n/m);
   expect(out).not.toContain("helpdesk");
+  const [breakGlass = ""] = blocks("tokens", "Look for tokens that can do too much");
+  expect((await paste(breakGlass)).out).toMatch(
+    /^cst_\w+ +admin +admin .*can do everything; never expires$/m,
+  );
   const [another = ""] = blocks("tokens", "The admin token of the first start");
   expect(await status((await paste(another)).out.trim())).toBe(200);
 

@@ -1,4 +1,5 @@
-const TOKEN_COLUMNS = "prefix, client, role, tenant, created_at, expires_at, last_used_at, revoked_at";
+const TOKEN_COLUMNS =
+  "prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at, last_used_at, last_used_from, replaced_by, revoked_at";
 
 /** Times are bigint, which Bun gives as text. */
 export type PostgresTokenRow = {
@@ -6,9 +7,13 @@ export type PostgresTokenRow = {
   readonly client: string;
   readonly role: string;
   readonly tenant: string | null;
+  readonly scope_fields: string | null;
+  readonly scope_operations: string | null;
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly last_used_at: string | null;
+  readonly last_used_from: string | null;
+  readonly replaced_by: string | null;
   readonly revoked_at: string | null;
 };
 
@@ -16,20 +21,45 @@ export type PostgresTokenRow = {
  * $1 digests, hexadecimal. Every request asks this, so it is also how
  * a running service learns that a migration has left it behind.
  */
-export const FIND_TOKEN_TEXT = `SELECT i.n::int AS n, t.client, t.role, t.tenant, t.expires_at, t.last_used_at,
+export const FIND_TOKEN_TEXT = `SELECT i.n::int AS n, t.client, t.role, t.tenant, t.scope_fields, t.scope_operations,
+    t.token_id, t.created_at, t.expires_at, t.last_used_at,
     m.application, m.schema_version, m.min_version, current_setting('in_hot_standby') AS in_hot_standby
   FROM unnest($1::text[]) WITH ORDINALITY AS i(digest, n)
   JOIN meta m ON m.only_row = 1
   LEFT JOIN tokens t ON t.digest = decode(i.digest, 'hex') AND t.revoked_at IS NULL`;
 
-/** $1 digest, $2 prefix, $3 client, $4 role, $5 tenant, $6 now, $7 when it expires. */
-export const INSERT_TOKEN_TEXT = `INSERT INTO tokens (digest, prefix, client, role, tenant, created_at, expires_at)
-  VALUES (decode($1::text, 'hex'), $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::bigint)
+/** $1 digest, $2 prefix, $3 client, $4 role, $5 tenant, $6 fields, $7 operations, $8 now, $9 when it expires. */
+export const INSERT_TOKEN_TEXT = `INSERT INTO tokens (digest, prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at)
+  VALUES (decode($1::text, 'hex'), $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::bigint)
   RETURNING $5::text IS NOT NULL
     AND NOT EXISTS (SELECT FROM tokens WHERE tenant = $5::text)
     AND NOT EXISTS (SELECT FROM customers WHERE tenant = $5::text) AS is_tenant_new`;
 
 export const LIST_TOKENS_TEXT = `SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`;
+
+/** $1 now, $2 the longest notice. */
+export const EXPIRING_TOKENS_TEXT = `SELECT ${TOKEN_COLUMNS} FROM tokens
+  WHERE revoked_at IS NULL AND replaced_by IS NULL AND expires_at > $1::bigint AND expires_at <= $1::bigint + $2::bigint
+  ORDER BY expires_at, prefix`;
+
+/**
+ * $1 digest, $2 digest and $3 prefix of the new token, $4 now, $5 when the old one ends at the latest, $6 when the new one
+ * does, $7 whether it is valid for as long as the old one was to be. Rows: the new token and the old one.
+ */
+export const ROTATE_TOKEN_TEXT = `WITH old AS (
+    SELECT * FROM tokens WHERE digest = decode($1::text, 'hex') AND revoked_at IS NULL FOR UPDATE
+  ), made AS (
+    INSERT INTO tokens (digest, prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at, token_id)
+    SELECT decode($2::text, 'hex'), $3::text, client, role, tenant, scope_fields, scope_operations, $4::bigint,
+      CASE WHEN $7::boolean THEN $4::bigint + expires_at - created_at ELSE $6::bigint END,
+      coalesce(token_id, left(encode(digest, 'hex'), 32)) FROM old
+    RETURNING true AS is_new, ${TOKEN_COLUMNS}
+  ), replaced AS (
+    UPDATE tokens t SET expires_at = least(t.expires_at, $5::bigint), replaced_by = $3::text
+    FROM old WHERE t.digest = old.digest
+    RETURNING false AS is_new, ${qualified("t")}
+  )
+  SELECT * FROM made UNION ALL SELECT * FROM replaced ORDER BY is_new DESC`;
 
 /** $1 digest, $2 now. */
 export const REVOKE_TOKEN_TEXT = `UPDATE tokens SET revoked_at = $2::bigint
@@ -39,6 +69,11 @@ export const REVOKE_TOKEN_TEXT = `UPDATE tokens SET revoked_at = $2::bigint
 export const MATCHING_TOKENS_TEXT = `SELECT encode(digest, 'hex') AS digest, ${TOKEN_COLUMNS} FROM tokens
   WHERE revoked_at IS NULL AND starts_with(prefix, $1::text) ORDER BY prefix`;
 
-/** $1 digest, $2 the hour. Of many servers that see a token's first use in an hour one writes. */
-export const NOTE_TOKEN_USE_TEXT = `UPDATE tokens SET last_used_at = greatest($2::bigint, created_at)
+/** $1 digest, $2 the hour, $3 the network. Of many servers that see a token's first use in an hour one writes. */
+export const NOTE_TOKEN_USE_TEXT = `UPDATE tokens SET last_used_at = greatest($2::bigint, created_at),
+    last_used_from = coalesce($3::text, last_used_from)
   WHERE digest = decode($1::text, 'hex') AND (last_used_at IS NULL OR last_used_at < greatest($2::bigint, created_at))`;
+
+function qualified(table: string): string {
+  return TOKEN_COLUMNS.replace(/\w+/g, (name) => `${table}.${name}`);
+}

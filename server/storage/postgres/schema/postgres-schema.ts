@@ -108,6 +108,17 @@ const FIRST_SCHEMA: readonly string[] = [
 /** What leads from one schema to the next, by the version that it makes: statements that are run once. */
 const STEPS: Readonly<Record<number, readonly string[]>> = {
   2: [
+    `ALTER TABLE tokens
+      -- Names, separated by commas, that narrow the rights of the role; null: they don't.
+      ADD COLUMN scope_fields text COLLATE "C",
+      ADD COLUMN scope_operations text COLLATE "C",
+      -- The network of the last use, as 192.0.2.0/24.
+      ADD COLUMN last_used_from text COLLATE "C",
+      -- The prefix of the token that this one was rotated into last.
+      ADD COLUMN replaced_by text COLLATE "C",
+      -- Whose idempotency keys it uses: those of the first token of a rotation; null: its own.
+      ADD COLUMN token_id text COLLATE "C"`,
+
     // The audit trail: one row for each accepted write, in its transaction. Several services write one tenant at once,
     // so rows come without a place in the tenant's chain; sealing gives them one later. The identity tells the order
     // of a customer's rows: a write draws it while it holds the customer. What a fail-over loses of it, it loses

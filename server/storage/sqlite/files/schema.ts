@@ -65,6 +65,16 @@ const FIRST_SCHEMA = `
 /** What leads from one schema to the next, by the version that it makes. Each is run once, in one transaction. */
 const STEPS: Readonly<Record<number, string>> = {
   5: `
+  -- Names, separated by commas, that narrow the rights of the role; null: they don't.
+  ALTER TABLE tokens ADD COLUMN scope_fields TEXT;
+  ALTER TABLE tokens ADD COLUMN scope_operations TEXT;
+  -- The network of the last use, as 192.0.2.0/24.
+  ALTER TABLE tokens ADD COLUMN last_used_from TEXT;
+  -- The prefix of the token that this one was rotated into last.
+  ALTER TABLE tokens ADD COLUMN replaced_by TEXT;
+  -- Whose idempotency keys it uses: those of the first token of a rotation; null: its own.
+  ALTER TABLE tokens ADD COLUMN token_id TEXT;
+
   -- The audit trail: one row for each accepted write, in its transaction. Each tenant has a chain of its own.
   CREATE TABLE audit (
     tenant          TEXT NOT NULL,

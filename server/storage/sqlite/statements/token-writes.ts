@@ -1,4 +1,6 @@
-import type { RevokeOutcome, TokenHolder } from "../../token-store.ts";
+import { tokenIdOf } from "../../bearer-token.ts";
+import type { NotOneToken, RevokeOutcome, Rotated, RotationTerms, TokenHolder } from "../../token-store.ts";
+import type { TokenUse } from "../../token-use-notes.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";
 import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./token-rows.ts";
 
@@ -11,10 +13,10 @@ export type NewToken = {
   readonly expiresAtMs: number | null;
 };
 /** A token by its digest, or by the first characters that are shown of it. */
-type WhichToken = { readonly digest: string } | { readonly prefix: string };
+export type WhichToken = { readonly digest: string } | { readonly prefix: string };
 
 /** The writes on tokens, on the writer's connection inside its transaction. */
-export const TOKEN_WRITES = { insertToken, revokeToken, noteTokenUse };
+export const TOKEN_WRITES = { insertToken, revokeToken, rotateToken, noteTokenUse };
 
 /** @returns whether no token and no customer of its tenant existed before */
 export function insertToken(statements: StatementCache, token: NewToken): boolean {
@@ -23,9 +25,12 @@ export function insertToken(statements: StatementCache, token: NewToken): boolea
     "SELECT 1 FROM tokens WHERE tenant IS ?1 UNION ALL SELECT 1 FROM customers WHERE tenant = ?1 LIMIT 1",
     holder.tenant,
   );
+  const { client, role, tenant, scope } = holder;
   statements.run(
-    "INSERT INTO tokens (digest, prefix, client, role, tenant, created_at, expires_at) VALUES (unhex(?), ?, ?, ?, ?, ?, ?)",
-    ...[digest, prefix, holder.client, holder.role, holder.tenant, nowMs, expiresAtMs],
+    `INSERT INTO tokens (digest, prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at)
+      VALUES (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...[digest, prefix, client, role, tenant, scope?.fields ?? null, scope?.operations ?? null],
+    ...[nowMs, expiresAtMs],
   );
   return holder.tenant !== null && isKnown === null;
 }
@@ -34,26 +39,70 @@ function revokeToken(
   statements: StatementCache,
   { which, nowMs }: { which: WhichToken; nowMs: number },
 ): RevokeOutcome {
+  const found = unrevoked(statements, which);
+  if (found.kind !== "one") return found;
+  const { row } = found;
+  statements.run("UPDATE tokens SET revoked_at = ? WHERE digest = ?", nowMs, row.digest);
+  return { kind: "revoked", token: tokenRecord({ ...row, revoked_at: nowMs }) };
+}
+
+export type Rotation = {
+  readonly which: WhichToken;
+  /** Of the new token, as its prefix. */
+  readonly digest: string;
+  readonly prefix: string;
+  readonly terms: RotationTerms;
+  readonly nowMs: number;
+};
+
+function rotateToken(
+  statements: StatementCache,
+  { which, digest, prefix, terms, nowMs }: Rotation,
+): Rotated | NotOneToken {
+  const found = unrevoked(statements, which);
+  if (found.kind !== "one") return found;
+  const { row } = found;
+  const madeRow = statements.get<TokenRow>(
+    `INSERT INTO tokens (digest, prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at, token_id)
+      VALUES (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING ${TOKEN_COLUMNS}`,
+    ...[digest, prefix, row.client, row.role, row.tenant, row.scope_fields, row.scope_operations, nowMs],
+    ...[newExpiry(row, terms, nowMs), row.token_id ?? tokenIdOf(row.digest.toHex())],
+  );
+  const replacedRow = statements.get<TokenRow>(
+    `UPDATE tokens SET expires_at = min(coalesce(expires_at, ?1), ?1), replaced_by = ?2 WHERE digest = ?3 RETURNING ${TOKEN_COLUMNS}`,
+    ...[nowMs + terms.overlapMs, prefix, row.digest],
+  );
+  if (madeRow === null || replacedRow === null) throw new Error("a rotated token left no row");
+  return { kind: "rotated", made: tokenRecord(madeRow), replaced: tokenRecord(replacedRow) };
+}
+
+function newExpiry(replaced: TokenRow, { lifetimeMs }: RotationTerms, nowMs: number): number | null {
+  if (lifetimeMs !== "same") return lifetimeMs === null ? null : nowMs + lifetimeMs;
+  return replaced.expires_at === null ? null : nowMs + replaced.expires_at - replaced.created_at;
+}
+
+/** A note without an address, as from a body that took past the hour to arrive, leaves the one before. */
+function noteTokenUse(statements: StatementCache, { digest, hourMs, from }: TokenUse): void {
+  statements.run(
+    "UPDATE tokens SET last_used_at = max(?, created_at), last_used_from = coalesce(?, last_used_from) WHERE digest = unhex(?)",
+    ...[hourMs, from, digest],
+  );
+}
+
+type Unrevoked =
+  | { readonly kind: "one"; readonly row: TokenRow & { digest: Uint8Array; token_id: string | null } }
+  | NotOneToken;
+
+function unrevoked(statements: StatementCache, which: WhichToken): Unrevoked {
   const { condition, params } = matching(which);
-  const rows = statements.all<TokenRow & { digest: Uint8Array }>(
-    `SELECT digest, ${TOKEN_COLUMNS} WHERE revoked_at IS NULL AND ${condition} ORDER BY prefix`,
+  const rows = statements.all<TokenRow & { digest: Uint8Array; token_id: string | null }>(
+    `SELECT digest, token_id, ${TOKEN_COLUMNS} FROM tokens WHERE revoked_at IS NULL AND ${condition} ORDER BY prefix`,
     ...params,
   );
   const [row, ...others] = rows;
   if (row === undefined) return { kind: "missing" };
   if (others.length > 0) return { kind: "ambiguous", tokens: rows.map(tokenRecord) };
-  statements.run("UPDATE tokens SET revoked_at = ? WHERE digest = ?", nowMs, row.digest);
-  return { kind: "revoked", token: tokenRecord({ ...row, revoked_at: nowMs }) };
-}
-
-function noteTokenUse(
-  statements: StatementCache,
-  { digest, hourMs }: { digest: string; hourMs: number },
-): void {
-  statements.run(
-    "UPDATE tokens SET last_used_at = max(?, created_at) WHERE digest = unhex(?)",
-    ...[hourMs, digest],
-  );
+  return { kind: "one", row };
 }
 
 function matching(which: WhichToken): { condition: string; params: Params } {

@@ -68,7 +68,7 @@ test("a database is set up, moved to and served as the guide says, by two roles 
   const rehearsed = await paste(`${names}\n${rehearsal}`);
   expect(rehearsed).toMatchObject({ code: 0, said: expect.stringContaining("21 customers") });
   const moved = await paste(`${names}\n${copy}`);
-  expect(moved).toMatchObject({ code: 0, said: expect.stringContaining("21 customers, 2 tokens)") });
+  expect(moved).toMatchObject({ code: 0, said: expect.stringContaining("21 customers, 4 tokens)") });
 
   const env = {
     DATABASE_URL: here("postgres://customers_service@db.example:5432/customers"),

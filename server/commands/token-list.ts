@@ -1,0 +1,115 @@
+import { FIELD_NAMES } from "../domain/field-registry.ts";
+import { type Policy, rightsOf } from "../domain/policy.ts";
+import { OPERATIONS } from "../domain/rights.ts";
+import type { TokenRecord } from "../storage/token-store.ts";
+
+const HEADINGS = [
+  "PREFIX",
+  "CLIENT",
+  "ROLE",
+  "TENANT",
+  "FIELDS",
+  "OPERATIONS",
+  "CREATED",
+  "EXPIRES",
+  "LAST USED",
+  "FROM",
+  "REPLACED BY",
+  "REVOKED",
+];
+
+/** A line of text for each token, under headings. */
+export function tokenTable(tokens: readonly TokenRecord[]): string {
+  return table(HEADINGS, tokens.map(cells));
+}
+
+/** A token with what there is to look at. */
+export type Finding = { readonly token: TokenRecord; readonly findings: readonly string[] };
+
+export function findingTable(found: readonly Finding[]): string {
+  const rows = found.map(({ token, findings }) => [...cells(token), findings.join("; ")]);
+  return table([...HEADINGS, "FINDINGS"], rows);
+}
+
+/** A line of JSON for each token. Times are ISO 8601. */
+export function tokenLines(tokens: readonly TokenRecord[] | readonly Finding[]): string {
+  return tokens.map((entry) => JSON.stringify(lineOf(entry))).join("\n");
+}
+
+function lineOf(entry: TokenRecord | Finding): object {
+  if ("findings" in entry) return { ...lineOf(entry.token), findings: entry.findings };
+  const { prefix, client, role, tenant, scope, lastUsedFrom, replacedBy } = entry;
+  return {
+    ...{ prefix, client, role, tenant },
+    fields: scope?.fields?.split(",") ?? null,
+    operations: scope?.operations?.split(",") ?? null,
+    createdAt: isoTime(entry.createdAtMs),
+    expiresAt: isoTime(entry.expiresAtMs),
+    lastUsedAt: isoTime(entry.lastUsedAtMs),
+    ...{ lastUsedFrom, replacedBy },
+    revokedAt: isoTime(entry.revokedAtMs),
+  };
+}
+
+/**
+ * Tokens that somebody should look at: those that can do everything, never expire, have
+ * expired, were not used for some time, or may do nothing. Revoked tokens are done with.
+ */
+export function breakGlass(
+  tokens: readonly TokenRecord[],
+  policy: Policy,
+  unusedMs: number,
+  nowMs: number,
+): Finding[] {
+  return tokens
+    .filter(({ revokedAtMs }) => revokedAtMs === null)
+    .map((token) => ({ token, findings: findingsOf(token, policy, unusedMs, nowMs) }))
+    .filter(({ findings }) => findings.length > 0);
+}
+
+function findingsOf(token: TokenRecord, policy: Policy, unusedMs: number, nowMs: number): string[] {
+  const { createdAtMs, expiresAtMs, lastUsedAtMs } = token;
+  const { read, operations } = rightsOf(policy, token);
+  const isAllPowerful =
+    FIELD_NAMES.every((name) => read.has(name)) && CUSTOMER_OPERATIONS.every((name) => operations.has(name));
+  const isUnused = nowMs - (lastUsedAtMs ?? createdAtMs) >= unusedMs;
+  return [
+    ...(isAllPowerful ? ["can do everything"] : []),
+    ...(operations.size === 0 ? ["may do nothing"] : []),
+    ...(expiresAtMs === null ? ["never expires"] : []),
+    ...(expiresAtMs !== null && expiresAtMs <= nowMs ? ["expired"] : []),
+    ...(isUnused ? [lastUsedAtMs === null ? "never used" : "unused"] : []),
+  ];
+}
+
+/** No role has `metrics` beside others. */
+const CUSTOMER_OPERATIONS = OPERATIONS.filter((name) => name !== "metrics");
+
+function table(heading: readonly string[], body: readonly (readonly string[])[]): string {
+  const rows = [heading, ...body];
+  const widths = heading.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  return rows.map(line).join("\n");
+}
+
+function cells(token: TokenRecord): string[] {
+  const { prefix, client, role, tenant, scope, lastUsedFrom, replacedBy } = token;
+  return [
+    ...[prefix, client, role, tenant ?? "-", scope?.fields ?? "-", scope?.operations ?? "-"],
+    ...[shownTime(token.createdAtMs), shownTime(token.expiresAtMs), shownTime(token.lastUsedAtMs)],
+    ...[lastUsedFrom ?? "-", replacedBy ?? "-", shownTime(token.revokedAtMs)],
+  ];
+}
+
+/** To the minute, in UTC. */
+export function shownTime(ms: number | null): string {
+  return ms === null ? "-" : new Date(ms).toISOString().slice(0, 16).replace("T", " ");
+}
+
+function isoTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}

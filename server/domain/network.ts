@@ -1,0 +1,21 @@
+import { isIPv4, isIPv6 } from "node:net";
+
+/**
+ * The network of an address, which says where a caller is without naming a person's machine: 24 bits
+ * of IPv4, also where it comes mapped into IPv6, and 48 of IPv6, which is what a site is given.
+ *
+ * @returns in the notation of RFC 4632 and RFC 5952; null for what is no address
+ */
+export function networkOf(address: string): string | null {
+  const v4 = address.replace(/^::ffff:(?=\d+\.)/i, "");
+  if (isIPv4(v4)) return `${v4.replace(/\d+$/, "0")}/24`;
+  const [v6 = ""] = address.split("%"); // without the zone of a link-local address
+  if (!isIPv6(v6)) return null;
+  const [head = [], tail = []] = v6
+    .split("::")
+    .map((part) => part.split(":").filter((group) => group !== ""));
+  const groups = head.length + tail.length + (v6.includes(".") ? 1 : 0);
+  const whole = [...head, ...Array(8 - groups).fill("0"), ...tail];
+  const { hostname } = new URL(`http://[${whole.slice(0, 3).join(":")}::]`);
+  return `${hostname.slice(1, -1)}/48`;
+}

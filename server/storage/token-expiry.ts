@@ -1,0 +1,18 @@
+/** When a token ends, and from when its caller is told so. In ms since 1970. */
+export type TokenExpiry = { readonly atMs: number; readonly noticeFromMs: number };
+
+/** The longest notice: two weeks, as for a certificate. */
+export const NOTICE_MS_MAX = 14 * 86_400_000;
+/** A token that is made anew every few hours would otherwise always be about to end. */
+const NOTICE_SHARE_OF_LIFETIME = 1 / 4;
+
+export function tokenExpiry(createdAtMs: number, expiresAtMs: number | null): TokenExpiry | null {
+  if (expiresAtMs === null) return null;
+  const noticeMs = Math.min(NOTICE_MS_MAX, (expiresAtMs - createdAtMs) * NOTICE_SHARE_OF_LIFETIME);
+  return { atMs: expiresAtMs, noticeFromMs: expiresAtMs - noticeMs };
+}
+
+/** @returns whether the caller is told of the end of its token in this reply */
+export function isExpiring(expiry: TokenExpiry | null, nowMs: number): expiry is TokenExpiry {
+  return expiry !== null && nowMs >= expiry.noticeFromMs;
+}
