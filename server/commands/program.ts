@@ -8,6 +8,7 @@ import { addDatabaseCommands, refuseVisiblePassword } from "./database.ts";
 import { addHealthCommand } from "./health.ts";
 import { addPolicyCommands } from "./policy-check.ts";
 import { addPostgresCommands } from "./postgres.ts";
+import { addRolloutCommands } from "./rollout.ts";
 import { addServeCommand } from "./serve.ts";
 import { ignoreEmptyVariables } from "./setting-options.ts";
 import { addTokenCommands } from "./token.ts";
@@ -35,6 +36,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addCopyCommand(program);
   addPostgresCommands(program);
   addPolicyCommands(program);
+  addRolloutCommands(program);
   return program;
 }
 

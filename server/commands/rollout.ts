@@ -1,0 +1,236 @@
+import type { Command } from "commander";
+import { CommandRefused } from "../domain/command-refused.ts";
+import { type Enforcement, isEnforced } from "../domain/policy.ts";
+import { CLEAN_DAYS, type ClientReadiness, readinessOf } from "../domain/rollout/client-readiness.ts";
+import { type EnforcementPlan, planOf } from "../domain/rollout/enforcement-plan.ts";
+import { DAY_MS, DAYS_KEPT, dayOf, sumBySeries, type WriteCount } from "../domain/rollout/write-count.ts";
+import { openStorage } from "../storage/database-url/open-storage.ts";
+import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
+import { settingsOf, withSettings } from "./setting-options.ts";
+import { shownTime, textTable } from "./text-table.ts";
+
+type Options = Readonly<Record<string, unknown>> & {
+  readonly since?: string;
+  readonly cleanDays: string;
+  readonly json?: boolean;
+};
+
+export function addRolloutCommands(program: Command): void {
+  const rollout = program.command("rollout").description("See which clients still write without If-Match.");
+  withSettings(rollout.command("report", { isDefault: true }), [...DATABASE_SETTINGS, "policyFile"])
+    .description(
+      "Which clients write without If-Match, how often and when last, and what enforcement would break.",
+    )
+    .option("--since <time>", `a day such as 2027-01-31, or 12d or 4w; without it ${DAYS_KEPT} days`)
+    .option(
+      "--clean-days <days>",
+      "how long a client that is ready has written with If-Match",
+      String(CLEAN_DAYS),
+    )
+    .option("--json", "one JSON object a line, for each client, tenant, version and method")
+    .action(async (options: Options) => {
+      const nowMs = Date.now();
+      const fromDay = sinceDayOf(options.since, nowMs);
+      const { counts, enforcement, cleanDays } = await observed(options, nowMs);
+      const report = reportOf(counts, fromDay, enforcement, cleanDays, nowMs);
+      if (options.json === true) for (const row of report.rows) console.log(JSON.stringify(jsonOf(row)));
+      else console.log(reportText(report, enforcement, fromDay, nowMs));
+    });
+  withSettings(rollout.command("plan"), [...DATABASE_SETTINGS, "policyFile"])
+    .description("Print the [enforcement] of a policy file that also enforces the clients that are ready.")
+    .option(
+      "--clean-days <days>",
+      "how long a client that is ready has written with If-Match",
+      String(CLEAN_DAYS),
+    )
+    .option("--json", "the same as a JSON object")
+    .action(async (options: Options) => {
+      const nowMs = Date.now();
+      const { counts, enforcement, cleanDays } = await observed(options, nowMs);
+      const plan = planOf(counts, enforcement, nowMs, cleanDays);
+      console.log(options.json === true ? JSON.stringify(planJson(plan)) : planToml(plan, cleanDays));
+    });
+}
+
+type Observed = {
+  readonly counts: readonly WriteCount[];
+  readonly enforcement: Enforcement;
+  readonly cleanDays: number;
+};
+
+/** All counts that are kept: a client is judged by all of them, whatever part of them is shown. */
+async function observed(options: Options, nowMs: number): Promise<Observed> {
+  const { cleanDays } = options;
+  if (!/^\d{1,3}$/.test(cleanDays) || Number(cleanDays) >= DAYS_KEPT)
+    throw new CommandRefused(`--clean-days "${cleanDays}" must be a number of days below ${DAYS_KEPT}.`);
+  const { policyFile } = settingsOf(options, ["policyFile"]);
+  const { databaseUrl, storage: storageOptions } = await existingDatabaseOf(options);
+  const storage = await openStorage(databaseUrl, storageOptions);
+  try {
+    const counts = await storage.writeCounts.list(dayOf(nowMs - DAYS_KEPT * DAY_MS));
+    return { counts, enforcement: policyFile.policy.enforcement, cleanDays: Number(cleanDays) };
+  } finally {
+    await storage.close();
+  }
+}
+
+/** Counts are kept by day, so the first day is shown whole. */
+function sinceDayOf(since: string | undefined, nowMs: number): string {
+  if (since === undefined) return dayOf(nowMs - DAYS_KEPT * DAY_MS);
+  const [, count = "", unit] = /^(\d{1,3})([dw])$/.exec(since) ?? [];
+  if (count !== "") return dayOf(nowMs - Number(count) * (unit === "w" ? 7 : 1) * DAY_MS);
+  const timeMs = /^\d{4}-\d\d-\d\d$/.test(since) ? Date.parse(`${since}T00:00:00Z`) : Number.NaN;
+  // Date.parse moves 2027-02-30 to the second of March.
+  if (!Number.isNaN(timeMs) && dayOf(timeMs) === since) return since;
+  throw new CommandRefused(
+    `--since "${since}" must be a day such as 2027-01-31, or a time such as 12d or 4w.`,
+  );
+}
+
+type ReportRow = {
+  readonly client: ClientReadiness;
+  readonly count: WriteCount;
+  /** How many of the writes that were counted would be refused, were all clients enforced today. */
+  readonly breaks: number;
+};
+
+type Report = { readonly rows: readonly ReportRow[]; readonly clients: readonly ClientReadiness[] };
+
+function reportOf(
+  counts: readonly WriteCount[],
+  fromDay: string,
+  enforcement: Enforcement,
+  cleanDays: number,
+  nowMs: number,
+): Report {
+  const clients = readinessOf(counts, enforcement, nowMs, cleanDays);
+  const shown = sumBySeries(counts.filter(({ day }) => day >= fromDay));
+  const rows = clients.flatMap((client) =>
+    shown
+      .filter((count) => count.client === client.client)
+      .map((count): ReportRow => {
+        const mayBreak = ["would-break", "regressed", "silent"].includes(client.state);
+        const isRefused = isEnforced(enforcement, count.client, count.method, nowMs);
+        return { client, count, breaks: mayBreak && !isRefused ? count.allowed : 0 };
+      }),
+  );
+  return { rows, clients };
+}
+
+function jsonOf({ client, count, breaks }: ReportRow): Record<string, unknown> {
+  return {
+    client: client.client,
+    state: client.state,
+    cleanSince: isoTime(client.cleanSinceMs),
+    regressedAt: isoTime(client.regressedAtMs),
+    tenant: count.tenant,
+    version: count.version,
+    method: count.method,
+    withIfMatch: count.withIfMatch,
+    withoutIfMatch: count.allowed,
+    refused: count.refused,
+    wouldBreak: breaks,
+    firstAt: isoTime(count.firstAtMs),
+    lastWithAt: isoTime(count.lastWithAtMs),
+    lastWithoutAt: isoTime(count.lastWithoutAtMs),
+  };
+}
+
+function isoTime(timeMs: number | null): string | null {
+  return timeMs === null ? null : new Date(timeMs).toISOString();
+}
+
+const HEADING = [
+  "CLIENT",
+  "STATE",
+  "TENANT",
+  "VERSION",
+  "METHOD",
+  "WITHOUT",
+  "REFUSED",
+  "WITH",
+  "LAST WITHOUT",
+];
+
+function reportText(
+  { rows, clients }: Report,
+  enforcement: Enforcement,
+  fromDay: string,
+  nowMs: number,
+): string {
+  const lines = [stageOf(enforcement, nowMs), ""];
+  if (rows.length === 0) {
+    lines.push(
+      `No write was counted since ${fromDay}. Writes are counted while the policy says mode = "observe", and those that are refused with 428 always.`,
+    );
+    return lines.join("\n");
+  }
+  const cells = rows.map(({ client, count }) => [
+    ...[client.client, client.state, count.tenant, count.version === "" ? "-" : count.version, count.method],
+    ...[count.allowed, count.refused, count.withIfMatch].map(String),
+    shownTime(count.lastWithoutAtMs),
+  ]);
+  lines.push(textTable(HEADING, cells), "");
+  for (const { client, state, regressedAtMs } of clients) {
+    if (regressedAtMs !== null && (state === "regressed" || state === "refused"))
+      lines.push(
+        `${client} regressed: it had been clean, and wrote without If-Match again at ${shownTime(regressedAtMs)}.`,
+      );
+  }
+  const broken = rows.filter(({ breaks }) => breaks > 0);
+  const writes = broken.reduce((sum, { breaks }) => sum + breaks, 0);
+  const names = [...new Set(broken.map(({ client }) => client.client))];
+  lines.push(
+    writes === 0
+      ? `Enforced for all today, none of the clients that wrote without If-Match since ${fromDay} would break.`
+      : `Enforced for all today, ${writes} of the writes since ${fromDay} would have been refused, of: ${names.join(", ")}.`,
+  );
+  return lines.join("\n");
+}
+
+function stageOf(enforcement: Enforcement, nowMs: number): string {
+  if (enforcement.mode === "strict") return "The policy is strict: every write needs If-Match.";
+  const end = dayOf(enforcement.untilMs);
+  if (nowMs >= enforcement.untilMs) return `The rollout ended on ${end}: every write needs If-Match.`;
+  const names = [...enforcement.enforcedClients, ...enforcement.enforcedMethods];
+  return `The policy observes until ${end}. Enforced: ${names.join(", ") || "none"}.`;
+}
+
+/** Comments say why, so that the lines can be pasted as they are. */
+function planToml(plan: EnforcementPlan, cleanDays: number): string {
+  if (plan.kind === "strict") return '# Every write needs If-Match already.\n[enforcement]\nmode = "strict"';
+  if (plan.kind === "all-ready")
+    return `# Every client that was seen is ready or enforced (${cleanDays} days).\n[enforcement]\nmode = "strict"`;
+  const { newClients, newMethods, clients, untilMs, enforcedClients, enforcedMethods } = plan;
+  const list = (names: readonly string[]): string => `[${names.map((name) => `"${name}"`).join(", ")}]`;
+  const notReady = clients.filter(({ state }) => state !== "ready" && state !== "enforced");
+  return [
+    `# New: ${[...newClients, ...newMethods].join(", ") || "none"}. Clients are ready after ${cleanDays} days with If-Match alone.`,
+    ...notReady.map(
+      ({ client, state, cleanSinceMs }) =>
+        `# ${client} is not ready: ${REASONS[state]} ${shownTime(cleanSinceMs)}.`,
+    ),
+    "[enforcement]",
+    'mode = "observe"',
+    `until = ${dayOf(untilMs)}`,
+    `enforced_clients = ${list(enforcedClients)}`,
+    `enforced_methods = ${list(enforcedMethods)}`,
+  ].join("\n");
+}
+
+/** Each is followed by the time since when the client is clean. */
+const REASONS = {
+  "would-break": "it wrote without If-Match at",
+  regressed: "it regressed, and wrote without If-Match at",
+  silent: "it has written nothing since it wrote without If-Match at",
+  clean: "it is known only since",
+  refused: "it is refused, and wrote without If-Match at",
+  ready: "it is ready since",
+  enforced: "it is enforced, and clean since",
+} as const satisfies Record<ClientReadiness["state"], string>;
+
+function planJson(plan: EnforcementPlan): Record<string, unknown> {
+  if (plan.kind !== "staged") return { mode: "strict" };
+  const { untilMs, enforcedClients, enforcedMethods, newClients, newMethods } = plan;
+  return { mode: "observe", until: dayOf(untilMs), enforcedClients, enforcedMethods, newClients, newMethods };
+}
