@@ -7,7 +7,7 @@ import { DAY_MS, DAYS_KEPT, dayOf, sumBySeries, type WriteCount } from "../domai
 import { openStorage } from "../storage/database-url/open-storage.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
-import { shownTime, textTable } from "./text-table.ts";
+import { shownTime, table } from "./token-list.ts";
 
 type Options = Readonly<Record<string, unknown>> & {
   readonly since?: string;
@@ -170,7 +170,7 @@ function reportText(
     ...[count.allowed, count.refused, count.withIfMatch].map(String),
     shownTime(count.lastWithoutAtMs),
   ]);
-  lines.push(textTable(HEADING, cells), "");
+  lines.push(table(HEADING, cells), "");
   for (const { client, state, regressedAtMs } of clients) {
     if (regressedAtMs !== null && (state === "regressed" || state === "refused"))
       lines.push(

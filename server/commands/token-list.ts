@@ -85,7 +85,8 @@ function findingsOf(token: TokenRecord, policy: Policy, unusedMs: number, nowMs:
 /** No role has `metrics` beside others. */
 const CUSTOMER_OPERATIONS = OPERATIONS.filter((name) => name !== "metrics");
 
-function table(heading: readonly string[], body: readonly (readonly string[])[]): string {
+/** Rows below their heading, in columns that are as wide as their widest cell. */
+export function table(heading: readonly string[], body: readonly (readonly string[])[]): string {
   const rows = [heading, ...body];
   const widths = heading.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
   const line = (row: readonly string[]): string =>

@@ -124,7 +124,7 @@ test("two services on one database are led through the four steps of a rollout b
   service = await start();
   expect(await write(service, shop, false)).toEqual(all(428));
   expect(await write(service, shop, true)).toEqual(all(204));
-  const series = await untilSeries(service, monitor, 'client="shop",client_version="1.0"');
+  const series = await untilSeries(service, monitor, 'customers_rollout_client_state{client="shop"');
   const labels = '{method="PUT",client="shop",client_version="1.0",tenant="acme"}';
   expect(series.get(`customers_rollout_writes_without_if_match${labels}`)).toBe(WRITES);
   expect(series.get(`customers_rollout_last_without_if_match_seconds${labels}`)).toBeGreaterThan(1.7e9);
