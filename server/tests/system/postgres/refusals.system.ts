@@ -217,7 +217,7 @@ test("migrate makes the schema once, and backup and restore name PostgreSQL's ow
   const run = (...args: string[]) => runCommand(args, { env: { DATABASE_URL: url } });
   expect((await run("migrate")).stdout).toContain("the schema was made");
   expect((await run("migrate")).stdout).toContain("the schema is up to date");
-  expect((await run("check")).stdout).toContain("the structure is sound (schema 1, 0 customers, 0 tokens)");
+  expect((await run("check")).stdout).toContain("the structure is sound (schema 2, 0 customers, 0 tokens)");
   expect((await run("backup", "x")).stderr).toContain("use pg_dump");
   expect((await run("restore", "x")).stderr).toContain("use pg_restore");
 });
