@@ -1,16 +1,10 @@
-/**
- * What a service does with each table: no DDL, no TRUNCATE, and tokens and tenants are never deleted.
- * Triggers let it delete only what retention has given up of the audit trail, and seal a row only once.
- */
+/** What a service does with each table: no DDL, no TRUNCATE, and tokens and tenants are never deleted. */
 const PRIVILEGES: Readonly<Record<string, string>> = {
   customers: "SELECT, INSERT, UPDATE, DELETE",
   idempotency_keys: "SELECT, INSERT, UPDATE, DELETE",
   kept_fields: "SELECT, INSERT, UPDATE, DELETE",
   tenants: "SELECT, INSERT, UPDATE",
   tokens: "SELECT, INSERT, UPDATE",
-  audit: "SELECT, INSERT, UPDATE (number, hash), DELETE",
-  audit_chains: "SELECT, INSERT, UPDATE",
-  audit_values: "SELECT, INSERT, DELETE",
   write_counts: "SELECT, INSERT, UPDATE, DELETE",
   // The first start locks its one row.
   meta: "SELECT, UPDATE (only_row)",

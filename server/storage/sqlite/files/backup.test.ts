@@ -83,10 +83,7 @@ describe("backup", () => {
     damage(place.database);
     const outcome = await place.run(["backup", backupFile()]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
-    // Where the damaged page belongs to the schema, SQLite finds it as soon as the database is opened.
-    expect(outcome.stderr).toMatch(
-      /^\S+\/data\/customers\.db (is damaged: |can't be opened: SQLite finds it damaged)/,
-    );
+    expect(outcome.stderr).toStartWith(`${place.database} is damaged: `);
     expect(readdirSync(place.path)).toEqual(["data"]);
   });
 
