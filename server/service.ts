@@ -4,7 +4,7 @@ import { readPolicyFile } from "./config/policy-file.ts";
 import { hasSamples, variableOf } from "./config/settings.ts";
 import { certificateExpiry, readTlsFiles, type TlsFiles } from "./config/tls-files.ts";
 import { maskPassword } from "./domain/mask-password.ts";
-import { DAY_MS, DAYS_KEPT, dayOf } from "./domain/rollout/write-count.ts";
+import { firstDayKept } from "./domain/rollout/write-count.ts";
 import { Cors } from "./http/cors.ts";
 import { Readiness } from "./http/routes/readiness.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
@@ -59,7 +59,7 @@ export async function startService(config: Config): Promise<RunningService> {
     expiringTokens: () => storage.tokens.expiring(Date.now()),
     certificateExpiry: () => certificateExpiry(tlsInForce),
     rollout: {
-      counts: () => storage.writeCounts.list(dayOf(Date.now() - DAYS_KEPT * DAY_MS)),
+      counts: () => storage.writeCounts.list(firstDayKept(Date.now())),
       enforcement: () => policy.enforcement,
       now: Date.now,
     },

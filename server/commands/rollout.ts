@@ -3,17 +3,30 @@ import { CommandRefused } from "../domain/command-refused.ts";
 import { type Enforcement, isEnforced } from "../domain/policy.ts";
 import { CLEAN_DAYS, type ClientReadiness, readinessOf } from "../domain/rollout/client-readiness.ts";
 import { type EnforcementPlan, planOf } from "../domain/rollout/enforcement-plan.ts";
-import { DAY_MS, DAYS_KEPT, dayOf, sumBySeries, type WriteCount } from "../domain/rollout/write-count.ts";
+import {
+  DAY_MS,
+  DAYS_KEPT,
+  dayOf,
+  firstDayKept,
+  sumBySeries,
+  type WriteCount,
+} from "../domain/rollout/write-count.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
-import { shownTime, table } from "./token-list.ts";
+import { isoTime, shownTime, table } from "./table.ts";
 
 type Options = Readonly<Record<string, unknown>> & {
   readonly since?: string;
   readonly cleanDays: string;
   readonly json?: boolean;
 };
+
+const CLEAN_DAYS_OPTION = [
+  "--clean-days <days>",
+  "how long a client that is ready has written with If-Match",
+  String(CLEAN_DAYS),
+] as const;
 
 export function addRolloutCommands(program: Command): void {
   const rollout = program.command("rollout").description("See which clients still write without If-Match.");
@@ -22,11 +35,7 @@ export function addRolloutCommands(program: Command): void {
       "Which clients write without If-Match, how often and when last, and what enforcement would break.",
     )
     .option("--since <time>", `a day such as 2027-01-31, or 12d or 4w; without it ${DAYS_KEPT} days`)
-    .option(
-      "--clean-days <days>",
-      "how long a client that is ready has written with If-Match",
-      String(CLEAN_DAYS),
-    )
+    .option(...CLEAN_DAYS_OPTION)
     .option("--json", "one JSON object a line, for each client, tenant, version and method")
     .action(async (options: Options) => {
       const nowMs = Date.now();
@@ -38,11 +47,7 @@ export function addRolloutCommands(program: Command): void {
     });
   withSettings(rollout.command("plan"), [...DATABASE_SETTINGS, "policyFile"])
     .description("Print the [enforcement] of a policy file that also enforces the clients that are ready.")
-    .option(
-      "--clean-days <days>",
-      "how long a client that is ready has written with If-Match",
-      String(CLEAN_DAYS),
-    )
+    .option(...CLEAN_DAYS_OPTION)
     .option("--json", "the same as a JSON object")
     .action(async (options: Options) => {
       const nowMs = Date.now();
@@ -67,7 +72,7 @@ async function observed(options: Options, nowMs: number): Promise<Observed> {
   const { databaseUrl, storage: storageOptions } = await existingDatabaseOf(options);
   const storage = await openStorage(databaseUrl, storageOptions);
   try {
-    const counts = await storage.writeCounts.list(dayOf(nowMs - DAYS_KEPT * DAY_MS));
+    const counts = await storage.writeCounts.list(firstDayKept(nowMs));
     return { counts, enforcement: policyFile.policy.enforcement, cleanDays: Number(cleanDays) };
   } finally {
     await storage.close();
@@ -76,7 +81,7 @@ async function observed(options: Options, nowMs: number): Promise<Observed> {
 
 /** Counts are kept by day, so the first day is shown whole. */
 function sinceDayOf(since: string | undefined, nowMs: number): string {
-  if (since === undefined) return dayOf(nowMs - DAYS_KEPT * DAY_MS);
+  if (since === undefined) return firstDayKept(nowMs);
   const [, count = "", unit] = /^(\d{1,3})([dw])$/.exec(since) ?? [];
   if (count !== "") return dayOf(nowMs - Number(count) * (unit === "w" ? 7 : 1) * DAY_MS);
   const timeMs = /^\d{4}-\d\d-\d\d$/.test(since) ? Date.parse(`${since}T00:00:00Z`) : Number.NaN;
@@ -134,10 +139,6 @@ function jsonOf({ client, count, breaks }: ReportRow): Record<string, unknown> {
     lastWithAt: isoTime(count.lastWithAtMs),
     lastWithoutAt: isoTime(count.lastWithoutAtMs),
   };
-}
-
-function isoTime(timeMs: number | null): string | null {
-  return timeMs === null ? null : new Date(timeMs).toISOString();
 }
 
 const HEADING = [

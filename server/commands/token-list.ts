@@ -2,6 +2,7 @@ import { FIELD_NAMES } from "../domain/field-registry.ts";
 import { type Policy, rightsOf } from "../domain/policy.ts";
 import { OPERATIONS } from "../domain/rights.ts";
 import type { TokenRecord } from "../storage/token-store.ts";
+import { isoTime, shownTime, table } from "./table.ts";
 
 const HEADINGS = [
   "PREFIX",
@@ -85,18 +86,6 @@ function findingsOf(token: TokenRecord, policy: Policy, unusedMs: number, nowMs:
 /** No role has `metrics` beside others. */
 const CUSTOMER_OPERATIONS = OPERATIONS.filter((name) => name !== "metrics");
 
-/** Rows below their heading, in columns that are as wide as their widest cell. */
-export function table(heading: readonly string[], body: readonly (readonly string[])[]): string {
-  const rows = [heading, ...body];
-  const widths = heading.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd();
-  return rows.map(line).join("\n");
-}
-
 function cells(token: TokenRecord): string[] {
   const { prefix, client, role, tenant, scope, lastUsedFrom, replacedBy } = token;
   return [
@@ -104,13 +93,4 @@ function cells(token: TokenRecord): string[] {
     ...[shownTime(token.createdAtMs), shownTime(token.expiresAtMs), shownTime(token.lastUsedAtMs)],
     ...[lastUsedFrom ?? "-", replacedBy ?? "-", shownTime(token.revokedAtMs)],
   ];
-}
-
-/** To the minute, in UTC. */
-export function shownTime(ms: number | null): string {
-  return ms === null ? "-" : new Date(ms).toISOString().slice(0, 16).replace("T", " ");
-}
-
-function isoTime(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
 }

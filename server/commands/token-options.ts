@@ -88,13 +88,11 @@ export function durationMs(text: string): number {
 type Names<Name> = { readonly ok: true; readonly names: readonly Name[] | null } | Fault;
 
 function readScopeFields(text: string | undefined, role: string, { read }: Rights): Names<FieldName> {
-  const names = readNames("--fields", text, FIELD_NAMES, isFieldName);
-  if (!names.ok) return names;
-  const lacking = names.names?.filter((name) => !read.has(name)) ?? [];
-  if (lacking.length === 0) return names;
-  const held = FIELD_NAMES.filter((name) => read.has(name)).join(", ") || "none";
-  return refuse(
-    `--fields names ${lacking.join(", ")}, which the role ${role} may not read. It may read: ${held}.`,
+  return withinRole(
+    readNames("--fields", text, FIELD_NAMES, isFieldName),
+    FIELD_NAMES.filter((name) => read.has(name)),
+    (lacking, held) =>
+      `--fields names ${lacking}, which the role ${role} may not read. It may read: ${held}.`,
   );
 }
 
@@ -103,14 +101,23 @@ function readScopeOperations(
   role: string,
   { operations }: Rights,
 ): Names<Operation> {
-  const names = readNames("--operations", text, OPERATIONS, isOperation);
-  if (!names.ok) return names;
-  const lacking = names.names?.filter((name) => !operations.has(name)) ?? [];
-  if (lacking.length === 0) return names;
-  const held = OPERATIONS.filter((name) => operations.has(name)).join(", ") || "none";
-  return refuse(
-    `--operations names ${lacking.join(", ")}, which the role ${role} lacks. It has the operations: ${held}.`,
+  return withinRole(
+    readNames("--operations", text, OPERATIONS, isOperation),
+    OPERATIONS.filter((name) => operations.has(name)),
+    (lacking, held) =>
+      `--operations names ${lacking}, which the role ${role} lacks. It has the operations: ${held}.`,
   );
+}
+
+/** Refuses names that the role does not hold: a scope only narrows. */
+function withinRole<Name extends string>(
+  asked: Names<Name>,
+  held: readonly Name[],
+  explain: (lacking: string, held: string) => string,
+): Names<Name> {
+  if (!asked.ok) return asked;
+  const lacking = asked.names?.filter((name) => !held.includes(name)) ?? [];
+  return lacking.length === 0 ? asked : refuse(explain(lacking.join(", "), held.join(", ") || "none"));
 }
 
 /** @param text names separated by commas; left out: all, those too that the role gets later */

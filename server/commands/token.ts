@@ -5,7 +5,8 @@ import { databaseExists, openStorage } from "../storage/database-url/open-storag
 import type { NotOneToken, RotationTerms, TokenHolder, TokenStore } from "../storage/token-store.ts";
 import { DATABASE_SETTINGS, databaseOf, existingDatabaseOf, type NamedDatabase } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
-import { breakGlass, findingTable, shownTime, tokenLines, tokenTable } from "./token-list.ts";
+import { shownTime } from "./table.ts";
+import { breakGlass, findingTable, tokenLines, tokenTable } from "./token-list.ts";
 import {
   durationMs,
   notATime,

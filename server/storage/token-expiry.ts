@@ -16,3 +16,15 @@ export function tokenExpiry(createdAtMs: number, expiresAtMs: number | null): To
 export function isExpiring(expiry: TokenExpiry | null, nowMs: number): expiry is TokenExpiry {
   return expiry !== null && nowMs >= expiry.noticeFromMs;
 }
+
+/** The maximum number of tokens that a notice names. */
+const EXPIRING_MAX = 100;
+
+/** @returns those whose callers are told of their end now, in their order, at most 100 */
+export function expiringOf<
+  Token extends { readonly createdAtMs: number; readonly expiresAtMs: number | null },
+>(tokens: readonly Token[], nowMs: number): Token[] {
+  return tokens
+    .filter(({ createdAtMs, expiresAtMs }) => isExpiring(tokenExpiry(createdAtMs, expiresAtMs), nowMs))
+    .slice(0, EXPIRING_MAX);
+}

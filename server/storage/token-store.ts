@@ -68,9 +68,6 @@ export type Rotated = {
 /** `token` is the new one itself, which is shown this once. */
 export type RotateOutcome = (Rotated & { readonly token: string }) | NotOneToken;
 
-/** The maximum number of tokens that {@link TokenStore.expiring} names. */
-export const EXPIRING_MAX = 100;
-
 /**
  * Bearer tokens: made here, shown once, kept as SHA-256 digests. An engine keeps every rule of
  * token-store.contract.ts, and fails with StoreUnavailable when it cannot answer.

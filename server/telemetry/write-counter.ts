@@ -1,8 +1,7 @@
 import {
   countOf,
-  DAY_MS,
-  DAYS_KEPT,
   dayOf,
+  firstDayKept,
   OTHER_VERSIONS,
   sumOf,
   VERSIONS_MAX,
@@ -85,7 +84,7 @@ export class WriteCounter {
     const nowMs = Date.now();
     const today = dayOf(nowMs);
     if (this.#purgedDay === today) return;
-    const purged = await this.#store.purge(dayOf(nowMs - DAYS_KEPT * DAY_MS));
+    const purged = await this.#store.purge(firstDayKept(nowMs));
     if (purged < COUNTS_MAX) this.#purgedDay = today;
   }
 

@@ -39,6 +39,11 @@ export function dayOf(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10);
 }
 
+/** The first day of which counts are kept. */
+export function firstDayKept(nowMs: number): string {
+  return dayOf(nowMs - DAYS_KEPT * DAY_MS);
+}
+
 type Series = Pick<WriteCount, "tenant" | "client" | "version" | "method">;
 
 /** The count of one write. */

@@ -1,23 +1,23 @@
 import { storedScope } from "../../domain/rights.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import { StoreUnavailable } from "../customer-store.ts";
-import { isExpiring, NOTICE_MS_MAX, tokenExpiry } from "../token-expiry.ts";
-import {
-  type Caller,
-  type CreatedToken,
-  EXPIRING_MAX,
-  type NotOneToken,
-  type RevokeOutcome,
-  type RotateOutcome,
-  type RotationTerms,
-  type TokenHolder,
-  type TokenRecord,
-  type TokenStore,
+import { expiringOf, NOTICE_MS_MAX, tokenExpiry } from "../token-expiry.ts";
+import type {
+  Caller,
+  CreatedToken,
+  NotOneToken,
+  RevokeOutcome,
+  RotateOutcome,
+  RotationTerms,
+  TokenHolder,
+  TokenRecord,
+  TokenStore,
 } from "../token-store.ts";
 import { TokenUseNotes } from "../token-use-notes.ts";
 import type { Param } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";
+import { timeOf } from "./rows/time.ts";
 import {
   EXPIRING_TOKENS_TEXT,
   FIND_TOKEN_TEXT,
@@ -89,10 +89,8 @@ export class PostgresTokenStore implements TokenStore {
 
   async expiring(nowMs: number): Promise<TokenRecord[]> {
     const params = [String(nowMs), String(NOTICE_MS_MAX)];
-    return (await this.#lanes.run<PostgresTokenRow>(EXPIRING_TOKENS_TEXT, params, true))
-      .map(recordOf)
-      .filter(({ createdAtMs, expiresAtMs }) => isExpiring(tokenExpiry(createdAtMs, expiresAtMs), nowMs))
-      .slice(0, EXPIRING_MAX);
+    const rows = await this.#lanes.run<PostgresTokenRow>(EXPIRING_TOKENS_TEXT, params, true);
+    return expiringOf(rows.map(recordOf), nowMs);
   }
 
   async revoke(text: string, nowMs: number): Promise<RevokeOutcome> {
@@ -169,8 +167,4 @@ function recordOf(row: PostgresTokenRow): TokenRecord {
     replacedBy: row.replaced_by,
     revokedAtMs: timeOf(row.revoked_at),
   };
-}
-
-function timeOf(text: string | null): number | null {
-  return text === null ? null : Number(text);
 }

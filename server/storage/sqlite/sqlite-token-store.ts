@@ -1,16 +1,15 @@
 import { storedScope } from "../../domain/rights.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
-import { isExpiring, NOTICE_MS_MAX, tokenExpiry } from "../token-expiry.ts";
-import {
-  type Caller,
-  type CreatedToken,
-  EXPIRING_MAX,
-  type RevokeOutcome,
-  type RotateOutcome,
-  type RotationTerms,
-  type TokenHolder,
-  type TokenRecord,
-  type TokenStore,
+import { expiringOf, NOTICE_MS_MAX, tokenExpiry } from "../token-expiry.ts";
+import type {
+  Caller,
+  CreatedToken,
+  RevokeOutcome,
+  RotateOutcome,
+  RotationTerms,
+  TokenHolder,
+  TokenRecord,
+  TokenStore,
 } from "../token-store.ts";
 import { TokenUseNotes } from "../token-use-notes.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
@@ -77,11 +76,8 @@ export class SqliteTokenStore implements TokenStore {
   }
 
   expiring(nowMs: number): TokenRecord[] {
-    return this.#read
-      .all<TokenRow>(EXPIRING_SQL, nowMs, nowMs + NOTICE_MS_MAX)
-      .map(tokenRecord)
-      .filter(({ createdAtMs, expiresAtMs }) => isExpiring(tokenExpiry(createdAtMs, expiresAtMs), nowMs))
-      .slice(0, EXPIRING_MAX);
+    const rows = this.#read.all<TokenRow>(EXPIRING_SQL, nowMs, nowMs + NOTICE_MS_MAX);
+    return expiringOf(rows.map(tokenRecord), nowMs);
   }
 
   revoke(text: string, nowMs: number): Promise<RevokeOutcome> {

@@ -1,5 +1,6 @@
 import type { WriteMethod } from "../../../domain/policy.ts";
 import type { WriteCount } from "../../../domain/rollout/write-count.ts";
+import { timeOf } from "./time.ts";
 
 /** $1 tenants, $2 clients, $3 days. */
 export const KNOWN_VERSIONS_TEXT = `SELECT DISTINCT w.tenant, w.client, w.day, w.client_version AS version
@@ -59,7 +60,6 @@ export type PostgresWriteCountRow = {
 };
 
 export function writeCountOf(row: PostgresWriteCountRow): WriteCount {
-  const time = (text: string | null): number | null => (text === null ? null : Number(text));
   return {
     tenant: row.tenant,
     client: row.client,
@@ -70,8 +70,8 @@ export function writeCountOf(row: PostgresWriteCountRow): WriteCount {
     allowed: Number(row.allowed),
     refused: Number(row.refused),
     firstAtMs: Number(row.first_at),
-    lastWithAtMs: time(row.last_with_at),
-    firstWithoutAtMs: time(row.first_without_at),
-    lastWithoutAtMs: time(row.last_without_at),
+    lastWithAtMs: timeOf(row.last_with_at),
+    firstWithoutAtMs: timeOf(row.first_without_at),
+    lastWithoutAtMs: timeOf(row.last_without_at),
   };
 }
