@@ -22,6 +22,7 @@ import { openCustomersApi } from "./http/customers-api.ts";
 import type { Ending, Invocation } from "./invocation.ts";
 import { EXIT_CODES } from "./outcome/exit-code.ts";
 import { type Failure, failure, UsageError } from "./outcome/failure.ts";
+import { tokenEndWarning } from "./outcome/token-end.ts";
 import { openDataStream } from "./output/data-stream.ts";
 import { openMessages } from "./output/messages.ts";
 import { openTerminal, type Streams } from "./output/terminal.ts";
@@ -90,6 +91,8 @@ export async function runProgram(
       };
       try {
         ending = await body(invocation, ...given);
+        const tokenEnd = api.takeTokenEnd();
+        if (tokenEnd !== undefined) messages.aside(tokenEndWarning(tokenEnd, settings));
       } finally {
         await api.close();
         // Where it can't be opened, the command says so.

@@ -12,10 +12,12 @@ import {
   judgeFreshness,
   judgeService,
   judgeTags,
+  judgeTokenEnd,
 } from "../doctor/diagnosis.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { listFailure, readFailure } from "../outcome/reply-failure.ts";
+import { tokenRenewal } from "../outcome/token-end.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { customerId } from "./common/options.ts";
@@ -31,6 +33,8 @@ export const registerDoctor: RegisterCommand = (program, run) => {
     .action(
       run(async (invocation, id) => {
         const findings = await examine(invocation, id);
+        const tokenEnd = invocation.api.takeTokenEnd();
+        if (tokenEnd !== undefined) findings.push(judgeTokenEnd(tokenEnd, tokenRenewal(invocation.settings)));
         await report(invocation, findings);
         return verdict(findings);
       }),

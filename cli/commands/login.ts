@@ -10,6 +10,7 @@ import { checkedToken } from "../config/token-text.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
+import { type TokenEnd, tokenEndWarning } from "../outcome/token-end.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { refusedByService } from "./common/service-check.ts";
 import { forgetToken, load } from "./common/stored-profile.ts";
@@ -57,10 +58,12 @@ async function login(
   });
   messages.hide(settings.secrets);
   const api = openCustomersApi(settings, messages);
+  let tokenEnd: TokenEnd | undefined;
   try {
     const ports = { transport: api, deadline: invocation.deadline() };
     const refused = await refusedByService(ports);
     if (refused !== undefined) return { ...refused, message: `the token was not stored: ${refused.message}` };
+    tokenEnd = api.takeTokenEnd();
   } finally {
     await api.close();
   }
@@ -82,6 +85,7 @@ async function login(
   const where = place.settings.keyring === undefined ? file.path : `system keyring, ${file.path}`;
   if (place.why !== undefined) messages.note(`The system keyring ${place.why}.`);
   messages.note(`Logged in to ${url}. Token saved in profile "${name}" (${where}).`);
+  if (tokenEnd !== undefined) messages.caution(tokenEndWarning(tokenEnd, settings));
   return undefined;
 }
 

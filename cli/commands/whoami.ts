@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "../client/json.ts";
+import { tokenEndWarning } from "../outcome/token-end.ts";
 import { printFacts } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { refusedByService } from "./common/service-check.ts";
@@ -11,6 +12,8 @@ export const registerWhoami: RegisterCommand = (program, run) => {
       run(async (invocation) => {
         const { settings, api } = invocation;
         const refused = await refusedByService(invocation.ports());
+        const end = api.takeTokenEnd();
+        if (end !== undefined) invocation.messages.caution(tokenEndWarning(end, settings));
         const names = settings.headers.map(({ name }) => name).join(", ");
         const facts: JsonObject = new Map<string, Json>([
           ["url", api.url],
@@ -20,6 +23,7 @@ export const registerWhoami: RegisterCommand = (program, run) => {
           ["headers", names],
           ["protectedBy", settings.protectedBy ?? null],
           ["accepted", refused === undefined],
+          ["tokenExpires", end === undefined ? null : new Date(end.atMs).toISOString()],
         ]);
         await printFacts(invocation, facts);
         return refused;

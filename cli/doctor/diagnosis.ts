@@ -4,6 +4,7 @@ import type { Customer } from "../client/customer.ts";
 import { parseEntityTag } from "../client/wire/entity-tag.ts";
 import type { CompleteReply, Reply } from "../client/wire/reply.ts";
 import { type Failure, isFailure } from "../outcome/failure.ts";
+import { type TokenEnd, tokenEndInWords } from "../outcome/token-end.ts";
 
 export type Finding = {
   check: string;
@@ -93,6 +94,11 @@ export function judgeService(outcome: Customer | Failure | undefined, sent: bool
   const bad = { check: exit === "not-found" ? "customer" : "service", verdict: "bad", exit } as const;
   const { message: found, hint: fix } = outcome;
   return { ...bad, found, ...(fix === undefined ? {} : { fix }) };
+}
+
+/** @param renewal what to do before then. */
+export function judgeTokenEnd(end: TokenEnd, renewal: string): Finding {
+  return { check: "token", verdict: "warning", found: `it ${tokenEndInWords(end)}`, fix: renewal };
 }
 
 /** Something between here and the service that answers from memory makes every write meet a 412. */

@@ -4,10 +4,15 @@ import type { Reply, Transport } from "../client/wire/reply.ts";
 import type { ApiRequest } from "../client/wire/request.ts";
 import type { Settings } from "../config/settings.ts";
 import { UsageError } from "../outcome/failure.ts";
+import { type TokenEnd, tokenEndOf } from "../outcome/token-end.ts";
 import { VERSION } from "../version.ts";
 import type { UndiciTransport } from "./transport.ts";
 
-export type CustomersApi = Transport & { close(): Promise<void> };
+export type CustomersApi = Transport & {
+  /** What the replies said of the token's end; once, so that one place reports it. */
+  takeTokenEnd(): TokenEnd | undefined;
+  close(): Promise<void>;
+};
 
 /** In this form the service can count refusals by client version. */
 const USER_AGENT = `customers-cli/${VERSION}`;
@@ -18,6 +23,7 @@ export function openCustomersApi(
 ): CustomersApi {
   let opening: Promise<UndiciTransport> | undefined;
   let exchanges = 0;
+  let tokenEnd: TokenEnd | undefined;
   const base = (): string => {
     if (settings.url !== undefined) return settings.url;
     throw new UsageError(
@@ -46,7 +52,13 @@ export function openCustomersApi(
       if (request.body !== undefined) options.body = request.body;
       const reply = await transport.exchange(options, limitMs, signal);
       for (const line of describeReply(reply)) messages.verbose(`[${number}] < ${line}`);
+      if (reply.kind === "complete") tokenEnd = tokenEndOf(reply.fields, Date.now()) ?? tokenEnd;
       return reply;
+    },
+    takeTokenEnd() {
+      const taken = tokenEnd;
+      tokenEnd = undefined;
+      return taken;
     },
     close: async () => (await opening)?.close(),
   };

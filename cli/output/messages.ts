@@ -19,8 +19,8 @@ export type Messages = {
   unprinted(): readonly string[];
   /** A line that always appears. */
   warn(line: string): void;
-  /** How far it is: like a note, and never among the lines of JSON. */
-  progress(line: string): void;
+  /** How far it is, and what only a person can use: like a note, but never with JSON and never kept. */
+  aside(line: string): void;
   /**
    * A warning that comes before the command runs. For programs it waits: the reason of a bad ending has it as a
    * member, so that stderr is one object of JSON, and at a good end it is one by itself.
@@ -78,7 +78,7 @@ export function openMessages(stream: Output, style: () => MessageStyle): Message
     },
     unprinted: () => unprinted,
     warn: say,
-    progress: (text) => {
+    aside: (text) => {
       if (wantsNotes(stream, style()) && !style().json) line(text);
     },
     caution: (text) => {

@@ -31,7 +31,7 @@ export function showProgress(
   const bar = terminal.stderrIsTerminal;
   const show = () => {
     if (bar) messages.draw(`${CLEAR_LINE}${progressBar(state(), elapsedMs(), terminal.stderrColumns)}`);
-    else messages.progress(progressLine(noun, state(), elapsedMs()));
+    else messages.aside(progressLine(noun, state(), elapsedMs()));
   };
   const timer = setInterval(show, bar ? BAR_INTERVAL_MS : LINE_INTERVAL_MS);
   if (bar) show();

@@ -43,6 +43,7 @@ test("whoami names the server, the profile and the source of the token, and chec
     headers: "Authorization, X-Api-Key",
     protectedBy: null,
     accepted: true,
+    tokenExpires: null,
   });
   const wrong = await run(["whoami", "-o", "json"], { env: { CUSTOMERS_TOKEN: "cst_wrong" } });
   expect([wrong.exitCode, JSON.parse(wrong.stdout)]).toEqual([
