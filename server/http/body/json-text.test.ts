@@ -28,16 +28,42 @@ describe("what is not one JSON text in UTF-8 is refused with its reason", () => 
   });
 });
 
-test("a text nested as deep as a body can be is parsed or refused, never a crash", () => {
-  for (const text of ["[".repeat(65_536), "[".repeat(32_768) + "]".repeat(32_768), '{"a":'.repeat(13_000)]) {
+describe("a text may nest 32 levels, and is refused before it is parsed where it nests more", () => {
+  const nested = (levels: number, inside = "") => "[".repeat(levels) + inside + "]".repeat(levels);
+
+  test.each([
+    ["32 arrays", nested(32)],
+    ["arrays beside each other", `[${Array(100).fill("[]").join()}]`],
+    ["32 objects", `${'{"a":'.repeat(32)}0${"}".repeat(32)}`],
+    ["brackets in a string", JSON.stringify({ name: "[{".repeat(100) })],
+    ["brackets in a name", JSON.stringify({ ["[".repeat(100)]: 0 })],
+    ["a quote and brackets in a string", JSON.stringify({ name: `"${"[".repeat(100)}` })],
+    ["a backslash at the end of a string", JSON.stringify(["\\", "[".repeat(100)])],
+    ["a letter that UTF-8 writes in several bytes", `["é😀", ${nested(31)}]`],
+  ])("%s: parsed", (_, text) => {
+    expect(parse(text)).toEqual({ ok: true, value: JSON.parse(text) });
+  });
+
+  test.each([
+    ["33 arrays", nested(33)],
+    ["33 arrays that stay open", "[".repeat(33)],
+    ["33 objects", `${'{"a":'.repeat(33)}0${"}".repeat(33)}`],
+    ["arrays and objects by turns", `${'[{"a":'.repeat(17)}0${"}]".repeat(17)}`],
+    ["after a string with a quote and a backslash", `["\\"\\\\", ${nested(32)}]`],
+    ["after a long list", `[${"0,".repeat(1_000)}${nested(32)}]`],
+    ["as deep as a body can be", nested(32_768)],
+    ["as deep as a body can be, and open", "[".repeat(65_536)],
+    ["what is no UTF-8 behind", Buffer.concat([Buffer.from(nested(40)), Buffer.from([0xff])])],
+  ])("%s: refused", (_, text) => {
     const result = parse(text);
-    expect(result.ok || result.problem.code === "malformed-json").toBe(true);
-  }
+    expect(result).toMatchObject({ ok: false, problem: { code: "malformed-json" } });
+    expect(JSON.stringify(result)).toContain("more than 32 levels");
+  });
 });
 
 test("any value that JSON can write comes back as it was, but for -0, which JSON.stringify writes as 0", () => {
   fc.assert(
-    fc.property(fc.jsonValue(), (value) => {
+    fc.property(fc.jsonValue({ maxDepth: 30 }), (value) => {
       const text = JSON.stringify(value);
       expect(parse(text)).toEqual({ ok: true, value: JSON.parse(text) });
     }),
