@@ -56,7 +56,10 @@ export async function startService(config: Config): Promise<RunningService> {
     hasCallerLabels: !areMetricsPublic,
     version: VERSION,
     storageStats: () => storage.stats(),
-    expiringTokens: () => storage.tokens.expiring(Date.now()),
+    tokensToRenew: {
+      expiring: () => storage.tokens.expiring(Date.now()),
+      stillUsed: () => storage.tokens.stillUsed(Date.now()),
+    },
     certificateExpiry: () => certificateExpiry(tlsInForce),
     rollout: {
       counts: () => storage.writeCounts.list(firstDayKept(Date.now())),

@@ -89,7 +89,7 @@ const metrics = new Metrics({
   hasCallerLabels: true,
   version: packageJson.version,
   storageStats: () => storage.stats(),
-  expiringTokens: () => [],
+  tokensToRenew: { expiring: () => [], stillUsed: () => [] },
   certificateExpiry: () => Number.NaN,
   rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
   onWrite: () => {},

@@ -2,7 +2,8 @@ import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { scrape } from "../tests/support/metric-series.ts";
 import { TestService } from "../tests/support/test-service.ts";
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const NOW_MS = Date.UTC(2027, 2, 1, 12);
 const END_MS = NOW_MS + 100 * DAY_MS;
 const ORIGIN = "https://app.example.com";
@@ -98,4 +99,20 @@ describe("customers_token_expiry_seconds", () => {
     nowMs = END_MS - DAY_MS;
     expect(await text()).toBe(`customers_token_expiry_seconds ${END_MS / 1000}`);
   });
+});
+
+test("customers_rotated_token_expiry_seconds names a rotated token that is used shortly before its end", async () => {
+  const token = await ending();
+  const { tokens } = service.storage;
+  await tokens.rotate(token, { overlapMs: 8 * HOUR_MS, lifetimeMs: "same" }, NOW_MS);
+  const named = async () =>
+    (await scrape(service)).get(
+      `customers_rotated_token_expiry_seconds{client="sync",tenant="acme",token="${token.slice(0, 12)}"}`,
+    );
+  nowMs = NOW_MS + 7 * HOUR_MS;
+  expect(await named()).toBeUndefined();
+  await service.send("GET", "/customers", as(token));
+  // A write waits for the note of the use, which was made before it.
+  await service.customer();
+  expect(await named()).toBe((NOW_MS + 8 * HOUR_MS) / 1000);
 });

@@ -18,7 +18,7 @@ export function isExpiring(expiry: TokenExpiry | null, nowMs: number): expiry is
 }
 
 /** The maximum number of tokens that a notice names. */
-const EXPIRING_MAX = 100;
+const NAMED_MAX = 100;
 
 /** @returns those whose callers are told of their end now, in their order, at most 100 */
 export function expiringOf<
@@ -26,5 +26,32 @@ export function expiringOf<
 >(tokens: readonly Token[], nowMs: number): Token[] {
   return tokens
     .filter(({ createdAtMs, expiresAtMs }) => isExpiring(tokenExpiry(createdAtMs, expiresAtMs), nowMs))
-    .slice(0, EXPIRING_MAX);
+    .slice(0, NAMED_MAX);
+}
+
+/** A rotated token that is valid, and what is known of the one in its place. */
+export type Overlap<Token> = {
+  readonly token: Token & { readonly expiresAtMs: number | null; readonly lastUsedAtMs: number | null };
+  readonly rotatedAtMs: number;
+  readonly replacementUsedAtMs: number | null;
+};
+
+/**
+ * Uses are known to the hour, so one in the hour of the rotation may have been before it and does not count; and where
+ * both tokens were used in the same hour, some program may still have the old one.
+ *
+ * @returns tokens that end soon and are used still, in their order, at most 100
+ */
+export function stillUsedOf<Token>(overlaps: readonly Overlap<Token>[], nowMs: number): Token[] {
+  return overlaps
+    .filter(({ token: { expiresAtMs, lastUsedAtMs }, rotatedAtMs, replacementUsedAtMs }) => {
+      const isUsed = lastUsedAtMs !== null && lastUsedAtMs > rotatedAtMs;
+      return (
+        isUsed &&
+        lastUsedAtMs >= (replacementUsedAtMs ?? 0) &&
+        isExpiring(tokenExpiry(rotatedAtMs, expiresAtMs), nowMs)
+      );
+    })
+    .map(({ token }) => token)
+    .slice(0, NAMED_MAX);
 }

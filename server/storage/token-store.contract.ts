@@ -22,6 +22,14 @@ export async function tokenStoreContract(engine: string, open: () => MaybePromis
     (await tokens.create(holder, NOW_MS, expiresAtMs)).token;
   const listed = async (token: string) =>
     (await tokens.list()).find((record) => record.prefix === tokenPrefix(token));
+  /** Closing finishes the writes under way, and notes are writes. */
+  async function use(token: string, nowMs: number, addressOf?: () => string): Promise<void> {
+    const own = await open();
+    await own.tokens.find(token, nowMs, addressOf);
+    await own.close();
+    // The reads of one turn of the event loop may see one state.
+    await new Promise((next) => setImmediate(next));
+  }
   const isValid = async (token: string) => (await tokens.find(token, NOW_MS)) !== null;
 
   describe(`${engine}: a token`, () => {
@@ -142,18 +150,9 @@ export async function tokenStoreContract(engine: string, open: () => MaybePromis
   });
 
   describe(`${engine}: the use of a token`, () => {
-    /** Closing finishes the writes under way, and notes are writes. */
     async function lastUsed(token: string, ...usesMs: number[]): Promise<number | null | undefined> {
       for (const nowMs of usesMs) await use(token, nowMs);
       return (await listed(token))?.lastUsedAtMs;
-    }
-
-    async function use(token: string, nowMs: number, addressOf?: () => string): Promise<void> {
-      const own = await open();
-      await own.tokens.find(token, nowMs, addressOf);
-      await own.close();
-      // The reads of one turn of the event loop may see one state.
-      await new Promise((next) => setImmediate(next));
     }
 
     test("is noted to the hour, and never before the creation", async () => {
@@ -329,6 +328,43 @@ export async function tokenStoreContract(engine: string, open: () => MaybePromis
       expect(await announced()).toContain(tokenPrefix(old));
       await rotate(old, { lifetimeMs: 90 * DAY_MS });
       expect(await announced()).not.toContain(tokenPrefix(old));
+    });
+
+    describe("names the old one as still used", () => {
+      const OVERLAP_MS = 8 * HOUR_MS;
+      const SOON_MS = NOW_MS + 7 * HOUR_MS;
+      const rotated = async () => {
+        const old = await make();
+        return { old, token: (await rotate(old, { overlapMs: OVERLAP_MS })).token };
+      };
+      const isNamed = async (token: string, nowMs = SOON_MS) =>
+        (await tokens.stillUsed(nowMs)).some(({ prefix }) => prefix === tokenPrefix(token));
+
+      test("in the last quarter of the overlap, until it ends or is revoked", async () => {
+        const { old } = await rotated();
+        await use(old, NOW_MS + 2 * HOUR_MS);
+        expect(await isNamed(old, NOW_MS + 6 * HOUR_MS - 1)).toBe(false);
+        expect(await isNamed(old, NOW_MS + 6 * HOUR_MS)).toBe(true);
+        expect(await isNamed(old, NOW_MS + OVERLAP_MS)).toBe(false);
+        await tokens.revoke(old, NOW_MS);
+        expect(await isNamed(old)).toBe(false);
+      });
+
+      test("only if it was used after the rotation", async () => {
+        const old = await make();
+        await use(old, NOW_MS);
+        await rotate(old, { overlapMs: OVERLAP_MS });
+        expect(await isNamed(old)).toBe(false);
+      });
+
+      test("until the new one alone was used for an hour", async () => {
+        const { old, token } = await rotated();
+        await use(old, NOW_MS + 2 * HOUR_MS);
+        await use(token, NOW_MS + 2 * HOUR_MS);
+        expect(await isNamed(old)).toBe(true);
+        await use(token, NOW_MS + 3 * HOUR_MS);
+        expect(await isNamed(old)).toBe(false);
+      });
     });
 
     test("takes the first characters too; a revoked token, and what names none, is missing", async () => {

@@ -86,6 +86,8 @@ export interface TokenStore {
   list(): MaybePromise<readonly TokenRecord[]>;
   /** Valid tokens whose end is near enough for a notice, and that no other has replaced; the soonest first. */
   expiring(nowMs: number): MaybePromise<readonly TokenRecord[]>;
+  /** Rotated tokens in the last quarter of their overlap whose holder has not changed to the new one; the soonest end first. */
+  stillUsed(nowMs: number): MaybePromise<readonly TokenRecord[]>;
   /** @param text the first characters of a token, as listed, or the whole token */
   revoke(text: string, nowMs: number): Promise<RevokeOutcome>;
   /**

@@ -35,7 +35,7 @@ describe("from the first scrape", () => {
       hasCallerLabels: true,
       version: "1.2.3",
       storageStats,
-      expiringTokens: () => [],
+      tokensToRenew: { expiring: () => [], stillUsed: () => [] },
       certificateExpiry: () => Number.NaN,
       rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},

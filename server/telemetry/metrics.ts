@@ -8,7 +8,7 @@ import { registerProcessMetrics } from "./process-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 import { RolloutMetrics, type RolloutParts } from "./rollout-metrics.ts";
 import { StorageMetrics } from "./storage-metrics.ts";
-import { type ExpiringTokens, TokenMetrics } from "./token-metrics.ts";
+import { TokenMetrics, type TokensToRenew } from "./token-metrics.ts";
 import { WriteMetrics } from "./write-metrics.ts";
 
 type MetricsOptions = {
@@ -17,7 +17,7 @@ type MetricsOptions = {
   /** Of the service. */
   readonly version: string;
   readonly storageStats: () => StorageStats;
-  readonly expiringTokens: ExpiringTokens;
+  readonly tokensToRenew: TokensToRenew;
   /** Of the chain in force, in seconds since 1970; NaN without TLS. */
   readonly certificateExpiry: () => number;
   readonly rollout: RolloutParts;
@@ -41,7 +41,7 @@ export class Metrics {
     hasCallerLabels,
     version,
     storageStats,
-    expiringTokens,
+    tokensToRenew,
     certificateExpiry,
     rollout,
     onWrite,
@@ -50,7 +50,7 @@ export class Metrics {
     new RolloutMetrics(this.#registry, hasCallerLabels, rollout);
     this.#requests = new RequestMetrics(this.#registry);
     this.#storage = new StorageMetrics(this.#registry, storageStats);
-    new TokenMetrics(this.#registry, hasCallerLabels, expiringTokens);
+    new TokenMetrics(this.#registry, hasCallerLabels, tokensToRenew);
     registerProcessMetrics(this.#registry, version, certificateExpiry);
     this.#enforcement = rollout.enforcement;
     this.#onWrite = onWrite;

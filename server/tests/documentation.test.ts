@@ -65,7 +65,7 @@ describe("the reference in server/docs is complete", () => {
         freeBytes: 0,
         connections: [],
       }),
-      expiringTokens: () => [],
+      tokensToRenew: { expiring: () => [], stillUsed: () => [] },
       certificateExpiry: () => Number.NaN,
       rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},

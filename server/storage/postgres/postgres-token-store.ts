@@ -1,7 +1,7 @@
 import { storedScope } from "../../domain/rights.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import { StoreUnavailable } from "../customer-store.ts";
-import { expiringOf, NOTICE_MS_MAX, tokenExpiry } from "../token-expiry.ts";
+import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
 import type {
   Caller,
   CreatedToken,
@@ -25,11 +25,17 @@ import {
   LIST_TOKENS_TEXT,
   MATCHING_TOKENS_TEXT,
   NOTE_TOKEN_USE_TEXT,
+  OVERLAPS_TEXT,
   type PostgresTokenRow,
   REVOKE_TOKEN_TEXT,
   ROTATE_TOKEN_TEXT,
 } from "./rows/token-sql.ts";
 import { type Meta, metaFault } from "./schema/migration.ts";
+
+type OverlapRow = PostgresTokenRow & {
+  readonly rotated_at: string;
+  readonly replacement_used_at: string | null;
+};
 
 type FoundRow = Meta &
   (
@@ -91,6 +97,16 @@ export class PostgresTokenStore implements TokenStore {
     const params = [String(nowMs), String(NOTICE_MS_MAX)];
     const rows = await this.#lanes.run<PostgresTokenRow>(EXPIRING_TOKENS_TEXT, params, true);
     return expiringOf(rows.map(recordOf), nowMs);
+  }
+
+  async stillUsed(nowMs: number): Promise<TokenRecord[]> {
+    const rows = await this.#lanes.run<OverlapRow>(OVERLAPS_TEXT, [String(nowMs)], true);
+    const overlaps = rows.map((row) => ({
+      token: recordOf(row),
+      rotatedAtMs: Number(row.rotated_at),
+      replacementUsedAtMs: timeOf(row.replacement_used_at),
+    }));
+    return stillUsedOf(overlaps, nowMs);
   }
 
   async revoke(text: string, nowMs: number): Promise<RevokeOutcome> {

@@ -1,6 +1,6 @@
 import { storedScope } from "../../domain/rights.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
-import { expiringOf, NOTICE_MS_MAX, tokenExpiry } from "../token-expiry.ts";
+import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
 import type {
   Caller,
   CreatedToken,
@@ -23,10 +23,14 @@ type FoundToken = {
   readonly expiresAtMs: number;
   readonly lastUsedAtMs: number;
 };
+type OverlapRow = TokenRow & { readonly rotated_at: number; readonly replacement_used_at: number | null };
 type FoundRow = TokenRow & { readonly token_id: string | null };
 const FIND_SQL = `SELECT token_id, ${TOKEN_COLUMNS} FROM tokens WHERE digest = unhex(?)`;
 const EXPIRING_SQL = `SELECT ${TOKEN_COLUMNS} FROM tokens
   WHERE revoked_at IS NULL AND replaced_by IS NULL AND expires_at > ? AND expires_at <= ? ORDER BY expires_at, prefix`;
+const OVERLAPS_SQL = `SELECT old.*, made.created_at AS rotated_at, made.last_used_at AS replacement_used_at
+  FROM tokens old JOIN tokens made ON made.prefix = old.replaced_by
+  WHERE old.revoked_at IS NULL AND old.expires_at > ? ORDER BY old.expires_at, old.prefix`;
 /** The most tokens kept between two commits. */
 const FOUND_MAX = 10_000;
 
@@ -78,6 +82,15 @@ export class SqliteTokenStore implements TokenStore {
   expiring(nowMs: number): TokenRecord[] {
     const rows = this.#read.all<TokenRow>(EXPIRING_SQL, nowMs, nowMs + NOTICE_MS_MAX);
     return expiringOf(rows.map(tokenRecord), nowMs);
+  }
+
+  stillUsed(nowMs: number): TokenRecord[] {
+    const overlaps = this.#read.all<OverlapRow>(OVERLAPS_SQL, nowMs).map((row) => ({
+      token: tokenRecord(row),
+      rotatedAtMs: row.rotated_at,
+      replacementUsedAtMs: row.replacement_used_at,
+    }));
+    return stillUsedOf(overlaps, nowMs);
   }
 
   revoke(text: string, nowMs: number): Promise<RevokeOutcome> {

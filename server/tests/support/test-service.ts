@@ -68,7 +68,10 @@ export class TestService {
       hasCallerLabels: !metricsArePublic,
       version: "0.0.0-test",
       storageStats: () => this.storage.stats(),
-      expiringTokens: () => this.storage.tokens.expiring(this.#now()),
+      tokensToRenew: {
+        expiring: () => this.storage.tokens.expiring(this.#now()),
+        stillUsed: () => this.storage.tokens.stillUsed(this.#now()),
+      },
       certificateExpiry: () => Number.NaN,
       rollout: {
         counts: () => this.storage.writeCounts.list(dayOf(this.#now() - DAYS_KEPT * DAY_MS)),

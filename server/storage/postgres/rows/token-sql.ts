@@ -42,6 +42,12 @@ export const EXPIRING_TOKENS_TEXT = `SELECT ${TOKEN_COLUMNS} FROM tokens
   WHERE revoked_at IS NULL AND replaced_by IS NULL AND expires_at > $1::bigint AND expires_at <= $1::bigint + $2::bigint
   ORDER BY expires_at, prefix`;
 
+/** $1 now. */
+export const OVERLAPS_TEXT = `SELECT ${qualified("old")}, made.created_at AS rotated_at, made.last_used_at AS replacement_used_at
+  FROM tokens old JOIN tokens made ON made.prefix = old.replaced_by
+  WHERE old.revoked_at IS NULL AND old.expires_at > $1::bigint
+  ORDER BY old.expires_at, old.prefix`;
+
 /**
  * $1 digest, $2 digest and $3 prefix of the new token, $4 now, $5 when the old one ends at the latest, $6 when the new one
  * does, $7 whether it is valid for as long as the old one was to be. Rows: the new token and the old one.
