@@ -10,6 +10,7 @@ import { discardBody } from "./body/request-body.ts";
 import type { Cors } from "./cors.ts";
 import { EventLoopTurn } from "./event-loop-turn.ts";
 import type { Access } from "./handler.ts";
+import { MonitorTokens } from "./monitor-tokens.ts";
 import { problemReply } from "./reply/problem-response.ts";
 import type { Reply } from "./reply/reply.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -45,9 +46,11 @@ const RETRY_AFTER_SECONDS = "1";
 export class Pipeline {
   readonly #parts: PipelineParts;
   readonly #turn = new EventLoopTurn();
+  readonly #monitors: MonitorTokens;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.#monitors = new MonitorTokens(parts.tokens);
   }
 
   answer(
@@ -98,7 +101,8 @@ export class Pipeline {
   /** Check 2 of the order of checks, then the route's own. */
   #handle(context: RequestContext, access: Access): MaybePromise<Result<Reply>> {
     if (access.callers === "anyone") return access.handle(context);
-    const { tokens, policy } = this.#parts;
+    const { policy } = this.#parts;
+    const tokens = access.callers === "monitors" ? this.#monitors : this.#parts.tokens;
     const authorization = context.request.headers.get("authorization");
     const addressOf = () => this.#parts.addressOf(context.request);
     return andThen(authenticate(tokens, authorization, context.nowMs, addressOf), (found) => {

@@ -104,6 +104,23 @@ describe("a lock that another process holds", () => {
     expect((await write).status).toBe(204);
   });
 
+  test("keeps no scrape waiting: it shows the writes that wait, and the token's own use is noted later", async () => {
+    const service = await place.start({ services: 1 });
+    const created = await place.run(["token", "create", "--role", "monitor", "--client", "prometheus"]);
+    const monitor = created.stdout.trim();
+    const lock = await holdLock(place.database);
+    const write = service.send(place.adminToken, "POST", "/customers", { body: change });
+    const waiting = async (): Promise<string | undefined> => {
+      const { status, text } = await service.send(monitor, "GET", "/metrics");
+      expect(status).toBe(200);
+      return /^customers_writes_waiting (\d+)$/m.exec(text)?.[1];
+    };
+    while ((await waiting()) === "0");
+    expect(Number(await waiting())).toBeGreaterThan(0);
+    await lock.release();
+    expect((await write).status).toBe(201);
+  });
+
   test("for too long is 503 for each write that waits, and nothing of them is made; later writes succeed", async () => {
     const writer = openDatabase(place.database);
     const limits = { lockWaitMs: 50, pendingMax: 1000 };

@@ -1,0 +1,52 @@
+import { StoreUnavailable } from "../storage/customer-store.ts";
+import type { Caller } from "../storage/token-store.ts";
+import type { TokenLookup } from "./authentication.ts";
+
+/** How long a scrape waits for the store before what it said last counts. Prometheus gives up after 10 s. */
+const ANSWER_MS = 1_000;
+/** How long what the store said counts: an outage within which no alert may fall silent. */
+const REMEMBER_MS = 3_600_000;
+/** The maximum number of tokens that are remembered. More monitors than these are not known to exist. */
+const REMEMBERED_MAX = 100;
+
+type Remembered = { readonly caller: Caller; readonly atMs: number };
+
+/**
+ * Looks up the tokens of scrapes. While the store does not answer, a token for metrics that it confirmed within the last
+ * hour is still good for them: otherwise no scrape would show that the store does not answer.
+ */
+export class MonitorTokens implements TokenLookup {
+  readonly #tokens: TokenLookup;
+  readonly #remembered = new Map<string, Remembered>();
+
+  constructor(tokens: TokenLookup) {
+    this.#tokens = tokens;
+  }
+
+  async find(token: string, nowMs: number, addressOf?: () => string): Promise<Caller | null> {
+    const answer = this.#ask(token, nowMs, addressOf);
+    const known = this.#remembered.get(token);
+    if (known === undefined || nowMs - known.atMs >= REMEMBER_MS) return await answer;
+    if (known.caller.expiry !== null && nowMs >= known.caller.expiry.atMs) return await answer;
+    return await withinTime(answer, known.caller);
+  }
+
+  async #ask(token: string, nowMs: number, addressOf?: () => string): Promise<Caller | null> {
+    const caller = await this.#tokens.find(token, nowMs, addressOf);
+    this.#remembered.delete(token);
+    if (caller !== null && caller.tenant === null && this.#remembered.size < REMEMBERED_MAX)
+      this.#remembered.set(token, { caller, atMs: nowMs });
+    return caller;
+  }
+}
+
+/** @returns `otherwise` where the store says that it cannot answer, or does not in time */
+async function withinTime(answer: Promise<Caller | null>, otherwise: Caller): Promise<Caller | null> {
+  const { promise: late, resolve } = Promise.withResolvers<Caller>();
+  const timer = setTimeout(() => resolve(otherwise), ANSWER_MS);
+  const inTime = answer.catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) return otherwise;
+    throw error;
+  });
+  return await Promise.race([inTime, late]).finally(() => clearTimeout(timer));
+}
