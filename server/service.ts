@@ -7,6 +7,8 @@ import { maskPassword } from "./domain/mask-password.ts";
 import { firstDayKept } from "./domain/rollout/write-count.ts";
 import { Cors } from "./http/cors.ts";
 import { Readiness } from "./http/routes/readiness.ts";
+import type { KeyFetch } from "./issuers/issuer-keys.ts";
+import { SignIn } from "./issuers/sign-in.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
 import { openStorage } from "./storage/database-url/open-storage.ts";
 import { KeyPurge } from "./storage/key-purge.ts";
@@ -60,6 +62,7 @@ export async function startService(config: Config): Promise<RunningService> {
       expiring: () => storage.tokens.expiring(Date.now()),
       stillUsed: () => storage.tokens.stillUsed(Date.now()),
     },
+    issuerKeys: () => signIn.fetchTimes(),
     certificateExpiry: () => certificateExpiry(tlsInForce),
     rollout: {
       counts: () => storage.writeCounts.list(firstDayKept(Date.now())),
@@ -84,6 +87,13 @@ export async function startService(config: Config): Promise<RunningService> {
   const writeCounter = new WriteCounter(storage.writeCounts, {
     onFailure: (error) => logger.warn({ err: error }, "counts of writes could not be stored; they are kept"),
   });
+  const signIn = new SignIn({
+    policy: () => policy,
+    onFetch: (fetched) => {
+      metrics.recordKeyFetch(fetched);
+      logKeyFetch(fetched, log);
+    },
+  });
   const listeners: Listener[] = [];
   const descriptors = new DescriptorWatch(logger, () => {
     for (const listener of listeners) listener.closeIdle();
@@ -92,6 +102,7 @@ export async function startService(config: Config): Promise<RunningService> {
   const parts = {
     store: storage.customers,
     tokens: storage.tokens,
+    signIn,
     requireReady: () => readiness.check(),
     policy: () => policy,
     metrics,
@@ -124,6 +135,8 @@ export async function startService(config: Config): Promise<RunningService> {
     await storage.close();
     throw error;
   }
+  // The service listens meanwhile: its own tokens need no issuer.
+  void signIn.refresh();
   const keyPurge = new KeyPurge(storage.customers, (error) =>
     logger.warn({ err: error }, "expired idempotency keys could not be deleted"),
   );
@@ -147,6 +160,7 @@ export async function startService(config: Config): Promise<RunningService> {
     endGrace: () => grace.resolve(),
     reload: () => {
       policy = reloadPolicy(config, log) ?? policy;
+      void signIn.refresh();
       tlsInForce = reloadTls(config, log, listeners) ?? tlsInForce;
     },
     stop: async () => {
@@ -160,12 +174,20 @@ export async function startService(config: Config): Promise<RunningService> {
         logger.warn("requests that were still in flight after STOP_DRAIN were cut off");
       await admin?.stop(0);
       keyPurge.stop();
+      signIn.stop();
       await writeCounter.stop();
       await storage.close();
       logger.info("stopped");
       await log.close();
     },
   };
+}
+
+function logKeyFetch({ issuer, fault, hasKeys }: KeyFetch, { logger }: Log): void {
+  const facts = { issuer, ...(fault === null ? {} : { fault }) };
+  if (fault === null) logger.debug(facts, "keys of the issuer fetched");
+  else if (hasKeys) logger.warn(facts, "keys of the issuer not fetched; those fetched before stay in force");
+  else logger.error(facts, "keys of the issuer not fetched; its tokens are refused with 503 until they are");
 }
 
 /** @returns null where the policy in force stays */

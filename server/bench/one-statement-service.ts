@@ -13,6 +13,7 @@ import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import { andThen } from "../domain/maybe-promise.ts";
 import { pick } from "../domain/projection.ts";
 import { Cors } from "../http/cors.ts";
+import { SignIn } from "../issuers/sign-in.ts";
 import { Listener } from "../listener.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
 import { PostgresStorage } from "../storage/postgres/postgres-storage.ts";
@@ -90,6 +91,7 @@ const metrics = new Metrics({
   version: packageJson.version,
   storageStats: () => storage.stats(),
   tokensToRenew: { expiring: () => [], stillUsed: () => [] },
+  issuerKeys: () => [],
   certificateExpiry: () => Number.NaN,
   rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
   onWrite: () => {},
@@ -97,6 +99,7 @@ const metrics = new Metrics({
 const parts = {
   store: oneStatementEach(storage.customers, pool),
   tokens: knownForGood(storage.tokens),
+  signIn: new SignIn({ policy: () => policy.policy, onFetch: () => {} }),
   requireReady: () => storage.ping(),
   policy: () => policy.policy,
   metrics,

@@ -12,13 +12,14 @@ export function addPolicyCommands(program: Command): void {
     .action((file: string) => {
       const result = readPolicyFile(file);
       if (!result.ok) throw new CommandRefused([`${file}: refused`, ...result.faults].join("\n  "));
-      const { roles, enforcement } = result.policy;
+      const { roles, enforcement, issuers } = result.policy;
       const end =
         enforcement.mode === "observe" ? new Date(enforcement.untilMs).toISOString().slice(0, 10) : null;
       const until =
         end === null ? "" : ` until ${end}${Date.parse(end) <= Date.now() ? ", which is over" : ""}`;
+      const signers = issuers.length === 0 ? "" : `; issuers ${issuers.map(({ name }) => name).join(", ")}`;
       console.log(
-        `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until})`,
+        `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until}${signers})`,
       );
     });
 }

@@ -1,6 +1,7 @@
 import { FIELD_NAMES, type FieldName, isFieldName } from "../domain/field-registry.ts";
+import { NAME_PATTERN } from "../domain/issuer.ts";
 import { nearest } from "../domain/nearest.ts";
-import { NAME_PATTERN, type Policy } from "../domain/policy.ts";
+import type { Policy } from "../domain/policy.ts";
 import { isOperation, OPERATIONS, type Operation, type Rights, scopeOf } from "../domain/rights.ts";
 import type { RotationTerms, TokenHolder } from "../storage/token-store.ts";
 

@@ -85,6 +85,95 @@ describe("a policy that is not right is refused with every fault named", () => {
   });
 });
 
+const ISSUER = `${ROLE}[issuers.login]
+issuer = "https://login.example.com"
+audience = "customers"
+algorithms = ["RS256"]
+client = { claim = "client_id" }
+tenant = { value = "acme" }
+role = { claim = "groups", values = { staff = "r" } }
+`;
+
+describe("an issuer", () => {
+  test("is read as its table says", () => {
+    expect(policyOf(ISSUER).issuers).toEqual([
+      {
+        name: "login",
+        url: "https://login.example.com",
+        audience: "customers",
+        algorithms: ["RS256"],
+        client: { kind: "claim", path: ["client_id"], names: null },
+        tenant: { kind: "fixed", name: "acme" },
+        role: { kind: "claim", path: ["groups"], names: new Map([["staff", "r"]]) },
+      },
+    ]);
+  });
+
+  test.each(["http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost", "https://a.example/realms/x"])(
+    "may have the address %s",
+    (url) => {
+      expect(policyOf(ISSUER.replace("https://login.example.com", url)).issuers[0]?.url).toBe(url);
+    },
+  );
+
+  const ADDRESS =
+    "issuers.login.issuer must be an https address; http is accepted for 127.0.0.1, ::1 and localhost alone";
+  const NEEDS = "needs one of value, which is the same for all tokens, and claim, which names a claim";
+  test.each<[string, string, string]>([
+    ['"https://login.example.com"', '"http://login.example.com"', ADDRESS],
+    ['"https://login.example.com"', '"http://127.0.0.1.example"', ADDRESS],
+    ['"https://login.example.com"', '"login.example.com"', ADDRESS],
+    ['"https://login.example.com"', '"file:///etc"', ADDRESS],
+    ["example.com", "example.com?x", "issuers.login.issuer must have no user, query or fragment"],
+    ["//login", "//user:secret@login", "issuers.login.issuer must have no user, query or fragment"],
+    ['["RS256"]', "[]", "issuers.login.algorithms: expected array length to be greater or equal to 1"],
+    [
+      '"RS256"',
+      '"none"',
+      'issuers.login.algorithms: "none" is never accepted, since anyone can make such a token',
+    ],
+    [
+      '"RS256"',
+      '"HS256"',
+      'issuers.login.algorithms: "HS256" is never accepted, since its key would let this service sign tokens too; let the issuer sign with RS256 or ES256',
+    ],
+    [
+      '"RS256"',
+      '"RS265"',
+      'issuers.login.algorithms: "RS265" is unknown; choose from RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519; did you mean "RS256"?',
+    ],
+    ['audience = "customers"\n', "", "issuers.login.audience is missing"],
+    ['tenant = { value = "acme" }\n', "", "issuers.login.tenant is missing"],
+    ['{ value = "acme" }', "{}", `issuers.login.tenant ${NEEDS}`],
+    ['{ value = "acme" }', '{ value = "a", claim = "b" }', `issuers.login.tenant ${NEEDS}`],
+    [
+      '{ value = "acme" }',
+      '{ value = "a", values = { b = "c" } }',
+      "issuers.login.tenant.values belongs to a claim; remove it, or value",
+    ],
+    ['{ staff = "r" }', "{}", "issuers.login.role.values is empty, so no token would be accepted"],
+    [
+      '{ staff = "r" }',
+      '{ staff = "r", 12 = "r" }',
+      "issuers.login.role.values.12: a key must not consist of digits alone",
+    ],
+    [
+      '{ staff = "r" }',
+      '{ staff = "reader" }',
+      'issuers.login.role.values.staff is "reader", which is no role of this file',
+    ],
+    ["client = {", "cleint = {", "issuers.login.cleint is unknown; did you mean client?"],
+    [
+      "role = {",
+      '[issuers.other]\nissuer = "https://login.example.com"\naudience = "x"\nalgorithms = ["ES256"]\nclient = { value = "x" }\ntenant = { value = "x" }\nrole = { value = "r" }\n[issuers.login.role]\n#',
+      "issuers.other.issuer is also that of issuers.login; one issuer has one table",
+    ],
+  ])("with %j as %j is refused", (before, after, fault) => {
+    const result = readPolicyText(ISSUER.replace(before, after));
+    expect(result.ok ? [] : result.faults).toContain(fault);
+  });
+});
+
 describe("a write without If-Match is let pass only in observe, before the end date, by a client and method not yet enforced", () => {
   const until = Date.UTC(2027, 2, 31);
   const { enforcement } = policyOf(

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { FIELD_NAMES } from "./field-registry.ts";
+import { buildIssuers, ISSUERS, type Issuer, issuerFaults, NAME_PATTERN } from "./issuer.ts";
 import { nearest } from "./nearest.ts";
 import { NO_RIGHTS, narrow, OPERATIONS, type Rights, type Scope } from "./rights.ts";
 
@@ -8,9 +9,6 @@ export const WRITE_METHODS = ["PUT", "PATCH", "DELETE"] as const;
 export type WriteMethod = (typeof WRITE_METHODS)[number];
 /** The methods of the routes. HEAD comes with GET, OPTIONS with every route. */
 export const METHODS = ["GET", "POST", ...WRITE_METHODS] as const;
-
-/** Names of tenants, clients and roles: they appear in metric labels, log lines and tables. */
-export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 
 /** Which writes need If-Match. `untilMs` is the first instant at which all do, in ms since 1970. */
 export type Enforcement =
@@ -27,6 +25,7 @@ export type Policy = {
   /** A tenant's own rows. Each replaces the general row of its role. */
   readonly tenants: ReadonlyMap<string, ReadonlyMap<string, Rights>>;
   readonly enforcement: Enforcement;
+  readonly issuers: readonly Issuer[];
 };
 
 /** What a caller's rights follow from. */
@@ -74,6 +73,7 @@ const POLICY = Type.Object(
   {
     roles: ROLES,
     tenants: Type.Optional(Type.Record(named, Type.Object({ roles: ROLES }, closed), closed)),
+    issuers: Type.Optional(ISSUERS),
     enforcement: Type.Optional(
       Type.Object(
         {
@@ -106,7 +106,11 @@ export type PolicyResult =
 /** @param document a parsed policy file @returns the policy, or every fault in it, a sentence each */
 export function readPolicy(document: unknown): PolicyResult {
   if (!CHECK.Check(document)) return { ok: false, faults: schemaFaults(document) };
-  const faults = [...roleFaults(document), ...enforcementFaults(document)];
+  const faults = [
+    ...roleFaults(document),
+    ...enforcementFaults(document),
+    ...issuerFaults(document.issuers, roleNames(document)),
+  ];
   if (faults.length > 0) return { ok: false, faults };
   return { ok: true, policy: build(document) };
 }
@@ -136,7 +140,12 @@ function build(document: PolicyDocument): Policy {
             enforcedMethods: new Set(enforcement.enforced_methods),
           }
         : { mode: "strict" },
+    issuers: buildIssuers(document.issuers),
   };
+}
+
+function roleNames({ roles, tenants = {} }: PolicyDocument): string[] {
+  return [...Object.keys(roles), ...Object.values(tenants).flatMap((own) => Object.keys(own.roles))];
 }
 
 function schemaFaults(document: unknown): string[] {

@@ -73,6 +73,9 @@ export const PROBLEM_EXAMPLES: { readonly [Code in ProblemCode]: Example<Code> }
       "PUT needs If-Match with the customer's current entity-tag. Read the customer and send its ETag header back, quotes included.",
   },
   "internal-error": { detail: "The service failed. Report the request id." },
+  "issuer-unavailable": {
+    detail: "The keys that verify this token could not be fetched from its issuer yet. Try again.",
+  },
   "store-unavailable": {
     detail:
       "The database can't answer now. Try again; after a write read the customer first, since it was not acknowledged.",

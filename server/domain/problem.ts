@@ -154,6 +154,13 @@ export const PROBLEMS = {
     action:
       "Report the request id. Read the customer before you repeat a write, or repeat it with its Idempotency-Key.",
   },
+  "issuer-unavailable": {
+    status: 503,
+    title: "Issuer unavailable",
+    meaning:
+      "The keys of the token's issuer were never fetched since the service started, so the token cannot be verified. Nothing was read.",
+    action: "Try again after the time in `Retry-After`. If it goes on, ask the operator to look at the log.",
+  },
   "store-unavailable": {
     status: 503,
     title: "Store unavailable",

@@ -1,10 +1,17 @@
 import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import { type Policy, rightsOf } from "../domain/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
+import type { SignIn } from "../issuers/sign-in.ts";
 import type { Caller, TokenStore } from "../storage/token-store.ts";
 
-/** Looks up a caller by its token. */
+/** Looks up a caller by a token of the service. */
 export type TokenLookup = Pick<TokenStore, "find">;
+
+/** Who finds a caller by its token: the store its own, the sign-in those of other issuers. */
+export type CallerLookup = {
+  readonly tokens: TokenLookup;
+  readonly signIn: Pick<SignIn, "find">;
+};
 
 /** A caller of customer routes. */
 export type TenantCaller = Caller & { readonly tenant: string };
@@ -14,13 +21,15 @@ export type TenantCaller = Caller & { readonly tenant: string };
  * tokens are refused in the same words, so that someone who guesses tokens learns nothing.
  */
 export function authenticate(
-  tokens: TokenLookup,
+  { tokens, signIn }: CallerLookup,
   authorization: string | null,
   nowMs: number,
   addressOf?: () => string,
 ): MaybePromise<Result<Caller>> {
   const token = /^bearer +([^ ]+)$/i.exec(authorization ?? "")?.[1];
   if (token === undefined) return unauthenticated("Send a token: `Authorization: Bearer <token>`.", "Bearer");
+  // The parts of a JWT are joined by dots, which no token of the store has.
+  if (token.includes(".")) return signIn.find(token, nowMs);
   return andThen(tokens.find(token, nowMs, addressOf), (caller) =>
     caller === null
       ? unauthenticated(

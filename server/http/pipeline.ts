@@ -5,7 +5,7 @@ import { StoreUnavailable } from "../storage/customer-store.ts";
 import { isExpiring } from "../storage/token-expiry.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { authenticate, requireMetricsRole, requireTenant, type TokenLookup } from "./authentication.ts";
+import { authenticate, type CallerLookup, requireMetricsRole, requireTenant } from "./authentication.ts";
 import { discardBody } from "./body/request-body.ts";
 import type { Cors } from "./cors.ts";
 import { EventLoopTurn } from "./event-loop-turn.ts";
@@ -15,8 +15,7 @@ import { problemReply } from "./reply/problem-response.ts";
 import type { Reply } from "./reply/reply.ts";
 import type { RequestContext } from "./request-context.ts";
 
-export type PipelineParts = {
-  readonly tokens: TokenLookup;
+export type PipelineParts = CallerLookup & {
   readonly policy: () => Policy;
   readonly metrics: Metrics;
   readonly cors: Cors;
@@ -46,11 +45,11 @@ const RETRY_AFTER_SECONDS = "1";
 export class Pipeline {
   readonly #parts: PipelineParts;
   readonly #turn = new EventLoopTurn();
-  readonly #monitors: MonitorTokens;
+  readonly #monitors: CallerLookup;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
-    this.#monitors = new MonitorTokens(parts.tokens);
+    this.#monitors = { tokens: new MonitorTokens(parts.tokens), signIn: parts.signIn };
   }
 
   answer(
@@ -102,10 +101,10 @@ export class Pipeline {
   #handle(context: RequestContext, access: Access): MaybePromise<Result<Reply>> {
     if (access.callers === "anyone") return access.handle(context);
     const { policy } = this.#parts;
-    const tokens = access.callers === "monitors" ? this.#monitors : this.#parts.tokens;
+    const callers = access.callers === "monitors" ? this.#monitors : this.#parts;
     const authorization = context.request.headers.get("authorization");
     const addressOf = () => this.#parts.addressOf(context.request);
-    return andThen(authenticate(tokens, authorization, context.nowMs, addressOf), (found) => {
+    return andThen(authenticate(callers, authorization, context.nowMs, addressOf), (found) => {
       if (!found.ok) return found;
       context.caller = found.value;
       if (access.callers === "tenants") {

@@ -36,6 +36,7 @@ describe("from the first scrape", () => {
       version: "1.2.3",
       storageStats,
       tokensToRenew: { expiring: () => [], stillUsed: () => [] },
+      issuerKeys: () => [],
       certificateExpiry: () => Number.NaN,
       rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},

@@ -4,6 +4,7 @@ import type { WriteKind } from "../domain/rollout/write-count.ts";
 import type { Commit, ServerEvent, StorageStats } from "../storage/storage.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
 import { type AnsweredWrite, answeredWriteOf, writeKindOf } from "./answered-write.ts";
+import { IssuerMetrics, type IssuerMetricsParts } from "./issuer-metrics.ts";
 import { registerProcessMetrics } from "./process-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 import { RolloutMetrics, type RolloutParts } from "./rollout-metrics.ts";
@@ -18,6 +19,7 @@ type MetricsOptions = {
   readonly version: string;
   readonly storageStats: () => StorageStats;
   readonly tokensToRenew: TokensToRenew;
+  readonly issuerKeys: IssuerMetricsParts;
   /** Of the chain in force, in seconds since 1970; NaN without TLS. */
   readonly certificateExpiry: () => number;
   readonly rollout: RolloutParts;
@@ -34,6 +36,7 @@ export class Metrics {
   readonly #writes: WriteMetrics;
   readonly #requests: RequestMetrics;
   readonly #storage: StorageMetrics;
+  readonly #issuers: IssuerMetrics;
   readonly #enforcement: () => Enforcement;
   readonly #onWrite: MetricsOptions["onWrite"];
 
@@ -42,6 +45,7 @@ export class Metrics {
     version,
     storageStats,
     tokensToRenew,
+    issuerKeys,
     certificateExpiry,
     rollout,
     onWrite,
@@ -51,6 +55,7 @@ export class Metrics {
     this.#requests = new RequestMetrics(this.#registry);
     this.#storage = new StorageMetrics(this.#registry, storageStats);
     new TokenMetrics(this.#registry, hasCallerLabels, tokensToRenew);
+    this.#issuers = new IssuerMetrics(this.#registry, issuerKeys);
     registerProcessMetrics(this.#registry, version, certificateExpiry);
     this.#enforcement = rollout.enforcement;
     this.#onWrite = onWrite;
@@ -70,6 +75,10 @@ export class Metrics {
 
   recordServerEvent(event: ServerEvent): void {
     this.#storage.onServerEvent(event);
+  }
+
+  recordKeyFetch({ issuer, fault }: { readonly issuer: string; readonly fault: string | null }): void {
+    this.#issuers.onFetch(issuer, fault === null);
   }
 
   recordCommit(commit: Commit): void {

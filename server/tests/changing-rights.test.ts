@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import { connect } from "node:net";
 import type { Scope } from "../domain/rights.ts";
-import { parseRawReply, type RawReply } from "./support/raw-exchange.ts";
+import { bodyLater } from "./support/body-later.ts";
+import type { RawReply } from "./support/raw-exchange.ts";
 import { TestService } from "./support/test-service.ts";
 
 const DAY_MS = 86_400_000;
@@ -34,34 +34,8 @@ async function changedMeanwhile(
   clerks += 1;
   const clerk = { role: "clerk", client: `clerk-${clerks}`, tenant: "acme", scope };
   const { token } = await service.storage.tokens.create(clerk, nowMs, nowMs + 2 * DAY_MS);
-  const text = JSON.stringify(body);
-  const head = [
-    `${method} ${path} HTTP/1.1`,
-    "Host: localhost",
-    "Connection: close",
-    `Authorization: Bearer ${token}`,
-    "Content-Type: application/json",
-    `Content-Length: ${text.length}`,
-    "Expect: 100-continue",
-    ...lines,
-  ];
-  const received = await new Promise<string>((resolve, reject) => {
-    let answer = "";
-    const socket = connect(service.port, "127.0.0.1", () => socket.write(`${head.join("\r\n")}\r\n\r\n`));
-    // "100 Continue" says that the service waits for the body.
-    socket.once("data", async () => {
-      await change(token);
-      socket.on("data", (chunk) => {
-        answer += chunk.toString("latin1");
-      });
-      socket.write(text);
-    });
-    socket.once("close", () => resolve(answer));
-    socket.once("error", reject);
-  });
-  const reply = parseRawReply(received);
-  if (reply === null) throw new Error(`no answer: ${received}`);
-  return reply;
+  const head = [`${method} ${path} HTTP/1.1`, `Authorization: Bearer ${token}`, ...lines];
+  return await bodyLater(service.port, head, body, () => change(token));
 }
 
 const NEXT = { name: "Grace", email: "grace@example.com" };

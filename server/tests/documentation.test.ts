@@ -66,6 +66,7 @@ describe("the reference in server/docs is complete", () => {
         connections: [],
       }),
       tokensToRenew: { expiring: () => [], stillUsed: () => [] },
+      issuerKeys: () => [],
       certificateExpiry: () => Number.NaN,
       rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},

@@ -26,6 +26,7 @@ const OF_FAILURES: readonly ProblemCode[] = [
   "malformed-request",
   "incomplete-body",
   "internal-error",
+  "issuer-unavailable",
   "store-unavailable",
 ];
 

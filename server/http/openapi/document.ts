@@ -80,7 +80,8 @@ export function openApiDocument(
         bearer: {
           type: "http",
           scheme: "bearer",
-          description: "A token of `customers-server token create`, as RFC 6750 says.",
+          description:
+            "A token of `customers-server token create`, or a JWT of an issuer that the operator accepts, as RFC 6750 says.",
         },
       },
       headers: mapValues(RESPONSE_HEADERS, (header) => header),
@@ -109,7 +110,9 @@ export function problemsOf({
   operation,
 }: Pick<DescribedRoute, "callers" | "operation">): ProblemCode[] {
   const authenticated: readonly ProblemCode[] =
-    callers === "anyone" ? [] : ["unauthenticated", "forbidden-operation", "store-unavailable"];
+    callers === "anyone"
+      ? []
+      : ["unauthenticated", "forbidden-operation", "issuer-unavailable", "store-unavailable"];
   const { problems }: RouteDocumentation = ROUTE_DOCUMENTATION[operation];
   return [...new Set<ProblemCode>(["malformed-request", ...authenticated, ...problems, "internal-error"])];
 }

@@ -7,6 +7,7 @@ const HEADERS: Readonly<Partial<Record<ProblemCode, readonly ResponseHeader[]>>>
   unauthenticated: ["WWW-Authenticate"],
   "precondition-failed": ["ETag"],
   "unsupported-media-type": ["Accept-Patch", "Accept-Encoding"],
+  "issuer-unavailable": ["Retry-After"],
   "store-unavailable": ["Retry-After"],
 };
 

@@ -11,16 +11,15 @@ import { remove } from "../../operations/remove.ts";
 import { replace } from "../../operations/replace.ts";
 import { search } from "../../operations/search.ts";
 import type { CustomerStore } from "../../storage/customer-store.ts";
-import { authenticate, requireTenant, type TenantCaller, type TokenLookup } from "../authentication.ts";
+import { authenticate, type CallerLookup, requireTenant, type TenantCaller } from "../authentication.ts";
 import { readJsonBody } from "../body/request-body.ts";
 import type { TenantHandler } from "../handler.ts";
 import type { Reply } from "../reply/reply.ts";
 import { createdReply, pageReply, readReply, writtenReply } from "../reply/representation.ts";
 import { type RequestContext, searchOf } from "../request-context.ts";
 
-export type CustomerRoutesParts = {
+export type CustomerRoutesParts = CallerLookup & {
   readonly store: CustomerStore;
-  readonly tokens: TokenLookup;
   readonly policy: () => Policy;
   readonly publicUrl: string;
   /** ms since 1970. */
@@ -80,9 +79,9 @@ class CustomerCall implements Call {
   }
 
   lookAgain(): MaybePromise<Result<Authority>> {
-    const { tokens, policy, now } = this.#parts;
+    const { policy, now } = this.#parts;
     const nowMs = now();
-    return andThen(authenticate(tokens, this.headers.get("authorization"), nowMs), (found) =>
+    return andThen(authenticate(this.#parts, this.headers.get("authorization"), nowMs), (found) =>
       flatMap(flatMap(found, requireTenant), (caller) => ok(authorityOf(caller, policy(), nowMs))),
     );
   }

@@ -3,6 +3,8 @@ import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
 import type { Policy } from "../../domain/policy.ts";
 import { DAY_MS, DAYS_KEPT, dayOf } from "../../domain/rollout/write-count.ts";
 import { Cors } from "../../http/cors.ts";
+import type { KeyFetch } from "../../issuers/issuer-keys.ts";
+import { SignIn } from "../../issuers/sign-in.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { TokenHolder } from "../../storage/token-store.ts";
 import { createLog, lineOf } from "../../telemetry/log.ts";
@@ -22,6 +24,8 @@ type TestServiceOptions = {
   readonly corsHeaders?: readonly string[];
   readonly publicUrl?: string;
   readonly now?: () => number;
+  /** By which the sign-in counts the time between two fetches of keys. */
+  readonly clock?: () => number;
 };
 
 /** What comes back, read whole. */
@@ -48,6 +52,9 @@ export class TestService {
   readonly logLines: Record<string, unknown>[] = [];
   readonly metrics: Metrics;
   readonly writeCounter: WriteCounter;
+  readonly signIn: SignIn;
+  /** Of the keys of issuers. */
+  readonly keyFetches: KeyFetch[] = [];
   /** What its replies have shown of the OpenAPI document. */
   readonly sightings = new Set<Sighting>();
   readonly #app: ReturnType<typeof createApp>;
@@ -72,6 +79,7 @@ export class TestService {
         expiring: () => this.storage.tokens.expiring(this.#now()),
         stillUsed: () => this.storage.tokens.stillUsed(this.#now()),
       },
+      issuerKeys: () => this.signIn.fetchTimes(),
       certificateExpiry: () => Number.NaN,
       rollout: {
         counts: () => this.storage.writeCounts.list(dayOf(this.#now() - DAYS_KEPT * DAY_MS)),
@@ -87,9 +95,18 @@ export class TestService {
         throw error;
       },
     });
+    this.signIn = new SignIn({
+      policy: () => this.#policy,
+      ...(options.clock === undefined ? {} : { clock: options.clock }),
+      onFetch: (fetched) => {
+        this.keyFetches.push(fetched);
+        this.metrics.recordKeyFetch(fetched);
+      },
+    });
     this.#app = createApp({
       store: this.storage.customers,
       tokens: this.storage.tokens,
+      signIn: this.signIn,
       requireReady: () => this.storage.ping(),
       policy: () => this.#policy,
       metrics: this.metrics,
@@ -172,6 +189,7 @@ export class TestService {
 
   async stop(): Promise<void> {
     await this.#app.stop(true);
+    this.signIn.stop();
     await this.writeCounter.stop();
     await this.storage.close();
   }

@@ -2,13 +2,19 @@
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
 import { freePort } from "../support/free-port.ts";
 import { type ServerProcess, Workplace } from "../support/server-process.ts";
+import { AUDIENCE, TestIssuer } from "../support/test-issuer.ts";
 
 const DOCS = new URL("../../docs/", import.meta.url).pathname;
 const ROOT = new URL("../../..", import.meta.url).pathname;
-const { TEST_SERVER, TEST_KIT } = process.env;
+const { TEST_SERVER, TEST_KIT, TEST_CLIENT } = process.env;
 const PROGRAMS = {
+  customers:
+    TEST_CLIENT !== undefined && existsSync(TEST_CLIENT)
+      ? TEST_CLIENT
+      : `${process.execPath} --no-env-file --config=/dev/null ${ROOT}cli/main.ts`,
   "customers-server": TEST_SERVER ?? `${process.execPath} ${ROOT}server/main.ts`,
   "customers-conformance":
     TEST_KIT !== undefined && existsSync(TEST_KIT)
@@ -117,6 +123,35 @@ test("backup.md: the nightly job says so when it failed, and so does the look fr
   mkdirSync(`${place.path}/offsite/customers`);
   const [newest = ""] = blocks("backup", "Every night, and off the machine");
   expect((await paste(newest, { cwd: `${place.path}/offsite` })).out).toContain("No backup");
+});
+
+test("sign-in.md: a token of an issuer is accepted, shown, sent by curl, and stored by the client", async () => {
+  const issuer = await TestIssuer.start();
+  try {
+    const policy = `${place.path}/etc/customers/policy.toml`;
+    const [table = ""] = blocks("sign-in", "Set it up", "toml");
+    writeFileSync(
+      policy,
+      `${BUILT_IN_POLICY}${table}`
+        .replace("https://login.example.com/realms/company", issuer.url)
+        .replace("https://customers.example.com", AUDIENCE)
+        .replace('"acme-gmbh" = "acme"', '"acme-gmbh" = "default"'),
+    );
+    const service = await place.start({ services: 1, env: { POLICY_FILE: policy } });
+    issuer.claims["crm"] = { org: "acme-gmbh", realm_access: { roles: ["customers-read"] } };
+    writeFileSync(`${place.path}/token.jwt`, await issuer.token("crm"));
+    const env = { CUSTOMERS_URL: service.url };
+    const [check = "", look = "", login = ""] = blocks("sign-in", "Set it up");
+    expect((await paste(check)).out).toContain("issuers login");
+    const looked = await paste(look, { env });
+    expect([looked.code, looked.out]).toEqual([0, expect.stringContaining('"customers-read"')]);
+    expect(looked.out).toContain('"items":[');
+    expect(await paste(login, { env })).toMatchObject({ code: 0 });
+    expect((await paste("customers list --output json")).code).toBe(0);
+    expect((await paste("customers whoami --output json")).out).not.toContain(await issuer.token("crm"));
+  } finally {
+    await issuer.down();
+  }
 });
 
 test("tokens.md: a token is handed over, rotated, looked after, and found in the log", async () => {

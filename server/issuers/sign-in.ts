@@ -1,0 +1,197 @@
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from "jose";
+import { type Claims, holderOf } from "../domain/claims.ts";
+import type { Issuer } from "../domain/issuer.ts";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
+import type { Policy } from "../domain/policy.ts";
+import { ok, type Result, refuse } from "../domain/problem.ts";
+import type { Caller } from "../storage/token-store.ts";
+import { IssuerKeys, type IssuerKeysOptions, type KeySet } from "./issuer-keys.ts";
+import { VerifiedTokens } from "./verified-tokens.ts";
+
+/** A request line with its headers may have 16 KiB. */
+const TOKEN_CHARACTERS_MAX = 8_192;
+/** How far the clocks of issuer and service may differ. */
+const CLOCK_SKEW_MS = 60_000;
+/** As {@link IssuerKeys} tries again. */
+const RETRY_AFTER_SECONDS = "30";
+const TOKEN_ID_CHARACTERS = 32;
+
+type Verified = {
+  readonly policy: Policy;
+  readonly keys: KeySet;
+  /** `exp`, in ms since 1970. */
+  readonly endMs: number;
+  readonly caller: Result<Caller>;
+};
+
+type SignInOptions = IssuerKeysOptions & {
+  readonly policy: () => Policy;
+};
+
+/**
+ * Callers by tokens that others sign: JWTs (RFC 7519) of the issuers of the policy. Nothing of a token is believed
+ * before its signature; what is read before that only chooses the issuer.
+ */
+export class SignIn {
+  readonly #policy: () => Policy;
+  readonly #options: IssuerKeysOptions;
+  readonly #verified = new VerifiedTokens<Verified>();
+  /** By what decides which keys are fetched, so that a reload keeps them. */
+  #keys = new Map<string, IssuerKeys>();
+
+  constructor({ policy, ...options }: SignInOptions) {
+    this.#policy = policy;
+    this.#options = options;
+  }
+
+  /** Fetches the keys of all issuers of the policy; at the start, and after the policy was replaced. */
+  async refresh(): Promise<void> {
+    const before = this.#keys;
+    const { issuers } = this.#policy();
+    this.#keys = new Map(
+      issuers.map((issuer) => {
+        const key = keyOf(issuer);
+        return [key, before.get(key) ?? new IssuerKeys(issuer, this.#options)];
+      }),
+    );
+    for (const [key, keys] of before) if (!this.#keys.has(key)) keys.stop();
+    await Promise.all([...this.#keys.values()].map((keys) => keys.refresh()));
+  }
+
+  stop(): void {
+    for (const keys of this.#keys.values()) keys.stop();
+  }
+
+  /** When the keys of each issuer were fetched, in ms since 1970; 0 where they never were. */
+  fetchTimes(): { readonly issuer: string; readonly fetchedAtMs: number }[] {
+    return this.#policy().issuers.map((issuer) => ({
+      issuer: issuer.name,
+      fetchedAtMs: this.#keys.get(keyOf(issuer))?.fetchedAtMs ?? 0,
+    }));
+  }
+
+  /** How many tokens are remembered. */
+  get remembered(): number {
+    return this.#verified.size;
+  }
+
+  /**
+   * @returns the caller, or why there is none: 401 for what is not a valid token of one of the issuers, 403 for one
+   *   that names no caller of this policy, 503 while the keys of its issuer were never fetched
+   */
+  find(token: string, nowMs: number): MaybePromise<Result<Caller>> {
+    const policy = this.#policy();
+    if (token.length > TOKEN_CHARACTERS_MAX) return REFUSED;
+    const digest = Bun.SHA256.hash(token, "hex");
+    const known = this.#verified.get(digest);
+    if (known !== undefined) {
+      const isOver = nowMs >= known.endMs + CLOCK_SKEW_MS;
+      if (!isOver && known.policy === policy && this.#isInForce(known.keys)) return known.caller;
+      this.#verified.drop(digest);
+      if (isOver) return REFUSED;
+    }
+    const issuer = issuerOf(token, policy);
+    const keys = issuer === null ? undefined : this.#keys.get(keyOf(issuer));
+    if (issuer === null || keys === undefined) return REFUSED;
+    return this.#verify(token, digest, { issuer, keys, policy, nowMs });
+  }
+
+  async #verify(
+    token: string,
+    digest: string,
+    { issuer, keys, policy, nowMs }: { issuer: Issuer; keys: IssuerKeys; policy: Policy; nowMs: number },
+  ): Promise<Result<Caller>> {
+    if (keys.current === null) await keys.refreshForUnknownKey();
+    let set = keys.current;
+    if (set === null) return UNAVAILABLE;
+    let claims = await verifiedClaims(token, issuer, set, nowMs);
+    if (claims === "unknown-key") {
+      await keys.refreshForUnknownKey();
+      // An issuer that could not be asked still has the keys that it had.
+      if (keys.current === null || keys.current === set) return REFUSED;
+      set = keys.current;
+      claims = await verifiedClaims(token, issuer, set, nowMs);
+    }
+    if (claims === "unknown-key" || claims === null) return REFUSED;
+    if (policy !== this.#policy()) return this.find(token, nowMs);
+    const caller = callerOf(claims, issuer, policy);
+    this.#verified.keep(digest, { policy, keys: set, endMs: Number(claims["exp"]) * 1000, caller });
+    return caller;
+  }
+
+  #isInForce(set: KeySet): boolean {
+    for (const keys of this.#keys.values()) if (keys.current === set) return true;
+    return false;
+  }
+}
+
+function keyOf({ name, url, algorithms }: Issuer): string {
+  return JSON.stringify([name, url, algorithms]);
+}
+
+/** Types of JWTs that are access tokens: others are signed with the same keys, for other uses. */
+const TYPES: readonly unknown[] = [undefined, "jwt", "at+jwt", "application/at+jwt"];
+
+/** @returns null where no issuer of the policy makes such tokens */
+function issuerOf(token: string, policy: Policy): Issuer | null {
+  try {
+    const { alg = "", typ } = decodeProtectedHeader(token);
+    const { iss } = decodeJwt(token);
+    const issuer = policy.issuers.find(({ url }) => url === iss);
+    const isSuitable = issuer?.algorithms.includes(alg) === true && TYPES.includes(typ?.toLowerCase());
+    return isSuitable ? issuer : null;
+  } catch {
+    return null;
+  }
+}
+
+/** @returns null where the token is not valid; "unknown-key" where a newer key set may have its key */
+async function verifiedClaims(
+  token: string,
+  { url, audience, algorithms }: Issuer,
+  keys: KeySet,
+  nowMs: number,
+): Promise<Claims | "unknown-key" | null> {
+  try {
+    const { payload } = await jwtVerify(token, keys, {
+      issuer: url,
+      audience,
+      algorithms: [...algorithms],
+      clockTolerance: CLOCK_SKEW_MS / 1000,
+      currentDate: new Date(nowMs),
+      requiredClaims: ["exp"],
+    });
+    // Bound to a key of its holder (RFC 8705, RFC 9449), which a bearer does not prove to have.
+    return payload["cnf"] === undefined ? payload : null;
+  } catch (error) {
+    // Not only jose's own errors: a key of the issuer may be too short, or of a kind that the runtime lacks.
+    return error instanceof errors.JWKSNoMatchingKey ? "unknown-key" : null;
+  }
+}
+
+function callerOf(claims: Claims, issuer: Issuer, policy: Policy): Result<Caller> {
+  const holder = holderOf(claims, issuer, policy);
+  if (!holder.ok) return holder;
+  const { client, tenant } = holder.value;
+  // Idempotency keys outlive a token: its successor is one of the same subject, for the same client and tenant.
+  const subject = JSON.stringify([issuer.url, claims["sub"] ?? null, client, tenant]);
+  const tokenId = `jwt_${Bun.SHA256.hash(subject, "hex").slice(0, TOKEN_ID_CHARACTERS)}`;
+  return ok({ ...holder.value, tokenId, expiry: null });
+}
+
+/** The same words for each cause, so that someone who tries out tokens learns nothing. */
+const REFUSED = refuse(
+  "unauthenticated",
+  "The token is not one that this service accepts, or it has expired. Get a new one from its issuer.",
+  {
+    headers: {
+      "www-authenticate":
+        'Bearer error="invalid_token", error_description="The token is not accepted, or it has expired"',
+    },
+  },
+);
+const UNAVAILABLE = refuse(
+  "issuer-unavailable",
+  "The keys that verify this token could not be fetched from its issuer yet. Try again.",
+  { headers: { "retry-after": RETRY_AFTER_SECONDS } },
+);

@@ -1,0 +1,33 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** When the keys of each issuer were fetched, in ms since 1970; 0 where they never were. */
+export type IssuerMetricsParts = () => readonly { readonly issuer: string; readonly fetchedAtMs: number }[];
+
+/** How the keys of other issuers are kept up to date. */
+export class IssuerMetrics {
+  readonly #fetches: Counter<"issuer" | "result">;
+
+  constructor(registry: Registry, issuerKeys: IssuerMetricsParts) {
+    this.#fetches = new Counter({
+      name: "customers_issuer_key_fetches_total",
+      help: "Fetches of the keys of an issuer, by result: fetched, failed.",
+      labelNames: ["issuer", "result"],
+      registers: [registry],
+    });
+    new Gauge({
+      name: "customers_issuer_keys_fetched_seconds",
+      help: "When the keys in force of an issuer were fetched last, in seconds since 1970; 0 where they never were.",
+      labelNames: ["issuer"],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const { issuer, fetchedAtMs } of issuerKeys()) this.set({ issuer }, fetchedAtMs / 1000);
+      },
+    });
+  }
+
+  onFetch(issuer: string, isFetched: boolean): void {
+    for (const result of ["fetched", "failed"]) this.#fetches.inc({ issuer, result }, 0);
+    this.#fetches.inc({ issuer, result: isFetched ? "fetched" : "failed" });
+  }
+}
