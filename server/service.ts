@@ -6,6 +6,7 @@ import { certificateExpiry, readTlsFiles, type TlsFiles } from "./config/tls-fil
 import { maskPassword } from "./domain/mask-password.ts";
 import { firstDayKept } from "./domain/rollout/write-count.ts";
 import { Cors } from "./http/cors.ts";
+import { CallerLimits } from "./http/limits/caller-limits.ts";
 import { Readiness } from "./http/routes/readiness.ts";
 import type { KeyFetch } from "./issuers/issuer-keys.ts";
 import { SignIn } from "./issuers/sign-in.ts";
@@ -106,6 +107,7 @@ export async function startService(config: Config): Promise<RunningService> {
     requireReady: () => readiness.check(),
     policy: () => policy,
     metrics,
+    limits: new CallerLimits(metrics.limits),
     metricsArePublic: areMetricsPublic,
     cors: new Cors(config.corsOrigins, config.corsHeaders),
     publicUrl: config.publicUrl,

@@ -142,3 +142,32 @@ describe("refusals say what to do", () => {
     expect(invalid.stderr).toContain("/status: ");
   });
 });
+
+test("a service that limits its callers is waited for: each row is imported once, each update written once", async () => {
+  const limited = await startService(
+    ["editor", "viewer"],
+    {},
+    "[limits.clients.editor]\nwrites = { per_second = 1, burst = 1 }\n",
+  );
+  try {
+    const run = (role: string, ...args: string[]) =>
+      runClient(args, { env: { CUSTOMERS_URL: limited.url, CUSTOMERS_TOKEN: limited.tokens[role] ?? "" } });
+    const refusals = (stderr: string) => stderr.match(/< 429$/gm)?.length ?? 0;
+    const list = async (field: string) =>
+      (await run("viewer", "list", "-o", "value", "--fields", field)).stdout.trim().split("\n").sort();
+
+    using directory = temporaryDirectory();
+    const path = join(directory.path, "in.csv");
+    const names = ["Ada", "Edsger", "Grace"];
+    await Bun.write(path, ["name,email", ...names.map((name) => `${name},x@example.com`), ""].join("\n"));
+    const imported = await run("editor", "import", path, "--verbose");
+    expect([imported.exitCode, await list("name")]).toEqual([0, names]);
+    expect(refusals(imported.stderr)).toBeGreaterThan(0);
+
+    const updated = await run("editor", "update", ...(await list("id")), "--name", "Eve", "--verbose");
+    expect([updated.exitCode, await list("name")]).toEqual([0, ["Eve", "Eve", "Eve"]]);
+    expect(refusals(updated.stderr)).toBeGreaterThan(0);
+  } finally {
+    await limited.stop();
+  }
+});

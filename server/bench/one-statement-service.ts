@@ -13,6 +13,7 @@ import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import { andThen } from "../domain/maybe-promise.ts";
 import { pick } from "../domain/projection.ts";
 import { Cors } from "../http/cors.ts";
+import { CallerLimits } from "../http/limits/caller-limits.ts";
 import { SignIn } from "../issuers/sign-in.ts";
 import { Listener } from "../listener.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
@@ -103,6 +104,7 @@ const parts = {
   requireReady: () => storage.ping(),
   policy: () => policy.policy,
   metrics,
+  limits: new CallerLimits(metrics.limits),
   metricsArePublic: false,
   cors: new Cors([], []),
   publicUrl: "",

@@ -76,6 +76,22 @@ describe("a policy that is not right is refused with every fault named", () => {
         'tenants.a.roles.m: move the role to [roles], since tokens with the operation "metrics" belong to no tenant',
       ],
     ],
+    [
+      `${ROLE}[limits.client]\nrequest = { per_second = 1, burst = 1 }\n`,
+      ["limits.client.request is unknown; did you mean requests?"],
+    ],
+    [`${ROLE}[limits.client]\nwrites = { per_second = 1 }\n`, ["limits.client.writes.burst is missing"]],
+    [
+      `${ROLE}[limits.tenants.acme]\nwrites = { per_second = 0, burst = 1.5 }\n`,
+      [
+        "limits.tenants.acme.writes.per_second: expected number to be greater or equal to 0.001",
+        "limits.tenants.acme.writes.burst: expected integer",
+      ],
+    ],
+    [
+      `${ROLE}[limits.clients."a b"]\nwrites = { per_second = 1, burst = 1 }\n`,
+      ["limits.clients.a b is unknown"],
+    ],
   ])("%j", (text, faults) => {
     expect(readPolicyText(text)).toEqual({ ok: false, faults });
   });

@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { FIELD_NAMES } from "./field-registry.ts";
 import { buildIssuers, ISSUERS, type Issuer, issuerFaults, NAME_PATTERN } from "./issuer.ts";
+import { type Limits, QUOTAS, quotasOf } from "./limits.ts";
 import { nearest } from "./nearest.ts";
 import { NO_RIGHTS, narrow, OPERATIONS, type Rights, type Scope } from "./rights.ts";
 
@@ -26,6 +27,8 @@ export type Policy = {
   readonly tenants: ReadonlyMap<string, ReadonlyMap<string, Rights>>;
   readonly enforcement: Enforcement;
   readonly issuers: readonly Issuer[];
+  /** Null: none. */
+  readonly limits: Limits | null;
 };
 
 /** What a caller's rights follow from. */
@@ -74,6 +77,17 @@ const POLICY = Type.Object(
     roles: ROLES,
     tenants: Type.Optional(Type.Record(named, Type.Object({ roles: ROLES }, closed), closed)),
     issuers: Type.Optional(ISSUERS),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          client: Type.Optional(QUOTAS),
+          tenant: Type.Optional(QUOTAS),
+          clients: Type.Optional(Type.Record(named, QUOTAS, closed)),
+          tenants: Type.Optional(Type.Record(named, QUOTAS, closed)),
+        },
+        closed,
+      ),
+    ),
     enforcement: Type.Optional(
       Type.Object(
         {
@@ -141,6 +155,18 @@ function build(document: PolicyDocument): Policy {
           }
         : { mode: "strict" },
     issuers: buildIssuers(document.issuers),
+    limits: document.limits === undefined ? null : buildLimits(document.limits),
+  };
+}
+
+function buildLimits({ client, tenant, clients, tenants }: NonNullable<PolicyDocument["limits"]>): Limits {
+  const rows = (table: NonNullable<typeof clients> = {}) =>
+    new Map(Object.entries(table).map(([name, quotas]) => [name, quotasOf(quotas)]));
+  return {
+    client: quotasOf(client),
+    tenant: quotasOf(tenant),
+    clients: rows(clients),
+    tenants: rows(tenants),
   };
 }
 

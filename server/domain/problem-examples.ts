@@ -72,6 +72,11 @@ export const PROBLEM_EXAMPLES: { readonly [Code in ProblemCode]: Example<Code> }
     detail:
       "PUT needs If-Match with the customer's current entity-tag. Read the customer and send its ETag header back, quotes included.",
   },
+  "too-many-requests": {
+    detail:
+      "The request exceeds the limit for writes of this client (1 a second, 10 at once). Send it again after 1 s.",
+    violatedLimits: ["client-writes"],
+  },
   "internal-error": { detail: "The service failed. Report the request id." },
   "issuer-unavailable": {
     detail: "The keys that verify this token could not be fetched from its issuer yet. Try again.",

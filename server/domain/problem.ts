@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { FIELD_NAMES } from "./field-registry.ts";
+import { LIMIT_NAMES } from "./limits.ts";
 import { DIAGNOSES } from "./precondition.ts";
 
 /**
@@ -146,6 +147,13 @@ export const PROBLEMS = {
       "PUT, PATCH and DELETE must name in `If-Match` the version that they change. Nothing was changed.",
     action: "Read the customer, then send its ETag, quotes included, in `If-Match`.",
   },
+  "too-many-requests": {
+    status: 429,
+    title: "Too many requests",
+    meaning: "The client or its tenant sends more than its limits allow. Nothing was read or changed.",
+    action:
+      "Send the same request again after the seconds in `Retry-After`. `RateLimit` says how many more are allowed now.",
+  },
   "internal-error": {
     status: 500,
     title: "Internal error",
@@ -196,6 +204,9 @@ export const PROBLEM_EXTENSIONS = {
     receivedIfMatch: Type.Optional(Type.String()),
     receivedIfNoneMatch: Type.Optional(Type.String()),
     diagnosis: Type.Union(DIAGNOSES.map((diagnosis) => Type.Literal(diagnosis))),
+  }),
+  "too-many-requests": Type.Object({
+    violatedLimits: Type.Array(Type.Union(LIMIT_NAMES.map((name) => Type.Literal(name)))),
   }),
   "invalid-body": Type.Object({
     /** `pointer` is a JSON Pointer (RFC 6901); "" is the whole body. */

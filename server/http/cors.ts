@@ -25,6 +25,8 @@ const EXPOSED_HEADERS = [
   "Location",
   "Precondition-Enforced-From",
   "Preference-Applied",
+  "RateLimit",
+  "RateLimit-Policy",
   "Retry-After",
   "Token-Expires",
   "Vary",

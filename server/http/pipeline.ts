@@ -1,15 +1,22 @@
 import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import type { Policy } from "../domain/policy.ts";
-import { type Problem, type Result, refuse } from "../domain/problem.ts";
+import { type Problem, type Refusal, type Result, refuse } from "../domain/problem.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
 import { isExpiring } from "../storage/token-expiry.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { authenticate, type CallerLookup, requireMetricsRole, requireTenant } from "./authentication.ts";
+import {
+  authenticate,
+  type CallerLookup,
+  requireMetricsRole,
+  requireTenant,
+  type TenantCaller,
+} from "./authentication.ts";
 import { discardBody } from "./body/request-body.ts";
 import type { Cors } from "./cors.ts";
 import { EventLoopTurn } from "./event-loop-turn.ts";
 import type { Access } from "./handler.ts";
+import type { CallerLimits } from "./limits/caller-limits.ts";
 import { MonitorTokens } from "./monitor-tokens.ts";
 import { problemReply } from "./reply/problem-response.ts";
 import type { Reply } from "./reply/reply.ts";
@@ -18,6 +25,8 @@ import type { RequestContext } from "./request-context.ts";
 export type PipelineParts = CallerLookup & {
   readonly policy: () => Policy;
   readonly metrics: Metrics;
+  /** Of the whole service: a listener that is replaced with its certificate must not forget what was used up. */
+  readonly limits: CallerLimits;
   readonly cors: Cors;
   readonly log: Log;
   /** The base of absolute addresses, without a slash at its end; "" for paths. */
@@ -75,6 +84,7 @@ export class Pipeline {
       startedAt: performance.now(),
       nowMs: this.#parts.now(),
       caller: null,
+      rateLimit: null,
     };
   }
 
@@ -109,11 +119,23 @@ export class Pipeline {
       context.caller = found.value;
       if (access.callers === "tenants") {
         const caller = requireTenant(found.value);
-        return caller.ok ? access.handle(context, caller.value) : caller;
+        if (!caller.ok) return caller;
+        return this.#refuseExcess(context, caller.value) ?? access.handle(context, caller.value);
       }
       const caller = requireMetricsRole(found.value, policy());
       return caller.ok ? access.handle(context) : caller;
     });
+  }
+
+  /** Before the body is read and anything is written, so that a limit never loses or doubles a write. */
+  #refuseExcess(context: RequestContext, caller: TenantCaller): Refusal | null {
+    const { policy, limits } = this.#parts;
+    const limitsInForce = policy().limits;
+    if (limitsInForce === null) return null;
+    const { request, route, startedAt } = context;
+    const admission = limits.admit(limitsInForce, caller, request.method, route, startedAt);
+    context.rateLimit = admission.fields;
+    return admission.refusal;
   }
 
   #replyOf(context: RequestContext, result: Result<Reply>): Reply {
@@ -140,13 +162,17 @@ export class Pipeline {
   }
 
   #finish(context: RequestContext, reply: Reply): Response {
-    const { request, route, requestId, caller } = context;
+    const { request, route, requestId, caller, rateLimit } = context;
     const { status, headers, etag, body, problem } = reply;
     const response = new Response(body, { status, headers });
     if (etag !== undefined) response.headers.set("etag", etag);
     response.headers.set("x-request-id", requestId);
     if (caller !== null && isExpiring(caller.expiry, context.nowMs)) {
       response.headers.set("token-expires", new Date(caller.expiry.atMs).toUTCString());
+    }
+    if (rateLimit !== null) {
+      response.headers.set("ratelimit-policy", rateLimit.policy);
+      response.headers.set("ratelimit", rateLimit.state);
     }
     // The client opens a new connection for its next request,
     // which would be lost on this one (RFC 9112, section 9.6).

@@ -1,4 +1,5 @@
 import type { Caller } from "../storage/token-store.ts";
+import type { RateLimitFields } from "./limits/caller-limits.ts";
 
 /**
  * The paths of the routes as the specification writes them;
@@ -34,6 +35,8 @@ export type RequestContext = {
   readonly nowMs: number;
   /** Null until the token has been found, and on routes that anyone may use. */
   caller: Caller | null;
+  /** Of the limits that the request was held to. */
+  rateLimit: RateLimitFields | null;
 };
 
 /** The query string of a request, without its question mark. */

@@ -93,7 +93,7 @@ describe("labels", () => {
           ]),
         ),
       );
-      for (const word of ["shop", "1.2.3", "acme", "client=", "client_version=", "tenant"])
+      for (const word of ["shop", "1.2.3", "acme", "client=", "client_version=", "tenant="])
         expect(text.includes(word)).toBe(false);
     } finally {
       await open.stop();

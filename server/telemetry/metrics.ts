@@ -5,6 +5,7 @@ import type { Commit, ServerEvent, StorageStats } from "../storage/storage.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
 import { type AnsweredWrite, answeredWriteOf, writeKindOf } from "./answered-write.ts";
 import { IssuerMetrics, type IssuerMetricsParts } from "./issuer-metrics.ts";
+import { LimitMetrics } from "./limit-metrics.ts";
 import { registerProcessMetrics } from "./process-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 import { RolloutMetrics, type RolloutParts } from "./rollout-metrics.ts";
@@ -33,6 +34,7 @@ type MetricsOptions = {
  */
 export class Metrics {
   readonly #registry = new Registry();
+  readonly limits: LimitMetrics;
   readonly #writes: WriteMetrics;
   readonly #requests: RequestMetrics;
   readonly #storage: StorageMetrics;
@@ -54,6 +56,7 @@ export class Metrics {
     new RolloutMetrics(this.#registry, hasCallerLabels, rollout);
     this.#requests = new RequestMetrics(this.#registry);
     this.#storage = new StorageMetrics(this.#registry, storageStats);
+    this.limits = new LimitMetrics(this.#registry, hasCallerLabels);
     new TokenMetrics(this.#registry, hasCallerLabels, tokensToRenew);
     this.#issuers = new IssuerMetrics(this.#registry, issuerKeys);
     registerProcessMetrics(this.#registry, version, certificateExpiry);

@@ -15,10 +15,17 @@ import { DOCUMENT, ROUTES, type Sighting } from "./support/described-reply.ts";
 import { TestService } from "./support/test-service.ts";
 
 const ORIGIN = "https://app.example.com";
-const POLICY = BUILT_IN_POLICY.replace(
+/** A client that has used up its requests, and one that may write seldom. */
+const LIMITED = "limited";
+const LIMITS = `[limits.clients.${LIMITED}]
+requests = { per_second = 0.001, burst = 1 }
+[limits.clients.writer]
+writes = { per_second = 1, burst = 10 }
+`;
+const POLICY = `${BUILT_IN_POLICY.replace(
   "[roles.monitor]",
   '[roles.nobody]\nread = []\noperations = []\n[roles.writer]\nread = ["id", "name", "status"]\noperations = ["get", "list", "create", "replace", "patch", "delete"]\n[roles.monitor]',
-);
+)}${LIMITS}`;
 const OBSERVED = POLICY.replace('mode = "strict"', 'mode = "observe"\nuntil = 2099-03-31');
 
 /** Their causes are failures: tests of the failures show them. */
@@ -36,6 +43,7 @@ const BODIES: Partial<Record<string, object>> = { create: VALID, replace: VALID,
 let service: TestService;
 beforeAll(async () => {
   service = await TestService.start({ policy: POLICY, corsOrigins: [ORIGIN] });
+  await service.send("GET", "/customers", { caller: { client: LIMITED } });
 });
 afterAll(() => service.stop());
 
@@ -44,6 +52,7 @@ type Sent = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly role?: string | null;
+  readonly client?: string;
   readonly parameter?: string;
 };
 
@@ -64,6 +73,7 @@ const PROVOKING: Partial<Record<ProblemCode, Sent | Readonly<Record<string, Sent
   "precondition-failed": { headers: { "if-match": '"stale"' } },
   "payload-too-large": { body: "x".repeat(65_537), headers: { "content-type": "application/json" } },
   "unsupported-media-type": { body: "x", headers: { "content-type": "text/plain" } },
+  "too-many-requests": { client: LIMITED },
   "invalid-body": { body: { unknown: 1 } },
   "precondition-required": { headers: { "if-match": "" } },
 };
@@ -87,7 +97,7 @@ async function send(operation: string, sent: Sent) {
       ...sent.headers,
     },
     body: sent.body ?? BODIES[operation],
-    caller: role === null || route.callers === "anyone" ? null : { role },
+    caller: role === null || route.callers === "anyone" ? null : { role, client: sent.client ?? "test" },
   });
 }
 
@@ -171,6 +181,7 @@ const EXAMPLES: Record<string, readonly [method: string, path: string, sent?: Se
   "precondition-failed": ["PUT", CUSTOMER, { headers: STALE, body: { ...VALID, name: "Ada King" } }],
   "payload-too-large": ["PUT", CUSTOMER, { headers: JSON_BODY, body: "x".repeat(65_537) }],
   "unsupported-media-type": ["PUT", CUSTOMER, { body: new Uint8Array(2) }],
+  "too-many-requests": ["PUT", CUSTOMER, { client: "writer", headers: STALE, body: VALID }],
   "invalid-body": ["PUT", CUSTOMER, { body: { ...VALID, email: "ada@example..com" } }],
   "idempotency-key-reused": ["POST", "/customers", { headers: { "idempotency-key": "used" }, body: VALID }],
   "precondition-required": ["PUT", CUSTOMER, { headers: { "if-match": "" }, body: VALID }],
@@ -179,7 +190,7 @@ const EXAMPLES: Record<string, readonly [method: string, path: string, sent?: Se
 describe("the example of a problem is what the service answers", () => {
   test.each(codes().filter((code) => !OF_FAILURES.includes(code)))("%s", async (code) => {
     const [method = "", path = "", sent] = EXAMPLES[code] ?? [];
-    const { role = "admin", headers, body }: Sent = sent ?? {};
+    const { role = "admin", client = "test", headers, body }: Sent = sent ?? {};
     const { id, etag } = await service.customer();
     if (code === "idempotency-key-reused") {
       await service.send("POST", "/customers", {
@@ -187,11 +198,15 @@ describe("the example of a problem is what the service answers", () => {
         body: { ...VALID, name: "B" },
       });
     }
-    const { json } = await service.send(method, path.replace("{id}", id), {
-      headers: { ...(path.startsWith(CUSTOMER) ? { "if-match": etag } : {}), ...headers },
-      body,
-      caller: { role: role ?? "admin" },
-    });
+    const answer = () =>
+      service.send(method, path.replace("{id}", id), {
+        headers: { ...(path.startsWith(CUSTOMER) ? { "if-match": etag } : {}), ...headers },
+        body,
+        caller: { role: role ?? "admin", client },
+      });
+    let { status, json } = await answer();
+    // A burst has to be used up first.
+    while (code === "too-many-requests" && status !== 429) ({ status, json } = await answer());
     const example = problemExample(code, "");
     expect({ ...json, instance: "" }).toEqual({ ...example, instance: "" });
   });

@@ -116,6 +116,32 @@ describe("SIGHUP", () => {
     expect(await service.end()).toBe(0);
   });
 
+  test("with a new certificate and policy keeps what callers used up of their limits", async () => {
+    const { cert, key } = selfSignedCertificate();
+    const role = '[roles.admin]\nread = ["id"]\noperations = ["list"]\n';
+    const limits = "[limits.client]\nrequests = { per_second = 0.001, burst = 1 }\n";
+    const service = await place.start({
+      services: 1,
+      env: {
+        TLS_CERT_FILE: write("cert.pem", cert),
+        TLS_KEY_FILE: write("key.pem", key),
+        POLICY_FILE: write("policy.toml", role + limits),
+      },
+    });
+    const list = async (): Promise<number> => {
+      const headers = { authorization: `Bearer ${place.adminToken}` };
+      return (await fetch(`${service.url}/customers?fields=id`, { headers, tls: { ca: cert } })).status;
+    };
+    const reload = async (): Promise<void> => {
+      service.signal("SIGHUP");
+      await service.stderr.line((line) => line.includes("TLS files reloaded"));
+    };
+    expect([await list(), await list()]).toEqual([200, 429]);
+    await reload();
+    expect(await list()).toBe(429);
+    expect(await service.end()).toBe(0);
+  });
+
   test("without any file to read says that the built-in policy stays", async () => {
     const service = await place.start({ services: 1 });
     service.signal("SIGHUP");

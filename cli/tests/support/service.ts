@@ -31,10 +31,11 @@ export type Service = {
   stop(): Promise<void>;
 };
 
-/** @param env more settings of the service. */
+/** @param env more settings of the service @param morePolicy what its policy holds besides */
 export async function startService(
   roles: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  morePolicy = "",
 ): Promise<Service> {
   const directory = temporaryDirectory();
   const environment = {
@@ -45,7 +46,7 @@ export async function startService(
     POLICY_FILE: join(directory.path, "policy.toml"),
     ...env,
   };
-  await Bun.write(environment.POLICY_FILE, POLICY);
+  await Bun.write(environment.POLICY_FILE, `${POLICY}${morePolicy}`);
   const run = (...args: string[]) =>
     Bun.spawn([...SERVICE, ...args], {
       cwd: directory.path,

@@ -11,6 +11,7 @@ import {
   REQUEST_HEADERS,
   RESPONSE_HEADERS,
   RESPONSE_TO_CALLER,
+  RESPONSE_TO_TENANT,
   type ResponseHeader,
 } from "./parameters.ts";
 import { problemHeaders, problemSchema, problemSchemaName } from "./problem-schemas.ts";
@@ -113,8 +114,17 @@ export function problemsOf({
     callers === "anyone"
       ? []
       : ["unauthenticated", "forbidden-operation", "issuer-unavailable", "store-unavailable"];
+  const limited: readonly ProblemCode[] = callers === "tenants" ? ["too-many-requests"] : [];
   const { problems }: RouteDocumentation = ROUTE_DOCUMENTATION[operation];
-  return [...new Set<ProblemCode>(["malformed-request", ...authenticated, ...problems, "internal-error"])];
+  return [
+    ...new Set<ProblemCode>([
+      "malformed-request",
+      ...authenticated,
+      ...limited,
+      ...problems,
+      "internal-error",
+    ]),
+  ];
 }
 
 function describedOperation(route: DescribedRoute, publicUrl: string): object {
@@ -171,6 +181,7 @@ function response(
     ...problems.flatMap(problemHeaders),
     ...EVERY_RESPONSE,
     ...(callers === "anyone" ? [] : RESPONSE_TO_CALLER),
+    ...(callers === "tenants" ? RESPONSE_TO_TENANT : []),
   ]);
   const content = {
     ...mapValues(reply?.content ?? {}, (schema) => ({

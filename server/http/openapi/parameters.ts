@@ -109,6 +109,18 @@ export const RESPONSE_HEADERS = {
     description: "The number of seconds after which to try again.",
     schema: { type: "string", maxLength: 10, pattern: "^[0-9]+$" },
   },
+  "RateLimit-Policy": {
+    description:
+      "The limits that the request was held to, where the operator of the service sets any: `q` requests at once after a pause of `w` seconds, `q` by `w` a second on average (draft-ietf-httpapi-ratelimit-headers).",
+    schema: TEXT,
+    example: '"client-requests";q=200;w=2',
+  },
+  RateLimit: {
+    description:
+      "What is left of each of them: `r` more requests now, and all again after `t` seconds without a request.",
+    schema: TEXT,
+    example: '"client-requests";r=199;t=1',
+  },
   "Token-Expires": {
     description:
       "When the token of the request ends, as an HTTP-date (RFC 9110, section 5.6.7). Sent in the last quarter of its lifetime, at most 14 days before. Ask an operator for another token.",
@@ -145,6 +157,12 @@ export const EVERY_RESPONSE = [
 
 /** What the answer to a caller with a token may have besides. */
 export const RESPONSE_TO_CALLER = ["Token-Expires"] as const satisfies readonly ResponseHeader[];
+
+/** What the answer to a request for customers may have besides. */
+export const RESPONSE_TO_TENANT = [
+  "RateLimit-Policy",
+  "RateLimit",
+] as const satisfies readonly ResponseHeader[];
 
 export type QueryParameter = keyof typeof QUERY_PARAMETERS;
 export type RequestHeader = keyof typeof REQUEST_HEADERS;

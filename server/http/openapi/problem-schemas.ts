@@ -8,6 +8,7 @@ const HEADERS: Readonly<Partial<Record<ProblemCode, readonly ResponseHeader[]>>>
   "precondition-failed": ["ETag"],
   "unsupported-media-type": ["Accept-Patch", "Accept-Encoding"],
   "issuer-unavailable": ["Retry-After"],
+  "too-many-requests": ["Retry-After"],
   "store-unavailable": ["Retry-After"],
 };
 

@@ -3,6 +3,7 @@ import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
 import type { Policy } from "../../domain/policy.ts";
 import { DAY_MS, DAYS_KEPT, dayOf } from "../../domain/rollout/write-count.ts";
 import { Cors } from "../../http/cors.ts";
+import { CallerLimits } from "../../http/limits/caller-limits.ts";
 import type { KeyFetch } from "../../issuers/issuer-keys.ts";
 import { SignIn } from "../../issuers/sign-in.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -110,6 +111,7 @@ export class TestService {
       requireReady: () => this.storage.ping(),
       policy: () => this.#policy,
       metrics: this.metrics,
+      limits: new CallerLimits(this.metrics.limits),
       metricsArePublic,
       cors: new Cors(options.corsOrigins ?? [], options.corsHeaders ?? []),
       publicUrl: options.publicUrl ?? "",

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
 import { TestService } from "../support/test-service.ts";
 
 const RULES = new URL("../../telemetry/prometheus/customers.rules.yml", import.meta.url).pathname;
@@ -34,7 +35,8 @@ describe.each([
 ])("metrics $title", ({ metricsArePublic }) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await TestService.start({ metricsArePublic });
+    const policy = `${BUILT_IN_POLICY}[limits.client]\nwrites = { per_second = 1000, burst = 1000 }\n`;
+    service = await TestService.start({ metricsArePublic, policy });
   });
   afterAll(() => service.stop());
   const scrape = async (): Promise<string> => {
@@ -72,7 +74,7 @@ describe.each([
 
     const rules = (await Bun.file(RULES).text()).replace(/^\s*#.*$/gm, "");
     const named = new Set(rules.match(/(?<![:a-z_])(?:http_[a-z_]+_total|customers_[a-z_]+)(?=[{[\s)])/g));
-    expect(named.size).toBe(22);
+    expect(named.size).toBe(23);
     for (const name of named) {
       const family = `# TYPE ${name.replace(/_bucket$/, "")} `;
       expect([name, exposition.includes(family)]).toEqual([name, true]);
@@ -81,7 +83,18 @@ describe.each([
       [...rules.matchAll(/\bby \(([^)]+)\)/g)].flatMap(([, list = ""]) => list.split(", ")),
     );
     expect(labels).toEqual(
-      new Set(["job", "instance", "route", "client", "client_version", "tenant", "token", "reason", "le"]),
+      new Set([
+        "job",
+        "instance",
+        "route",
+        "client",
+        "client_version",
+        "tenant",
+        "limit",
+        "token",
+        "reason",
+        "le",
+      ]),
     );
     if (metricsArePublic) return;
     // Prometheus itself adds job and instance.
@@ -93,7 +106,7 @@ describe.each([
 
 test("promtool is content with the recording and alerting rules", async () => {
   const { code, said } = await promtool(["check", "rules", RULES]);
-  expect({ code, said: said.includes("SUCCESS: 28 rules found") }).toEqual({ code: 0, said: true });
+  expect({ code, said: said.includes("SUCCESS: 29 rules found") }).toEqual({ code: 0, said: true });
 });
 
 test("promtool is content with the prometheus.yml of docs/metrics.md, beside the rules and a token", async () => {
@@ -107,7 +120,7 @@ test("promtool is content with the prometheus.yml of docs/metrics.md, beside the
     writeFileSync(join(directory, "prometheus.yml"), config);
     const { code, said } = await promtool(["check", "config", join(directory, "prometheus.yml")]);
     expect({ code, said: code === 0 ? "" : said }).toEqual({ code: 0, said: "" });
-    expect(said).toContain("28 rules found");
+    expect(said).toContain("29 rules found");
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -1,0 +1,103 @@
+import { type Limit, type LimitName, type Limits, limitsOf } from "../../domain/limits.ts";
+import { type Refusal, refuse } from "../../domain/problem.ts";
+import { type Draw, draw, type Quota } from "../../domain/token-bucket.ts";
+import type { LimitMetrics } from "../../telemetry/limit-metrics.ts";
+import { Buckets } from "./buckets.ts";
+
+/** The RateLimit fields of a reply (draft-ietf-httpapi-ratelimit-headers-10, structured fields). */
+export type RateLimitFields = { readonly policy: string; readonly state: string };
+
+type Holder = { readonly client: string; readonly tenant: string };
+
+type Admission = {
+  /** Null where no limit applies. */
+  readonly fields: RateLimitFields | null;
+  readonly refusal: Refusal | null;
+};
+
+const UNLIMITED: Admission = { fields: null, refusal: null };
+/** POST is a write but for the search. */
+const READING_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Holds clients and tenants to the limits of the policy, each server by itself. */
+export class CallerLimits {
+  readonly #buckets = new Buckets();
+  readonly #metrics: LimitMetrics;
+
+  constructor(metrics: LimitMetrics) {
+    this.#metrics = metrics;
+  }
+
+  /**
+   * Draws a token from each bucket of the request, or from none where one of them is empty: a refused
+   * request costs nothing, so a caller that asks again too early does not wait longer for it.
+   *
+   * @param nowMs of a clock that is never set
+   */
+  admit(limits: Limits, caller: Holder, method: string, route: string, nowMs: number): Admission {
+    const isWrite = !READING_METHODS.has(method) && route !== "/customers/search";
+    const drawn = limitsOf(limits, caller, isWrite).map((limit) => this.#draw(limit, nowMs));
+    if (drawn.length === 0) return UNLIMITED;
+    const violated = drawn.filter(({ waitMs }) => waitMs > 0);
+    if (violated.length === 0)
+      for (const { holder, fullAtMs } of drawn) this.#buckets.set(holder, fullAtMs, nowMs);
+    else for (const { limit } of violated) this.#metrics.refused(limit);
+    return { fields: fieldsOf(drawn, nowMs), refusal: violated.length === 0 ? null : refuseAll(violated) };
+  }
+
+  #draw(limit: Limit, nowMs: number): LimitDraw {
+    // Names have no blanks.
+    const holder = `${limit.name} ${limit.tenant} ${limit.client}`;
+    const fullAtMs = this.#buckets.fullAtMs(holder);
+    if (fullAtMs === undefined) this.#metrics.begin(limit);
+    return { limit, holder, ...draw(fullAtMs ?? 0, limit.quota, nowMs) };
+  }
+}
+
+type LimitDraw = Draw & { readonly limit: Limit; readonly holder: string };
+
+/**
+ * `q` is what a full bucket holds and `w` the seconds in which an empty one fills, so that `q` by `w` is the
+ * rate; `r` is what is left and `t` the seconds until the bucket is full again.
+ */
+function fieldsOf(drawn: readonly LimitDraw[], nowMs: number): RateLimitFields {
+  return {
+    policy: drawn
+      .map(({ limit: { name, quota } }) => `"${name}";q=${quota.burst};w=${windowSeconds(quota)}`)
+      .join(", "),
+    state: drawn
+      .map(
+        ({ limit: { name }, remaining, fullAtMs }) =>
+          `"${name}";r=${remaining};t=${Math.ceil((fullAtMs - nowMs) / 1000)}`,
+      )
+      .join(", "),
+  };
+}
+
+function windowSeconds({ burst, perSecond }: Quota): number {
+  return Math.max(1, Math.ceil(burst / perSecond));
+}
+
+const WHAT: Readonly<Record<LimitName, string>> = {
+  "client-requests": "requests of this client",
+  "client-writes": "writes of this client",
+  "tenant-requests": "requests of this tenant",
+  "tenant-writes": "writes of this tenant",
+};
+
+function refuseAll(violated: readonly LimitDraw[]): Refusal {
+  const seconds = Math.max(1, ...violated.map(({ waitMs }) => Math.ceil(waitMs / 1000)));
+  const exceeded = violated
+    .map(
+      ({ limit: { name, quota } }) => `${WHAT[name]} (${quota.perSecond} a second, ${quota.burst} at once)`,
+    )
+    .join(" and for ");
+  return refuse(
+    "too-many-requests",
+    `The request exceeds the limit for ${exceeded}. Send it again after ${seconds} s.`,
+    {
+      extensions: { violatedLimits: violated.map(({ limit }) => limit.name) },
+      headers: { "retry-after": `${seconds}` },
+    },
+  );
+}
