@@ -70,10 +70,10 @@ export class Cors {
   }
 
   /** Adds the headers for the origin of the request. Without a configured origin it adds none. */
-  decorate(request: Request, headers: Headers): void {
+  decorate(requestHeaders: Headers, headers: Headers): void {
     if (this.#origins.size === 0) return;
     headers.append("vary", "Origin");
-    const origin = request.headers.get("origin");
+    const origin = requestHeaders.get("origin");
     if (origin === null || !(this.#origins.has(origin) || this.#origins.has("*"))) return;
     headers.set("access-control-allow-origin", origin);
     headers.set("access-control-expose-headers", EXPOSED_HEADERS);

@@ -74,10 +74,12 @@ export class Pipeline {
   }
 
   #contextOf(request: Request, route: RequestContext["route"], parameter: string): RequestContext {
-    const given = request.headers.get("x-request-id");
+    const { headers } = request;
+    const given = headers.get("x-request-id");
     const requestId = given !== null && REQUEST_ID.test(given) ? given : crypto.randomUUID();
     return {
       request,
+      headers,
       route,
       parameter,
       requestId,
@@ -90,7 +92,7 @@ export class Pipeline {
 
   #answer(context: RequestContext, access: Access): MaybePromise<Response> {
     try {
-      const result = hasClearHost(context.request) ? this.#handle(context, access) : HOST_REFUSED;
+      const result = hasClearHost(context) ? this.#handle(context, access) : HOST_REFUSED;
       if (!(result instanceof Promise)) return this.#respond(context, this.#replyOf(context, result));
       return result.then(
         (settled) => this.#respond(context, this.#replyOf(context, settled)),
@@ -112,7 +114,7 @@ export class Pipeline {
     if (access.callers === "anyone") return access.handle(context);
     const { policy } = this.#parts;
     const callers = access.callers === "monitors" ? this.#monitors : this.#parts;
-    const authorization = context.request.headers.get("authorization");
+    const authorization = context.headers.get("authorization");
     const addressOf = () => this.#parts.addressOf(context.request);
     return andThen(authenticate(callers, authorization, context.nowMs, addressOf), (found) => {
       if (!found.ok) return found;
@@ -143,8 +145,8 @@ export class Pipeline {
   }
 
   /** The instance is the request id, unless the caller chose it: a caller may send the same one twice. */
-  #problem({ request, requestId }: RequestContext, problem: Problem): Reply {
-    const isCallers = request.headers.get("x-request-id") === requestId;
+  #problem({ headers, requestId }: RequestContext, problem: Problem): Reply {
+    const isCallers = headers.get("x-request-id") === requestId;
     return problemReply(problem, isCallers ? crypto.randomUUID() : requestId, this.#parts.publicUrl);
   }
 
@@ -162,28 +164,30 @@ export class Pipeline {
   }
 
   #finish(context: RequestContext, reply: Reply): Response {
-    const { request, route, requestId, caller, rateLimit } = context;
-    const { status, headers, etag, body, problem } = reply;
-    const response = new Response(body, { status, headers });
-    if (etag !== undefined) response.headers.set("etag", etag);
-    response.headers.set("x-request-id", requestId);
+    const { request, headers: requestHeaders, route, requestId, caller, rateLimit } = context;
+    const { status, etag, body, problem } = reply;
+    const { method } = request;
+    const response = new Response(body, { status, headers: reply.headers });
+    const { headers } = response;
+    if (etag !== undefined) headers.set("etag", etag);
+    headers.set("x-request-id", requestId);
     if (caller !== null && isExpiring(caller.expiry, context.nowMs)) {
-      response.headers.set("token-expires", new Date(caller.expiry.atMs).toUTCString());
+      headers.set("token-expires", new Date(caller.expiry.atMs).toUTCString());
     }
     if (rateLimit !== null) {
-      response.headers.set("ratelimit-policy", rateLimit.policy);
-      response.headers.set("ratelimit", rateLimit.state);
+      headers.set("ratelimit-policy", rateLimit.policy);
+      headers.set("ratelimit", rateLimit.state);
     }
     // The client opens a new connection for its next request,
     // which would be lost on this one (RFC 9112, section 9.6).
-    if (this.#parts.closesConnections() || asksToClose(request)) response.headers.set("connection", "close");
+    if (this.#parts.closesConnections() || asksToClose(requestHeaders)) headers.set("connection", "close");
     // Bun leaves it out of replies to HEAD alone.
-    if (request.method === "HEAD") response.headers.set("date", new Date(context.nowMs).toUTCString());
-    this.#parts.cors.decorate(request, response.headers);
+    if (method === "HEAD") headers.set("date", new Date(context.nowMs).toUTCString());
+    this.#parts.cors.decorate(requestHeaders, headers);
     const durationMs = performance.now() - context.startedAt;
     const answered = {
       timeMs: Math.round(context.nowMs + durationMs),
-      method: request.method,
+      method,
       route,
       status,
       durationMs,
@@ -192,7 +196,7 @@ export class Pipeline {
       code: problem,
       isAllowedWithoutIfMatch: reply.allowedWithoutIfMatch === true,
     };
-    this.#parts.metrics.record(answered, request.headers);
+    this.#parts.metrics.record(answered, requestHeaders);
     this.#parts.log.access(answered, () => this.#parts.addressOf(request));
     return response;
   }
@@ -219,7 +223,7 @@ const INTERNAL_ERROR = refuse("internal-error", "The service failed. Report the 
  * comma, and gives a bare path for `url` where it cannot use the host. HTTP/1.0 may leave
  * it out, as HAProxy's plain `httpchk` does; with HTTP/1.1 Bun itself refuses that.
  */
-function hasClearHost({ url, headers }: Request): boolean {
+function hasClearHost({ request: { url }, headers }: RequestContext): boolean {
   const host = headers.get("host");
   if (host === null) return true;
   const at = url.indexOf("://");
@@ -227,7 +231,7 @@ function hasClearHost({ url, headers }: Request): boolean {
 }
 
 /** `Connection: close` among the options of that header (RFC 9112, section 9.6). */
-function asksToClose({ headers }: Request): boolean {
+function asksToClose(headers: Headers): boolean {
   const connection = headers.get("connection");
   return connection !== null && /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(connection);
 }

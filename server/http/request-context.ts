@@ -23,6 +23,8 @@ export type RoutePath =
 /** What everything between the socket and an operation knows of one request. */
 export type RequestContext = {
   readonly request: Request;
+  /** Of the request, which makes an object of them each time that they are asked for. */
+  readonly headers: Headers;
   /** "(none)" where no route has the request's path. */
   readonly route: RoutePath | "(none)";
   /** The path's one parameter, decoded; "" where it has none. */

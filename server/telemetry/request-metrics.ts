@@ -8,9 +8,41 @@ const LABELS = ["method", "route", "status"] as const;
 /** Any other method counts as `other`: a client's invention must not make series. */
 const NAMED_METHODS: ReadonlySet<string> = new Set([...METHODS, "HEAD", "OPTIONS"]);
 
+type Label = (typeof LABELS)[number];
+
+/** The times of one method, route and status that the histogram has not observed yet. */
+class Series {
+  readonly labels: Readonly<Record<Label, string | number>>;
+  readonly #histogram: Histogram<Label>;
+  #seconds: number[] = [];
+
+  constructor(histogram: Histogram<Label>, labels: Series["labels"]) {
+    this.#histogram = histogram;
+    this.labels = labels;
+  }
+
+  record(seconds: number): void {
+    if (this.#seconds.push(seconds) >= GATHERED_MAX) this.observe();
+  }
+
+  observe(): void {
+    const gathered = this.#seconds;
+    this.#seconds = [];
+    for (const seconds of gathered) this.#histogram.observe(this.labels, seconds);
+  }
+}
+
+/**
+ * The histogram hashes its labels at each observation: amid requests that takes several times as long as in a row.
+ */
+const GATHERED_MAX = 256;
+
 /** How often a request of one method, route and status was answered, and in which times. */
 export class RequestMetrics {
-  readonly #durations: Histogram<(typeof LABELS)[number]>;
+  readonly #durations: Histogram<Label>;
+  readonly #series = new Map<string, Series>();
+  /** Of the last request: most are of the same series. */
+  #last: Series | null = null;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -20,6 +52,9 @@ export class RequestMetrics {
       labelNames: LABELS,
       buckets: BUCKET_SECONDS,
       registers,
+      collect: () => {
+        for (const series of this.#series.values()) series.observe();
+      },
     });
     this.#durations = durations;
     new Counter({
@@ -38,10 +73,20 @@ export class RequestMetrics {
     });
   }
 
-  record({ method, route, status, durationMs }: AnsweredRequest): void {
-    this.#durations.observe(
-      { method: NAMED_METHODS.has(method) ? method : "other", route, status },
-      durationMs / 1000,
-    );
+  record({ method: given, route, status, durationMs }: AnsweredRequest): void {
+    const method = NAMED_METHODS.has(given) ? given : "other";
+    const last = this.#last?.labels;
+    const isLast = last?.method === method && last.route === route && last.status === status;
+    if (!isLast) this.#last = this.#seriesOf(method, route, status);
+    this.#last?.record(durationMs / 1000);
+  }
+
+  #seriesOf(method: string, route: string, status: number): Series {
+    const key = `${method} ${route} ${status}`;
+    const known = this.#series.get(key);
+    if (known !== undefined) return known;
+    const series = new Series(this.#durations, { method, route, status });
+    this.#series.set(key, series);
+    return series;
   }
 }

@@ -66,9 +66,9 @@ class CustomerCall implements Call {
   readonly #request: Request;
   readonly #parts: CustomerRoutesParts;
 
-  constructor({ request, nowMs }: RequestContext, caller: TenantCaller, parts: CustomerRoutesParts) {
+  constructor({ request, headers, nowMs }: RequestContext, caller: TenantCaller, parts: CustomerRoutesParts) {
     this.authority = authorityOf(caller, parts.policy(), nowMs);
-    this.headers = request.headers;
+    this.headers = headers;
     this.search = searchOf(request);
     this.#request = request;
     this.#parts = parts;
