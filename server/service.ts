@@ -14,6 +14,7 @@ import { Listener, refuseTakenPort } from "./listener.ts";
 import { openStorage } from "./storage/database-url/open-storage.ts";
 import { KeyPurge } from "./storage/key-purge.ts";
 import type { FirstStart } from "./storage/storage.ts";
+import { countPages } from "./storage/write-count-store.ts";
 import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
@@ -66,7 +67,7 @@ export async function startService(config: Config): Promise<RunningService> {
     issuerKeys: () => signIn.fetchTimes(),
     certificateExpiry: () => certificateExpiry(tlsInForce),
     rollout: {
-      counts: () => storage.writeCounts.list(firstDayKept(Date.now())),
+      counts: () => countPages(storage.writeCounts, firstDayKept(Date.now())),
       enforcement: () => policy.enforcement,
       now: Date.now,
     },

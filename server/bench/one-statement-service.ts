@@ -94,7 +94,7 @@ const metrics = new Metrics({
   tokensToRenew: { expiring: () => [], stillUsed: () => [] },
   issuerKeys: () => [],
   certificateExpiry: () => Number.NaN,
-  rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
+  rollout: { counts: async function* () {}, enforcement: () => ({ mode: "strict" }), now: Date.now },
   onWrite: () => {},
 });
 const parts = {

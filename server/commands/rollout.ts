@@ -12,6 +12,7 @@ import {
   type WriteCount,
 } from "../domain/rollout/write-count.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
+import { allCounts } from "../storage/write-count-store.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 import { isoTime, shownTime, table } from "./table.ts";
@@ -72,7 +73,7 @@ async function observed(options: Options, nowMs: number): Promise<Observed> {
   const { databaseUrl, storage: storageOptions } = await existingDatabaseOf(options);
   const storage = await openStorage(databaseUrl, storageOptions);
   try {
-    const counts = await storage.writeCounts.list(firstDayKept(nowMs));
+    const counts = await allCounts(storage.writeCounts, firstDayKept(nowMs));
     return { counts, enforcement: policyFile.policy.enforcement, cleanDays: Number(cleanDays) };
   } finally {
     await storage.close();

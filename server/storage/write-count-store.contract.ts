@@ -8,7 +8,7 @@ import {
   type WriteCount,
 } from "../domain/rollout/write-count.ts";
 import type { Storage } from "./storage.ts";
-import { COUNTS_MAX } from "./write-count-store.ts";
+import { allCounts, COUNTS_MAX, COUNTS_PAGE } from "./write-count-store.ts";
 
 const NOON_MS = Date.UTC(2027, 0, 15, 12);
 const DAY_MS = 86_400_000;
@@ -28,7 +28,7 @@ export async function writeCountStoreContract(
   const series = (client: string, version = "1.0") =>
     ({ tenant: "acme", client, version, method: "PUT" }) as const;
   const of = async (client: string): Promise<WriteCount[]> =>
-    (await writeCounts.list("")).filter((count) => count.client === client);
+    (await allCounts(writeCounts, "")).filter((count) => count.client === client);
 
   describe(`${engine}: counts of writes`, () => {
     test("of one series and day add up, whatever the order in which they come", async () => {
@@ -102,8 +102,23 @@ export async function writeCountStoreContract(
         countOf(series("listed"), "with", NOON_MS),
         countOf(series("listed"), "with", NOON_MS + DAY_MS),
       ]);
-      const days = (await writeCounts.list("2027-01-16")).filter(({ client }) => client === "listed");
+      const days = (await allCounts(writeCounts, "2027-01-16")).filter(({ client }) => client === "listed");
       expect(days.map(({ day }) => day)).toEqual(["2027-01-16"]);
+    });
+
+    test("come in pages of a bounded size, none twice and none left out", async () => {
+      const one = series("pages");
+      const added: WriteCount[] = [];
+      for (let n = 0; n < 2 * COUNTS_PAGE + 10; n += 1) {
+        const method = (["PUT", "PATCH", "DELETE"] as const)[n % 3] ?? "PUT";
+        const tenant = ["a", "B", "a-b"][n % 7] ?? "b";
+        added.push(countOf({ ...one, tenant, version: `1.${n % 10}`, method }, "with", NOON_MS + n * DAY_MS));
+      }
+      for (let at = 0; at < added.length; at += COUNTS_MAX)
+        await writeCounts.add(added.slice(at, at + COUNTS_MAX));
+      expect((await writeCounts.page("", null)).length).toBe(COUNTS_PAGE);
+      const days = (await of("pages")).map(({ day }) => day).sort();
+      expect(days).toEqual(added.map(({ day }) => day).sort());
     });
 
     test("hold as many as a counter counts", async () => {

@@ -38,7 +38,7 @@ describe("from the first scrape", () => {
       tokensToRenew: { expiring: () => [], stillUsed: () => [] },
       issuerKeys: () => [],
       certificateExpiry: () => Number.NaN,
-      rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
+      rollout: { counts: async function* () {}, enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},
     });
     const series = [...seriesOf(await metrics.text())].filter(([key]) => key.startsWith("http_"));

@@ -1,16 +1,20 @@
 import { Gauge, type Registry } from "prom-client";
-import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import type { Enforcement } from "../domain/policy.ts";
 import { CLIENT_STATES, type ClientReadiness, readinessOf } from "../domain/rollout/client-readiness.ts";
-import { sumBySeries, type WriteCount } from "../domain/rollout/write-count.ts";
-import { StoreUnavailable } from "../storage/customer-store.ts";
+import { ObservedWrites } from "../domain/rollout/observed-writes.ts";
+import type { WriteCount } from "../domain/rollout/write-count.ts";
+import { LastAnswer } from "./last-answer.ts";
 
 /** Counts are read, and clients judged, at most this often: every service of a database reports the same ones. */
 const READ_EVERY_MS = 60_000;
+/** Reading takes no more than a twentieth of the time, however many counts there are. */
+const PAUSE_PER_READ = 20;
+/** How many counts of a day are judged in one turn of the event loop. */
+const JUDGED_IN_TURN = 1_000;
 
 export type RolloutParts = {
-  /** All counts that are kept. */
-  readonly counts: () => MaybePromise<readonly WriteCount[]>;
+  /** All counts that are kept, in pages. */
+  readonly counts: () => AsyncIterable<readonly WriteCount[]>;
   readonly enforcement: () => Enforcement;
   /** ms since 1970. */
   readonly now: () => number;
@@ -22,31 +26,45 @@ type Report = {
   readonly series: readonly WriteCount[];
 };
 
-/** How far clients are with If-Match, of all services on the database, and since before this one was started. */
+type Judged = {
+  readonly observed: ObservedWrites;
+  readonly enforcement: Enforcement;
+  readonly report: Promise<Report>;
+};
+
+/**
+ * How far clients are with If-Match, of all services on the database, and since before this one was started. There may be
+ * so many counts that reading and judging them takes seconds, so requests are answered in between.
+ */
 export class RolloutMetrics {
   readonly #parts: RolloutParts;
-  #counts: readonly WriteCount[] = [];
-  #made: (Report & { readonly enforcement: Enforcement }) | null = null;
-  #readAt = Number.NEGATIVE_INFINITY;
+  readonly #observed: LastAnswer<ObservedWrites>;
+  #judged: Judged | null = null;
 
   /** @param hasCallerLabels false where anyone may read the metrics: then they name no client and no tenant */
   constructor(registry: Registry, hasCallerLabels: boolean, parts: RolloutParts) {
     this.#parts = parts;
+    this.#observed = new LastAnswer(
+      new ObservedWrites(),
+      (tookMs) => Math.max(READ_EVERY_MS, PAUSE_PER_READ * tookMs),
+      () => observedIn(parts.counts()),
+    );
     const gauge = (
       name: string,
       help: string,
       labelNames: string[],
       set: (gauge: Gauge, report: Report) => void,
     ): void => {
-      const report = (): Report => this.#report();
+      const report = (): Promise<Report> => this.#report();
       new Gauge({
         name,
         help,
         labelNames,
         registers: [registry],
-        collect() {
+        async collect() {
+          const made = await report();
           this.reset();
-          set(this, report());
+          set(this, made);
         },
       });
     };
@@ -96,36 +114,47 @@ export class RolloutMetrics {
     );
   }
 
-  #report(): Report {
-    this.#read();
+  async #report(): Promise<Report> {
+    const observed = await this.#observed.get();
     const enforcement = this.#parts.enforcement();
-    if (this.#made?.enforcement !== enforcement) {
-      const clients = readinessOf(this.#counts, enforcement, this.#parts.now());
-      const series = sumBySeries(this.#counts).filter(({ lastWithoutAtMs }) => lastWithoutAtMs !== null);
-      this.#made = { enforcement, clients, series };
+    if (this.#judged?.observed !== observed || this.#judged.enforcement !== enforcement) {
+      const report = judge(observed, enforcement, this.#parts.now());
+      this.#judged = { observed, enforcement, report };
     }
-    return this.#made;
-  }
-
-  /** Where the database is a server, in the background: the next scrape shows it. */
-  #read(): void {
-    if (performance.now() - this.#readAt < READ_EVERY_MS) return;
-    this.#readAt = performance.now();
-    try {
-      const read = andThen(this.#parts.counts(), (counts) => {
-        this.#counts = counts;
-        this.#made = null;
-      });
-      if (read instanceof Promise) read.catch(ignoreUnavailable);
-    } catch (error) {
-      ignoreUnavailable(error);
-    }
+    return await this.#judged.report;
   }
 }
 
-/** Requests say so, and the other metrics go on. */
-function ignoreUnavailable(error: unknown): void {
-  if (!(error instanceof StoreUnavailable)) throw error;
+async function observedIn(pages: AsyncIterable<readonly WriteCount[]>): Promise<ObservedWrites> {
+  const observed = new ObservedWrites();
+  let isFirst = true;
+  for await (const counts of pages) {
+    if (!isFirst) await nextTurn();
+    isFirst = false;
+    observed.add(counts);
+  }
+  return observed;
+}
+
+async function judge(observed: ObservedWrites, enforcement: Enforcement, nowMs: number): Promise<Report> {
+  const clients: ClientReadiness[] = [];
+  const series: WriteCount[] = [];
+  let judged = 0;
+  for (const client of observed.clients) {
+    const days = observed.daysOf(client);
+    if (judged + days.length > JUDGED_IN_TURN) {
+      await nextTurn();
+      judged = 0;
+    }
+    judged += days.length;
+    clients.push(...readinessOf(days, enforcement, nowMs));
+    series.push(...observed.withoutIfMatch(client));
+  }
+  return { clients, series };
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((next) => setImmediate(next));
 }
 
 function labelsOf({ method, client, version, tenant }: WriteCount): Record<string, string> {

@@ -68,7 +68,7 @@ describe("the reference in server/docs is complete", () => {
       tokensToRenew: { expiring: () => [], stillUsed: () => [] },
       issuerKeys: () => [],
       certificateExpiry: () => Number.NaN,
-      rollout: { counts: () => [], enforcement: () => ({ mode: "strict" }), now: Date.now },
+      rollout: { counts: async function* () {}, enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},
     });
     const families = [...(await metrics.text()).matchAll(/^# HELP (\S+) (.*)$/gm)];

@@ -73,7 +73,7 @@ type Period = Pick<WriteCount, "firstAtMs" | "lastWithAtMs" | "lastWithoutAtMs">
 
 function periodOf(rows: readonly Period[]): Period {
   return {
-    firstAtMs: Math.min(...rows.map(({ firstAtMs }) => firstAtMs)),
+    firstAtMs: rows.reduce((first, { firstAtMs }) => Math.min(first, firstAtMs), Number.POSITIVE_INFINITY),
     lastWithAtMs: rows.reduce<number | null>((last, row) => latest(last, row.lastWithAtMs), null),
     lastWithoutAtMs: rows.reduce<number | null>((last, row) => latest(last, row.lastWithoutAtMs), null),
   };

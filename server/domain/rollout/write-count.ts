@@ -79,12 +79,19 @@ export function sumOf(one: WriteCount, other: WriteCount): WriteCount {
 /** The counts of all days as one for each series, in the order in which the series come first. */
 export function sumBySeries(counts: readonly WriteCount[]): readonly WriteCount[] {
   const sums = new Map<string, WriteCount>();
-  for (const count of counts) {
-    const key = `${count.tenant} ${count.client} ${count.version} ${count.method}`;
-    const before = sums.get(key);
-    sums.set(key, before === undefined ? count : sumOf(before, count));
-  }
+  for (const count of counts) addTo(sums, seriesKey(count), count);
   return [...sums.values()];
+}
+
+/** No name holds a space. */
+export function seriesKey({ tenant, client, version, method }: Series): string {
+  return `${tenant} ${client} ${version} ${method}`;
+}
+
+/** Adds a count to those that have the same key. */
+export function addTo(sums: Map<string, WriteCount>, key: string, count: WriteCount): void {
+  const before = sums.get(key);
+  sums.set(key, before === undefined ? count : sumOf(before, count));
 }
 
 export function latest(one: number | null, other: number | null): number | null {
@@ -117,14 +124,11 @@ export function boundVersions(
     const hasPlace = names.has(count.version) || names.size < VERSIONS_MAX;
     const version = hasPlace ? count.version : OTHER_VERSIONS;
     names.add(version);
-    const row = `${key} ${version} ${count.method}`;
-    const before = bounded.get(row);
-    bounded.set(row, before === undefined ? { ...count, version } : sumOf(before, count));
+    addTo(bounded, `${key} ${version} ${count.method}`, { ...count, version });
   }
   return [...bounded.values()];
 }
 
-/** No name holds a space. */
 function clientDayOf({ tenant, client, day }: KnownVersion): string {
   return `${tenant} ${client} ${day}`;
 }

@@ -1,12 +1,18 @@
 import { boundVersions, type KnownVersion, type WriteCount } from "../../domain/rollout/write-count.ts";
-import { COUNTS_MAX, type WriteCountStore } from "../write-count-store.ts";
+import {
+  COUNTS_MAX,
+  COUNTS_PAGE,
+  type CountKey,
+  countKeyParams,
+  type WriteCountStore,
+} from "../write-count-store.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { columnsOf } from "./rows/array-literal.ts";
 import {
   ADD_COUNTS_TEXT,
   countParams,
   KNOWN_VERSIONS_TEXT,
-  LIST_COUNTS_TEXT,
+  PAGE_OF_COUNTS_TEXT,
   type PostgresWriteCountRow,
   PURGE_COUNTS_TEXT,
   writeCountOf,
@@ -29,8 +35,9 @@ export class PostgresWriteCounts implements WriteCountStore {
     await this.#lanes.run(ADD_COUNTS_TEXT, columnsOf(rows), true);
   }
 
-  async list(fromDay: string): Promise<WriteCount[]> {
-    const rows = await this.#lanes.run<PostgresWriteCountRow>(LIST_COUNTS_TEXT, [fromDay], true);
+  async page(fromDay: string, after: CountKey | null): Promise<WriteCount[]> {
+    const params = [...countKeyParams(after), fromDay, String(COUNTS_PAGE)];
+    const rows = await this.#lanes.run<PostgresWriteCountRow>(PAGE_OF_COUNTS_TEXT, params, true);
     return rows.map(writeCountOf);
   }
 

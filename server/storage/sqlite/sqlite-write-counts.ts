@@ -1,8 +1,8 @@
 import type { WriteCount } from "../../domain/rollout/write-count.ts";
-import type { WriteCountStore } from "../write-count-store.ts";
+import { COUNTS_PAGE, type CountKey, countKeyParams, type WriteCountStore } from "../write-count-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
-import { LIST_COUNTS, type WriteCountRow, writeCountOf } from "./statements/write-counts.ts";
+import { PAGE_OF_COUNTS, type WriteCountRow, writeCountOf } from "./statements/write-counts.ts";
 
 /** Counts of writes in SQLite. What is added shares a commit with the writes that wait at that moment. */
 export class SqliteWriteCounts implements WriteCountStore {
@@ -18,8 +18,9 @@ export class SqliteWriteCounts implements WriteCountStore {
     return this.#write.run("addWriteCounts", { counts });
   }
 
-  list(fromDay: string): WriteCount[] {
-    return this.#read.all<WriteCountRow>(LIST_COUNTS, fromDay).map(writeCountOf);
+  page(fromDay: string, after: CountKey | null): WriteCount[] {
+    const params = [...countKeyParams(after), fromDay, COUNTS_PAGE];
+    return this.#read.all<WriteCountRow>(PAGE_OF_COUNTS, ...params).map(writeCountOf);
   }
 
   purge(beforeDay: string): Promise<number> {

@@ -4,6 +4,7 @@ import { NO_BODY, projectionOf } from "../../domain/projection.ts";
 import { countOf } from "../../domain/rollout/write-count.ts";
 import type { IdempotencyKey, WriteTarget } from "../../storage/customer-store.ts";
 import { openStorage } from "../../storage/database-url/open-storage.ts";
+import { allCounts } from "../../storage/write-count-store.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const ALL = projectionOf(FIELD_NAMES);
@@ -57,7 +58,7 @@ export async function fillDatabase(url: string) {
     countOf({ ...series, version: "1.2" }, "allowed", NOW),
   ]);
   await writeCounts.add([countOf({ ...series, method: "DELETE" }, "refused", NOW + 86_400_000)]);
-  const counts = await writeCounts.list("");
+  const counts = await allCounts(writeCounts, "");
   const scope = { fields: "name", operations: "get,patch" };
   const scoped = (await tokens.create({ ...holder, scope }, NOW, NOW + 1_000)).token;
   const rotation = await tokens.rotate(scoped, { overlapMs: 500, lifetimeMs: null }, NOW);
@@ -107,7 +108,7 @@ export async function requireMoved(url: string, before: MovedDatabase): Promise<
       ),
     );
     expect(rows).toEqual(before.rows);
-    expect(await storage.writeCounts.list("")).toEqual(before.counts);
+    expect(await allCounts(storage.writeCounts, "")).toEqual(before.counts);
     expect(customers.cursorKey).toEqual(before.cursorKey);
     expect(await tokens.list()).toEqual(before.records);
     expect(await tokens.find(before.valid, NOW)).toEqual(before.caller);

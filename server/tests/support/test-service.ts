@@ -1,13 +1,14 @@
 import { createApp } from "../../app.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
 import type { Policy } from "../../domain/policy.ts";
-import { DAY_MS, DAYS_KEPT, dayOf } from "../../domain/rollout/write-count.ts";
+import { firstDayKept } from "../../domain/rollout/write-count.ts";
 import { Cors } from "../../http/cors.ts";
 import { CallerLimits } from "../../http/limits/caller-limits.ts";
 import type { KeyFetch } from "../../issuers/issuer-keys.ts";
 import { SignIn } from "../../issuers/sign-in.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { TokenHolder } from "../../storage/token-store.ts";
+import { countPages } from "../../storage/write-count-store.ts";
 import { createLog, lineOf } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import { WriteCounter } from "../../telemetry/write-counter.ts";
@@ -83,7 +84,7 @@ export class TestService {
       issuerKeys: () => this.signIn.fetchTimes(),
       certificateExpiry: () => Number.NaN,
       rollout: {
-        counts: () => this.storage.writeCounts.list(dayOf(this.#now() - DAYS_KEPT * DAY_MS)),
+        counts: () => countPages(this.storage.writeCounts, firstDayKept(this.#now())),
         enforcement: () => this.#policy.enforcement,
         now: this.#now,
       },

@@ -62,8 +62,9 @@ export type WriteCountRow = {
   first_without_at: number | null;
   last_without_at: number | null;
 };
-export const LIST_COUNTS =
-  "SELECT * FROM write_counts WHERE day >= ? ORDER BY tenant, client, day, client_version, method";
+export const PAGE_OF_COUNTS = `SELECT * FROM write_counts
+  WHERE (tenant, client, day, client_version, method) > (?, ?, ?, ?, ?) AND day >= ?
+  ORDER BY tenant, client, day, client_version, method LIMIT ?`;
 
 export function writeCountOf(row: WriteCountRow): WriteCount {
   return {

@@ -1,0 +1,50 @@
+import { StoreUnavailable } from "../storage/customer-store.ts";
+
+/**
+ * How long a scrape waits for the store. One that does not answer would otherwise keep
+ * back the metrics that say so; what was known last is shown then.
+ */
+const ANSWER_MS = 1_000;
+
+/** What the store said last of something that scrapes show. */
+export class LastAnswer<T> {
+  readonly #askStore: () => Promise<T>;
+  readonly #pauseMs: (tookMs: number) => number;
+  #known: T;
+  #underWay: Promise<void> | null = null;
+  #askAt = Number.NEGATIVE_INFINITY;
+
+  /** @param pauseMs how long an answer counts that took so long, in ms */
+  constructor(before: T, pauseMs: (tookMs: number) => number, askStore: () => Promise<T>) {
+    this.#known = before;
+    this.#pauseMs = pauseMs;
+    this.#askStore = askStore;
+  }
+
+  async get(): Promise<T> {
+    if (this.#underWay === null && performance.now() >= this.#askAt)
+      this.#underWay = this.#ask().finally(() => {
+        this.#underWay = null;
+      });
+    if (this.#underWay !== null) await withinTime(this.#underWay);
+    return this.#known;
+  }
+
+  async #ask(): Promise<void> {
+    const startedAt = performance.now();
+    try {
+      this.#known = await this.#askStore();
+      const now = performance.now();
+      this.#askAt = now + this.#pauseMs(now - startedAt);
+    } catch (error) {
+      // That the database does not answer is shown by requests and by the log.
+      if (!(error instanceof StoreUnavailable)) throw error;
+    }
+  }
+}
+
+async function withinTime(answer: Promise<void>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ANSWER_MS);
+  await Promise.race([answer, late]).finally(() => clearTimeout(timer));
+}
