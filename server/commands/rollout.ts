@@ -41,10 +41,14 @@ export function addRolloutCommands(program: Command): void {
     .action(async (options: Options) => {
       const nowMs = Date.now();
       const fromDay = sinceDayOf(options.since, nowMs);
-      const { counts, enforcement, cleanDays } = await observed(options, nowMs);
+      const { counts, enforcement, cleanDays, isBuiltIn } = await observed(options, nowMs);
       const report = reportOf(counts, fromDay, enforcement, cleanDays, nowMs);
       if (options.json === true) for (const row of report.rows) console.log(JSON.stringify(jsonOf(row)));
-      else console.log(reportText(report, enforcement, fromDay, nowMs));
+      else {
+        if (isBuiltIn)
+          console.log(`No policy file is given, so this is by the built-in policy. ${GIVE_POLICY}`);
+        console.log(reportText(report, enforcement, fromDay, nowMs));
+      }
     });
   withSettings(rollout.command("plan"), [...DATABASE_SETTINGS, "policyFile"])
     .description("Print the [enforcement] of a policy file that also enforces the clients that are ready.")
@@ -52,16 +56,24 @@ export function addRolloutCommands(program: Command): void {
     .option("--json", "the same as a JSON object")
     .action(async (options: Options) => {
       const nowMs = Date.now();
-      const { counts, enforcement, cleanDays } = await observed(options, nowMs);
+      const { counts, enforcement, cleanDays, isBuiltIn } = await observed(options, nowMs);
+      if (isBuiltIn)
+        throw new CommandRefused(
+          `No policy file is given, and the built-in policy leaves nothing to plan. ${GIVE_POLICY}`,
+        );
       const plan = planOf(counts, enforcement, nowMs, cleanDays);
       console.log(options.json === true ? JSON.stringify(planJson(plan)) : planToml(plan, cleanDays));
     });
 }
 
+const GIVE_POLICY = "Give POLICY_FILE or --policy-file as the service has it.";
+
 type Observed = {
   readonly counts: readonly WriteCount[];
   readonly enforcement: Enforcement;
   readonly cleanDays: number;
+  /** The policy is the built-in one, which is strict. */
+  readonly isBuiltIn: boolean;
 };
 
 /** All counts that are kept: a client is judged by all of them, whatever part of them is shown. */
@@ -74,7 +86,9 @@ async function observed(options: Options, nowMs: number): Promise<Observed> {
   const storage = await openStorage(databaseUrl, storageOptions);
   try {
     const counts = await allCounts(storage.writeCounts, firstDayKept(nowMs));
-    return { counts, enforcement: policyFile.policy.enforcement, cleanDays: Number(cleanDays) };
+    const { policy, path } = policyFile;
+    const isBuiltIn = path === null;
+    return { counts, enforcement: policy.enforcement, cleanDays: Number(cleanDays), isBuiltIn };
   } finally {
     await storage.close();
   }

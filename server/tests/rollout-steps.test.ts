@@ -207,6 +207,18 @@ test("--since leaves earlier days out of what is counted, and not out of what is
   expect(await rollout("--since", "0d")).toContain("No write was counted since");
 });
 
+test("without the policy file of the service, the report says so, and there is no plan that could be pasted", async () => {
+  await countDays("shop", [[1, "allowed"]]);
+  const report = await place.command(["rollout"]);
+  expect([report.code, report.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^No policy file is given, .*POLICY_FILE/),
+  ]);
+  expect(report.stdout).toMatch(/^shop +refused /m);
+  const plan = await place.command(["rollout", "plan"]);
+  expect(plan).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("Give POLICY_FILE") });
+});
+
 test.each([
   [["--since", "yesterday"], "must be a day such as"],
   [["--since", "2027-02-30"], "must be a day such as"],
