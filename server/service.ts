@@ -13,6 +13,7 @@ import { SignIn } from "./issuers/sign-in.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
 import { openStorage } from "./storage/database-url/open-storage.ts";
 import { KeyPurge } from "./storage/key-purge.ts";
+import { SealingTimer } from "./storage/sealing-timer.ts";
 import type { FirstStart } from "./storage/storage.ts";
 import { countPages } from "./storage/write-count-store.ts";
 import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
@@ -143,6 +144,9 @@ export async function startService(config: Config): Promise<RunningService> {
   const keyPurge = new KeyPurge(storage.customers, (error) =>
     logger.warn({ err: error }, "expired idempotency keys could not be deleted"),
   );
+  const sealing = new SealingTimer(storage.audit, (error) =>
+    logger.warn({ err: error }, "rows of the audit trail could not be sealed; they are kept"),
+  );
   const [{ url = "" } = {}, { url: adminUrl = null } = {}] = listeners;
   logger.info(
     {
@@ -179,6 +183,7 @@ export async function startService(config: Config): Promise<RunningService> {
       keyPurge.stop();
       signIn.stop();
       await writeCounter.stop();
+      await sealing.stop();
       await storage.close();
       logger.info("stopped");
       await log.close();

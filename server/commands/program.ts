@@ -3,6 +3,7 @@ import { flagOf, variableOf } from "../config/settings.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
 import { VERSION_LINE } from "../version.ts";
+import { addAuditCommands } from "./audit.ts";
 import { addCopyCommand } from "./copy.ts";
 import { addDatabaseCommands, refuseVisiblePassword } from "./database.ts";
 import { addHealthCommand } from "./health.ts";
@@ -37,6 +38,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addPostgresCommands(program);
   addPolicyCommands(program);
   addRolloutCommands(program);
+  addAuditCommands(program);
   return program;
 }
 

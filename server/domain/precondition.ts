@@ -53,6 +53,10 @@ export function failedPrecondition(
 /** The versions under which the store may apply a write: exactly this one, or any but these. */
 export type ExpectedVersion = RowVersion | { readonly anyExcept: readonly RowVersion[] };
 
+export function isExpected(expected: ExpectedVersion, rowVersion: RowVersion): boolean {
+  return typeof expected === "string" ? rowVersion === expected : !expected.anyExcept.includes(rowVersion);
+}
+
 /** The same preconditions as a value that the store compares in the statement that writes. */
 export function expectedVersion({ ifMatch, ifNoneMatch }: Preconditions): ExpectedVersion {
   const excluded = listedVersions(ifNoneMatch);

@@ -9,6 +9,8 @@ export type Authority = {
   readonly client: string;
   /** Idempotency keys belong to the token: clients of one name may have different rights. */
   readonly tokenId: string;
+  /** The part of the token that lists show. */
+  readonly tokenPrefix: string;
   readonly rights: Rights;
   readonly enforcement: Enforcement;
   /** ms since 1970. */
@@ -20,6 +22,7 @@ export type Call = {
   /** As of the arrival of the headers. */
   readonly authority: Authority;
   readonly headers: Headers;
+  readonly requestId: string;
   /** The query string, without its question mark. */
   readonly search: string;
   /** Reads the body as JSON of one of these media types; may be called once. */

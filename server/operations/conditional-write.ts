@@ -1,3 +1,4 @@
+import type { WriteOrigin } from "../domain/audit/audit-entry.ts";
 import type { CustomerChanges, CustomerFields } from "../domain/customer.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
@@ -34,6 +35,7 @@ type ConditionalWrite = {
   /** What the answer shows: nothing without `Prefer: return=representation`. */
   readonly projection: Projection;
   readonly key: string | null;
+  readonly origin: WriteOrigin;
 };
 
 export type Written = {
@@ -49,7 +51,7 @@ export type Written = {
 
 const OPERATION_OF = { PUT: "replace", PATCH: "patch", DELETE: "delete" } as const satisfies Record<
   WriteMethod,
-  Operation
+  Operation & WriteOrigin["operation"]
 >;
 
 /**
@@ -72,6 +74,9 @@ export function checkWrite(
   if (!key.ok) return key;
   const storedId = parseCustomerId(id);
   if (storedId === null) return customerNotFound();
+  const { client, tokenPrefix } = authority;
+  const isWithoutIfMatch = preconditions.value.ifMatch === null;
+  const { requestId } = call;
   return ok({
     method,
     authority,
@@ -79,6 +84,7 @@ export function checkWrite(
     target: { tenant: authority.tenant, id: storedId, expected: expectedVersion(preconditions.value) },
     projection: prefersRepresentation(call.headers.get("prefer")) ? projection.value : NO_BODY,
     key: key.value,
+    origin: { client, tokenPrefix, requestId, operation: OPERATION_OF[method], isWithoutIfMatch },
   });
 }
 

@@ -28,8 +28,8 @@ export async function patch(store: CustomerStore, call: Call, id: string): Promi
   const write = checkWrite(call, authority.value, "PATCH", id);
   if (!write.ok) return write;
   if (!body.ok) return refuseBody(store, write.value, body);
-  const { target, projection } = write.value;
+  const { target, projection, origin } = write.value;
   const key = idempotencyKeyOf(write.value, body.value);
-  const outcome = await store.update(target, body.value, projection, key);
+  const outcome = await store.update(target, body.value, projection, key, origin);
   return resultOf(store, write.value, body.value, outcome);
 }

@@ -7,6 +7,7 @@ import { checkWrite, idempotencyKeyOf, resultOf, type Written } from "./conditio
 export async function remove(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
   const write = checkWrite(call, call.authority, "DELETE", id);
   if (!write.ok) return write;
-  const outcome = await store.remove(write.value.target, idempotencyKeyOf(write.value, null));
+  const { target, origin } = write.value;
+  const outcome = await store.remove(target, idempotencyKeyOf(write.value, null), origin);
   return resultOf(store, write.value, null, outcome);
 }

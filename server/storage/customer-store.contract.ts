@@ -4,6 +4,7 @@ import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, STATUSES } from "../domain/field-registry.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { NO_BODY, projectionOf } from "../domain/projection.ts";
+import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
 import {
   type CreateOutcome,
   type CustomerStore,
@@ -31,7 +32,7 @@ export async function customerStoreContract(
   afterAll(() => storage.close());
 
   async function make(tenant = "t", customer: Parameters<CustomerStore["create"]>[1] = ADA) {
-    const outcome = await store.create(tenant, customer, NOW, null);
+    const outcome = await store.create(tenant, customer, NOW, null, TEST_ORIGIN);
     if (outcome.kind !== "created") throw new Error(outcome.kind);
     return { tenant, id: outcome.id, expected: outcome.rowVersion };
   }
@@ -53,10 +54,10 @@ export async function customerStoreContract(
       const target = { tenant: "theirs", id, expected };
       expect(await store.read("theirs", id, ALL)).toBeNull();
       expect(await store.rowVersion("theirs", id)).toBeNull();
-      expect(await store.update(target, ADA, ALL, null)).toEqual({ kind: "missing" });
-      expect(await store.update(target, { name: "x" }, ALL, null)).toEqual({ kind: "missing" });
-      expect(await store.remove(target, null)).toEqual({ kind: "missing" });
-      expect(await store.remove({ ...target, expected: { anyExcept: [] } }, null)).toEqual({
+      expect(await store.update(target, ADA, ALL, null, TEST_ORIGIN)).toEqual({ kind: "missing" });
+      expect(await store.update(target, { name: "x" }, ALL, null, TEST_ORIGIN)).toEqual({ kind: "missing" });
+      expect(await store.remove(target, null, TEST_ORIGIN)).toEqual({ kind: "missing" });
+      expect(await store.remove({ ...target, expected: { anyExcept: [] } }, null, TEST_ORIGIN)).toEqual({
         kind: "missing",
       });
       expect((await read({ tenant: "mine", id }))?.fields).toEqual({ id, ...ADA });
@@ -78,10 +79,10 @@ export async function customerStoreContract(
       let target = await make();
       const seen = [target.expected];
       const steps = [
-        () => store.update(target, { name: "B", email: "b@example.com" }, ALL, null),
-        () => store.update(target, { name: "B", email: "b@example.com" }, ALL, null), // the same values again
-        () => store.update(target, { status: "closed" }, ALL, null),
-        () => store.update(target, {}, ALL, null),
+        () => store.update(target, { name: "B", email: "b@example.com" }, ALL, null, TEST_ORIGIN),
+        () => store.update(target, { name: "B", email: "b@example.com" }, ALL, null, TEST_ORIGIN), // the same values again
+        () => store.update(target, { status: "closed" }, ALL, null, TEST_ORIGIN),
+        () => store.update(target, {}, ALL, null, TEST_ORIGIN),
       ];
       for (const step of steps) {
         const outcome = await step();
@@ -108,7 +109,7 @@ export async function customerStoreContract(
         { name: "n", status: STATUSES[2] },
       ]) {
         const target = await make();
-        await store.update(target, changes, NO_BODY, null);
+        await store.update(target, changes, NO_BODY, null, TEST_ORIGIN);
         expect((await read(target))?.fields).toEqual({ id: target.id, ...ADA, ...changes });
       }
     });
@@ -118,20 +119,22 @@ export async function customerStoreContract(
       const before = await read(target);
       const stale = { ...target, expected: drawRowVersion() };
       const expected = { kind: "stale" as const, rowVersion: target.expected };
-      expect(await store.update(stale, { name: "x", email: "x@x" }, ALL, null)).toEqual(expected);
-      expect(await store.update(stale, { name: "x" }, ALL, null)).toEqual(expected);
-      expect(await store.remove(stale, null)).toEqual(expected);
+      expect(await store.update(stale, { name: "x", email: "x@x" }, ALL, null, TEST_ORIGIN)).toEqual(
+        expected,
+      );
+      expect(await store.update(stale, { name: "x" }, ALL, null, TEST_ORIGIN)).toEqual(expected);
+      expect(await store.remove(stale, null, TEST_ORIGIN)).toEqual(expected);
       expect(await read(target)).toEqual(before);
     });
 
     test("a version of the past stays stale, also after delete and re-create", async () => {
       const target = await make();
-      expect(await store.remove(target, null)).toEqual({ kind: "removed", isReplayed: false });
+      expect(await store.remove(target, null, TEST_ORIGIN)).toEqual({ kind: "removed", isReplayed: false });
       expect(await read(target)).toBeNull();
       for (const write of [
-        store.update(target, ADA, ALL, null),
-        store.update(target, {}, ALL, null),
-        store.remove(target, null),
+        store.update(target, ADA, ALL, null, TEST_ORIGIN),
+        store.update(target, {}, ALL, null, TEST_ORIGIN),
+        store.remove(target, null, TEST_ORIGIN),
       ]) {
         expect(await write).toEqual({ kind: "missing" });
       }
@@ -146,13 +149,24 @@ export async function customerStoreContract(
             { name: "x", email: "x@x" },
             NO_BODY,
             null,
+            TEST_ORIGIN,
           )
         ).kind,
       ).toBe("applied");
       expect(
-        (await store.update({ ...target, expected: { anyExcept: [] } }, { name: "y" }, NO_BODY, null)).kind,
+        (
+          await store.update(
+            { ...target, expected: { anyExcept: [] } },
+            { name: "y" },
+            NO_BODY,
+            null,
+            TEST_ORIGIN,
+          )
+        ).kind,
       ).toBe("applied");
-      expect((await store.remove({ ...target, expected: { anyExcept: [] } }, null)).kind).toBe("removed");
+      expect((await store.remove({ ...target, expected: { anyExcept: [] } }, null, TEST_ORIGIN)).kind).toBe(
+        "removed",
+      );
     });
 
     test("any version but some writes only where none of those is stored", async () => {
@@ -161,18 +175,26 @@ export async function customerStoreContract(
       const but = (...anyExcept: RowVersion[]) => ({ ...target, expected: { anyExcept } });
       const stale = { kind: "stale" as const, rowVersion: target.expected };
       const isStored = but(...others, target.expected);
-      expect(await store.update(isStored, { name: "x", email: "x@x" }, NO_BODY, null)).toEqual(stale);
-      expect(await store.update(isStored, { name: "x" }, NO_BODY, null)).toEqual(stale);
-      expect(await store.remove(isStored, null)).toEqual(stale);
-      expect((await store.update(but(...others), { name: "x" }, NO_BODY, null)).kind).toBe("applied");
-      expect((await store.remove(but(target.expected), null)).kind).toBe("removed");
-      expect(await store.update(but(...others), { name: "x" }, NO_BODY, null)).toEqual({ kind: "missing" });
+      expect(await store.update(isStored, { name: "x", email: "x@x" }, NO_BODY, null, TEST_ORIGIN)).toEqual(
+        stale,
+      );
+      expect(await store.update(isStored, { name: "x" }, NO_BODY, null, TEST_ORIGIN)).toEqual(stale);
+      expect(await store.remove(isStored, null, TEST_ORIGIN)).toEqual(stale);
+      expect((await store.update(but(...others), { name: "x" }, NO_BODY, null, TEST_ORIGIN)).kind).toBe(
+        "applied",
+      );
+      expect((await store.remove(but(target.expected), null, TEST_ORIGIN)).kind).toBe("removed");
+      expect(await store.update(but(...others), { name: "x" }, NO_BODY, null, TEST_ORIGIN)).toEqual({
+        kind: "missing",
+      });
     });
 
     test("of many writes against one version at once exactly one is applied", async () => {
       const target = await make();
       const outcomes = await Promise.all(
-        Array.from({ length: 50 }, (_, index) => store.update(target, { name: `n${index}` }, ALL, null)),
+        Array.from({ length: 50 }, (_, index) =>
+          store.update(target, { name: `n${index}` }, ALL, null, TEST_ORIGIN),
+        ),
       );
       const applied = outcomes.filter((outcome) => outcome.kind === "applied");
       expect(applied).toHaveLength(1);
@@ -188,7 +210,7 @@ export async function customerStoreContract(
     test("a write that was answered is seen by the next read", async () => {
       let target = await make();
       for (let round = 0; round < 200; round += 1) {
-        const outcome = await store.update(target, { name: `r${round}` }, NO_BODY, null);
+        const outcome = await store.update(target, { name: `r${round}` }, NO_BODY, null, TEST_ORIGIN);
         if (outcome.kind !== "applied") throw new Error(outcome.kind);
         target = { ...target, expected: outcome.rowVersion };
         expect(await store.read("t", target.id, projectionOf(["name"]))).toEqual({
@@ -205,7 +227,7 @@ export async function customerStoreContract(
     test("a new customer's id is greater than all of its tenant, whatever time its request began", async () => {
       let newest = "";
       for (const nowMs of [NOW, NOW, NOW - 1, NOW - 3_600_000, NOW + 1, NOW, NOW + 1, 0, NOW + 2]) {
-        const outcome = await store.create("order", ADA, nowMs, null);
+        const outcome = await store.create("order", ADA, nowMs, null, TEST_ORIGIN);
         if (outcome.kind !== "created") throw new Error(outcome.kind);
         expect(outcome.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
         expect(outcome.id > newest).toBe(true);
@@ -219,8 +241,8 @@ export async function customerStoreContract(
       const made = [];
       for (let index = 0; index < 5; index += 1) made.push(await make("newest"));
       const newest = made.at(-1)?.id ?? "";
-      for (const target of made.slice(1)) await store.remove(target, null);
-      const outcome = await store.create("newest", ADA, NOW - 1, null);
+      for (const target of made.slice(1)) await store.remove(target, null, TEST_ORIGIN);
+      const outcome = await store.create("newest", ADA, NOW - 1, null, TEST_ORIGIN);
       if (outcome.kind !== "created") throw new Error(outcome.kind);
       expect(outcome.id > newest).toBe(true);
       const page = { tenant: "newest", after: newest, limit: 10, status: null, email: null };
@@ -257,7 +279,7 @@ export async function customerStoreContract(
         await make("fold", { ...ADA, email: "Zo\u00cb@Example.COM" }),
         await make("fold"),
       ];
-      await store.update(second, { name: "x", email: "GRACE@example.com" }, NO_BODY, null);
+      await store.update(second, { name: "x", email: "GRACE@example.com" }, NO_BODY, null, TEST_ORIGIN);
       const found = async (email: string) =>
         (await store.page({ ...query, tenant: "fold", email }, projectionOf(["id"]))).items.map(
           ({ fields }) => fields.id,
@@ -269,6 +291,7 @@ export async function customerStoreContract(
         { email: "Ada@Example.com" },
         NO_BODY,
         null,
+        TEST_ORIGIN,
       );
       expect(await found("grace@example.com")).toEqual([]);
       expect(await found("ADA@EXAMPLE.COM")).toEqual([second.id]);
@@ -301,10 +324,14 @@ export async function customerStoreContract(
       key: IdempotencyKey | null,
     ) => Promise<CreateOutcome | WriteOutcome | RemoveOutcome>;
     const WRITES: [string, Write][] = [
-      ["create", ({ tenant }, key) => store.create(tenant, ADA, NOW, key)],
-      ["replace", (target, key) => store.update(target, { name: "B", email: "b@b" }, ALL, key)],
-      ["patch", (target, key) => store.update(target, { status: "closed" }, projectionOf(["status"]), key)],
-      ["remove", (target, key) => store.remove(target, key)],
+      ["create", ({ tenant }, key) => store.create(tenant, ADA, NOW, key, TEST_ORIGIN)],
+      ["replace", (target, key) => store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN)],
+      [
+        "patch",
+        (target, key) =>
+          store.update(target, { status: "closed" }, projectionOf(["status"]), key, TEST_ORIGIN),
+      ],
+      ["remove", (target, key) => store.remove(target, key, TEST_ORIGIN)],
     ];
 
     test.each(WRITES)("a repeated %s answers the first outcome and writes nothing", async (_, write) => {
@@ -335,7 +362,7 @@ export async function customerStoreContract(
       async (_, write) => {
         const key = newKey();
         const used = await make();
-        await store.update(used, { name: "first" }, NO_BODY, key);
+        await store.update(used, { name: "first" }, NO_BODY, key, TEST_ORIGIN);
         const target = await make();
         const customers = await count("t");
         expect(await write(target, { ...key, digest: "02" })).toEqual({ kind: "key-reused" });
@@ -349,9 +376,9 @@ export async function customerStoreContract(
       async (_, write) => {
         const key = newKey();
         const target = await make();
-        const first = await store.update(target, { name: "B", email: "b@b" }, ALL, key);
+        const first = await store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN);
         expect(await write(target, { ...key, digest: "02" })).toEqual({ kind: "key-reused" });
-        expect(await store.update(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
+        expect(await store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN)).toEqual({
           ...first,
           isReplayed: true,
         } as typeof first);
@@ -361,11 +388,17 @@ export async function customerStoreContract(
     test("a replay answers what the first write made, whatever has become of the customer since", async () => {
       const target = await make();
       const key = newKey();
-      const first = await store.update(target, { name: "B", email: "b@b" }, ALL, key);
+      const first = await store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN);
       if (first.kind !== "applied") throw new Error(first.kind);
       expect(first.fields).toEqual({ id: target.id, name: "B", email: "b@b", status: "active" });
-      await store.update({ ...target, expected: first.rowVersion }, { name: "C" }, NO_BODY, null);
-      expect(await store.update(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
+      await store.update(
+        { ...target, expected: first.rowVersion },
+        { name: "C" },
+        NO_BODY,
+        null,
+        TEST_ORIGIN,
+      );
+      expect(await store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN)).toEqual({
         ...first,
         isReplayed: true,
       });
@@ -378,19 +411,19 @@ export async function customerStoreContract(
         const other = await make();
         const [key, othersKey, bareKey] = [newKey(), newKey(), newKey()];
         const write = (at: WriteTarget, under: IdempotencyKey) =>
-          store.update(at, { name: "B", email: "b@b" }, ALL, under);
+          store.update(at, { name: "B", email: "b@b" }, ALL, under, TEST_ORIGIN);
         const first = await write(target, key);
         const others = await write(other, othersKey);
         const anyVersion = { ...target, expected: { anyExcept: [] } };
-        const bare = await store.update(anyVersion, { name: "C" }, NO_BODY, bareKey);
-        await store.remove(anyVersion, how === "with a key" ? newKey() : null);
+        const bare = await store.update(anyVersion, { name: "C" }, NO_BODY, bareKey, TEST_ORIGIN);
+        await store.remove(anyVersion, how === "with a key" ? newKey() : null, TEST_ORIGIN);
         expect(await write(target, key)).toEqual({
           ...first,
           fields: null,
           isReplayed: true,
         } as typeof first);
         expect(await write(other, othersKey)).toEqual({ ...others, isReplayed: true } as typeof first);
-        const again = await store.update(anyVersion, { name: "C" }, NO_BODY, bareKey);
+        const again = await store.update(anyVersion, { name: "C" }, NO_BODY, bareKey, TEST_ORIGIN);
         expect(again).toEqual({ ...bare, isReplayed: true } as typeof bare);
         expect(await read(target)).toBeNull();
       },
@@ -401,9 +434,9 @@ export async function customerStoreContract(
       const target = await make();
       const isUsed = async (other: Partial<IdempotencyKey> = {}) => store.isKeyUsed({ ...key, ...other });
       expect(await isUsed()).toBe(false);
-      await store.update({ ...target, expected: drawRowVersion() }, { name: "x" }, NO_BODY, key);
+      await store.update({ ...target, expected: drawRowVersion() }, { name: "x" }, NO_BODY, key, TEST_ORIGIN);
       expect(await isUsed()).toBe(false);
-      await store.update(target, { name: "x" }, NO_BODY, key);
+      await store.update(target, { name: "x" }, NO_BODY, key, TEST_ORIGIN);
       expect(await isUsed({ nowMs: NOW + IDEMPOTENCY_KEY_MS - 1 })).toBe(true);
       expect(await isUsed({ nowMs: NOW + IDEMPOTENCY_KEY_MS })).toBe(false);
       expect(await isUsed({ tokenId: "d" })).toBe(false);
@@ -413,9 +446,13 @@ export async function customerStoreContract(
       const target = await make();
       const key = newKey();
       const stale = { ...target, expected: drawRowVersion() };
-      expect((await store.update(stale, { name: "x" }, NO_BODY, key)).kind).toBe("stale");
-      expect((await store.remove({ ...target, id: crypto.randomUUID() }, key)).kind).toBe("missing");
-      expect(await store.update(target, { name: "x" }, NO_BODY, { ...key, digest: "02" })).toMatchObject({
+      expect((await store.update(stale, { name: "x" }, NO_BODY, key, TEST_ORIGIN)).kind).toBe("stale");
+      expect((await store.remove({ ...target, id: crypto.randomUUID() }, key, TEST_ORIGIN)).kind).toBe(
+        "missing",
+      );
+      expect(
+        await store.update(target, { name: "x" }, NO_BODY, { ...key, digest: "02" }, TEST_ORIGIN),
+      ).toMatchObject({
         kind: "applied",
         isReplayed: false,
       });
@@ -424,7 +461,7 @@ export async function customerStoreContract(
     test("a key is its token's own, and lives 24 hours", async () => {
       const key = newKey();
       const create = (nowMs: number, other: Partial<IdempotencyKey> = {}) =>
-        store.create("keys", ADA, nowMs, { ...key, nowMs, ...other });
+        store.create("keys", ADA, nowMs, { ...key, nowMs, ...other }, TEST_ORIGIN);
       const first = await create(NOW);
       expect(await create(NOW, { tokenId: "d" })).toMatchObject({ isReplayed: false });
       expect(await create(NOW + IDEMPOTENCY_KEY_MS - 1)).toEqual({
@@ -443,7 +480,7 @@ export async function customerStoreContract(
     test(`a purge deletes expired keys alone, ${PURGED_KEYS_MAX} at most, and until then they are as good as new`, async () => {
       const later = NOW + 3 * IDEMPOTENCY_KEY_MS;
       const create = (name: string, nowMs: number) =>
-        store.create("many", ADA, nowMs, { tokenId: "many", key: name, digest: "01", nowMs });
+        store.create("many", ADA, nowMs, { tokenId: "many", key: name, digest: "01", nowMs }, TEST_ORIGIN);
       // Those of other tests first.
       while ((await store.purgeKeys(later - 1)) > 0);
       const [old, young] = [later - IDEMPOTENCY_KEY_MS, later - IDEMPOTENCY_KEY_MS + 1];

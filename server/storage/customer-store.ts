@@ -1,3 +1,4 @@
+import type { WriteOrigin } from "../domain/audit/audit-entry.ts";
 import type { CustomerChanges, CustomerFields, NewCustomer } from "../domain/customer.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
 import type { CustomerStatus } from "../domain/field-registry.ts";
@@ -83,7 +84,8 @@ export const IDEMPOTENCY_KEY_MS = 24 * 3_600_000;
 export const PURGED_KEYS_MAX = 500;
 
 /**
- * Customers, kept. An engine keeps every rule of customer-store.contract.ts. All of a tenant's calls see that
+ * Customers, kept. An engine keeps every rule of customer-store.contract.ts, and appends a row to the audit
+ * trail in the transaction of each write that it accepts (audit-store.contract.ts). All of a tenant's calls see that
  * tenant's rows only. A call that the engine can't answer fails with {@link
  * StoreUnavailable}: nothing that it would have written was acknowledged.
  */
@@ -100,6 +102,7 @@ export interface CustomerStore {
     customer: NewCustomer,
     nowMs: number,
     key: IdempotencyKey | null,
+    origin: WriteOrigin,
   ): Promise<CreateOutcome>;
   /** PUT and PATCH: compares and sets in one statement. */
   update(
@@ -107,8 +110,9 @@ export interface CustomerStore {
     changes: CustomerChanges,
     projection: Projection,
     key: IdempotencyKey | null,
+    origin: WriteOrigin,
   ): Promise<WriteOutcome>;
-  remove(target: WriteTarget, key: IdempotencyKey | null): Promise<RemoveOutcome>;
+  remove(target: WriteTarget, key: IdempotencyKey | null, origin: WriteOrigin): Promise<RemoveOutcome>;
   /** Whether an accepted write is remembered under this key, whatever its request was. */
   isKeyUsed(key: Pick<IdempotencyKey, "tokenId" | "key" | "nowMs">): MaybePromise<boolean>;
   /** Deletes expired keys, at most {@link PURGED_KEYS_MAX}. @returns how many it deleted */

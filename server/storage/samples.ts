@@ -1,5 +1,16 @@
+import type { WriteOrigin } from "../domain/audit/audit-entry.ts";
+
 /** Whose the admin token of the first start is, and the samples. */
 export const FIRST_TENANT = "default";
+
+/** Who makes the samples: the service itself, without a request. */
+export const FIRST_START: WriteOrigin = {
+  client: "first-start",
+  tokenPrefix: "",
+  requestId: "",
+  operation: "create",
+  isWithoutIfMatch: false,
+};
 
 /** Customers to try things on. */
 export const SAMPLES = [

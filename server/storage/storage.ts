@@ -1,4 +1,5 @@
 import type { MaybePromise } from "../domain/maybe-promise.ts";
+import type { AuditStore } from "./audit-store.ts";
 import type { CustomerStore } from "./customer-store.ts";
 import type { TokenStore } from "./token-store.ts";
 import type { WriteCountStore } from "./write-count-store.ts";
@@ -87,6 +88,7 @@ export interface Storage {
   readonly customers: CustomerStore;
   readonly tokens: TokenStore;
   readonly writeCounts: WriteCountStore;
+  readonly audit: AuditStore;
   /**
    * Makes an admin token, and samples to try things on. The decision and all of its rows are one transaction.
    *

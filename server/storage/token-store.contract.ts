@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
+import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
 import { drawToken, tokenPrefix } from "./bearer-token.ts";
 import type { Storage } from "./storage.ts";
 import type { TokenHolder } from "./token-store.ts";
@@ -83,7 +84,13 @@ export async function tokenStoreContract(engine: string, open: () => MaybePromis
       expect(await isNew("fresh")).toBe(true);
       expect(await isNew("fresh")).toBe(false);
       expect(await isNew(null)).toBe(false);
-      await storage.customers.create("peopled", { name: "A", email: "a@b", status: "active" }, NOW_MS, null);
+      await storage.customers.create(
+        "peopled",
+        { name: "A", email: "a@b", status: "active" },
+        NOW_MS,
+        null,
+        TEST_ORIGIN,
+      );
       expect(await isNew("peopled")).toBe(false);
     });
   });

@@ -18,6 +18,8 @@ export type Caller = TokenHolder & {
    * of them exists. Not secret, and not shown to anyone else.
    */
   readonly tokenId: string;
+  /** The part of the token that lists show. */
+  readonly tokenPrefix: string;
   readonly expiry: TokenExpiry | null;
 };
 

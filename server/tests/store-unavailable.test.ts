@@ -15,6 +15,7 @@ import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { holdLock } from "./support/held-lock.ts";
 import { movedIn, requestSeries, scrape, writeSeries } from "./support/metric-series.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
+import { TEST_ORIGIN } from "./support/test-origin.ts";
 import { type Reply, TestService } from "./support/test-service.ts";
 
 let place: Workplace;
@@ -228,7 +229,7 @@ describe("a database file that goes bad while the service runs", () => {
   async function serviceOnManyCustomers() {
     const storage = SqliteStorage.open(place.database);
     const creations = Array.from({ length: 3000 }, (_, n) =>
-      storage.customers.create("default", { ...big(n), status: "active" }, n, null),
+      storage.customers.create("default", { ...big(n), status: "active" }, n, null, TEST_ORIGIN),
     );
     const ids = (await Promise.all(creations)).map((outcome) => ("id" in outcome ? outcome.id : ""));
     await storage.close();

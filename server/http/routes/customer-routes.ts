@@ -62,13 +62,19 @@ export function customerHandlers(parts: CustomerRoutesParts) {
 class CustomerCall implements Call {
   readonly authority: Authority;
   readonly headers: Headers;
+  readonly requestId: string;
   readonly search: string;
   readonly #request: Request;
   readonly #parts: CustomerRoutesParts;
 
-  constructor({ request, headers, nowMs }: RequestContext, caller: TenantCaller, parts: CustomerRoutesParts) {
+  constructor(
+    { request, headers, requestId, nowMs }: RequestContext,
+    caller: TenantCaller,
+    parts: CustomerRoutesParts,
+  ) {
     this.authority = authorityOf(caller, parts.policy(), nowMs);
     this.headers = headers;
+    this.requestId = requestId;
     this.search = searchOf(request);
     this.#request = request;
     this.#parts = parts;
@@ -88,7 +94,7 @@ class CustomerCall implements Call {
 }
 
 function authorityOf(caller: TenantCaller, policy: Policy, nowMs: number): Authority {
-  const { tenant, client, tokenId } = caller;
+  const { tenant, client, tokenId, tokenPrefix } = caller;
   const rights = rightsOf(policy, caller);
-  return { tenant, client, tokenId, rights, enforcement: policy.enforcement, nowMs };
+  return { tenant, client, tokenId, tokenPrefix, rights, enforcement: policy.enforcement, nowMs };
 }

@@ -57,6 +57,30 @@ export const COPY_TABLES = {
     },
     keyColumns: 2,
   },
+  // Rows that have no place in their chain yet get one before a copy begins.
+  audit: {
+    columns: {
+      tenant: "text",
+      number: "integer",
+      time: "integer",
+      client: "text",
+      token_prefix: "text",
+      request_id: "text",
+      operation: "text",
+      customer_id: "uuid",
+      version_before: "text",
+      version_after: "text",
+      changed: "text",
+      without_if_match: "integer",
+      with_key: "integer",
+      hash: "digest",
+    },
+    keyColumns: 2,
+  },
+  audit_anchors: {
+    columns: { tenant: "text", number: "integer", hash: "digest", time: "integer" },
+    keyColumns: 1,
+  },
   write_counts: {
     columns: {
       tenant: "text",

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fillDatabase, requireMoved } from "../../tests/support/moved-database.ts";
 import { Workplace } from "../../tests/support/server-process.ts";
+import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
 import { copyDatabase } from "./copy-database.ts";
 import { openStorage } from "./open-storage.ts";
 
@@ -19,7 +20,7 @@ const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const
 
 async function addCustomer(url: string): Promise<void> {
   const storage = await openStorage(url);
-  await storage.customers.create("zz", ada, Date.now(), null);
+  await storage.customers.create("zz", ada, Date.now(), null, TEST_ORIGIN);
   await storage.close();
 }
 
@@ -28,7 +29,15 @@ test("a copy has every row, tag, token, kept outcome and cursor of its source, w
   const source = bytes(from);
   expect(await copyDatabase(from, to)).toEqual({
     state: "new",
-    rows: { tenants: 4, customers: 21, tokens: 4, idempotency_keys: 5, write_counts: 3 },
+    rows: {
+      tenants: 4,
+      customers: 21,
+      tokens: 4,
+      idempotency_keys: 5,
+      audit: 28,
+      audit_anchors: 0,
+      write_counts: 3,
+    },
   });
   expect(bytes(from)).toEqual(source);
   expect(readdirSync(place.path).sort()).toEqual(["from.db", "to.db"]);
@@ -106,7 +115,7 @@ test("an open source, a target that exists, one that was changed since, and a pa
 
 test("what a killed service left in its write-ahead log is copied too", async () => {
   const running = await openStorage(from);
-  await running.customers.create("zz", ada, Date.now(), null);
+  await running.customers.create("zz", ada, Date.now(), null, TEST_ORIGIN);
   for (const suffix of ["", "-wal"]) {
     copyFileSync(`${place.path}/from.db${suffix}`, `${place.path}/killed.db${suffix}`);
   }

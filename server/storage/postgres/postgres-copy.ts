@@ -14,6 +14,7 @@ import {
   targetStateOf,
 } from "../copy/copy-tables.ts";
 import type { StorageOptions } from "../storage.ts";
+import { sealRows } from "./audit-sealing.ts";
 import type { LaneConnection, Param } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { SESSION } from "./connection/session.ts";
@@ -54,6 +55,8 @@ const FROM: Readonly<Record<CopyTableName, string>> = {
   customers: "customers AS r",
   tokens: "tokens AS r",
   write_counts: "write_counts AS r",
+  audit: "audit AS r",
+  audit_anchors: "audit_anchors AS r",
   idempotency_keys: `(SELECT k.*, f.tenant, f.customer_id, f.fields
     FROM idempotency_keys k LEFT JOIN kept_fields f ON f.token_id = k.token_id AND f.key = k.key) AS r`,
 };
@@ -159,6 +162,8 @@ async function held(transaction: LaneConnection, databaseUrl: string): Promise<C
       `Services are connected to the source (${found?.n ?? 0} connections). Stop them first, then copy.`,
     );
   }
+  // No lock of its own: only writes of customers append to the trail, and only services seal it.
+  while ((await sealRows(transaction)) > 0);
   const run: Run = (text, params) => orInterrupted(databaseUrl, () => transaction.run(text, params));
   return new PostgresRows(await identityOf(transaction), run);
 }

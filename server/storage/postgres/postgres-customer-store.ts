@@ -1,3 +1,4 @@
+import type { WriteOrigin } from "../../domain/audit/audit-entry.ts";
 import type { CustomerChanges, CustomerFields, NewCustomer } from "../../domain/customer.ts";
 import { foldEmail } from "../../domain/email.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
@@ -72,8 +73,9 @@ export class PostgresCustomerStore implements CustomerStore {
     customer: NewCustomer,
     nowMs: number,
     key: IdempotencyKey | null,
+    origin: WriteOrigin,
   ): Promise<CreateOutcome> {
-    return this.#writes.run<CreateOutcome>(createOf(tenant, customer, nowMs, key));
+    return this.#writes.run<CreateOutcome>(createOf(tenant, customer, nowMs, key, origin));
   }
 
   update(
@@ -81,12 +83,13 @@ export class PostgresCustomerStore implements CustomerStore {
     changes: CustomerChanges,
     projection: Projection,
     key: IdempotencyKey | null,
+    origin: WriteOrigin,
   ): Promise<WriteOutcome> {
-    return this.#writes.run<WriteOutcome>(updateOf(target, changes, projection, key));
+    return this.#writes.run<WriteOutcome>(updateOf(target, changes, projection, key, origin));
   }
 
-  remove(target: WriteTarget, key: IdempotencyKey | null): Promise<RemoveOutcome> {
-    return this.#writes.run<RemoveOutcome>(removeOf(target, key));
+  remove(target: WriteTarget, key: IdempotencyKey | null, origin: WriteOrigin): Promise<RemoveOutcome> {
+    return this.#writes.run<RemoveOutcome>(removeOf(target, key, origin));
   }
 
   async isKeyUsed({

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { drawToken, tokenDigest } from "../bearer-token.ts";
-import { FIRST_TENANT, SAMPLES } from "../samples.ts";
+import { FIRST_START, FIRST_TENANT, SAMPLES } from "../samples.ts";
 import { publish, stage, stagedToken } from "../staged-token.ts";
 import type { FirstStart } from "../storage.ts";
 import type { LaneConnection } from "./connection/lane.ts";
@@ -68,7 +68,7 @@ async function makeRows(
   ]);
   if (!hasSamples || customers.length > 0) return { sampleId: null };
   const samples = SAMPLES.map((sample) => ({
-    write: createOf(FIRST_TENANT, sample, nowMs, null),
+    write: createOf(FIRST_TENANT, sample, nowMs, null, FIRST_START),
     wasUnknown: false,
   }));
   const [first] = await attempt(transaction, samples, true);

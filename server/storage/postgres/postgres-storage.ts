@@ -5,6 +5,7 @@ import { type Lanes, WRITE_LANES } from "./connection/lanes.ts";
 import { failureOf, StatementFailed, wasCutOff } from "./connection/statement-failure.ts";
 import { makeSchema } from "./migrate-postgres.ts";
 import { openLanes, type PostgresOptions, refusalOf } from "./open-lanes.ts";
+import { PostgresAuditTrail } from "./postgres-audit-trail.ts";
 import { PostgresCustomerStore } from "./postgres-customer-store.ts";
 import { postgresFirstStart } from "./postgres-first-start.ts";
 import { PostgresTokenStore } from "./postgres-token-store.ts";
@@ -45,6 +46,7 @@ export class PostgresStorage implements Storage {
   readonly customers: PostgresCustomerStore;
   readonly tokens: PostgresTokenStore;
   readonly writeCounts: PostgresWriteCounts;
+  readonly audit: PostgresAuditTrail;
   readonly #lanes: Lanes;
   readonly #writes: WriteBatches;
   #databaseBytes = Number.NaN;
@@ -56,6 +58,7 @@ export class PostgresStorage implements Storage {
     this.customers = new PostgresCustomerStore(cursorKey, lanes, reads, writes);
     this.tokens = new PostgresTokenStore(lanes, reads);
     this.writeCounts = new PostgresWriteCounts(lanes);
+    this.audit = new PostgresAuditTrail(lanes);
   }
 
   /**

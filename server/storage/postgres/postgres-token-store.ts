@@ -74,7 +74,8 @@ export class PostgresTokenStore implements TokenStore {
     this.#notes.note(digest, Number(row.last_used_at ?? 0), nowMs, addressOf);
     const { client, role, tenant } = row;
     const scope = storedScope(row.scope_fields, row.scope_operations);
-    return { tokenId: row.token_id ?? tokenIdOf(digest), client, role, tenant, scope, expiry };
+    const tokenId = row.token_id ?? tokenIdOf(digest);
+    return { tokenId, tokenPrefix: tokenPrefix(token), client, role, tenant, scope, expiry };
   }
 
   /** @param token a fresh one, of {@link drawToken} */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FIELD_NAMES } from "../../domain/field-registry.ts";
 import { projectionOf } from "../../domain/projection.ts";
+import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
 import { customerStoreContract } from "../customer-store.contract.ts";
 import { openExistingDatabase } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
@@ -23,7 +24,13 @@ test("a closed store leaves one file behind, and its customers and cursor key ar
   const inner = mkdtempSync(join(directory, "again-"));
   const path = join(inner, "customers.db");
   const first = SqliteStorage.open(path);
-  const made = await first.customers.create("t", { name: "A", email: "a@b", status: "active" }, 0, null);
+  const made = await first.customers.create(
+    "t",
+    { name: "A", email: "a@b", status: "active" },
+    0,
+    null,
+    TEST_ORIGIN,
+  );
   if (made.kind !== "created") throw new Error(made.kind);
   const { cursorKey } = first.customers;
   await first.close();
@@ -40,16 +47,22 @@ test("no row holds anything of a deleted customer, outcomes under idempotency ke
   const storage = SqliteStorage.open(path);
   const { customers } = storage;
   const secret = { name: "Forget Me", email: "forget@me.example" };
-  const made = await customers.create("t", { ...secret, status: "active" }, 0, null);
+  const made = await customers.create("t", { ...secret, status: "active" }, 0, null, TEST_ORIGIN);
   if (made.kind !== "created") throw new Error(made.kind);
   const target = { tenant: "t", id: made.id, expected: { anyExcept: [] } };
   for (const key of ["1", "2"]) {
-    await customers.update(target, secret, projectionOf(FIELD_NAMES), {
-      ...{ tokenId: "t", digest: "01", nowMs: 0 },
-      key,
-    });
+    await customers.update(
+      target,
+      secret,
+      projectionOf(FIELD_NAMES),
+      {
+        ...{ tokenId: "t", digest: "01", nowMs: 0 },
+        key,
+      },
+      TEST_ORIGIN,
+    );
   }
-  await customers.remove(target, null);
+  await customers.remove(target, null, TEST_ORIGIN);
   await storage.close();
   const db = openExistingDatabase(path);
   for (const { name } of db

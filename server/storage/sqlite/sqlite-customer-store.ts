@@ -1,3 +1,4 @@
+import type { WriteOrigin } from "../../domain/audit/audit-entry.ts";
 import type { CustomerChanges, NewCustomer } from "../../domain/customer.ts";
 import { foldEmail } from "../../domain/email.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
@@ -64,8 +65,9 @@ export class SqliteCustomerStore implements CustomerStore {
     customer: NewCustomer,
     nowMs: number,
     key: IdempotencyKey | null,
+    origin: WriteOrigin,
   ): Promise<CreateOutcome> {
-    return this.#write.run("createCustomer", { tenant, customer, nowMs, key });
+    return this.#write.run("createCustomer", { tenant, customer, nowMs, key, origin });
   }
 
   update(
@@ -73,12 +75,13 @@ export class SqliteCustomerStore implements CustomerStore {
     changes: CustomerChanges,
     projection: Projection,
     key: IdempotencyKey | null,
+    origin: WriteOrigin,
   ): Promise<WriteOutcome> {
-    return this.#write.run("updateCustomer", { target, changes, projection, key });
+    return this.#write.run("updateCustomer", { target, changes, projection, key, origin });
   }
 
-  remove(target: WriteTarget, key: IdempotencyKey | null): Promise<RemoveOutcome> {
-    return this.#write.run("removeCustomer", { target, key });
+  remove(target: WriteTarget, key: IdempotencyKey | null, origin: WriteOrigin): Promise<RemoveOutcome> {
+    return this.#write.run("removeCustomer", { target, key, origin });
   }
 
   isKeyUsed({ tokenId, key, nowMs }: Pick<IdempotencyKey, "tokenId" | "key" | "nowMs">): boolean {

@@ -1,5 +1,5 @@
 import { drawToken, tokenDigest } from "../bearer-token.ts";
-import { FIRST_TENANT, SAMPLES } from "../samples.ts";
+import { FIRST_START, FIRST_TENANT, SAMPLES } from "../samples.ts";
 import { publish, stage, stagedToken } from "../staged-token.ts";
 import type { FirstStart } from "../storage.ts";
 import { tokenFileOf } from "./files/token-file.ts";
@@ -58,7 +58,7 @@ function makeRows(
   );
   const samples = hasSamples && isEmpty ? SAMPLES : [];
   const [first] = samples.map((customer) =>
-    createCustomer(statements, { tenant: FIRST_TENANT, customer, nowMs, key: null }),
+    createCustomer(statements, { tenant: FIRST_TENANT, customer, nowMs, key: null, origin: FIRST_START }),
   );
   return { sampleId: first?.kind === "created" ? first.id : null };
 }

@@ -17,6 +17,7 @@ import { FileGuard } from "./files/file-guard.ts";
 import { connect, looseModes, openDatabase, withReasons } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import { SharedRead } from "./read/read-transaction.ts";
+import { SqliteAuditTrail } from "./sqlite-audit-trail.ts";
 import { SqliteCustomerStore } from "./sqlite-customer-store.ts";
 import { firstStart } from "./sqlite-first-start.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
@@ -54,6 +55,7 @@ export class SqliteStorage implements Storage {
   readonly customers: SqliteCustomerStore;
   readonly tokens: SqliteTokenStore;
   readonly writeCounts: SqliteWriteCounts;
+  readonly audit: SqliteAuditTrail;
   readonly read: SharedRead;
   readonly write: WriteQueue;
   readonly #path: string;
@@ -105,6 +107,7 @@ export class SqliteStorage implements Storage {
     this.customers = new SqliteCustomerStore(row.key, read, this.write);
     this.tokens = new SqliteTokenStore(read, this.write);
     this.writeCounts = new SqliteWriteCounts(read, this.write);
+    this.audit = new SqliteAuditTrail(read);
     opened.add(this.#guards);
   }
 

@@ -116,7 +116,7 @@ export class SqliteTokenStore implements TokenStore {
     const { client, role, tenant, created_at, expires_at, last_used_at } = row;
     const found = {
       caller: {
-        ...{ tokenId: row.token_id ?? tokenIdOf(digest), client, role, tenant },
+        ...{ tokenId: row.token_id ?? tokenIdOf(digest), tokenPrefix: row.prefix, client, role, tenant },
         scope: storedScope(row.scope_fields, row.scope_operations),
         expiry: tokenExpiry(created_at, expires_at),
       },

@@ -2,9 +2,12 @@ import { expect } from "bun:test";
 import { FIELD_NAMES } from "../../domain/field-registry.ts";
 import { NO_BODY, projectionOf } from "../../domain/projection.ts";
 import { countOf } from "../../domain/rollout/write-count.ts";
+import { reportOnChain } from "../../storage/chain-report.ts";
 import type { IdempotencyKey, WriteTarget } from "../../storage/customer-store.ts";
 import { openStorage } from "../../storage/database-url/open-storage.ts";
+import type { Storage } from "../../storage/storage.ts";
 import { allCounts } from "../../storage/write-count-store.ts";
+import { TEST_ORIGIN } from "./test-origin.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const ALL = projectionOf(FIELD_NAMES);
@@ -25,6 +28,7 @@ export async function fillDatabase(url: string) {
       { name, email: "A.B@Example.com", status: "active" },
       NOW,
       key,
+      TEST_ORIGIN,
     );
     if (made.kind !== "created") throw new Error(made.kind);
     return { tenant, id: made.id, expected: made.rowVersion } satisfies WriteTarget;
@@ -34,20 +38,27 @@ export async function fillDatabase(url: string) {
   for (const tenant of TENANTS) for (const name of NAMES) targets.push(await create(tenant, name));
   // The greatest id of this tenant is of no customer any more.
   const newest = await create("acme", "Newest");
-  await customers.remove(newest, key("removed"));
+  await customers.remove(newest, key("removed"), TEST_ORIGIN);
   const created = await create("acme", "Keyed", key("created"));
   const replaced = await customers.update(
     created,
     { name: "R", email: "r@example.com" },
     ALL,
     key("replaced"),
+    TEST_ORIGIN,
   );
   const [first, second] = targets;
   if (first === undefined || second === undefined || replaced.kind !== "applied") throw new Error("no rows");
-  const patched = await customers.update(first, { status: "suspended" }, NO_BODY, key("patched"));
+  const patched = await customers.update(
+    first,
+    { status: "suspended" },
+    NO_BODY,
+    key("patched"),
+    TEST_ORIGIN,
+  );
   const gone = await create("acme", "Gone");
-  await customers.update(gone, { name: "G" }, ALL, key("gone"));
-  await customers.remove({ ...gone, expected: { anyExcept: [] } }, null);
+  await customers.update(gone, { name: "G" }, ALL, key("gone"), TEST_ORIGIN);
+  await customers.remove({ ...gone, expected: { anyExcept: [] } }, null, TEST_ORIGIN);
   const holder = { client: "c", role: "editor", tenant: "acme" };
   const valid = (await tokens.create(holder, NOW, NOW + 1_000)).token;
   const revoked = (await tokens.create({ client: "m", role: "metrics", tenant: null }, NOW, null)).token;
@@ -59,6 +70,7 @@ export async function fillDatabase(url: string) {
   ]);
   await writeCounts.add([countOf({ ...series, method: "DELETE" }, "refused", NOW + 86_400_000)]);
   const counts = await allCounts(writeCounts, "");
+  const trail = await trailOf(storage);
   const scope = { fields: "name", operations: "get,patch" };
   const scoped = (await tokens.create({ ...holder, scope }, NOW, NOW + 1_000)).token;
   const rotation = await tokens.rotate(scoped, { overlapMs: 500, lifetimeMs: null }, NOW);
@@ -80,6 +92,7 @@ export async function fillDatabase(url: string) {
   return {
     rows,
     counts,
+    trail,
     records,
     caller,
     cursorKey,
@@ -97,6 +110,17 @@ export async function fillDatabase(url: string) {
   };
 }
 
+/** Every row of the audit trail, by tenants, each of which must have a whole chain. */
+async function trailOf({ audit }: Storage) {
+  while ((await audit.seal()) > 0);
+  const trail = [];
+  for (const tenant of await audit.tenants()) {
+    expect((await reportOnChain(audit, tenant, null)).fault).toBeNull();
+    trail.push(await audit.rows({ tenant, customerId: null, after: 0, limit: 1_000 }));
+  }
+  return trail;
+}
+
 /** Looks at a copy as the clients of its source would, and writes to it. */
 export async function requireMoved(url: string, before: MovedDatabase): Promise<void> {
   const storage = await openStorage(url);
@@ -109,52 +133,72 @@ export async function requireMoved(url: string, before: MovedDatabase): Promise<
     );
     expect(rows).toEqual(before.rows);
     expect(await allCounts(storage.writeCounts, "")).toEqual(before.counts);
+    expect(await trailOf(storage)).toEqual(before.trail);
     expect(customers.cursorKey).toEqual(before.cursorKey);
     expect(await tokens.list()).toEqual(before.records);
     expect(await tokens.find(before.valid, NOW)).toEqual(before.caller);
     expect(await tokens.find(before.rotated, NOW)).toEqual(before.rotatedCaller);
     expect(await tokens.find(before.revoked, NOW)).toBeNull();
     // A tag from before the move.
-    expect(await customers.update(before.second, { name: "After" }, NO_BODY, null)).toMatchObject({
+    expect(
+      await customers.update(before.second, { name: "After" }, NO_BODY, null, TEST_ORIGIN),
+    ).toMatchObject({
       kind: "applied",
     });
-    expect(await customers.update(before.second, { name: "Again" }, NO_BODY, null)).toMatchObject({
+    expect(
+      await customers.update(before.second, { name: "Again" }, NO_BODY, null, TEST_ORIGIN),
+    ).toMatchObject({
       kind: "stale",
     });
     // Repeats from before the move.
     const { created, replaced, patched, gone, newest, key } = before;
     const ada = { name: "Keyed", email: "A.B@Example.com", status: "active" } as const;
-    expect(await customers.create("acme", ada, NOW, key("created"))).toEqual({
+    expect(await customers.create("acme", ada, NOW, key("created"), TEST_ORIGIN)).toEqual({
       kind: "created",
       id: created.id,
       rowVersion: created.expected,
       isReplayed: true,
     });
     const r = { name: "R", email: "r@example.com" };
-    expect(await customers.update(created, r, ALL, key("replaced"))).toEqual({
+    expect(await customers.update(created, r, ALL, key("replaced"), TEST_ORIGIN)).toEqual({
       ...replaced,
       isReplayed: true,
     });
-    expect(await customers.update(created, r, ALL, { ...key("replaced"), digest: "0b" })).toEqual({
+    expect(
+      await customers.update(created, r, ALL, { ...key("replaced"), digest: "0b" }, TEST_ORIGIN),
+    ).toEqual({
       kind: "key-reused",
     });
     const [first] = before.rows[0]?.items ?? [];
     const target = { tenant: "acme", id: first?.fields.id ?? "", expected: { anyExcept: [] } };
-    const repeated = await customers.update(target, { status: "suspended" }, NO_BODY, key("patched"));
+    const repeated = await customers.update(
+      target,
+      { status: "suspended" },
+      NO_BODY,
+      key("patched"),
+      TEST_ORIGIN,
+    );
     expect<object>(repeated).toEqual({ ...patched, isReplayed: true });
-    expect(await customers.remove(newest, key("removed"))).toEqual({ kind: "removed", isReplayed: true });
-    expect(await customers.update(gone, { name: "G" }, ALL, key("gone"))).toMatchObject({
+    expect(await customers.remove(newest, key("removed"), TEST_ORIGIN)).toEqual({
+      kind: "removed",
+      isReplayed: true,
+    });
+    expect(await customers.update(gone, { name: "G" }, ALL, key("gone"), TEST_ORIGIN)).toMatchObject({
       kind: "applied",
       fields: null,
       isReplayed: true,
     });
     // Fields that a copy keeps go with their customer there too.
-    expect(await customers.remove({ ...created, expected: { anyExcept: [] } }, null)).toMatchObject({
+    expect(
+      await customers.remove({ ...created, expected: { anyExcept: [] } }, null, TEST_ORIGIN),
+    ).toMatchObject({
       kind: "removed",
     });
-    expect(await customers.update(created, r, ALL, key("replaced"))).toMatchObject({ fields: null });
+    expect(await customers.update(created, r, ALL, key("replaced"), TEST_ORIGIN)).toMatchObject({
+      fields: null,
+    });
     // Made at the very time of those before it: only the greatest id of the tenant, a deleted one, keeps it above.
-    const next = await customers.create("acme", ada, NOW - 1, null);
+    const next = await customers.create("acme", ada, NOW - 1, null, TEST_ORIGIN);
     const ids = [newest.id, created.id, gone.id].sort();
     expect(next.kind === "created" && next.id > (ids.at(-1) ?? "")).toBe(true);
   } finally {

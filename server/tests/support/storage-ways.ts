@@ -28,6 +28,7 @@ const promised: StorageWay = {
       customers: late(storage.customers),
       tokens: late(storage.tokens),
       writeCounts: late(storage.writeCounts),
+      audit: late(storage.audit),
       firstStart: storage.firstStart.bind(storage),
       ping: storage.ping.bind(storage),
       stats: storage.stats.bind(storage),

@@ -1,3 +1,4 @@
+import { AUDITED_FIELDS } from "../../../domain/audit/audit-entry.ts";
 import type { Projection } from "../../../domain/projection.ts";
 import { IDEMPOTENCY_KEY_MS } from "../../customer-store.ts";
 
@@ -50,14 +51,46 @@ const IS_EXPECTED = `(i.expected IS NULL OR c.row_version = i.expected)
     AND (i.excluded IS NULL OR c.row_version <> ALL (string_to_array(i.excluded, ',')))`;
 
 /**
- * Where a statement writes several rows, those that another session holds
- * are left out and not waited for: one row locked for 2 s would stop every
- * other write. The lock is taken before the version is compared once more.
+ * The rows of `i` that may write, locked, with what is stored before. Where a statement writes several rows, those
+ * that another session holds are left out and not waited for: one row locked for 2 s would stop
+ * every other write. The lock is taken before the version is compared once more.
  */
-function unlocked(mode: "FOR NO KEY UPDATE" | "FOR UPDATE"): string {
-  return `, cur AS MATERIALIZED (
-    SELECT i.* FROM i JOIN customers c ON c.tenant = i.tenant AND c.id = i.id
-    WHERE ${IS_EXPECTED} ${mode} OF c SKIP LOCKED)`;
+function locked(mode: "FOR NO KEY UPDATE" | "FOR UPDATE", isSkipping: boolean, more = ""): string {
+  return `cur AS MATERIALIZED (
+    SELECT i.*, c.row_version AS before${more} FROM i JOIN customers c ON c.tenant = i.tenant AND c.id = i.id
+    WHERE ${IS_EXPECTED} ${mode} OF c ${isSkipping ? "SKIP LOCKED" : ""})`;
+}
+
+/** Names of the fields of a batch that become others, separated by commas; a column that is null stays as it is. */
+const CHANGED = `, concat_ws(',', ${AUDITED_FIELDS.map((name) => `CASE WHEN i.${name} <> c.${name} THEN '${name}' END`).join(", ")}) AS changed`;
+
+const ORIGIN_COLUMNS = [
+  "client text",
+  "token_prefix text",
+  "request_id text",
+  "operation text",
+  "without_if_match smallint",
+];
+
+/**
+ * Appends a row to the audit trail for each write that was applied; its place in the chain comes later.
+ *
+ * @param from rows of a batch, as `i`, joined with `done`
+ */
+function audited(
+  from: string,
+  id: string,
+  before: string,
+  after: string,
+  changed: string,
+  isKeyed: boolean,
+): string {
+  return `, audited AS (
+    INSERT INTO audit (tenant, customer_id, time, client, token_prefix, request_id, operation, version_before, version_after,
+      changed, without_if_match, with_key)
+    SELECT i.tenant, ${id}, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, i.client, i.token_prefix, i.request_id,
+      i.operation, ${before}, ${after}, ${changed}, i.without_if_match, ${isKeyed ? 1 : 0}
+    FROM ${from})`;
 }
 
 type WriteShape = {
@@ -77,25 +110,25 @@ export function updateText(projection: Projection, { isSkipping, isKeyed }: Writ
   const own = ["name text", "email text", "email_folded text", "status text", "next text"];
   const fields = projection.fields.map((name) => `'${name}', done.${name}`).join(", ");
   const outcome = `json_build_object('kind', 'applied', 'rowVersion', done.row_version, 'fields', ${fields === "" ? "'{}'::json" : "NULL"})`;
-  return `WITH ${input("i", [...TARGET_COLUMNS, ...own, ...(isKeyed ? KEY_COLUMNS : [])])}
-  ${isSkipping ? unlocked("FOR NO KEY UPDATE") : ""}, done AS (
+  return `WITH ${input("i", [...TARGET_COLUMNS, ...own, ...ORIGIN_COLUMNS, ...(isKeyed ? KEY_COLUMNS : [])])},
+  ${locked("FOR NO KEY UPDATE", isSkipping, CHANGED)}, done AS (
     UPDATE customers c SET name = COALESCE(i.name, c.name), email = COALESCE(i.email, c.email),
       email_folded = COALESCE(i.email_folded, c.email_folded), status = COALESCE(i.status, c.status),
       row_version = i.next
-    FROM ${isSkipping ? "cur AS i" : "i"}
-    WHERE c.tenant = i.tenant AND c.id = i.id ${isSkipping ? "" : `AND ${IS_EXPECTED}`}
+    FROM cur AS i WHERE c.tenant = i.tenant AND c.id = i.id
     RETURNING i.n::int AS n, ${columns("c", projection)})
+  ${audited("cur AS i JOIN done ON done.n = i.n", "i.id", "i.before", "i.next", "i.changed", isKeyed)}
   ${isKeyed ? keep("done.n = i.n", outcome, fields === "" ? null : `json_build_object(${fields})`) : ""}
   SELECT * FROM done`;
 }
 
 /** DELETE, under the same conditions. */
 export function removeText({ isSkipping, isKeyed }: WriteShape): string {
-  return `WITH ${input("i", [...TARGET_COLUMNS, ...(isKeyed ? KEY_COLUMNS : [])])}
-  ${isSkipping ? unlocked("FOR UPDATE") : ""}, done AS (
-    DELETE FROM customers c USING ${isSkipping ? "cur AS i" : "i"}
-    WHERE c.tenant = i.tenant AND c.id = i.id ${isSkipping ? "" : `AND ${IS_EXPECTED}`}
+  return `WITH ${input("i", [...TARGET_COLUMNS, ...ORIGIN_COLUMNS, ...(isKeyed ? KEY_COLUMNS : [])])},
+  ${locked("FOR UPDATE", isSkipping)}, done AS (
+    DELETE FROM customers c USING cur AS i WHERE c.tenant = i.tenant AND c.id = i.id
     RETURNING i.n::int AS n)
+  ${audited("cur AS i JOIN done ON done.n = i.n", "i.id", "i.before", "NULL", "''", isKeyed)}
   ${isKeyed ? keep("done.n = i.n", "json_build_object('kind', 'removed')", null) : ""}
   SELECT * FROM done`;
 }
@@ -119,7 +152,7 @@ export function createText(isKeyed: boolean): string {
     "email_folded text",
   ];
   const rest = ["status text", "row_version text", "created_at bigint"];
-  const customers = [...own, ...rest, ...(isKeyed ? KEY_COLUMNS : [])];
+  const customers = [...own, ...rest, ...ORIGIN_COLUMNS, ...(isKeyed ? KEY_COLUMNS : [])];
   return `WITH ${input("p", tenants)}, ${input("i", customers, tenants.length + 1)}, t AS (
     INSERT INTO tenants AS t (tenant, newest_id) SELECT p.tenant, p.last FROM p ORDER BY p.n
     ON CONFLICT (tenant) DO UPDATE SET previous_id = t.newest_id, newest_id = (
@@ -132,6 +165,7 @@ export function createText(isKeyed: boolean): string {
       i.name, i.email, i.email_folded, i.status, i.row_version, i.created_at
     FROM i JOIN t ON t.tenant = i.tenant
     RETURNING id, row_version)
+  ${audited("i JOIN done ON done.row_version = i.row_version", "done.id", "NULL", "done.row_version", `'${AUDITED_FIELDS.join()}'`, isKeyed)}
   ${isKeyed ? keep("done.row_version = i.row_version", "json_build_object('kind', 'created', 'id', done.id, 'rowVersion', done.row_version)", null) : ""}
   SELECT i.n::int AS n, done.id, done.row_version FROM done JOIN i ON i.row_version = done.row_version`;
 }

@@ -1,10 +1,15 @@
-/** What a service does with each table: no DDL, no TRUNCATE, and tokens and tenants are never deleted. */
+/**
+ * What a service does with each table: no DDL, no TRUNCATE, and tokens and tenants are never deleted.
+ * Triggers let it give a row of the audit trail its place once, and change and delete no row.
+ */
 const PRIVILEGES: Readonly<Record<string, string>> = {
   customers: "SELECT, INSERT, UPDATE, DELETE",
   idempotency_keys: "SELECT, INSERT, UPDATE, DELETE",
   kept_fields: "SELECT, INSERT, UPDATE, DELETE",
   tenants: "SELECT, INSERT, UPDATE",
   tokens: "SELECT, INSERT, UPDATE",
+  audit: "SELECT, INSERT, UPDATE (number, hash)",
+  audit_anchors: "SELECT",
   write_counts: "SELECT, INSERT, UPDATE, DELETE",
   // The first start locks its one row.
   meta: "SELECT, UPDATE (only_row)",

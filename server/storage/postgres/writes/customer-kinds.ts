@@ -1,3 +1,4 @@
+import type { WriteOrigin } from "../../../domain/audit/audit-entry.ts";
 import type { CustomerChanges, CustomerFields, NewCustomer } from "../../../domain/customer.ts";
 import { drawCustomerId } from "../../../domain/customer-id.ts";
 import { foldEmail } from "../../../domain/email.ts";
@@ -15,6 +16,7 @@ export function updateOf(
   { name, email, status }: CustomerChanges,
   projection: Projection,
   key: IdempotencyKey | null,
+  origin: WriteOrigin,
 ): QueuedWrite {
   const next = drawRowVersion();
   const folded = email === undefined ? null : foldEmail(email);
@@ -22,7 +24,7 @@ export function updateOf(
   return {
     ...conditional(target, key),
     kind: updateKind(projection, key !== null),
-    values: [...targetValues(target), ...values, ...keyValues(key)],
+    values: [...targetValues(target), ...values, ...originValues(origin), ...keyValues(key)],
     next,
     rereadText: readText(projection),
     outcomeOf: (row) => ({
@@ -35,11 +37,11 @@ export function updateOf(
 }
 
 /** DELETE. */
-export function removeOf(target: WriteTarget, key: IdempotencyKey | null): QueuedWrite {
+export function removeOf(target: WriteTarget, key: IdempotencyKey | null, origin: WriteOrigin): QueuedWrite {
   return {
     ...conditional(target, key),
     kind: REMOVE_KINDS[key === null ? "plain" : "keyed"],
-    values: [...targetValues(target), ...keyValues(key)],
+    values: [...targetValues(target), ...originValues(origin), ...keyValues(key)],
     next: null,
     rereadText: null,
     outcomeOf: () => ({ kind: "removed", isReplayed: false }),
@@ -52,13 +54,15 @@ export function createOf(
   { name, email, status }: NewCustomer,
   nowMs: number,
   key: IdempotencyKey | null,
+  origin: WriteOrigin,
 ): QueuedWrite {
   const next = drawRowVersion();
+  const values = [tenant, name, email, foldEmail(email), status, next, String(nowMs)];
   return {
     kind: CREATE_KINDS[key === null ? "plain" : "keyed"],
     target: null,
     lockKey: tenant,
-    values: [tenant, name, email, foldEmail(email), status, next, String(nowMs), ...keyValues(key)],
+    values: [...values, ...originValues(origin), ...keyValues(key)],
     next,
     key,
     isRepeatable: key !== null,
@@ -76,6 +80,10 @@ function targetValues({ tenant, id, expected }: WriteTarget): Param[] {
   if (typeof expected === "string") return [tenant, id, expected, null];
   const { anyExcept } = expected;
   return [tenant, id, null, anyExcept.length === 0 ? null : anyExcept.join(",")];
+}
+
+function originValues({ client, tokenPrefix, requestId, operation, isWithoutIfMatch }: WriteOrigin): Param[] {
+  return [client, tokenPrefix, requestId, operation, isWithoutIfMatch ? "1" : "0"];
 }
 
 function keyValues(key: IdempotencyKey | null): Param[] {

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { TEST_ORIGIN } from "../../../tests/support/test-origin.ts";
 import { openLanes } from "../open-lanes.ts";
 import { createOf, removeOf } from "./customer-kinds.ts";
 import { WriteBatches } from "./write-batches.ts";
@@ -16,8 +17,10 @@ test("a write whose time is up before a batch takes it is refused, and is not se
     onRetry: () => {},
   });
   const target = { tenant: "t", id: crypto.randomUUID(), expected: { anyExcept: [] } };
-  const removal = writes.run(removeOf(target, null));
-  const creation = writes.run(createOf("t", { name: "A", email: "a@b", status: "active" }, 0, null));
+  const removal = writes.run(removeOf(target, null, TEST_ORIGIN));
+  const creation = writes.run(
+    createOf("t", { name: "A", email: "a@b", status: "active" }, 0, null, TEST_ORIGIN),
+  );
   const settled = await Promise.allSettled([removal, creation]);
   const reason = { name: "StoreUnavailable", message: expect.stringContaining("in time") };
   expect(settled).toMatchObject([

@@ -1,3 +1,4 @@
+import { isExpected } from "../../../domain/precondition.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { Commit } from "../../storage.ts";
 import type { LanePool } from "../connection/lane-pool.ts";
@@ -5,7 +6,6 @@ import { retryDelayMs, unavailable, unknownOutcome } from "../connection/persist
 import { StatementFailed } from "../connection/statement-failure.ts";
 import type { Outcome, QueuedWrite } from "./queued-write.ts";
 import { type AttemptResult, attempt, look, resultOf, type Tried } from "./write-attempt.ts";
-import { isExpected } from "./write-verdict.ts";
 
 /** A larger batch gains nothing, and holds its locks longer. */
 const BATCH_MAX = 64;

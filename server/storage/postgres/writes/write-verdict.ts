@@ -1,5 +1,5 @@
 import type { RowVersion } from "../../../domain/entity-tag.ts";
-import type { ExpectedVersion } from "../../../domain/precondition.ts";
+import { type ExpectedVersion, isExpected } from "../../../domain/precondition.ts";
 
 /** What is stored, and what is kept under the key, after a write was not applied. */
 export type Seen = {
@@ -49,8 +49,4 @@ export function judge({ expected, next, isKeyed, wasUnknown }: Judged, seen: See
   if (rowVersion !== null && isExpected(expected, rowVersion)) return { kind: "held" };
   if (wasUnknown && !isKeyed) return { kind: "unknown" };
   return rowVersion === null ? { kind: "missing" } : { kind: "stale", rowVersion };
-}
-
-export function isExpected(expected: ExpectedVersion, rowVersion: RowVersion): boolean {
-  return typeof expected === "string" ? rowVersion === expected : !expected.anyExcept.includes(rowVersion);
 }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { drawRowVersion } from "../../../domain/entity-tag.ts";
 import { projectionOf } from "../../../domain/projection.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { TEST_ORIGIN } from "../../../tests/support/test-origin.ts";
 import { type IdempotencyKey, StoreUnavailable, type WriteTarget } from "../../customer-store.ts";
 import type { Commit } from "../../storage.ts";
 import { connect, openDatabase } from "../files/sqlite-database.ts";
@@ -56,7 +57,7 @@ async function open(where: Commit["where"] | null): Promise<void> {
 }
 
 const create = (name: string, status = "active", key: IdempotencyKey | null = null) =>
-  storage.customers.create("t", { name, email: "a@b", status: status as "active" }, 0, key);
+  storage.customers.create("t", { name, email: "a@b", status: status as "active" }, 0, key, TEST_ORIGIN);
 const KEY: IdempotencyKey = { tokenId: "ab".repeat(16), key: "k", digest: "00".repeat(32), nowMs: 1 };
 const STALE = drawRowVersion();
 const turn = () => new Promise((next) => setImmediate(next));
@@ -89,8 +90,16 @@ describe.each(["inline", "thread"] as const)("committed %s", (where) => {
   });
 
   test.each<[string, (target: WriteTarget) => Promise<{ kind: string } | number>, string | number]>([
-    ["stale", (target) => storage.customers.remove({ ...target, expected: STALE }, null), "stale"],
-    ["missing", (target) => storage.customers.remove({ ...target, tenant: "other" }, null), "missing"],
+    [
+      "stale",
+      (target) => storage.customers.remove({ ...target, expected: STALE }, null, TEST_ORIGIN),
+      "stale",
+    ],
+    [
+      "missing",
+      (target) => storage.customers.remove({ ...target, tenant: "other" }, null, TEST_ORIGIN),
+      "missing",
+    ],
     ["a replay", () => create("kept", "active", KEY), "created"],
     ["of a used key", () => create("kept", "active", { ...KEY, digest: "01".repeat(32) }), "key-reused"],
     ["a purge of no keys", () => storage.customers.purgeKeys(0), 0],
@@ -208,7 +217,7 @@ test("no read is under way when a commit ends: the write-ahead log can start ane
   const write = (): Promise<unknown> => {
     customers.rowVersion("t", "x");
     expect(db.inTransaction).toBe(true);
-    return customers.create("t", { name: "a", email: "a@b", status: "active" }, 0, null);
+    return customers.create("t", { name: "a", email: "a@b", status: "active" }, 0, null, TEST_ORIGIN);
   };
   await Promise.all(Array.from({ length: 20 }, write));
   await watched.close();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { damage, writeDatabase } from "../../../tests/support/database-files.ts";
+import { damageRows, writeDatabase } from "../../../tests/support/database-files.ts";
 import { type ServerProcess, Workplace } from "../../../tests/support/server-process.ts";
 
 let place: Workplace;
@@ -80,7 +80,7 @@ describe("backup", () => {
 
   test("of a damaged database says that this one is damaged, not the copy", async () => {
     await writeDatabase(place.database, ...Array.from({ length: 200 }, (_, n) => `n${n}`));
-    damage(place.database);
+    damageRows(place.database);
     const outcome = await place.run(["backup", backupFile()]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toStartWith(`${place.database} is damaged: `);

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from "node:fs";
 import { namesIn } from "../../../tests/support/database-files.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { TEST_ORIGIN } from "../../../tests/support/test-origin.ts";
 import { drawToken } from "../../bearer-token.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
 import type { Commit } from "../../storage.ts";
@@ -44,7 +45,7 @@ afterEach(async () => {
 });
 
 const create = (name: string) =>
-  storage.customers.create("default", { name, email: "a@b", status: "active" }, 0, null);
+  storage.customers.create("default", { name, email: "a@b", status: "active" }, 0, null, TEST_ORIGIN);
 const fault = (write: Promise<unknown>) =>
   write.then(
     () => "acknowledged",
@@ -168,7 +169,7 @@ function program(name: string, then: string): string[] {
   const script = `import { SqliteStorage } from ${JSON.stringify(module)};
     const storage = SqliteStorage.open(${JSON.stringify(path)});
     await storage.ready;
-    await storage.customers.create("default", ${customer}, 0, null);
+    await storage.customers.create("default", ${customer}, 0, null, ${JSON.stringify(TEST_ORIGIN)});
     ${then}`;
   return [process.execPath, "-e", script];
 }
@@ -297,7 +298,7 @@ test.each([true, false])(
     const other = `${directory.path}/other.db`;
     const elsewhere = SqliteStorage.open(other);
     const customer = { name: "other", email: "a@b", status: "active" } as const;
-    await elsewhere.customers.create("default", customer, 0, null);
+    await elsewhere.customers.create("default", customer, 0, null, TEST_ORIGIN);
     await elsewhere.close();
     renameSync(path, away);
     renameSync(other, path);

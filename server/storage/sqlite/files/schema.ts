@@ -75,6 +75,49 @@ const STEPS: Readonly<Record<number, string>> = {
   -- Whose idempotency keys it uses: those of the first token of a rotation; null: its own.
   ALTER TABLE tokens ADD COLUMN token_id TEXT;
 
+  -- The audit trail: one row for each accepted write, in its transaction. Each tenant has a chain of its own.
+  CREATE TABLE audit (
+    tenant           TEXT NOT NULL,
+    number           INTEGER NOT NULL, -- the place in the tenant's chain: from 1, without gaps
+    time             INTEGER NOT NULL,
+    client           TEXT NOT NULL,
+    token_prefix     TEXT NOT NULL,    -- the part of the token that is shown
+    request_id       TEXT NOT NULL,
+    operation        TEXT NOT NULL CHECK (operation IN ('create', 'replace', 'patch', 'delete')),
+    customer_id      TEXT NOT NULL,
+    version_before   TEXT,             -- null of a creation
+    version_after    TEXT,             -- null of a removal
+    changed          TEXT NOT NULL,    -- names of the fields whose values became others, separated by commas
+    without_if_match INTEGER NOT NULL, -- 1 or 0
+    with_key         INTEGER NOT NULL, -- 1 or 0: whether it came under an Idempotency-Key
+    hash             BLOB NOT NULL CHECK (length(hash) = 32), -- of this row and the hash of the one before it
+    PRIMARY KEY (tenant, number)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX audit_by_customer ON audit (tenant, customer_id, number);
+
+  -- Where a tenant's chain begins: the last row that retention deleted.
+  CREATE TABLE audit_anchors (
+    tenant           TEXT PRIMARY KEY,
+    number           INTEGER NOT NULL,
+    hash             BLOB NOT NULL CHECK (length(hash) = 32),
+    time             INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  -- A row that replaces another one deletes it without a trigger.
+  CREATE TRIGGER audit_appends BEFORE INSERT ON audit
+  WHEN EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant AND number >= NEW.number)
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_keeps_its_rows BEFORE DELETE ON audit
+  WHEN OLD.number > coalesce((SELECT number FROM audit_anchors WHERE tenant = OLD.tenant), 0)
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_anchors_go_forward BEFORE UPDATE ON audit_anchors
+  WHEN NEW.tenant <> OLD.tenant OR NEW.number < OLD.number
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_anchors_stay BEFORE DELETE ON audit_anchors
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+
   -- How often versions of clients wrote with and without If-Match, by day. About 20 versions of a client on a day.
   CREATE TABLE write_counts (
     tenant           TEXT NOT NULL,

@@ -1,7 +1,10 @@
+import { AUDITED_FIELDS, type WriteOrigin } from "../../../domain/audit/audit-entry.ts";
 import type { CustomerChanges, NewCustomer } from "../../../domain/customer.ts";
 import { drawCustomerId } from "../../../domain/customer-id.ts";
 import { foldEmail } from "../../../domain/email.ts";
 import { drawRowVersion, type RowVersion } from "../../../domain/entity-tag.ts";
+import type { FieldName } from "../../../domain/field-registry.ts";
+import { isExpected } from "../../../domain/precondition.ts";
 import type { Projection } from "../../../domain/projection.ts";
 import type {
   CreateOutcome,
@@ -10,15 +13,17 @@ import type {
   WriteOutcome,
   WriteTarget,
 } from "../../customer-store.ts";
+import { appendAudit } from "./audit-rows.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
 import { forgetFields, once } from "./idempotency-keys.ts";
-import type { Params, StatementCache } from "./statement-cache.ts";
+import type { StatementCache } from "./statement-cache.ts";
 
 type Creation = {
   readonly tenant: string;
   readonly customer: NewCustomer;
   readonly nowMs: number;
   readonly key: IdempotencyKey | null;
+  readonly origin: WriteOrigin;
 };
 
 type Update = {
@@ -26,9 +31,14 @@ type Update = {
   readonly changes: CustomerChanges;
   readonly projection: Projection;
   readonly key: IdempotencyKey | null;
+  readonly origin: WriteOrigin;
 };
 
-type Removal = { readonly target: WriteTarget; readonly key: IdempotencyKey | null };
+type Removal = {
+  readonly target: WriteTarget;
+  readonly key: IdempotencyKey | null;
+  readonly origin: WriteOrigin;
+};
 
 /** The writes on customers, on the writer's connection inside its transaction. */
 export const CUSTOMER_WRITES = { createCustomer, updateCustomer, removeCustomer };
@@ -43,11 +53,14 @@ function updateCustomer(statements: StatementCache, write: Update): WriteOutcome
   return once(statements, key, customer, () => update(statements, write));
 }
 
-function removeCustomer(statements: StatementCache, { target, key }: Removal): RemoveOutcome {
-  return once(statements, key, null, () => remove(statements, target));
+function removeCustomer(statements: StatementCache, removal: Removal): RemoveOutcome {
+  return once(statements, removal.key, null, () => remove(statements, removal));
 }
 
-function insert(statements: StatementCache, { tenant, customer, nowMs }: Creation): CreateOutcome {
+function insert(
+  statements: StatementCache,
+  { tenant, customer, nowMs, key, origin }: Creation,
+): CreateOutcome {
   const newest = statements.get<{ newest_id: string }>(
     "SELECT newest_id FROM tenants WHERE tenant = ?",
     tenant,
@@ -63,52 +76,87 @@ function insert(statements: StatementCache, { tenant, customer, nowMs }: Creatio
     "INSERT INTO tenants VALUES (?, ?) ON CONFLICT DO UPDATE SET newest_id = excluded.newest_id",
     ...[tenant, id],
   );
+  appendAudit(statements, {
+    ...origin,
+    tenant,
+    customerId: id,
+    versionBefore: null,
+    versionAfter: rowVersion,
+    changed: AUDITED_FIELDS,
+    hasKey: key !== null,
+  });
   return { kind: "created", id, rowVersion, isReplayed: false };
 }
 
-/**
- * The one statement of PUT and PATCH: it compares and sets; only where it changed nothing a SELECT says why.
- */
-function update(statements: StatementCache, { target, changes, projection }: Update): WriteOutcome {
-  const { name, email, status } = changes;
-  const values = Object.entries({
-    name,
-    email,
-    email_folded: email === undefined ? undefined : foldEmail(email),
-    status,
-    row_version: drawRowVersion(),
-  }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]));
-  const set = values.map(({ column }) => `${column} = ?`).join(", ");
-  const where = whereTarget(target);
-  const sql = `UPDATE customers SET ${set} WHERE ${where.sql} RETURNING ${columns(projection)}`;
-  const row = statements.get<CustomerRow>(sql, ...values.map(({ value }) => value), ...where.params);
-  if (row === null) return whyNot(statements, target);
+/** The one UPDATE of PUT and PATCH: it compares and sets. What is stored before it says why it changed nothing. */
+function update(
+  statements: StatementCache,
+  { target, changes, projection, key, origin }: Update,
+): WriteOutcome {
+  const { tenant, id } = target;
+  const sent = AUDITED_FIELDS.flatMap((name): [FieldName, string][] => {
+    const value = changes[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  // Compared there: no value leaves the store.
+  const compared = sent.map(([name]) => `, ${name} <> ? AS ${name}`).join("");
+  const before = statements.get<Differences>(
+    `SELECT row_version${compared} FROM customers WHERE tenant = ? AND id = ?`,
+    ...[...sent.map(([, value]) => value), tenant, id],
+  );
+  if (before === null) return { kind: "missing" };
+  if (!isExpected(target.expected, before.row_version))
+    return { kind: "stale", rowVersion: before.row_version };
+  const values = sent.flatMap(([name, value]) =>
+    name === "email"
+      ? [
+          [name, value],
+          ["email_folded", foldEmail(value)],
+        ]
+      : [[name, value]],
+  );
+  const rowVersion = drawRowVersion();
+  const set = [...values, ["row_version", rowVersion]];
+  const row = statements.get<CustomerRow>(
+    `UPDATE customers SET ${set.map(([column]) => `${column} = ?`).join(", ")} WHERE tenant = ? AND id = ? AND row_version = ? RETURNING ${columns(projection)}`,
+    ...[...set.map(([, value = ""]) => value), tenant, id, before.row_version],
+  );
+  if (row === null) throw new Error("the row changed inside its transaction");
+  appendAudit(statements, {
+    ...origin,
+    tenant,
+    customerId: id,
+    versionBefore: before.row_version,
+    versionAfter: rowVersion,
+    changed: sent.flatMap(([name]) => (before[name] === 1 ? [name] : [])),
+    hasKey: key !== null,
+  });
   return { kind: "applied", ...stored(row, projection), isReplayed: false };
 }
 
-function remove(statements: StatementCache, target: WriteTarget): RemoveOutcome {
-  const where = whereTarget(target);
-  const isRemoved = statements.run(`DELETE FROM customers WHERE ${where.sql}`, ...where.params) > 0;
-  if (!isRemoved) return whyNot(statements, target);
+/** 1 for each field whose value is to become another. */
+type Differences = { readonly row_version: RowVersion } & Partial<Record<FieldName, 0 | 1>>;
+
+function remove(statements: StatementCache, { target, key, origin }: Removal): RemoveOutcome {
+  const { tenant, id } = target;
+  const versionBefore = readRowVersion(statements, tenant, id);
+  if (versionBefore === null) return { kind: "missing" };
+  if (!isExpected(target.expected, versionBefore)) return { kind: "stale", rowVersion: versionBefore };
+  statements.run(
+    "DELETE FROM customers WHERE tenant = ? AND id = ? AND row_version = ?",
+    tenant,
+    id,
+    versionBefore,
+  );
   forgetFields(statements, target);
+  appendAudit(statements, {
+    ...origin,
+    tenant,
+    customerId: id,
+    versionBefore,
+    versionAfter: null,
+    changed: [],
+    hasKey: key !== null,
+  });
   return { kind: "removed", isReplayed: false };
-}
-
-function whyNot(
-  statements: StatementCache,
-  { tenant, id }: WriteTarget,
-): { kind: "missing" } | { kind: "stale"; rowVersion: RowVersion } {
-  const rowVersion = readRowVersion(statements, tenant, id);
-  return rowVersion === null ? { kind: "missing" } : { kind: "stale", rowVersion };
-}
-
-function whereTarget({ tenant, id, expected }: WriteTarget): { sql: string; params: Params } {
-  if (typeof expected === "string") {
-    return { sql: "tenant = ? AND id = ? AND row_version = ?", params: [tenant, id, expected] };
-  }
-  // As JSON: a list of any length is one statement.
-  return {
-    sql: "tenant = ? AND id = ? AND row_version NOT IN (SELECT value FROM json_each(?))",
-    params: [tenant, id, JSON.stringify(expected.anyExcept)],
-  };
 }

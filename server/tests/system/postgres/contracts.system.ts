@@ -1,4 +1,5 @@
 import { afterAll } from "bun:test";
+import { auditStoreContract } from "../../../storage/audit-store.contract.ts";
 import { customerStoreContract } from "../../../storage/customer-store.contract.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
@@ -21,8 +22,13 @@ async function databaseOfRunner(level: string): Promise<string> {
 
 for (const level of ["read committed", "repeatable read", "serializable"]) {
   const [customers, tokens] = [await databaseOfRunner(level), await databaseOfRunner(level)];
-  const counts = await databaseOfRunner(level);
+  const [counts, audit] = [await databaseOfRunner(level), await databaseOfRunner(level)];
   await customerStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(customers));
   await tokenStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(tokens));
   await writeCountStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(counts));
+  await auditStoreContract(
+    `PostgreSQL, ${level}`,
+    () => PostgresStorage.open(audit),
+    (sql) => cluster.query(audit, `SET search_path = customers; ${sql}`),
+  );
 }

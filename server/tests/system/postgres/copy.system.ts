@@ -9,6 +9,7 @@ import { fillDatabase, requireMoved } from "../../support/moved-database.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 import { startSecuredCluster } from "../../support/secured-cluster.ts";
 import { launch, runCommand, Workplace } from "../../support/server-process.ts";
+import { TEST_ORIGIN } from "../../support/test-origin.ts";
 
 const cluster = await PostgresCluster.start();
 const proxy = await FaultyProxy.start(cluster.port);
@@ -34,7 +35,15 @@ const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const
 
 test("tags, tokens, kept outcomes, cursors and the order of ids outlive a move to PostgreSQL, to another one and back", async () => {
   const before = await fillDatabase(file);
-  const rows = { tenants: 4, customers: 21, tokens: 4, idempotency_keys: 5, write_counts: 3 };
+  const rows = {
+    tenants: 4,
+    customers: 21,
+    tokens: 4,
+    idempotency_keys: 5,
+    audit: 28,
+    audit_anchors: 0,
+    write_counts: 3,
+  };
   const second = await cluster.createDatabase();
   const back = `sqlite:${place.path}/back.db`;
   expect(await copyDatabase(file, postgres, { pageRows: 2 })).toEqual({ state: "new", rows });
@@ -71,12 +80,18 @@ test("a client notices nothing of a move but a pause: its token, tag, idempotenc
 test("a copy that is killed whenever it sends something resumes, and no service starts on a part", async () => {
   const source = await openStorage(file);
   const made = Array.from({ length: 3_000 }, (_, n) =>
-    source.customers.create("acme", { ...ada, name: `Ada ${n}` }, Date.now(), {
-      tokenId: "t",
-      key: `k${n}`,
-      digest: "0a",
-      nowMs: Date.now(),
-    }),
+    source.customers.create(
+      "acme",
+      { ...ada, name: `Ada ${n}` },
+      Date.now(),
+      {
+        tokenId: "t",
+        key: `k${n}`,
+        digest: "0a",
+        nowMs: Date.now(),
+      },
+      TEST_ORIGIN,
+    ),
   );
   await Promise.all(made);
   await source.close();
@@ -178,7 +193,7 @@ test("a source with a service, one that is written, a target in use, one of a ro
   await expect(copyDatabase(file, copier)).rejects.toThrow("Copy as its owner");
 
   const service = await openStorage(postgres);
-  await service.customers.create("zz", ada, Date.now(), null);
+  await service.customers.create("zz", ada, Date.now(), null, TEST_ORIGIN);
   await expect(copyDatabase(file, postgres)).rejects.toThrow("The target is not empty");
   await expect(copyDatabase(postgres, target)).rejects.toThrow("Services are connected to the source");
   // A role that may not look at other sessions sees it too.

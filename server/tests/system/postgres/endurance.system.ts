@@ -6,6 +6,7 @@ import { projectionOf } from "../../../domain/projection.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { TEST_ORIGIN } from "../../support/test-origin.ts";
 
 // `bun run torture:postgres` does a million operations, and 300 reconnects.
 const OPERATIONS = Number(process.env["OPERATIONS"] ?? 20_000);
@@ -81,14 +82,14 @@ class Traffic {
     if (customer === undefined) throw new Error("no customer");
     if (kind === 0) {
       const { id, rowVersion } = await this.#create();
-      const removed = await customers.remove({ tenant: "t", id, expected: rowVersion }, null);
+      const removed = await customers.remove({ tenant: "t", id, expected: rowVersion }, null, TEST_ORIGIN);
       expect(removed.kind).toBe("removed");
     } else if (kind === 1) {
       const page = { tenant: "t", after: null, limit: 5, status: null, email: null };
       expect((await customers.page(page, NAME)).items).toHaveLength(5);
     } else if (kind < 6) {
       const target = { tenant: "t", id: customer.id, expected: customer.rowVersion };
-      const outcome = await customers.update(target, { name: `${kind}` }, NAME, null);
+      const outcome = await customers.update(target, { name: `${kind}` }, NAME, null, TEST_ORIGIN);
       if (outcome.kind !== "applied") throw new Error(outcome.kind);
       customer.rowVersion = outcome.rowVersion;
     } else if (kind < 12) expect(await tokens.find(this.#token, Date.now())).not.toBeNull();
@@ -99,7 +100,7 @@ class Traffic {
     this.#keys += 1;
     const key = { tokenId: "t", key: `${this.#keys}`, digest: "00", nowMs: Date.now() };
     const fields = { name: "A", email: "a@example.com", status: "active" } as const;
-    const made = await this.#storage.customers.create("t", fields, Date.now(), key);
+    const made = await this.#storage.customers.create("t", fields, Date.now(), key, TEST_ORIGIN);
     if (made.kind !== "created") throw new Error(made.kind);
     return { id: made.id, rowVersion: made.rowVersion };
   }

@@ -7,6 +7,7 @@ import type { ServerEvent } from "../../../storage/storage.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 import { Workplace } from "../../support/server-process.ts";
+import { TEST_ORIGIN } from "../../support/test-origin.ts";
 
 // What a network and a server do to statements: one storage
 // behind a proxy with faults, and one that has none.
@@ -44,7 +45,7 @@ afterEach(async () => {
 });
 
 async function make(): Promise<WriteTarget & { expected: RowVersion }> {
-  const made = await sound.customers.create("t", ADA, Date.now(), null);
+  const made = await sound.customers.create("t", ADA, Date.now(), null, TEST_ORIGIN);
   if (made.kind !== "created") throw new Error(made.kind);
   return { tenant: "t", id: made.id, expected: made.rowVersion };
 }
@@ -54,10 +55,10 @@ async function make(): Promise<WriteTarget & { expected: RowVersion }> {
  */
 async function prepare(): Promise<void> {
   const target = { ...(await make()), expected: { anyExcept: [] } };
-  await store.update(target, { name: "x" }, NAME, null);
-  await store.update(target, { name: "x" }, NO_BODY, null);
-  await store.create("t", ADA, Date.now(), null);
-  await store.remove(target, null);
+  await store.update(target, { name: "x" }, NAME, null, TEST_ORIGIN);
+  await store.update(target, { name: "x" }, NO_BODY, null, TEST_ORIGIN);
+  await store.create("t", ADA, Date.now(), null, TEST_ORIGIN);
+  await store.remove(target, null, TEST_ORIGIN);
 }
 
 /** Loses the answers to whatever is sent from now on, until `meanwhile` is over. */
@@ -77,7 +78,7 @@ describe("the answer to a write is lost", () => {
     await prepare();
     const target = await make();
     const outcome = await losingAnswers(
-      () => store.update(target, { name: "B" }, NAME, null),
+      () => store.update(target, { name: "B" }, NAME, null, TEST_ORIGIN),
       async () => {},
     );
     if (outcome.kind !== "applied") throw new Error(outcome.kind);
@@ -89,13 +90,16 @@ describe("the answer to a write is lost", () => {
   });
 
   test.each([
-    ["overwritten", (target: WriteTarget) => sound.customers.update(target, { name: "C" }, NO_BODY, null)],
-    ["deleted", (target: WriteTarget) => sound.customers.remove(target, null)],
+    [
+      "overwritten",
+      (target: WriteTarget) => sound.customers.update(target, { name: "C" }, NO_BODY, null, TEST_ORIGIN),
+    ],
+    ["deleted", (target: WriteTarget) => sound.customers.remove(target, null, TEST_ORIGIN)],
   ])("it was %s meanwhile: the outcome is unknown, and neither 412 nor 404 is said", async (_, other) => {
     await prepare();
     const target = await make();
     const lost = losingAnswers(
-      () => store.update(target, { name: "B" }, NAME, null),
+      () => store.update(target, { name: "B" }, NAME, null, TEST_ORIGIN),
       async () => {
         const { kind } = await other({ ...target, expected: { anyExcept: [target.expected] } });
         expect(["applied", "removed"]).toContain(kind);
@@ -108,13 +112,14 @@ describe("the answer to a write is lost", () => {
     const target = await make();
     const key = { tokenId: "c", key: "k", digest: "01", nowMs: Date.now() };
     const outcome = await losingAnswers(
-      () => store.update(target, { name: "B" }, NAME, key),
+      () => store.update(target, { name: "B" }, NAME, key, TEST_ORIGIN),
       async () => {
         await sound.customers.update(
           { ...target, expected: { anyExcept: [target.expected] } },
           { name: "C" },
           NO_BODY,
           null,
+          TEST_ORIGIN,
         );
       },
     );
@@ -122,15 +127,15 @@ describe("the answer to a write is lost", () => {
   });
 
   test.each<[string, (target: WriteTarget) => Promise<unknown>]>([
-    ["a creation without a key", () => store.create("t", ADA, Date.now(), null)],
+    ["a creation without a key", () => store.create("t", ADA, Date.now(), null, TEST_ORIGIN)],
     [
       "a write under any version",
       ({ tenant, id }) =>
-        store.update({ tenant, id, expected: { anyExcept: [] } }, { name: "B" }, NO_BODY, null),
+        store.update({ tenant, id, expected: { anyExcept: [] } }, { name: "B" }, NO_BODY, null, TEST_ORIGIN),
     ],
     [
       "a removal under any version",
-      ({ tenant, id }) => store.remove({ tenant, id, expected: { anyExcept: [] } }, null),
+      ({ tenant, id }) => store.remove({ tenant, id, expected: { anyExcept: [] } }, null, TEST_ORIGIN),
     ],
   ])("%s is not sent again: its outcome is unknown", async (_, write) => {
     await prepare();
@@ -221,8 +226,8 @@ describe("nothing comes back", () => {
       before();
       const waiting = [
         store.read("t", target.id, NAME),
-        store.update(target, { name: "B" }, NO_BODY, null),
-        store.create("t", ADA, Date.now(), null),
+        store.update(target, { name: "B" }, NO_BODY, null, TEST_ORIGIN),
+        store.create("t", ADA, Date.now(), null, TEST_ORIGIN),
         faulty.ping(),
       ];
       for (const settled of await Promise.allSettled(waiting)) {
@@ -236,7 +241,8 @@ describe("nothing comes back", () => {
       proxy.fault = "none";
       const { rowVersion = target.expected } = (await store.read("t", target.id, NAME)) ?? {};
       expect(
-        (await store.update({ ...target, expected: rowVersion }, { name: "C" }, NO_BODY, null)).kind,
+        (await store.update({ ...target, expected: rowVersion }, { name: "C" }, NO_BODY, null, TEST_ORIGIN))
+          .kind,
       ).toBe("applied");
       expect((await sound.customers.read("t", target.id, NAME))?.fields).toEqual({ name: "C" });
       await faulty.ping();
@@ -248,7 +254,9 @@ describe("nothing comes back", () => {
     const full = await PostgresStorage.open(proxy.through(url), { limits: { ...limits, pendingMax: 100 } });
     proxy.fault = "black-hole";
     const reads = Array.from({ length: 400 }, () => full.customers.read("t", target.id, NAME));
-    const writes = Array.from({ length: 400 }, () => full.customers.create("t", ADA, Date.now(), null));
+    const writes = Array.from({ length: 400 }, () =>
+      full.customers.create("t", ADA, Date.now(), null, TEST_ORIGIN),
+    );
     const reasons = (await Promise.allSettled([...reads, ...writes])).map((settled) =>
       settled.status === "rejected" ? String(settled.reason.message) : "answered",
     );
@@ -312,6 +320,7 @@ test("with sessions killed every 50 ms each customer has one history, and nothin
             { name: `${worker} ${turn}` },
             NO_BODY,
             null,
+            TEST_ORIGIN,
           );
           if (outcome.kind === "missing" || outcome.kind === "key-reused") throw new Error(outcome.kind);
           fates[outcome.kind] += 1;
@@ -352,7 +361,7 @@ describe("the synchronous standby does not answer", () => {
   });
 
   async function create(tenant: string): Promise<WriteTarget & { expected: RowVersion }> {
-    const made = await storage.customers.create(tenant, ADA, Date.now(), null);
+    const made = await storage.customers.create(tenant, ADA, Date.now(), null, TEST_ORIGIN);
     if (made.kind !== "created") throw new Error(made.kind);
     return { tenant, id: made.id, expected: made.rowVersion };
   }
@@ -361,7 +370,7 @@ describe("the synchronous standby does not answer", () => {
   test("no write is acknowledged, and none is cancelled", async () => {
     const target = await create("t");
     primary.freezeReplication();
-    await expect(storage.customers.update(target, { name: "B" }, NO_BODY, null)).rejects.toThrow(
+    await expect(storage.customers.update(target, { name: "B" }, NO_BODY, null, TEST_ORIGIN)).rejects.toThrow(
       "may have been applied",
     );
     expect((await storage.customers.read("t", target.id, NAME))?.fields).toEqual({ name: "Ada" });
@@ -379,7 +388,7 @@ describe("the synchronous standby does not answer", () => {
     while (targets.length > 0) {
       const writes = targets
         .splice(0, 20)
-        .map((target) => storage.customers.update(target, { name: "B" }, NO_BODY, null));
+        .map((target) => storage.customers.update(target, { name: "B" }, NO_BODY, null, TEST_ORIGIN));
       for (const settled of await Promise.allSettled(writes))
         reasons.push(settled.status === "rejected" ? settled.reason.message : "applied");
       await storage.customers.rowVersion("0", crypto.randomUUID());

@@ -5,6 +5,7 @@ import type { CustomerStore, WriteTarget } from "../../../storage/customer-store
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import type { ServerEvent } from "../../../storage/storage.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { TEST_ORIGIN } from "../../support/test-origin.ts";
 
 // Promises that no single server can keep: each test has several, as storages with connections of their own.
 
@@ -35,7 +36,7 @@ function store(index: number): CustomerStore {
 }
 
 async function make(tenant = "t"): Promise<WriteTarget & { expected: RowVersion }> {
-  const made = await store(0).create(tenant, ADA, Date.now(), null);
+  const made = await store(0).create(tenant, ADA, Date.now(), null, TEST_ORIGIN);
   if (made.kind !== "created") throw new Error(made.kind);
   return { tenant, id: made.id, expected: made.rowVersion };
 }
@@ -72,6 +73,7 @@ test.each([1, 16, 200])(
         { name: `${worker} ${turn}` },
         NO_BODY,
         null,
+        TEST_ORIGIN,
       );
       if (outcome.kind === "applied") {
         expect(chains[at]?.has(expected)).toBe(false);
@@ -101,7 +103,7 @@ test("a reader of pages misses no customer, while three servers with clocks apar
   let isOver = false;
   const creating = together(12, 25, async (worker, turn) => {
     const clock = Date.now() + ((worker % 3) - 1) * 4_000;
-    const outcome = await store(worker).create("order", ADA, clock + turn, null);
+    const outcome = await store(worker).create("order", ADA, clock + turn, null, TEST_ORIGIN);
     if (outcome.kind === "created") made.push(outcome.id);
   }).then(() => {
     isOver = true;
@@ -123,7 +125,7 @@ test("of 30 racers under one key on three servers exactly one creates, in 20 rou
   for (let round = 0; round < 20; round += 1) {
     const key = { tokenId: "c", key: `k${round}`, digest: "01", nowMs: Date.now() };
     const racers = Array.from({ length: 30 }, (_, index) =>
-      store(index).create(`r${round}`, ADA, Date.now(), key),
+      store(index).create(`r${round}`, ADA, Date.now(), key, TEST_ORIGIN),
     );
     const outcomes = await Promise.all(racers);
     const ids = new Set(outcomes.map((outcome) => (outcome.kind === "created" ? outcome.id : outcome.kind)));
@@ -139,7 +141,7 @@ test("of keyed updates that race on three servers one is applied, and the others
     const target = { ...(await make()), expected: { anyExcept: [] } };
     const key = { tokenId: "c", key: `u${round}`, digest: "01", nowMs: Date.now() };
     const patch = (index: number) =>
-      store(index).update(target, { name: "once" }, projectionOf(["name"]), key);
+      store(index).update(target, { name: "once" }, projectionOf(["name"]), key, TEST_ORIGIN);
     const outcomes = await Promise.all(Array.from({ length: 12 }, (_, index) => patch(index)));
     const versions = new Set(
       outcomes.map((outcome) => (outcome.kind === "applied" ? outcome.rowVersion : "")),
@@ -174,13 +176,13 @@ test("a row that another session locks stops no other write, and its own waits f
   await isLocked.promise;
   let isWritten = false;
   const waiting = store(0)
-    .update(locked, { name: "late" }, NO_BODY, null)
+    .update(locked, { name: "late" }, NO_BODY, null, TEST_ORIGIN)
     .then((outcome) => {
       isWritten = true;
       return outcome;
     });
   const outcomes = await Promise.all(
-    others.map((target) => store(0).update(target, { name: "now" }, NO_BODY, null)),
+    others.map((target) => store(0).update(target, { name: "now" }, NO_BODY, null, TEST_ORIGIN)),
   );
   expect(outcomes.filter(({ kind }) => kind === "applied")).toHaveLength(others.length);
   expect(isWritten).toBe(false);
@@ -200,7 +202,13 @@ test("batches that overlap on three servers meet no deadlock that a client would
         ((one.id.charCodeAt(30 + (worker % 6)) + turn) % 7) - (other.id.charCodeAt(30 + (worker % 6)) % 7),
     );
     const writes = shuffled.map((target) =>
-      store(worker).update({ ...target, expected: anyVersion }, { name: `${turn}` }, NO_BODY, null),
+      store(worker).update(
+        { ...target, expected: anyVersion },
+        { name: `${turn}` },
+        NO_BODY,
+        null,
+        TEST_ORIGIN,
+      ),
     );
     applied.push(...(await Promise.all(writes)).map(({ kind }) => kind));
   });
@@ -224,6 +232,7 @@ test("a serialization failure and a deadlock that PostgreSQL reports are tried a
       { name: state },
       NO_BODY,
       null,
+      TEST_ORIGIN,
     );
     expect(outcome.kind).toBe("applied");
     await cluster.query(
@@ -244,7 +253,9 @@ test("look-ups that come in one turn of the event loop share a statement, and so
   });
   const targets = await Promise.all(Array.from({ length: 60 }, () => make()));
   await Promise.all(targets.map(({ id }) => server.customers.read("t", id, NO_BODY)));
-  await Promise.all(targets.map((target) => server.customers.update(target, { name: "B" }, NO_BODY, null)));
+  await Promise.all(
+    targets.map((target) => server.customers.update(target, { name: "B" }, NO_BODY, null, TEST_ORIGIN)),
+  );
   expect({ reads, commits }).toEqual({ reads: [60], commits: [60] });
   await server.close();
 });
@@ -264,7 +275,9 @@ test("a server runs, whatever forms and limits the database gives to its session
   const server = await PostgresStorage.open(url);
   servers.push(server);
   const target = await make();
-  expect((await server.customers.update(target, { name: "B\\" }, NO_BODY, null)).kind).toBe("applied");
+  expect((await server.customers.update(target, { name: "B\\" }, NO_BODY, null, TEST_ORIGIN)).kind).toBe(
+    "applied",
+  );
   expect((await server.customers.read("t", target.id, projectionOf(["name"])))?.fields).toEqual({
     name: "B\\",
   });

@@ -8,6 +8,7 @@ import { freePort } from "../../support/free-port.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 import { startSecuredCluster } from "../../support/secured-cluster.ts";
 import { runCommand, temporaryDirectory, Workplace } from "../../support/server-process.ts";
+import { TEST_ORIGIN } from "../../support/test-origin.ts";
 
 // What would be wrong quietly: each is refused at the start, in a sentence that says what to do.
 
@@ -147,6 +148,7 @@ test("a role without the right to make a schema is told which command does; with
     { name: "A", email: "a@b", status: "active" },
     Date.now(),
     null,
+    TEST_ORIGIN,
   );
   expect(made.kind).toBe("created");
   await storage.ping();

@@ -3,6 +3,7 @@ import type { RowVersion } from "../../../domain/entity-tag.ts";
 import { projectionOf } from "../../../domain/projection.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { TEST_ORIGIN } from "../../support/test-origin.ts";
 
 const WORKERS = 16;
 const ALL = projectionOf(["id", "name", "email", "status"]);
@@ -33,12 +34,18 @@ test.each([
     const working = Promise.all(
       Array.from({ length: WORKERS }, async (_worker, worker) => {
         const fields = { name: "0", email: `${worker}@example.com`, status: "active" } as const;
-        const made = await store(worker).create("t", fields, Date.now(), null);
+        const made = await store(worker).create("t", fields, Date.now(), null, TEST_ORIGIN);
         if (made.kind !== "created") throw new Error(made.kind);
         let expected: RowVersion = made.rowVersion;
         for (let turn = 1; !isOver; turn += 1) {
           const target = { tenant: "t", id: made.id, expected };
-          const outcome = await store(worker + turn).update(target, { name: `${turn}` }, ALL, null);
+          const outcome = await store(worker + turn).update(
+            target,
+            { name: `${turn}` },
+            ALL,
+            null,
+            TEST_ORIGIN,
+          );
           if (outcome.kind !== "applied") throw new Error(outcome.kind);
           expected = outcome.rowVersion;
           const wanted = { id: made.id, ...fields, name: `${turn}` };

@@ -4,6 +4,7 @@ import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { TEST_ORIGIN } from "../../support/test-origin.ts";
 import { TestService } from "../../support/test-service.ts";
 
 // What is fetched is what was asked for, of the caller's tenant: PostgreSQL itself
@@ -21,7 +22,7 @@ describe("a read fetches the columns of its projection, the key and the version,
   beforeAll(async () => {
     url = await cluster.createDatabase();
     owner = await PostgresStorage.open(url);
-    const made = await owner.customers.create("t", ADA, Date.now(), null);
+    const made = await owner.customers.create("t", ADA, Date.now(), null, TEST_ORIGIN);
     id = made.kind === "created" ? made.id : "";
     await cluster.query(url, `CREATE ROLE reader LOGIN; ${grantsFor("reader")}`);
     // A privilege that is missing is tried again: not for long here.

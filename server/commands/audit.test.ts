@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { openStorage } from "../storage/database-url/open-storage.ts";
+import { Workplace } from "../tests/support/server-process.ts";
+import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
+
+let place: Workplace;
+beforeEach(() => {
+  place = new Workplace();
+});
+afterEach(() => place.clear());
+
+/** Three writes of two tenants. @returns the id of the first customer */
+async function fill(): Promise<string> {
+  mkdirSync(`${place.path}/data`, { recursive: true });
+  const storage = await openStorage(place.databaseUrl);
+  const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+  const create = (tenant: string, client: string) =>
+    storage.customers.create(tenant, ada, 0, null, { ...TEST_ORIGIN, operation: "create", client });
+  const made = await create("acme", "shop");
+  if (made.kind !== "created") throw new Error(made.kind);
+  const target = { tenant: "acme", id: made.id, expected: made.rowVersion };
+  await storage.customers.update(target, { name: "B" }, { kind: "none", fields: [] }, null, {
+    ...TEST_ORIGIN,
+    operation: "patch",
+    client: "billing-sync",
+    isWithoutIfMatch: true,
+  });
+  await create("beta", "shop");
+  await storage.close();
+  return made.id;
+}
+
+const lines = (text: string) =>
+  text
+    .trimEnd()
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+
+test("prints each accepted write as a line of JSON, by tenant, customer, client and time", async () => {
+  const id = await fill();
+  const audit = async (...options: string[]) => {
+    const { code, stdout, stderr } = await place.run(["audit", ...options]);
+    expect([code, stderr]).toEqual([0, ""]);
+    return lines(stdout);
+  };
+  const all = await audit();
+  expect(all.map(({ tenant, number, client, operation }) => [tenant, number, client, operation])).toEqual([
+    ["acme", 1, "shop", "create"],
+    ["acme", 2, "billing-sync", "patch"],
+    ["beta", 1, "shop", "create"],
+  ]);
+  expect(all[1]).toMatchObject({
+    customer: id,
+    changed: ["name"],
+    requestId: "test",
+    withoutIfMatch: true,
+    versionBefore: all[0].versionAfter,
+  });
+  expect(await audit("list", "--tenant", "beta")).toEqual(all.slice(2));
+  expect(await audit("--client", "shop")).toEqual([all[0], all[2]]);
+  expect(await audit("--customer", id.toUpperCase())).toEqual(all.slice(0, 2));
+  expect(await audit("--since", "1h")).toEqual(all);
+  expect(await audit("--until", "2020-01-01")).toEqual([]);
+});
+
+test.each([
+  [["--customer", "x"], '--customer "x" must be the id of a customer, a UUID.'],
+  [["--since", "2027-02-30"], '--since "2027-02-30" must be a time in UTC'],
+  [["--until", "soon"], '--until "soon" must be a time in UTC'],
+  [["verify", "--known", "/nowhere"], "--known /nowhere can't be read"],
+])("audit %j is refused", async (options, message) => {
+  await fill();
+  const { code, stderr } = await place.run(["audit", ...options]);
+  expect(code).toBe(1);
+  expect(stderr).toStartWith(message);
+});
+
+test("verify finds a whole trail in order, and by the heads of an earlier look one that was cut off", async () => {
+  await fill();
+  const good = await place.run(["audit", "verify"]);
+  expect(good).toMatchObject({ code: 0, stderr: "" });
+  expect(good.stdout).toMatch(
+    /^acme: 2 rows in order, up to row 2 with the hash [0-9a-f]{64}\nbeta: 1 rows? /,
+  );
+  const { stdout } = await place.run(["audit", "verify", "--json"]);
+  const known = `${place.path}/known.ndjson`;
+  writeFileSync(known, stdout);
+  await fill();
+  expect((await place.run(["audit", "verify", "--known", known])).code).toBe(0);
+  writeFileSync(known, stdout.replace('"number":2', '"number":9'));
+  const cut = await place.run(["audit", "verify", "--known", known]);
+  expect(cut.code).toBe(1);
+  expect(cut.stdout).toContain("acme: rows 5 to 9 were there at the earlier look, and are missing");
+  expect(cut.stderr).toStartWith("The audit trail is not whole, of: acme.");
+});

@@ -1,0 +1,182 @@
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import type { ChainedEntry, ChainLink } from "../domain/audit/audit-chain.ts";
+import { CommandRefused } from "../domain/command-refused.ts";
+import { parseCustomerId } from "../domain/customer-id.ts";
+import type { AuditStore } from "../storage/audit-store.ts";
+import { type ChainReport, reportOnChain } from "../storage/chain-report.ts";
+import { openStorage } from "../storage/database-url/open-storage.ts";
+import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
+import { withSettings } from "./setting-options.ts";
+import { isoTime, shownTime, table } from "./table.ts";
+import { timeOption } from "./time-option.ts";
+
+type Options = Readonly<Record<string, unknown>> & {
+  readonly tenant?: string;
+  readonly customer?: string;
+  readonly client?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly known?: string;
+  readonly json?: boolean;
+};
+
+const PAGE_ROWS = 500;
+
+export function addAuditCommands(program: Command): void {
+  const audit = program.command("audit").description("See who changed which customers, and check the trail.");
+  withSettings(audit.command("list", { isDefault: true }), DATABASE_SETTINGS)
+    .description("Who wrote what: a row for each accepted write, in the order of each tenant's chain.")
+    .option("--tenant <name>", "of this tenant alone")
+    .option("--customer <id>", "of this customer alone")
+    .option("--client <name>", "by this client alone")
+    .option("--since <time>", "from a time on: 2027-01-31, 2027-01-31T10:00Z, or 90m, 12h, 3d, 2w ago")
+    .option("--until <time>", "before a time")
+    .option("--json", "one JSON object a line; the rule where the output is no terminal")
+    .action(async (options: Options) => {
+      const filter = filterOf(options, Date.now());
+      const isTable = options.json !== true && process.stdout.isTTY;
+      await withTrail(options, async (trail, tenants) => {
+        for (const tenant of tenants) {
+          for await (const page of pagesOf(trail, tenant, filter.customerId)) {
+            const rows = page.filter(filter.isShown);
+            if (rows.length === 0) continue;
+            console.log(isTable ? tableOf(rows) : rows.map((row) => JSON.stringify(jsonOf(row))).join("\n"));
+          }
+        }
+      });
+    });
+  withSettings(audit.command("verify"), DATABASE_SETTINGS)
+    .description("Check that no row of the trail was changed or removed; exit code 1 where one was.")
+    .option("--tenant <name>", "of this tenant alone")
+    .option("--known <file>", "what --json printed earlier: those rows must be there still")
+    .option("--json", "one JSON object a line, for each tenant; keep it on another machine for --known")
+    .action(async (options: Options) => {
+      const known = options.known === undefined ? new Map<string, ChainLink>() : readKnown(options.known);
+      await withTrail(options, async (trail, tenants) => {
+        const asked = options.tenant === undefined ? [...new Set([...tenants, ...known.keys()])] : tenants;
+        const reports: ChainReport[] = [];
+        for (const tenant of asked)
+          reports.push(await reportOnChain(trail, tenant, known.get(tenant) ?? null));
+        for (const report of reports) {
+          console.log(options.json === true ? JSON.stringify(reportJson(report)) : sentenceOf(report));
+        }
+        const faulty = reports.filter(({ fault }) => fault !== null).map(({ tenant }) => tenant);
+        if (faulty.length > 0) {
+          throw new CommandRefused(
+            `The audit trail is not whole, of: ${faulty.join(", ")}. Keep this database as it is, and compare it with a backup.`,
+          );
+        }
+      });
+    });
+}
+
+/** Every row that was written before the command began has its place then. */
+async function withTrail(
+  options: Options,
+  work: (trail: AuditStore, tenants: readonly string[]) => Promise<void>,
+): Promise<void> {
+  const { databaseUrl, storage: storageOptions } = await existingDatabaseOf(options);
+  const storage = await openStorage(databaseUrl, storageOptions);
+  try {
+    while ((await storage.audit.seal()) > 0);
+    const { tenant } = options;
+    await work(storage.audit, tenant === undefined ? await storage.audit.tenants() : [tenant]);
+  } finally {
+    await storage.close();
+  }
+}
+
+async function* pagesOf(
+  trail: AuditStore,
+  tenant: string,
+  customerId: string | null,
+): AsyncGenerator<readonly ChainedEntry[]> {
+  let after = 0;
+  for (let isMore = true; isMore; ) {
+    const page = await trail.rows({ tenant, customerId, after, limit: PAGE_ROWS });
+    yield page;
+    after = page.at(-1)?.number ?? after;
+    isMore = page.length === PAGE_ROWS;
+  }
+}
+
+function filterOf(options: Options, nowMs: number) {
+  const { customer, client } = options;
+  const customerId = customer === undefined ? null : parseCustomerId(customer);
+  if (customer !== undefined && customerId === null) {
+    throw new CommandRefused(`--customer "${customer}" must be the id of a customer, a UUID.`);
+  }
+  const fromMs = timeOption("--since", options.since, nowMs) ?? Number.NEGATIVE_INFINITY;
+  const untilMs = timeOption("--until", options.until, nowMs) ?? Number.POSITIVE_INFINITY;
+  const isShown = (row: ChainedEntry): boolean =>
+    row.timeMs >= fromMs && row.timeMs < untilMs && (client === undefined || row.client === client);
+  return { customerId, isShown };
+}
+
+const HEADING = ["TIME", "TENANT", "CLIENT", "TOKEN", "OPERATION", "CUSTOMER", "CHANGED", "REQUEST"];
+
+function tableOf(rows: readonly ChainedEntry[]): string {
+  const cells = rows.map((row) => [
+    ...[shownTime(row.timeMs), row.tenant, row.client, row.tokenPrefix === "" ? "-" : row.tokenPrefix],
+    row.isWithoutIfMatch ? `${row.operation} (no If-Match)` : row.operation,
+    ...[row.customerId, row.changed.join(", ") || "-", row.requestId === "" ? "-" : row.requestId],
+  ]);
+  return table(HEADING, cells);
+}
+
+function jsonOf(row: ChainedEntry): Record<string, unknown> {
+  return {
+    time: isoTime(row.timeMs),
+    tenant: row.tenant,
+    number: row.number,
+    client: row.client,
+    tokenPrefix: row.tokenPrefix,
+    requestId: row.requestId,
+    operation: row.operation,
+    customer: row.customerId,
+    versionBefore: row.versionBefore,
+    versionAfter: row.versionAfter,
+    changed: row.changed,
+    withoutIfMatch: row.isWithoutIfMatch,
+    withIdempotencyKey: row.hasKey,
+    hash: row.hash,
+  };
+}
+
+function sentenceOf({ tenant, rows, head, fault }: ChainReport): string {
+  if (fault !== null) return `${tenant}: ${fault}`;
+  return `${tenant}: ${rows} rows in order, up to row ${head.number} with the hash ${head.hash}`;
+}
+
+function reportJson({ tenant, rows, head, fault }: ChainReport): Record<string, unknown> {
+  return { tenant, rows, number: head.number, hash: head.hash, fault };
+}
+
+/** @returns the heads of an earlier look, by tenant */
+function readKnown(file: string): Map<string, ChainLink> {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new CommandRefused(`--known ${file} can't be read: ${(error as Error).message}.`);
+  }
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return new Map(lines.map((line, index) => knownHead(line, `line ${index + 1} of ${file}`)));
+}
+
+function knownHead(line: string, where: string): [string, ChainLink] {
+  let read: unknown;
+  try {
+    read = JSON.parse(line);
+  } catch {
+    read = null;
+  }
+  const { tenant, number, hash } = (read ?? {}) as Partial<Record<string, unknown>>;
+  if (typeof tenant === "string" && typeof number === "number" && typeof hash === "string") {
+    return [tenant, { number, hash }];
+  }
+  throw new CommandRefused(
+    `${where} is not what \`audit verify --json\` prints. Name a file with its output.`,
+  );
+}

@@ -1,0 +1,216 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { CHAIN_START, type ChainedEntry, chainFault } from "../domain/audit/audit-chain.ts";
+import type { WriteOrigin } from "../domain/audit/audit-entry.ts";
+import { drawRowVersion } from "../domain/entity-tag.ts";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
+import { NO_BODY } from "../domain/projection.ts";
+import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
+import { reportOnChain } from "./chain-report.ts";
+import type { IdempotencyKey, WriteTarget } from "./customer-store.ts";
+import type { Storage } from "./storage.ts";
+
+const ADA = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+const NOW = Date.UTC(2026, 0, 1);
+const ANY = { anyExcept: [] };
+
+/**
+ * Every rule of the audit trail, run on each engine.
+ *
+ * @param run runs SQL on the same database as the service's own role does; it fails where the database refuses it
+ */
+export async function auditStoreContract(
+  engine: string,
+  open: () => MaybePromise<Storage>,
+  run: (sql: string) => MaybePromise<unknown>,
+): Promise<void> {
+  const [storage, second] = [await open(), await open()];
+  const { customers, audit } = storage;
+  afterAll(async () => {
+    await storage.close();
+    await second.close();
+  });
+  let tenants = 0;
+  const newTenant = (): string => {
+    tenants += 1;
+    return `t${tenants}`;
+  };
+  const create = async (
+    tenant: string,
+    key: IdempotencyKey | null = null,
+    origin: WriteOrigin = { ...TEST_ORIGIN, operation: "create" },
+  ) => {
+    const made = await customers.create(tenant, ADA, NOW, key, origin);
+    if (made.kind !== "created") throw new Error(made.kind);
+    return { tenant, id: made.id, expected: made.rowVersion };
+  };
+  const rows = async (tenant: string): Promise<readonly ChainedEntry[]> => {
+    while ((await audit.seal()) > 0);
+    return audit.rows({ tenant, customerId: null, after: 0, limit: 1_000 });
+  };
+  const by = (operation: WriteOrigin["operation"], more: Partial<WriteOrigin> = {}): WriteOrigin => ({
+    ...TEST_ORIGIN,
+    operation,
+    ...more,
+  });
+
+  describe(`${engine}: the audit trail`, () => {
+    test("has a row for each accepted write: who, how, on what, from which version to which, and the names of what changed", async () => {
+      const tenant = newTenant();
+      const began = Date.now();
+      const origin = {
+        client: "billing-sync",
+        tokenPrefix: "cst_ABCDEFGH",
+        requestId: "r-1",
+        isWithoutIfMatch: true,
+      };
+      const made = await create(tenant);
+      const versions: (string | null)[] = [made.expected];
+      const steps = [
+        ["replace", { name: "Ada", email: "b@example.com" }, ["email"]],
+        ["patch", { status: "closed", name: "B" }, ["name", "status"]],
+        ["patch", {}, []],
+        ["replace", { name: "B", email: "b@example.com" }, []],
+      ] as const;
+      for (const [operation, changes] of steps) {
+        const target = { ...made, expected: ANY };
+        const outcome = await customers.update(target, changes, NO_BODY, null, { ...origin, operation });
+        if (outcome.kind !== "applied") throw new Error(outcome.kind);
+        versions.push(outcome.rowVersion);
+      }
+      await customers.remove({ ...made, expected: ANY }, null, by("delete"));
+      const found = await rows(tenant);
+      const own = { tenant, customerId: made.id, hasKey: false };
+      const tests = { client: "tests", tokenPrefix: "cst_tests", requestId: "test", isWithoutIfMatch: false };
+      const between = (index: number) => ({
+        versionBefore: versions[index - 1],
+        versionAfter: versions[index],
+      });
+      const expected: unknown[] = [
+        {
+          ...{ ...own, ...tests, operation: "create", versionBefore: null, versionAfter: made.expected },
+          changed: ["name", "email", "status"],
+        },
+        ...steps.map(([operation, , changed], index) => ({
+          ...{ ...own, ...origin, operation, ...between(index + 1) },
+          changed,
+        })),
+        {
+          ...{ ...own, ...tests, operation: "delete", versionBefore: versions.at(-1), versionAfter: null },
+          changed: [],
+        },
+      ];
+      expect<unknown>(found.map(({ number, hash, timeMs, ...rest }) => rest)).toEqual(expected);
+      for (const { timeMs } of found) {
+        expect(timeMs).toBeGreaterThanOrEqual(began - 1);
+        expect(timeMs).toBeLessThanOrEqual(Date.now() + 1);
+      }
+    });
+
+    test("has no row for a refused write, and none for one that is repeated under its key", async () => {
+      const tenant = newTenant();
+      const key: IdempotencyKey = { tokenId: "t", key: `k-${tenant}`, digest: "01", nowMs: NOW };
+      const other = { ...key, key: `other-${tenant}` };
+      const made = await create(tenant, other);
+      const stale: WriteTarget = { ...made, expected: drawRowVersion() };
+      await customers.update(stale, { name: "x" }, NO_BODY, null, TEST_ORIGIN);
+      await customers.remove(stale, null, TEST_ORIGIN);
+      await customers.update({ ...made, id: crypto.randomUUID() }, {}, NO_BODY, null, TEST_ORIGIN);
+      await customers.update(made, { name: "B" }, NO_BODY, key, TEST_ORIGIN);
+      await customers.update(made, { name: "B" }, NO_BODY, key, by("replace", { requestId: "again" }));
+      await customers.update(made, { name: "C" }, NO_BODY, { ...key, digest: "02" }, TEST_ORIGIN);
+      await create(tenant, other);
+      const found = await rows(tenant);
+      expect(found.map(({ operation, hasKey, requestId }) => [operation, hasKey, requestId])).toEqual([
+        ["create", true, "test"],
+        ["replace", true, "test"],
+      ]);
+    });
+
+    test("is a chain for each tenant, from 1 and without gaps, whatever writes at once on whichever service", async () => {
+      const [tenant, beside] = [newTenant(), newTenant()];
+      const targets = await Promise.all(Array.from({ length: 8 }, () => create(tenant)));
+      await create(beside);
+      let isOver = false;
+      const sealing = Promise.all(
+        [storage, second].map(async (one) => {
+          while (!isOver) {
+            await one.audit.seal();
+            await new Promise(setImmediate);
+          }
+        }),
+      );
+      const writes = Array.from({ length: 240 }, (_, index) => {
+        const { customers: store } = index % 2 === 0 ? storage : second;
+        const target = targets[index % targets.length];
+        if (target === undefined) throw new Error("no target");
+        return store.update({ ...target, expected: ANY }, { name: `${index}` }, NO_BODY, null, TEST_ORIGIN);
+      });
+      const applied = (await Promise.all(writes)).filter(({ kind }) => kind === "applied").length;
+      isOver = true;
+      await sealing;
+      expect(applied).toBe(240);
+      const found = await rows(tenant);
+      expect(found).toHaveLength(248);
+      let previous = CHAIN_START;
+      for (const row of found) {
+        expect(chainFault(previous, row)).toBeNull();
+        previous = row;
+      }
+      for (const { id } of targets) {
+        const own = found.filter(({ customerId }) => customerId === id);
+        const before = own.map(({ versionBefore }) => versionBefore);
+        expect(before).toEqual([null, ...own.slice(0, -1).map(({ versionAfter }) => versionAfter)]);
+        expect(own.at(-1)?.versionAfter).toBe(await customers.rowVersion(tenant, id));
+      }
+      expect(await rows(beside)).toHaveLength(1);
+    });
+
+    test("is read in pages, of a tenant or of one of its customers", async () => {
+      const tenant = newTenant();
+      const [one, other] = [await create(tenant), await create(tenant)];
+      for (const target of [one, other, one]) {
+        await customers.update({ ...target, expected: ANY }, { name: "x" }, NO_BODY, null, TEST_ORIGIN);
+      }
+      const all = await rows(tenant);
+      const page = async (customerId: string | null, after: number, limit: number) =>
+        (await audit.rows({ tenant, customerId, after, limit })).map(({ number }) => number);
+      expect(await page(null, 0, 2)).toEqual([1, 2]);
+      expect(await page(null, 2, 2)).toEqual([3, 4]);
+      expect(await page(null, 5, 2)).toEqual([]);
+      const own = all.filter(({ customerId }) => customerId === one.id).map(({ number }) => number);
+      expect(own).toHaveLength(3);
+      expect(await page(one.id, 0, 2)).toEqual(own.slice(0, 2));
+      expect(await page(one.id, own[1] ?? 0, 2)).toEqual(own.slice(2));
+      expect(await audit.rows({ tenant: newTenant(), customerId: one.id, after: 0, limit: 9 })).toEqual([]);
+      const known = await audit.tenants();
+      expect(known).toContain(tenant);
+      expect(known).toEqual([...known].sort());
+    });
+
+    test.each([
+      ["changed", (tenant: string) => `UPDATE audit SET client = 'x' WHERE tenant = '${tenant}'`],
+      ["given another place", (tenant: string) => `UPDATE audit SET number = 9 WHERE tenant = '${tenant}'`],
+      ["deleted", (tenant: string) => `DELETE FROM audit WHERE tenant = '${tenant}'`],
+    ])("takes no statement by which a row is %s", async (_, sql) => {
+      const tenant = newTenant();
+      await create(tenant);
+      const before = await rows(tenant);
+      await expect((async () => await run(sql(tenant)))()).rejects.toThrow(/append-only|permission denied/);
+      expect(await rows(tenant)).toEqual(before);
+    });
+
+    test("is found in order, and a head that was kept elsewhere shows what was cut off or made anew", async () => {
+      const tenant = newTenant();
+      for (let count = 0; count < 3; count += 1) await create(tenant);
+      const [, at2, at3] = await rows(tenant);
+      if (at2 === undefined || at3 === undefined) throw new Error("no rows");
+      const head = { number: 3, hash: at3.hash };
+      expect(await reportOnChain(audit, tenant, null)).toEqual({ tenant, rows: 3, head, fault: null });
+      const faultFor = async (known: { number: number; hash: string }) =>
+        (await reportOnChain(audit, tenant, known)).fault;
+      expect(await faultFor({ number: 2, hash: at2.hash })).toBeNull();
+      expect(await faultFor({ number: 2, hash: at3.hash })).toMatch(/^row 2 is not the one/);
+      expect(await faultFor({ number: 5, hash: at3.hash })).toMatch(/^rows 4 to 5 were there/);
+    });
+  });
+}

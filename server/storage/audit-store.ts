@@ -1,0 +1,35 @@
+import type { ChainedEntry, ChainLink } from "../domain/audit/audit-chain.ts";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
+
+/** The maximum number of rows that one sealing gives a place. */
+export const SEALED_MAX = 500;
+
+export type AuditQuery = {
+  readonly tenant: string;
+  /** Null: all customers of the tenant. */
+  readonly customerId: string | null;
+  /** The number of the row after which the page begins; 0 for the first. */
+  readonly after: number;
+  /** 1 or more. */
+  readonly limit: number;
+};
+
+/**
+ * The audit trail: a row for each accepted write, which the write's own transaction appends. The rows of
+ * a tenant are a chain. An engine keeps every rule of audit-store.contract.ts, and lets nobody change a row.
+ */
+export interface AuditStore {
+  /**
+   * Gives rows that have no place in their tenant's chain yet one, in the order in which a customer was written:
+   * an engine that several services write at once appends without a place, so that no write waits for another.
+   *
+   * @returns how many it gave a place, at most {@link SEALED_MAX}
+   */
+  seal(): Promise<number>;
+  /** All that have a chain, in the order of bytes. */
+  tenants(): MaybePromise<readonly string[]>;
+  /** What the first row that is kept of a tenant follows. */
+  chainStart(tenant: string): MaybePromise<ChainLink>;
+  /** Rows that have a place, in the order of the chain. */
+  rows(query: AuditQuery): MaybePromise<readonly ChainedEntry[]>;
+}

@@ -1,0 +1,56 @@
+import { type ChainLink, chainFault } from "../domain/audit/audit-chain.ts";
+import type { AuditStore } from "./audit-store.ts";
+
+const PAGE_ROWS = 500;
+
+export type ChainReport = {
+  readonly tenant: string;
+  /** How many rows are kept and were looked at. */
+  readonly rows: number;
+  /** The last row that was found in order. */
+  readonly head: ChainLink;
+  /** What is wrong, as a sentence; null where nothing is. */
+  readonly fault: string | null;
+};
+
+/**
+ * Reads a tenant's chain from its start. Someone who can write the database may make a whole new chain, or cut
+ * off its newest rows: only a head that was kept elsewhere shows that.
+ *
+ * @param known a head that an earlier look found; null without one
+ */
+export async function reportOnChain(
+  audit: AuditStore,
+  tenant: string,
+  known: ChainLink | null,
+): Promise<ChainReport> {
+  let head = await audit.chainStart(tenant);
+  let rows = 0;
+  const report = (fault: string | null): ChainReport => ({ tenant, rows, head, fault });
+  if (isAnother(head, known)) return report(rewritten(head));
+  for (let isMore = true; isMore; ) {
+    const page = await audit.rows({ tenant, customerId: null, after: head.number, limit: PAGE_ROWS });
+    for (const row of page) {
+      const fault = chainFault(head, row);
+      if (fault !== null) return report(fault);
+      rows += 1;
+      head = { number: row.number, hash: row.hash };
+      if (isAnother(head, known)) return report(rewritten(head));
+    }
+    isMore = page.length === PAGE_ROWS;
+  }
+  if (known !== null && head.number < known.number) {
+    return report(
+      `rows ${head.number + 1} to ${known.number} were there at the earlier look, and are missing`,
+    );
+  }
+  return report(null);
+}
+
+function isAnother(link: ChainLink, known: ChainLink | null): boolean {
+  return known !== null && known.number === link.number && known.hash !== link.hash;
+}
+
+function rewritten({ number }: ChainLink): string {
+  return `row ${number} is not the one of the earlier look: it or a row before it was replaced`;
+}

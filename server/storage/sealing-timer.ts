@@ -1,0 +1,45 @@
+import { type AuditStore, SEALED_MAX } from "./audit-store.ts";
+
+/** A row without a place in its chain is protected by triggers and grants alone. */
+const EVERY_MS = 1_000;
+
+/** Gives new rows of the audit trail their place, every second, and once more at the end. */
+export class SealingTimer {
+  readonly #audit: AuditStore;
+  readonly #onFailure: (error: unknown) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #sealing: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  /** @param onFailure the rows stay as they are until the next turn */
+  constructor(audit: AuditStore, onFailure: (error: unknown) => void) {
+    this.#audit = audit;
+    this.#onFailure = onFailure;
+    this.#schedule();
+  }
+
+  /** Call it after the last write, and before the store is closed. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#sealing;
+    await this.#seal();
+  }
+
+  #schedule(): void {
+    this.#timer = setTimeout(() => {
+      this.#sealing = this.#seal().then(() => {
+        if (!this.#isStopped) this.#schedule();
+      });
+    }, EVERY_MS);
+    this.#timer.unref();
+  }
+
+  async #seal(): Promise<void> {
+    try {
+      while ((await this.#audit.seal()) === SEALED_MAX);
+    } catch (error) {
+      this.#onFailure(error);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { afterAll, expect, test } from "bun:test";
+import { writeDatabase } from "../../tests/support/database-files.ts";
+import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { auditStoreContract } from "../audit-store.contract.ts";
+import { reportOnChain } from "../chain-report.ts";
+import { connect } from "./files/sqlite-database.ts";
+import { SqliteStorage } from "./sqlite-storage.ts";
+
+const directory = temporaryDirectory();
+afterAll(directory.remove);
+
+function runOn(path: string, sql: string): void {
+  const db = connect(path);
+  try {
+    db.run(sql);
+  } finally {
+    db.close();
+  }
+}
+
+for (const where of ["inline", "thread"] as const) {
+  const path = `${directory.path}/${where}.db`;
+  await auditStoreContract(
+    `SQLite, committed ${where}`,
+    () => SqliteStorage.open(path, { chooseWhere: () => where }),
+    (sql) => runOn(path, sql),
+  );
+}
+
+test.each([
+  [
+    "a row that was changed",
+    "UPDATE audit SET client = 'x' WHERE number = 2",
+    "row 2 does not have the hash",
+  ],
+  ["a row that was removed", "DELETE FROM audit WHERE number = 2", "row 2 is missing"],
+  ["rows that were removed", "DELETE FROM audit WHERE number IN (1, 2)", "rows 1 to 2 are missing"],
+  ["a hash that was changed", "UPDATE audit SET hash = zeroblob(32) WHERE number = 3", "row 3 does not have"],
+])("without its triggers, %s is found", async (title, sql, fault) => {
+  const path = `${directory.path}/${title}.db`;
+  await writeDatabase(path, "a", "b", "c", "d");
+  for (const trigger of ["audit_never_changes", "audit_keeps_its_rows"])
+    runOn(path, `DROP TRIGGER ${trigger}`);
+  runOn(path, sql);
+  const storage = SqliteStorage.open(path);
+  const report = await reportOnChain(storage.audit, "default", null);
+  await storage.close();
+  expect(report.fault).toStartWith(fault);
+});
+
+test("a row can't be replaced by another one of its number", async () => {
+  const path = `${directory.path}/replaced.db`;
+  await writeDatabase(path, "a", "b");
+  const sql =
+    "INSERT OR REPLACE INTO audit SELECT tenant, 1, time, 'x', token_prefix, request_id, operation, customer_id, version_before, version_after, changed, without_if_match, with_key, hash FROM audit WHERE number = 2";
+  expect(() => runOn(path, sql)).toThrow("append-only");
+});

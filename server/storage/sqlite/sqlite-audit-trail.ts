@@ -1,0 +1,36 @@
+import type { ChainedEntry, ChainLink } from "../../domain/audit/audit-chain.ts";
+import type { AuditQuery, AuditStore } from "../audit-store.ts";
+import type { SharedRead } from "./read/read-transaction.ts";
+import { AUDIT_COLUMNS, type AuditRow, chainedEntry, chainStart } from "./statements/audit-rows.ts";
+
+/** The audit trail in SQLite. Each write gives its row a place at once: see statements/audit-rows.ts. */
+export class SqliteAuditTrail implements AuditStore {
+  readonly #read: SharedRead;
+
+  constructor(read: SharedRead) {
+    this.#read = read;
+  }
+
+  async seal(): Promise<number> {
+    return 0;
+  }
+
+  /** One look-up a tenant: DISTINCT would read every row. */
+  tenants(): string[] {
+    const sql = `WITH RECURSIVE t(tenant) AS (SELECT min(tenant) FROM audit
+        UNION ALL SELECT (SELECT min(tenant) FROM audit a WHERE a.tenant > t.tenant) FROM t WHERE t.tenant IS NOT NULL)
+      SELECT tenant FROM t WHERE tenant IS NOT NULL UNION SELECT tenant FROM audit_anchors ORDER BY tenant`;
+    return this.#read.all<{ tenant: string }>(sql).map(({ tenant }) => tenant);
+  }
+
+  chainStart(tenant: string): ChainLink {
+    return chainStart(this.#read, tenant);
+  }
+
+  rows({ tenant, customerId, after, limit }: AuditQuery): ChainedEntry[] {
+    const isOne = customerId === null ? "" : "AND customer_id = ? ";
+    const sql = `SELECT ${AUDIT_COLUMNS} FROM audit WHERE tenant = ? ${isOne}AND number > ? ORDER BY number LIMIT ?`;
+    const params = customerId === null ? [tenant, after, limit] : [tenant, customerId, after, limit];
+    return this.#read.all<AuditRow>(sql, ...params).map(chainedEntry);
+  }
+}

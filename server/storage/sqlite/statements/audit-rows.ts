@@ -1,0 +1,82 @@
+import {
+  CHAIN_START,
+  type ChainedEntry,
+  type ChainLink,
+  linkAfter,
+} from "../../../domain/audit/audit-chain.ts";
+import type { AuditEntry, AuditedOperation } from "../../../domain/audit/audit-entry.ts";
+import type { RowVersion } from "../../../domain/entity-tag.ts";
+import type { FieldName } from "../../../domain/field-registry.ts";
+import type { StatementCache } from "./statement-cache.ts";
+
+/**
+ * Appends a row to the chain of its tenant, in the transaction of the write. All
+ * writers take turns, so the last row is the one that this one follows.
+ */
+export function appendAudit(statements: StatementCache, write: Omit<AuditEntry, "timeMs">): void {
+  const entry = { ...write, timeMs: Date.now() };
+  const { number, hash } = linkAfter(chainEnd(statements, entry.tenant), entry);
+  statements.run(
+    "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?))",
+    ...[entry.tenant, number, entry.timeMs, entry.client, entry.tokenPrefix, entry.requestId],
+    ...[entry.operation, entry.customerId, entry.versionBefore, entry.versionAfter, entry.changed.join()],
+    ...[Number(entry.isWithoutIfMatch), Number(entry.hasKey), hash],
+  );
+}
+
+function chainEnd(statements: StatementCache, tenant: string): ChainLink {
+  return (
+    statements.get<ChainLink>(
+      "SELECT number, lower(hex(hash)) AS hash FROM audit WHERE tenant = ? ORDER BY number DESC LIMIT 1",
+      tenant,
+    ) ?? chainStart(statements, tenant)
+  );
+}
+
+export function chainStart(statements: Pick<StatementCache, "get">, tenant: string): ChainLink {
+  return (
+    statements.get<ChainLink>(
+      "SELECT number, lower(hex(hash)) AS hash FROM audit_anchors WHERE tenant = ?",
+      tenant,
+    ) ?? CHAIN_START
+  );
+}
+
+export type AuditRow = {
+  readonly tenant: string;
+  readonly number: number;
+  readonly time: number;
+  readonly client: string;
+  readonly token_prefix: string;
+  readonly request_id: string;
+  readonly operation: AuditedOperation;
+  readonly customer_id: string;
+  readonly version_before: RowVersion | null;
+  readonly version_after: RowVersion | null;
+  readonly changed: string;
+  readonly without_if_match: number;
+  readonly with_key: number;
+  readonly hash: string;
+};
+
+export const AUDIT_COLUMNS = `tenant, number, time, client, token_prefix, request_id, operation, customer_id, version_before,
+  version_after, changed, without_if_match, with_key, lower(hex(hash)) AS hash`;
+
+export function chainedEntry(row: AuditRow): ChainedEntry {
+  return {
+    tenant: row.tenant,
+    number: row.number,
+    timeMs: row.time,
+    client: row.client,
+    tokenPrefix: row.token_prefix,
+    requestId: row.request_id,
+    operation: row.operation,
+    customerId: row.customer_id,
+    versionBefore: row.version_before,
+    versionAfter: row.version_after,
+    changed: row.changed === "" ? [] : (row.changed.split(",") as FieldName[]),
+    isWithoutIfMatch: row.without_if_match === 1,
+    hasKey: row.with_key === 1,
+    hash: row.hash,
+  };
+}
