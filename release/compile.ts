@@ -6,7 +6,7 @@ const ROOT = new URL("..", import.meta.url).pathname;
 
 export interface Compiled {
   readonly path: string;
-  /** Names of the npm packages whose code is in the executable, in alphabetical order. */
+  /** The npm packages whose code is in the executable, by their keys in bun.lock, in alphabetical order. */
   readonly packages: readonly string[];
 }
 
@@ -44,6 +44,10 @@ export async function compile(
 }
 
 function packagesOf(inputs: readonly string[]): string[] {
-  const names = inputs.map((input) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1]);
-  return [...new Set(names.filter((name) => name !== undefined))].sort();
+  // A package with another version inside another package's folder has the key "outer/inner".
+  const keys = inputs.flatMap((input) => {
+    const names = [...input.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name);
+    return names.length === 0 ? [] : [names.join("/")];
+  });
+  return [...new Set(keys)].sort();
 }

@@ -13,6 +13,7 @@ import {
   RESPONSE_TO_CALLER,
   RESPONSE_TO_TENANT,
   type ResponseHeader,
+  SHOWN_RESPONSE,
 } from "./parameters.ts";
 import { problemHeaders, problemSchema, problemSchemaName } from "./problem-schemas.ts";
 import {
@@ -180,6 +181,7 @@ function response(
     ...(reply?.headers ?? []),
     ...problems.flatMap(problemHeaders),
     ...EVERY_RESPONSE,
+    ...(callers === "tenants" && reply !== undefined ? [] : SHOWN_RESPONSE),
     ...(callers === "anyone" ? [] : RESPONSE_TO_CALLER),
     ...(callers === "tenants" ? RESPONSE_TO_TENANT : []),
   ]);

@@ -129,7 +129,15 @@ export const RESPONSE_HEADERS = {
   },
   "Accept-Patch": { description: "The media types of a PATCH (RFC 5789).", schema: TEXT },
   "Accept-Encoding": { description: "The content codings of a request (RFC 9110).", schema: TEXT },
-  "Content-Security-Policy": { description: "What the page may load.", schema: TEXT },
+  "Content-Security-Policy": { description: "What a browser may load to show it.", schema: TEXT },
+  "Referrer-Policy": {
+    description: "Always `no-referrer`.",
+    schema: { type: "string", enum: ["no-referrer"] },
+  },
+  "Cross-Origin-Opener-Policy": {
+    description: "Always `same-origin`.",
+    schema: { type: "string", enum: ["same-origin"] },
+  },
   "X-Request-Id": { description: "The id of the request in the log.", schema: TEXT },
   "X-Content-Type-Options": {
     description: "Always `nosniff`.",
@@ -153,6 +161,12 @@ export const EVERY_RESPONSE = [
   "Vary",
   "Access-Control-Allow-Origin",
   "Access-Control-Expose-Headers",
+] as const satisfies readonly ResponseHeader[];
+
+/** What those besides have that a browser may show: all but customers themselves. */
+export const SHOWN_RESPONSE = [
+  "Content-Security-Policy",
+  "Referrer-Policy",
 ] as const satisfies readonly ResponseHeader[];
 
 /** What the answer to a caller with a token may have besides. */

@@ -1,6 +1,6 @@
 import stylePath from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import bundlePath from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import { type Reply, replyHeaders } from "../reply/reply.ts";
+import { type Reply, replyHeaders, SAME_OPENER } from "../reply/reply.ts";
 
 /** Swagger UI, served by the service itself and part of the executable, so that it works without the internet. */
 const FILES = {
@@ -59,6 +59,7 @@ export function referencePage(publicUrl: string): Reply {
       "content-type": "text/html; charset=utf-8",
       "cache-control": "public, max-age=300",
       "content-security-policy": policy.join("; "),
+      ...SAME_OPENER,
     }),
     body: `<!doctype html>
 <html lang="en">

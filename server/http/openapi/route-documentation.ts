@@ -159,7 +159,7 @@ const WRITTEN_HEADERS = [
 ] as const;
 const ONE_CUSTOMER = { "application/json": "Customer" } as const;
 const ONE_PAGE = { "application/json": "CustomerPage" } as const;
-const PAGE_OF_HTML = "Content-Security-Policy";
+const PAGE_OF_HTML = "Cross-Origin-Opener-Policy";
 
 const WRITTEN = {
   200: {

@@ -1,4 +1,4 @@
-import { type Reply, replyHeaders } from "./reply.ts";
+import { type Reply, replyHeaders, SAME_OPENER } from "./reply.ts";
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}
 code,pre{font-size:.9em}pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.75rem;border:1px solid #8884;border-radius:.25rem}
@@ -20,6 +20,7 @@ export function htmlPage(title: string, content: string, headers: Readonly<Recor
       ...headers,
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": POLICY,
+      ...SAME_OPENER,
     }),
     body: `<!doctype html>
 <html lang="en">

@@ -14,7 +14,25 @@ export type Reply = {
   readonly allowedWithoutIfMatch?: boolean;
 };
 
-/** The headers of a reply, with what every reply has. */
-export function replyHeaders(headers: Readonly<Record<string, string>>): Headers {
-  return new Headers({ ...headers, "x-content-type-options": "nosniff" });
+const NOSNIFF = { "x-content-type-options": "nosniff" };
+
+/** The headers of what only a request with a token gets, which no browser shows by itself. */
+export function callerHeaders(headers: Readonly<Record<string, string>>): Headers {
+  return new Headers({ ...headers, ...NOSNIFF });
 }
+
+/**
+ * The headers of what a browser may show. It runs and loads nothing there unless a page says otherwise, no page
+ * may frame it, and the links in it tell no one where the reader came from.
+ */
+export function replyHeaders(headers: Readonly<Record<string, string>>): Headers {
+  return new Headers({
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    ...headers,
+    ...NOSNIFF,
+  });
+}
+
+/** Of pages: one that opened it, and may be of anyone, gets no hold of its window. A reader types a token into /docs. */
+export const SAME_OPENER = { "cross-origin-opener-policy": "same-origin" };

@@ -3,15 +3,15 @@ import type { Written } from "../../operations/conditional-write.ts";
 import type { Created } from "../../operations/create.ts";
 import type { CustomerPage } from "../../operations/page.ts";
 import type { Read } from "../../operations/read.ts";
-import { type Reply, replyHeaders } from "./reply.ts";
+import { callerHeaders, type Reply } from "./reply.ts";
 
 /** `no-transform`: a proxy that compresses would weaken the entity-tag (RFC 9110, section 8.8.1). */
 const CUSTOMER = { "cache-control": "private, no-cache, no-transform", vary: "Authorization" };
 const CUSTOMER_JSON = { ...CUSTOMER, "content-type": "application/json" };
 const REPLAYED = { "idempotency-replayed": "true" };
 // Made once: headers made from an object would cost each read a tenth of its throughput.
-const HEADERS = replyHeaders(CUSTOMER);
-const JSON_HEADERS = replyHeaders(CUSTOMER_JSON);
+const HEADERS = callerHeaders(CUSTOMER);
+const JSON_HEADERS = callerHeaders(CUSTOMER_JSON);
 
 /** A customer as it was read, or 304. */
 export function readReply(outcome: Read): Reply {
@@ -42,13 +42,13 @@ export function pageReply(
   }));
   return {
     status: 200,
-    headers: replyHeaders({ ...CUSTOMER_JSON, ...link }),
+    headers: callerHeaders({ ...CUSTOMER_JSON, ...link }),
     body: JSON.stringify({ items: tagged, next }),
   };
 }
 
 export function createdReply({ id, rowVersion, fields, isReplayed }: Created, publicUrl: string): Reply {
-  const headers = replyHeaders({
+  const headers = callerHeaders({
     ...CUSTOMER_JSON,
     location: `${publicUrl}/customers/${id}`,
     ...(isReplayed ? REPLAYED : {}),
@@ -61,7 +61,7 @@ export function writtenReply(outcome: Written, publicUrl: string): Reply {
   const isPlain = fields === null && allowedUntilMs === null && !isReplayed;
   const headers = isPlain
     ? HEADERS
-    : replyHeaders({
+    : callerHeaders({
         ...(fields === null ? CUSTOMER : { ...CUSTOMER_JSON, "preference-applied": "return=representation" }),
         ...(allowedUntilMs === null ? {} : allowanceHeaders(allowedUntilMs, publicUrl)),
         ...(isReplayed ? REPLAYED : {}),
