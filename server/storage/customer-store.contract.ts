@@ -69,7 +69,10 @@ export async function customerStoreContract(
           const made = await make("text", { ...ADA, name });
           expect((await read(made))?.fields.name).toBe(name);
         }),
-        { numRuns: 50 },
+        {
+          numRuns: 50,
+          examples: [["'; DROP TABLE customers; --"], ['" OR ""="'], ["\\' OR 1=1 --"], ["$1 ? :id"]],
+        },
       );
     });
   });

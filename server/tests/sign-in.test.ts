@@ -1,7 +1,7 @@
 /** Sign-in by tokens of another issuer, on a real one. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { generateKeyPair, SignJWT } from "jose";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import { bodyLater } from "./support/body-later.ts";
 import { scrape } from "./support/metric-series.ts";
@@ -36,7 +36,7 @@ async function start(policy = policyWith()): Promise<TestService> {
   return service;
 }
 const service = await start();
-const { privateKey: strange } = await generateKeyPair("RS256");
+const { privateKey: strange, publicKey: strangePublic } = await generateKeyPair("RS256");
 afterEach(() => {
   aheadMs = 0;
   service.reload(policyWith());
@@ -376,6 +376,30 @@ describe("what strangers send costs a bounded amount", () => {
     }
     expect([refused, own.signIn.remembered, issuer.keyRequests - before]).toEqual([10_000, 1, 1]);
     expect(await get(good, own)).toBe(200);
+  });
+});
+
+describe("a token that brings its own key", () => {
+  test("is refused, and no address in it is asked", async () => {
+    const asked: string[] = [];
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ url }) => {
+        asked.push(url);
+        return Response.json({ keys: [] });
+      },
+    });
+    const jwk = await exportJWK(strangePublic);
+    const headers = [{ jwk }, { jku: server.url.href }, { x5u: server.url.href }, { kid: server.url.href }];
+    for (const header of headers) {
+      expect(await get(await issuer.sign({ iss: issuer.url }, header, strange))).toBe(401);
+    }
+    expect(await get(await issuer.sign({ iss: server.url.origin }, { jku: server.url.href }, strange))).toBe(
+      401,
+    );
+    expect(asked).toEqual([]);
+    await server.stop(true);
   });
 });
 
