@@ -1,5 +1,5 @@
 /** What error codes of the system, of TLS and of undici mean for the operator, and what to do about each. */
-import { errors } from "undici/index.js";
+import errors from "undici/lib/core/errors.js";
 
 type ConnectError = {
   cause: "unreachable" | "tls";

@@ -1,25 +1,16 @@
 /**
  * undici's connections to one deployment: direct, or through an HTTP proxy, with the TLS settings of the
- * operator. The path with /index.js matters: under Bun a bare 'undici' is a built-in shim that ignores
- * proxies and dispatchers.
+ * operator. The paths matter: under Bun a bare 'undici' is a built-in shim that ignores proxies and
+ * dispatchers.
  */
-import { Agent, type Dispatcher, Pool, ProxyAgent } from "undici/index.js";
+import type { Dispatcher } from "undici/index.js";
+import Agent from "undici/lib/dispatcher/agent.js";
 import type { ProxySetting } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 
 export const BODY_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Thrown where the proxy refuses the tunnel: nothing reached the server. */
-export class ProxyRefusal extends Error {
-  readonly status: number;
-
-  constructor(status: number) {
-    super(`the proxy answered ${status}`);
-    this.status = status;
-  }
-}
-
-export function openDispatcher(settings: Settings, origin: string): Dispatcher {
+export async function openDispatcher(settings: Settings, origin: string): Promise<Dispatcher> {
   const connect = {
     ...(settings.cacert === undefined ? {} : { ca: settings.cacert }),
     ...settings.clientCertificate,
@@ -35,27 +26,8 @@ export function openDispatcher(settings: Settings, origin: string): Dispatcher {
   const { proxy } = settings;
   if (proxy.kind === "direct") return new Agent({ ...limits, connect });
   if (origin.startsWith("http:")) return forwarding(new Agent({ ...limits, connect }), proxy.url, origin);
-  return new ProxyAgent({
-    ...limits,
-    uri: proxy.url,
-    requestTls: connect,
-    clientFactory: (url, options) => new TunnelPool(url, { ...options }),
-  });
-}
-
-/** undici reports a refused tunnel by the text of an error alone; here the status is a value. */
-class TunnelPool extends Pool {
-  override async connect(options: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData>;
-  override async connect(
-    options: Dispatcher.ConnectOptions,
-    callback?: (error: Error | null, data: Dispatcher.ConnectData) => void,
-  ): Promise<Dispatcher.ConnectData> {
-    if (callback !== undefined) throw new Error("ProxyAgent awaits connect()");
-    const data = await super.connect(options);
-    if (data.statusCode === 200) return data;
-    data.socket.on("error", () => {}).destroy();
-    throw new ProxyRefusal(data.statusCode);
-  }
+  const { openTunnels } = await import("./tunnels.ts");
+  return openTunnels({ ...limits, uri: proxy.url, requestTls: connect });
 }
 
 /**

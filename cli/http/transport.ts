@@ -4,11 +4,13 @@
  */
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { Dispatcher } from "undici/index.js";
+import request from "undici/lib/api/api-request.js";
 import { completeReply, type NoCompleteReply, noReply, type Reply } from "../client/wire/reply.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 import { brokenConnection, connectError } from "./connect-errors.ts";
-import { BODY_BYTES_MAX, isProxyRefusal, openDispatcher, ProxyRefusal } from "./dispatcher.ts";
+import { BODY_BYTES_MAX, isProxyRefusal, openDispatcher } from "./dispatcher.ts";
+import { ProxyRefusal } from "./proxy-refusal.ts";
 
 export type UndiciTransport = {
   /** @param limitMs for connecting, sending and the whole reply. */
@@ -16,8 +18,8 @@ export type UndiciTransport = {
   close(): Promise<void>;
 };
 
-export function openTransport(settings: Settings, origin: string): UndiciTransport {
-  const dispatcher = openDispatcher(settings, origin);
+export async function openTransport(settings: Settings, origin: string): Promise<UndiciTransport> {
+  const dispatcher = await openDispatcher(settings, origin);
   const { proxy } = settings;
   const named = settings.clientCertificate !== undefined;
   return {
@@ -82,7 +84,7 @@ async function exchange(
       ),
   );
   try {
-    const response = await observed.request({
+    const response = await request.call(observed, {
       ...options,
       signal: AbortSignal.any([limit.signal, interrupted]),
     });
