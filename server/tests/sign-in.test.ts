@@ -425,6 +425,25 @@ describe("writes by a token of the issuer", () => {
     }
   });
 
+  test("the audit trail names their subject by a digest, which the line of docs/sign-in.md computes", async () => {
+    const { path, etag } = await service.customer();
+    const token = await issuer.sign({ sub: "b9f1-ada", client_id: "crm" });
+    const patch = { ...as(token, { "if-match": etag }), body: { name: "Grace" } };
+    expect((await service.send("PATCH", path, patch)).status).toBe(204);
+    while ((await service.storage.audit.seal()) > 0);
+    const customerId = path.replace("/customers/", "");
+    const rows = await service.storage.audit.rows({ tenant: "acme", customerId, after: 0, limit: 10 });
+    const guide = await Bun.file(new URL("../docs/sign-in.md", import.meta.url)).text();
+    const [line = ""] = /^prefix=.*$/m.exec(guide) ?? [];
+    const script = `${line.replace("https://login.example.com/realms/company", issuer.url)}; echo "$prefix"`;
+    const shell = Bun.spawnSync(["sh", "-c", script], { env: { ...process.env, SUB: "b9f1-ada" } });
+    expect(shell.stdout.toString().trim()).toMatch(/^jwt_[0-9a-f]{8}$/);
+    expect(rows.map(({ client, tokenPrefix }) => [client, tokenPrefix])).toEqual([
+      ["test", expect.stringMatching(/^cst_/)],
+      ["crm", shell.stdout.toString().trim()],
+    ]);
+  });
+
   test("a token that ends while the body is under way writes nothing", async () => {
     const { path, etag } = await service.customer();
     const token = await issuer.token();
