@@ -1,6 +1,8 @@
 import type { Command } from "commander";
 import { readPolicyFile } from "../config/policy-file.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
+import type { Issuer } from "../domain/issuer.ts";
+import type { KeyFetch } from "../issuers/issuer-keys.ts";
 
 export function addPolicyCommands(program: Command): void {
   program
@@ -9,7 +11,8 @@ export function addPolicyCommands(program: Command): void {
     .command("check")
     .description("Check a policy file; exit code 1 and every fault when it is refused.")
     .argument("<file>")
-    .action((file: string) => {
+    .option("--fetch", "also fetch the keys of its issuers, as the service will")
+    .action(async (file: string, { fetch: isFetching = false }: { readonly fetch?: boolean }) => {
       const result = readPolicyFile(file);
       if (!result.ok) throw new CommandRefused([`${file}: refused`, ...result.faults].join("\n  "));
       const { roles, enforcement, issuers } = result.policy;
@@ -21,5 +24,27 @@ export function addPolicyCommands(program: Command): void {
       console.log(
         `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until}${signers})`,
       );
+      if (isFetching) await fetchKeys(file, issuers);
     });
+}
+
+/** @throws CommandRefused where one of the issuers gives no keys */
+async function fetchKeys(file: string, issuers: readonly Issuer[]): Promise<void> {
+  // Loaded here alone: the other commands verify no signatures.
+  const { IssuerKeys } = await import("../issuers/issuer-keys.ts");
+  const faults: string[] = [];
+  const onFetch = ({ issuer, fault }: KeyFetch): void => {
+    if (fault === null) console.log(`issuers.${issuer}: keys fetched`);
+    else faults.push(`issuers.${issuer}: ${fault}`);
+  };
+  for (const issuer of issuers) {
+    const keys = new IssuerKeys(issuer, { onFetch });
+    await keys.refresh();
+    keys.stop();
+  }
+  if (faults.length > 0) {
+    throw new CommandRefused(
+      [`${file}: keys not fetched; correct the issuer, or reach it from here`, ...faults].join("\n  "),
+    );
+  }
 }

@@ -17,6 +17,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "service.ts",
     "first-start.ts",
     "config",
+    "issuers",
     "storage/database-url",
     "storage",
     "storage/copy",

@@ -524,4 +524,21 @@ describe("the service as a process", () => {
     const { code, stdout } = await place.command(["policy", "check", "policy.toml"]);
     expect([code, stdout]).toEqual([0, expect.stringContaining("; issuers login)")]);
   });
+
+  test("policy check --fetch fetches their keys, or says why it can't", async () => {
+    writePolicy(await documented());
+    const check = () => place.command(["policy", "check", "policy.toml", "--fetch"]);
+    const fetched = await check();
+    expect([fetched.code, fetched.stdout]).toEqual([
+      0,
+      expect.stringContaining("issuers.login: keys fetched"),
+    ]);
+    issuer.answer = (_request, response) => response.writeHead(404).end();
+    const refused = await check();
+    issuer.answer = null;
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("/.well-known/openid-configuration answered 404, not 200"),
+    ]);
+  });
 });
