@@ -66,7 +66,7 @@ export const PROBLEMS = {
     status: 400,
     title: "Malformed JSON",
     meaning:
-      "The body is not one JSON text in UTF-8 without a byte order mark, names a property twice, or nests more than 32 levels. Nothing was changed.",
+      "The body is not one JSON text in UTF-8 without a byte order mark, names a property twice, or has more than 32 levels or 256 properties. Nothing was changed.",
     action: "Correct the body as `detail` says.",
   },
   unauthenticated: {

@@ -122,7 +122,9 @@ export class Pipeline {
       if (access.callers === "tenants") {
         const caller = requireTenant(found.value);
         if (!caller.ok) return caller;
-        return this.#refuseExcess(context, caller.value) ?? access.handle(context, caller.value);
+        const refusal = this.#refuseExcess(context, caller.value);
+        if (refusal === null) return access.handle(context, caller.value);
+        return this.#parts.limits.pause().then(() => refusal);
       }
       const caller = requireMetricsRole(found.value, policy());
       return caller.ok ? access.handle(context) : caller;

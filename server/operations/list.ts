@@ -1,13 +1,12 @@
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { flatMap, type Result } from "../domain/problem.ts";
-import type { CustomerStore } from "../storage/customer-store.ts";
 import type { Call } from "./call.ts";
 import { requireOperation } from "./checks.ts";
-import { type CustomerPage, readPage } from "./page.ts";
+import { type CustomerPage, type PageStore, readPage } from "./page.ts";
 import { parseLimit, parseStatus, readQuery, singleValue } from "./query.ts";
 
 /** GET /customers. */
-export function list(store: CustomerStore, call: Call): MaybePromise<Result<CustomerPage>> {
+export function list(store: PageStore, call: Call): MaybePromise<Result<CustomerPage>> {
   const permitted = requireOperation(call.authority, "list");
   if (!permitted.ok) return permitted;
   const query = readQuery(call.search, ["fields", "limit", "cursor", "status"]);

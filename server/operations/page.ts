@@ -13,6 +13,9 @@ export type CustomerPage = {
   readonly next: string | null;
 };
 
+/** What pages are read from. */
+export type PageStore = Pick<CustomerStore, "cursorKey" | "page">;
+
 type PageRequest = {
   /** The values of `fields`; none for the default set. */
   readonly fields: readonly string[];
@@ -25,7 +28,7 @@ type PageRequest = {
 
 /** The checks that list and search share, and one page. */
 export function readPage(
-  store: CustomerStore,
+  store: PageStore,
   { tenant, rights }: Authority,
   request: PageRequest,
 ): MaybePromise<Result<CustomerPage>> {

@@ -3,11 +3,10 @@ import { foldEmail } from "../domain/email.ts";
 import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
 import { trimBlanks } from "../domain/precondition.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
-import type { CustomerStore } from "../storage/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";
 import { JSON_TYPES, projectionOfLists, requireOperation, requireReadable } from "./checks.ts";
-import { type CustomerPage, readPage } from "./page.ts";
+import { type CustomerPage, type PageStore, readPage } from "./page.ts";
 import { invalidParameter, readQuery } from "./query.ts";
 
 const searchBody = new BodySchema(SEARCH_BODY);
@@ -16,7 +15,7 @@ const searchBody = new BodySchema(SEARCH_BODY);
  * POST /customers/search: like list, with the filter in the
  * body. Personal data stays out of URLs and their logs.
  */
-export async function search(store: CustomerStore, call: Call): Promise<Result<CustomerPage>> {
+export async function search(store: PageStore, call: Call): Promise<Result<CustomerPage>> {
   const early = checkQuery(call, call.authority);
   if (!early.ok) return early;
   const json = await call.readJson(JSON_TYPES);

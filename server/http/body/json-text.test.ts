@@ -61,6 +61,32 @@ describe("a text may nest 32 levels, and is refused before it is parsed where it
   });
 });
 
+describe("a text may have 256 properties, and is refused before it is parsed where it has more", () => {
+  const object = (count: number, nameOf: (at: number) => string = String) =>
+    `{${Array.from({ length: count }, (_, at) => `"${nameOf(at)}":0`).join()}}`;
+
+  test.each([
+    ["256 properties", object(256)],
+    ["256 properties in two objects", `[${object(128)}, ${object(128)}]`],
+    ["colons in strings", JSON.stringify({ [":".repeat(300)]: ':\\:"'.repeat(300) })],
+    ["a long list", JSON.stringify(Array(1_000).fill(0))],
+  ])("%s: parsed", (_, text) => {
+    expect(parse(text)).toEqual({ ok: true, value: JSON.parse(text) });
+  });
+
+  test.each([
+    ["257 properties", object(257)],
+    ["257 properties of one name", object(257, () => "a")],
+    ["257 properties in two objects", `[${object(128)}, ${object(129)}]`],
+    ["as many as a body can have", object(7_000)],
+    ["what is no JSON behind", `${object(257)} nothing`],
+  ])("%s: refused", (_, text) => {
+    const result = parse(text);
+    expect(result).toMatchObject({ ok: false, problem: { code: "malformed-json" } });
+    expect(JSON.stringify(result)).toContain("more than 256 properties");
+  });
+});
+
 test("any value that JSON can write comes back as it was, but for -0, which JSON.stringify writes as 0", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 30 }), (value) => {

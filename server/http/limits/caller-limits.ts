@@ -24,8 +24,20 @@ export class CallerLimits {
   readonly #buckets = new Buckets();
   readonly #metrics: LimitMetrics;
 
-  constructor(metrics: LimitMetrics) {
+  readonly #pauseMs: number;
+
+  /** @param pauseMs how long a refusal is kept back */
+  constructor(metrics: LimitMetrics, pauseMs = 100) {
     this.#metrics = metrics;
+    this.#pauseMs = pauseMs;
+  }
+
+  /**
+   * Kept for each refusal. A client that heeds Retry-After loses nothing by it. One that does not would
+   * otherwise take as much of the service with refused requests as with others: each costs as much as a read.
+   */
+  pause(): Promise<void> {
+    return Bun.sleep(this.#pauseMs);
   }
 
   /**

@@ -5,6 +5,7 @@ import type { Authority, Call } from "../../operations/call.ts";
 import type { Written } from "../../operations/conditional-write.ts";
 import { create } from "../../operations/create.ts";
 import { list } from "../../operations/list.ts";
+import type { PageStore } from "../../operations/page.ts";
 import { patch } from "../../operations/patch.ts";
 import { read } from "../../operations/read.ts";
 import { remove } from "../../operations/remove.ts";
@@ -14,6 +15,7 @@ import type { CustomerStore } from "../../storage/customer-store.ts";
 import { authenticate, type CallerLookup, requireTenant, type TenantCaller } from "../authentication.ts";
 import { readJsonBody } from "../body/request-body.ts";
 import type { TenantHandler } from "../handler.ts";
+import { PageTurns } from "../page-turns.ts";
 import type { Reply } from "../reply/reply.ts";
 import { createdReply, pageReply, readReply, writtenReply } from "../reply/representation.ts";
 import { type RequestContext, searchOf } from "../request-context.ts";
@@ -29,8 +31,14 @@ export type CustomerRoutesParts = CallerLookup & {
 /** The operations on customers, each with what makes its outcome a reply. */
 export function customerHandlers(parts: CustomerRoutesParts) {
   const { store, publicUrl } = parts;
-  function handler<Outcome>(
-    operate: (store: CustomerStore, call: Call, parameter: string) => MaybePromise<Result<Outcome>>,
+  const turns = new PageTurns();
+  const pages: PageStore = {
+    cursorKey: store.cursorKey,
+    page: (query, projection) => turns.run(query.tenant, query.limit, () => store.page(query, projection)),
+  };
+  function handler<Outcome, Store>(
+    store: Store,
+    operate: (store: Store, call: Call, parameter: string) => MaybePromise<Result<Outcome>>,
     represent: (outcome: Outcome, context: RequestContext) => Reply,
   ): TenantHandler {
     return (context, caller) =>
@@ -48,13 +56,13 @@ export function customerHandlers(parts: CustomerRoutesParts) {
   const written = (outcome: Written): Reply => writtenReply(outcome, publicUrl);
 
   return {
-    list: handler(list, (listed, { request }) => pageReply(listed, nextUrl(searchOf(request)))),
-    search: handler(search, (listed) => pageReply(listed, null)),
-    create: handler(create, (created) => createdReply(created, publicUrl)),
-    read: handler(read, readReply),
-    replace: handler(replace, written),
-    patch: handler(patch, written),
-    remove: handler(remove, written),
+    list: handler(pages, list, (listed, { request }) => pageReply(listed, nextUrl(searchOf(request)))),
+    search: handler(pages, search, (listed) => pageReply(listed, null)),
+    create: handler(store, create, (created) => createdReply(created, publicUrl)),
+    read: handler(store, read, readReply),
+    replace: handler(store, replace, written),
+    patch: handler(store, patch, written),
+    remove: handler(store, remove, written),
   };
 }
 

@@ -112,7 +112,7 @@ export class TestService {
       requireReady: () => this.storage.ping(),
       policy: () => this.#policy,
       metrics: this.metrics,
-      limits: new CallerLimits(this.metrics.limits),
+      limits: new CallerLimits(this.metrics.limits, 0),
       metricsArePublic,
       cors: new Cors(options.corsOrigins ?? [], options.corsHeaders ?? []),
       publicUrl: options.publicUrl ?? "",
