@@ -374,6 +374,20 @@ export async function tokenStoreContract(engine: string, open: () => MaybePromis
       });
     });
 
+    test("once more, as when the new one was lost, makes one for as long as the first was to be valid", async () => {
+      const old = await make(CI, NOW_MS + 90 * DAY_MS);
+      const first = await rotate(old);
+      const second = await rotate(old, {}, NOW_MS + 1);
+      expect(second.made.expiresAtMs).toBe(NOW_MS + 1 + 90 * DAY_MS);
+      await rotate(first.token, {}, NOW_MS + 2);
+      await tokens.revoke(second.token, NOW_MS + 2);
+      const { made } = await rotate(old, {}, NOW_MS + 3);
+      expect(made.expiresAtMs).toBe(NOW_MS + 3 + 90 * DAY_MS);
+      const endless = await make();
+      await rotate(endless);
+      expect((await rotate(endless)).made.expiresAtMs).toBeNull();
+    });
+
     test("takes the first characters too; a revoked token, and what names none, is missing", async () => {
       const old = await make();
       await tokens.revoke(old, NOW_MS);

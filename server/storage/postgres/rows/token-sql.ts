@@ -57,8 +57,18 @@ export const ROTATE_TOKEN_TEXT = `WITH old AS (
   ), made AS (
     INSERT INTO tokens (digest, prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at, token_id)
     SELECT decode($2::text, 'hex'), $3::text, client, role, tenant, scope_fields, scope_operations, $4::bigint,
-      CASE WHEN $7::boolean THEN $4::bigint + expires_at - created_at ELSE $6::bigint END,
-      coalesce(token_id, left(encode(digest, 'hex'), 32)) FROM old
+      CASE WHEN NOT $7::boolean THEN $6::bigint
+        WHEN newest_from IS NULL THEN $4::bigint + expires_at - created_at
+        ELSE $4::bigint + newest_until - newest_from END,
+      family_id
+    FROM old
+    CROSS JOIN LATERAL (SELECT coalesce(token_id, left(encode(digest, 'hex'), 32)) AS family_id) AS family
+    -- The end of a token that was rotated is that of its overlap; how long it was to be valid is known by the newest one.
+    LEFT JOIN LATERAL (
+      SELECT n.created_at AS newest_from, n.expires_at AS newest_until FROM tokens n
+      WHERE old.replaced_by IS NOT NULL AND n.token_id = family_id AND n.replaced_by IS NULL
+      ORDER BY n.created_at DESC LIMIT 1
+    ) AS newest ON true
     RETURNING true AS is_new, ${TOKEN_COLUMNS}
   ), replaced AS (
     UPDATE tokens t SET expires_at = least(t.expires_at, $5::bigint), replaced_by = $3::text

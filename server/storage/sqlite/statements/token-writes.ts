@@ -62,11 +62,12 @@ function rotateToken(
   const found = unrevoked(statements, which);
   if (found.kind !== "one") return found;
   const { row } = found;
+  const tokenId = row.token_id ?? tokenIdOf(row.digest.toHex());
   const madeRow = statements.get<TokenRow>(
     `INSERT INTO tokens (digest, prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at, token_id)
       VALUES (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING ${TOKEN_COLUMNS}`,
     ...[digest, prefix, row.client, row.role, row.tenant, row.scope_fields, row.scope_operations, nowMs],
-    ...[newExpiry(row, terms, nowMs), row.token_id ?? tokenIdOf(row.digest.toHex())],
+    ...[newExpiry(lastingOf(statements, row, tokenId), terms, nowMs), tokenId],
   );
   const replacedRow = statements.get<TokenRow>(
     `UPDATE tokens SET expires_at = min(coalesce(expires_at, ?1), ?1), replaced_by = ?2 WHERE digest = ?3 RETURNING ${TOKEN_COLUMNS}`,
@@ -74,6 +75,16 @@ function rotateToken(
   );
   if (madeRow === null || replacedRow === null) throw new Error("a rotated token left no row");
   return { kind: "rotated", made: tokenRecord(madeRow), replaced: tokenRecord(replacedRow) };
+}
+
+/** The end of a token that was rotated is that of its overlap; how long it was to be valid is known by the newest one. */
+function lastingOf(statements: StatementCache, row: TokenRow, tokenId: string): TokenRow {
+  if (row.replaced_by === null) return row;
+  const newest = statements.get<TokenRow>(
+    `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE token_id = ? AND replaced_by IS NULL ORDER BY created_at DESC LIMIT 1`,
+    tokenId,
+  );
+  return newest ?? row;
 }
 
 function newExpiry(replaced: TokenRow, { lifetimeMs }: RotationTerms, nowMs: number): number | null {
