@@ -104,6 +104,7 @@ export async function startService(config: Config): Promise<RunningService> {
   const readiness = new Readiness(() => storage.ping());
   const parts = {
     store: storage.customers,
+    audit: storage.audit,
     tokens: storage.tokens,
     signIn,
     requireReady: () => readiness.check(),

@@ -99,6 +99,7 @@ const metrics = new Metrics({
 });
 const parts = {
   store: oneStatementEach(storage.customers, pool),
+  audit: storage.audit,
   tokens: knownForGood(storage.tokens),
   signIn: new SignIn({ policy: () => policy.policy, onFetch: () => {} }),
   requireReady: () => storage.ping(),

@@ -84,7 +84,8 @@ function findingsOf(token: TokenRecord, policy: Policy, unusedMs: number, nowMs:
 }
 
 /** No role has `metrics` beside others. */
-const CUSTOMER_OPERATIONS = OPERATIONS.filter((name) => name !== "metrics");
+/** All that read or write customers themselves. */
+const CUSTOMER_OPERATIONS = OPERATIONS.filter((name) => name !== "metrics" && name !== "history");
 
 function cells(token: TokenRecord): string[] {
   const { prefix, client, role, tenant, scope, lastUsedFrom, replacedBy } = token;

@@ -37,7 +37,7 @@ describe("a policy that is not right is refused with every fault named", () => {
       '[roles.r]\nread = ["emial"]\noperations = ["gte"]\n',
       [
         'roles.r.read.0 is "emial", but must be one of id, name, email, status; did you mean "email"?',
-        'roles.r.operations.0 is "gte", but must be one of get, list, create, replace, patch, delete, metrics; did you mean "get"?',
+        'roles.r.operations.0 is "gte", but must be one of get, list, create, replace, patch, delete, history, metrics; did you mean "get"?',
       ],
     ],
     [`${ROLE}[roels.x]\n`, ["roels is unknown; did you mean roles?"]],

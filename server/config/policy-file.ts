@@ -5,7 +5,7 @@ import { type Enforcement, type PolicyResult, readPolicy } from "../domain/polic
 /** The policy of a service without a policy file. */
 export const BUILT_IN_POLICY = `[roles.admin]
 read = ["id", "name", "email", "status"]
-operations = ["get", "list", "create", "replace", "patch", "delete"]
+operations = ["get", "list", "create", "replace", "patch", "delete", "history"]
 [roles.editor]
 read = ["id", "name", "email", "status"]
 operations = ["get", "list", "create", "replace", "patch", "delete"]

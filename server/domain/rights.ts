@@ -1,7 +1,16 @@
 import { FIELD_NAMES, type FieldName, isFieldName } from "./field-registry.ts";
 
 /** What a role may be allowed to do. `metrics` stands alone, since its tokens belong to no tenant. */
-export const OPERATIONS = ["get", "list", "create", "replace", "patch", "delete", "metrics"] as const;
+export const OPERATIONS = [
+  "get",
+  "list",
+  "create",
+  "replace",
+  "patch",
+  "delete",
+  "history",
+  "metrics",
+] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 export type Rights = {

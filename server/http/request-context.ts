@@ -9,6 +9,7 @@ export type RoutePath =
   | "/customers"
   | "/customers/search"
   | "/customers/{id}"
+  | "/customers/{id}/history"
   | "/metrics"
   | "/healthz"
   | "/readyz"

@@ -11,6 +11,7 @@ const ALLOW = {
   "/customers": "GET, HEAD, POST, OPTIONS",
   "/customers/search": "POST, OPTIONS",
   [`/customers/${ID}`]: "GET, HEAD, PUT, PATCH, DELETE, OPTIONS",
+  [`/customers/${ID}/history`]: "GET, HEAD, OPTIONS",
   "/metrics": "GET, HEAD, OPTIONS",
   "/healthz": "GET, HEAD, OPTIONS",
   "/readyz": "GET, HEAD, OPTIONS",

@@ -1,31 +1,34 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import type { PageQuery } from "../storage/customer-store.ts";
 
 const ALGORITHM = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const ID_BYTES = 36;
-const CURSOR_BYTES = NONCE_BYTES + ID_BYTES + TAG_BYTES;
+/** A position is padded to the length of an id: the length of a cursor reveals nothing. */
+const POSITION_BYTES = 36;
+const CURSOR_BYTES = NONCE_BYTES + POSITION_BYTES + TAG_BYTES;
 
-type PageFilter = Pick<PageQuery, "tenant" | "status" | "email">;
+/** What a cursor is for: the kind of the list, its tenant and its filters. */
+type PageFilter = readonly (string | null)[];
 
 /**
  * Where the next page begins, sealed. The policy may hide ids, and an id contains the time of creation:
  * a cursor with the plain id would show both to every caller who may list. The filter is sealed in, so
  * that a cursor of another tenant or filter is refused instead of starting somewhere else.
  *
+ * @param position at most 36 characters, without a blank at its end
  * @param key 32 bytes, the same for every service on one database
  */
-export function sealCursor(key: Uint8Array, lastId: string, filter: PageFilter): string {
+export function sealCursor(key: Uint8Array, position: string, filter: PageFilter): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(filterBytes(filter));
-  return Buffer.concat([nonce, cipher.update(lastId), cipher.final(), cipher.getAuthTag()]).toString(
+  const text = position.padEnd(POSITION_BYTES);
+  return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString(
     "base64url",
   );
 }
 
 /**
- * @returns the id after which the page begins, or null for
+ * @returns the position after which the page begins, or null for
  *   what {@link sealCursor} did not make for this filter
  */
 export function openCursor(key: Uint8Array, cursor: string, filter: PageFilter): string | null {
@@ -36,14 +39,13 @@ export function openCursor(key: Uint8Array, cursor: string, filter: PageFilter):
     .setAAD(filterBytes(filter))
     .setAuthTag(bytes.subarray(-TAG_BYTES));
   try {
-    return (
-      decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8")
-    );
+    const sealed = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
+    return (decipher.update(sealed, undefined, "utf8") + decipher.final("utf8")).trimEnd();
   } catch {
     return null; // The seal does not fit.
   }
 }
 
-function filterBytes({ tenant, status, email }: PageFilter): Buffer {
-  return Buffer.from(JSON.stringify([tenant, status, email]));
+function filterBytes(filter: PageFilter): Buffer {
+  return Buffer.from(JSON.stringify(filter));
 }

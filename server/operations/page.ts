@@ -34,7 +34,8 @@ export function readPage(
 ): MaybePromise<Result<CustomerPage>> {
   const { limit, status, email } = request;
   const filter = { tenant, status, email };
-  const after = request.cursor === null ? null : openCursor(store.cursorKey, request.cursor, filter);
+  const sealed = [tenant, status, email];
+  const after = request.cursor === null ? null : openCursor(store.cursorKey, request.cursor, sealed);
   if (request.cursor !== null && after === null) {
     return invalidParameter("cursor", "was not made by this service for this filter; start without it");
   }
@@ -48,6 +49,6 @@ export function readPage(
   const readable = requireReadable(filtered, rights);
   if (!readable.ok) return readable;
   return andThen(store.page({ ...filter, after, limit }, projection.value), ({ items, lastId }) =>
-    ok({ items, next: lastId === null ? null : sealCursor(store.cursorKey, lastId, filter) }),
+    ok({ items, next: lastId === null ? null : sealCursor(store.cursorKey, lastId, sealed) }),
   );
 }

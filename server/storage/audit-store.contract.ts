@@ -187,6 +187,35 @@ export async function auditStoreContract(
       expect(known).toEqual([...known].sort());
     });
 
+    test("shows the history of a customer in pages, the newest first, before it is sealed too", async () => {
+      const tenant = newTenant();
+      const [made, beside] = [await create(tenant), await create(tenant)];
+      const names = ["a", "b", "c"];
+      for (const name of names) {
+        await customers.update(
+          { ...made, expected: ANY },
+          { name },
+          NO_BODY,
+          null,
+          by("patch", { requestId: name }),
+        );
+      }
+      await customers.remove({ ...beside, expected: ANY }, null, by("delete"));
+      const page = async (before: string | null, limit: number) => {
+        const { items, last } = await audit.history({ tenant, customerId: made.id, before, limit });
+        return { shown: items.map(({ operation, requestId }) => `${operation} ${requestId}`), last };
+      };
+      const first = await page(null, 2);
+      expect(first).toEqual({ shown: ["patch c", "patch b"], last: expect.any(String) });
+      await rows(tenant);
+      expect(await page(first.last, 2)).toEqual({ shown: ["patch a", "create test"], last: null });
+      expect((await page(null, 9)).shown).toHaveLength(4);
+      const gone = await audit.history({ tenant, customerId: beside.id, before: null, limit: 9 });
+      expect(gone.items.map(({ operation }) => operation)).toEqual(["delete", "create"]);
+      const elsewhere = { tenant: newTenant(), customerId: made.id, before: null, limit: 9 };
+      expect(await audit.history(elsewhere)).toEqual({ items: [], last: null });
+    });
+
     test.each([
       ["changed", (tenant: string) => `UPDATE audit SET client = 'x' WHERE tenant = '${tenant}'`],
       ["given another place", (tenant: string) => `UPDATE audit SET number = 9 WHERE tenant = '${tenant}'`],

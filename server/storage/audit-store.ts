@@ -1,4 +1,5 @@
 import type { ChainedEntry, ChainLink } from "../domain/audit/audit-chain.ts";
+import type { AuditEntry } from "../domain/audit/audit-entry.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 
 /** The maximum number of rows that one sealing gives a place. */
@@ -12,6 +13,21 @@ export type AuditQuery = {
   readonly after: number;
   /** 1 or more. */
   readonly limit: number;
+};
+
+export type HistoryQuery = {
+  readonly tenant: string;
+  readonly customerId: string;
+  /** {@link CustomerHistory.last} of the page before; null for the newest. */
+  readonly before: string | null;
+  /** 1 or more. */
+  readonly limit: number;
+};
+
+export type CustomerHistory = {
+  readonly items: readonly AuditEntry[];
+  /** The position of the last item where older ones follow, else null. */
+  readonly last: string | null;
 };
 
 /**
@@ -30,6 +46,8 @@ export interface AuditStore {
   tenants(): MaybePromise<readonly string[]>;
   /** What the first row that is kept of a tenant follows. */
   chainStart(tenant: string): MaybePromise<ChainLink>;
+  /** Of one customer, the newest first, with the rows that have no place yet. */
+  history(query: HistoryQuery): MaybePromise<CustomerHistory>;
   /** Rows that have a place, in the order of the chain. */
   rows(query: AuditQuery): MaybePromise<readonly ChainedEntry[]>;
 }

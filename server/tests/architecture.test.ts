@@ -61,7 +61,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   http: ["http/reply", "http/body", "http/limits", "issuers", "storage", "telemetry", "domain"],
   issuers: ["storage", "domain"],
-  "http/openapi": ["http", "http/reply", "operations", "domain"],
+  "http/openapi": ["http", "http/reply", "operations", "domain/audit", "domain"],
   "http/reply": ["operations", "domain"],
   "http/body": ["domain"],
   "http/limits": ["telemetry", "domain"],

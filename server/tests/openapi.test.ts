@@ -59,7 +59,11 @@ type Sent = {
 /** What provokes each refusal, on every operation that has it. */
 const PROVOKING: Partial<Record<ProblemCode, Sent | Readonly<Record<string, Sent>>>> = {
   "unknown-parameter": { query: "?x=1" },
-  "invalid-parameter": { list: { query: "?limit=0" }, search: { body: { cursor: "none" } } },
+  "invalid-parameter": {
+    list: { query: "?limit=0" },
+    history: { query: "?cursor=none" },
+    search: { body: { cursor: "none" } },
+  },
   "invalid-idempotency-key": { headers: { "idempotency-key": "a b" } },
   "unknown-field": { query: "?fields=nope" },
   "too-many-fields": { query: `?fields=${Array(17).fill("id").join()}` },
@@ -267,6 +271,9 @@ test("everything that is described was seen, but what failures cause", async () 
   await service.send("DELETE", path, { headers: removal });
   await service.send("DELETE", path, { headers: removal });
   service.reload(POLICY);
+  const written = await service.customer();
+  await service.send("PUT", written.path, { headers: { "if-match": written.etag }, body: VALID });
+  await service.send("GET", `${written.path}/history?limit=1`);
 
   const unseen = describedSightings().filter((sighting) => !service.sightings.has(sighting));
   expect(unseen).toEqual([]);

@@ -19,10 +19,20 @@ export function linkAfter(previous: ChainLink, entry: AuditEntry): ChainLink {
   const number = previous.number + 1;
   // An array: its text has one form, whatever the order in which an object's members were set.
   const content = JSON.stringify([
-    ...[previous.hash, number, entry.tenant, entry.customerId, entry.timeMs],
-    ...[entry.client, entry.tokenPrefix, entry.requestId, entry.operation],
-    ...[entry.versionBefore, entry.versionAfter, entry.changed.join()],
-    ...[entry.isWithoutIfMatch, entry.hasKey],
+    previous.hash,
+    number,
+    entry.tenant,
+    entry.customerId,
+    entry.timeMs,
+    entry.client,
+    entry.tokenPrefix,
+    entry.requestId,
+    entry.operation,
+    entry.versionBefore,
+    entry.versionAfter,
+    entry.changed.join(),
+    entry.isWithoutIfMatch,
+    entry.hasKey,
   ]);
   return { number, hash: Bun.SHA256.hash(content, "hex") };
 }

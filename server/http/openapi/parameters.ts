@@ -20,7 +20,7 @@ export const QUERY_PARAMETERS = {
     example: ["name", "email"],
   },
   limit: {
-    description: "The maximum number of customers on the page.",
+    description: "The maximum number of items on the page.",
     schema: {
       type: "integer",
       format: "int32",

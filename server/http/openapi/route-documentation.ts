@@ -1,3 +1,4 @@
+import { AUDITED_FIELDS } from "../../domain/audit/audit-entry.ts";
 import {
   CREATION_BODY,
   PAGE_LIMIT_MAX,
@@ -70,6 +71,43 @@ export const SCHEMAS = {
           type: "object",
           required: ["etag", "customer"],
           properties: { etag, customer: { $ref: "#/components/schemas/Customer" } },
+        },
+      },
+      next: {
+        type: ["string", "null"],
+        maxLength: 1024,
+        description: "The cursor of the next page, or null after the last.",
+      },
+    },
+  },
+  History: {
+    type: "object",
+    required: ["items", "next"],
+    properties: {
+      items: {
+        type: "array",
+        maxItems: PAGE_LIMIT_MAX,
+        items: {
+          type: "object",
+          required: [
+            ...["time", "client", "operation", "changed", "requestId", "etag", "previousEtag"],
+            "withoutIfMatch",
+          ],
+          properties: {
+            time: { type: "string", format: "date-time", maxLength: 24 },
+            client: { type: "string", maxLength: 256 },
+            operation: { type: "string", enum: ["create", "replace", "patch", "delete"] },
+            changed: {
+              type: "array",
+              maxItems: AUDITED_FIELDS.length,
+              items: { type: "string", enum: AUDITED_FIELDS },
+              description: "The fields whose values became others, of those that the caller may read.",
+            },
+            requestId: { type: "string", maxLength: 64 },
+            etag: { ...etag, type: ["string", "null"], description: "Null after a removal." },
+            previousEtag: { ...etag, type: ["string", "null"], description: "Null of a creation." },
+            withoutIfMatch: { type: "boolean" },
+          },
         },
       },
       next: {
@@ -256,6 +294,18 @@ export const ROUTE_DOCUMENTATION = {
       },
     },
     problems: WRITE_PROBLEMS,
+  },
+  history: {
+    operationId: "getCustomerHistory",
+    tag: "Customers",
+    summary: "Who changed a customer",
+    description: "An entry for each accepted write, the newest first; also after the customer was deleted.",
+    query: ["limit", "cursor"],
+    headers: ["X-Request-Id"],
+    replies: {
+      200: { description: "A page.", content: { "application/json": "History" }, headers: ["Link"] },
+    },
+    problems: ["unknown-parameter", "invalid-parameter", "customer-not-found"],
   },
   metrics: {
     operationId: "getMetrics",

@@ -4,6 +4,7 @@ import { flatMap, ok, type Result } from "../../domain/problem.ts";
 import type { Authority, Call } from "../../operations/call.ts";
 import type { Written } from "../../operations/conditional-write.ts";
 import { create } from "../../operations/create.ts";
+import { type HistoryStores, history } from "../../operations/history.ts";
 import { list } from "../../operations/list.ts";
 import type { PageStore } from "../../operations/page.ts";
 import { patch } from "../../operations/patch.ts";
@@ -17,11 +18,12 @@ import { readJsonBody } from "../body/request-body.ts";
 import type { TenantHandler } from "../handler.ts";
 import { PageTurns } from "../page-turns.ts";
 import type { Reply } from "../reply/reply.ts";
-import { createdReply, pageReply, readReply, writtenReply } from "../reply/representation.ts";
+import { createdReply, historyReply, pageReply, readReply, writtenReply } from "../reply/representation.ts";
 import { type RequestContext, searchOf } from "../request-context.ts";
 
 export type CustomerRoutesParts = CallerLookup & {
   readonly store: CustomerStore;
+  readonly audit: HistoryStores["audit"];
   readonly policy: () => Policy;
   readonly publicUrl: string;
   /** ms since 1970. */
@@ -36,6 +38,12 @@ export function customerHandlers(parts: CustomerRoutesParts) {
     cursorKey: store.cursorKey,
     page: (query, projection) => turns.run(query.tenant, query.limit, () => store.page(query, projection)),
   };
+  const trail: HistoryStores = {
+    customers: store,
+    audit: {
+      history: (query) => turns.run(query.tenant, query.limit, () => parts.audit.history(query)),
+    },
+  };
   function handler<Outcome, Store>(
     store: Store,
     operate: (store: Store, call: Call, parameter: string) => MaybePromise<Result<Outcome>>,
@@ -47,22 +55,27 @@ export function customerHandlers(parts: CustomerRoutesParts) {
       );
   }
   const nextUrl =
-    (search: string) =>
+    (path: string, search: string) =>
     (cursor: string): string => {
       const query = new URLSearchParams(search);
       query.set("cursor", cursor);
-      return `${publicUrl}/customers?${query}`;
+      return `${publicUrl}${path}?${query}`;
     };
   const written = (outcome: Written): Reply => writtenReply(outcome, publicUrl);
 
   return {
-    list: handler(pages, list, (listed, { request }) => pageReply(listed, nextUrl(searchOf(request)))),
+    list: handler(pages, list, (listed, { request }) =>
+      pageReply(listed, nextUrl("/customers", searchOf(request))),
+    ),
     search: handler(pages, search, (listed) => pageReply(listed, null)),
     create: handler(store, create, (created) => createdReply(created, publicUrl)),
     read: handler(store, read, readReply),
     replace: handler(store, replace, written),
     patch: handler(store, patch, written),
     remove: handler(store, remove, written),
+    history: handler(trail, history, (page, { request, parameter }) =>
+      historyReply(page, nextUrl(`/customers/${encodeURIComponent(parameter)}/history`, searchOf(request))),
+    ),
   };
 }
 

@@ -18,6 +18,7 @@ const ROUTES = [
   { method: "PUT", path: "/customers/{id}", operation: "replace", callers: "tenants" },
   { method: "PATCH", path: "/customers/{id}", operation: "patch", callers: "tenants" },
   { method: "DELETE", path: "/customers/{id}", operation: "remove", callers: "tenants" },
+  { method: "GET", path: "/customers/{id}/history", operation: "history", callers: "tenants" },
   { method: "GET", path: "/metrics", operation: "metrics", callers: "monitors" },
   { method: "GET", path: "/healthz", operation: "health", callers: "anyone" },
   { method: "GET", path: "/readyz", operation: "readiness", callers: "anyone" },

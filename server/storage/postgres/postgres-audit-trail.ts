@@ -1,13 +1,16 @@
 import { CHAIN_START, type ChainedEntry, type ChainLink } from "../../domain/audit/audit-chain.ts";
-import type { AuditQuery, AuditStore } from "../audit-store.ts";
+import type { AuditQuery, AuditStore, CustomerHistory, HistoryQuery } from "../audit-store.ts";
 import { sealRows } from "./audit-sealing.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { persist } from "./connection/persistence.ts";
 import {
   AUDIT_TENANTS_TEXT,
+  auditEntry,
   auditRowsText,
   CHAIN_START_TEXT,
   chainedEntry,
+  GREATEST_ID,
+  HISTORY_TEXT,
   type PostgresAuditRow,
 } from "./rows/audit-sql.ts";
 
@@ -37,6 +40,17 @@ export class PostgresAuditTrail implements AuditStore {
   async chainStart(tenant: string): Promise<ChainLink> {
     const [row] = await this.#lanes.run<{ number: string; hash: string }>(CHAIN_START_TEXT, [tenant], true);
     return row === undefined ? CHAIN_START : { number: Number(row.number), hash: row.hash };
+  }
+
+  async history({ tenant, customerId, before, limit }: HistoryQuery): Promise<CustomerHistory> {
+    const { page, limits, onRetry } = this.#lanes;
+    const params = [tenant, customerId, before ?? GREATEST_ID, String(limit + 1)];
+    const rows = await persist(
+      (giveUpAt) => page.use((lane) => lane.run<PostgresAuditRow>(HISTORY_TEXT, params), giveUpAt),
+      { isRepeatable: true, giveUpMs: limits.giveUpMs, onRetry },
+    );
+    const last = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null;
+    return { items: rows.slice(0, limit).map(auditEntry), last };
   }
 
   async rows({ tenant, customerId, after, limit }: AuditQuery): Promise<ChainedEntry[]> {

@@ -1,5 +1,5 @@
 import type { ChainedEntry, ChainLink } from "../../domain/audit/audit-chain.ts";
-import type { AuditQuery, AuditStore } from "../audit-store.ts";
+import type { AuditQuery, AuditStore, CustomerHistory, HistoryQuery } from "../audit-store.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { AUDIT_COLUMNS, type AuditRow, chainedEntry, chainStart } from "./statements/audit-rows.ts";
 
@@ -25,6 +25,14 @@ export class SqliteAuditTrail implements AuditStore {
 
   chainStart(tenant: string): ChainLink {
     return chainStart(this.#read, tenant);
+  }
+
+  history({ tenant, customerId, before, limit }: HistoryQuery): CustomerHistory {
+    const sql = `SELECT ${AUDIT_COLUMNS} FROM audit WHERE tenant = ? AND customer_id = ? AND number < ? ORDER BY number DESC LIMIT ?`;
+    const end = before === null ? Number.MAX_SAFE_INTEGER : Number(before);
+    const rows = this.#read.all<AuditRow>(sql, tenant, customerId, end, limit + 1);
+    const last = rows.length > limit ? String(rows[limit - 1]?.number) : null;
+    return { items: rows.slice(0, limit).map(chainedEntry), last };
   }
 
   rows({ tenant, customerId, after, limit }: AuditQuery): ChainedEntry[] {

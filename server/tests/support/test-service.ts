@@ -107,6 +107,7 @@ export class TestService {
     });
     this.#app = createApp({
       store: this.storage.customers,
+      audit: this.storage.audit,
       tokens: this.storage.tokens,
       signIn: this.signIn,
       requireReady: () => this.storage.ping(),

@@ -53,6 +53,13 @@ export const AUDIT_TENANTS_TEXT = `WITH RECURSIVE t(tenant) AS (SELECT min(tenan
 export const CHAIN_START_TEXT =
   "SELECT number, encode(hash, 'hex') AS hash FROM audit_anchors WHERE tenant = $1::text";
 
+/** Above every id of a row. */
+export const GREATEST_ID = "9223372036854775807";
+
+/** $1 tenant, $2 customer, $3 the id before which the page begins, $4 how many. */
+export const HISTORY_TEXT = `SELECT ${COLUMNS} FROM audit
+  WHERE tenant = $1::text AND customer_id = $2::uuid AND id < $3::bigint ORDER BY id DESC LIMIT $4::int`;
+
 /** $1 tenant, $2 the number after which the page begins, $3 how many, then the customer where there is one. */
 export function auditRowsText(isOneCustomer: boolean): string {
   return `SELECT ${COLUMNS} FROM audit WHERE tenant = $1::text AND number > $2::bigint

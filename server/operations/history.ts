@@ -1,0 +1,54 @@
+import type { AuditEntry } from "../domain/audit/audit-entry.ts";
+import { parseCustomerId } from "../domain/customer-id.ts";
+import { flatMap, ok, type Result } from "../domain/problem.ts";
+import type { AuditStore } from "../storage/audit-store.ts";
+import type { CustomerStore } from "../storage/customer-store.ts";
+import type { Call } from "./call.ts";
+import { customerNotFound, requireOperation } from "./checks.ts";
+import { openCursor, sealCursor } from "./page-cursor.ts";
+import { invalidParameter, parseLimit, readQuery, singleValue } from "./query.ts";
+
+export type HistoryPage = {
+  /** The newest first. They name only fields that the caller may read. */
+  readonly items: readonly AuditEntry[];
+  /** The cursor of the next page, or null after the last. */
+  readonly next: string | null;
+};
+
+export type HistoryStores = {
+  readonly customers: Pick<CustomerStore, "cursorKey" | "rowVersion">;
+  readonly audit: Pick<AuditStore, "history">;
+};
+
+/** GET /customers/{id}/history: who wrote a customer, also after it was deleted. */
+export async function history(
+  { customers, audit }: HistoryStores,
+  call: Call,
+  id: string,
+): Promise<Result<HistoryPage>> {
+  const { tenant, rights } = call.authority;
+  const permitted = requireOperation(call.authority, "history");
+  if (!permitted.ok) return permitted;
+  const query = readQuery(call.search, ["limit", "cursor"]);
+  if (!query.ok) return query;
+  const limit = flatMap(singleValue(query.value, "limit"), parseLimit);
+  if (!limit.ok) return limit;
+  const cursor = singleValue(query.value, "cursor");
+  if (!cursor.ok) return cursor;
+  const storedId = parseCustomerId(id);
+  const filter = ["history", tenant, storedId];
+  const { cursorKey } = customers;
+  const before = cursor.value === null ? null : openCursor(cursorKey, cursor.value, filter);
+  if (cursor.value !== null && before === null) {
+    return invalidParameter("cursor", "was not made by this service for this customer; start without it");
+  }
+  if (storedId === null) return customerNotFound();
+  const found = await audit.history({ tenant, customerId: storedId, before, limit: limit.value });
+  const isUnknown = found.items.length === 0 && (await customers.rowVersion(tenant, storedId)) === null;
+  if (isUnknown) return customerNotFound();
+  const items = found.items.map((entry) => ({
+    ...entry,
+    changed: entry.changed.filter((name) => rights.read.has(name)),
+  }));
+  return ok({ items, next: found.last === null ? null : sealCursor(cursorKey, found.last, filter) });
+}
