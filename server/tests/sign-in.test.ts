@@ -92,7 +92,7 @@ describe("a token of the issuer", () => {
     expect([await get(token, own), own.signIn.remembered]).toEqual([401, 0]);
   });
 
-  test("may come through every door of RFC 9068 and of older issuers: at+jwt, JWT, no type", async () => {
+  test("may have the type at+jwt (RFC 9068), or JWT or none, as older issuers write", async () => {
     for (const typ of ["at+jwt", "application/at+jwt", "JWT", undefined]) {
       expect([typ, await get(await issuer.sign({}, { typ }))]).toEqual([typ, 200]);
     }
