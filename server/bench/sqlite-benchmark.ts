@@ -1,41 +1,44 @@
 /**
- * On SQLite: `--only=read,write` prints a part. Everything that is compared runs in one call, in
- * turns, on loopback, each server started anew for each round: one process keeps its speed for life,
- * ±25 %. What counts is the median of the ratios of paired rounds. Needs wrk (Debian) and npm.
+ * On SQLite: `--only=read,write` prints a part; `--quick` measures reads and writes in a minute, and `--quick --compare
+ * RESULTS.json` exits with 1 if one of them is 15 % worse than in that file, twice. Everything that is compared runs in
+ * one call, in turns, on loopback, each server started anew for each round: one process keeps its speed for life,
+ * ±25 %. What counts is the median of the ratios of paired rounds. Needs wrk and strace (Debian) and npm.
  */
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { batchCeiling } from "./batch-ceiling.ts";
+import { comparison, measuresOf } from "./compare.ts";
+import { diskSyncMs, SIMULATED_SYNC_MS, withSlowSync } from "./disk-sync.ts";
 import type { LoadResult } from "./load.ts";
 import { type Measure, measure, ratio, shown } from "./measure.ts";
 import { report, surroundings } from "./report.ts";
 import { rounds, type Server, started } from "./rounds.ts";
+import { requireSameWork } from "./same-work.ts";
 import { copyDatabase, integrity, type SeededDatabase, seedDatabase } from "./seeded-database.ts";
 import { coldStarts } from "./start-up.ts";
-import { load, residentMiB, startServer, type Target, wrk } from "./targets.ts";
+import { load, processorMs, residentMiB, startServer, type Target, wrk } from "./targets.ts";
 
 const isQuick = process.argv.includes("--quick");
-const only =
-  process.argv
-    .find((word) => word.startsWith("--only="))
-    ?.slice(7)
-    .split(",") ?? null;
+const baseline = optionOf("compare");
+// Read first: this run may be kept under the same name.
+const before = baseline === null ? null : measuresOf(baseline);
+const only = optionOf("only")?.split(",") ?? (isQuick ? ["read", "write"] : null);
 const plan = isQuick
   ? {
-      rounds: 1,
+      rounds: 3,
       seconds: 1,
       warmUpSeconds: 1,
-      customers: 20_000,
-      many: 50_000,
+      customers: 100_000,
+      many: 200_000,
       few: 1_000,
       mixed: [20_000, 40_000],
       starts: 3,
     }
   : {
-      rounds: 5,
-      seconds: 4,
+      rounds: 7,
+      seconds: 2,
       warmUpSeconds: 1,
       customers: 100_000,
       many: 1_000_000,
@@ -45,99 +48,162 @@ const plan = isQuick
     };
 const CONNECTIONS = 64;
 
+/** A server that is compared: ours, or another. */
+type Peer = Server & {
+  /** @param stderr a file that gets it */
+  readonly start: (stderr?: string) => Promise<Target>;
+  /** On a disk that takes a millisecond more for each fdatasync. */
+  readonly startSlowly: () => Promise<Target>;
+  readonly doesSameWork: boolean;
+};
+
 requireTools();
 const directory = mkdtempSync(join(tmpdir(), "customers-bench-"));
-const measures: Measure[] = [];
+const syncMs = diskSyncMs(directory);
+let measures: Measure[] = [];
+let isWorse = false;
 try {
   const seeded = seedDatabase(join(directory, "seed.db"), plan.customers);
-  const ours = await ourServer("ours", seeded);
-  const peers = [
-    peer(
-      "Fastify 5 + better-sqlite3 on Node",
-      ["node", "peers/fastify.mjs"],
-      copyDatabase(seeded, "fastify"),
-    ),
-    peer("Hono on Bun + bun:sqlite", [process.execPath, "peers/hono.ts"], copyDatabase(seeded, "hono")),
+  const token = await benchToken(seeded);
+  const ours = ourServer("ours", seeded, token);
+  const all = [
+    peer("Hono on Bun, same work", [process.execPath, "peers/hono-same-work.ts"], seeded, token, true),
+    peer("Fastify 5 on Node, same work", ["node", "peers/fastify-same-work.mjs"], seeded, token, true),
+    peer("Hono on Bun + bun:sqlite", [process.execPath, "peers/hono.ts"], seeded, token, false),
+    peer("Fastify 5 + better-sqlite3 on Node", ["node", "peers/fastify.mjs"], seeded, token, false),
   ];
-  const ceiling = peer("Bun.serve, constant body", [process.execPath, "peers/constant.ts"], seeded);
+  const peers = isQuick ? all.slice(0, 1) : all;
+  const constant = [process.execPath, "peers/constant.ts"];
+  const ceiling = peer("Bun.serve, constant body", constant, seeded, token, false);
+  if (wants("read") || wants("write")) await requireSameWorkOfAll([ours, ...peers], seeded);
 
-  if (wants("read")) await measureReads(ours, ceiling, peers);
-  if (wants("write")) await measureWrites(ours, peers, seeded);
-  if (wants("mix")) await measureMix(ours);
-  if (wants("contention")) await measureContention(ours);
-  if (wants("size")) await measureSize();
-  if (wants("growth")) await measureGrowth(ours);
-  if (wants("memory")) await measureMemory();
-  if (wants("start")) measures.push(...(await coldStarts(plan.starts)));
+  const measureParts = async (): Promise<Measure[]> => {
+    measures = [];
+    if (wants("read")) await measureReads(ours, ceiling, peers);
+    if (wants("write")) await measureWrites(ours, peers, seeded);
+    if (wants("mix")) await measureMix(ours);
+    if (wants("contention")) await measureContention(ours);
+    if (wants("size")) await measureSize();
+    if (wants("growth")) await measureGrowth(ours);
+    if (wants("memory")) await measureMemory();
+    if (wants("start")) measures.push(...(await coldStarts(plan.starts)));
+    return measures;
+  };
+  await measureParts();
+  if (before !== null) {
+    const first = comparison(before, measures);
+    console.log(first.text);
+    if (first.worse.length > 0) {
+      // How fast a process becomes is chance: what is worse once may be so by chance.
+      console.log("Measured again, with every server started anew:\n");
+      const again = comparison(before, await measureParts());
+      console.log(again.text);
+      isWorse = first.worse.some((row) => again.worse.includes(row));
+    }
+  }
 } finally {
   if (integrityFaults().length > 0) console.error(`damaged: ${integrityFaults().join(", ")}`);
   rmSync(directory, { recursive: true, force: true });
 }
-const text = `${surroundings()}; ${plan.rounds} rounds of ${plan.seconds} s. Our side logs a line a request, as in production.`;
+const text = `${surroundings()}; fdatasync of the disk ${shown(syncMs)} ms; ${plan.rounds} rounds of ${plan.seconds} s. Our side logs a line a request, as in production.`;
 const isWhole = only === null; // A part is no report.
-report(isWhole ? (isQuick ? "quick" : "full") : "part", text, measures, {
+report(isWhole ? "full" : isQuick ? "quick" : "part", text, measures, {
   plan,
   marker: "results",
   isKept: isWhole && !isQuick,
 });
+if (isWorse) process.exitCode = 1;
 
-async function measureReads(ours: Server, ceiling: Server, peers: readonly Server[]): Promise<void> {
+/** What a run of requests took. */
+type Spent = { readonly perSecond: number; readonly processorUs: number };
+
+/** @param count how many of the requests that `run` sent were answered, and in which time */
+async function spent(
+  { pids }: Target,
+  run: () => Promise<{ count: number; seconds: number }>,
+): Promise<Spent> {
+  const before = processorMs(pids);
+  const { count, seconds } = await run();
+  return { perSecond: count / seconds, processorUs: ((processorMs(pids) - before) * 1000) / count };
+}
+
+function perSecond(figures: readonly Spent[]): number[] {
+  return figures.map((figure) => figure.perSecond);
+}
+
+function processorUs(figures: readonly Spent[]): number[] {
+  return figures.map((figure) => figure.processorUs);
+}
+
+async function measureReads(ours: Server, ceiling: Server, peers: readonly Peer[]): Promise<void> {
   const what = `GET ?fields=name,email, ${CONNECTIONS} connections, ${plan.customers.toLocaleString("en-US")} customers`;
-  const [mine = [], top = [], ...others] = await rounds(
-    [ours, ceiling, ...peers],
-    plan,
-    async (target, seconds) => {
-      const { requestsPerSecond, errors } = await wrk(target, CONNECTIONS, seconds);
+  const [mine = [], top = [], ...others] = await rounds([ours, ceiling, ...peers], plan, (target, seconds) =>
+    spent(target, async () => {
+      const { requests, errors } = await wrk(target, CONNECTIONS, seconds);
       if (errors > 0) throw new Error(`${target.name}: ${errors} answers were not 2xx`);
-      return requestsPerSecond;
-    },
+      return { count: requests, seconds };
+    }),
   );
-  measures.push(ratio(what, ceiling.name, { atLeast: 0.6 }, mine, top, "req/s"));
-  others.forEach((theirs, index) => {
-    measures.push(ratio(what, peers[index]?.name ?? "", { atLeast: 1.5 }, mine, theirs, "req/s"));
+  const compare = (name: string, theirs: readonly Spent[], goal: number): void => {
+    measures.push(
+      ratio(what, name, { atLeast: goal }, perSecond(mine), perSecond(theirs), "req/s"),
+      ratio(
+        `${what}: processor time`,
+        name,
+        { atMost: Math.round(100 / goal) / 100 },
+        processorUs(mine),
+        processorUs(theirs),
+        "µs",
+      ),
+    );
+  };
+  compare(ceiling.name, top, 0.6);
+  peers.forEach(({ name, doesSameWork }, index) => {
+    compare(name, others[index] ?? [], doesSameWork ? 2 : 1);
   });
 }
 
-async function measureWrites(ours: Server, peers: readonly Server[], seeded: SeededDatabase): Promise<void> {
-  const writesPerSecond = async (target: Target, seconds: number): Promise<number> => {
-    const result = await load(target, { connections: CONNECTIONS, seconds, writes: 1 });
-    requireExpected(target, result);
-    return result.writes.count / result.seconds;
-  };
+async function measureWrites(ours: Peer, peers: readonly Peer[], seeded: SeededDatabase): Promise<void> {
+  const all = [ours, ...peers];
   const what = `conditional PUT, ${CONNECTIONS} connections, each its own customer, power-loss durable`;
-  const [mine = [], ...others] = await rounds([ours, ...peers], plan, writesPerSecond);
-  others.forEach((theirs, index) => {
-    measures.push(ratio(what, peers[index]?.name ?? "", { atLeast: 12 }, mine, theirs, "PUT/s"));
+  const writes = (target: Target, seconds: number): Promise<Spent> =>
+    spent(target, async () => {
+      const result = await load(target, { connections: CONNECTIONS, seconds, writes: 1 });
+      requireExpected(target, result);
+      return { count: result.writes.count, seconds: result.seconds };
+    });
+  const [mine = [], ...others] = await rounds(all, plan, writes);
+  peers.forEach(({ name }, index) => {
+    const theirs = others[index] ?? [];
+    measures.push(
+      ratio(what, name, { atLeast: 3 }, perSecond(mine), perSecond(theirs), "PUT/s"),
+      ratio(`${what}: processor time`, name, { atMost: 1 }, processorUs(mine), processorUs(theirs), "µs"),
+    );
   });
   const ceilings: number[] = [];
   for (let round = 0; round < plan.rounds; round += 1) {
     ceilings.push(batchCeiling(copyDatabase(seeded, `batch${round}`), CONNECTIONS / 2, plan.seconds));
   }
-  measures.push(
-    ratio(
-      what,
-      `batches of ${CONNECTIONS / 2} straight into bun:sqlite`,
-      { atLeast: 0.35 },
-      mine,
-      ceilings,
-      "PUT/s",
-    ),
-  );
+  const batches = `batches of ${CONNECTIONS / 2} straight into bun:sqlite`;
+  measures.push(ratio(what, batches, { atLeast: 0.4 }, perSecond(mine), ceilings, "PUT/s"));
 
-  const [alone = [], ...othersAlone] = await rounds([ours, ...peers], plan, async (target, seconds) => {
+  const [alone = [], ...othersAlone] = await rounds(all, plan, async (target, seconds) => {
     return (await load(target, { connections: 1, seconds, writes: 1 })).writes.p50;
   });
-  othersAlone.forEach((theirs, index) => {
+  peers.forEach(({ name, doesSameWork }, index) => {
+    const goal = { atMost: doesSameWork ? 1 : 1.3 };
     measures.push(
-      ratio(
-        "conditional PUT, 1 connection: p50",
-        peers[index]?.name ?? "",
-        { atMost: 1.3 },
-        alone,
-        theirs,
-        "ms",
-      ),
+      ratio("conditional PUT, 1 connection: p50", name, goal, alone, othersAlone[index] ?? [], "ms"),
     );
+  });
+  if (isQuick) return;
+
+  const slow = all.map((server) => ({ name: server.name, start: server.startSlowly }));
+  const [mineSlow = [], ...othersSlow] = await rounds(slow, plan, writes);
+  peers.forEach(({ name }, index) => {
+    const theirs = perSecond(othersSlow[index] ?? []);
+    const slowly = `${what}, ${SIMULATED_SYNC_MS} ms more for each fdatasync`;
+    measures.push(ratio(slowly, name, { atLeast: 12 }, perSecond(mineSlow), theirs, "PUT/s"));
   });
 }
 
@@ -152,7 +218,7 @@ async function measureMix(ours: Server): Promise<void> {
     });
   }
   const what = `90 % GET, 10 % PUT, ${CONNECTIONS} connections: p99 of the GETs`;
-  measures.push(ratio(what, "p99 of GETs alone", { atMost: 3 }, mixed, pure, "ms"));
+  measures.push(ratio(what, "p99 of GETs alone", { atMost: 2 }, mixed, pure, "ms"));
 }
 
 async function measureContention(ours: Server): Promise<void> {
@@ -170,8 +236,8 @@ async function measureContention(ours: Server): Promise<void> {
 }
 
 async function measureSize(): Promise<void> {
-  const small = await ourServer("few", seedDatabase(join(directory, "few.db"), plan.few));
-  const large = await ourServer("many", seedDatabase(join(directory, "many.db"), plan.many));
+  const small = await seededServer("few", plan.few);
+  const large = await seededServer("many", plan.many);
   const [few = [], many = []] = await rounds([small, large], plan, async (target, seconds) => {
     return (await wrk(target, CONNECTIONS, seconds)).requestsPerSecond;
   });
@@ -198,7 +264,7 @@ async function measureGrowth(ours: Server): Promise<void> {
 }
 
 async function measureMemory(): Promise<void> {
-  const server = await ourServer("memory", seedDatabase(join(directory, "memory.db"), plan.customers));
+  const server = await seededServer("memory", plan.customers);
   const [first = 0, last = 0] = plan.mixed;
   const [before, after, peak] = await started(server, async (target) => {
     const figures: number[] = [];
@@ -223,33 +289,57 @@ async function measureMemory(): Promise<void> {
   );
 }
 
-async function ourServer(name: string, seeded: SeededDatabase): Promise<Server> {
-  const storage = SqliteStorage.open(seeded.path);
-  const { token } = await storage.tokens.create(
-    { client: "bench", role: "admin", tenant: "default" },
-    Date.now(),
-    null,
-  );
+async function benchToken({ path }: SeededDatabase): Promise<string> {
+  const storage = SqliteStorage.open(path);
+  const holder = { client: "bench", role: "admin", tenant: "default" };
+  const { token } = await storage.tokens.create(holder, Date.now(), null);
   await storage.close();
-  const options = {
-    cwd: import.meta.dir,
-    idsFile: seeded.idsFile,
-    token,
-    // As in production: a log line for each request.
-    environment: {
-      PORT: "0",
-      DATABASE_URL: `sqlite:${seeded.path}`,
-      LOG_LEVEL: "info",
-      NODE_ENV: "production",
-    },
-  };
-  const command = [process.execPath, "../main.ts", "serve", "--print-url"];
-  return { name, start: () => startServer(name, command, options) };
+  return token;
 }
 
-function peer(name: string, command: readonly string[], { path, idsFile }: SeededDatabase): Server {
-  const options = { cwd: import.meta.dir, idsFile, environment: { NODE_ENV: "production" } };
-  return { name, start: () => startServer(name, [...command, path], options) };
+async function seededServer(name: string, customers: number): Promise<Server> {
+  const seeded = seedDatabase(join(directory, `${name}.db`), customers);
+  return ourServer(name, seeded, await benchToken(seeded));
+}
+
+function ourServer(name: string, seeded: SeededDatabase, token: string): Peer {
+  const command = [process.execPath, "../main.ts", "serve", "--print-url"];
+  // As in production: a log line for each request.
+  const environment = { PORT: "0", DATABASE_URL: `sqlite:${seeded.path}`, LOG_LEVEL: "info" };
+  return server(name, command, seeded, token, { doesSameWork: true, environment });
+}
+
+/** A peer gets a copy of the database, so that nobody's lock is another's delay. */
+function peer(
+  name: string,
+  command: readonly string[],
+  seeded: SeededDatabase,
+  token: string,
+  doesSameWork: boolean,
+): Peer {
+  const copy = copyDatabase(seeded, name.replace(/\W+/g, "-"));
+  return server(name, [...command, copy.path], copy, token, { doesSameWork, environment: {} });
+}
+
+function server(
+  name: string,
+  command: readonly string[],
+  { idsFile }: SeededDatabase,
+  token: string,
+  { doesSameWork, environment }: { doesSameWork: boolean; environment: Record<string, string> },
+): Peer {
+  const options = {
+    ...{ cwd: import.meta.dir, idsFile, token },
+    environment: { NODE_ENV: "production", ...environment },
+  };
+  const start = (stderr?: string): Promise<Target> =>
+    startServer(name, command, stderr === undefined ? options : { ...options, stderr });
+  const startSlowly = (): Promise<Target> => startServer(name, withSlowSync(command), options);
+  return { name, doesSameWork, start, startSlowly };
+}
+
+async function requireSameWorkOfAll(servers: readonly Peer[], seeded: SeededDatabase): Promise<void> {
+  for (const { doesSameWork, start } of servers) if (doesSameWork) await requireSameWork(start, seeded);
 }
 
 function requireExpected({ name }: { readonly name: string }, { unexpected }: LoadResult): void {
@@ -266,11 +356,20 @@ function wants(part: string): boolean {
   return only === null || only.includes(part);
 }
 
+function optionOf(option: string): string | null {
+  const at = process.argv.findIndex((word) => word === `--${option}` || word.startsWith(`--${option}=`));
+  if (at === -1) return null;
+  return process.argv[at]?.split("=")[1] ?? process.argv[at + 1] ?? null;
+}
+
 function requireTools(): void {
-  if (Bun.which("wrk") === null) throw new Error("wrk is missing: install Debian's package wrk");
+  for (const tool of isQuick ? ["wrk"] : ["wrk", "strace"]) {
+    if (Bun.which(tool) === null) throw new Error(`${tool} is missing: install Debian's package ${tool}`);
+  }
   const hasPeers = wants("read") || wants("write");
   const built = join(import.meta.dir, "node_modules/better-sqlite3/build/Release/better_sqlite3.node");
-  if (!hasPeers || existsSync(built)) return;
+  const plugin = join(import.meta.dir, "node_modules/fastify-metrics");
+  if (!hasPeers || (existsSync(built) && existsSync(plugin))) return;
   console.error("installing the peers (better-sqlite3 is compiled: some minutes)");
   const { success } = Bun.spawnSync(["npm", "install", "--no-audit", "--no-fund"], {
     cwd: import.meta.dir,

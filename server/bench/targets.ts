@@ -12,17 +12,24 @@ export type Target = {
 
 /**
  * Starts a server that prints `{"url":…}` as its first line.
- * Its stderr is thrown away, as a log collector would take it.
+ * Its stderr is thrown away, unless a file is named for it.
  */
 export async function startServer(
   name: string,
   command: readonly string[],
-  options: { idsFile: string; cwd: string; token?: string; environment?: Record<string, string> },
+  options: {
+    idsFile: string;
+    cwd: string;
+    token?: string;
+    environment?: Record<string, string>;
+    /** A file that gets its stderr. */
+    stderr?: string;
+  },
 ): Promise<Target> {
   const child = Bun.spawn([...command], {
     cwd: options.cwd,
     env: { ...process.env, ...options.environment },
-    stdio: ["ignore", "pipe", "ignore"],
+    stdio: ["ignore", "pipe", options.stderr === undefined ? "ignore" : Bun.file(options.stderr)],
   });
   const reader = child.stdout.getReader();
   const { value } = await reader.read();
@@ -36,7 +43,11 @@ export async function startServer(
   return { name, url, token: options.token ?? null, idsFile: options.idsFile, pids: [child.pid], stop };
 }
 
-type WrkResult = { readonly requestsPerSecond: number; readonly errors: number };
+type WrkResult = {
+  readonly requests: number;
+  readonly requestsPerSecond: number;
+  readonly errors: number;
+};
 
 /** GETs of random customers by wrk, one thread: it takes no more than the other core. */
 export async function wrk(
@@ -68,7 +79,8 @@ export async function wrk(
   const text = await new Response(child.stdout).text();
   if ((await child.exited) !== 0) throw new Error("wrk failed");
   const errors = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? "0");
-  return { requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1] ?? "0"), errors };
+  const requests = Number(/(\d+) requests in/.exec(text)?.[1] ?? "0");
+  return { requests, requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1] ?? "0"), errors };
 }
 
 export async function load(
