@@ -4,10 +4,13 @@
  *
  *     bun run bench:flood [--limits] [--seconds 4]
  *
+ * Beside the time it shows how much processor time the service's main thread spent while the neighbour's request
+ * waited. Other load on the machine hardly moves that, so it compares two versions of the service on a busy one.
+ *
  * `--limits` gives the flooding client limits of the policy. Everything runs on loopback; the service, the
  * flood and the neighbour are a process each.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -59,7 +62,8 @@ async function measureAll(seconds: number, isLimited: boolean): Promise<void> {
       POLICY_FILE: policy,
     },
   });
-  const { url } = service;
+  const { url, pids } = service;
+  const [pid = 0] = pids;
   const head = (line: string, token: string, ...more: string[]): string =>
     [`${line} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${token}`, ...more].join("\r\n");
   const put = "PUT /customers/01890000-0000-7000-8000-000000000000";
@@ -80,12 +84,12 @@ async function measureAll(seconds: number, isLimited: boolean): Promise<void> {
   try {
     console.log(`${surroundings()}; ${seconds} s each; limits: ${isLimited ? "yes" : "no"}\n`);
     console.log(
-      "| beside | read p50 | read p99 | by quiet | write p50 | write p99 | by quiet | flood's replies/s |",
+      "| beside | read p50 | read p99 | by quiet | write p50 | write p99 | by quiet | work during a read p50 | p99 | flood's replies/s |",
     );
-    console.log("|---|---|---|---|---|---|---|---|");
+    console.log("|---|---|---|---|---|---|---|---|---|---|");
     let quiet: Measured | null = null;
     // Once unmeasured, so that the quiet service is warm.
-    await measure(url, neighbour, seconds);
+    await measure(url, neighbour, pid, seconds);
     for (const [title, kind] of Object.entries(kinds)) {
       const child =
         kind === null
@@ -100,7 +104,7 @@ async function measureAll(seconds: number, isLimited: boolean): Promise<void> {
               { stdio: ["ignore", "pipe", "inherit"] },
             );
       if (child !== null) await Bun.sleep(500);
-      const measured = await measure(url, neighbour, seconds);
+      const measured = await measure(url, neighbour, pid, seconds);
       quiet ??= measured;
       const replies = child === null ? 0 : Number(await new Response(child.stdout).text());
       const shown = (now: Percentiles, before: Percentiles): string =>
@@ -110,7 +114,7 @@ async function measureAll(seconds: number, isLimited: boolean): Promise<void> {
           `**${(now.p99 / before.p99).toFixed(1)}** ×`,
         ].join(" | ");
       console.log(
-        `| ${title} | ${shown(measured.reads, quiet.reads)} | ${shown(measured.writes, quiet.writes)} | ${Math.round(replies)} |`,
+        `| ${title} | ${shown(measured.reads, quiet.reads)} | ${shown(measured.writes, quiet.writes)} | ${measured.work.p50.toFixed(2)} ms | ${measured.work.p99.toFixed(2)} ms | ${Math.round(replies)} |`,
       );
     }
   } finally {
@@ -119,10 +123,20 @@ async function measureAll(seconds: number, isLimited: boolean): Promise<void> {
   }
 }
 
-type Measured = { readonly reads: Percentiles; readonly writes: Percentiles };
+type Measured = {
+  readonly reads: Percentiles;
+  readonly writes: Percentiles;
+  /** Processor time of the service's main thread while a read waited. */
+  readonly work: Percentiles;
+};
+
+/** Processor time of a process's main thread so far. */
+function mainThreadMs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+}
 
 /** A neighbour with one customer, which it reads and writes by turns at a steady pace. */
-async function measure(url: string, token: string, seconds: number): Promise<Measured> {
+async function measure(url: string, token: string, pid: number, seconds: number): Promise<Measured> {
   const authorization = `Bearer ${token}`;
   const json = { authorization, "content-type": "application/json" };
   const body = '{"name":"Grace","email":"grace@example.com"}';
@@ -133,20 +147,23 @@ async function measure(url: string, token: string, seconds: number): Promise<Mea
   await made.arrayBuffer();
   const reads: number[] = [];
   const writes: number[] = [];
+  const work: number[] = [];
   const endsAt = performance.now() + seconds * 1000;
   for (let round = 0; performance.now() < endsAt; round += 1) {
     const isRead = round % 2 === 0;
+    const workBefore = mainThreadMs(pid);
     const startedAt = performance.now();
     const reply = await (isRead
       ? fetch(path, { headers: { authorization }, signal })
       : fetch(path, { method: "PUT", headers: { ...json, "if-match": etag }, body, signal }));
     await reply.arrayBuffer();
     (isRead ? reads : writes).push(performance.now() - startedAt);
+    if (isRead) work.push(mainThreadMs(pid) - workBefore);
     if (!reply.ok) throw new Error(`the neighbour was answered ${reply.status}`);
     etag = reply.headers.get("etag") ?? "";
     await Bun.sleep(PACE_MS);
   }
-  return { reads: percentiles(reads), writes: percentiles(writes) };
+  return { reads: percentiles(reads), writes: percentiles(writes), work: percentiles(work) };
 }
 
 function percentiles(values: number[]): Percentiles {
