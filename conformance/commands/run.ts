@@ -1,5 +1,4 @@
 /** `run`: the rules against a deployment, and the reports of it. */
-import { join } from "node:path";
 import type { Command } from "commander";
 import { DEFAULT_OUT } from "../report/command-line.ts";
 import type { Finding } from "../report/make.ts";
@@ -30,7 +29,7 @@ async function runAndWrite(flags: RunFlags, words: readonly string[]): Promise<n
   printReport(report);
   try {
     const leaks = writeReports(report, folder, profile.secrets);
-    console.log(`Reports: ${REPORT_FILES.map((name) => join(folder, name)).join(", ")}`);
+    console.log(`Reports in ${folder}: ${REPORT_FILES.join(", ")}`);
     if (leaks.length === 0) return report.exitCode;
     console.error(`A secret stood in ${leaks.join(", ")} and was removed. This is a fault of the kit.`);
   } catch (error) {

@@ -85,12 +85,12 @@ export class Written extends Answered {
     return new CouldNotRun(found, see, { breach: { exchange: this.seen.exchange, allowed, found } });
   }
 
-  mustNotChange(): boolean {
+  mustNotChange(weight: Weight = {}): boolean {
     const then = () =>
       this.after === undefined
         ? `a read then answers ${this.afterSeen.status}`
         : difference(this.before, this.after);
     const found = () => `${this.evidence.probe} was applied all the same: ${then()}`;
-    return this.must("unchanged", this.unchanged, found, OTHERS_MAY_CAUSE);
+    return this.must("unchanged", this.unchanged, found, { ...OTHERS_MAY_CAUSE, ...weight });
   }
 }

@@ -1,14 +1,14 @@
 /** What all rules of a run share. */
 import type { Deployment } from "../fixtures/deployment.ts";
 import type { Customer, Ground } from "../fixtures/ground.ts";
-import type { Wire } from "../http/wire.ts";
+import type { Seen, Wire } from "../http/wire.ts";
 import type { Report } from "../report/schema.ts";
 import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
-import type { FreshValues } from "../target/values.ts";
+import type { FreshValues, Values } from "../target/values.ts";
 import type { Counters } from "./counters.ts";
 import type { RuleId } from "./rule-id.ts";
-import type { Method } from "./snapshot.ts";
+import type { Method, Snapshot } from "./snapshot.ts";
 import type { Weather } from "./weather.ts";
 
 export type Kit = {
@@ -39,4 +39,19 @@ export type Kit = {
   readonly limits: { connections: number; readsLag: boolean };
   readonly weather: Weather;
   readonly counters: Counters;
+  /** Writes refused at the start of the run, of which ENV-08 looks for a late effect. */
+  readonly refusedEarly: RefusedEarly[];
+};
+
+/** A write that was refused when the run began. */
+export type RefusedEarly = {
+  readonly customer: Customer;
+  readonly method: Method;
+  /** To follow the method. */
+  readonly what: string;
+  readonly values: Partial<Values>;
+  readonly seen: Seen;
+  /** The customer as it was after the refusal. */
+  readonly now: Snapshot;
+  readonly sentAt: number;
 };

@@ -29,6 +29,7 @@ import {
   STATUS,
 } from "./refused.ts";
 import type { RuleId } from "./rule-id.ts";
+import { partOf } from "./share.ts";
 import { METHODS, type Method } from "./snapshot.ts";
 
 type Way = Omit<Refused, "what" | "lines"> & {
@@ -211,7 +212,7 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
     }
     at = await atOnce(t, method, kind, derive, control, at);
     const now = t.leavesOut("each way of sending with one of missing, blank and stale, in place of all three")
-      ? all.filter(([what], place) => what === LIMITED || place % FORMS.length === index)
+      ? all.filter(([what]) => what === LIMITED || partOf(`${t.rule.id} ${what}`, FORMS.length) === index)
       : all;
     const derived = now.map((row): Derive => shaped(derive, row, spelled.indexOf(row)));
     at = await refused(t, method, kind, derived, { bodies: "one", control, at });
@@ -224,6 +225,7 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
     );
     at = await refusedInARow(t, method, kind, wrong, control, at);
   }
+  at = await onOneConnection(t, method, at);
   if (t.kit.ground.cannotMake === undefined) await neverUpdated(t, method);
   await overridden(t, method, at);
   if (hidden.length > 0) throw new CouldNotRun("the ordinary request is not refused as it should be", hidden);
@@ -304,6 +306,42 @@ async function atOnce(
   return then;
 }
 
+/** A check may hang on the age of a connection, or on what went before on it. */
+const KEPT = 12;
+
+/** Refusals one after the other on a connection that is kept, one of them in the midst with Expect: 100-continue. */
+async function onOneConnection(t: Attempt, method: Method, from: Ground): Promise<Ground> {
+  let at = from;
+  const short = t.leavesOut("stale tags on a connection that is kept");
+  for (const [kind, , derive] of FORMS.filter(
+    ([, base]) => base === "missing" || (base === "stale" && !short),
+  )) {
+    const control = await ordinary(t, method, kind, derive, at);
+    // What is not refused the ordinary way is told elsewhere.
+    if (control === undefined) {
+      at = await groundFor(t, method);
+      continue;
+    }
+    const via = t.kit.wire.connect();
+    const requests = Array.from({ length: KEPT }, (_, index): Derive => {
+      const continues = index === KEPT - 2;
+      const expect: Row = [
+        "with Expect: 100-continue",
+        { headers: [["Expect", "100-continue"]], allowed: [417] },
+      ];
+      const row: Row = [`request ${index + 1} of a connection, after others like it`, {}];
+      const form = shaped(derive, continues ? expect : row, -1);
+      return (...now) => {
+        const request = form(...now);
+        return request && { ...request, via };
+      };
+    });
+    at = await refusedInARow(t, method, kind, requests, control, at);
+    via.close();
+  }
+  return at;
+}
+
 async function neverUpdated(t: Attempt, method: Method): Promise<void> {
   for (const kind of ["missing", "stale"] as const) {
     const forms = NEVER_UPDATED.filter(([each]) => each === kind).map(
@@ -318,8 +356,8 @@ async function neverUpdated(t: Attempt, method: Method): Promise<void> {
 }
 
 /**
- * POST that a header or a parameter turns into the method. What POST does here is open, so only a change counts that
- * an ordinary POST does not bring about.
+ * POST, GET or HEAD that a header or a parameter turns into the method. What POST does here is open, so only a change
+ * counts that an ordinary one does not bring about.
  */
 async function overridden(t: Attempt, method: Method, from: Ground): Promise<void> {
   const headers = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"].map(
@@ -328,13 +366,17 @@ async function overridden(t: Attempt, method: Method, from: Ground): Promise<voi
   const named = headers.map(([name]) => name).join(", ");
   let at = from;
   for (const [kind, , derive] of FORMS)
-    for (const [what, shape] of [
-      [`as POST with ${named}: ${method}`, { headers }],
-      [`as POST with ?_method=${method}`, { query: `?_method=${method}` }],
+    for (const [sentAs, what, shape] of [
+      ["POST", named, { headers }],
+      ["POST", "?_method", { query: `?_method=${method}` }],
+      ["GET", named, { headers }],
+      ["GET", "?_method", { query: `?_method=${method}` }],
+      ["HEAD", named, { headers }],
     ] as const) {
       const form = derive(at.now.tag, at.former, at.customer);
-      if (form === undefined) continue;
-      const post: Refused = { ...form, sentAs: "POST", allowed: "any", what: `${form.what}, ${what}` };
+      if (form === undefined || (kind === "stale" && sentAs !== "POST")) continue;
+      const how = `as ${sentAs} with ${what}: ${method}`;
+      const post: Refused = { ...form, sentAs, allowed: "any", what: `${form.what}, ${how}` };
       const written = await probeRefusal(t, method, kind, { ...post, ...shape }, at);
       let toBlame = true;
       if (!written.unchanged) {

@@ -11,6 +11,7 @@ import { sentenceOf } from "../specification/spec.ts";
 import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 import { proxyFor } from "../target/proxy.ts";
+import { causesOf } from "./causes.ts";
 import { commandLineFor } from "./command-line.ts";
 import { curlLine } from "./curl.ts";
 import { layerOf } from "./layer.ts";
@@ -66,8 +67,10 @@ export function makeReport(facts: RunFacts): Report {
   const counts = Object.fromEntries(
     OUTCOMES.map((outcome) => [outcome, rules.filter((rule) => rule.outcome === outcome).length]),
   ) as Report["counts"];
+  const causes = causesOf(facts.findings);
   const { verdict, exitCode, headline } = judge({
     rules,
+    causes,
     expected: options.expected,
     allowIncomplete: options.allowIncomplete,
     left: ground.fixtures.left.length,
@@ -82,6 +85,7 @@ export function makeReport(facts: RunFacts): Report {
     headline: wire.mask(headline),
     counts,
     rules,
+    ...(causes.length > 0 ? { causes } : {}),
     notSelected: [...facts.notSelected],
     target: {
       baseUrl: wire.mask(profile.baseUrl),

@@ -1,5 +1,7 @@
 /** Markdown for a GitHub step summary: the verdict first, each finding folded. */
 
+import { amount } from "./amount.ts";
+import { causesFirst } from "./causes.ts";
 import { caveats, findingText, groupsByReason } from "./finding.ts";
 import { OUTCOMES, type Report, type RuleResult } from "./schema.ts";
 import { visible } from "./visible.ts";
@@ -47,14 +49,14 @@ export function markdown(report: Report): string {
   const mark = report.exitCode === 0 ? "✅" : "❌";
   return `${[
     `## ${mark} ${inline(report.headline)}`,
-    `<code>${inline(report.target.baseUrl)}</code> · exit ${report.exitCode} · ${report.requests} requests in ${(report.durationMs / 1000).toFixed(1)} s`,
+    `<code>${inline(report.target.baseUrl)}</code> · exit ${report.exitCode} · ${amount(report.requests, "request")} in ${(report.durationMs / 1000).toFixed(1)} s`,
     ...caveats(report).map((each) => `⚠️ ${inline(each)}`),
     [
       `| ${shown.join(" | ")} |`,
       `|${shown.map(() => "---:|").join("")}`,
       `| ${shown.map((outcome) => report.counts[outcome]).join(" | ")} |`,
     ].join("\n"),
-    ...section("Violations", of("violation")),
+    ...section("Violations", causesFirst(report, of("violation"))),
     ...section("Faults of the kit", of("kit-error")),
     ...(untested.length === 0
       ? []

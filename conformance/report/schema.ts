@@ -194,6 +194,12 @@ export const Report = closed({
     >,
   ),
   rules: Type.Array(RuleResult),
+  causes: Type.Optional(
+    Type.Array(closed({ rule: Type.String(), others: Type.Array(Type.String()) }), {
+      description:
+        "Violations that others stand behind: rules that are broken or could not run as well. The one with most comes first.",
+    }),
+  ),
   notSelected: Type.Array(Type.String(), { description: "Ids left out by --only and --skip." }),
   target: closed({
     baseUrl: Type.String(),

@@ -1,5 +1,6 @@
 /** The terminal report: a block for each failure, then the account and the verdict. Drawn from report.json alone. */
 import { amount } from "./amount.ts";
+import { causesFirst } from "./causes.ts";
 import {
   caveats,
   customerNote,
@@ -53,7 +54,7 @@ export function terminal(raw: Report, style: TerminalStyle): string {
   const report = readable(raw);
   const paint = paints(style);
   const failures = report.rules.filter(({ outcome }) => outcome === "violation" || outcome === "warning");
-  const lines = failures.flatMap((rule) => [...failureBlock(rule, style), ""]);
+  const lines = causesFirst(report, failures).flatMap((rule) => [...failureBlock(rule, style), ""]);
   const untested = report.rules.filter(
     ({ outcome }) => outcome === "could-not-run" || outcome === "inconclusive" || outcome === "kit-error",
   );
@@ -126,7 +127,7 @@ export function failureBlock(raw: RuleResult, style: TerminalStyle): string[] {
   // The title names the route already.
   const probeLines = (first?.lines ?? []).filter(({ label }) => label !== "request");
   const lines = [
-    `${mark} ${paint.bold(`${rule.id}  ${rule.level}  ${rule.title}`)}  ${route(rule)}`,
+    `${mark} ${paint.bold(`${rule.id}  ${rule.outcome === "warning" ? "warning" : rule.level}  ${rule.title}`)}  ${route(rule)}`,
     ...[...about, ...probeLines].flatMap(row),
     ...timeline(rule.timeline, paint),
     ...advice.filter((line) => !isCommand(line)).flatMap(row),

@@ -4,6 +4,7 @@ import { amount } from "./amount.ts";
 import type { Outcome, Report, RuleResult } from "./schema.ts";
 
 export type RunEnd = {
+  readonly causes?: Report["causes"];
   readonly rules: readonly Pick<RuleResult, "id" | "outcome" | "expected" | "reason">[];
   readonly expected: readonly Pick<Expectation, "rule">[];
   readonly allowIncomplete: boolean;
@@ -46,7 +47,7 @@ export function judge(end: RunEnd): Judgement {
     return {
       verdict: "violates",
       exitCode: 1,
-      headline: `Does not conform: ${list(unexpected.map(({ id }) => id))}.`,
+      headline: `Does not conform: ${list(unexpected.map(({ id }) => id))}.${startWith(end.causes)}`,
     };
   if (fixed.length > 0)
     return {
@@ -87,6 +88,12 @@ export function judge(end: RunEnd): Judgement {
     exitCode: 0,
     headline: `Conforms: ${amount(of("pass").length, "rule")} passed${open}.${known}`,
   };
+}
+
+function startWith(causes: RunEnd["causes"] = []): string {
+  const [first] = causes;
+  if (first === undefined) return "";
+  return ` Start with ${first.rule}: ${amount(first.others.length, "other rule")} may fail for its sake.`;
 }
 
 const list = (ids: readonly string[]) => ids.join(", ");

@@ -10,6 +10,7 @@ import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted } from "../probe/snapshot.ts";
+import type { Lines } from "../probe/trial.ts";
 import { plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { tenants } from "./other-tenants.ts";
@@ -142,7 +143,10 @@ type Write = readonly [
   what: string,
   method: "PUT" | "PATCH",
   kind: "stale" | "none" | "current" | "bad body",
+  headers?: Lines,
 ];
+
+const WHOLE: Lines = [["Prefer", "return=representation"]];
 
 export const callers: readonly Rule[] = [
   rule("AUT-01", "A forbidden field is refused by a 4xx", {
@@ -268,14 +272,21 @@ export const callers: readonly Rule[] = [
         ["without If-Match", "PUT", "none"],
         ["with a bad body", "PUT", "bad body"],
         ["with the current tag", "PUT", "current"],
+        ["with the current tag and Prefer: return=representation", "PUT", "current", WHOLE],
         ...(patches
           ? ([
               ["with a stale tag", "PATCH", "stale"],
               ["of the name with the current tag", "PATCH", "current"],
+              [
+                "of the name with the current tag and Prefer: return=representation",
+                "PATCH",
+                "current",
+                WHOLE,
+              ],
             ] as const)
           : []),
       ];
-      for (const [what, method, kind] of probes) {
+      for (const [what, method, kind, headers] of probes) {
         const now = await t.state(t.kit.main, "read the value");
         const fresh = t.kit.values.next();
         const proof = await t.writeOnly(method, t.kit.main, {
@@ -285,6 +296,7 @@ export const callers: readonly Rule[] = [
           values: method === "PUT" ? fresh : { name: fresh.name },
           body: kind === "bad body" ? JSON.stringify({ [t.kit.deployment.bodyNames.name]: 1 }) : undefined,
           caller: "limited",
+          ...(headers && { headers }),
         });
         const { seen } = proof;
         proof.show(seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });

@@ -243,7 +243,7 @@ export const environment: readonly Rule[] = [
       if (await t.patchOffered()) await freshReads(t, "PATCH");
     },
   }),
-  rule("ENV-05", "No cache is told to share a customer between callers", {
+  rule("ENV-05", "No response lets a shared cache hand a customer to other callers", {
     spec: ["4.1 rule 8"],
     reading:
       "Where credentials are needed, no response is marked fresh for shared caches unless Vary names the credentials.",

@@ -1,12 +1,12 @@
 /** ENV: writes stay where they belong, and they stay. */
 import type { Customer } from "../fixtures/ground.ts";
 import { type Left, valuesOf } from "../http/acknowledged.ts";
-import { OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { change, difference, type Method, type Snapshot } from "../probe/snapshot.ts";
+import { change, difference, type Method, type Snapshot, shows } from "../probe/snapshot.ts";
 import type { AskOptions } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { registryFields } from "../target/names.ts";
@@ -136,6 +136,41 @@ async function lasts(t: Attempt): Promise<void> {
   t.mustHaveLooked("no customer of this run was left in a known state", "ETG-01");
 }
 
+/** How long a queue may take; a short run ends sooner, and looks then. */
+const LATE_MS = 2000;
+
+async function staysRefused(t: Attempt): Promise<void> {
+  const { refusedEarly, deployment, wire } = t.kit;
+  if (refusedEarly.length === 0)
+    throw new CouldNotRun("no write was refused without effect at the start of the run", [
+      "IFM-03",
+      "IFM-04",
+    ]);
+  const last = Math.max(...refusedEarly.map(({ sentAt }) => sentAt));
+  if (!t.leavesOut("two seconds for a refused write to be applied"))
+    await wire.rest(Math.max(0, LATE_MS - (performance.now() - last)));
+  for (const { customer, method, what, values, seen, now } of refusedEarly) {
+    const after = await t.get(customer, { query: deployment.stateQuery, purpose: "a look at the end" });
+    if (saysNothing(after, "main")) continue;
+    const sent = `${method} ${what}, at the start of the run,`;
+    t.keep(seen.exchange);
+    const proof = t.proof(`${method} ${what}, at the start of the run`, "never applied");
+    proof.show(seen, { before: now.seen, after });
+    const gone = method === "DELETE" && [404, 410].includes(after.status);
+    const shown = registryFields(after.object ?? {}, deployment.names);
+    const field = (["name", "email"] as const).find(
+      (each) => values[each] !== undefined && shows(shown[each], String(values[each])),
+    );
+    const later = gone
+      ? "and the customer is gone now"
+      : `and the customer shows its ${field}, ${JSON.stringify(field && shown[field])}, now`;
+    const found = `${sent} was answered ${seen.status} and had no effect, ${later}`;
+    // The value was never used before, and nothing else deletes this customer.
+    proof.must("not-later", !gone && field === undefined, found, gone ? OTHERS_MAY_CAUSE : {});
+  }
+  t.mustHaveLooked("no read at the end was answered", "ETG-01");
+}
+
 export const lasting: readonly Rule[] = [
   rule("ENV-06", "A write leaves every other customer as it was", {
     spec: ["1.1", "3 accepted"],
@@ -154,5 +189,14 @@ export const lasting: readonly Rule[] = [
     needs: ["write"],
     after: ["ENV-04", "ENV-06"],
     check: lasts,
+  }),
+  rule("ENV-08", "A refused write is not applied later", {
+    spec: ["7 428", "3 stale", "3 missing"],
+    reading:
+      "Of each method one without If-Match and one with a stale tag are sent when the run begins, refused and seen to have no effect. When it ends, no customer shows what they carried, and none is gone.",
+    hurts: "A queue behind the service overwrites what the caller was told is safe.",
+    needs: ["write", "create"],
+    after: ["ENV-07"],
+    check: staysRefused,
   }),
 ];

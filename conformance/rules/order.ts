@@ -186,11 +186,25 @@ function badBody(id: Rule["id"], kind: Kind, told: Pick<Rule, "spec" | "hurts" |
   });
 }
 
+/** PATCH and DELETE of a deleted customer: 404 is said of GET and PUT alone (7), and a DELETE may be idempotent. */
+async function late(t: Attempt, method: "PATCH" | "DELETE", customer: Customer, tag: string): Promise<void> {
+  const what = `${method === "PATCH" ? "to" : "of"} a deleted customer with its last tag`;
+  const write = await t.writeOnly(method, customer, { what, allowed: "404", ifMatch: tag });
+  const { status } = write.seen;
+  const found = `${method} ${what} was answered ${status}`;
+  const after = await t.get(customer, { purpose: "read back" });
+  write.show(write.seen, { after });
+  if (method === "PATCH") write.must("patch-refused", !accepted(status), `${found}: accepted`);
+  write.must("not-revived", after.status !== 200, `${found}, and the deleted customer is back`);
+  write.should("gone", accepted(status) || status === 404 || status === 410, `${found}, not 404`);
+}
+
 export const order: readonly Rule[] = [
   ...MISSING.map(toMissing),
-  rule("ORD-05", "PUT to a deleted customer with its last tag: 404", {
+  rule("ORD-05", "A write to a deleted customer with its last tag: 404", {
     spec: ["4.2 order 2", "7 404"],
-    reading: "Once a read says 404, a PUT with the last token is 404 and does not bring the customer back.",
+    reading:
+      "Once a read says 404, a PUT with the last token is 404, a PATCH is refused, and nothing brings the customer back. Another refusal than 404 of PATCH or a second DELETE is a warning.",
     hurts: "A deleted customer rises again with old data.",
     needs: NEEDS.DELETE,
     after: ["IFM-40"],
@@ -220,6 +234,8 @@ export const order: readonly Rule[] = [
       put.show(put.seen, { after });
       put.mustAnswer("status", 404);
       put.must("not-revived", after.status !== 200, "the deleted customer is back");
+      if (await t.patchOffered()) await late(t, "PATCH", customer, removal.before.tag);
+      await late(t, "DELETE", customer, removal.before.tag);
       for (const query of projections) {
         const what = `${getOf(query)} of the deleted customer`;
         (await t.read(query, "404, as without fields", { to: customer, what })).mustAnswer(

@@ -10,7 +10,7 @@ import { inWords, tellsExistence } from "../probe/existence.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
-import type { Proof } from "../probe/proof.ts";
+import type { Proof, Weight } from "../probe/proof.ts";
 import type { Ground } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, difference, type Method, type Snapshot } from "../probe/snapshot.ts";
@@ -33,10 +33,10 @@ async function asOther(
 const valuesIn = (seen: Seen, of: Snapshot) =>
   (["name", "email"] as const).filter((field) => holds(seen, of.fields[field]));
 
-function mustHideValues(proof: Proof, seen: Seen, of: Snapshot, what: string): void {
+function mustHideValues(proof: Proof, seen: Seen, of: Snapshot, what: string, weight: Weight = {}): void {
   const values = valuesIn(seen, of);
   const found = `${what}, answered ${seen.status}, holds the ${values.join(" and ")}`;
-  proof.must("no-values", values.length === 0, found);
+  proof.must("no-values", values.length === 0, found, weight);
 }
 
 const TAG_CHARACTERS_MIN = 8;
@@ -201,7 +201,21 @@ const UNKNOWN = [
   ["garbled", "with a credential that nobody has"],
 ] as const;
 const UNKNOWN_READING =
-  "A request without credentials that the service knows has neither role nor tenant. The mechanism is open, hence a warning.";
+  "A request without credentials that the service knows has neither role nor tenant. The mechanism is open, hence a warning, unless credentials are seen to decide: the other tenant or the limited caller is refused what comes without any.";
+
+/** Whether the policy is seen to gate this customer by credentials (5.2): then leaving them out, or making them up, bypasses it. */
+async function isGated(t: Attempt): Promise<boolean> {
+  const { otherTenant, limited } = t.kit.profile;
+  const refused = async (caller: "other-tenant" | "limited") => {
+    const purpose = `control request: what the ${caller} caller is refused`;
+    const { status } = await t.get(t.kit.main, { caller, query: "?fields=name,email", purpose });
+    return status >= 400 && status < 500 && status !== 429;
+  };
+  return (
+    (otherTenant !== undefined && (await refused("other-tenant"))) ||
+    (limited !== undefined && (await refused("limited")))
+  );
+}
 
 export const tenants: readonly Rule[] = [
   rule("AUT-08", "Another tenant cannot read the customer", {
@@ -212,7 +226,13 @@ export const tenants: readonly Rule[] = [
     needs: ["other-tenant"],
     async check(t) {
       const main = await t.state(t.kit.main, "control request: the main caller");
-      for (const query of ["", "?fields=name", "?fields=id,name,email,status"]) {
+      for (const query of [
+        "",
+        "?fields=name",
+        "?fields=id",
+        "?fields=status",
+        "?fields=id,name,email,status",
+      ]) {
         const before = await t.get(t.kit.main, { query, purpose: "the owner reads before the stranger" });
         let status = 0;
         for (const [how, headers] of READ_HEADERS(main.tag)) {
@@ -316,7 +336,6 @@ export const tenants: readonly Rule[] = [
     },
   }),
   rule("AUT-12", "Nothing personal is read without credentials, or with wrong ones", {
-    level: "SHOULD",
     spec: ["5.2"],
     reading: UNKNOWN_READING,
     hurts: "Personal data reaches someone who may not see it.",
@@ -324,6 +343,7 @@ export const tenants: readonly Rule[] = [
     async check(t) {
       const main = await t.state(t.kit.main, "control request: the main caller");
       const bare = t.kit.main;
+      const level = (await isGated(t)) ? "MUST" : "SHOULD";
       for (const [to, query] of [
         [bare, ""],
         [bare, "?fields=email"],
@@ -334,13 +354,12 @@ export const tenants: readonly Rule[] = [
         for (const [caller, how] of UNKNOWN) {
           const what = `GET ${to === bare ? "" : pathEnd(to)}${query} ${how}`;
           const read = await t.read(query, "no personal data", { to, caller, what, body: false });
-          mustHideValues(read, read.seen, main, what);
+          mustHideValues(read, read.seen, main, what, { level });
         }
       }
     },
   }),
   rule("AUT-13", "Nothing is written without credentials, or with wrong ones", {
-    level: "SHOULD",
     spec: ["5.2"],
     reading: UNKNOWN_READING,
     hurts: "Anyone who knows an address overwrites or deletes the customer.",
@@ -348,6 +367,7 @@ export const tenants: readonly Rule[] = [
     after: ["IFM-01"],
     async check(t) {
       await t.control("PUT");
+      const level = (await isGated(t)) ? "MUST" : "SHOULD";
       for (const way of await waysOfWriting(t)) {
         let at = await strangersTarget(t);
         for (const [caller, how] of UNKNOWN)
@@ -360,7 +380,7 @@ export const tenants: readonly Rule[] = [
               what: `${sent.what}, ${how}`,
               allowed: "refused, and nothing changed",
             });
-            write.mustNotChange();
+            write.mustNotChange({ level });
             if (write.unchanged && write.after !== undefined) at.now = write.after;
             else at = await strangersTarget(t);
           }

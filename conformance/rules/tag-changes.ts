@@ -79,6 +79,8 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   if (ordinary.now.tag === ordinary.before.tag)
     throw new CouldNotRun("the tag does not change on an ordinary write", ["ETG-08", "ETG-11"]);
   const ways: (readonly [string, Way | ((tag: string) => Way)])[] = [...rowsOf(t, method)];
+  for (const preference of ["return=minimal", "return=representation"])
+    ways.push([`with Prefer: ${preference}`, { headers: [["Prefer", preference]] }]);
   if (method === "PATCH" && !t.leavesOut("other media types of PATCH"))
     for (const patchForm of await t.kit.deployment.otherPatchForms(
       t.kit.main,
@@ -129,7 +131,7 @@ const everyWayRule = (id: RuleId, method: "PUT" | "PATCH"): Rule =>
   rule(id, `An accepted ${method} changes the ETag and answers the new one, in whatever way it is sent`, {
     spec: method === "PUT" ? ["2.4.6", "3 accepted", "4.2 204"] : ["2.4.6", "4.3 same"],
     reading:
-      "In chunks, over HTTP/1.0, with parameters, by another caller, of the stored values, in each media type that is taken: where such a request is accepted, it is stored and answered like an ordinary one. A write that changes nothing and keeps the tag is a warning here.",
+      "In chunks, over HTTP/1.0, with parameters, with Prefer, by another caller, of the stored values, in each media type that is taken: where such a request is accepted, it is stored and answered like an ordinary one. A write that changes nothing and keeps the tag is a warning here.",
     hurts: "A client must read again after each write, or its stale tag still matches.",
     needs: NEEDS[method],
     after: method === "PUT" ? ["ETG-07", "ETG-08"] : ["ETG-11"],

@@ -12,6 +12,10 @@ export async function confirmed(kit: Kit, attempt: () => Promise<Finding>): Prom
   const { onlooker } = kit.wire;
   const doubtful = (finding: Finding) => othersMayBeTheCause(finding, onlooker.moved > 0);
   let finding = await attempt();
+  // What was found on a customer that was not yet at rest is looked for again on one that is.
+  const mayNotRest = kit.options.mode !== "read-only" && !kit.doubts.has("tag changes by itself");
+  const unrest = othersMayBeTheCause(finding, true) && mayNotRest;
+  if (unrest && (await kit.ground.learnToSettle())) finding = await attempt();
   if (
     kit.doubts.has("reads lag") &&
     finding.rule.id !== "ENV-04" &&

@@ -16,6 +16,7 @@ import { checkTransport } from "../http/transport-check.ts";
 import { Wire } from "../http/wire.ts";
 import { Attempt, signature } from "../probe/attempt.ts";
 import type { Kit } from "../probe/kit.ts";
+import { refuseEarly } from "../probe/refused-early.ts";
 import type { Rule } from "../probe/rule.ts";
 import { type Finding, makeReport, type RunFacts } from "../report/make.ts";
 import type { Report } from "../report/schema.ts";
@@ -65,6 +66,9 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
     const metrics = selected.find(({ needs }) => needs.includes("metrics"));
     if (metrics !== undefined && profile.metrics.urls.length > 0)
       await kit.counters.begin(new Attempt(kit, metrics));
+    const late = selected.find(({ id }) => id === "ENV-08");
+    if (late !== undefined && options.mode !== "read-only" && ground.cannotMake === undefined)
+      kit.refusedEarly.push(...(await refuseEarly(new Attempt(kit, late))));
     await runAll(kit, inOrder(selected), async (lane, rule) => {
       const finding = await confirmed(lane, () => attempt(lane, rule));
       if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");

@@ -7,7 +7,7 @@ import { Counters } from "../probe/counters.ts";
 import type { Kit } from "../probe/kit.ts";
 import { Weather } from "../probe/weather.ts";
 
-type Parts = Omit<Kit, "main" | "blamed" | "doubts" | "limits" | "weather" | "counters">;
+type Parts = Omit<Kit, "main" | "blamed" | "doubts" | "limits" | "weather" | "counters" | "refusedEarly">;
 
 export async function prepare(parts: Parts): Promise<Kit> {
   const { ground, deployment, options } = parts;
@@ -36,6 +36,7 @@ export async function prepare(parts: Parts): Promise<Kit> {
     limits: { connections: Number.POSITIVE_INFINITY, readsLag: true },
     weather: new Weather(parts.wire, main.url, first.status, options.patienceMs),
     counters: new Counters(),
+    refusedEarly: [],
   };
   // A read without object or tag is ETG-01's to blame; nothing can be learned from it.
   if (first.status !== 200 || first.object === undefined) return kit;

@@ -166,3 +166,11 @@ export const overwriting = (values: (turn: Turn) => Partial<Customer>): Act =>
     formerTags: [...customer.formerTags, customer.tag],
     tag: newTag(customer, turn),
   }));
+
+/** The same answer, and what would have been done at once is done later. */
+export const later =
+  (ms: number, act: Act): Act =>
+  (turn) => {
+    setTimeout(() => void act(turn), ms);
+    return turn.reply;
+  };

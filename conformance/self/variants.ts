@@ -235,6 +235,11 @@ export const VARIANTS: Variant[] = [
     deployment: { statusSettles: true },
   },
   {
+    id: "activated-after-create",
+    does: "a job activates each new customer 40 ms after its create, under a new tag (2.1, 2.4.6)",
+    deployment: { activatesMs: 40 },
+  },
+  {
     id: "status-number",
     does: "shows the status as its number in the enumeration (2.1)",
     deployment: {

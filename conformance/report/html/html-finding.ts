@@ -1,4 +1,5 @@
 /** One finding of the HTML page: what was sent, allowed, came, and stood afterwards. */
+import { amount } from "../amount.ts";
 import { findingOf, type Label, type Line, type Probe } from "../finding.ts";
 import type { Exchange, Outcome, RuleResult } from "../schema.ts";
 import { escapeMarkup as esc, inlineCode, visibleValue } from "../visible.ts";
@@ -82,7 +83,7 @@ export function findingHtml(rule: RuleResult, open: boolean): string {
   const folded =
     rest.length === 0
       ? ""
-      : `<details class="more"><summary>${rest.length} more probes of this rule failed</summary>${rest.join("")}</details>`;
+      : `<details class="more"><summary>${amount(rest.length, "more probe")} of this rule failed</summary>${rest.join("")}</details>`;
   const tone = rule.expected === null ? TONES[rule.outcome] : "mute";
   // The reason stands in the summary already.
   const said = about.filter(({ label }) => label !== "found");

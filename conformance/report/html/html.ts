@@ -1,5 +1,6 @@
 /** The report as one page: it needs no script and no network, and everything on it is in report.json. */
 import { amount } from "../amount.ts";
+import { causesFirst } from "../causes.ts";
 import { caveats, customerNote, groupsByReason, OVERLAP } from "../finding.ts";
 import { FAMILIES, type Family, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
 import { escapeMarkup as esc, inlineCode } from "../visible.ts";
@@ -181,7 +182,7 @@ function leftOut(report: Report): Section[] {
 
 function fixtures(report: Report): Section {
   const { made, given, removed, restored, left, keptByDesign } = report.fixtures;
-  const said = `${made} customers made, ${given} given, ${removed} removed, ${restored} put back as they were.`;
+  const said = `${amount(made, "customer")} made, ${given} given, ${removed} removed, ${restored} put back as they were.`;
   const kept =
     keptByDesign.length === 0
       ? ""
@@ -242,7 +243,7 @@ export function html(report: Report): string {
   ]);
   // What matters first: what is broken, then what nobody knows, then the rest.
   const sections: Section[] = [
-    ...findings("violations", "Violations", of("violation"), OPEN_MAX),
+    ...findings("violations", "Violations", causesFirst(report, of("violation")), OPEN_MAX),
     ...findings("kit-errors", "Faults of the kit", of("kit-error"), OPEN_MAX),
     ...untested(report),
     ...findings("warnings", "Warnings", of("warning"), 0),

@@ -14,6 +14,7 @@ import {
   refused,
   showing,
   spoiling,
+  tagged,
   untagged,
   write,
 } from "../turn.ts";
@@ -253,6 +254,14 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     plant: storing("PUT", (change) => ({ ...change, status: "New" })),
   },
   {
+    id: "prefer-answers-former-tag",
+    rule: "ETG-17",
+    does: "builds the answer to a write with Prefer before the commit, and so tells the former tag",
+    plant: on(write(undefined), ({ request }) => headerLines(request, "prefer").length > 0).answers(
+      tagged(({ before }) => before?.tag),
+    ),
+  },
+  {
     id: "answers-later-tag",
     rule: "ATM-08",
     does: "reads the row again after the update to answer its tag, which by then may be another writer's",
@@ -266,6 +275,12 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     rule: "ETG-08",
     does: "bumps the version in a trigger that watches the name column only",
     plant: keeping((before, after) => before.name === after.name && before.email !== after.email),
+  },
+  {
+    id: "the-word-null-is-stored-as-null",
+    rule: "FLD-20",
+    does: "takes the text null for an absent value, and stores null as the name",
+    plant: storing(undefined, (change) => (change.name === "null" ? { ...change, name: null } : change)),
   },
   {
     id: "limited-read-moves-tag",

@@ -101,4 +101,14 @@ export const ERROR_FAULTS: Fault[] = [
     does: "sends a number as the title of a 412 document",
     plant: on(write("PUT", 412)).answers(showing((body) => ({ ...body, title: 412 }))),
   },
+  {
+    id: "412-and-428-share-a-code",
+    rule: "PRB-04",
+    does: "answers every failed precondition with one document",
+    plant: on(
+      ({ request, reply }) => request.method === "PUT" && /412|428/.test(String(reply.status)),
+    ).answers(
+      showing((body) => ({ ...body, type: "about:blank", title: "Precondition", code: "PRECONDITION" })),
+    ),
+  },
 ];

@@ -158,6 +158,18 @@ const ROWS: readonly Row[] = [
     ({ connection }) => connection.requests > 1,
   ],
   [
+    "tenth-request-unchecked",
+    "PUT",
+    "checks the first nine requests of a connection, and takes what lives longer for its own pool",
+    ({ connection }) => connection.requests >= 9,
+  ],
+  [
+    "after-100-continue-unchecked",
+    "DELETE",
+    "keeps the connection in another state after 100 Continue, in which no filter runs",
+    (request) => request.connection.continued && headerLines(request, "expect").length === 0,
+  ],
+  [
     "whole-url-unchecked",
     "PATCH",
     "matches its rules on the request line, and misses one with the whole URL",

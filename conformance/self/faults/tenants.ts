@@ -124,6 +124,14 @@ export const TENANT_FAULTS: Fault[] = [
     plant: on(read(400), by("other")).answers(refused(404)),
   },
   {
+    id: "id-alone-read-by-other-tenant",
+    rule: "AUT-08",
+    does: "answers fields=id from the path once the id is known to exist, without a look at the tenant",
+    plant: on(foreign404, ({ request }) => request.query === "fields=id").answers(({ service, before }) =>
+      object({ [service.deployment.members.id]: before?.id }, before?.tag),
+    ),
+  },
+  {
     id: "anonymous-reads",
     rule: "AUT-12",
     does: "takes a request without credentials for the first tenant's",

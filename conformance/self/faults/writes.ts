@@ -7,6 +7,7 @@ import {
   empty,
   every,
   isThere,
+  later,
   newTag,
   on,
   overwriting,
@@ -238,5 +239,38 @@ export const WRITE_FAULTS: Fault[] = [
       setTimeout(() => Object.assign(customer ?? {}, { removed: false }), 400);
       return reply;
     }),
+  },
+  ...(
+    [
+      ["PUT", 412],
+      ["PATCH", 428],
+    ] as const
+  ).map(
+    ([method, status]): Fault => ({
+      id: `queue-applies-${method.toLowerCase()}-answered-${status}`,
+      rule: "ENV-08",
+      mode: "full",
+      comesAndGoes: true,
+      does: `checks a copy of the request and queues another: a ${method} answered ${status} is applied a second later`,
+      plant: on(write(method, status), isThere).answers(
+        later(
+          1000,
+          overwriting(({ body, service }) => ({ name: String(body[service.deployment.members.name]) })),
+        ),
+      ),
+    }),
+  ),
+  {
+    id: "queue-deletes-what-was-refused",
+    rule: "ENV-08",
+    mode: "full",
+    comesAndGoes: true,
+    does: "deletes from the search index first, and a job removes a second later what is not in it: also after a DELETE answered 412",
+    plant: on(write("DELETE", 412), isThere).answers(
+      later(
+        1000,
+        spoiling(() => ({ removed: true })),
+      ),
+    ),
   },
 ];

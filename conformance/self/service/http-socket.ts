@@ -20,7 +20,13 @@ export type Request = {
 };
 
 /** What came before on the same connection. */
-export type Conversation = { requests: number /** Paths of accepted writes. */; wrote: Set<string> };
+export type Conversation = {
+  requests: number;
+  /** Paths of accepted writes. */
+  wrote: Set<string>;
+  /** A request has waited for 100 Continue. */
+  continued: boolean;
+};
 
 export type Reply = {
   status: number;
@@ -156,7 +162,7 @@ function replyBytes(reply: Reply, method: string, closing: boolean): Buffer {
 
 async function converse(socket: Socket, handler: Handler): Promise<void> {
   const inbox = new Inbox(socket);
-  const connection: Conversation = { requests: 0, wrote: new Set() };
+  const connection: Conversation = { requests: 0, wrote: new Set(), continued: false };
   for (;;) {
     const bytes = await inbox.through("\r\n\r\n", HEAD_BYTES_MAX);
     if (bytes === undefined) break;
@@ -183,6 +189,7 @@ async function converse(socket: Socket, handler: Handler): Promise<void> {
       (): Reply => ({ status: 500, headers: [], body: "" }),
     );
     connection.requests += 1;
+    connection.continued ||= of("expect") !== "";
     if (reply.status < 300 && head.method !== "GET") connection.wrote.add(head.path);
     const complete = (await reading) !== undefined;
     if (!complete || socket.destroyed) break;

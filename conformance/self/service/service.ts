@@ -165,6 +165,13 @@ export class Service {
     return customer;
   }
 
+  #activate(customer: Customer): void {
+    customer.status = "Verified";
+    customer.version = this.nextVersion();
+    customer.formerTags.push(customer.tag);
+    customer.tag = this.seams.mint(customer.version, customer, customer);
+  }
+
   async #create(request: Request, caller: Caller): Promise<Reply> {
     const answer = this.deployment.create;
     if (answer === "absent") throw new Error("no route leads here");
@@ -173,6 +180,8 @@ export class Service {
       return this.refuse(this.deployment.invalidBodyStatus, "invalid-body");
     }
     const customer = this.add(caller === "other" ? "b" : "a", { name, email });
+    if (this.deployment.activatesMs > 0)
+      setTimeout(() => this.#activate(customer), this.deployment.activatesMs);
     const shown = represent(this, customer, "default", caller, request);
     const identity = JSON.stringify({ [this.deployment.members.id]: customer.id });
     const body = { customer: shown.body ?? "", id: identity, none: "" }[answer.body];

@@ -61,6 +61,8 @@ export type Deployment = {
   cacheControl: string;
   /** A job of the service settles the status after each write, under the same tag (2.4.6 allows what cannot make an update incorrect). */
   statusSettles: boolean;
+  /** A job activates each new customer so long after its create, under a new tag (2.4.6); 0: there is none. */
+  activatesMs: number;
   /** How a body shows the status: 2.1 says that it is an enumeration, and not by which JSON type. */
   showStatus: (status: string) => string | number | null;
   /** Customers that exist from the start and whose ids a profile may name. */
@@ -116,6 +118,7 @@ export const PLAIN: Deployment = {
   gzip: false,
   cacheControl: "private, no-cache",
   statusSettles: false,
+  activatesMs: 0,
   showStatus: (status) => status,
   seeded: 0,
   busyMetrics: false,
