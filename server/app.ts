@@ -2,13 +2,18 @@ import { Elysia } from "elysia";
 import type { MaybePromise } from "./domain/maybe-promise.ts";
 import { METHODS } from "./domain/policy.ts";
 import { ok, refuse } from "./domain/problem.ts";
+import type { TrustedProxies } from "./domain/trusted-proxies.ts";
 import type { Access, Handler } from "./http/handler.ts";
 import { Pipeline, type PipelineParts } from "./http/pipeline.ts";
 import { replyHeaders } from "./http/reply/reply.ts";
 import { type Audience, type Route, type RoutesParts, routesFor } from "./http/routes/routes.ts";
 import { PATCH_TYPES } from "./operations/patch.ts";
 
-type AppParts = Omit<PipelineParts, "addressOf"> & RoutesParts;
+type AppParts = Omit<PipelineParts, "addressOf"> &
+  RoutesParts & {
+    /** Null: a request comes from the connection's other end, whatever its headers say. */
+    readonly trustedProxies: TrustedProxies | null;
+  };
 
 /**
  * The service, listening on nothing yet.
@@ -34,7 +39,16 @@ export function createApp(parts: AppParts, audience: Audience = "everything"): E
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     },
   });
-  const addressOf = (request: Request): string => app.server?.requestIP(request)?.address ?? "";
+  const { trustedProxies } = parts;
+  const addressOf = (request: Request): string => {
+    const peer = app.server?.requestIP(request)?.address ?? "";
+    if (trustedProxies === null) return peer;
+    const { headers } = request;
+    return trustedProxies.clientOf(peer, {
+      forwarded: headers.get("forwarded"),
+      xForwardedFor: headers.get("x-forwarded-for"),
+    });
+  };
   register(app, new Pipeline({ ...parts, addressOf }), parts, routesFor(audience, parts));
   return app;
 }

@@ -114,6 +114,7 @@ export async function startService(config: Config): Promise<RunningService> {
     metricsArePublic: areMetricsPublic,
     cors: new Cors(config.corsOrigins, config.corsHeaders),
     publicUrl: config.publicUrl,
+    trustedProxies: config.trustedProxies,
     log,
     now: Date.now,
     isStopping: () => isStopping,

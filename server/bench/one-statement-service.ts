@@ -109,6 +109,7 @@ const parts = {
   metricsArePublic: false,
   cors: new Cors([], []),
   publicUrl: "",
+  trustedProxies: null,
   log: openLog("info", "json"),
   now: Date.now,
   isStopping: () => false,

@@ -58,6 +58,7 @@ describe("a setting", () => {
       corsOrigins: [],
       corsHeaders: [],
       publicUrl: "",
+      trustedProxies: null,
       idleTimeout: 75,
       stopGrace: 0.25,
       stopDrain: 10,
@@ -124,6 +125,7 @@ describe("a setting", () => {
       "publicUrl",
       ["a.example", "ftp://a.example", "https://a.example?", "https://a.example/?x=1", "https://a.example#"],
     ],
+    ["trustedProxies", ["proxy.example", "10.0.0.0/33", "0.0.0.0/0", "10.0.0.0/8 ::1", "10.0.0.0/8,::1/0"]],
     ["policyFile", ["/nowhere/policy.toml", "/"]],
   ])("%s is refused by name where its text cannot be used", (name, texts) => {
     for (const text of texts) {

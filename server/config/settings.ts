@@ -1,5 +1,6 @@
 import { maskPassword } from "../domain/mask-password.ts";
 import type { Policy } from "../domain/policy.ts";
+import { networkFault, TrustedProxies } from "../domain/trusted-proxies.ts";
 import { DEFAULT_DATABASE_URL, databaseUrlFault, MEMORY_URL } from "../storage/database-url/open-storage.ts";
 import { DATABASE_MEMORY_MIB, LOCK_WAIT_MS } from "../storage/storage.ts";
 import { readPolicyFile } from "./policy-file.ts";
@@ -123,6 +124,21 @@ export const SETTINGS = {
       }
       // As ASCII, which headers need.
       return is(new URL(text).href.replace(/\/+$/, ""));
+    },
+  ),
+  trustedProxies: setting(
+    "",
+    "Proxies whose `Forwarded` or `X-Forwarded-For` names the client: addresses and networks such as `10.0.0.0/8`, separated by commas. Empty: none.",
+    (text): Reading<TrustedProxies | null> => {
+      const networks = listed(text);
+      const faults = networks.flatMap((network) => {
+        const fault = networkFault(network);
+        return fault === null
+          ? []
+          : [`it lists ${JSON.stringify(network)}, which ${fault}; list networks such as 10.0.0.0/8`];
+      });
+      if (faults.length > 0) return { ok: false, faults };
+      return is(networks.length === 0 ? null : new TrustedProxies(networks));
     },
   ),
   idleTimeout: setting(

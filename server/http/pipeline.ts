@@ -33,7 +33,7 @@ export type PipelineParts = CallerLookup & {
   readonly publicUrl: string;
   /** ms since 1970. */
   readonly now: () => number;
-  /** The address of the connection's other end. */
+  /** The address of the client: of the connection's other end, unless that is a trusted proxy. */
   readonly addressOf: (request: Request) => string;
   /**
    * Whether each reply is its connection's last: the service is about to stop, or file descriptors run out.

@@ -15,8 +15,8 @@ export type Log = {
    * Writes the line of a request: at info; at warn for a write that a rollout
    * let pass without If-Match; at debug for a probe or a scrape that succeeded.
    *
-   * @param addressOf the address of the connection's other end
-   *   (behind a proxy, the proxy's); costs 3 µs to find out
+   * @param addressOf the client's address (behind a proxy that is
+   *   not trusted, the proxy's); costs 3 µs to find out
    */
   readonly access: (answered: AnsweredRequest, addressOf: () => string) => void;
 };

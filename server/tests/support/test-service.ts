@@ -2,6 +2,7 @@ import { createApp } from "../../app.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
 import type { Policy } from "../../domain/policy.ts";
 import { firstDayKept } from "../../domain/rollout/write-count.ts";
+import { TrustedProxies } from "../../domain/trusted-proxies.ts";
 import { Cors } from "../../http/cors.ts";
 import { CallerLimits } from "../../http/limits/caller-limits.ts";
 import type { KeyFetch } from "../../issuers/issuer-keys.ts";
@@ -25,6 +26,7 @@ type TestServiceOptions = {
   readonly corsOrigins?: readonly string[];
   readonly corsHeaders?: readonly string[];
   readonly publicUrl?: string;
+  readonly trustedProxies?: readonly string[];
   readonly now?: () => number;
   /** By which the sign-in counts the time between two fetches of keys. */
   readonly clock?: () => number;
@@ -117,6 +119,8 @@ export class TestService {
       metricsArePublic,
       cors: new Cors(options.corsOrigins ?? [], options.corsHeaders ?? []),
       publicUrl: options.publicUrl ?? "",
+      trustedProxies:
+        options.trustedProxies === undefined ? null : new TrustedProxies(options.trustedProxies),
       log,
       now: this.#now,
       isStopping: () => false,

@@ -84,6 +84,20 @@ test.each(["", "proxy_request_buffering off;", 'proxy_http_version 1.1; proxy_se
   120_000,
 );
 
+test("through nginx the log has the address of the client, and not the one that it claims", async () => {
+  const service = await place.start({ services: 1, env: { TRUSTED_PROXIES: "127.0.0.1" } });
+  const option =
+    'proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_set_header Forwarded "";';
+  const url = await startNginx([service], freePort(), option);
+  const claims = ["-H", "X-Forwarded-For: 203.0.113.7", "-H", "Forwarded: for=203.0.113.7"];
+  const curl = ["curl", "--silent", "--output", "/dev/null", "--interface", "127.0.0.2", ...claims];
+  expect(await Bun.spawn([...curl, "-H", "X-Request-Id: through", `${url}/problems`]).exited).toBe(0);
+  expect(await Bun.spawn([...curl, "-H", "X-Request-Id: past", `${service.url}/problems`]).exited).toBe(0);
+  await service.end();
+  const addressOf = (id: string) => service.log.find(({ requestId }) => requestId === id)?.["address"];
+  expect([addressOf("through"), addressOf("past")]).toEqual(["127.0.0.2", "127.0.0.2"]);
+});
+
 test.each([
   ["http", 64],
   ["http", 1_024],
