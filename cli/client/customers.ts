@@ -5,6 +5,7 @@
  */
 import { type Created, type CreationStopped, createUntilDecided } from "./creation.ts";
 import type { Customer } from "./customer.ts";
+import { eachHistoryPage, type HistoryEntry, historyEntry } from "./customer-history.ts";
 import { isJsonArray, type Json, JsonNumber } from "./json.ts";
 import { type Casing, changeIntent, deletionIntent, type WriteIntent } from "./loop/intent.ts";
 import { writeUntilDecided } from "./loop/loop.ts";
@@ -19,6 +20,7 @@ import type { Transport } from "./wire/reply.ts";
 import { canBeId, createCustomer } from "./wire/request.ts";
 
 export type { Customer, CustomerData } from "./customer.ts";
+export type { HistoryEntry } from "./customer-history.ts";
 export { JsonNumber } from "./json.ts";
 export type { FieldConflict } from "./loop/field-conflicts.ts";
 export type { OnConflict } from "./loop/write-job.ts";
@@ -108,6 +110,11 @@ export type Customers = {
   getIfChanged(id: string, tag: string, options?: ReadOptions): Promise<Customer | undefined>;
   /** Every customer, page by page as they are taken. */
   list(options?: ListOptions): AsyncGenerator<Customer, void>;
+  /**
+   * Who changed the customer, the newest change first, page by page as they are taken. The failure is
+   * `forbidden` without the operation `history`, and `not-offered` where a deployment has no history.
+   */
+  history(id: string, options?: CallOptions & { pageSize?: number }): AsyncGenerator<HistoryEntry, void>;
   create(fields: Fields, options?: CreateOptions): Promise<Created>;
   /** Sets the named fields. */
   update(id: string, fields: Fields, options?: WriteOptions): Promise<Written>;
@@ -166,7 +173,13 @@ export function openCustomers(options: CustomersOptions): Customers {
       const { status, email, fields, pageSize } = call;
       for await (const page of eachPage(() => ports(call), { status, email, fields, limit: pageSize })) {
         if (page.kind !== "page") throw new CustomersError("customers", page);
-        yield* page.customers;
+        yield* page.items;
+      }
+    },
+    async *history(id, call = {}) {
+      for await (const page of eachHistoryPage(() => ports(call), checked(id), call.pageSize)) {
+        if (page.kind !== "page") throw new CustomersError(`history of customer ${id}`, page);
+        yield* page.items.map(historyEntry);
       }
     },
     async create(fields, call = {}) {

@@ -5,7 +5,7 @@
 
 import { memberNamed } from "./customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
-import { type ApiRequest, type ListQuery, listCustomers, readPage } from "./wire/request.ts";
+import { type ApiRequest, readPage } from "./wire/request.ts";
 
 export type NextPage =
   | { kind: "none" }
@@ -15,11 +15,11 @@ export type NextPage =
   /** There is more, named by a member that this client can't follow. */
   | { kind: "next-unknown"; member: string };
 
-/** @param request of the page that was just read. @param base the base URL, no trailing slash. */
+/** @param request of the page that was just read. @param ask the request for the page at a cursor. @param base the base URL, no trailing slash. */
 export function nextPage(
   { link, body }: { link: string | undefined; body: Json | undefined },
   request: ApiRequest,
-  query: ListQuery,
+  ask: (cursor: string) => ApiRequest,
   base: string,
 ): NextPage {
   const { target, cursor, other } = bodyNext(body);
@@ -29,7 +29,7 @@ export function nextPage(
   const url = place !== undefined && URL.canParse(place, list) ? new URL(place, list) : undefined;
   const path = url && pathBelow(url, new URL(list), base);
   if (path !== undefined) return { kind: "request", request: readPage(path) };
-  if (cursor !== undefined) return { kind: "request", request: listCustomers({ ...query, cursor }) };
+  if (cursor !== undefined) return { kind: "request", request: ask(cursor) };
   if (place !== undefined) return { kind: "next-elsewhere", place: url?.href ?? place };
   const member = other ?? (target === undefined ? undefined : "next");
   return member === undefined ? { kind: "none" } : { kind: "next-unknown", member };

@@ -10,7 +10,8 @@ import { type Refusal, refusalOf } from "./refusal.ts";
 import { readWithRetry } from "./wire/read-retry.ts";
 import { type ApiRequest, type ListQuery, listCustomers } from "./wire/request.ts";
 
-export type Page = { kind: "page"; customers: readonly Customer[] } | ListFailure;
+export type PageOf<Item> = { kind: "page"; items: readonly Item[] } | ListFailure;
+export type Page = PageOf<Customer>;
 
 /** What came before it is a part of the list, and must not pass for the whole. */
 export type ListFailure =
@@ -20,22 +21,38 @@ export type ListFailure =
   | { kind: "circle" }
   | Exclude<NextPage, { kind: "none" | "request" }>;
 
+/** Pages of customers; see pagesOf. */
+export function eachPage(ports: () => Ports, query: ListQuery): AsyncGenerator<Page> {
+  return pagesOf(
+    ports,
+    (cursor) => listCustomers({ ...query, cursor: cursor ?? query.cursor }),
+    listedCustomer,
+  );
+}
+
 /**
  * Each page as it comes; a failure is the last. A page is asked for only when the one before was taken.
  * @param ports called for every page, so that a long list is not cut off by the time of its first page.
+ * @param ask the request for the page at a cursor, or for the first.
+ * @param read an item; undefined where it is none of the list.
  */
-export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGenerator<Page> {
-  let request: ApiRequest = listCustomers(query);
+export async function* pagesOf<Item>(
+  ports: () => Ports,
+  ask: (cursor?: string) => ApiRequest,
+  read: (item: JsonObject) => Item | undefined,
+): AsyncGenerator<PageOf<Item>> {
+  let request = ask();
   const seen = new Set<string>();
   for (;;) {
     const { transport, deadline } = ports();
     const reply = await readWithRetry(transport, request, deadline);
     const page = reply.kind === "complete" && reply.status === 200 ? reply : undefined;
     const body = page && parseJsonOrUndefined(page.text);
-    const customers = customersOf(body);
-    if (page === undefined || customers === undefined) return yield refusalOf(reply, "reading");
-    yield { kind: "page", customers };
-    const next = nextPage({ link: page.fields.get("link"), body }, request, query, transport.url);
+    const items = itemsOf(body)?.map((item) => (isJsonObject(item) ? read(item) : undefined));
+    if (page === undefined || !items?.every((item) => item !== undefined))
+      return yield refusalOf(reply, "reading");
+    yield { kind: "page", items };
+    const next = nextPage({ link: page.fields.get("link"), body }, request, ask, transport.url);
     if (next.kind === "none") return;
     if (next.kind !== "request") return yield next;
     const key = `${next.request.path} ${next.request.body ?? ""}`;
@@ -43,12 +60,6 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
     seen.add(key);
     request = next.request;
   }
-}
-
-/** The customers of one page; undefined where the body holds no array of objects. */
-function customersOf(body: Json | undefined): readonly Customer[] | undefined {
-  const items = itemsOf(body);
-  return items?.every(isJsonObject) ? items.map(listedCustomer) : undefined;
 }
 
 /** A bare array, or the only array in an object (`items`, `value`, `data`, `customers`). */

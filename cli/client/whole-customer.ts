@@ -61,7 +61,7 @@ export async function wholeFields(ports: () => Ports, query: ListQuery): Promise
 
 async function firstOf(ports: () => Ports, query: ListQuery): Promise<Customer | undefined> {
   for await (const page of eachPage(ports, { ...query, limit: 1 })) {
-    return page.kind === "page" ? page.customers[0] : undefined;
+    return page.kind === "page" ? page.items[0] : undefined;
   }
   return undefined;
 }

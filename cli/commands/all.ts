@@ -11,6 +11,7 @@ import { registerEdit } from "./edit.ts";
 import { registerExport } from "./export.ts";
 import { registerGet } from "./get.ts";
 import { registerHelp } from "./help.ts";
+import { registerHistory } from "./history.ts";
 import { registerImport } from "./import.ts";
 import { registerList } from "./list.ts";
 import { registerLogin } from "./login.ts";
@@ -32,6 +33,7 @@ export const COMMANDS: Readonly<Record<string, readonly RegisterCommand[]>> = {
     registerDelete,
     registerUndo,
     registerWatch,
+    registerHistory,
   ],
   "Many customers:": [registerImport, registerExport],
   "Servers and credentials:": [

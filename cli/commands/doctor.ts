@@ -81,7 +81,7 @@ async function examine(invocation: Invocation, id: string | undefined): Promise<
 /** Of the list; undefined where it is empty. */
 async function firstCustomer(ports: Ports): Promise<Customer | Failure | undefined> {
   for await (const page of eachPage(() => ports, { limit: 1 })) {
-    return page.kind === "page" ? page.customers[0] : listFailure(page, { url: ports.transport.url });
+    return page.kind === "page" ? page.items[0] : listFailure(page, { url: ports.transport.url });
   }
   return undefined;
 }

@@ -165,8 +165,8 @@ async function exportTo(
     for await (const page of pages(ports, { status, email, fields }, pageSize)) {
       if (page.kind !== "page")
         return incomplete(listFailure(page, { url: api.url, fields, email }), written);
-      if (!(await printer.write(page.customers))) return printer.end();
-      written += page.customers.length;
+      if (!(await printer.write(page.items))) return printer.end();
+      written += page.items.length;
       if (invocation.interrupted.aborted) {
         return incomplete(failure("interrupted", "interrupted"), written);
       }

@@ -29,6 +29,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   whoami: ["customers whoami"],
   config: ["customers config", "customers config --profile staging"],
   watch: ['customers watch "$ID" --until status=active --timeout 5m'],
+  history: ['customers history "$ID"', 'customers history "$ID" --all --output ndjson'],
   api: ['customers api GET "/customers/$ID?fields=name" --include'],
   doctor: ['customers doctor "$ID"'],
   completion: ["customers completion bash > ~/customers.bash"],

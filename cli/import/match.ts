@@ -29,7 +29,7 @@ export async function matchByEmail(ports: Ports, row: Row): Promise<Match> {
       const failure = listFailure(page, { url: ports.transport.url, email });
       return { kind: "failed", failure, everyRow: failure.exit !== "unreachable" };
     }
-    for (const { value } of page.customers) {
+    for (const { value } of page.items) {
       const [id, address] = [memberNamed(value, "id")?.value, memberNamed(value, "email")?.value];
       // A server that ignores the search would have every row update somebody.
       if (typeof address !== "string" || address.toLowerCase() !== email.toLowerCase()) {

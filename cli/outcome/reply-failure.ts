@@ -4,7 +4,7 @@
 
 import { parseJsonOrUndefined, plainText, REGISTRY, shownCustomer } from "../client/customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../client/json.ts";
-import type { ListFailure, Page } from "../client/pages.ts";
+import type { ListFailure } from "../client/pages.ts";
 import type { ReadRefusal, Refusal } from "../client/refusal.ts";
 import { serverWaitMs } from "../client/wire/read-retry.ts";
 import { type CompleteReply, type NoCompleteReply, type Reply, requestIdOf } from "../client/wire/reply.ts";
@@ -24,6 +24,8 @@ export type Subject = {
   method?: string | undefined;
   /** The request went to /customers or below it: 404 then says nothing of a customer. */
   collection?: boolean;
+  /** What the reply should list; customers, where the request went to /customers. */
+  items?: string;
   /** False: the request named no version, as `customers api` may. */
   conditional?: boolean;
 };
@@ -59,12 +61,34 @@ export function readFailure(refusal: ReadRefusal | ListFailure, subject: Subject
 }
 
 export function listFailure(
-  stop: Exclude<Page, { kind: "page" }>,
+  stop: ReadRefusal | ListFailure,
   { url, fields, email }: { url: string; fields?: readonly string[] | undefined; email?: string | undefined },
 ): Failure {
   const method = email === undefined ? "GET" : "POST"; // a search
   return readFailure(stop, { what: "the list of customers", url, fields, method, collection: true });
 }
+
+/** The history is an addition of this project's service, behind an operation that most roles lack. */
+export function historyFailure(
+  stop: ReadRefusal | ListFailure,
+  { id, url }: { id: string; url: string },
+): Failure {
+  const collection = stop.kind === "not-offered";
+  const reason = readFailure(stop, {
+    what: `the history of customer ${id}`,
+    url,
+    collection,
+    items: "changes",
+  });
+  const hint = HISTORY_HINTS[stop.kind];
+  return hint === undefined ? reason : { ...reason, hint };
+}
+
+const HISTORY_HINTS: { readonly [kind in (ReadRefusal | ListFailure)["kind"]]?: string } = {
+  forbidden:
+    'Ask those who run the service for a token whose role has the operation "history"; reading a customer is not enough.',
+  "not-offered": "This deployment has no history of customers: it is an addition of this project's service.",
+};
 
 /** A write that certainly was not applied: refused, or never sent. */
 export function writeFailure(refusal: Refusal, doing: string, subject: Subject): Failure {
@@ -262,11 +286,12 @@ function problemOf(reply: CompleteReply): JsonObject | undefined {
 
 function sentence(reply: CompleteReply, said: string | undefined, subject: Subject): string {
   const { status } = reply;
+  const items = subject.items ?? (subject.collection ? "customers" : undefined);
   if (isPage(reply) && isSuccess(status)) return aPage(reply);
   const reason = isNotOffered(reply, subject)
     ? NOT_OFFERED
-    : subject.collection && status === 200
-      ? "the reply holds no array of customers"
+    : items !== undefined && status === 200
+      ? `the reply holds no array of ${items}`
       : (SENTENCES[status] ?? KINDS[meaningOf(status).kind][1]);
   const other = isSuccess(status) && status !== 200 && status !== 202;
   return `${other ? NO_READING : reason} (${status})${said === undefined ? "" : `: ${said}`}`;

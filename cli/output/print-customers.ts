@@ -63,23 +63,25 @@ function oneCustomer(
   return `${options.withEtag ? formatJson(shown(customer, options)) : customer.text.trim()}\n`;
 }
 
+type Listed = Pick<Customer, "etag" | "value">;
+
 /**
  * Customers of a list, page by page. `write` returns false when the reader is gone; `end` completes the
  * text. A table needs the widths of a whole page, so each page is aligned by itself.
  */
-type ListPrinter = {
-  write(page: readonly Customer[]): Promise<boolean>;
+export type ListPrinter<Item> = {
+  write(page: readonly Item[]): Promise<boolean>;
   end(): Promise<Failure | undefined>;
 };
 
-export function openListPrinter(invocation: Printing, options: PrintOptions): ListPrinter {
+export function openListPrinter(invocation: Printing, options: PrintOptions): ListPrinter<Listed> {
   const format = outputFormat(invocation);
   const { terminal } = invocation;
   const out = { write: (text: string) => invocation.out.write(forTheReader(invocation, format, text)) };
   let printed = 0;
   let columns: readonly string[] | undefined;
   let refused: Failure | undefined;
-  const page = async (customers: readonly Customer[]): Promise<boolean> => {
+  const page = async (customers: readonly Listed[]): Promise<boolean> => {
     if (format === "value") {
       const lines = valueLines(customers, options);
       if (typeof lines === "string") return out.write(lines);
@@ -122,7 +124,7 @@ export function openListPrinter(invocation: Printing, options: PrintOptions): Li
  * `--output value`: the bare values of the named fields, tab-separated, a customer a line. Whatever stands in a
  * value, it makes no second line and no further column: `printf %b` gives back what was escaped.
  */
-function valueLines(customers: readonly Customer[], { fields }: PrintOptions): string | Failure {
+function valueLines(customers: readonly Listed[], { fields }: PrintOptions): string | Failure {
   const lines: string[] = [];
   for (const { value } of customers) {
     const cells: string[] = [];
@@ -150,7 +152,7 @@ function absent(field: string, value: JsonObject): Failure {
   );
 }
 
-function shown(customer: Customer, { withEtag }: PrintOptions): Json {
+function shown(customer: Listed, { withEtag }: PrintOptions): Json {
   if (!withEtag) return customer.value;
   return new Map<string, Json>([
     ["etag", customer.etag ?? null],
@@ -159,7 +161,7 @@ function shown(customer: Customer, { withEtag }: PrintOptions): Json {
 }
 
 /** A row of a table or of CSV: the tag is one more column, as import reads it. */
-function record(customer: Customer, { withEtag }: PrintOptions): JsonObject {
+function record(customer: Listed, { withEtag }: PrintOptions): JsonObject {
   return withEtag
     ? new Map<string, Json>([["etag", customer.etag ?? null], ...customer.value])
     : customer.value;

@@ -72,6 +72,8 @@ async function bashOffers(words: string[]): Promise<string[]> {
 
 test.each([
   [["upd"], ["update"]],
+  [["hist"], ["history"]],
+  [["history", "X", "--l"], ["--limit"]],
   [["get", "X", "--fie"], ["--fields"]],
   [
     ["--output", ""],

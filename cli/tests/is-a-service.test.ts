@@ -58,6 +58,7 @@ test.each([
   ["update", ["--name", "Eve"]],
   ["delete", ["--yes"]],
   ["watch", []],
+  ["history", []],
 ])("under a wrong base URL %s %j does not say that the customer does not exist", async (command, args) => {
   const server = startCustomerServer();
   stops.push(server.stop);

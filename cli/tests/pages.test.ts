@@ -44,7 +44,7 @@ async function listed(
   for await (const page of eachPage(ports, query)) {
     pages.push(
       page.kind === "page"
-        ? page.customers.map(({ value, etag }) => `${plainText(value.get("id") ?? "?")}${etag ?? ""}`)
+        ? page.items.map(({ value, etag }) => `${plainText(value.get("id") ?? "?")}${etag ?? ""}`)
         : listFailure(page, { url: api.url }).message,
     );
   }

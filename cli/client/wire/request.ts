@@ -112,6 +112,14 @@ export function listCustomers(query: ListQuery): ApiRequest {
   };
 }
 
+/** A page of the changes of a customer, the newest first: an addition of this project's service. */
+export function readHistory(
+  id: string,
+  page: { limit?: number | undefined; cursor?: string | undefined },
+): ApiRequest {
+  return { method: "GET", path: `${customerPath(id)}/history${queryOf(page)}`, headers: LIST_HEADERS };
+}
+
 /** A page that the server named itself (Link, rel="next"), as a path below the base URL. */
 export function readPage(path: string): ApiRequest {
   return { method: "GET", path, headers: LIST_HEADERS };

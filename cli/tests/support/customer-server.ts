@@ -171,6 +171,25 @@ export function startCustomerServer(dialect: Dialect = OURS): CustomerServer {
     return { ok: true, values };
   }
 
+  /** Of the writes of clients, in one page. */
+  function history(id: string): Response {
+    const ofThis = writes.filter((write) => write.id === id);
+    if (ofThis.length === 0 && table.read(id) === undefined)
+      return refuse({ status: 404, code: "customer-not-found" });
+    const operations: Record<string, string> = { POST: "create", PUT: "replace", PATCH: "patch" };
+    const items = ofThis.map(({ method, body, ifMatch, tag }) => ({
+      time: "2026-11-28T10:14:03.120Z",
+      client: "test",
+      operation: operations[method] ?? "delete",
+      changed: Object.keys(body ?? {}),
+      requestId: "",
+      etag: method === "DELETE" ? null : tag,
+      previousEtag: ifMatch,
+      withoutIfMatch: false,
+    }));
+    return Response.json({ items: items.toReversed(), next: null });
+  }
+
   function log(request: Request, id: string, body: unknown, tag: string): void {
     const { method, headers } = request;
     writes.push({
@@ -193,7 +212,12 @@ export function startCustomerServer(dialect: Dialect = OURS): CustomerServer {
       return refuse({ status: 404, code: "route-not-found" });
     const [, route, id, ...rest] = url.pathname.slice(dialect.basePath.length).split("/");
     const searching = method === "POST" && id === "search";
-    if (route !== "customers" || rest.length > 0 || (id === undefined && !dialect.collection)) {
+    const ofHistory = dialect.history && method === "GET" && rest.length === 1 && rest[0] === "history";
+    if (
+      route !== "customers" ||
+      (rest.length > 0 && !ofHistory) ||
+      (id === undefined && !dialect.collection)
+    ) {
       return refuse({ status: 404, code: "route-not-found" });
     }
     const allowed =
@@ -208,6 +232,7 @@ export function startCustomerServer(dialect: Dialect = OURS): CustomerServer {
     if (["PUT", "PATCH", "DELETE"].includes(method) && ifMatch === "") {
       return refuse({ status: 428, code: "precondition-required" });
     }
+    if (ofHistory) return history(id ?? "");
     const query = searching
       ? new Map(Object.entries(JSON.parse(text) as Record<string, unknown>))
       : url.searchParams;

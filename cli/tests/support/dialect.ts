@@ -17,6 +17,8 @@ export type Dialect = {
   /** Lists, searches and creates as ours does; the specification shows none of these. */
   collection: boolean;
   idempotencyKeys: boolean;
+  /** Shows who changed a customer; an addition of this project's service. */
+  history: boolean;
   problemDetails: boolean;
   /** What a reading shows where no `fields` are named (4.1, rule 3), besides extraMembers. */
   defaultFields: ("id" | "name" | "email" | "status")[];
@@ -35,6 +37,7 @@ export const OURS: Dialect = {
   patch: true,
   collection: true,
   idempotencyKeys: true,
+  history: true,
   problemDetails: true,
   defaultFields: ["id", "name", "email"],
   extraMembers: "",
@@ -50,6 +53,7 @@ export const UNLIKE_OURS: Dialect = {
   patch: false,
   collection: true,
   idempotencyKeys: false,
+  history: false,
   problemDetails: false,
   defaultFields: ["id", "name", "email", "status"],
   extraMembers: '"Balance":9007199254740993,"Rate":1.10,"10":"ten","2":[1E5,-0,{"__proto__":null}]',

@@ -20,8 +20,6 @@ operations = ["get", "list"]
 [roles.clerk]
 read = ["id", "name"]
 operations = ["get", "replace", "patch"]
-[enforcement]
-mode = "strict"
 `;
 
 export type Service = {
