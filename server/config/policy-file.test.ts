@@ -81,6 +81,14 @@ describe("a policy that is not right is refused with every fault named", () => {
       ["limits.client.request is unknown; did you mean requests?"],
     ],
     [`${ROLE}[limits.client]\nwrites = { per_second = 1 }\n`, ["limits.client.writes.burst is missing"]],
+    [`${ROLE}[limits.address]\nwrong_tokens = false\n`, ["limits.address.wrong_tokens: expected object"]],
+    [
+      `${ROLE}[limits.address]\nwrong_token = { per_second = 1, burst = 1 }\n`,
+      [
+        "limits.address.wrong_tokens is missing",
+        "limits.address.wrong_token is unknown; did you mean wrong_tokens?",
+      ],
+    ],
     [
       `${ROLE}[limits.tenants.acme]\nwrites = { per_second = 0, burst = 1.5 }\n`,
       [

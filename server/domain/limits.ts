@@ -13,15 +13,22 @@ export type Limits = {
 };
 
 /** As RateLimit fields, problems and metrics name them. */
-export const LIMIT_NAMES = ["client-requests", "client-writes", "tenant-requests", "tenant-writes"] as const;
+export const LIMIT_NAMES = [
+  "client-requests",
+  "client-writes",
+  "tenant-requests",
+  "tenant-writes",
+  "wrong-tokens",
+] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
 /** A limit that a request has to keep. Callers that share a holder share its bucket. */
 export type Limit = {
   readonly name: LimitName;
   readonly quota: Quota;
+  /** "" where the limit goes by address. */
   readonly tenant: string;
-  /** "" where all clients of the tenant share it. */
+  /** "" also where all clients of the tenant share it. */
   readonly client: string;
 };
 
@@ -44,6 +51,14 @@ export function limitsOf(
   );
 }
 
+/**
+ * How many wrong tokens an address may send where the policy does not say: many behind one address who mistype or
+ * hold old ones stay below it, and valid tokens are never held to it.
+ */
+export const WRONG_TOKENS: Quota = { perSecond: 20, burst: 200 };
+/** Metrics name no address: one who sends wrong tokens chooses it. */
+export const WRONG_TOKENS_OF_ADDRESS: Omit<Limit, "quota"> = { name: "wrong-tokens", client: "", tenant: "" };
+
 const closed = { additionalProperties: false };
 const QUOTA = Type.Object(
   {
@@ -56,6 +71,9 @@ const QUOTA = Type.Object(
 /** The quotas of a policy file. */
 export const QUOTAS = Type.Object({ requests: Type.Optional(QUOTA), writes: Type.Optional(QUOTA) }, closed);
 
+/** The quota of wrong tokens of a policy file. */
+export const ADDRESS_QUOTAS = Type.Object({ wrong_tokens: QUOTA }, closed);
+
 export function quotasOf({ requests, writes }: Static<typeof QUOTAS> = {}): Quotas {
   return {
     ...(requests === undefined ? {} : { requests: quotaOf(requests) }),
@@ -63,6 +81,6 @@ export function quotasOf({ requests, writes }: Static<typeof QUOTAS> = {}): Quot
   };
 }
 
-function quotaOf({ per_second: perSecond, burst }: Static<typeof QUOTA>): Quota {
+export function quotaOf({ per_second: perSecond, burst }: Static<typeof QUOTA>): Quota {
   return { perSecond, burst };
 }

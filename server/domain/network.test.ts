@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { networkOf } from "./network.ts";
+import { limitHolderOf, networkOf } from "./network.ts";
 
 test.each([
   ["192.0.2.77", "192.0.2.0/24"],
@@ -20,4 +20,15 @@ test.each([
 
 test.each(["", "localhost", "192.0.2", "192.0.2.256", "::g", "1:2", "[::1]"])("%j is no address", (text) => {
   expect(networkOf(text)).toBeNull();
+});
+
+test.each([
+  ["192.0.2.77", "192.0.2.77"],
+  ["::ffff:192.0.2.77", "192.0.2.77"],
+  ["2001:db8:aaaa:bbbb:1:2:3:4", "2001:db8:aaaa:bbbb::/64"],
+  ["2001:DB8:aaaa:bbbb::", "2001:db8:aaaa:bbbb::/64"],
+  ["2001:db8::1", "2001:db8::/64"],
+  ["", ""],
+])("a limit by address holds %j to that of %j", (address, holder) => {
+  expect(limitHolderOf(address)).toBe(holder);
 });

@@ -7,8 +7,21 @@ import { isIPv4, isIPv6 } from "node:net";
  * @returns in the notation of RFC 4632 and RFC 5952; null for what is no address
  */
 export function networkOf(address: string): string | null {
-  const v4 = address.replace(/^::ffff:(?=\d+\.)/i, "");
-  if (isIPv4(v4)) return `${v4.replace(/\d+$/, "0")}/24`;
+  const v4 = withoutMapping(address);
+  return isIPv4(v4) ? `${v4.replace(/\d+$/, "0")}/24` : ipv6Network(address, 3);
+}
+
+/** Who is held to a limit by address: an address of IPv4, and 64 bits of IPv6, in which a host chooses freely. */
+export function limitHolderOf(address: string): string {
+  const v4 = withoutMapping(address);
+  return isIPv4(v4) ? v4 : (ipv6Network(address, 4) ?? "");
+}
+
+function withoutMapping(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, "");
+}
+
+function ipv6Network(address: string, groupCount: number): string | null {
   const [v6 = ""] = address.split("%"); // without the zone of a link-local address
   if (!isIPv6(v6)) return null;
   const [head = [], tail = []] = v6
@@ -16,6 +29,6 @@ export function networkOf(address: string): string | null {
     .map((part) => part.split(":").filter((group) => group !== ""));
   const groups = head.length + tail.length + (v6.includes(".") ? 1 : 0);
   const whole = [...head, ...Array(8 - groups).fill("0"), ...tail];
-  const { hostname } = new URL(`http://[${whole.slice(0, 3).join(":")}::]`);
-  return `${hostname.slice(1, -1)}/48`;
+  const { hostname } = new URL(`http://[${whole.slice(0, groupCount).join(":")}::]`);
+  return `${hostname.slice(1, -1)}/${groupCount * 16}`;
 }

@@ -2,9 +2,10 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { FIELD_NAMES } from "./field-registry.ts";
 import { buildIssuers, ISSUERS, type Issuer, issuerFaults, NAME_PATTERN } from "./issuer.ts";
-import { type Limits, QUOTAS, quotasOf } from "./limits.ts";
+import { ADDRESS_QUOTAS, type Limits, QUOTAS, quotaOf, quotasOf, WRONG_TOKENS } from "./limits.ts";
 import { nearest } from "./nearest.ts";
 import { NO_RIGHTS, narrow, OPERATIONS, type Rights, type Scope } from "./rights.ts";
+import type { Quota } from "./token-bucket.ts";
 
 export const WRITE_METHODS = ["PUT", "PATCH", "DELETE"] as const;
 export type WriteMethod = (typeof WRITE_METHODS)[number];
@@ -29,6 +30,8 @@ export type Policy = {
   readonly issuers: readonly Issuer[];
   /** Null: none. */
   readonly limits: Limits | null;
+  /** How many wrong tokens an address may send. */
+  readonly wrongTokens: Quota;
 };
 
 /** What a caller's rights follow from. */
@@ -84,6 +87,7 @@ const POLICY = Type.Object(
           tenant: Type.Optional(QUOTAS),
           clients: Type.Optional(Type.Record(named, QUOTAS, closed)),
           tenants: Type.Optional(Type.Record(named, QUOTAS, closed)),
+          address: Type.Optional(ADDRESS_QUOTAS),
         },
         closed,
       ),
@@ -156,6 +160,8 @@ function build(document: PolicyDocument): Policy {
         : { mode: "strict" },
     issuers: buildIssuers(document.issuers),
     limits: document.limits === undefined ? null : buildLimits(document.limits),
+    wrongTokens:
+      document.limits?.address === undefined ? WRONG_TOKENS : quotaOf(document.limits.address.wrong_tokens),
   };
 }
 

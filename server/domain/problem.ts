@@ -150,9 +150,10 @@ export const PROBLEMS = {
   "too-many-requests": {
     status: 429,
     title: "Too many requests",
-    meaning: "The client or its tenant sends more than its limits allow. Nothing was read or changed.",
+    meaning:
+      "The client or its tenant sends more than its limits allow, or its address too many wrong tokens. Nothing was read or changed.",
     action:
-      "Send the same request again after the seconds in `Retry-After`. `RateLimit` says how many more are allowed now.",
+      "Send the same request again after the seconds in `Retry-After`, a wrong token not at all. `RateLimit` says how many more are allowed now.",
   },
   "internal-error": {
     status: 500,

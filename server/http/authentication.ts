@@ -16,18 +16,22 @@ export type CallerLookup = {
 /** A caller of customer routes. */
 export type TenantCaller = Caller & { readonly tenant: string };
 
+/** @returns the token of `Authorization: Bearer <token>` (RFC 6750, section 2.1); null where there is none */
+export function tokenIn(authorization: string | null): string | null {
+  return /^bearer +([^ ]+)$/i.exec(authorization ?? "")?.[1] ?? null;
+}
+
 /**
- * `Authorization: Bearer <token>` (RFC 6750, section 2.1). Unknown, revoked and expired
+ * Finds the caller of a token. Unknown, revoked and expired
  * tokens are refused in the same words, so that someone who guesses tokens learns nothing.
  */
 export function authenticate(
   { tokens, signIn }: CallerLookup,
-  authorization: string | null,
+  token: string | null,
   nowMs: number,
   addressOf?: () => string,
 ): MaybePromise<Result<Caller>> {
-  const token = /^bearer +([^ ]+)$/i.exec(authorization ?? "")?.[1];
-  if (token === undefined) return unauthenticated("Send a token: `Authorization: Bearer <token>`.", "Bearer");
+  if (token === null) return unauthenticated("Send a token: `Authorization: Bearer <token>`.", "Bearer");
   // The parts of a JWT are joined by dots, which no token of the store has.
   if (token.includes(".")) return signIn.find(token, nowMs);
   return andThen(tokens.find(token, nowMs, addressOf), (caller) =>

@@ -11,6 +11,7 @@ import {
   requireMetricsRole,
   requireTenant,
   type TenantCaller,
+  tokenIn,
 } from "./authentication.ts";
 import { discardBody } from "./body/request-body.ts";
 import type { Cors } from "./cors.ts";
@@ -114,10 +115,13 @@ export class Pipeline {
     if (access.callers === "anyone") return access.handle(context);
     const { policy } = this.#parts;
     const callers = access.callers === "monitors" ? this.#monitors : this.#parts;
-    const authorization = context.headers.get("authorization");
+    const token = tokenIn(context.headers.get("authorization"));
     const addressOf = () => this.#parts.addressOf(context.request);
-    return andThen(authenticate(callers, authorization, context.nowMs, addressOf), (found) => {
-      if (!found.ok) return found;
+    return andThen(authenticate(callers, token, context.nowMs, addressOf), (found) => {
+      if (!found.ok) {
+        const isWrongToken = token !== null && found.problem.code === "unauthenticated";
+        return isWrongToken ? this.#refuseWrongToken(context, addressOf(), found) : found;
+      }
       context.caller = found.value;
       if (access.callers === "tenants") {
         const caller = requireTenant(found.value);
@@ -129,6 +133,13 @@ export class Pipeline {
       const caller = requireMetricsRole(found.value, policy());
       return caller.ok ? access.handle(context) : caller;
     });
+  }
+
+  /** After the look at the token: a valid one is never refused for the wrong ones of its address. */
+  #refuseWrongToken({ startedAt }: RequestContext, address: string, refusal: Refusal): MaybePromise<Refusal> {
+    const { policy, limits } = this.#parts;
+    const excess = limits.admitWrongToken(policy().wrongTokens, address, startedAt);
+    return excess === null ? refusal : limits.pause().then(() => excess);
   }
 
   /** Before the body is read and anything is written, so that a limit never loses or doubles a write. */

@@ -19,6 +19,7 @@ import { readQuery } from "./query.ts";
  *
  *  1. route and method are known                          404, 405        app.ts
  *  2. the caller is authenticated                         401             http/pipeline.ts
+ *     its address did not send too many wrong tokens      429             http/limits/caller-limits.ts
  *     the caller is within its limits                     429             http/limits/caller-limits.ts
  *  3. the caller may do this operation                    403             requireOperation
  *  4. PUT, PATCH, DELETE: If-Match is present, not blank  428             requireIfMatch

@@ -1,5 +1,7 @@
 import { Counter, type Registry } from "prom-client";
-import { LIMIT_NAMES, type Limit } from "../domain/limits.ts";
+import { LIMIT_NAMES, type Limit, WRONG_TOKENS_OF_ADDRESS } from "../domain/limits.ts";
+
+type LimitHolder = Omit<Limit, "quota">;
 
 /** How often callers exceeded their limits. */
 export class LimitMetrics {
@@ -15,18 +17,19 @@ export class LimitMetrics {
       registers: [registry],
     });
     if (!hasCallerLabels) for (const limit of LIMIT_NAMES) this.#refused.inc({ limit }, 0);
+    this.begin(WRONG_TOKENS_OF_ADDRESS);
   }
 
   /** Lets the series of a limit's holder begin at 0: rate() misses a series' first event. */
-  begin(limit: Limit): void {
+  begin(limit: LimitHolder): void {
     this.#refused.inc(this.#labelsOf(limit), 0);
   }
 
-  refused(limit: Limit): void {
+  refused(limit: LimitHolder): void {
     this.#refused.inc(this.#labelsOf(limit));
   }
 
-  #labelsOf({ name, client, tenant }: Limit): Record<string, string> {
+  #labelsOf({ name, client, tenant }: LimitHolder): Record<string, string> {
     return this.#hasCallerLabels ? { limit: name, client, tenant } : { limit: name };
   }
 }

@@ -17,7 +17,12 @@ import { TestService } from "./support/test-service.ts";
 const ORIGIN = "https://app.example.com";
 /** A client that has used up its requests, and one that may write seldom. */
 const LIMITED = "limited";
-const LIMITS = `[limits.clients.${LIMITED}]
+const WRONG_TOKEN = `Bearer cst_${"a".repeat(40)}`;
+/** An address that has used up its wrong tokens. */
+const SUSPECT = { authorization: WRONG_TOKEN, "x-forwarded-for": "203.0.113.7" };
+const LIMITS = `[limits.address]
+wrong_tokens = { per_second = 0.001, burst = 1 }
+[limits.clients.${LIMITED}]
 requests = { per_second = 0.001, burst = 1 }
 [limits.clients.writer]
 writes = { per_second = 1, burst = 10 }
@@ -42,7 +47,12 @@ const BODIES: Partial<Record<string, object>> = { create: VALID, replace: VALID,
 
 let service: TestService;
 beforeAll(async () => {
-  service = await TestService.start({ policy: POLICY, corsOrigins: [ORIGIN] });
+  service = await TestService.start({
+    policy: POLICY,
+    corsOrigins: [ORIGIN],
+    trustedProxies: ["127.0.0.1"],
+  });
+  await service.send("GET", "/customers", { caller: null, headers: SUSPECT });
   await service.send("GET", "/customers", { caller: { client: LIMITED } });
 });
 afterAll(() => service.stop());
@@ -57,7 +67,9 @@ type Sent = {
 };
 
 /** What provokes each refusal, on every operation that has it. */
-const PROVOKING: Partial<Record<ProblemCode, Sent | Readonly<Record<string, Sent>>>> = {
+const PROVOKING: Partial<
+  Record<ProblemCode, (Sent & { readonly metrics?: Sent }) | Readonly<Record<string, Sent>>>
+> = {
   "unknown-parameter": { query: "?x=1" },
   "invalid-parameter": {
     list: { query: "?limit=0" },
@@ -77,7 +89,7 @@ const PROVOKING: Partial<Record<ProblemCode, Sent | Readonly<Record<string, Sent
   "precondition-failed": { headers: { "if-match": '"stale"' } },
   "payload-too-large": { body: "x".repeat(65_537), headers: { "content-type": "application/json" } },
   "unsupported-media-type": { body: "x", headers: { "content-type": "text/plain" } },
-  "too-many-requests": { client: LIMITED },
+  "too-many-requests": { client: LIMITED, metrics: { role: null, headers: SUSPECT } },
   "invalid-body": { body: { unknown: 1 } },
   "precondition-required": { headers: { "if-match": "" } },
 };
@@ -176,7 +188,7 @@ const EXAMPLES: Record<string, readonly [method: string, path: string, sent?: Se
   "too-many-fields": ["GET", `${CUSTOMER}?fields=${Array(17).fill("id").join()}`],
   "empty-fields": ["GET", `${CUSTOMER}?fields=name,,email`],
   "malformed-json": ["PUT", CUSTOMER, { headers: JSON_BODY, body: '{"name": }' }],
-  unauthenticated: ["GET", CUSTOMER, { headers: { authorization: `Bearer cst_${"a".repeat(40)}` } }],
+  unauthenticated: ["GET", CUSTOMER, { headers: { authorization: WRONG_TOKEN } }],
   "forbidden-operation": ["DELETE", CUSTOMER, { role: "support" }],
   "forbidden-field": ["GET", `${CUSTOMER}?fields=email`, { role: "support" }],
   "route-not-found": ["GET", "/customer"],

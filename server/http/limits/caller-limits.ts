@@ -1,4 +1,11 @@
-import { type Limit, type LimitName, type Limits, limitsOf } from "../../domain/limits.ts";
+import {
+  type Limit,
+  type LimitName,
+  type Limits,
+  limitsOf,
+  WRONG_TOKENS_OF_ADDRESS,
+} from "../../domain/limits.ts";
+import { limitHolderOf } from "../../domain/network.ts";
 import { type Refusal, refuse } from "../../domain/problem.ts";
 import { type Draw, draw, type Quota } from "../../domain/token-bucket.ts";
 import type { LimitMetrics } from "../../telemetry/limit-metrics.ts";
@@ -19,9 +26,11 @@ const UNLIMITED: Admission = { fields: null, refusal: null };
 /** POST is a write but for the search. */
 const READING_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Holds clients and tenants to the limits of the policy, each server by itself. */
+/** Holds clients, tenants and addresses to the limits of the policy, each server by itself. */
 export class CallerLimits {
   readonly #buckets = new Buckets();
+  /** A table of its own, so that strangers at many addresses do not empty that of the callers. */
+  readonly #addresses = new Buckets();
   readonly #metrics: LimitMetrics;
 
   readonly #pauseMs: number;
@@ -55,6 +64,26 @@ export class CallerLimits {
       for (const { holder, fullAtMs } of drawn) this.#buckets.set(holder, fullAtMs, nowMs);
     else for (const { limit } of violated) this.#metrics.refused(limit);
     return { fields: fieldsOf(drawn, nowMs), refusal: violated.length === 0 ? null : refuseAll(violated) };
+  }
+
+  /** @returns the refusal in place of 401, or null while the address is within its quota */
+  admitWrongToken(quota: Quota, address: string, nowMs: number): Refusal | null {
+    const holder = limitHolderOf(address);
+    const { fullAtMs, waitMs } = draw(this.#addresses.fullAtMs(holder) ?? 0, quota, nowMs);
+    if (waitMs === 0) {
+      this.#addresses.set(holder, fullAtMs, nowMs);
+      return null;
+    }
+    this.#metrics.refused(WRONG_TOKENS_OF_ADDRESS);
+    const { name } = WRONG_TOKENS_OF_ADDRESS;
+    return refuse(
+      "too-many-requests",
+      `The token is unknown, revoked or expired, and the request exceeds the limit for ${exceeded(WRONG_TOKENS_OF_ADDRESS.name, quota)}. Send a valid token, which this limit never refuses.`,
+      {
+        extensions: { violatedLimits: [name] },
+        headers: { "retry-after": `${Math.max(1, Math.ceil(waitMs / 1000))}` },
+      },
+    );
   }
 
   #draw(limit: Limit, nowMs: number): LimitDraw {
@@ -95,18 +124,19 @@ const WHAT: Readonly<Record<LimitName, string>> = {
   "client-writes": "writes of this client",
   "tenant-requests": "requests of this tenant",
   "tenant-writes": "writes of this tenant",
+  "wrong-tokens": "wrong tokens from this address",
 };
+
+function exceeded(name: LimitName, { perSecond, burst }: Quota): string {
+  return `${WHAT[name]} (${perSecond} a second, ${burst} at once)`;
+}
 
 function refuseAll(violated: readonly LimitDraw[]): Refusal {
   const seconds = Math.max(1, ...violated.map(({ waitMs }) => Math.ceil(waitMs / 1000)));
-  const exceeded = violated
-    .map(
-      ({ limit: { name, quota } }) => `${WHAT[name]} (${quota.perSecond} a second, ${quota.burst} at once)`,
-    )
-    .join(" and for ");
+  const limits = violated.map(({ limit: { name, quota } }) => exceeded(name, quota)).join(" and for ");
   return refuse(
     "too-many-requests",
-    `The request exceeds the limit for ${exceeded}. Send it again after ${seconds} s.`,
+    `The request exceeds the limit for ${limits}. Send it again after ${seconds} s.`,
     {
       extensions: { violatedLimits: violated.map(({ limit }) => limit.name) },
       headers: { "retry-after": `${seconds}` },

@@ -114,18 +114,15 @@ export function problemsOf({
   const authenticated: readonly ProblemCode[] =
     callers === "anyone"
       ? []
-      : ["unauthenticated", "forbidden-operation", "issuer-unavailable", "store-unavailable"];
-  const limited: readonly ProblemCode[] = callers === "tenants" ? ["too-many-requests"] : [];
+      : [
+          "unauthenticated",
+          "forbidden-operation",
+          "issuer-unavailable",
+          "store-unavailable",
+          "too-many-requests",
+        ];
   const { problems }: RouteDocumentation = ROUTE_DOCUMENTATION[operation];
-  return [
-    ...new Set<ProblemCode>([
-      "malformed-request",
-      ...authenticated,
-      ...limited,
-      ...problems,
-      "internal-error",
-    ]),
-  ];
+  return [...new Set<ProblemCode>(["malformed-request", ...authenticated, ...problems, "internal-error"])];
 }
 
 function describedOperation(route: DescribedRoute, publicUrl: string): object {

@@ -13,7 +13,13 @@ import { remove } from "../../operations/remove.ts";
 import { replace } from "../../operations/replace.ts";
 import { search } from "../../operations/search.ts";
 import type { CustomerStore } from "../../storage/customer-store.ts";
-import { authenticate, type CallerLookup, requireTenant, type TenantCaller } from "../authentication.ts";
+import {
+  authenticate,
+  type CallerLookup,
+  requireTenant,
+  type TenantCaller,
+  tokenIn,
+} from "../authentication.ts";
 import { readJsonBody } from "../body/request-body.ts";
 import type { TenantHandler } from "../handler.ts";
 import { PageTurns } from "../page-turns.ts";
@@ -108,7 +114,7 @@ class CustomerCall implements Call {
   lookAgain(): MaybePromise<Result<Authority>> {
     const { policy, now } = this.#parts;
     const nowMs = now();
-    return andThen(authenticate(this.#parts, this.headers.get("authorization"), nowMs), (found) =>
+    return andThen(authenticate(this.#parts, tokenIn(this.headers.get("authorization")), nowMs), (found) =>
       flatMap(flatMap(found, requireTenant), (caller) => ok(authorityOf(caller, policy(), nowMs))),
     );
   }
