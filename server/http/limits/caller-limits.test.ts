@@ -1,7 +1,10 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { Registry } from "prom-client";
 import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
 import type { TokenHolder } from "../../storage/token-store.ts";
+import { LimitMetrics } from "../../telemetry/limit-metrics.ts";
 import { type Reply, TestService } from "../../tests/support/test-service.ts";
+import { CallerLimits } from "./caller-limits.ts";
 
 const service = await TestService.start();
 afterAll(() => service.stop());
@@ -302,4 +305,20 @@ test("where anyone may read the metrics, no caller is named", async () => {
   } finally {
     await open.stop();
   }
+});
+
+test("seconds are as many at every time of the clock, whose fractions do not round to one more", () => {
+  const limits = new CallerLimits(new LimitMetrics(new Registry(), true), 0);
+  const client = { requests: { perSecond: 0.1, burst: 1 } };
+  const inForce = { client, tenant: {}, clients: new Map(), tenants: new Map() };
+  const seen = new Set<string | undefined>();
+  for (let step = 1; step <= 1000; step += 1) {
+    const caller = { client: `c${step}`, tenant: "acme" };
+    const nowMs = 6384.013912 + step * 0.013717;
+    seen.add(limits.admit(inForce, caller, "GET", "/customers", nowMs).fields?.state);
+    seen.add(
+      limits.admit(inForce, caller, "GET", "/customers", nowMs).refusal?.problem.headers?.["retry-after"],
+    );
+  }
+  expect([...seen]).toEqual(['"client-requests";r=0;t=10', "10"]);
 });

@@ -81,7 +81,7 @@ export class CallerLimits {
       `The token is unknown, revoked or expired, and the request exceeds the limit for ${exceeded(WRONG_TOKENS_OF_ADDRESS.name, quota)}. Send a valid token, which this limit never refuses.`,
       {
         extensions: { violatedLimits: [name] },
-        headers: { "retry-after": `${Math.max(1, Math.ceil(waitMs / 1000))}` },
+        headers: { "retry-after": `${secondsOf(waitMs)}` },
       },
     );
   }
@@ -109,10 +109,15 @@ function fieldsOf(drawn: readonly LimitDraw[], nowMs: number): RateLimitFields {
     state: drawn
       .map(
         ({ limit: { name }, remaining, fullAtMs }) =>
-          `"${name}";r=${remaining};t=${Math.ceil((fullAtMs - nowMs) / 1000)}`,
+          `"${name}";r=${remaining};t=${secondsOf(fullAtMs - nowMs)}`,
       )
       .join(", "),
   };
+}
+
+/** Whole seconds, at least one, by which the time has passed. A millionth of one more is a rounding of the clock. */
+function secondsOf(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000 - 1e-6));
 }
 
 function windowSeconds({ burst, perSecond }: Quota): number {
@@ -132,7 +137,7 @@ function exceeded(name: LimitName, { perSecond, burst }: Quota): string {
 }
 
 function refuseAll(violated: readonly LimitDraw[]): Refusal {
-  const seconds = Math.max(1, ...violated.map(({ waitMs }) => Math.ceil(waitMs / 1000)));
+  const seconds = Math.max(...violated.map(({ waitMs }) => secondsOf(waitMs)));
   const limits = violated.map(({ limit: { name, quota } }) => exceeded(name, quota)).join(" and for ");
   return refuse(
     "too-many-requests",
