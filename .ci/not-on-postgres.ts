@@ -9,6 +9,8 @@ export const NOT_ON_POSTGRES: Readonly<Record<string, string>> = {
   "server/storage/staged-token": "a file, whatever the engine",
   "server/storage/key-purge":
     "counts rows in a file; the contract of customer stores deletes expired keys on PostgreSQL",
+  "server/storage/audit-retention":
+    "writes rows with earlier times into a file; the contract of audit stores deletes old rows on PostgreSQL",
   "server/http/routes/readiness":
     "counts SQLite's locks; tests/system/postgres/refusals.system.ts asks /readyz",
   "server/tests/first-start":

@@ -11,10 +11,11 @@ import { Readiness } from "./http/routes/readiness.ts";
 import type { KeyFetch } from "./issuers/issuer-keys.ts";
 import { SignIn } from "./issuers/sign-in.ts";
 import { Listener, refuseTakenPort } from "./listener.ts";
+import { AuditRetention } from "./storage/audit-retention.ts";
 import { openStorage } from "./storage/database-url/open-storage.ts";
 import { KeyPurge } from "./storage/key-purge.ts";
 import { SealingTimer } from "./storage/sealing-timer.ts";
-import type { FirstStart } from "./storage/storage.ts";
+import type { FirstStart, Storage } from "./storage/storage.ts";
 import { countPages } from "./storage/write-count-store.ts";
 import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
@@ -77,6 +78,7 @@ export async function startService(config: Config): Promise<RunningService> {
   const storage = await openStorage(config.databaseUrl, {
     memoryMib: config.databaseMemoryMib,
     caFile: config.databaseCa,
+    deletesAuditRows: config.auditRetentionDays !== null,
     requiresSynchronousStandby: config.databaseStandby === "synchronous",
     lockWaitMs: config.lockWait * 1000,
     onCommit: (commit) => metrics.recordCommit(commit),
@@ -149,6 +151,7 @@ export async function startService(config: Config): Promise<RunningService> {
   const sealing = new SealingTimer(storage.audit, (error) =>
     logger.warn({ err: error }, "rows of the audit trail could not be sealed; they are kept"),
   );
+  const retention = startRetention(storage, config, log);
   const [{ url = "" } = {}, { url: adminUrl = null } = {}] = listeners;
   logger.info(
     {
@@ -185,12 +188,33 @@ export async function startService(config: Config): Promise<RunningService> {
       keyPurge.stop();
       signIn.stop();
       await writeCounter.stop();
+      await retention?.stop();
       await sealing.stop();
       await storage.close();
       logger.info("stopped");
       await log.close();
     },
   };
+}
+
+/** @returns null where the audit trail is kept forever */
+function startRetention(
+  { audit }: Storage,
+  { auditRetentionDays }: Config,
+  { logger }: Log,
+): AuditRetention | null {
+  if (auditRetentionDays === null) return null;
+  return new AuditRetention(audit, auditRetentionDays, {
+    now: Date.now,
+    onDeleted: (rows) => logger.info({ rows }, "rows of the audit trail past AUDIT_RETENTION_DAYS deleted"),
+    onFault: (tenant, fault) =>
+      logger.error(
+        { tenant, fault },
+        "the audit trail is not in order, so its old rows are kept; run `customers-server audit verify`",
+      ),
+    onFailure: (error) =>
+      logger.warn({ err: error }, "old rows of the audit trail could not be deleted; they are kept"),
+  });
 }
 
 function logKeyFetch({ issuer, fault, hasKeys }: KeyFetch, { logger }: Log): void {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { CHAIN_START } from "../domain/audit/audit-chain.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
 import { Workplace } from "../tests/support/server-process.ts";
 import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
@@ -94,4 +95,38 @@ test("verify finds a whole trail in order, and by the heads of an earlier look o
   expect(cut.code).toBe(1);
   expect(cut.stdout).toContain("acme: rows 5 to 9 were there at the earlier look, and are missing");
   expect(cut.stderr).toStartWith("The audit trail is not whole, of: acme.");
+});
+
+test("verify holds over rows that retention removed, and says which, and that an older head can't be compared", async () => {
+  await fill();
+  const known = `${place.path}/known.ndjson`;
+  const audit = async (...options: string[]) => {
+    const { code, stdout } = await place.run(["audit", ...options]);
+    expect(code).toBe(0);
+    return stdout;
+  };
+  const heads = await audit("verify", "--json");
+  await fill();
+  const storage = await openStorage(place.databaseUrl);
+  while ((await storage.audit.seal()) > 0);
+  const last = (await storage.audit.rows({ tenant: "acme", customerId: null, after: 0, limit: 3 })).at(-1);
+  if (last === undefined) throw new Error("no rows");
+  expect(await storage.audit.moveStart(CHAIN_START, last)).toBe(true);
+  await storage.close();
+  const time = new Date(last.timeMs).toISOString();
+  const rows = lines(await audit("--tenant", "acme"));
+  expect(rows.map(({ number }) => number)).toEqual([4]);
+  const removed = `acme: 1 rows in order, up to row 4 with the hash ${rows[0].hash}; retention removed the rows up to row 3, of ${time}`;
+  expect(await audit("verify", "--tenant", "acme")).toBe(`${removed}\n`);
+  writeFileSync(known, heads);
+  expect(await audit("verify", "--tenant", "acme", "--known", known)).toBe(
+    `${removed}, and row 2 of the earlier look with them: it can't be compared\n`,
+  );
+  const json = lines(await audit("verify", "--known", known, "--json"));
+  expect(json).toMatchObject([
+    { tenant: "acme", rows: 1, number: 4, removed: 3, removedUntil: time, knownRemoved: true, fault: null },
+    { tenant: "beta", rows: 2, number: 2, removed: 0, removedUntil: null, knownRemoved: false, fault: null },
+  ]);
+  writeFileSync(known, json.map((line) => JSON.stringify(line)).join("\n"));
+  expect(await audit("verify", "--tenant", "acme", "--known", known)).toBe(`${removed}\n`);
 });

@@ -59,7 +59,9 @@ export function addAuditCommands(program: Command): void {
         for (const tenant of asked)
           reports.push(await reportOnChain(trail, tenant, known.get(tenant) ?? null));
         for (const report of reports) {
-          console.log(options.json === true ? JSON.stringify(reportJson(report)) : sentenceOf(report));
+          const head = known.get(report.tenant) ?? null;
+          const isJson = options.json === true;
+          console.log(isJson ? JSON.stringify(reportJson(report, head)) : sentenceOf(report, head));
         }
         const faulty = reports.filter(({ fault }) => fault !== null).map(({ tenant }) => tenant);
         if (faulty.length > 0) {
@@ -144,13 +146,34 @@ function jsonOf(row: ChainedEntry): Record<string, unknown> {
   };
 }
 
-function sentenceOf({ tenant, rows, head, fault }: ChainReport): string {
+function sentenceOf({ tenant, start, rows, head, fault }: ChainReport, known: ChainLink | null): string {
   if (fault !== null) return `${tenant}: ${fault}`;
-  return `${tenant}: ${rows} rows in order, up to row ${head.number} with the hash ${head.hash}`;
+  const inOrder = `${tenant}: ${rows} rows in order, up to row ${head.number} with the hash ${head.hash}`;
+  if (start.timeMs === null) return inOrder;
+  const removed = `${inOrder}; retention removed the rows up to row ${start.number}, of ${isoTime(start.timeMs)}`;
+  if (!isRemoved(start, known)) return removed;
+  return `${removed}, and row ${known.number} of the earlier look with them: it can't be compared`;
 }
 
-function reportJson({ tenant, rows, head, fault }: ChainReport): Record<string, unknown> {
-  return { tenant, rows, number: head.number, hash: head.hash, fault };
+function reportJson(
+  { tenant, start, rows, head, fault }: ChainReport,
+  known: ChainLink | null,
+): Record<string, unknown> {
+  return {
+    tenant,
+    rows,
+    number: head.number,
+    hash: head.hash,
+    removed: start.number,
+    removedUntil: start.timeMs === null ? null : isoTime(start.timeMs),
+    knownRemoved: isRemoved(start, known),
+    fault,
+  };
+}
+
+/** @returns whether a head of an earlier look is of a row before the one that the chain starts after */
+function isRemoved(start: ChainLink, known: ChainLink | null): known is ChainLink {
+  return known !== null && known.number < start.number;
 }
 
 /** @returns the heads of an earlier look, by tenant */

@@ -24,7 +24,13 @@ export function addPostgresCommands(program: Command): void {
     .command("grants")
     .description("Print the SQL that lets a PostgreSQL role run the service, and nothing more.")
     .requiredOption("--role <role>", "the role of the services")
-    .action(({ role }: { role: string }) => console.log(grantsFor(role)));
+    .option(
+      "--audit-retention",
+      "with the right to delete old rows of the audit trail, for AUDIT_RETENTION_DAYS",
+    )
+    .action(({ role, auditRetention = false }: { role: string; auditRetention?: boolean }) =>
+      console.log(grantsFor(role, { hasAuditRetention: auditRetention })),
+    );
 }
 
 const MIGRATED = {

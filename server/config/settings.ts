@@ -25,6 +25,7 @@ const LOG_FORMATS = ["json", "text"] as const;
 const IDLE_TIMEOUT_SECONDS_MAX = 255;
 const STOP_SECONDS_MAX = 3_600;
 const LOCK_WAIT_SECONDS_MAX = 60;
+const AUDIT_RETENTION_DAYS_MAX = 36_500;
 
 /**
  * Every setting of the service. The key gives the names: `idleTimeout` is IDLE_TIMEOUT in the environment and
@@ -89,6 +90,11 @@ export const SETTINGS = {
       const result = readPolicyFile(path);
       return result.ok ? is({ path, policy: result.policy }) : result;
     },
+  ),
+  auditRetentionDays: setting(
+    "",
+    "Days after which rows of the audit trail are deleted, in small parts. Empty: never.",
+    (text) => (text === "" ? is(null) : readNumber(text, 1, AUDIT_RETENTION_DAYS_MAX)),
   ),
   metricsAccess: word(
     "token",

@@ -5,6 +5,8 @@ import { drawRowVersion } from "../domain/entity-tag.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { NO_BODY } from "../domain/projection.ts";
 import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
+import { deleteOldRows } from "./audit-retention.ts";
+import { type AuditStore, DELETED_ROWS_MAX } from "./audit-store.ts";
 import { reportOnChain } from "./chain-report.ts";
 import type { IdempotencyKey, WriteTarget } from "./customer-store.ts";
 import type { Storage } from "./storage.ts";
@@ -234,12 +236,132 @@ export async function auditStoreContract(
       const [, at2, at3] = await rows(tenant);
       if (at2 === undefined || at3 === undefined) throw new Error("no rows");
       const head = { number: 3, hash: at3.hash };
-      expect(await reportOnChain(audit, tenant, null)).toEqual({ tenant, rows: 3, head, fault: null });
+      const start = { ...CHAIN_START, timeMs: null };
+      expect(await reportOnChain(audit, tenant, null)).toEqual({ tenant, start, rows: 3, head, fault: null });
       const faultFor = async (known: { number: number; hash: string }) =>
         (await reportOnChain(audit, tenant, known)).fault;
       expect(await faultFor({ number: 2, hash: at2.hash })).toBeNull();
       expect(await faultFor({ number: 2, hash: at3.hash })).toMatch(/^row 2 is not the one/);
       expect(await faultFor({ number: 5, hash: at3.hash })).toMatch(/^rows 4 to 5 were there/);
     });
+
+    /** @returns the rows of a tenant with a chain of so many */
+    const fill = async (tenant: string, count: number): Promise<readonly ChainedEntry[]> => {
+      await Promise.all(Array.from({ length: count }, () => create(tenant)));
+      return await rows(tenant);
+    };
+
+    test("loses the rows before a time to retention and no younger one, and the rest is a whole chain", async () => {
+      const tenant = newTenant();
+      const beside = await fill(newTenant(), 1);
+      const [first, second] = await fill(tenant, 2);
+      // The clock of the store: rows after this have another time.
+      while (Date.now() <= (second?.timeMs ?? 0) + 1) await new Promise(setImmediate);
+      const before = await fill(tenant, 3);
+      if (first === undefined || second === undefined) throw new Error("no rows");
+      const kept = before.slice(2);
+      expect(await deleteOldRows(audit, tenant, first.timeMs)).toEqual({ deleted: 0, fault: null });
+      expect(await rows(tenant)).toEqual(before);
+      expect(await deleteOldRows(audit, tenant, second.timeMs + 1)).toEqual({ deleted: 2, fault: null });
+      expect(await rows(tenant)).toEqual(kept);
+      expect(await rows(beside[0]?.tenant ?? "")).toEqual(beside);
+      const start = { number: 2, hash: second.hash, timeMs: second.timeMs };
+      expect(await audit.chainStart(tenant)).toEqual(start);
+      const after = [...kept, ...(await fill(tenant, 1)).slice(-1)];
+      expect(after.map(({ number }) => number)).toEqual([3, 4, 5, 6]);
+      const found = await reportOnChain(audit, tenant, { number: 1, hash: first.hash });
+      expect(found).toMatchObject({ start, rows: 4, head: { number: 6 }, fault: null });
+      const history = { tenant, customerId: first.customerId, before: null, limit: 9 };
+      expect(await audit.history(history)).toEqual({ items: [], last: null });
+      const another = await reportOnChain(audit, tenant, { number: 2, hash: first.hash });
+      expect(another.fault).toMatch(/^row 2 is not the one/);
+    });
+
+    test("goes on from its number and hash when retention has deleted every row", async () => {
+      const tenant = newTenant();
+      const last = (await fill(tenant, 2)).at(-1);
+      expect(await deleteOldRows(audit, tenant, Number.MAX_SAFE_INTEGER)).toMatchObject({ deleted: 2 });
+      expect(await rows(tenant)).toEqual([]);
+      expect(await audit.tenants()).toContain(tenant);
+      expect(await reportOnChain(audit, tenant, null)).toMatchObject({
+        rows: 0,
+        head: { number: 2 },
+        fault: null,
+      });
+      const [next] = await fill(tenant, 1);
+      if (last === undefined || next === undefined) throw new Error("no rows");
+      expect(chainFault(last, next)).toBeNull();
+    });
+
+    test("loses a bounded number of rows at once, and each once however many services delete", async () => {
+      const tenant = newTenant();
+      const before = await fill(tenant, DELETED_ROWS_MAX + 20);
+      const ends = await Promise.all(
+        [audit, second.audit, audit].map((one) => deleteOldRows(one, tenant, Number.MAX_SAFE_INTEGER)),
+      );
+      const deleted = ends.reduce((sum, end) => sum + end.deleted, 0);
+      expect(Math.max(...ends.map((end) => end.deleted))).toBe(DELETED_ROWS_MAX);
+      expect(await audit.rows({ tenant, customerId: null, after: 0, limit: 1_000 })).toEqual(
+        before.slice(deleted),
+      );
+      expect(await reportOnChain(audit, tenant, null)).toMatchObject({
+        fault: null,
+        head: { number: before.length },
+      });
+    });
+
+    test("loses no row from a start that another service has moved meanwhile", async () => {
+      const tenant = newTenant();
+      const [one, two, three] = await fill(tenant, 3);
+      if (one === undefined || two === undefined || three === undefined) throw new Error("no rows");
+      expect(await audit.moveStart(CHAIN_START, two)).toBe(true);
+      expect(await audit.moveStart(CHAIN_START, one)).toBe(false);
+      expect(await audit.moveStart(CHAIN_START, three)).toBe(false);
+      expect(await rows(tenant)).toEqual([three]);
+    });
+
+    test("takes no statement that deletes a row after the start of the chain, or moves the start back", async () => {
+      const tenant = newTenant();
+      const [, at2, at3] = await fill(tenant, 3);
+      if (at2 === undefined || at3 === undefined) throw new Error("no rows");
+      expect(await audit.moveStart(CHAIN_START, at2)).toBe(true);
+      for (const sql of [
+        `DELETE FROM audit WHERE tenant = '${tenant}'`,
+        `UPDATE audit_anchors SET number = 1 WHERE tenant = '${tenant}'`,
+        `DELETE FROM audit_anchors WHERE tenant = '${tenant}'`,
+      ]) {
+        await expect((async () => await run(sql))()).rejects.toThrow(/append-only|permission denied/);
+      }
+      expect(await rows(tenant)).toEqual([at3]);
+    });
+
+    test("is found in order while retention deletes rows that are being read", async () => {
+      const tenant = newTenant();
+      const [one, two] = await fill(tenant, 3);
+      if (one === undefined || two === undefined) throw new Error("no rows");
+      let isFirst = true;
+      const racing: AuditStore = {
+        ...bound(audit),
+        rows: async (query) => {
+          if (isFirst) await audit.moveStart(CHAIN_START, two);
+          isFirst = false;
+          return await audit.rows(query);
+        },
+      };
+      const found = await reportOnChain(racing, tenant, { number: 1, hash: one.hash });
+      expect(found).toMatchObject({ start: { number: 2 }, rows: 1, head: { number: 3 }, fault: null });
+    });
   });
+}
+
+/** The methods of a store, so that a test can put its own in the place of one. */
+function bound(audit: AuditStore): AuditStore {
+  return {
+    seal: audit.seal.bind(audit),
+    tenants: audit.tenants.bind(audit),
+    chainStart: audit.chainStart.bind(audit),
+    history: audit.history.bind(audit),
+    rows: audit.rows.bind(audit),
+    moveStart: audit.moveStart.bind(audit),
+  };
 }

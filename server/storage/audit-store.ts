@@ -5,6 +5,15 @@ import type { MaybePromise } from "../domain/maybe-promise.ts";
 /** The maximum number of rows that one sealing gives a place. */
 export const SEALED_MAX = 500;
 
+/** The maximum number of rows that one transaction of retention deletes. */
+export const DELETED_ROWS_MAX = 500;
+
+/** What the first row that is kept of a tenant follows. */
+export type ChainStart = ChainLink & {
+  /** Of the last row that retention deleted, ms since 1970; null where it deleted none. */
+  readonly timeMs: number | null;
+};
+
 export type AuditQuery = {
   readonly tenant: string;
   /** Null: all customers of the tenant. */
@@ -33,6 +42,7 @@ export type CustomerHistory = {
 /**
  * The audit trail: a row for each accepted write, which the write's own transaction appends. The rows of
  * a tenant are a chain. An engine keeps every rule of audit-store.contract.ts, and lets nobody change a row.
+ * Rows go only from the start of a chain: see audit-retention.ts.
  */
 export interface AuditStore {
   /**
@@ -44,8 +54,15 @@ export interface AuditStore {
   seal(): Promise<number>;
   /** All that have a chain, in the order of bytes. */
   tenants(): MaybePromise<readonly string[]>;
-  /** What the first row that is kept of a tenant follows. */
-  chainStart(tenant: string): MaybePromise<ChainLink>;
+  chainStart(tenant: string): MaybePromise<ChainStart>;
+  /**
+   * Lets a tenant's chain start after a row, and deletes the rows up to it, in one transaction.
+   *
+   * @param start what {@link chainStart} was
+   * @param last at most {@link DELETED_ROWS_MAX} rows after it
+   * @returns false where another service has moved the start meanwhile; nothing is deleted then
+   */
+  moveStart(start: ChainLink, last: ChainedEntry): Promise<boolean>;
   /** Of one customer, the newest first, with the rows that have no place yet. */
   history(query: HistoryQuery): MaybePromise<CustomerHistory>;
   /** Rows that have a place, in the order of the chain. */

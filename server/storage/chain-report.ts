@@ -1,10 +1,12 @@
 import { type ChainLink, chainFault } from "../domain/audit/audit-chain.ts";
-import type { AuditStore } from "./audit-store.ts";
+import type { AuditStore, ChainStart } from "./audit-store.ts";
 
 const PAGE_ROWS = 500;
 
 export type ChainReport = {
   readonly tenant: string;
+  /** Rows up to here were removed by retention. */
+  readonly start: ChainStart;
   /** How many rows are kept and were looked at. */
   readonly rows: number;
   /** The last row that was found in order. */
@@ -17,16 +19,33 @@ export type ChainReport = {
  * Reads a tenant's chain from its start. Someone who can write the database may make a whole new chain, or cut
  * off its newest rows: only a head that was kept elsewhere shows that.
  *
- * @param known a head that an earlier look found; null without one
+ * @param known a head that an earlier look found; null without one. One before the start of the chain is no fault,
+ *   and shows nothing
  */
 export async function reportOnChain(
   audit: AuditStore,
   tenant: string,
   known: ChainLink | null,
 ): Promise<ChainReport> {
-  let head = await audit.chainStart(tenant);
+  for (let start = await audit.chainStart(tenant); ; ) {
+    const report = await reportFrom(start, audit, tenant, known);
+    if (report.fault === null) return report;
+    // Retention may have deleted rows that were about to be read.
+    const moved = await audit.chainStart(tenant);
+    if (moved.number === start.number) return report;
+    start = moved;
+  }
+}
+
+async function reportFrom(
+  start: ChainStart,
+  audit: AuditStore,
+  tenant: string,
+  known: ChainLink | null,
+): Promise<ChainReport> {
+  let head: ChainLink = { number: start.number, hash: start.hash };
   let rows = 0;
-  const report = (fault: string | null): ChainReport => ({ tenant, rows, head, fault });
+  const report = (fault: string | null): ChainReport => ({ tenant, start, rows, head, fault });
   if (isAnother(head, known)) return report(rewritten(head));
   for (let isMore = true; isMore; ) {
     const page = await audit.rows({ tenant, customerId: null, after: head.number, limit: PAGE_ROWS });

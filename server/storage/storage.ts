@@ -79,6 +79,8 @@ export type StorageOptions = {
   readonly lockWaitMs?: number;
   /** Whether a database server whose commits wait for no standby is refused. */
   readonly requiresSynchronousStandby?: boolean;
+  /** Whether a role of a database server that may not delete rows of the audit trail is refused. */
+  readonly deletesAuditRows?: boolean;
   /** Called with a sentence when the engine lost something that it replaces by itself. */
   readonly onFault?: (reason: string) => void;
 };

@@ -1,6 +1,7 @@
 import { CHAIN_START, type ChainedEntry, type ChainLink } from "../../domain/audit/audit-chain.ts";
-import type { AuditQuery, AuditStore, CustomerHistory, HistoryQuery } from "../audit-store.ts";
+import type { AuditQuery, AuditStore, ChainStart, CustomerHistory, HistoryQuery } from "../audit-store.ts";
 import { sealRows } from "./audit-sealing.ts";
+import type { LaneConnection } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { persist } from "./connection/persistence.ts";
 import {
@@ -9,8 +10,10 @@ import {
   auditRowsText,
   CHAIN_START_TEXT,
   chainedEntry,
+  DELETE_ROWS_TEXT,
   GREATEST_ID,
   HISTORY_TEXT,
+  MOVE_START_TEXT,
   type PostgresAuditRow,
 } from "./rows/audit-sql.ts";
 
@@ -37,9 +40,27 @@ export class PostgresAuditTrail implements AuditStore {
     return rows.map(({ tenant }) => tenant);
   }
 
-  async chainStart(tenant: string): Promise<ChainLink> {
-    const [row] = await this.#lanes.run<{ number: string; hash: string }>(CHAIN_START_TEXT, [tenant], true);
-    return row === undefined ? CHAIN_START : { number: Number(row.number), hash: row.hash };
+  async chainStart(tenant: string): Promise<ChainStart> {
+    type Row = { readonly number: string; readonly hash: string; readonly time: string };
+    const [row] = await this.#lanes.run<Row>(CHAIN_START_TEXT, [tenant], true);
+    if (row === undefined) return { ...CHAIN_START, timeMs: null };
+    return { number: Number(row.number), hash: row.hash, timeMs: Number(row.time) };
+  }
+
+  moveStart(start: ChainLink, { tenant, number, hash, timeMs }: ChainedEntry): Promise<boolean> {
+    const { slow, limits, onRetry } = this.#lanes;
+    const anchor = [tenant, String(number), hash, String(timeMs), String(start.number)];
+    const move = async (transaction: LaneConnection): Promise<boolean> => {
+      if ((await transaction.run(MOVE_START_TEXT, anchor)).length === 0) return false;
+      await transaction.run(DELETE_ROWS_TEXT, [tenant, String(number)]);
+      return true;
+    };
+    // Done again it finds the start moved.
+    return persist((giveUpAt) => slow.use((lane) => lane.transact(move), giveUpAt), {
+      isRepeatable: true,
+      giveUpMs: limits.giveUpMs,
+      onRetry,
+    });
   }
 
   async history({ tenant, customerId, before, limit }: HistoryQuery): Promise<CustomerHistory> {

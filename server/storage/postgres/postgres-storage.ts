@@ -32,6 +32,18 @@ async function lookAtStandbys(lanes: Lanes, options: PostgresOptions): Promise<v
   if (found.has_standbys) onFault(ASYNCHRONOUS);
 }
 
+/** @throws CommandRefused where the role of the service may not delete old rows of the audit trail, and is to */
+async function requireAuditDeletion(lanes: Lanes, options: PostgresOptions): Promise<void> {
+  if (options.deletesAuditRows !== true) return;
+  const text = `SELECT current_user AS role, has_table_privilege('audit', 'DELETE')
+    AND has_table_privilege('audit_anchors', 'INSERT') AND has_table_privilege('audit_anchors', 'UPDATE') AS may_delete`;
+  const [found] = await lanes.run<{ role: string; may_delete: boolean }>(text, [], true);
+  if (found === undefined || found.may_delete) return;
+  throw new CommandRefused(
+    `AUDIT_RETENTION_DAYS is set, but the role ${found.role} may not delete rows of the audit trail. Run what \`customers-server grants --role ${found.role} --audit-retention\` prints, as the owner's role, or leave AUDIT_RETENTION_DAYS out.`,
+  );
+}
+
 const ASYNCHRONOUS =
   "Commits wait for no standby, so a fail-over would lose acknowledged writes. Name the standbys in synchronous_standby_names of the primary.";
 
@@ -72,6 +84,7 @@ export class PostgresStorage implements Storage {
       await makeSchema(lanes);
       await lanes.connect();
       await lookAtStandbys(lanes, options);
+      await requireAuditDeletion(lanes, options);
       const { limits } = lanes;
       const { onCommit = () => {}, onServerEvent = () => {} } = options;
       // As text: where bytea_output is "escape", Bun can't read the bytes.

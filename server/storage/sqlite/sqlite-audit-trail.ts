@@ -1,14 +1,17 @@
 import type { ChainedEntry, ChainLink } from "../../domain/audit/audit-chain.ts";
-import type { AuditQuery, AuditStore, CustomerHistory, HistoryQuery } from "../audit-store.ts";
+import type { AuditQuery, AuditStore, ChainStart, CustomerHistory, HistoryQuery } from "../audit-store.ts";
+import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { AUDIT_COLUMNS, type AuditRow, chainedEntry, chainStart } from "./statements/audit-rows.ts";
 
 /** The audit trail in SQLite. Each write gives its row a place at once: see statements/audit-rows.ts. */
 export class SqliteAuditTrail implements AuditStore {
   readonly #read: SharedRead;
+  readonly #write: WriteQueue;
 
-  constructor(read: SharedRead) {
+  constructor(read: SharedRead, write: WriteQueue) {
     this.#read = read;
+    this.#write = write;
   }
 
   async seal(): Promise<number> {
@@ -23,8 +26,12 @@ export class SqliteAuditTrail implements AuditStore {
     return this.#read.all<{ tenant: string }>(sql).map(({ tenant }) => tenant);
   }
 
-  chainStart(tenant: string): ChainLink {
+  chainStart(tenant: string): ChainStart {
     return chainStart(this.#read, tenant);
+  }
+
+  moveStart(start: ChainLink, last: ChainedEntry): Promise<boolean> {
+    return this.#write.run("moveChainStart", { start, last });
   }
 
   history({ tenant, customerId, before, limit }: HistoryQuery): CustomerHistory {

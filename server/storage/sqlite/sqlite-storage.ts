@@ -107,7 +107,7 @@ export class SqliteStorage implements Storage {
     this.customers = new SqliteCustomerStore(row.key, read, this.write);
     this.tokens = new SqliteTokenStore(read, this.write);
     this.writeCounts = new SqliteWriteCounts(read, this.write);
-    this.audit = new SqliteAuditTrail(read);
+    this.audit = new SqliteAuditTrail(read, this.write);
     opened.add(this.#guards);
   }
 

@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { CHAIN_START } from "../../domain/audit/audit-chain.ts";
 import { FIELD_NAMES } from "../../domain/field-registry.ts";
 import { NO_BODY, projectionOf } from "../../domain/projection.ts";
 import { countOf } from "../../domain/rollout/write-count.ts";
@@ -70,6 +71,12 @@ export async function fillDatabase(url: string) {
   ]);
   await writeCounts.add([countOf({ ...series, method: "DELETE" }, "refused", NOW + 86_400_000)]);
   const counts = await allCounts(writeCounts, "");
+  // Retention has deleted the oldest rows of one tenant.
+  await trailOf(storage);
+  const old = { tenant: "acme", customerId: null, after: 0, limit: 2 };
+  const last = (await storage.audit.rows(old)).at(-1);
+  if (last === undefined) throw new Error("no rows");
+  expect(await storage.audit.moveStart(CHAIN_START, last)).toBe(true);
   const trail = await trailOf(storage);
   const scope = { fields: "name", operations: "get,patch" };
   const scoped = (await tokens.create({ ...holder, scope }, NOW, NOW + 1_000)).token;
@@ -116,7 +123,10 @@ async function trailOf({ audit }: Storage) {
   const trail = [];
   for (const tenant of await audit.tenants()) {
     expect((await reportOnChain(audit, tenant, null)).fault).toBeNull();
-    trail.push(await audit.rows({ tenant, customerId: null, after: 0, limit: 1_000 }));
+    trail.push(
+      await audit.chainStart(tenant),
+      await audit.rows({ tenant, customerId: null, after: 0, limit: 1_000 }),
+    );
   }
   return trail;
 }

@@ -51,7 +51,16 @@ export const AUDIT_TENANTS_TEXT = `WITH RECURSIVE t(tenant) AS (SELECT min(tenan
 
 /** $1 tenant. */
 export const CHAIN_START_TEXT =
-  "SELECT number, encode(hash, 'hex') AS hash FROM audit_anchors WHERE tenant = $1::text";
+  "SELECT number, encode(hash, 'hex') AS hash, time FROM audit_anchors WHERE tenant = $1::text";
+
+/** $1 tenant, $2 number, $3 hash, $4 time, $5 the number of the start before. No row where another service moved it. */
+export const MOVE_START_TEXT = `INSERT INTO audit_anchors AS a (tenant, number, hash, time)
+  VALUES ($1::text, $2::bigint, decode($3::text, 'hex'), $4::bigint)
+  ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time
+  WHERE a.number = $5::bigint RETURNING 1`;
+
+/** $1 tenant, $2 number. */
+export const DELETE_ROWS_TEXT = "DELETE FROM audit WHERE tenant = $1::text AND number <= $2::bigint";
 
 /** Above every id of a row. */
 export const GREATEST_ID = "9223372036854775807";

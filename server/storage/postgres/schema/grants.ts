@@ -15,11 +15,18 @@ const PRIVILEGES: Readonly<Record<string, string>> = {
   meta: "SELECT, UPDATE (only_row)",
 };
 
-/** The SQL that lets a role run the service, and nothing more. */
-export function grantsFor(role: string): string {
+/** What retention needs beside those. Triggers let it delete a tenant's oldest rows alone, and keep their last number and hash. */
+const RETENTION_PRIVILEGES: Readonly<Record<string, string>> = {
+  audit: "DELETE",
+  audit_anchors: "INSERT, UPDATE",
+};
+
+/** @returns the SQL that lets a role run the service, with AUDIT_RETENTION_DAYS or without, and nothing more */
+export function grantsFor(role: string, { hasAuditRetention = false } = {}): string {
   const name = `"${role.replaceAll('"', '""')}"`;
-  const grants = Object.entries(PRIVILEGES).map(
-    ([table, what]) => `GRANT ${what} ON customers.${table} TO ${name};`,
+  const privileges = [PRIVILEGES, ...(hasAuditRetention ? [RETENTION_PRIVILEGES] : [])].flatMap(
+    Object.entries,
   );
+  const grants = privileges.map(([table, what]) => `GRANT ${what} ON customers.${table} TO ${name};`);
   return [`GRANT USAGE ON SCHEMA customers TO ${name};`, ...grants].join("\n");
 }

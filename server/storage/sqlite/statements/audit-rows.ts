@@ -7,6 +7,7 @@ import {
 import type { AuditEntry, AuditedOperation } from "../../../domain/audit/audit-entry.ts";
 import type { RowVersion } from "../../../domain/entity-tag.ts";
 import type { FieldName } from "../../../domain/field-registry.ts";
+import type { ChainStart } from "../../audit-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
 /**
@@ -33,13 +34,31 @@ function chainEnd(statements: StatementCache, tenant: string): ChainLink {
   );
 }
 
-export function chainStart(statements: Pick<StatementCache, "get">, tenant: string): ChainLink {
+export function chainStart(statements: Pick<StatementCache, "get">, tenant: string): ChainStart {
   return (
-    statements.get<ChainLink>(
-      "SELECT number, lower(hex(hash)) AS hash FROM audit_anchors WHERE tenant = ?",
+    statements.get<ChainStart>(
+      "SELECT number, lower(hex(hash)) AS hash, time AS timeMs FROM audit_anchors WHERE tenant = ?",
       tenant,
-    ) ?? CHAIN_START
+    ) ?? { ...CHAIN_START, timeMs: null }
   );
+}
+
+/** The writes of retention, on the writer's connection inside its transaction. */
+export const AUDIT_WRITES = { moveChainStart };
+
+type StartMove = { readonly start: ChainLink; readonly last: ChainedEntry };
+
+function moveChainStart(statements: StatementCache, { start, last }: StartMove): boolean {
+  const { tenant, number, hash, timeMs } = last;
+  const moved = statements.run(
+    `INSERT INTO audit_anchors VALUES (?, ?, unhex(?), ?)
+      ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time
+      WHERE audit_anchors.number = ?`,
+    ...[tenant, number, hash, timeMs, start.number],
+  );
+  if (moved === 0) return false;
+  statements.run("DELETE FROM audit WHERE tenant = ? AND number <= ?", tenant, number);
+  return true;
 }
 
 export type AuditRow = {

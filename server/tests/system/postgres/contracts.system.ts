@@ -16,7 +16,7 @@ await cluster.query("postgres", "CREATE ROLE runner LOGIN");
 async function databaseOfRunner(level: string): Promise<string> {
   const url = await cluster.createDatabase({ default_transaction_isolation: level });
   await (await PostgresStorage.open(url)).close();
-  await cluster.query(url, grantsFor("runner"));
+  await cluster.query(url, grantsFor("runner", { hasAuditRetention: true }));
   return url.replace("postgres@", "runner@");
 }
 

@@ -168,6 +168,21 @@ test("a role without the right to make a schema is told which command does; with
   }
 });
 
+test("a role that may not delete old rows of the audit trail is refused where AUDIT_RETENTION_DAYS asks for it", async () => {
+  await cluster.query(url, "CREATE ROLE keeper_of_rows LOGIN");
+  const service = url.replace("postgres@", "keeper_of_rows@");
+  await (await PostgresStorage.open(url)).close();
+  await cluster.query(url, grantsFor("keeper_of_rows"));
+  expect(await refusalOf(service)).toBe("it was opened");
+  expect(await refusalOf(service, { deletesAuditRows: true })).toContain(
+    "`customers-server grants --role keeper_of_rows --audit-retention`",
+  );
+  await expect(cluster.query(service, "DELETE FROM customers.audit")).rejects.toThrow("permission denied");
+  const { stdout } = await runCommand(["grants", "--role", "keeper_of_rows", "--audit-retention"]);
+  await cluster.query(url, stdout);
+  expect(await refusalOf(service, { deletesAuditRows: true })).toBe("it was opened");
+});
+
 test("a standby is refused, one that is asynchronous is reported or refused, and so is the old primary once a promoted standby was seen", async () => {
   await (await PostgresStorage.open(url)).close();
   const standby = await cluster.startStandby();
