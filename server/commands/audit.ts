@@ -6,6 +6,7 @@ import { parseCustomerId } from "../domain/customer-id.ts";
 import type { AuditStore } from "../storage/audit-store.ts";
 import { type ChainReport, reportOnChain } from "../storage/chain-report.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
+import { sealBacklog } from "../storage/sealing-timer.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
 import { withSettings } from "./setting-options.ts";
 import { isoTime, shownTime, table } from "./table.ts";
@@ -81,7 +82,7 @@ async function withTrail(
   const { databaseUrl, storage: storageOptions } = await existingDatabaseOf(options);
   const storage = await openStorage(databaseUrl, storageOptions);
   try {
-    while ((await storage.audit.seal()) > 0);
+    await sealBacklog(storage.audit);
     const { tenant } = options;
     await work(storage.audit, tenant === undefined ? await storage.audit.tenants() : [tenant]);
   } finally {

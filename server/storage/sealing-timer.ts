@@ -37,9 +37,17 @@ export class SealingTimer {
 
   async #seal(): Promise<void> {
     try {
-      while ((await this.#audit.seal()) === SEALED_MAX);
+      await sealBacklog(this.#audit);
     } catch (error) {
       this.#onFailure(error);
     }
   }
+}
+
+/**
+ * Seals the rows that have no place yet. It stops at the first sealing that is not full: while services write, each
+ * further one finds a few new rows, and `audit list` would not end before they stop.
+ */
+export async function sealBacklog(audit: Pick<AuditStore, "seal">): Promise<void> {
+  while ((await audit.seal()) === SEALED_MAX);
 }
