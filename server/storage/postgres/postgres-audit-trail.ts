@@ -11,8 +11,7 @@ import {
   CHAIN_START_TEXT,
   chainedEntry,
   DELETE_ROWS_TEXT,
-  GREATEST_ID,
-  HISTORY_TEXT,
+  historyText,
   MOVE_START_TEXT,
   type PostgresAuditRow,
 } from "./rows/audit-sql.ts";
@@ -65,13 +64,19 @@ export class PostgresAuditTrail implements AuditStore {
 
   async history({ tenant, customerId, before, limit }: HistoryQuery): Promise<CustomerHistory> {
     const { page, limits, onRetry } = this.#lanes;
-    const params = [tenant, customerId, before ?? GREATEST_ID, String(limit + 1)];
+    const isUnsealed = before?.startsWith(UNSEALED) === true;
+    const text = historyText(before === null ? "newest" : isUnsealed ? "before id" : "before number");
+    const start = before === null ? [] : [isUnsealed ? before.slice(UNSEALED.length) : before];
+    const params = [tenant, customerId, String(limit + 1), ...start];
     const rows = await persist(
-      (giveUpAt) => page.use((lane) => lane.run<PostgresAuditRow>(HISTORY_TEXT, params), giveUpAt),
+      (giveUpAt) => page.use((lane) => lane.run<PostgresAuditRow>(text, params), giveUpAt),
       { isRepeatable: true, giveUpMs: limits.giveUpMs, onRetry },
     );
-    const last = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null;
-    return { items: rows.slice(0, limit).map(auditEntry), last };
+    const last = rows.length > limit ? rows[limit - 1] : undefined;
+    return {
+      items: rows.slice(0, limit).map(auditEntry),
+      last: last === undefined ? null : positionOf(last),
+    };
   }
 
   async rows({ tenant, customerId, after, limit }: AuditQuery): Promise<ChainedEntry[]> {
@@ -80,4 +85,12 @@ export class PostgresAuditTrail implements AuditStore {
     const rows = await this.#lanes.run<PostgresAuditRow>(auditRowsText(one.length > 0), params, true);
     return rows.map(chainedEntry);
   }
+}
+
+/** Before the id of a row that has no number yet. */
+const UNSEALED = "id ";
+
+/** Its number, which a copy keeps, where it has one: then a cursor is good after a move to another engine. */
+function positionOf({ number, id }: PostgresAuditRow): string {
+  return number ?? `${UNSEALED}${id}`;
 }

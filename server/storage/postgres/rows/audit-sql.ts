@@ -62,12 +62,16 @@ export const MOVE_START_TEXT = `INSERT INTO audit_anchors AS a (tenant, number, 
 /** $1 tenant, $2 number. */
 export const DELETE_ROWS_TEXT = "DELETE FROM audit WHERE tenant = $1::text AND number <= $2::bigint";
 
-/** Above every id of a row. */
-export const GREATEST_ID = "9223372036854775807";
-
-/** $1 tenant, $2 customer, $3 the id before which the page begins, $4 how many. */
-export const HISTORY_TEXT = `SELECT ${COLUMNS} FROM audit
-  WHERE tenant = $1::text AND customer_id = $2::uuid AND id < $3::bigint ORDER BY id DESC LIMIT $4::int`;
+/** $1 tenant, $2 customer, $3 how many, then where the page begins, if it is not the first one. */
+export function historyText(start: "newest" | "before number" | "before id"): string {
+  const before = {
+    newest: "",
+    "before number": "AND id < (SELECT id FROM audit WHERE tenant = $1::text AND number = $4::bigint)",
+    "before id": "AND id < $4::bigint",
+  };
+  return `SELECT ${COLUMNS} FROM audit
+    WHERE tenant = $1::text AND customer_id = $2::uuid ${before[start]} ORDER BY id DESC LIMIT $3::int`;
+}
 
 /** $1 tenant, $2 the number after which the page begins, $3 how many, then the customer where there is one. */
 export function auditRowsText(isOneCustomer: boolean): string {

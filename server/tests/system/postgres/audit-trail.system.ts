@@ -1,10 +1,17 @@
 import { afterAll, expect, test } from "bun:test";
+import { NO_BODY } from "../../../domain/projection.ts";
+import { copyDatabase } from "../../../storage/database-url/copy-database.ts";
+import { openStorage } from "../../../storage/database-url/open-storage.ts";
 import { withPostgresSource } from "../../../storage/postgres/postgres-copy.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { Workplace } from "../../support/server-process.ts";
+import { TEST_ORIGIN } from "../../support/test-origin.ts";
 
 const cluster = await PostgresCluster.start();
 afterAll(() => cluster.stop());
+
+const ADA = { name: "Ada", email: "ada@example.com", status: "active" } as const;
 
 test("a copy reads each row of the audit trail once, not once a page", async () => {
   const url = await cluster.createDatabase();
@@ -35,3 +42,30 @@ test("a copy reads each row of the audit trail once, not once a page", async () 
   expect(read).toBe(rows);
   expect(await counted()).toBeLessThan(2 * rows);
 }, 30_000);
+
+test("a cursor of a history goes on after a move to PostgreSQL", async () => {
+  await using stack = new AsyncDisposableStack();
+  const place = stack.adopt(new Workplace(), (made) => made.clear());
+  const file = `sqlite:${place.path}/from.db`;
+  const source = await openStorage(file);
+  for (let n = 0; n < 20; n += 1) await source.customers.create("another", ADA, 0, null, TEST_ORIGIN);
+  const made = await source.customers.create("t", ADA, 0, null, TEST_ORIGIN);
+  if (made.kind !== "created") throw new Error(made.kind);
+  let expected = made.rowVersion;
+  for (let n = 0; n < 5; n += 1) {
+    const target = { tenant: "t", id: made.id, expected };
+    const outcome = await source.customers.update(target, { name: `${n}` }, NO_BODY, null, TEST_ORIGIN);
+    if (outcome.kind !== "applied") throw new Error(outcome.kind);
+    expected = outcome.rowVersion;
+  }
+  const query = { tenant: "t", customerId: made.id, limit: 3 };
+  const first = await source.audit.history({ ...query, before: null });
+  const second = await source.audit.history({ ...query, before: first.last });
+  await source.close();
+  const url = await cluster.createDatabase();
+  await copyDatabase(file, url);
+  const moved = await openStorage(url);
+  const versions = (page: typeof second) => page.items.map(({ versionAfter }) => versionAfter);
+  expect(versions(await moved.audit.history({ ...query, before: first.last }))).toEqual(versions(second));
+  await moved.close();
+});
