@@ -25,8 +25,12 @@ export type PostgresAuditRow = {
 const COLUMNS = `tenant, customer_id::text AS customer_id, id, number, time, client, token_prefix, request_id, operation,
   version_before, version_after, changed, without_if_match, with_key, encode(hash, 'hex') AS hash`;
 
-/** Of several that seal at once one does; the others get no row. Readers of `meta` are not held up. */
-export const SEALING_TURN_TEXT = "SELECT only_row FROM meta FOR UPDATE SKIP LOCKED";
+/**
+ * Of several that seal at once one does; the others get no row, nor does one that has nothing to seal: the lock would be
+ * a commit a second of each service. Readers of `meta` are not held up.
+ */
+export const SEALING_TURN_TEXT = `SELECT only_row FROM meta
+  WHERE EXISTS (SELECT FROM audit WHERE number IS NULL) FOR UPDATE SKIP LOCKED`;
 
 /** $1 how many. In the order in which they were written; of a customer, none is seen before its earlier ones. */
 export const UNSEALED_TEXT = `SELECT ${COLUMNS} FROM audit WHERE number IS NULL ORDER BY id LIMIT $1::int`;
