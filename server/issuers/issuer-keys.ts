@@ -6,7 +6,7 @@ import { DocumentRefused, type FetchLimits, fetchDocument } from "./fetch-docume
 export type KeySet = JWTVerifyGetKey;
 
 export type KeyTiming = {
-  /** Between two fetches; a key that the issuer has withdrawn is accepted at most that long. */
+  /** Between two fetches; while they succeed, a key that the issuer has withdrawn is accepted at most that long. */
   readonly refreshMs: number;
   /** After a fetch that failed. */
   readonly retryMs: number;

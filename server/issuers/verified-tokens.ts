@@ -2,8 +2,8 @@
 const TOKENS_MAX = 10_000;
 
 /**
- * What became of tokens whose signature was verified, by the digest of the token. Refused tokens are not kept, so
- * strangers can't fill it; where callers have more tokens than fit, the oldest are verified again.
+ * What became of tokens whose signature was verified, by the digest of the token. Tokens that are not
+ * valid are not kept, so strangers can't fill it; where callers have more tokens than fit, the oldest are verified again.
  */
 export class VerifiedTokens<Verified> {
   readonly #kept = new Map<string, Verified>();
