@@ -28,3 +28,10 @@ test("however many holders come, no more buckets are kept than may be", () => {
   }
   expect(buckets.fullAtMs("holder 9999")).toBe(1_000_000);
 });
+
+test("where no bucket is full, those that were drawn from last are kept", () => {
+  const buckets = new Buckets(4);
+  for (const holder of ["busy", "a", "b", "c", "busy"]) buckets.set(holder, 900, 0);
+  buckets.set("new", 900, 0);
+  expect(buckets.fullAtMs("busy")).toBe(900);
+});

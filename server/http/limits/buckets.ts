@@ -1,6 +1,7 @@
 /**
  * Token buckets by the names of their holders: a time each, at which the bucket is full again. A full bucket
- * is the same as none, so those are forgotten when the table is full; if that is not enough, the oldest are.
+ * is the same as none, so those are forgotten when the table is full; if that is not enough, those that
+ * were drawn from longest ago are.
  */
 export class Buckets {
   readonly #fullAtMs = new Map<string, number>();
@@ -21,7 +22,9 @@ export class Buckets {
   }
 
   set(holder: string, fullAtMs: number, nowMs: number): void {
-    if (this.#fullAtMs.size >= this.#max && !this.#fullAtMs.has(holder)) this.#makeRoom(nowMs);
+    // Taken out first, so that it stands behind those that were drawn from before.
+    const isKnown = this.#fullAtMs.delete(holder);
+    if (!isKnown && this.#fullAtMs.size >= this.#max) this.#makeRoom(nowMs);
     this.#fullAtMs.set(holder, fullAtMs);
   }
 
