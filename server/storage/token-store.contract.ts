@@ -307,9 +307,18 @@ export async function tokenStoreContract(engine: string, open: () => MaybePromis
       const ending = await make(CI, NOW_MS + 1000);
       const { replaced } = await rotate(ending);
       expect(replaced.expiresAtMs).toBe(NOW_MS + 1000);
-      const { token } = await rotate(ending, {}, NOW_MS + DAY_MS);
-      expect(await tokens.find(ending, NOW_MS + DAY_MS)).toBeNull();
-      expect(await tokens.find(token, NOW_MS + DAY_MS)).not.toBeNull();
+    });
+
+    test("is of no use for a token that has ended: it does not come back by its successor", async () => {
+      const [expired, replaced] = [await make(CI, NOW_MS + 1000), await make()];
+      await rotate(replaced, { overlapMs: 1000 });
+      const terms = { overlapMs: HOUR_MS, lifetimeMs: null };
+      for (const token of [expired, replaced]) {
+        for (const text of [token, tokenPrefix(token)]) {
+          expect(await tokens.rotate(text, terms, NOW_MS + 1000)).toEqual({ kind: "missing" });
+        }
+        expect(await tokens.revoke(tokenPrefix(token), NOW_MS + 1000)).toMatchObject({ kind: "revoked" });
+      }
     });
 
     test("without an overlap ends the old one at once", async () => {

@@ -111,14 +111,15 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   async revoke(text: string, nowMs: number): Promise<RevokeOutcome> {
-    const which = await this.#digestOf(text);
+    // Tokens that have ended may be revoked too.
+    const which = await this.#digestOf(text, 0);
     if (typeof which !== "string") return which;
     const [row] = await this.#lanes.run<PostgresTokenRow>(REVOKE_TOKEN_TEXT, [which, String(nowMs)], false);
     return row === undefined ? { kind: "missing" } : { kind: "revoked", token: recordOf(row) };
   }
 
   async rotate(text: string, terms: RotationTerms, nowMs: number): Promise<RotateOutcome> {
-    const which = await this.#digestOf(text);
+    const which = await this.#digestOf(text, nowMs);
     if (typeof which !== "string") return which;
     const token = drawToken();
     const { overlapMs, lifetimeMs } = terms;
@@ -141,14 +142,14 @@ export class PostgresTokenStore implements TokenStore {
     await this.#notes.finish();
   }
 
-  /** @param text the whole token, or the first characters of one that is not revoked */
-  async #digestOf(text: string): Promise<string | NotOneToken> {
+  /** @param text the whole token, or the first characters of one that is neither revoked nor at its end by then */
+  async #digestOf(text: string, thenMs: number): Promise<string | NotOneToken> {
     if (isToken(text)) return tokenDigest(text);
     // What all tokens begin with names none: an empty argument must not revoke the only token there is.
     if (!/^cst_[A-Za-z0-9]+$/.test(text)) return { kind: "missing" };
     const rows = await this.#lanes.run<PostgresTokenRow & { digest: string }>(
       MATCHING_TOKENS_TEXT,
-      [text],
+      [text, String(thenMs)],
       true,
     );
     const [row, ...others] = rows;

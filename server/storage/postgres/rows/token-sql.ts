@@ -53,7 +53,9 @@ export const OVERLAPS_TEXT = `SELECT ${qualified("old")}, made.created_at AS rot
  * does, $7 whether it is valid for as long as the old one was to be. Rows: the new token and the old one.
  */
 export const ROTATE_TOKEN_TEXT = `WITH old AS (
-    SELECT * FROM tokens WHERE digest = decode($1::text, 'hex') AND revoked_at IS NULL FOR UPDATE
+    SELECT * FROM tokens WHERE digest = decode($1::text, 'hex') AND revoked_at IS NULL
+      -- One that has ended must not come back by its successor.
+      AND (expires_at IS NULL OR expires_at > $4::bigint) FOR UPDATE
   ), made AS (
     INSERT INTO tokens (digest, prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at, token_id)
     SELECT decode($2::text, 'hex'), $3::text, client, role, tenant, scope_fields, scope_operations, $4::bigint,
@@ -81,9 +83,10 @@ export const ROTATE_TOKEN_TEXT = `WITH old AS (
 export const REVOKE_TOKEN_TEXT = `UPDATE tokens SET revoked_at = $2::bigint
   WHERE digest = decode($1::text, 'hex') AND revoked_at IS NULL RETURNING ${TOKEN_COLUMNS}`;
 
-/** $1 the first characters. */
+/** $1 the first characters, $2 a time: tokens that have ended by then are left out. */
 export const MATCHING_TOKENS_TEXT = `SELECT encode(digest, 'hex') AS digest, ${TOKEN_COLUMNS} FROM tokens
-  WHERE revoked_at IS NULL AND starts_with(prefix, $1::text) ORDER BY prefix`;
+  WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2::bigint) AND starts_with(prefix, $1::text)
+  ORDER BY prefix`;
 
 /** $1 digest, $2 the hour, $3 the network. Of many servers that see a token's first use in an hour one writes. */
 export const NOTE_TOKEN_USE_TEXT = `UPDATE tokens SET last_used_at = greatest($2::bigint, created_at),

@@ -39,7 +39,7 @@ function revokeToken(
   statements: StatementCache,
   { which, nowMs }: { which: WhichToken; nowMs: number },
 ): RevokeOutcome {
-  const found = unrevoked(statements, which);
+  const found = unrevoked(statements, which, EVER);
   if (found.kind !== "one") return found;
   const { row } = found;
   statements.run("UPDATE tokens SET revoked_at = ? WHERE digest = ?", nowMs, row.digest);
@@ -59,7 +59,8 @@ function rotateToken(
   statements: StatementCache,
   { which, digest, prefix, terms, nowMs }: Rotation,
 ): Rotated | NotOneToken {
-  const found = unrevoked(statements, which);
+  // One that has ended must not come back by its successor.
+  const found = unrevoked(statements, which, nowMs);
   if (found.kind !== "one") return found;
   const { row } = found;
   const tokenId = row.token_id ?? tokenIdOf(row.digest.toHex());
@@ -104,11 +105,16 @@ type Unrevoked =
   | { readonly kind: "one"; readonly row: TokenRow & { digest: Uint8Array; token_id: string | null } }
   | NotOneToken;
 
-function unrevoked(statements: StatementCache, which: WhichToken): Unrevoked {
+/** Before any token's end: one that has ended counts too. */
+const EVER = 0;
+
+/** @returns the one that is neither revoked nor at its end by then */
+function unrevoked(statements: StatementCache, which: WhichToken, thenMs: number): Unrevoked {
   const { condition, params } = matching(which);
   const rows = statements.all<TokenRow & { digest: Uint8Array; token_id: string | null }>(
-    `SELECT digest, token_id, ${TOKEN_COLUMNS} FROM tokens WHERE revoked_at IS NULL AND ${condition} ORDER BY prefix`,
-    ...params,
+    `SELECT digest, token_id, ${TOKEN_COLUMNS} FROM tokens WHERE revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > ?) AND ${condition} ORDER BY prefix`,
+    ...[thenMs, ...params],
   );
   const [row, ...others] = rows;
   if (row === undefined) return { kind: "missing" };
