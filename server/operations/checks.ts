@@ -42,7 +42,7 @@ export function requireOperation({ rights }: Authority, operation: Operation): R
   if (rights.operations.has(operation)) return ok(null);
   return refuse(
     "forbidden-operation",
-    `This token may not ${operation} customers. Use one with the operation \`${operation}\`.`,
+    `This token may not ${operation === "history" ? "see the history of" : operation} customers. Use one with the operation \`${operation}\`.`,
   );
 }
 

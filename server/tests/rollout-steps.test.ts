@@ -135,7 +135,7 @@ test("two services on one database are led through the four steps of a rollout b
     "billing",
     "shop",
   ]);
-}, 60_000);
+}, 180_000);
 
 /** Where the database is a server, a scrape shows what the one before it asked for. */
 async function untilSeries(
