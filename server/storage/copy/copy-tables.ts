@@ -57,6 +57,10 @@ export const COPY_TABLES = {
     },
     keyColumns: 2,
   },
+  audit_anchors: {
+    columns: { tenant: "text", number: "integer", hash: "digest", time: "integer" },
+    keyColumns: 1,
+  },
   // Rows that have no place in their chain yet get one before a copy begins.
   audit: {
     columns: {
@@ -76,10 +80,6 @@ export const COPY_TABLES = {
       hash: "digest",
     },
     keyColumns: 2,
-  },
-  audit_anchors: {
-    columns: { tenant: "text", number: "integer", hash: "digest", time: "integer" },
-    keyColumns: 1,
   },
   write_counts: {
     columns: {

@@ -55,3 +55,22 @@ test("a row can't be replaced by another one of its number", async () => {
     "INSERT OR REPLACE INTO audit SELECT tenant, 1, time, 'x', token_prefix, request_id, operation, customer_id, version_before, version_after, changed, without_if_match, with_key, hash FROM audit WHERE number = 2";
   expect(() => runOn(path, sql)).toThrow("append-only");
 });
+
+const ROW = (number: string) =>
+  `SELECT tenant, ${number}, time, 'x', token_prefix, request_id, operation, customer_id, version_before, version_after, changed, without_if_match, with_key, hash FROM audit WHERE number = 2`;
+test.each([
+  ["a row with a number that is not the next", `INSERT INTO audit ${ROW("9007199254740990")}`],
+  ["an anchor that is no row", "INSERT INTO audit_anchors VALUES ('default', 5000, zeroblob(32), 0)"],
+  ["an anchor with another hash", "INSERT INTO audit_anchors VALUES ('default', 2, zeroblob(32), 0)"],
+  [
+    "an anchor before the one that there is",
+    "INSERT OR REPLACE INTO audit_anchors SELECT tenant, 1, hash, time FROM audit_anchors",
+  ],
+  ["an anchor moved to what is no row", "UPDATE audit_anchors SET number = 5000"],
+])("%s is refused", async (title, sql) => {
+  const path = `${directory.path}/${title}.db`;
+  await writeDatabase(path, "a", "b", "c");
+  if (title.includes("moved") || title.includes("before"))
+    runOn(path, "INSERT INTO audit_anchors SELECT tenant, number, hash, time FROM audit WHERE number = 1");
+  expect(() => runOn(path, sql)).toThrow("append-only");
+});

@@ -107,13 +107,21 @@ const STEPS: Readonly<Record<number, string>> = {
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
   -- A row that replaces another one deletes it without a trigger.
   CREATE TRIGGER audit_appends BEFORE INSERT ON audit
-  WHEN EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant AND number >= NEW.number)
+  WHEN NEW.number <> 1 + coalesce((SELECT max(number) FROM audit WHERE tenant = NEW.tenant),
+    (SELECT number FROM audit_anchors WHERE tenant = NEW.tenant), 0)
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
   CREATE TRIGGER audit_keeps_its_rows BEFORE DELETE ON audit
   WHEN OLD.number > coalesce((SELECT number FROM audit_anchors WHERE tenant = OLD.tenant), 0)
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  -- An anchor is a row that is still there. In a copy it comes before the rows.
+  CREATE TRIGGER audit_anchors_begin BEFORE INSERT ON audit_anchors
+  WHEN EXISTS (SELECT 1 FROM audit_anchors WHERE tenant = NEW.tenant AND number >= NEW.number)
+    OR (EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant)
+      AND NOT EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant AND number = NEW.number AND hash = NEW.hash))
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
   CREATE TRIGGER audit_anchors_go_forward BEFORE UPDATE ON audit_anchors
-  WHEN NEW.tenant <> OLD.tenant OR NEW.number < OLD.number
+  WHEN NEW.tenant <> OLD.tenant OR NEW.number <= OLD.number
+    OR NOT EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant AND number = NEW.number AND hash = NEW.hash)
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
   CREATE TRIGGER audit_anchors_stay BEFORE DELETE ON audit_anchors
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;

@@ -50,13 +50,12 @@ type StartMove = { readonly start: ChainLink; readonly last: ChainedEntry };
 
 function moveChainStart(statements: StatementCache, { start, last }: StartMove): boolean {
   const { tenant, number, hash, timeMs } = last;
-  const moved = statements.run(
+  if (chainStart(statements, tenant).number !== start.number) return false;
+  statements.run(
     `INSERT INTO audit_anchors VALUES (?, ?, unhex(?), ?)
-      ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time
-      WHERE audit_anchors.number = ?`,
-    ...[tenant, number, hash, timeMs, start.number],
+      ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time`,
+    ...[tenant, number, hash, timeMs],
   );
-  if (moved === 0) return false;
   statements.run("DELETE FROM audit WHERE tenant = ? AND number <= ?", tenant, number);
   return true;
 }
