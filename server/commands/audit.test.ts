@@ -71,6 +71,7 @@ test.each([
   [["--since", "2027-02-30"], '--since "2027-02-30" must be a time in UTC'],
   [["--until", "soon"], '--until "soon" must be a time in UTC'],
   [["verify", "--known", "/nowhere"], "--known /nowhere can't be read"],
+  [["verify", "--known", "/dev/null"], "--known /dev/null is empty"],
 ])("audit %j is refused", async (options, message) => {
   await fill();
   const { code, stderr } = await place.run(["audit", ...options]);

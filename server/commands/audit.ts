@@ -186,6 +186,12 @@ function readKnown(file: string): Map<string, ChainLink> {
     throw new CommandRefused(`--known ${file} can't be read: ${(error as Error).message}.`);
   }
   const lines = text.split("\n").filter((line) => line.trim() !== "");
+  // As a command that failed leaves it: a comparison with nothing would find nothing.
+  if (lines.length === 0) {
+    throw new CommandRefused(
+      `--known ${file} is empty. Name a file with what \`audit verify --json\` printed.`,
+    );
+  }
   return new Map(lines.map((line, index) => knownHead(line, `line ${index + 1} of ${file}`)));
 }
 
