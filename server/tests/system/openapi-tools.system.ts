@@ -21,7 +21,7 @@ const TOOLS = {
 /** The rules of the OWASP set that say nothing about this service, each with the reason. */
 const RULESET = `extends: ["spectral:oas", "@stoplight/spectral-owasp-ruleset"]
 rules:
-  # Limits per caller are a proxy's work here: server/docs/proxies.md.
+  # Replies tell limits in RateLimit, the draft's fields; the rules look for others.
   owasp:api4:2023-rate-limit: off
   owasp:api4:2023-rate-limit-responses-429: off
   # Names, sentences and header lines for people have a length and no pattern.
