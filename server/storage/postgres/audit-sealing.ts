@@ -1,9 +1,9 @@
 import { CHAIN_START, type ChainLink, linkAfter } from "../../domain/audit/audit-chain.ts";
+import { auditEntry } from "../audit-row.ts";
 import { SEALED_MAX } from "../audit-store.ts";
 import type { LaneConnection } from "./connection/lane.ts";
 import { arrayLiteral, columnsOf } from "./rows/array-literal.ts";
 import {
-  auditEntry,
   CHAIN_ENDS_TEXT,
   type PostgresAuditRow,
   SEAL_TEXT,

@@ -1,15 +1,13 @@
 import { CHAIN_START, type ChainedEntry, type ChainLink } from "../../domain/audit/audit-chain.ts";
+import { AUDIT_TENANTS, auditEntry, chainedEntry } from "../audit-row.ts";
 import type { AuditQuery, AuditStore, ChainStart, CustomerHistory, HistoryQuery } from "../audit-store.ts";
 import { sealRows } from "./audit-sealing.ts";
 import type { LaneConnection } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { persist } from "./connection/persistence.ts";
 import {
-  AUDIT_TENANTS_TEXT,
-  auditEntry,
   auditRowsText,
   CHAIN_START_TEXT,
-  chainedEntry,
   DELETE_ROWS_TEXT,
   historyText,
   MOVE_START_TEXT,
@@ -35,7 +33,7 @@ export class PostgresAuditTrail implements AuditStore {
   }
 
   async tenants(): Promise<string[]> {
-    const rows = await this.#lanes.run<{ tenant: string }>(AUDIT_TENANTS_TEXT, [], true);
+    const rows = await this.#lanes.run<{ tenant: string }>(AUDIT_TENANTS, [], true);
     return rows.map(({ tenant }) => tenant);
   }
 

@@ -1,8 +1,9 @@
 import type { ChainedEntry, ChainLink } from "../../domain/audit/audit-chain.ts";
+import { AUDIT_TENANTS, type AuditRow, chainedEntry } from "../audit-row.ts";
 import type { AuditQuery, AuditStore, ChainStart, CustomerHistory, HistoryQuery } from "../audit-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
-import { AUDIT_COLUMNS, type AuditRow, chainedEntry, chainStart } from "./statements/audit-rows.ts";
+import { AUDIT_COLUMNS, chainStart } from "./statements/audit-rows.ts";
 
 /** The audit trail in SQLite. Each write gives its row a place at once: see statements/audit-rows.ts. */
 export class SqliteAuditTrail implements AuditStore {
@@ -18,12 +19,8 @@ export class SqliteAuditTrail implements AuditStore {
     return 0;
   }
 
-  /** One look-up a tenant: DISTINCT would read every row. */
   tenants(): string[] {
-    const sql = `WITH RECURSIVE t(tenant) AS (SELECT min(tenant) FROM audit
-        UNION ALL SELECT (SELECT min(tenant) FROM audit a WHERE a.tenant > t.tenant) FROM t WHERE t.tenant IS NOT NULL)
-      SELECT tenant FROM t WHERE tenant IS NOT NULL UNION SELECT tenant FROM audit_anchors ORDER BY tenant`;
-    return this.#read.all<{ tenant: string }>(sql).map(({ tenant }) => tenant);
+    return this.#read.all<{ tenant: string }>(AUDIT_TENANTS).map(({ tenant }) => tenant);
   }
 
   chainStart(tenant: string): ChainStart {

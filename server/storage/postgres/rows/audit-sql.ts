@@ -1,26 +1,7 @@
-import type { ChainedEntry } from "../../../domain/audit/audit-chain.ts";
-import type { AuditEntry, AuditedOperation } from "../../../domain/audit/audit-entry.ts";
-import type { RowVersion } from "../../../domain/entity-tag.ts";
-import type { FieldName } from "../../../domain/field-registry.ts";
+import type { AuditRow } from "../../audit-row.ts";
 
-/** Numbers are bigint, which Bun gives as text. */
-export type PostgresAuditRow = {
-  readonly tenant: string;
-  readonly customer_id: string;
-  readonly id: string;
-  readonly number: string | null;
-  readonly time: string;
-  readonly client: string;
-  readonly token_prefix: string;
-  readonly request_id: string;
-  readonly operation: AuditedOperation;
-  readonly version_before: RowVersion | null;
-  readonly version_after: RowVersion | null;
-  readonly changed: string;
-  readonly without_if_match: number;
-  readonly with_key: number;
-  readonly hash: string | null;
-};
+/** `id` and `number` are bigint, which Bun gives as text. */
+export type PostgresAuditRow = AuditRow & { readonly id: string; readonly number: string | null };
 
 const COLUMNS = `tenant, customer_id::text AS customer_id, id, number, time, client, token_prefix, request_id, operation,
   version_before, version_after, changed, without_if_match, with_key, encode(hash, 'hex') AS hash`;
@@ -47,11 +28,6 @@ export const CHAIN_ENDS_TEXT = `SELECT i.tenant, coalesce(a.number, s.number) AS
 export const SEAL_TEXT = `UPDATE audit a SET number = i.number, hash = decode(i.hash, 'hex')
   FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[]) AS i(tenant, customer_id, id, number, hash)
   WHERE a.tenant = i.tenant AND a.customer_id = i.customer_id AND a.id = i.id AND a.number IS NULL`;
-
-/** One look-up a tenant: DISTINCT would read every row. */
-export const AUDIT_TENANTS_TEXT = `WITH RECURSIVE t(tenant) AS (SELECT min(tenant) FROM audit
-    UNION ALL SELECT (SELECT min(tenant) FROM audit a WHERE a.tenant > t.tenant) FROM t WHERE t.tenant IS NOT NULL)
-  SELECT tenant FROM t WHERE tenant IS NOT NULL UNION SELECT tenant FROM audit_anchors ORDER BY tenant`;
 
 /** $1 tenant. */
 export const CHAIN_START_TEXT =
@@ -81,26 +57,4 @@ export function historyText(start: "newest" | "before number" | "before id"): st
 export function auditRowsText(isOneCustomer: boolean): string {
   return `SELECT ${COLUMNS} FROM audit WHERE tenant = $1::text AND number > $2::bigint
     ${isOneCustomer ? "AND customer_id = $4::uuid" : ""} ORDER BY number LIMIT $3::int`;
-}
-
-export function auditEntry(row: PostgresAuditRow): AuditEntry {
-  return {
-    tenant: row.tenant,
-    customerId: row.customer_id,
-    timeMs: Number(row.time),
-    client: row.client,
-    tokenPrefix: row.token_prefix,
-    requestId: row.request_id,
-    operation: row.operation,
-    versionBefore: row.version_before,
-    versionAfter: row.version_after,
-    changed: row.changed === "" ? [] : (row.changed.split(",") as FieldName[]),
-    isWithoutIfMatch: row.without_if_match === 1,
-    hasKey: row.with_key === 1,
-  };
-}
-
-/** A row that has a place. */
-export function chainedEntry(row: PostgresAuditRow): ChainedEntry {
-  return { ...auditEntry(row), number: Number(row.number), hash: row.hash ?? "" };
 }

@@ -4,9 +4,7 @@ import {
   type ChainLink,
   linkAfter,
 } from "../../../domain/audit/audit-chain.ts";
-import type { AuditEntry, AuditedOperation } from "../../../domain/audit/audit-entry.ts";
-import type { RowVersion } from "../../../domain/entity-tag.ts";
-import type { FieldName } from "../../../domain/field-registry.ts";
+import type { AuditEntry } from "../../../domain/audit/audit-entry.ts";
 import type { ChainStart } from "../../audit-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
@@ -60,41 +58,5 @@ function moveChainStart(statements: StatementCache, { start, last }: StartMove):
   return true;
 }
 
-export type AuditRow = {
-  readonly tenant: string;
-  readonly number: number;
-  readonly time: number;
-  readonly client: string;
-  readonly token_prefix: string;
-  readonly request_id: string;
-  readonly operation: AuditedOperation;
-  readonly customer_id: string;
-  readonly version_before: RowVersion | null;
-  readonly version_after: RowVersion | null;
-  readonly changed: string;
-  readonly without_if_match: number;
-  readonly with_key: number;
-  readonly hash: string;
-};
-
 export const AUDIT_COLUMNS = `tenant, number, time, client, token_prefix, request_id, operation, customer_id, version_before,
   version_after, changed, without_if_match, with_key, lower(hex(hash)) AS hash`;
-
-export function chainedEntry(row: AuditRow): ChainedEntry {
-  return {
-    tenant: row.tenant,
-    number: row.number,
-    timeMs: row.time,
-    client: row.client,
-    tokenPrefix: row.token_prefix,
-    requestId: row.request_id,
-    operation: row.operation,
-    customerId: row.customer_id,
-    versionBefore: row.version_before,
-    versionAfter: row.version_after,
-    changed: row.changed === "" ? [] : (row.changed.split(",") as FieldName[]),
-    isWithoutIfMatch: row.without_if_match === 1,
-    hasKey: row.with_key === 1,
-    hash: row.hash,
-  };
-}

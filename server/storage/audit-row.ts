@@ -1,0 +1,51 @@
+import type { ChainedEntry } from "../domain/audit/audit-chain.ts";
+import type { AuditEntry, AuditedOperation } from "../domain/audit/audit-entry.ts";
+import type { RowVersion } from "../domain/entity-tag.ts";
+import type { FieldName } from "../domain/field-registry.ts";
+
+/** A row of the table `audit`, as every engine stores it. PostgreSQL's driver gives its numbers as text. */
+export type AuditRow = {
+  readonly tenant: string;
+  readonly customer_id: string;
+  /** Null while the row has no place in its chain. */
+  readonly number: number | string | null;
+  readonly time: number | string;
+  readonly client: string;
+  readonly token_prefix: string;
+  readonly request_id: string;
+  readonly operation: AuditedOperation;
+  readonly version_before: RowVersion | null;
+  readonly version_after: RowVersion | null;
+  readonly changed: string;
+  readonly without_if_match: number;
+  readonly with_key: number;
+  /** Null while the row has no place in its chain. */
+  readonly hash: string | null;
+};
+
+export function auditEntry(row: AuditRow): AuditEntry {
+  return {
+    tenant: row.tenant,
+    customerId: row.customer_id,
+    timeMs: Number(row.time),
+    client: row.client,
+    tokenPrefix: row.token_prefix,
+    requestId: row.request_id,
+    operation: row.operation,
+    versionBefore: row.version_before,
+    versionAfter: row.version_after,
+    changed: row.changed === "" ? [] : (row.changed.split(",") as FieldName[]),
+    isWithoutIfMatch: row.without_if_match === 1,
+    hasKey: row.with_key === 1,
+  };
+}
+
+/** @param row one that has a place in its chain */
+export function chainedEntry(row: AuditRow): ChainedEntry {
+  return { ...auditEntry(row), number: Number(row.number), hash: row.hash ?? "" };
+}
+
+/** The tenants that have a chain, by one look-up a tenant: DISTINCT would read every row. */
+export const AUDIT_TENANTS = `WITH RECURSIVE t(tenant) AS (SELECT min(tenant) FROM audit
+    UNION ALL SELECT (SELECT min(tenant) FROM audit a WHERE a.tenant > t.tenant) FROM t WHERE t.tenant IS NOT NULL)
+  SELECT tenant FROM t WHERE tenant IS NOT NULL UNION SELECT tenant FROM audit_anchors ORDER BY tenant`;
