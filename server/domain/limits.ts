@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Quota } from "./token-bucket.ts";
 
 /** How many requests of one client, or of all clients of one tenant, a server takes. */
-export type Quotas = { readonly requests?: Quota; readonly writes?: Quota };
+type Quotas = { readonly requests?: Quota; readonly writes?: Quota };
 
 export type Limits = {
   readonly client: Quotas;

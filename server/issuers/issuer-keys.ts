@@ -5,7 +5,7 @@ import { DocumentRefused, type FetchLimits, fetchDocument } from "./fetch-docume
 /** The public keys of an issuer, as one fetch found them. */
 export type KeySet = JWTVerifyGetKey;
 
-export type KeyTiming = {
+type KeyTiming = {
   /** Between two fetches; while they succeed, a key that the issuer has withdrawn is accepted at most that long. */
   readonly refreshMs: number;
   /** After a fetch that failed. */
@@ -14,7 +14,7 @@ export type KeyTiming = {
   readonly unknownKeyMs: number;
 };
 
-export const KEY_TIMING: KeyTiming = { refreshMs: 600_000, retryMs: 30_000, unknownKeyMs: 60_000 };
+const KEY_TIMING: KeyTiming = { refreshMs: 600_000, retryMs: 30_000, unknownKeyMs: 60_000 };
 /** The documents of large issuers have some 10 KiB. */
 const FETCH_LIMITS: FetchLimits = { timeoutMs: 5_000, bytesMax: 256 * 1024 };
 

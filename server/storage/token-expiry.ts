@@ -30,7 +30,7 @@ export function expiringOf<
 }
 
 /** A rotated token that is valid, and what is known of the one in its place. */
-export type Overlap<Token> = {
+type Overlap<Token> = {
   readonly token: Token & { readonly expiresAtMs: number | null; readonly lastUsedAtMs: number | null };
   readonly rotatedAtMs: number;
   readonly replacementUsedAtMs: number | null;

@@ -40,7 +40,7 @@ export type DescribedRoute = {
 };
 
 /** The parts that differ between deployments. */
-export type DocumentParts = {
+type DocumentParts = {
   /** The base of absolute addresses, without a slash at its end; "" for paths. */
   readonly publicUrl: string;
   readonly version: string;

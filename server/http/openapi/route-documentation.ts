@@ -60,63 +60,33 @@ export const SCHEMAS = {
     properties: { ...customer, id: { type: "string", format: "uuid", maxLength: 36 } },
     example: { id: "01935b6e-7c00-7a3e-8f00-3b1f5d2c9e41", name: "Ada King", email: "ada@example.com" },
   },
-  CustomerPage: {
+  CustomerPage: page({
     type: "object",
-    required: ["items", "next"],
-    properties: {
-      items: {
-        type: "array",
-        maxItems: PAGE_LIMIT_MAX,
-        items: {
-          type: "object",
-          required: ["etag", "customer"],
-          properties: { etag, customer: { $ref: "#/components/schemas/Customer" } },
-        },
-      },
-      next: {
-        type: ["string", "null"],
-        maxLength: 1024,
-        description: "The cursor of the next page, or null after the last.",
-      },
-    },
-  },
-  History: {
+    required: ["etag", "customer"],
+    properties: { etag, customer: { $ref: "#/components/schemas/Customer" } },
+  }),
+  History: page({
     type: "object",
-    required: ["items", "next"],
+    required: [
+      ...["time", "client", "operation", "changed", "requestId", "etag", "previousEtag"],
+      "withoutIfMatch",
+    ],
     properties: {
-      items: {
+      time: { type: "string", format: "date-time", maxLength: 24 },
+      client: { type: "string", maxLength: 256 },
+      operation: { type: "string", enum: ["create", "replace", "patch", "delete"] },
+      changed: {
         type: "array",
-        maxItems: PAGE_LIMIT_MAX,
-        items: {
-          type: "object",
-          required: [
-            ...["time", "client", "operation", "changed", "requestId", "etag", "previousEtag"],
-            "withoutIfMatch",
-          ],
-          properties: {
-            time: { type: "string", format: "date-time", maxLength: 24 },
-            client: { type: "string", maxLength: 256 },
-            operation: { type: "string", enum: ["create", "replace", "patch", "delete"] },
-            changed: {
-              type: "array",
-              maxItems: AUDITED_FIELDS.length,
-              items: { type: "string", enum: AUDITED_FIELDS },
-              description: "The fields whose values became others, of those that the caller may read.",
-            },
-            requestId: { type: "string", maxLength: 64 },
-            etag: { ...etag, type: ["string", "null"], description: "Null after a removal." },
-            previousEtag: { ...etag, type: ["string", "null"], description: "Null of a creation." },
-            withoutIfMatch: { type: "boolean" },
-          },
-        },
+        maxItems: AUDITED_FIELDS.length,
+        items: { type: "string", enum: AUDITED_FIELDS },
+        description: "The fields whose values became others, of those that the caller may read.",
       },
-      next: {
-        type: ["string", "null"],
-        maxLength: 1024,
-        description: "The cursor of the next page, or null after the last.",
-      },
+      requestId: { type: "string", maxLength: 64 },
+      etag: { ...etag, type: ["string", "null"], description: "Null after a removal." },
+      previousEtag: { ...etag, type: ["string", "null"], description: "Null of a creation." },
+      withoutIfMatch: { type: "boolean" },
     },
-  },
+  }),
   Creation: { ...jsonSchema(CREATION_BODY), example: { name: "Ada King", email: "ada@example.com" } },
   Replacement: { ...jsonSchema(REPLACEMENT_BODY), example: { name: "Ada King", email: "ada@new.example" } },
   MergePatch: { ...jsonSchema(PATCH_BODY), example: { email: "ada@new.example" } },
@@ -149,7 +119,22 @@ export const SCHEMAS = {
   OpenApi: { type: "object", description: "An OpenAPI 3.1 document." },
 } as const satisfies Record<string, JsonSchema>;
 
-export type SchemaName = keyof typeof SCHEMAS;
+type SchemaName = keyof typeof SCHEMAS;
+
+function page(items: JsonSchema): JsonSchema {
+  return {
+    type: "object",
+    required: ["items", "next"],
+    properties: {
+      items: { type: "array", maxItems: PAGE_LIMIT_MAX, items },
+      next: {
+        type: ["string", "null"],
+        maxLength: 1024,
+        description: "The cursor of the next page, or null after the last.",
+      },
+    },
+  };
+}
 
 function problemType(): JsonSchema {
   const text = { type: "string", maxLength: 2048 };
