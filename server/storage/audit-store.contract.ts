@@ -9,6 +9,7 @@ import { deleteOldRows } from "./audit-retention.ts";
 import { type AuditStore, DELETED_ROWS_MAX } from "./audit-store.ts";
 import { reportOnChain } from "./chain-report.ts";
 import type { IdempotencyKey, WriteTarget } from "./customer-store.ts";
+import { sealBacklog } from "./sealing-timer.ts";
 import type { Storage } from "./storage.ts";
 
 const ADA = { name: "Ada", email: "ada@example.com", status: "active" } as const;
@@ -46,7 +47,7 @@ export async function auditStoreContract(
     return { tenant, id: made.id, expected: made.rowVersion };
   };
   const rows = async (tenant: string): Promise<readonly ChainedEntry[]> => {
-    while ((await audit.seal()) > 0);
+    await sealBacklog(audit);
     return audit.rows({ tenant, customerId: null, after: 0, limit: 1_000 });
   };
   const by = (operation: WriteOrigin["operation"], more: Partial<WriteOrigin> = {}): WriteOrigin => ({

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import type { ChainedEntry } from "../domain/audit/audit-chain.ts";
 import { parseEntityTag } from "../domain/entity-tag.ts";
+import { sealBacklog } from "../storage/sealing-timer.ts";
 import { TestService } from "./support/test-service.ts";
 
 const ROLES = BUILT_IN_POLICY.slice(0, BUILT_IN_POLICY.indexOf("[enforcement]"));
@@ -13,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 async function rowsOf(id: string): Promise<readonly ChainedEntry[]> {
-  while ((await service.storage.audit.seal()) > 0);
+  await sealBacklog(service.storage.audit);
   const [tenant = ""] = await service.storage.audit.tenants();
   return service.storage.audit.rows({ tenant, customerId: id, after: 0, limit: 100 });
 }

@@ -1,8 +1,10 @@
 /** Sign-in by tokens of another issuer, on a real one. */
+
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
+import { sealBacklog } from "../storage/sealing-timer.ts";
 import { bodyLater } from "./support/body-later.ts";
 import { scrape } from "./support/metric-series.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
@@ -430,7 +432,7 @@ describe("writes by a token of the issuer", () => {
     const token = await issuer.sign({ sub: "b9f1-ada", client_id: "crm" });
     const patch = { ...as(token, { "if-match": etag }), body: { name: "Grace" } };
     expect((await service.send("PATCH", path, patch)).status).toBe(204);
-    while ((await service.storage.audit.seal()) > 0);
+    await sealBacklog(service.storage.audit);
     const customerId = path.replace("/customers/", "");
     const rows = await service.storage.audit.rows({ tenant: "acme", customerId, after: 0, limit: 10 });
     const guide = await Bun.file(new URL("../docs/sign-in.md", import.meta.url)).text();
