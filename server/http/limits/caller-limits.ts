@@ -78,7 +78,7 @@ export class CallerLimits {
     const { name } = WRONG_TOKENS_OF_ADDRESS;
     return refuse(
       "too-many-requests",
-      `The token is unknown, revoked or expired, and the request exceeds the limit for ${exceeded(WRONG_TOKENS_OF_ADDRESS.name, quota)}. Send a valid token, which this limit never refuses.`,
+      `The token is unknown, revoked or expired, and the request exceeds the limit for ${exceeded(name, quota)}. Send a valid token, which this limit never refuses.`,
       {
         extensions: { violatedLimits: [name] },
         headers: { "retry-after": `${secondsOf(waitMs)}` },
