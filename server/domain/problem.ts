@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { type Change, LISTED_CHANGES_MAX } from "./change.ts";
 import { FIELD_NAMES } from "./field-registry.ts";
 import { LIMIT_NAMES } from "./limits.ts";
 import { DIAGNOSES } from "./precondition.ts";
@@ -112,7 +113,7 @@ export const PROBLEMS = {
     meaning:
       "`If-Match` is not the customer's current entity-tag, or `If-None-Match` is. Nothing was changed.",
     action:
-      "Read the customer again, decide whether your change is still right, and send it with the new entity-tag. `diagnosis` says what is wrong with the tag.",
+      "Read the customer again, decide whether your change is still right, and send it with the new entity-tag. `diagnosis` says what is wrong with the tag. With `Prefer: changes` the answer also says who changed the customer, to those who may see its history.",
   },
   "payload-too-large": {
     status: 413,
@@ -205,6 +206,10 @@ export const PROBLEM_EXTENSIONS = {
     receivedIfMatch: Type.Optional(Type.String()),
     receivedIfNoneMatch: Type.Optional(Type.String()),
     diagnosis: Type.Union(DIAGNOSES.map((diagnosis) => Type.Literal(diagnosis))),
+    changes: Type.Optional(
+      Type.Array(Type.Unsafe<Change>(Type.Ref("Change")), { maxItems: LISTED_CHANGES_MAX }),
+    ),
+    moreChanges: Type.Optional(Type.Boolean()),
   }),
   "too-many-requests": Type.Object({
     violatedLimits: Type.Array(Type.Union(LIMIT_NAMES.map((name) => Type.Literal(name)))),

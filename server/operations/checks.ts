@@ -1,12 +1,6 @@
-import { formatEntityTag, type RowVersion } from "../domain/entity-tag.ts";
 import type { FieldName } from "../domain/field-registry.ts";
 import { isEnforced, type WriteMethod } from "../domain/policy.ts";
-import {
-  type Diagnosis,
-  EXPLANATIONS,
-  type Preconditions,
-  readPreconditions,
-} from "../domain/precondition.ts";
+import { type Preconditions, readPreconditions } from "../domain/precondition.ts";
 import { flatMap, ok, type Refusal, type Result, refuse } from "../domain/problem.ts";
 import { defaultProjection, type Projection, parseFields } from "../domain/projection.ts";
 import type { Operation, Rights } from "../domain/rights.ts";
@@ -108,21 +102,4 @@ export function customerNotFound(): Refusal {
     "customer-not-found",
     "There is no customer with this id. Check the id; the customer may have been deleted.",
   );
-}
-
-const SHOWN_CHARACTERS_MAX = 256;
-
-export function preconditionFailed(
-  { ifMatch, ifNoneMatch }: Preconditions,
-  diagnosis: Diagnosis,
-  current: RowVersion,
-): Refusal {
-  return refuse("precondition-failed", EXPLANATIONS[diagnosis], {
-    extensions: {
-      ...(ifMatch === null ? {} : { receivedIfMatch: ifMatch.slice(0, SHOWN_CHARACTERS_MAX) }),
-      ...(ifNoneMatch === null ? {} : { receivedIfNoneMatch: ifNoneMatch.slice(0, SHOWN_CHARACTERS_MAX) }),
-      diagnosis,
-    },
-    headers: { etag: formatEntityTag(current) },
-  });
 }

@@ -17,18 +17,18 @@ import type {
 } from "../storage/customer-store.ts";
 import { refuseMembers } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";
-import {
-  customerNotFound,
-  preconditionFailed,
-  requireIfMatch,
-  requireOperation,
-  requireProjection,
-} from "./checks.ts";
+import { customerNotFound, requireIfMatch, requireOperation, requireProjection } from "./checks.ts";
+import { preconditionFailed, type Trail } from "./failed-precondition.ts";
 import { keyOf, keyReused, keyReusedOr, readIdempotencyKey } from "./idempotency-key.ts";
+import { prefersRepresentation } from "./prefer.ts";
+
+export type WriteStores = { readonly customers: CustomerStore; readonly audit: Trail };
 
 /** PUT, PATCH or DELETE of one customer: what its headers and its query say. */
 type ConditionalWrite = {
   readonly method: WriteMethod;
+  readonly call: Call;
+  /** That which decides: of the headers, or of the end of the body. */
   readonly authority: Authority;
   readonly preconditions: Preconditions;
   readonly target: WriteTarget;
@@ -79,6 +79,7 @@ export function checkWrite(
   const { requestId } = call;
   return ok({
     method,
+    call,
     authority,
     preconditions: preconditions.value,
     target: { tenant: authority.tenant, id: storedId, expected: expectedVersion(preconditions.value) },
@@ -86,14 +87,6 @@ export function checkWrite(
     key: key.value,
     origin: { client, tokenPrefix, requestId, operation: OPERATION_OF[method], isWithoutIfMatch },
   });
-}
-
-/**
- * `Prefer: return=representation` (RFC 7240, section 4.2). Of several `return` preferences the first counts.
- */
-function prefersRepresentation(prefer: string | null): boolean {
-  const preference = /(?:^|[,;])[ \t]*return[ \t]*=[ \t]*"?([a-z]*)/i.exec(prefer ?? "")?.[1];
-  return preference?.toLowerCase() === "representation";
 }
 
 /** `id` in a body is tolerated when it is the path's: what was read can be sent back as it is. */
@@ -108,15 +101,16 @@ export function withoutId<Body extends { id?: string }>(
 
 /** The key and checks 7 and 8 of a write whose body fails check 9: they come first. */
 export function refuseBody(
-  store: CustomerStore,
-  { authority, key, target, preconditions }: ConditionalWrite,
+  { customers, audit }: WriteStores,
+  { call, authority, key, target, preconditions }: ConditionalWrite,
   refusal: Refusal,
 ): Promise<Refusal> {
-  return keyReusedOr(store, authority, key, async () => {
-    const current = await store.rowVersion(target.tenant, target.id);
+  return keyReusedOr(customers, authority, key, async () => {
+    const current = await customers.rowVersion(target.tenant, target.id);
     if (current === null) return customerNotFound();
     if (failedPrecondition(preconditions, current) === null) return refusal;
-    return preconditionFailed(preconditions, diagnose(preconditions, current), current);
+    const diagnosis = diagnose(preconditions, current);
+    return preconditionFailed(audit, call, target.id, { authority, preconditions, diagnosis, current });
   });
 }
 
@@ -132,14 +126,14 @@ export function idempotencyKeyOf(
 
 /** The answer to a write that the store has judged: applied, or refused by check 7 or 8 or for its key. */
 export async function resultOf(
-  store: CustomerStore,
+  stores: WriteStores,
   write: ConditionalWrite,
   sent: CustomerChanges | null,
   outcome: WriteOutcome | RemoveOutcome,
 ): Promise<Result<Written>> {
   if (outcome.kind === "missing") return customerNotFound();
   if (outcome.kind === "key-reused") return keyReused();
-  if (outcome.kind === "stale") return refuseStale(store, write, sent, outcome.rowVersion);
+  if (outcome.kind === "stale") return refuseStale(stores, write, sent, outcome.rowVersion);
   const { preconditions, authority, projection } = write;
   const { enforcement } = authority;
   const allowedUntilMs =
@@ -154,16 +148,17 @@ export async function resultOf(
 }
 
 async function refuseStale(
-  store: CustomerStore,
+  { customers, audit }: WriteStores,
   write: ConditionalWrite,
   sent: CustomerChanges | null,
   current: RowVersion,
 ): Promise<Refusal> {
-  const { preconditions, key } = write;
-  const diagnosis = diagnose(preconditions, current);
+  const { call, authority, preconditions, target, key } = write;
+  const found = diagnose(preconditions, current);
   // With a key a lost answer would have been replayed.
-  const isRepeat = diagnosis === "stale" && key === null && (await isStored(store, write, sent, current));
-  return preconditionFailed(preconditions, isRepeat ? "already-stored" : diagnosis, current);
+  const isRepeat = found === "stale" && key === null && (await isStored(customers, write, sent, current));
+  const diagnosis = isRepeat ? "already-stored" : found;
+  return preconditionFailed(audit, call, target.id, { authority, preconditions, diagnosis, current });
 }
 
 /**

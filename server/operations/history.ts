@@ -1,5 +1,8 @@
 import type { AuditEntry } from "../domain/audit/audit-entry.ts";
+import type { Change } from "../domain/change.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
+import { formatEntityTag, type RowVersion } from "../domain/entity-tag.ts";
+import type { FieldName } from "../domain/field-registry.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
 import type { AuditStore } from "../storage/audit-store.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
@@ -10,7 +13,7 @@ import { invalidParameter, parseLimit, readQuery, singleValue } from "./query.ts
 
 export type HistoryPage = {
   /** The newest first. They name only fields that the caller may read. */
-  readonly items: readonly AuditEntry[];
+  readonly items: readonly Change[];
   /** The cursor of the next page, or null after the last. */
   readonly next: string | null;
 };
@@ -46,9 +49,24 @@ export async function history(
   const found = await audit.history({ tenant, customerId: storedId, before, limit: limit.value });
   const isUnknown = found.items.length === 0 && (await customers.rowVersion(tenant, storedId)) === null;
   if (isUnknown) return customerNotFound();
-  const items = found.items.map((entry) => ({
-    ...entry,
-    changed: entry.changed.filter((name) => rights.read.has(name)),
-  }));
+  const items = found.items.map((entry) => shownChange(entry, rights.read));
   return ok({ items, next: found.last === null ? null : sealCursor(cursorKey, found.last, filter) });
+}
+
+/** An entry of the audit trail, without the fields that the caller may not read. */
+export function shownChange(entry: AuditEntry, readable: ReadonlySet<FieldName>): Change {
+  return {
+    time: new Date(entry.timeMs).toISOString(),
+    client: entry.client,
+    operation: entry.operation,
+    changed: entry.changed.filter((name) => readable.has(name)),
+    requestId: entry.requestId,
+    etag: tagOf(entry.versionAfter),
+    previousEtag: tagOf(entry.versionBefore),
+    withoutIfMatch: entry.isWithoutIfMatch,
+  };
+}
+
+function tagOf(version: RowVersion | null): string | null {
+  return version === null ? null : formatEntityTag(version);
 }

@@ -1,6 +1,5 @@
 import { PATCH_BODY } from "../domain/customer.ts";
 import { flatMap, type Result } from "../domain/problem.ts";
-import type { CustomerStore } from "../storage/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";
 import type { Call } from "./call.ts";
 import {
@@ -8,6 +7,7 @@ import {
   idempotencyKeyOf,
   refuseBody,
   resultOf,
+  type WriteStores,
   type Written,
   withoutId,
 } from "./conditional-write.ts";
@@ -17,7 +17,7 @@ export const PATCH_TYPES = ["application/merge-patch+json", "application/json"] 
 const patchBody = new BodySchema(PATCH_BODY);
 
 /** PATCH: a JSON Merge Patch (RFC 7396). */
-export async function patch(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
+export async function patch(stores: WriteStores, call: Call, id: string): Promise<Result<Written>> {
   const early = checkWrite(call, call.authority, "PATCH", id);
   if (!early.ok) return early;
   const body = flatMap(flatMap(await call.readJson(PATCH_TYPES), patchBody.read), (read) =>
@@ -27,9 +27,9 @@ export async function patch(store: CustomerStore, call: Call, id: string): Promi
   if (!authority.ok) return authority;
   const write = checkWrite(call, authority.value, "PATCH", id);
   if (!write.ok) return write;
-  if (!body.ok) return refuseBody(store, write.value, body);
+  if (!body.ok) return refuseBody(stores, write.value, body);
   const { target, projection, origin } = write.value;
   const key = idempotencyKeyOf(write.value, body.value);
-  const outcome = await store.update(target, body.value, projection, key, origin);
-  return resultOf(store, write.value, body.value, outcome);
+  const outcome = await stores.customers.update(target, body.value, projection, key, origin);
+  return resultOf(stores, write.value, body.value, outcome);
 }

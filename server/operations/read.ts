@@ -6,14 +6,17 @@ import { ok, type Result } from "../domain/problem.ts";
 import { hidesDefaultField } from "../domain/projection.ts";
 import type { CustomerStore, StoredCustomer } from "../storage/customer-store.ts";
 import type { Call } from "./call.ts";
-import { customerNotFound, preconditionFailed, requireOperation, requireProjection } from "./checks.ts";
+import { customerNotFound, requireOperation, requireProjection } from "./checks.ts";
+import { preconditionFailed, type Trail } from "./failed-precondition.ts";
 
 export type Read =
   | { readonly kind: "customer"; readonly customer: StoredCustomer }
   | { readonly kind: "not-modified"; readonly rowVersion: RowVersion };
 
+export type ReadStores = { readonly customers: Pick<CustomerStore, "read">; readonly audit: Trail };
+
 /** GET and HEAD of one customer. */
-export function read(store: CustomerStore, call: Call, id: string): MaybePromise<Result<Read>> {
+export function read({ customers, audit }: ReadStores, call: Call, id: string): MaybePromise<Result<Read>> {
   const { authority } = call;
   const permitted = requireOperation(authority, "get");
   if (!permitted.ok) return permitted;
@@ -21,17 +24,26 @@ export function read(store: CustomerStore, call: Call, id: string): MaybePromise
   if (!projection.ok) return projection;
   const storedId = parseCustomerId(id);
   if (storedId === null) return customerNotFound();
-  return andThen(store.read(authority.tenant, storedId, projection.value), (customer): Result<Read> => {
-    if (customer === null) return customerNotFound();
-    const { rowVersion } = customer;
-    const preconditions = readPreconditions(call.headers);
-    const failed = failedPrecondition(preconditions, rowVersion);
-    if (failed === "If-Match") {
-      return preconditionFailed(preconditions, diagnose(preconditions, rowVersion), rowVersion);
-    }
-    // The policy hides a field of the default set, and the tag is the same for every caller: the copy that
-    // it names may be from before, and a 304 would confirm it. With `fields` a copy has what was asked for.
-    const isUnchanged = failed === "If-None-Match" && !hidesDefaultField(projection.value);
-    return ok(isUnchanged ? { kind: "not-modified", rowVersion } : { kind: "customer", customer });
-  });
+  return andThen(
+    customers.read(authority.tenant, storedId, projection.value),
+    (customer): MaybePromise<Result<Read>> => {
+      if (customer === null) return customerNotFound();
+      const { rowVersion } = customer;
+      const preconditions = readPreconditions(call.headers);
+      const failed = failedPrecondition(preconditions, rowVersion);
+      if (failed === "If-Match") {
+        const diagnosis = diagnose(preconditions, rowVersion);
+        return preconditionFailed(audit, call, storedId, {
+          authority,
+          preconditions,
+          diagnosis,
+          current: rowVersion,
+        });
+      }
+      // The policy hides a field of the default set, and the tag is the same for every caller: the copy that
+      // it names may be from before, and a 304 would confirm it. With `fields` a copy has what was asked for.
+      const isUnchanged = failed === "If-None-Match" && !hidesDefaultField(projection.value);
+      return ok(isUnchanged ? { kind: "not-modified", rowVersion } : { kind: "customer", customer });
+    },
+  );
 }

@@ -1,13 +1,18 @@
 import type { Result } from "../domain/problem.ts";
-import type { CustomerStore } from "../storage/customer-store.ts";
 import type { Call } from "./call.ts";
-import { checkWrite, idempotencyKeyOf, resultOf, type Written } from "./conditional-write.ts";
+import {
+  checkWrite,
+  idempotencyKeyOf,
+  resultOf,
+  type WriteStores,
+  type Written,
+} from "./conditional-write.ts";
 
 /** DELETE. A body is not read, so the authority of the headers decides. */
-export async function remove(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
+export async function remove(stores: WriteStores, call: Call, id: string): Promise<Result<Written>> {
   const write = checkWrite(call, call.authority, "DELETE", id);
   if (!write.ok) return write;
   const { target, origin } = write.value;
-  const outcome = await store.remove(target, idempotencyKeyOf(write.value, null), origin);
-  return resultOf(store, write.value, null, outcome);
+  const outcome = await stores.customers.remove(target, idempotencyKeyOf(write.value, null), origin);
+  return resultOf(stores, write.value, null, outcome);
 }

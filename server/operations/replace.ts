@@ -1,6 +1,5 @@
 import { REPLACEMENT_BODY } from "../domain/customer.ts";
 import { flatMap, type Result } from "../domain/problem.ts";
-import type { CustomerStore } from "../storage/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";
 import type { Call } from "./call.ts";
 import { JSON_TYPES } from "./checks.ts";
@@ -9,6 +8,7 @@ import {
   idempotencyKeyOf,
   refuseBody,
   resultOf,
+  type WriteStores,
   type Written,
   withoutId,
 } from "./conditional-write.ts";
@@ -16,7 +16,7 @@ import {
 const replacementBody = new BodySchema(REPLACEMENT_BODY);
 
 /** PUT. */
-export async function replace(store: CustomerStore, call: Call, id: string): Promise<Result<Written>> {
+export async function replace(stores: WriteStores, call: Call, id: string): Promise<Result<Written>> {
   const early = checkWrite(call, call.authority, "PUT", id);
   if (!early.ok) return early;
   const body = flatMap(flatMap(await call.readJson(JSON_TYPES), replacementBody.read), (read) =>
@@ -26,9 +26,9 @@ export async function replace(store: CustomerStore, call: Call, id: string): Pro
   if (!authority.ok) return authority;
   const write = checkWrite(call, authority.value, "PUT", id);
   if (!write.ok) return write;
-  if (!body.ok) return refuseBody(store, write.value, body);
+  if (!body.ok) return refuseBody(stores, write.value, body);
   const { target, projection, origin } = write.value;
   const key = idempotencyKeyOf(write.value, body.value);
-  const outcome = await store.update(target, body.value, projection, key, origin);
-  return resultOf(store, write.value, body.value, outcome);
+  const outcome = await stores.customers.update(target, body.value, projection, key, origin);
+  return resultOf(stores, write.value, body.value, outcome);
 }

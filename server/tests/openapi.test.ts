@@ -245,9 +245,10 @@ test("schemas of answers are open to members of later versions, those of request
   expect(JSON.stringify(schemas).match(/"additionalProperties":false/g)).toHaveLength(closed.length);
 });
 
-/** Headers that answers to some methods have alone. */
+/** Headers that only some answers have. */
 function isConditional(name: string, method: string): boolean {
-  return name === "Accept-Encoding" || (name === "Accept-Patch" && method !== "PATCH");
+  const isOptional = name === "Accept-Encoding" || name === "Preference-Applied";
+  return isOptional || (name === "Accept-Patch" && method !== "PATCH");
 }
 
 test("everything that is described was seen, but what failures cause", async () => {

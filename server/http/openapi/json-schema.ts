@@ -18,6 +18,7 @@ const ITEMS_MAX = 500;
 
 /** The same schema without what only TypeBox understands, and with a limit on everything that can grow. */
 export function jsonSchema(schema: TSchema): JsonSchema {
+  if (KindGuard.IsRef(schema)) return { $ref: `#/components/schemas/${schema.$ref}` };
   if (KindGuard.IsUnion(schema)) {
     const { anyOf } = schema;
     if (anyOf.every(KindGuard.IsLiteral)) return { type: "string", enum: anyOf.map((word) => word.const) };

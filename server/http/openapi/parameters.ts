@@ -61,7 +61,8 @@ export const REQUEST_HEADERS = {
     schema: TEXT,
   },
   Prefer: {
-    description: "`return=representation` asks for the customer in the answer (RFC 7240).",
+    description:
+      "`return=representation` asks for the customer in the answer (RFC 7240). `changes` asks a 412 to say who changed the customer since the version in `If-Match`; it needs the operation `history`.",
     schema: TEXT,
     example: "return=representation",
   },
@@ -98,7 +99,7 @@ export const RESPONSE_HEADERS = {
   },
   "Preference-Applied": {
     description: "The preference that the answer follows.",
-    schema: { type: "string", enum: ["return=representation"] },
+    schema: { type: "string", enum: ["return=representation", "changes"] },
   },
   "Precondition-Enforced-From": {
     description: "The write had no If-Match and was applied. From this day on (UTC) such a write is refused.",

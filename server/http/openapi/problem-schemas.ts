@@ -5,7 +5,7 @@ import type { ResponseHeader } from "./parameters.ts";
 /** Headers of the replies to some problems, besides those that every reply has. */
 const HEADERS: Readonly<Partial<Record<ProblemCode, readonly ResponseHeader[]>>> = {
   unauthenticated: ["WWW-Authenticate"],
-  "precondition-failed": ["ETag"],
+  "precondition-failed": ["ETag", "Preference-Applied"],
   "unsupported-media-type": ["Accept-Patch", "Accept-Encoding"],
   "issuer-unavailable": ["Retry-After"],
   "too-many-requests": ["Retry-After"],

@@ -65,8 +65,9 @@ export const SCHEMAS = {
     required: ["etag", "customer"],
     properties: { etag, customer: { $ref: "#/components/schemas/Customer" } },
   }),
-  History: page({
+  Change: {
     type: "object",
+    description: "An accepted write.",
     required: [
       ...["time", "client", "operation", "changed", "requestId", "etag", "previousEtag"],
       "withoutIfMatch",
@@ -86,7 +87,8 @@ export const SCHEMAS = {
       previousEtag: { ...etag, type: ["string", "null"], description: "Null of a creation." },
       withoutIfMatch: { type: "boolean" },
     },
-  }),
+  },
+  History: page({ $ref: "#/components/schemas/Change" }),
   Creation: { ...jsonSchema(CREATION_BODY), example: { name: "Ada King", email: "ada@example.com" } },
   Replacement: { ...jsonSchema(REPLACEMENT_BODY), example: { name: "Ada King", email: "ada@new.example" } },
   MergePatch: { ...jsonSchema(PATCH_BODY), example: { email: "ada@new.example" } },
@@ -173,7 +175,7 @@ const WRITE_PROBLEMS = [
   "customer-not-found",
   "precondition-failed",
 ] as const;
-const WRITE_HEADERS = ["If-Match", "If-None-Match", "Idempotency-Key", "X-Request-Id"] as const;
+const WRITE_HEADERS = ["If-Match", "If-None-Match", "Prefer", "Idempotency-Key", "X-Request-Id"] as const;
 const WRITTEN_HEADERS = [
   ...CUSTOMER_HEADERS,
   "Idempotency-Replayed",
@@ -237,7 +239,7 @@ export const ROUTE_DOCUMENTATION = {
     summary: "Read a customer",
     description: "Keep the `ETag`: a write must send it back in `If-Match`.",
     query: ["fields"],
-    headers: ["If-Match", "If-None-Match", "X-Request-Id"],
+    headers: ["If-Match", "If-None-Match", "Prefer", "X-Request-Id"],
     replies: {
       200: { description: "The customer.", content: ONE_CUSTOMER, headers: CUSTOMER_HEADERS },
       304: { description: "The copy is current.", headers: CUSTOMER_HEADERS },
@@ -250,7 +252,7 @@ export const ROUTE_DOCUMENTATION = {
     summary: "Replace name and email",
     description: "On 412 read again, decide whether the change is still right, and send it with the new tag.",
     query: ["fields"],
-    headers: [...WRITE_HEADERS, "Prefer"],
+    headers: WRITE_HEADERS,
     body: { types: JSON_TYPES, schema: "Replacement" },
     replies: WRITTEN,
     problems: [...WRITE_PROBLEMS, ...BODY_PROBLEMS],
@@ -261,7 +263,7 @@ export const ROUTE_DOCUMENTATION = {
     summary: "Change some fields",
     description: "A JSON Merge Patch (RFC 7396).",
     query: ["fields"],
-    headers: [...WRITE_HEADERS, "Prefer"],
+    headers: WRITE_HEADERS,
     body: { types: PATCH_TYPES, schema: "MergePatch" },
     replies: WRITTEN,
     problems: [...WRITE_PROBLEMS, ...BODY_PROBLEMS],

@@ -1,4 +1,4 @@
-import { formatEntityTag, type RowVersion } from "../../domain/entity-tag.ts";
+import { formatEntityTag } from "../../domain/entity-tag.ts";
 import type { Written } from "../../operations/conditional-write.ts";
 import type { Created } from "../../operations/create.ts";
 import type { HistoryPage } from "../../operations/history.ts";
@@ -50,26 +50,12 @@ export function pageReply(
 
 /** Not a representation of the customer: it has no entity-tag. */
 export function historyReply({ items, next }: HistoryPage, nextUrl: (cursor: string) => string): Reply {
-  const entries = items.map((entry) => ({
-    time: new Date(entry.timeMs).toISOString(),
-    client: entry.client,
-    operation: entry.operation,
-    changed: entry.changed,
-    requestId: entry.requestId,
-    etag: tagOf(entry.versionAfter),
-    previousEtag: tagOf(entry.versionBefore),
-    withoutIfMatch: entry.isWithoutIfMatch,
-  }));
   const link = next === null ? {} : { link: `<${nextUrl(next)}>; rel="next"` };
   return {
     status: 200,
     headers: callerHeaders({ ...CUSTOMER_JSON, ...link }),
-    body: JSON.stringify({ items: entries, next }),
+    body: JSON.stringify({ items, next }),
   };
-}
-
-function tagOf(version: RowVersion | null): string | null {
-  return version === null ? null : formatEntityTag(version);
 }
 
 export function createdReply({ id, rowVersion, fields, isReplayed }: Created, publicUrl: string): Reply {

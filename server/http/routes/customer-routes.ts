@@ -12,6 +12,7 @@ import { read } from "../../operations/read.ts";
 import { remove } from "../../operations/remove.ts";
 import { replace } from "../../operations/replace.ts";
 import { search } from "../../operations/search.ts";
+import type { HistoryQuery } from "../../storage/audit-store.ts";
 import type { CustomerStore } from "../../storage/customer-store.ts";
 import {
   authenticate,
@@ -44,10 +45,11 @@ export function customerHandlers(parts: CustomerRoutesParts) {
     cursorKey: store.cursorKey,
     page: (query, projection) => turns.run(query.tenant, query.limit, () => store.page(query, projection)),
   };
-  const trail: HistoryStores = {
+  const trail = {
     customers: store,
     audit: {
-      history: (query) => turns.run(query.tenant, query.limit, () => parts.audit.history(query)),
+      history: (query: HistoryQuery) =>
+        turns.run(query.tenant, query.limit, () => parts.audit.history(query)),
     },
   };
   function handler<Outcome, Store>(
@@ -75,10 +77,10 @@ export function customerHandlers(parts: CustomerRoutesParts) {
     ),
     search: handler(pages, search, (listed) => pageReply(listed, null)),
     create: handler(store, create, (created) => createdReply(created, publicUrl)),
-    read: handler(store, read, readReply),
-    replace: handler(store, replace, written),
-    patch: handler(store, patch, written),
-    remove: handler(store, remove, written),
+    read: handler(trail, read, readReply),
+    replace: handler(trail, replace, written),
+    patch: handler(trail, patch, written),
+    remove: handler(trail, remove, written),
     history: handler(trail, history, (page, { request, parameter }) =>
       historyReply(page, nextUrl(`/customers/${encodeURIComponent(parameter)}/history`, searchOf(request))),
     ),
