@@ -107,7 +107,9 @@ function update(
   if (before === null) return { kind: "missing" };
   if (!isExpected(target.expected, before.row_version))
     return { kind: "stale", rowVersion: before.row_version };
-  const values = sent.flatMap(([name, value]) =>
+  // Setting a column writes the pages of its indexes, even when it had the value before.
+  const changed = sent.filter(([name]) => before[name] === 1);
+  const values = changed.flatMap(([name, value]) =>
     name === "email"
       ? [
           [name, value],
@@ -128,7 +130,7 @@ function update(
     customerId: id,
     versionBefore: before.row_version,
     versionAfter: rowVersion,
-    changed: sent.flatMap(([name]) => (before[name] === 1 ? [name] : [])),
+    changed: changed.map(([name]) => name),
     hasKey: key !== null,
   });
   return { kind: "applied", ...stored(row, projection), isReplayed: false };
