@@ -1,5 +1,5 @@
 /** Who changed a customer, page by page: an addition of this project's service, which other deployments lack. */
-import { formatJson, isJsonArray, type JsonObject } from "./json.ts";
+import { formatJson, isJsonArray, type Json, type JsonObject, parseJson } from "./json.ts";
 import { type PageOf, pagesOf } from "./pages.ts";
 import { type Ports, readCurrent } from "./read-customer.ts";
 import type { ReadRefusal } from "./refusal.ts";
@@ -42,6 +42,10 @@ export function historyEntry(entry: JsonObject): HistoryEntry {
   return JSON.parse(formatJson(entry));
 }
 
+export function historyJson(entry: HistoryEntry): Json {
+  return parseJson(JSON.stringify(entry));
+}
+
 /** 404 means that there is no such customer, or no such route: a reading of the customer tells which. */
 async function notFound(
   refusal: Extract<ReadRefusal, { reply: CompleteReply }>,
@@ -54,7 +58,8 @@ async function notFound(
   return reading.kind === "not-found" || reading.kind === "forbidden" ? refusal : reading;
 }
 
-function entryOrUndefined(item: JsonObject): JsonObject | undefined {
+/** Undefined for what is no entry. */
+export function entryOrUndefined(item: JsonObject): JsonObject | undefined {
   const texts = ["time", "client", "operation"].every((name) => typeof item.get(name) === "string");
   return texts && isJsonArray(item.get("changed")) ? item : undefined;
 }

@@ -90,7 +90,7 @@ export type Fields = Readonly<Record<string, Value>>;
 /** `written`: a reply said so. `as-wanted`: the customer is so, and no reply says that this is our doing. */
 export type Written = Extract<WriteOutcome, { kind: "written" | "unchanged" | "as-wanted" }>;
 
-/** Why a call failed, by `kind`. All but `unknown-outcome`: nothing of the call was applied. */
+/** Why a call failed, by `kind`; of a conflict, `changes` names who else wrote, where the server says it. All but `unknown-outcome`: nothing of the call was applied. */
 export type CustomersFailure = Exclude<WriteOutcome, Written> | ReadRefusal | ListFailure | CreationStopped;
 
 export class CustomersError extends Error {
@@ -146,10 +146,23 @@ export function openCustomers(options: CustomersOptions): Customers {
     throw new CustomersError(`customer ${id}`, reading);
   };
 
-  async function write(id: string, intent: WriteIntent, call: WriteOptions): Promise<Written> {
+  async function write(
+    id: string,
+    intent: WriteIntent,
+    call: WriteOptions,
+    asksForChanges: boolean,
+  ): Promise<Written> {
     const { onConflict = "merge", ifMatch, attemptsMax } = call;
     const expect = Object.entries(call.expect ?? {}).map(([field, value]) => ({ field, value }));
-    const job = { id: checked(id), intent, onConflict, expect, ifMatch, maxAttempts: attemptsMax };
+    const job = {
+      id: checked(id),
+      intent,
+      onConflict,
+      expect,
+      ifMatch,
+      maxAttempts: attemptsMax,
+      asksForChanges,
+    };
     const outcome = await writeUntilDecided(ports(call), job);
     if (isDone(outcome)) return outcome;
     throw new CustomersError(`customer ${id}`, outcome);
@@ -158,7 +171,7 @@ export function openCustomers(options: CustomersOptions): Customers {
   function change(id: string, fields: Fields, call: WriteOptions): Promise<Written> {
     const alsoRead = Object.keys(call.expect ?? {});
     const intent = changeIntent({ id, change: members(fields), alsoRead, casing, representation: true });
-    return write(id, intent, call);
+    return write(id, intent, call, true);
   }
 
   return {
@@ -190,7 +203,10 @@ export function openCustomers(options: CustomersOptions): Customers {
     },
     update: async (id, fields, call = {}) => change(id, fields, call),
     replace: async (id, { name, email }, call = {}) => change(id, { name, email }, call),
-    delete: async (id, call = {}) => write(id, deletionIntent(id, Object.keys(call.expect ?? {})), call),
+    delete: async (id, call = {}) => {
+      // Without Prefer: in a page of another origin the deployment would have to allow the header (CORS).
+      return write(id, deletionIntent(id, Object.keys(call.expect ?? {})), call, false);
+    },
   };
 }
 

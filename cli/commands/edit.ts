@@ -17,6 +17,7 @@ import { type EditedFile, openEditor } from "../edit/editor.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, isFailure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
+import { whoChangedTexts } from "../outcome/who-changed.ts";
 import { pinnedElsewhere, unmetAtFirst } from "../outcome/write-ending.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { confirmWrite } from "./common/confirm-write.ts";
@@ -133,7 +134,7 @@ async function send(invocation: Invocation, editing: Editing, text: string, chan
     const reading = await readWhole(invocation.ports(), id);
     if (reading.kind !== "read") return { kind: "end", ending: failure, keep: true };
     const theirs = reading.customer;
-    const comments = conflictComments(id, bad.fields);
+    const comments = conflictComments(id, bad.fields, whoChangedTexts(bad));
     return {
       kind: "again",
       text: renderText(mergedValue(theirs.value, change), comments),

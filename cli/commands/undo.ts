@@ -10,6 +10,7 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { amount } from "../outcome/amount.ts";
 import { type Failure, failure, UsageError } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
+import { whoChangedTexts } from "../outcome/who-changed.ts";
 import { badOutcome, creationEnding, pinnedElsewhere, writeEnding } from "../outcome/write-ending.ts";
 import { printCustomer } from "../output/print-customers.ts";
 import { printRows } from "../output/print-facts.ts";
@@ -157,7 +158,8 @@ async function undoUpdate(invocation: Invocation, { journal, change, options }: 
 function changedSince(conflict: Failure, lines: readonly string[]): Failure {
   const hint =
     "Someone else changed it since. Above is what the undo would write: decide, and set it with customers update.";
-  return { ...conflict, hint, details: lines.map((line) => `  ${line}`) };
+  const named = conflict.named === undefined ? [] : whoChangedTexts(conflict.named);
+  return { ...conflict, hint, details: [...lines, ...named].map((line) => `  ${line}`) };
 }
 
 /** A deleted customer can't come back under its id: it is created again, and gets a new one. */

@@ -68,10 +68,16 @@ export function introduction(id: string): string[] {
   ];
 }
 
-export function conflictComments(id: string, conflicts: readonly FieldConflict[]): string[] {
+/** @param who words about who changed it. */
+export function conflictComments(
+  id: string,
+  conflicts: readonly FieldConflict[],
+  who: readonly string[],
+): string[] {
   return [
     `CONFLICT: someone else changed customer ${id} while you edited. Below are your values.`,
     ...fieldLines(conflicts),
+    ...who.map((text) => `  ${text}`),
     "Decide, delete this comment, save and quit. If you leave the text as it is, nothing is sent.",
   ];
 }

@@ -1,4 +1,5 @@
 import type { Json } from "../client/json.ts";
+import type { NamedChanges } from "../client/named-changes.ts";
 import type { Exit } from "./exit-code.ts";
 
 /**
@@ -14,6 +15,8 @@ export type Failure = {
   hint?: string;
   /** Lines under the message, such as the values of a conflict. */
   details?: readonly string[];
+  /** Who changed the customer meanwhile, where the server says it. */
+  named?: NamedChanges;
   /** Of the reply that refused; absent where none came. */
   status?: number;
   /** Milliseconds that the server asks for before the next request (Retry-After). */

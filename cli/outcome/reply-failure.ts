@@ -388,6 +388,6 @@ function textItems(value: Json | undefined): string[] {
 }
 
 /** A server must not be able to write lines of its own into a log. */
-function oneLine(text: string): string {
+export function oneLine(text: string): string {
   return text.replaceAll(/\s*[\r\n\u0085\u2028\u2029]+\s*/g, " ");
 }

@@ -3,6 +3,7 @@ import type { Creation } from "../client/creation.ts";
 import type { Customer } from "../client/customer.ts";
 import type { OnConflict } from "../client/loop/write-job.ts";
 import { type Conflict, isDone, type Stopped, type WriteOutcome } from "../client/loop/write-outcome.ts";
+import type { NamedChanges } from "../client/named-changes.ts";
 import type { EntityTag } from "../client/wire/entity-tag.ts";
 import { failedBy, type Reply, requestIdOf } from "../client/wire/reply.ts";
 import { amount } from "./amount.ts";
@@ -19,6 +20,7 @@ import {
   writeReason,
 } from "./reply-failure.ts";
 import { fieldLines } from "./value-text.ts";
+import { whoChangedTexts } from "./who-changed.ts";
 
 /** `done`: "updated" or "deleted". */
 export type About = {
@@ -43,7 +45,15 @@ export function writeEnding(about: About, outcome: BadOutcome): Failure {
       ? unknownEnding(about, outcome)
       : inOneSentence(reasonOf(about, outcome, outcome));
   const { requestId } = outcome;
-  return ending.requestId === undefined && requestId !== undefined ? { ...ending, requestId } : ending;
+  const identified =
+    ending.requestId === undefined && requestId !== undefined ? { ...ending, requestId } : ending;
+  return outcome.changes.length === 0 ? identified : withNamed(identified, outcome);
+}
+
+function withNamed(ending: Failure, { changes, moreChanges }: NamedChanges): Failure {
+  const named = { changes, moreChanges };
+  const lines = whoChangedTexts(named).map((text) => `  ${text}`);
+  return { ...ending, named, details: [...(ending.details ?? []), ...lines] };
 }
 
 type Counts = Pick<WriteOutcome, "attempts" | "conflicts" | "unknowns">;

@@ -1,6 +1,7 @@
 /** The result of a write for programs (--result): one object for each customer, whatever came of it. */
 import type { Creation } from "../client/creation.ts";
 import type { Customer } from "../client/customer.ts";
+import { historyJson } from "../client/customer-history.ts";
 import { type Json, JsonNumber, type JsonObject } from "../client/json.ts";
 import type { WriteOutcome } from "../client/loop/write-outcome.ts";
 import { requestIdOf } from "../client/wire/reply.ts";
@@ -49,6 +50,7 @@ export function resultOfWrite(
           ]),
       ),
     ],
+    ["changes", outcome.changes.map(historyJson)],
     ["customer", customer?.value ?? null],
   ]);
 }
@@ -68,6 +70,7 @@ export function resultOfCreation(creation: Creation, failure: Failure | undefine
     ["tagAfter", created?.tag ?? null],
     ["requestId", requestId ?? null],
     ["overwritten", []],
+    ["changes", []],
     ["customer", created?.customer?.value ?? null],
   ]);
 }

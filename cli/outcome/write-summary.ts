@@ -6,6 +6,7 @@ import type { WriteOutcome } from "../client/loop/write-outcome.ts";
 import { amount } from "./amount.ts";
 import type { Failure } from "./failure.ts";
 import { changeLine } from "./value-text.ts";
+import { whoChangedTexts } from "./who-changed.ts";
 
 /** @param done "updated" or "deleted". */
 export function summaryLine(id: string, done: string, outcome: WriteOutcome): string {
@@ -20,6 +21,7 @@ export function summaryLine(id: string, done: string, outcome: WriteOutcome): st
   ];
   if (outcome.unknowns > 0) parts.splice(1, 0, `${outcome.unknowns} without a clear reply`);
   if (known && requestId !== undefined) parts.push(`request id ${requestId}`);
+  if (known) parts.push(...whoChangedTexts(outcome, 3));
   const facts = parts.join("; ");
   if (kind === "written") return `customer ${id} ${done}: ${facts}${overwritten(outcome)}`;
   if (kind === "as-wanted")

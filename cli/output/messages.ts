@@ -1,5 +1,6 @@
 /** stderr: messages for people, or for programs with `--output json`. Secrets are masked here, for all of it. */
 
+import { historyJson } from "../client/customer-history.ts";
 import { formatJson, type Json, JsonNumber } from "../client/json.ts";
 import type { Failure } from "../outcome/failure.ts";
 import type { Output } from "./terminal.ts";
@@ -145,6 +146,10 @@ function failureJson(failure: Failure, exitCode: number, warnings: readonly stri
     ["details", failure.details ?? []],
     ["problem", failure.problem ?? null],
   ];
+  if (failure.named !== undefined) {
+    const { changes, moreChanges } = failure.named;
+    members.push(["changes", changes.map(historyJson)], ["moreChanges", moreChanges]);
+  }
   if (warnings.length > 0) members.push(["warnings", warnings]);
   return `${formatJson(new Map(members))}\n`;
 }

@@ -1,4 +1,5 @@
 /** What the conflict loop does about the reply to a write, or about the lack of one. */
+import { withChangesOf } from "../named-changes.ts";
 import { serverWaitMs } from "../wire/read-retry.ts";
 import { failedBy, requestIdOf } from "../wire/reply.ts";
 import { asPlainJson } from "../wire/request.ts";
@@ -37,6 +38,7 @@ export function onReplied(state: State, event: Extract<Event, { kind: "replied" 
     sent: { ...sent, reply },
     unclear: unclear ? reply : state.unclear,
     requestId: requestIdOf(reply) ?? state.requestId,
+    named: verdict === "stale" ? withChangesOf(reply, state.named) : state.named,
     writeMsMin: Math.max(state.writeMsMin, complete === undefined ? tookMs : 4 * tookMs),
     writeAtRemainingMs: askedMs > 0 ? remainingMs - askedMs : Number.POSITIVE_INFINITY,
   };

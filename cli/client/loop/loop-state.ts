@@ -1,5 +1,6 @@
 /** What the conflict loop knows between two events, and what it counts. */
 import type { Customer } from "../customer.ts";
+import type { NamedChanges } from "../named-changes.ts";
 import type { Reading } from "../read-customer.ts";
 import type { CompleteReply, Reply } from "../wire/reply.ts";
 import type { ApiRequest } from "../wire/request.ts";
@@ -57,6 +58,8 @@ export type State = {
   /** The server asked not to be written to before this little time is left. */
   readonly writeAtRemainingMs: number;
   readonly requestId: string | undefined;
+  /** Who changed the customer since the first reading, as far as the server says it. */
+  readonly named: NamedChanges;
 };
 
 type History = {

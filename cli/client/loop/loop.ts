@@ -3,7 +3,7 @@
 import type { Customer } from "../customer.ts";
 import { type Ports, type Reading, readCurrent } from "../read-customer.ts";
 import { readWhole } from "../whole-customer.ts";
-import type { ApiRequest } from "../wire/request.ts";
+import { type ApiRequest, askingForChanges } from "../wire/request.ts";
 import type { WriteIntent } from "./intent.ts";
 import type { Action, Event } from "./loop-state.ts";
 import { begin, step } from "./step.ts";
@@ -26,7 +26,8 @@ async function act(ports: Ports, job: WriteJob, action: Exclude<Action, { kind: 
     }
     case "write": {
       const startMs = performance.now();
-      const reply = await transport.send(action.request, action.limitMs, deadline.interrupted);
+      const request = job.asksForChanges ? askingForChanges(action.request) : action.request;
+      const reply = await transport.send(request, action.limitMs, deadline.interrupted);
       return { kind: "replied", reply, tookMs: performance.now() - startMs, ...now() };
     }
     case "wait":

@@ -3,6 +3,7 @@
  * It reads, writes with the tag just read, and reads again until the outcome is known. Pure: loop.ts acts.
  */
 
+import { NO_CHANGES } from "../named-changes.ts";
 import type { Reading } from "../read-customer.ts";
 import { noReply } from "../wire/reply.ts";
 import { onRead } from "./after-reading.ts";
@@ -35,6 +36,7 @@ export function begin(job: WriteJob, remainingMs: number): Step {
     next: "read",
     writeAtRemainingMs: Number.POSITIVE_INFINITY,
     requestId: undefined,
+    named: NO_CHANGES,
   };
   if (job.base === undefined) return [state, { kind: "read", persistent: false }];
   const reading: Reading = { kind: "read", customer: job.base, requestId: undefined };

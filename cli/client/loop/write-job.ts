@@ -18,6 +18,8 @@ export type WriteJob = {
   ifMatch?: string | undefined;
   /** Writes that are sent at most. */
   maxAttempts?: number | undefined;
+  /** Asks a server that can say it who else changed the customer. */
+  asksForChanges?: boolean | undefined;
   /** Begins from this reading rather than from a fresh one. */
   base?: Customer | undefined;
 };

@@ -1,22 +1,25 @@
 /** How a conditional write ends: facts alone; the code that shows them makes the words. */
 import type { Customer } from "../customer.ts";
+import type { NamedChanges } from "../named-changes.ts";
 import type { ReadRefusal } from "../refusal.ts";
 import type { EntityTag } from "../wire/entity-tag.ts";
 import type { CompleteReply, Reply } from "../wire/reply.ts";
 import type { FieldConflict } from "./field-conflicts.ts";
 
-export type WriteOutcome = Ended & {
-  /** Writes that were sent. */
-  attempts: number;
-  /** Of these, answered with 412. */
-  conflicts: number;
-  /** Of these, without a reply that says what became of them: they may have been applied besides. */
-  unknowns: number;
-  /** The tag that was read first, and the one after the write where a reply named it. */
-  before: string | undefined;
-  after: string | undefined;
-  requestId: string | undefined;
-};
+/** With who changed the customer since the first reading, where refused writes said it. */
+export type WriteOutcome = Ended &
+  NamedChanges & {
+    /** Writes that were sent. */
+    attempts: number;
+    /** Of these, answered with 412. */
+    conflicts: number;
+    /** Of these, without a reply that says what became of them: they may have been applied besides. */
+    unknowns: number;
+    /** The tag that was read first, and the one after the write where a reply named it. */
+    before: string | undefined;
+    after: string | undefined;
+    requestId: string | undefined;
+  };
 
 export type Ended =
   /** A reply said so. `customer`: as the write made it, where the reply shows it. */

@@ -64,6 +64,16 @@ export function asPlainJson(request: ApiRequest): ApiRequest | undefined {
   return { ...request, headers: { ...request.headers, "content-type": "application/json" } };
 }
 
+/**
+ * The same write, whose refusal (412) is to say who changed the customer: a preference that this project's service
+ * knows. Other servers ignore it (RFC 7240, section 2).
+ */
+export function askingForChanges(request: ApiRequest): ApiRequest {
+  const { prefer } = request.headers;
+  const both = prefer === undefined ? "changes" : `${prefer}, changes`;
+  return { ...request, headers: { ...request.headers, prefer: both } };
+}
+
 export function deleteCustomer(id: string, tag: string): ApiRequest {
   return { method: "DELETE", path: customerPath(id), headers: { ...WRITE_HEADERS, "if-match": tag } };
 }

@@ -105,9 +105,9 @@ export const stripTags = (): Fault => changeTags(() => undefined);
 /**
  * Before each of the first `times` writes goes on, `interfere` runs: somebody else's write, so a real 412.
  */
-export const interfere = (change: () => void, times = 1): Fault =>
+export const interfere = (change: () => unknown, times = 1): Fault =>
   first(times, isWrite, async (exchange) => {
-    change();
+    await change();
     await pass(exchange);
   });
 
