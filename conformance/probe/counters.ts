@@ -224,9 +224,13 @@ export function lagMsOf({ kit }: Scraper): number {
   return kit.profile.metrics.lagMs ?? kit.options.counterLagMs;
 }
 
-/** Every reply counts, whichever request it came to: a deployment may answer otherwise than expected. */
+/**
+ * Every reply to a write counts, whichever request it came to: a deployment may answer otherwise than expected. A read
+ * with If-Match may be answered 412 too (RFC 9110 13.1.1), and 7 rule 4, which speaks of write attempts, leaves open
+ * whether that is counted.
+ */
 function answeredSince(t: Scraper, from: number): Counts {
-  const replies = t.kit.wire.ledger.slice(from);
+  const replies = t.kit.wire.ledger.slice(from).filter(({ method }) => !/^(GET|HEAD)$/.test(method));
   const of = (status: number) => replies.filter((each) => each.status === status).length;
   return { [REQUIRED]: of(428), [FAILED]: of(412) };
 }

@@ -36,7 +36,11 @@ export type Kit = {
     | `tag of 412 on ${Method}`
   >;
   /** What the deployment turned out to take at once; a race of more would wait for connections alone. */
-  readonly limits: { connections: number; readsLag: boolean };
+  readonly limits: {
+    connections: number;
+    /** How long in all the run still waits for reads that lag behind writes; 0: it no longer waits. */
+    lagMs: number;
+  };
   readonly weather: Weather;
   readonly counters: Counters;
   /** Writes refused at the start of the run, of which ENV-08 looks for a late effect. */

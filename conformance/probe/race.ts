@@ -9,7 +9,7 @@ import type { Seen } from "../http/wire.ts";
 import type { Values } from "../target/values.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
-import { groundFor } from "./refused.ts";
+import { type Ground, updatedCustomer } from "./refused.ts";
 import type { RuleId } from "./rule-id.ts";
 import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
 import { together } from "./together.ts";
@@ -82,11 +82,13 @@ export const CHANGES_TAG = { PUT: "ETG-08", PATCH: "ETG-11", DELETE: "ETG-08" } 
 >;
 
 /**
- * A race says nothing where a plain stale write is accepted as well, or the current tag is refused.
+ * A race says nothing where a plain stale write is accepted or applied as well, where the current tag is refused, or
+ * where a write changes more than it names.
  * @throws CouldNotRun then
  */
 export async function enforced(t: Attempt, method: Method): Promise<void> {
-  const { customer, former, now } = await groundFor(t, method);
+  const { customer, former, now } =
+    method === "DELETE" ? await updatedCustomer(t) : await writtenAlone(t, method);
   if (former === now.tag)
     throw new CouldNotRun(`the tag does not change on an accepted write, so no ${method} is ever stale`, [
       CHANGES_TAG[method],
@@ -100,7 +102,29 @@ export async function enforced(t: Attempt, method: Method): Promise<void> {
   });
   if (stale.accepted)
     throw stale.breach(`a stale ${method} is accepted even when nobody else writes`, [BASE[method].stale]);
+  const gone = method === "DELETE" && [404, 410].includes(stale.afterSeen.status);
+  if (gone || (method !== "DELETE" && heldBy(stale.after, stale.values)))
+    throw stale.breach(
+      `a stale ${method} is answered ${stale.seen.status} and applied even when nobody else writes`,
+      [BASE[method].stale],
+    );
   if (method === "DELETE") await t.control("DELETE", { to: customer, before: now });
+}
+
+/** @throws CouldNotRun where a write changes what it does not name even when nobody else writes. */
+async function writtenAlone(t: Attempt, method: "PUT" | "PATCH"): Promise<Ground> {
+  const control = await t.control(method);
+  const { before, values } = control.written;
+  const other = (["name", "email"] as const).find(
+    (field) => values[field] === undefined && !Bun.deepEquals(before.fields[field], control.fields[field]),
+  );
+  if (other !== undefined)
+    throw new CouldNotRun(
+      `${method} of the name changes the ${other} even when nobody else writes`,
+      [BASE[method].current],
+      OTHERS_MAY_CAUSE,
+    );
+  return { customer: t.kit.main, former: control.former, now: control };
 }
 
 /** As `enforced`, of a method that a rule can race without. @returns what the rule ends with then */
@@ -279,10 +303,12 @@ export function oneWinner({ winners, before, after, proof }: Round, stays: strin
   );
   const [winner] = winners;
   if (winners.length !== 1 || winner?.values === undefined) return;
-  const expected = { name: String(before.fields.name), email: String(before.fields.email), ...winner.values };
+  const { values } = winner;
+  const rest = (["name", "email"] as const).filter((field) => values[field] === undefined);
   proof.must(
     stays,
-    heldBy(after, expected),
+    heldBy(after, values) &&
+      rest.every((field) => Bun.deepEquals(after?.fields[field], before.fields[field])),
     () =>
       `${winner.who} alone was accepted with ${JSON.stringify(winner.values)}; the final state is another: ${after === undefined ? "the customer is gone" : difference(before, after)}`,
     OTHERS_MAY_CAUSE,
@@ -312,6 +338,9 @@ class Losers {
     const [winner] = winners;
     for (const one of contenders) {
       if (one.outcome === "won" || !one.opened || one.seen?.status === 429) continue;
+      // What any stale write is answered is no matter of races.
+      if (one.outcome === "unknown" && this.#t.blamedBefore(one.method, "stale", one.seen?.status ?? 0))
+        continue;
       const group = this.#group(one.method, winner?.method);
       group.all += 1;
       if (one.outcome === "unknown") group.untold.push({ round, one });
@@ -335,8 +364,8 @@ class Losers {
     proof.must("status", ok, `${one.who} lost and was answered ${seen.status}, not ${allowed.join(" or ")}`);
     // Of a customer that may be gone there is no tag of now.
     if (seen.status !== 412 || mayBeGone) return;
-    if (!this.#t.kit.doubts.has(`tag of 412 on ${one.method}`))
-      proof.must("etag", seen.tag !== undefined, `${one.who} lost, and its 412 carries no ETag`);
+    if (this.#t.kit.doubts.has(`tag of 412 on ${one.method}`)) return;
+    proof.must("etag", seen.tag !== undefined, `${one.who} lost, and its 412 carries no ETag`);
     const { before, after } = round;
     if (seen.tag === undefined || after === undefined || after.tag === before.tag) return;
     const own = `${one.who} lost, and its 412 carries the very tag that it sent, ${seen.tag}`;

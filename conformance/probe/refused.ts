@@ -346,7 +346,7 @@ export function judgeRefusal(
   t: Attempt,
   written: Written,
   kind: Kind,
-  form: Pick<Refused, "what" | "allowed" | "url">,
+  form: Pick<Refused, "what" | "allowed" | "url" | "sentAs">,
 ): void {
   const { method, seen } = written;
   const wanted = STATUS[kind];
@@ -361,8 +361,8 @@ export function judgeRefusal(
     t.kit.blamed.set(`${method} ${kind}`, { status: seen.status, by: t.rule.id });
   whoseChange(t, written);
   const unchanged = mustNotChange(t, written, kind);
-  if (unchanged && kind === "stale" && seen.status === 412 && form.url === undefined)
-    mustTellTag(t, written, what);
+  const ordinary = form.url === undefined && form.sentAs === undefined;
+  if (unchanged && kind === "stale" && seen.status === 412 && ordinary) mustTellTag(t, written, what);
 }
 
 /** A refusal that changes the tag and nothing else is blamed once, by the base rule. */

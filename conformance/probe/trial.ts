@@ -13,7 +13,7 @@ import { type Method, type Snapshot, sameFields } from "./snapshot.ts";
 
 /** How long reads may lag behind an accepted write before that counts as not applied. */
 export const LAG_MS = 2000;
-export const LAG_READ_MS = 40;
+const LAG_READ_MS = 40;
 
 export type Lines = readonly (readonly [string, string])[];
 
@@ -158,9 +158,9 @@ export class Trial {
     const query = deployment.stateQuery;
     let seen = await this.get(customer, { query, purpose });
     const until = performance.now() + LAG_MS;
-    while (limits.readsLag && lags(seen)) {
-      if (performance.now() > until) limits.readsLag = false;
-      await Bun.sleep(LAG_READ_MS);
+    while (limits.lagMs > 0 && lags(seen)) {
+      if (performance.now() > until) limits.lagMs = 0;
+      await this.restForLag();
       seen = await this.get(customer, { query, purpose });
       if (!lags(seen)) doubts.add("reads lag");
     }
@@ -168,6 +168,12 @@ export class Trial {
     // Every write comes after such a read, so what a given customer is to get back is known before it is touched.
     this.kit.ground.borrow(customer, seen.object ?? {}, this.kit.deployment.names);
     return snapshot;
+  }
+
+  /** A moment for reads to catch up with writes. */
+  async restForLag(): Promise<void> {
+    this.kit.limits.lagMs -= LAG_READ_MS;
+    await this.kit.wire.rest(LAG_READ_MS);
   }
 
   /** @throws CouldNotRun where the read shows no customer or no tag. */

@@ -5,7 +5,7 @@ import type { Written } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { change as changeOf } from "../probe/snapshot.ts";
+import { change as changeOf, difference } from "../probe/snapshot.ts";
 import { opaque } from "../probe/tag-forms.ts";
 import { registryFields } from "../target/names.ts";
 
@@ -124,10 +124,35 @@ function storable(t: Attempt): Stored[] {
   ];
 }
 
+/** A body that names the id of another customer: a statement that takes the id from there writes that one. */
+async function leavesTheOther(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+  const [to, other] = [await t.kit.ground.make(), await t.kit.ground.make()];
+  const before = await t.state(other, "read the customer whose id is sent");
+  const member = t.kit.deployment.bodyNames.id;
+  const sent = t.kit.values.next().name;
+  const name = { [t.kit.deployment.bodyNames.name]: sent };
+  const what = "the id of another customer in the body";
+  const allowed = "a 4xx, or the id ignored; the other customer as before";
+  const write = await change(t, method, what, { ...name, [member]: other.id }, allowed, to);
+  const seen = await t.get(other, { query: t.kit.deployment.stateQuery, purpose: "read that customer" });
+  const after = seen.status === 200 && seen.tag !== undefined ? t.snapshot(seen) : undefined;
+  write.show(write.seen, { before: before.seen, after: seen });
+  const then = () => (after === undefined ? `is answered ${seen.status}` : difference(before, after));
+  // Nobody else writes the name that was sent here.
+  t.decisive ||= after?.fields.name === sent;
+  write.must(
+    "other-kept",
+    after !== undefined && t.same(before, after),
+    () => `after ${method} with ${what} that customer, ${other.id}: ${then()}`,
+    OTHERS_MAY_CAUSE,
+  );
+}
+
 export const bodies: readonly Rule[] = [
   rule("FLD-15", "Id is not changeable by an update", {
     spec: ["2.1 Id"],
-    reading: "A body that names another id is refused or the id is ignored; the customer keeps its own.",
+    reading:
+      "A body that names another id is refused or the id is ignored; the customer keeps its own, and one that has the named id is left alone.",
     hurts: "One customer takes the place of another.",
     needs: ["write", "create"],
     after: ["IFM-01", "IFM-30"],
@@ -157,6 +182,7 @@ export const bodies: readonly Rule[] = [
         const here = moved.status === 200 && !(await everywhere());
         if (here) t.kit.ground.adopt(other);
         write.must("not-moved", !here, `a customer now answers at the id in the body, ${other.id}`);
+        await leavesTheOther(t, method);
       }
     },
   }),

@@ -21,7 +21,10 @@ const omitted = "A caller takes a silent omission for an empty field.";
 const memberOf = (seen: Seen, field: Field) =>
   Object.entries(seen.object ?? {}).find(([name]) => plain(name) === field);
 
-/** The field that the limited caller may not read: told by the profile, else the first that it is refused. */
+/**
+ * The field that the limited caller may not read: the profile says it, else the first that it is refused, or that is
+ * left out or null where the main caller is shown a value.
+ */
 async function deniedField(t: Attempt): Promise<Field> {
   const told = t.kit.profile.limited?.denied;
   if (told !== undefined) return told;
@@ -29,6 +32,9 @@ async function deniedField(t: Attempt): Promise<Field> {
     const query = `?fields=${field}`;
     const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "find the forbidden field" });
     if (seen.status >= 400 && seen.status < 500) return field;
+    if (seen.status !== 200 || (memberOf(seen, field)?.[1] ?? null) !== null) continue;
+    const own = await t.get(t.kit.main, { query, purpose: "the same by the main caller" });
+    if ((memberOf(own, field)?.[1] ?? null) !== null) return field;
   }
   throw new CouldNotRun(
     "the limited caller is refused no field; name the forbidden one with --limited-denied",

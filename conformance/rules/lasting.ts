@@ -52,6 +52,11 @@ async function leavesOthers(t: Attempt): Promise<void> {
       what: "another name, beside a customer of the same email",
       options: { values: { ...beside, name: values.next().name } },
     },
+    {
+      method: "PUT",
+      what: "another email, beside a customer of the same name",
+      options: { values: { ...beside, email: values.next().email } },
+    },
     ...(patches ? [{ method: "PATCH", what: "another name", options: {} } as const] : []),
     { method: "PUT", what: "a tag never given", options: { ifMatch: ifMatch('"kit-never-given"') } },
     { method: "PUT", what: "no If-Match", options: { ifMatch: [] } },

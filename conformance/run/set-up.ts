@@ -7,6 +7,9 @@ import { Counters } from "../probe/counters.ts";
 import type { Kit } from "../probe/kit.ts";
 import { Weather } from "../probe/weather.ts";
 
+/** Where every read lags, each rule waits for many of them: a cache of 2 s made a short run take 150 s. */
+const LAG_RUN_MS = { quick: 10_000, full: 60_000 } as const;
+
 type Parts = Omit<Kit, "main" | "blamed" | "doubts" | "limits" | "weather" | "counters" | "refusedEarly">;
 
 export async function prepare(parts: Parts): Promise<Kit> {
@@ -33,7 +36,10 @@ export async function prepare(parts: Parts): Promise<Kit> {
     main,
     blamed: new Map(),
     doubts: new Set(),
-    limits: { connections: Number.POSITIVE_INFINITY, readsLag: true },
+    limits: {
+      connections: Number.POSITIVE_INFINITY,
+      lagMs: LAG_RUN_MS[options.mode === "quick" ? "quick" : "full"],
+    },
     weather: new Weather(parts.wire, main.url, first.status, options.patienceMs),
     counters: new Counters(),
     refusedEarly: [],

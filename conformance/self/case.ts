@@ -45,7 +45,12 @@ const OPTIONS: RunOptions = {
 const PROMPT_COUNTERS = "[metrics]\nlag-ms = 250\n";
 const TARGET_MS_MAX = 60_000;
 
-export function profileFlags(server: SoundServer, deployment: Deployment, variant?: Variant): ProfileFlags {
+export function profileFlags(
+  server: SoundServer,
+  deployment: Deployment,
+  variant?: Variant,
+  deniedUnnamed = false,
+): ProfileFlags {
   const without = variant?.without ?? [];
   const header = (caller: keyof typeof CREDENTIALS) => [
     `${deployment.credential.header}: ${deployment.credential.scheme}${CREDENTIALS[caller]}`,
@@ -54,7 +59,8 @@ export function profileFlags(server: SoundServer, deployment: Deployment, varian
     baseUrl: server.url,
     profileText: `${variant?.profile ?? ""}\n${PROMPT_COUNTERS}`,
     header: header("main"),
-    ...(without.includes("limited") ? {} : { limitedHeader: header("limited"), limitedDenied: "email" }),
+    ...(without.includes("limited") ? {} : { limitedHeader: header("limited") }),
+    ...(without.includes("limited") || deniedUnnamed ? {} : { limitedDenied: "email" }),
     ...(without.includes("other") ? {} : { otherTenantHeader: header("other") }),
     ...(variant?.given === true ? { customerId: server.seeded } : {}),
     ...(without.includes("metrics")
@@ -65,9 +71,8 @@ export function profileFlags(server: SoundServer, deployment: Deployment, varian
 }
 
 function verdictOf(kind: Verdict["kind"], id: string, report: Report): Verdict {
-  const assertions = report.rules.flatMap((rule) => rule.assertions);
-  const ids = (which: "looked" | "fired") =>
-    assertions.filter((each) => each[which] > 0).map((each) => each.id);
+  const ids = (which: "looked" | "fired", rules: readonly RuleResult[]) =>
+    rules.flatMap(({ assertions }) => assertions.filter((each) => each[which] > 0).map(({ id }) => id));
   return {
     kind,
     id,
@@ -77,8 +82,9 @@ function verdictOf(kind: Verdict["kind"], id: string, report: Report): Verdict {
         .map((rule) => `${rule.id} kit-error: ${rule.reason}`),
       ...evidenceFaults(report),
     ],
-    looked: ids("looked"),
-    fired: ids("fired"),
+    looked: ids("looked", report.rules),
+    // What a rule found and was not believed is no catch.
+    fired: ids("fired", report.rules.filter(failing)),
     outcomes: Object.fromEntries(
       report.rules.filter((rule) => rule.outcome !== "pass").map((rule) => [rule.id, rule.outcome]),
     ),
@@ -98,10 +104,11 @@ async function against(
   faulty: Faulty | undefined,
   variant: Variant | undefined,
   options: Partial<RunOptions>,
+  deniedUnnamed = false,
 ): Promise<Report> {
   const server = await startSoundServer(deployment, faulty);
   try {
-    const profile = readProfile(profileFlags(server, deployment, variant), {});
+    const profile = readProfile(profileFlags(server, deployment, variant, deniedUnnamed), {});
     return await runKit(profile, { ...OPTIONS, ...options });
   } finally {
     await server.close();
@@ -113,7 +120,8 @@ export async function runFault(fault: Fault, only: readonly string[] = []): Prom
   let ran = 0;
   const faulty = fault.plant(() => (ran += 1));
   const deployment = { ...PLAIN, ...fault.deployment };
-  const report = await against(deployment, faulty, undefined, { only, mode: fault.mode ?? "quick" });
+  const options = { only, mode: fault.mode ?? "quick" } as const;
+  const report = await against(deployment, faulty, undefined, options, fault.deniedUnnamed);
   const verdict = verdictOf("fault", fault.id, report);
   if (ran === 0) verdict.complaints.push("void: the faulty code never ran");
   return verdict;

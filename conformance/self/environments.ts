@@ -91,7 +91,13 @@ export function blowing({ id, status, hits, carriedOut = false }: Weather, seed:
       if (n < FIRST || !hits(n, moment, chance())) return await next(request);
       if (carriedOut) await next(request);
       if (status === "lost") return { status: 0, headers: [], raw: Buffer.alloc(0), hangUp: true };
-      const headers: Reply["headers"] = status === 429 ? [["Retry-After", "0"]] : [];
+      const headers: Reply["headers"] =
+        status === 429
+          ? [
+              ["Retry-After", "0"],
+              ["RateLimit", '"default";r=0;t=1'],
+            ]
+          : [];
       return { status, headers, body: "" };
     },
   });

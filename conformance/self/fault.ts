@@ -27,6 +27,8 @@ export type Fault = {
   does: string;
   /** Where it shows only on another deployment than the plain one. */
   deployment?: Partial<Deployment>;
+  /** The profile does not name the field that the limited caller may not read. */
+  deniedUnnamed?: boolean;
   plant: Plant;
 };
 

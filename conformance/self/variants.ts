@@ -261,9 +261,26 @@ export const VARIANTS: Variant[] = [
   },
   {
     id: "conditional-reads",
-    does: "answers 304 where If-None-Match holds the current tag (4.1)",
+    does: "answers 304 where If-None-Match holds the current tag, and 412, which is not counted, where If-Match does not (4.1)",
     deployment: { conditionalReads: true },
   },
+  {
+    id: "further-headers",
+    does: "sends headers that the specification does not know, and says on each reply how much of a limit is left (8.3)",
+    deployment: {
+      furtherHeaders: [
+        ["RateLimit", '"default";r=50;t=30'],
+        ["RateLimit-Policy", '"default";q=100;w=60'],
+        ["X-Request-Id", "5f1d9a7c"],
+        ["Server-Timing", "db;dur=1.2"],
+        ["Set-Cookie", "a=1; Path=/"],
+        ["Set-Cookie", "b=2"],
+        ["Last-Modified", "Sun, 29 Nov 2026 00:00:00 GMT"],
+        ["X-ETag", '"of-another-kind"'],
+      ],
+    },
+  },
+  { id: "early-hints", does: "sends 103 before each reply", deployment: { earlyHints: true } },
   { id: "no-head", does: "knows no HEAD (4)", deployment: { head: false } },
   { id: "one-caller", does: "only one caller is given", deployment: {}, without: ["limited", "other"] },
 ];

@@ -62,6 +62,13 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     plant: hiding(() => ({})),
   },
   {
+    id: "forbidden-field-omitted-unnamed",
+    rule: "AUT-01",
+    does: "leaves a forbidden field out without a word, where the profile does not say which one is forbidden",
+    deniedUnnamed: true,
+    plant: hiding(() => ({})),
+  },
+  {
     id: "forbidden-field-null",
     rule: "AUT-01",
     does: "answers a forbidden field with null and 200",

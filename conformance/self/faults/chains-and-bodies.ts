@@ -187,6 +187,19 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     plant: on(answered(428), by("other"), neverThere).answers(refused(404)),
   },
   {
+    id: "updates-the-id-in-the-body",
+    rule: "FLD-15",
+    does: "checks the customer of the address, and updates WHERE id is that of the body",
+    plant: on(write("PUT")).answers(({ body, service, before, customer, reply }) => {
+      const other = service.customers.get(String(body[service.deployment.members.id]));
+      if (other === undefined || other.id === customer?.id || customer === undefined) return reply;
+      const { name, email, tag } = customer;
+      Object.assign(other, { name, email, tag });
+      Object.assign(customer, before);
+      return reply;
+    }),
+  },
+  {
     id: "patch-stores-null",
     rule: "FLD-18",
     does: "merges a PATCH into the row without its types, so that null is stored",

@@ -41,6 +41,14 @@ const scraping = (id: string, rule: string, does: string, change: (text: string)
 const sent = (request: Request) => headerLines(request, "if-match").join().trim();
 
 export const METRICS_FAULTS: Fault[] = [
+  {
+    ...overcounted(
+      "304-counted-as-failed",
+      "counts a 304 as a failed precondition",
+      ({ status }) => status === 304,
+    ),
+    deployment: { conditionalReads: true },
+  },
   uncounted("428-not-counted", "MET-01", "does not count 428", ({ status }) => status === 428),
   uncounted("412-not-counted", "MET-02", "does not count 412", ({ status }) => status === 412),
   counting("428-counted-as-412", "MET-03", "counts a 428 as a failed precondition", (right) =>

@@ -101,7 +101,7 @@ export const LAYER_FAULTS: Fault[] = [
   },
   {
     id: "proxy-caches-reads",
-    rule: "IFM-01",
+    rule: "ENV-04",
     does: "stands behind a cache that serves reads from before the write for a while",
     plant: caching(
       (request, caller) => `${request.path}?${request.query} ${caller}`,

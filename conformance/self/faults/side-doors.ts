@@ -1,5 +1,13 @@
 /** The rule is kept at the front door, and another way in has been forgotten. */
-import { accepting, asCurrent, type Fault, type Plant, withIfMatch } from "../fault.ts";
+import {
+  accepting,
+  asCurrent,
+  customerOf,
+  type Fault,
+  type Plant,
+  requesting,
+  withIfMatch,
+} from "../fault.ts";
 import { headerLines, type Request } from "../service/http-socket.ts";
 import { on, tagged, type When, write } from "../turn.ts";
 import { wrapping } from "./chains-and-bodies.ts";
@@ -66,6 +74,19 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
     does: "takes a member version of the body of PATCH, a number, where If-Match is missing",
     deployment: { tag: (version) => `"${version}"` },
     plant: fromBody("PATCH", "version", (tag) => Number(bare(tag))),
+  },
+  {
+    id: "get-with-an-override-not-compared",
+    rule: "IFM-46",
+    does: "takes GET with X-HTTP-Method-Override: DELETE for a DELETE, and asks only whether If-Match is there",
+    plant: requesting(
+      (request, service) =>
+        request.method === "GET" &&
+        headerLines(request, "x-http-method-override").join().trim() === "DELETE" &&
+        !withoutIfMatch(request) &&
+        customerOf(request, service) !== undefined,
+      (request, service) => withIfMatch({ ...request, method: "DELETE" }, customerOf(request, service)?.tag),
+    ),
   },
   {
     id: "first-tag-honoured",

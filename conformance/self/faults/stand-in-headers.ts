@@ -101,6 +101,7 @@ export const STAND_IN_FAULTS: Fault[] = [
   {
     id: "refusals-alternate",
     rule: "PRB-02",
+    comesAndGoes: true,
     does: "answers every third conflict with 409: two code paths, one of them old",
     plant: (ran) =>
       on(write("PUT", 412), every(3)).answers(({ customer, service }) =>

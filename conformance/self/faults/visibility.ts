@@ -1,7 +1,8 @@
 /** ATM and its neighbours: what others see of a write while it happens (2.4.1, 3, 4.2). */
-import { customerOf, type Fault } from "../fault.ts";
+import { customerOf, type Fault, isRead } from "../fault.ts";
 import { headerLines, setHeader } from "../service/http-socket.ts";
 import type { Change } from "../service/seams.ts";
+import { Service } from "../service/service.ts";
 import { gap, refusedLate } from "./atomicity.ts";
 
 export const VISIBILITY_FAULTS: Fault[] = [
@@ -26,6 +27,32 @@ export const VISIBILITY_FAULTS: Fault[] = [
           Object.assign(customer, step.before);
           const reply = await next(request);
           Object.assign(customer, step.now);
+          return reply;
+        },
+      };
+    },
+  },
+  {
+    id: "reads-from-a-replica",
+    rule: "ENV-04",
+    does: "sends reads to a replica that sees each write 1.2 s later",
+    plant: (ran) => (service) => {
+      const replica = new Service(service.deployment);
+      return {
+        async around(request, next) {
+          const customer = customerOf(request, service);
+          const copy = replica.customers.get(customer?.id ?? "");
+          if (isRead(request) && copy !== undefined && copy.tag !== customer?.tag) {
+            ran();
+            return await replica.handle(request);
+          }
+          if (customer !== undefined && copy === undefined)
+            replica.customers.set(customer.id, { ...customer });
+          const reply = await next(request);
+          if (customer !== undefined && !isRead(request)) {
+            const now = { ...customer };
+            setTimeout(() => replica.customers.set(now.id, now), 1200).unref();
+          }
           return reply;
         },
       };

@@ -210,6 +210,16 @@ export const WRITE_FAULTS: Fault[] = [
     }),
   },
   {
+    id: "put-hits-customers-of-the-same-name",
+    rule: "ENV-06",
+    does: "updates the email by name, which is not unique, and not by id",
+    plant: on(write("PUT"), isThere).answers(({ service, customer, reply }) => {
+      for (const other of service.customers.values())
+        if (other.id !== customer?.id && other.name === customer?.name) other.email = customer.email;
+      return reply;
+    }),
+  },
+  {
     id: "patch-bumps-every-version",
     rule: "ENV-06",
     does: "bumps the version of the whole table on a PATCH: its statement has no WHERE",

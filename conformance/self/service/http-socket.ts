@@ -32,6 +32,8 @@ export type Reply = {
   status: number;
   headers: [name: string, value: string][];
   body?: string | Buffer;
+  /** Sends 103 first. */
+  hinted?: boolean;
   /** Written as they are instead of everything else: what no honest server sends. */
   raw?: Buffer;
   /** Ends the connection after the reply, and says so. */
@@ -194,6 +196,7 @@ async function converse(socket: Socket, handler: Handler): Promise<void> {
     const complete = (await reading) !== undefined;
     if (!complete || socket.destroyed) break;
     const closing = reply.close === true || /\bclose\b/i.test(of("connection"));
+    if (reply.hinted === true) socket.write("HTTP/1.1 103 .\r\nLink: </style.css>; rel=preload\r\n\r\n");
     socket.write(replyBytes(reply, head.method, closing));
     if (closing || reply.hangUp === true) break;
   }

@@ -88,7 +88,13 @@ export async function read(shelf: Shelf, request: Request, caller: Caller, id: s
   if (customer === undefined) throw new Error("readOrder must look the customer up");
   const reply = represent(shelf, customer, fields, caller, request);
   if (!shelf.deployment.conditionalReads) return reply;
-  const held = headerLines(request, "if-none-match").join(",").split(",").map(trimBlanks);
+  const wanted = tagsIn(request, "if-match").filter((tag) => tag !== "");
+  if (wanted.length > 0 && !wanted.includes("*") && !wanted.includes(customer.tag))
+    return shelf.refuse(412, "precondition-failed");
+  const held = tagsIn(request, "if-none-match");
   const confirmed = held.some((tag) => tag === "*" || tag.replace(/^W\//, "") === customer.tag);
   return confirmed ? { status: 304, headers: etag(shelf.deployment, customer.tag) } : reply;
 }
+
+const tagsIn = (request: Request, name: string): string[] =>
+  headerLines(request, name).join(",").split(",").map(trimBlanks);

@@ -62,8 +62,8 @@ export class Service {
   }
 
   #framed(reply: Reply, request: Request): Reply {
-    const { framing, gzip } = this.deployment;
-    const headers = [...reply.headers];
+    const { framing, gzip, furtherHeaders, earlyHints } = this.deployment;
+    const headers = [...reply.headers, ...furtherHeaders];
     let body = reply.body;
     const accepted = headerLines(request, "accept-encoding").join(",");
     if (gzip && /gzip/.test(accepted) && body !== undefined && reply.status === 200) {
@@ -73,9 +73,10 @@ export class Service {
     if (framing === "chunked" && reply.status !== 204) headers.push(["Transfer-Encoding", "chunked"]);
     const close = framing === "close" || reply.close === true;
     this.#answered += 1;
-    if (framing === "hang-up" && this.#answered % 7 === 0)
-      return { ...reply, headers, ...(body === undefined ? {} : { body }), hangUp: true };
-    return { ...reply, headers, ...(body === undefined ? {} : { body }), close };
+    const framed = { ...reply, headers, hinted: earlyHints, ...(body === undefined ? {} : { body }) };
+    return framing === "hang-up" && this.#answered % 7 === 0
+      ? { ...framed, hangUp: true }
+      : { ...framed, close };
   }
 
   caller(request: Request): Caller | "metrics" | undefined {

@@ -49,7 +49,7 @@ export type Deployment = {
     | { labels: boolean; format: "prometheus" | "openmetrics"; replicas: 1 | 2; guarded: boolean }
     | "absent";
   head: boolean;
-  /** If-None-Match on reads is looked at (RFC 9110 13.1.2); the specification does not speak of it. */
+  /** If-None-Match and If-Match on reads are looked at (RFC 9110 13.1); the specification does not speak of it. */
   conditionalReads: boolean;
   /** Blanks that are cut from around If-Match: SP and HTAB, or what String.trim takes. */
   trim: "ows" | "unicode";
@@ -58,6 +58,10 @@ export type Deployment = {
   framing: "length" | "chunked" | "close" | "hang-up";
   etagHeaderName: string;
   gzip: boolean;
+  /** Header lines beside those that the specification knows, on every reply. */
+  furtherHeaders: [name: string, value: string][];
+  /** Sends 103 before each reply (RFC 8297). */
+  earlyHints: boolean;
   cacheControl: string;
   /** A job of the service settles the status after each write, under the same tag (2.4.6 allows what cannot make an update incorrect). */
   statusSettles: boolean;
@@ -116,6 +120,8 @@ export const PLAIN: Deployment = {
   framing: "length",
   etagHeaderName: "ETag",
   gzip: false,
+  furtherHeaders: [],
+  earlyHints: false,
   cacheControl: "private, no-cache",
   statusSettles: false,
   activatesMs: 0,
