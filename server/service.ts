@@ -20,6 +20,7 @@ import { countPages } from "./storage/write-count-store.ts";
 import { DescriptorWatch } from "./telemetry/file-descriptors.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
+import { RefusedTokenLog } from "./telemetry/refused-token-log.ts";
 import { WriteCounter } from "./telemetry/write-counter.ts";
 import { VERSION } from "./version.ts";
 
@@ -92,11 +93,16 @@ export async function startService(config: Config): Promise<RunningService> {
   const writeCounter = new WriteCounter(storage.writeCounts, {
     onFailure: (error) => logger.warn({ err: error }, "counts of writes could not be stored; they are kept"),
   });
+  const refusedTokens = new RefusedTokenLog(log);
   const signIn = new SignIn({
     policy: () => policy,
     onFetch: (fetched) => {
       metrics.recordKeyFetch(fetched);
       logKeyFetch(fetched, log);
+    },
+    onRefused: (refused) => {
+      metrics.recordRefusedToken(refused);
+      refusedTokens.record(refused);
     },
   });
   const listeners: Listener[] = [];

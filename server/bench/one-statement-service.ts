@@ -101,7 +101,7 @@ const parts = {
   store: oneStatementEach(storage.customers, pool),
   audit: storage.audit,
   tokens: knownForGood(storage.tokens),
-  signIn: new SignIn({ policy: () => policy.policy, onFetch: () => {} }),
+  signIn: new SignIn({ policy: () => policy.policy, onFetch: () => {}, onRefused: () => {} }),
   requireReady: () => storage.ping(),
   policy: () => policy.policy,
   metrics,

@@ -37,6 +37,29 @@ export type Issuer = {
   readonly role: NameRule;
 };
 
+/** Why a token of an issuer is refused (401), for logs and metrics. Its sender is not told. */
+export const REFUSAL_REASONS = [
+  "too-long",
+  "malformed",
+  "unknown-issuer",
+  "algorithm",
+  "type",
+  "unknown-key",
+  "signature",
+  "expired",
+  "not-yet-valid",
+  "audience",
+  "claims",
+  "bound-to-key",
+] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+
+export type RefusedToken = {
+  /** Of the policy; null where the token names none of it. */
+  readonly issuer: string | null;
+  readonly reason: RefusalReason;
+};
+
 const closed = { additionalProperties: false };
 const named = Type.String({ pattern: NAME_PATTERN });
 const text = Type.String({ minLength: 1, maxLength: 512 });

@@ -129,6 +129,11 @@ async function fetchKeys({ url, algorithms }: Issuer, limits: FetchLimits): Prom
   // Section 4.3: what speaks for another issuer is not believed.
   if (issuer !== url) throw new DocumentRefused(`${url} calls itself ${JSON.stringify(issuer)}`);
   if (typeof address !== "string") throw new DocumentRefused(`${url} names no jwks_uri`);
+  // The policy accepts http for an issuer of this machine alone; what an issuer elsewhere names must not lead here.
+  if (url.startsWith("https:") && !address.startsWith("https:"))
+    throw new DocumentRefused(
+      `${url} names keys at ${address}; the keys of an https issuer must be at an https address`,
+    );
   const { keys } = await fetchDocument(address, limits);
   if (!Array.isArray(keys)) throw new DocumentRefused(`${address} holds no keys`);
   const usable = keys.filter((key) => isUsable(key, algorithms));

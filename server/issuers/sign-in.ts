@@ -1,9 +1,9 @@
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from "jose";
 import { type Claims, holderOf } from "../domain/claims.ts";
-import type { Issuer } from "../domain/issuer.ts";
+import type { Issuer, RefusalReason, RefusedToken } from "../domain/issuer.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import type { Policy } from "../domain/policy.ts";
-import { ok, type Result, refuse } from "../domain/problem.ts";
+import { ok, type Refusal, type Result, refuse } from "../domain/problem.ts";
 import type { Caller } from "../storage/token-store.ts";
 import { IssuerKeys, type IssuerKeysOptions, type KeySet } from "./issuer-keys.ts";
 import { VerifiedTokens } from "./verified-tokens.ts";
@@ -19,6 +19,7 @@ const PREFIX_CHARACTERS = 12;
 
 type Verified = {
   readonly policy: Policy;
+  readonly issuer: string;
   readonly keys: KeySet;
   /** `exp`, in ms since 1970. */
   readonly endMs: number;
@@ -27,6 +28,8 @@ type Verified = {
 
 type SignInOptions = IssuerKeysOptions & {
   readonly policy: () => Policy;
+  /** Called for each 401. It must not throw. */
+  readonly onRefused: (refused: RefusedToken) => void;
 };
 
 /**
@@ -36,12 +39,14 @@ type SignInOptions = IssuerKeysOptions & {
 export class SignIn {
   readonly #policy: () => Policy;
   readonly #options: IssuerKeysOptions;
+  readonly #onRefused: SignInOptions["onRefused"];
   readonly #verified = new VerifiedTokens<Verified>();
   /** By what decides which keys are fetched, so that a reload keeps them. */
   #keys = new Map<string, IssuerKeys>();
 
-  constructor({ policy, ...options }: SignInOptions) {
+  constructor({ policy, onRefused, ...options }: SignInOptions) {
     this.#policy = policy;
+    this.#onRefused = onRefused;
     this.#options = options;
   }
 
@@ -82,18 +87,20 @@ export class SignIn {
    */
   find(token: string, nowMs: number): MaybePromise<Result<Caller>> {
     const policy = this.#policy();
-    if (token.length > TOKEN_CHARACTERS_MAX) return REFUSED;
+    if (token.length > TOKEN_CHARACTERS_MAX) return this.#refuse("too-long", null);
     const digest = Bun.SHA256.hash(token, "hex");
     const known = this.#verified.get(digest);
     if (known !== undefined) {
       const isOver = nowMs >= known.endMs + CLOCK_SKEW_MS;
       if (!isOver && known.policy === policy && this.#isInForce(known.keys)) return known.caller;
       this.#verified.drop(digest);
-      if (isOver) return REFUSED;
+      if (isOver) return this.#refuse("expired", known.issuer);
     }
     const issuer = issuerOf(token, policy);
-    const keys = issuer === null ? undefined : this.#keys.get(keyOf(issuer));
-    if (issuer === null || keys === undefined) return REFUSED;
+    if ("reason" in issuer) return this.#refuse(issuer.reason, issuer.issuer);
+    const keys = this.#keys.get(keyOf(issuer));
+    // Of a policy that is in force, and whose keys are about to be fetched.
+    if (keys === undefined) return this.#refuse("unknown-key", issuer.name);
     return this.#verify(token, digest, { issuer, keys, policy, nowMs });
   }
 
@@ -109,15 +116,26 @@ export class SignIn {
     if (claims === "unknown-key") {
       await keys.refreshForUnknownKey();
       // An issuer that could not be asked still has the keys that it had.
-      if (keys.current === null || keys.current === set) return REFUSED;
+      if (keys.current === null || keys.current === set) return this.#refuse(claims, issuer.name);
       set = keys.current;
       claims = await verifiedClaims(token, issuer, set, nowMs);
     }
-    if (claims === "unknown-key" || claims === null) return REFUSED;
+    if (typeof claims === "string") return this.#refuse(claims, issuer.name);
     if (policy !== this.#policy()) return this.find(token, nowMs);
     const caller = callerOf(claims, issuer, policy);
-    this.#verified.keep(digest, { policy, keys: set, endMs: Number(claims["exp"]) * 1000, caller });
+    this.#verified.keep(digest, {
+      policy,
+      issuer: issuer.name,
+      keys: set,
+      endMs: Number(claims["exp"]) * 1000,
+      caller,
+    });
     return caller;
+  }
+
+  #refuse(reason: RefusalReason, issuer: string | null): Refusal {
+    this.#onRefused({ reason, issuer });
+    return REFUSED;
   }
 
   #isInForce(set: KeySet): boolean {
@@ -133,26 +151,28 @@ function keyOf({ name, url, algorithms }: Issuer): string {
 /** Types of JWTs that are access tokens: others are signed with the same keys, for other uses. */
 const TYPES: readonly unknown[] = [undefined, "jwt", "at+jwt", "application/at+jwt"];
 
-/** @returns null where no issuer of the policy makes such tokens */
-function issuerOf(token: string, policy: Policy): Issuer | null {
+/** @returns the issuer whose keys may verify the token, or why no issuer of the policy makes such tokens */
+function issuerOf(token: string, policy: Policy): Issuer | RefusedToken {
   try {
     const { alg = "", typ } = decodeProtectedHeader(token);
     const { iss } = decodeJwt(token);
     const issuer = policy.issuers.find(({ url }) => url === iss);
-    const isSuitable = issuer?.algorithms.includes(alg) === true && TYPES.includes(typ?.toLowerCase());
-    return isSuitable ? issuer : null;
+    if (issuer === undefined) return { issuer: null, reason: "unknown-issuer" };
+    if (!issuer.algorithms.includes(alg)) return { issuer: issuer.name, reason: "algorithm" };
+    if (!TYPES.includes(typ?.toLowerCase())) return { issuer: issuer.name, reason: "type" };
+    return issuer;
   } catch {
-    return null;
+    return { issuer: null, reason: "malformed" };
   }
 }
 
-/** @returns null where the token is not valid; "unknown-key" where a newer key set may have its key */
+/** @returns the claims, or why the token is not valid; with "unknown-key" a newer key set may have its key */
 async function verifiedClaims(
   token: string,
   { url, audience, algorithms }: Issuer,
   keys: KeySet,
   nowMs: number,
-): Promise<Claims | "unknown-key" | null> {
+): Promise<Claims | RefusalReason> {
   try {
     const { payload } = await jwtVerify(token, keys, {
       issuer: url,
@@ -163,11 +183,22 @@ async function verifiedClaims(
       requiredClaims: ["exp"],
     });
     // Bound to a key of its holder (RFC 8705, RFC 9449), which a bearer does not prove to have.
-    return payload["cnf"] === undefined ? payload : null;
+    return payload["cnf"] === undefined ? payload : "bound-to-key";
   } catch (error) {
-    // Not only jose's own errors: a key of the issuer may be too short, or of a kind that the runtime lacks.
-    return error instanceof errors.JWKSNoMatchingKey ? "unknown-key" : null;
+    return reasonOf(error);
   }
+}
+
+function reasonOf(error: unknown): RefusalReason {
+  if (error instanceof errors.JWKSNoMatchingKey) return "unknown-key";
+  if (error instanceof errors.JWTExpired) return "expired";
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const { claim, reason } = error;
+    if (claim === "nbf" && reason === "check_failed") return "not-yet-valid";
+    return claim === "aud" ? "audience" : "claims";
+  }
+  // Not only jose's own errors: a key of the issuer may be too short, or of a kind that the runtime lacks.
+  return error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid ? "malformed" : "signature";
 }
 
 function callerOf(claims: Claims, issuer: Issuer, policy: Policy): Result<Caller> {

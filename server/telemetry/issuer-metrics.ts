@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
+import { REFUSAL_REASONS, type RefusedToken } from "../domain/issuer.ts";
 
 /** When the keys of each issuer were fetched, in ms since 1970; 0 where they never were. */
 export type IssuerMetricsParts = () => readonly { readonly issuer: string; readonly fetchedAtMs: number }[];
@@ -6,12 +7,19 @@ export type IssuerMetricsParts = () => readonly { readonly issuer: string; reado
 /** How the keys of other issuers are kept up to date. */
 export class IssuerMetrics {
   readonly #fetches: Counter<"issuer" | "result">;
+  readonly #refused: Counter<"issuer" | "reason">;
 
   constructor(registry: Registry, issuerKeys: IssuerMetricsParts) {
     this.#fetches = new Counter({
       name: "customers_issuer_key_fetches_total",
       help: "Fetches of the keys of an issuer, by result: fetched, failed.",
       labelNames: ["issuer", "result"],
+      registers: [registry],
+    });
+    this.#refused = new Counter({
+      name: "customers_issuer_tokens_refused_total",
+      help: "Tokens of issuers refused with 401, by reason; issuer is empty where a token names none of the policy.",
+      labelNames: ["issuer", "reason"],
       registers: [registry],
     });
     new Gauge({
@@ -29,5 +37,10 @@ export class IssuerMetrics {
   onFetch(issuer: string, isFetched: boolean): void {
     for (const result of ["fetched", "failed"]) this.#fetches.inc({ issuer, result }, 0);
     this.#fetches.inc({ issuer, result: isFetched ? "fetched" : "failed" });
+    for (const reason of REFUSAL_REASONS) this.#refused.inc({ issuer, reason }, 0);
+  }
+
+  onRefused({ issuer, reason }: RefusedToken): void {
+    this.#refused.inc({ issuer: issuer ?? "", reason });
   }
 }

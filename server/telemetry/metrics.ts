@@ -1,4 +1,5 @@
 import { Registry } from "prom-client";
+import type { RefusedToken } from "../domain/issuer.ts";
 import type { Enforcement } from "../domain/policy.ts";
 import type { WriteKind } from "../domain/rollout/write-count.ts";
 import type { Commit, ServerEvent, StorageStats } from "../storage/storage.ts";
@@ -82,6 +83,10 @@ export class Metrics {
 
   recordKeyFetch({ issuer, fault }: { readonly issuer: string; readonly fault: string | null }): void {
     this.#issuers.onFetch(issuer, fault === null);
+  }
+
+  recordRefusedToken(refused: RefusedToken): void {
+    this.#issuers.onRefused(refused);
   }
 
   recordCommit(commit: Commit): void {

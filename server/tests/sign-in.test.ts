@@ -4,9 +4,11 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:tes
 import { writeFileSync } from "node:fs";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
+import type { RefusalReason } from "../domain/issuer.ts";
 import { sealBacklog } from "../storage/sealing-timer.ts";
 import { bodyLater } from "./support/body-later.ts";
 import { scrape } from "./support/metric-series.ts";
+import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
 import { AUDIENCE, TestIssuer } from "./support/test-issuer.ts";
 import { TestService } from "./support/test-service.ts";
@@ -103,39 +105,57 @@ describe("a token of the issuer", () => {
 
 describe("401 with invalid_token, in the same words, for what is not a valid token of the issuer", () => {
   const now = () => Math.floor(Date.now() / 1000);
-  const cases: [string, () => Promise<string> | string][] = [
-    ["another audience", () => issuer.token("billing-sync", "urn:other")],
-    ["another issuer", () => issuer.sign({ iss: `${issuer.url}/` })],
-    ["an issuer that no policy names", () => issuer.sign({ iss: "https://evil.example" })],
-    ["no issuer", () => issuer.sign({ iss: undefined })],
-    ["no end", () => issuer.sign({ exp: undefined })],
-    ["an end that is over", () => issuer.sign({ exp: now() - SKEW_S - 1 })],
-    ["a begin that is to come", () => issuer.sign({ nbf: now() + SKEW_S + 5 })],
-    ["the key of someone else", () => issuer.sign({}, {}, strange)],
-    ["the key of someone else, without its name", () => issuer.sign({}, { kid: undefined }, strange)],
-    ["a key that does not exist", () => issuer.sign({}, { kid: "none" }, strange)],
+  const cases: [string, RefusalReason, () => Promise<string> | string][] = [
+    ["another audience", "audience", () => issuer.token("billing-sync", "urn:other")],
+    ["another issuer", "unknown-issuer", () => issuer.sign({ iss: `${issuer.url}/` })],
+    ["an issuer that no policy names", "unknown-issuer", () => issuer.sign({ iss: "https://evil.example" })],
+    ["no issuer", "unknown-issuer", () => issuer.sign({ iss: undefined })],
+    ["no end", "claims", () => issuer.sign({ exp: undefined })],
+    ["an end that is over", "expired", () => issuer.sign({ exp: now() - SKEW_S - 1 })],
+    ["a begin that is to come", "not-yet-valid", () => issuer.sign({ nbf: now() + SKEW_S + 5 })],
+    ["the key of someone else", "signature", () => issuer.sign({}, {}, strange)],
+    [
+      "the key of someone else, without its name",
+      "signature",
+      () => issuer.sign({}, { kid: undefined }, strange),
+    ],
+    ["a key that does not exist", "unknown-key", () => issuer.sign({}, { kid: "none" }, strange)],
     [
       "another algorithm of the same key",
+      "algorithm",
       async () => issuer.sign({}, { alg: "RS512" }, await issuer.keyFor("RS512")),
     ],
-    ["a type for another use", () => issuer.sign({}, { typ: "logout+jwt" })],
-    ["a type that is no text", () => issuer.sign({}, { typ: 1 })],
-    ["a key that its holder must prove to have", () => issuer.sign({ cnf: { jkt: "x" } })],
-    ["a critical header that nobody knows", () => withHeader({ crit: ["x"], x: 1 })],
-    ["HS256, signed with the public key as its secret", async () => confused(await issuer.publicKey())],
-    ["no signature", () => unsigned("none")],
-    ["no signature, in other letters", () => unsigned("NONE")],
-    ["an empty signature", () => unsigned("RS256")],
-    ["a signature that was changed", async () => `${(await issuer.token()).slice(0, -8)}AAAAAAAA`],
-    ["claims that were changed", async () => withClaims(await issuer.token("crm"), { org: "acme-gmbh" })],
-    ["8,193 characters", async () => issuer.sign({ x: "x".repeat(6_000) })],
-    ["five parts, as one that is encrypted has", async () => `${await issuer.token()}.a.b`],
-    ["no JSON", () => "a.b.c"],
-    ["dots alone", () => "..."],
-    ["a header that is a list", () => `${encode([])}.${encode({ iss: issuer.url })}.x`],
-    ["claims that are null", () => `${encode({ alg: "RS256" })}.${encode(null)}.x`],
+    ["a type for another use", "type", () => issuer.sign({}, { typ: "logout+jwt" })],
+    ["a type that is no text", "malformed", () => issuer.sign({}, { typ: 1 })],
+    ["a key that its holder must prove to have", "bound-to-key", () => issuer.sign({ cnf: { jkt: "x" } })],
+    ["a critical header that nobody knows", "signature", () => withHeader({ crit: ["x"], x: 1 })],
+    [
+      "HS256, signed with the public key as its secret",
+      "algorithm",
+      async () => confused(await issuer.publicKey()),
+    ],
+    ["no signature", "algorithm", () => unsigned("none")],
+    ["no signature, in other letters", "algorithm", () => unsigned("NONE")],
+    ["an empty signature", "signature", () => unsigned("RS256")],
+    [
+      "a signature that was changed",
+      "signature",
+      async () => `${(await issuer.token()).slice(0, -8)}AAAAAAAA`,
+    ],
+    [
+      "claims that were changed",
+      "signature",
+      async () => withClaims(await issuer.token("crm"), { org: "acme-gmbh" }),
+    ],
+    ["8,193 characters", "too-long", async () => issuer.sign({ x: "x".repeat(6_000) })],
+    ["five parts, as one that is encrypted has", "malformed", async () => `${await issuer.token()}.a.b`],
+    ["no JSON", "malformed", () => "a.b.c"],
+    ["dots alone", "malformed", () => "..."],
+    ["a header that is a list", "malformed", () => `${encode([])}.${encode({ iss: issuer.url })}.x`],
+    ["claims that are null", "malformed", () => `${encode({ alg: "RS256" })}.${encode(null)}.x`],
   ];
-  test.each(cases)("%s", async (_, make) => {
+  test.each(cases)("%s: the reason for the operator is %s", async (_, reason, make) => {
+    const before = service.refusedTokens.length;
     const reply = await service.send("GET", "/customers", as(await make()));
     expect([reply.status, reply.json.code, reply.json.detail]).toEqual([
       401,
@@ -143,6 +163,7 @@ describe("401 with invalid_token, in the same words, for what is not a valid tok
       "The token is not one that this service accepts, or it has expired. Get a new one from its issuer.",
     ]);
     expect(reply.headers.get("www-authenticate")).toStartWith('Bearer error="invalid_token"');
+    expect(service.refusedTokens.slice(before).map((refused) => refused.reason)).toEqual([reason]);
   });
 
   test("its times are taken with 60 s of grace, for clocks that differ", async () => {
@@ -305,6 +326,40 @@ describe("keys of the issuer", () => {
   });
 });
 
+test("keys at an http address of this machine are refused of an issuer whose own address is https", async () => {
+  const place = new Workplace();
+  const { cert, key } = selfSignedCertificate();
+  const [ca, policyFile] = [`${place.path}/ca.pem`, `${place.path}/policy.toml`];
+  let keys = "";
+  const server: Bun.Server<undefined> = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { cert, key },
+    fetch: async ({ url }): Promise<Response> =>
+      url.endsWith("/jwks")
+        ? Response.json({ keys: [await exportJWK(strangePublic)] })
+        : Response.json({ issuer: `https://localhost:${server.port}`, jwks_uri: keys }),
+  });
+  try {
+    writeFileSync(ca, cert);
+    writeFileSync(policyFile, policyWith({}, `https://localhost:${server.port}`));
+    // A process of its own, since Bun reads the variable when it starts.
+    const check = () => place.run(["policy", "check", policyFile, "--fetch"], { NODE_EXTRA_CA_CERTS: ca });
+    keys = `https://localhost:${server.port}/jwks`;
+    expect(await check()).toMatchObject({ code: 0, stdout: expect.stringContaining("login: keys fetched") });
+    keys = `${issuer.url}/jwks`;
+    expect(await check()).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        `names keys at ${keys}; the keys of an https issuer must be at an https address`,
+      ),
+    });
+  } finally {
+    await server.stop(true);
+    await place.clear();
+  }
+});
+
 describe("a document of the issuer that is not as it must be leaves the service without keys", () => {
   const configuration = (more: object) =>
     JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, ...more });
@@ -354,6 +409,38 @@ describe("a document of the issuer that is not as it must be leaves the service 
     issuer.answer = null;
     expect(own.keyFetches[0]?.fault).toContain(fault);
   });
+});
+
+test("why tokens are refused is counted, and logged once a minute for each cause, without anything of the token", async () => {
+  const own = await start();
+  const [other, ended] = [
+    await issuer.token("billing-sync", "urn:other"),
+    await issuer.sign({ exp: Math.floor(Date.now() / 1000) - 600 }),
+  ];
+  const lines = () =>
+    own.logLines
+      .filter(({ msg }) => msg === "token of an issuer refused")
+      .map(({ level, issuer, reason, unlogged }) => ({ level, issuer, reason, unlogged }));
+  for (let n = 0; n < 5; n += 1) expect(await get(other, own)).toBe(401);
+  expect(await get(ended, own)).toBe(401);
+  expect(await get(`${crypto.randomUUID()}.b.c`, own)).toBe(401);
+  const audience = { level: "warn", issuer: "login", reason: "audience", unlogged: undefined };
+  const first = [
+    audience,
+    { ...audience, reason: "expired" },
+    { ...audience, level: "info", issuer: null, reason: "malformed" },
+  ];
+  expect(lines()).toEqual(first);
+  clockMs += 60_000;
+  expect(await get(other, own)).toBe(401);
+  expect(lines()).toEqual([...first, { ...audience, unlogged: 4 }]);
+  const series = await scrape(own);
+  const count = (name: string, reason: string) =>
+    series.get(`customers_issuer_tokens_refused_total{issuer="${name}",reason="${reason}"}`);
+  expect([count("login", "audience"), count("login", "expired"), count("", "malformed")]).toEqual([6, 1, 1]);
+  expect(count("login", "signature")).toBe(0);
+  for (const token of [other, ended])
+    for (const part of token.split(".")) expect(JSON.stringify(own.logLines)).not.toContain(part);
 });
 
 describe("what strangers send costs a bounded amount", () => {

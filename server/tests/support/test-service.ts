@@ -1,5 +1,6 @@
 import { createApp } from "../../app.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../../config/policy-file.ts";
+import type { RefusedToken } from "../../domain/issuer.ts";
 import type { Policy } from "../../domain/policy.ts";
 import { firstDayKept } from "../../domain/rollout/write-count.ts";
 import { TrustedProxies } from "../../domain/trusted-proxies.ts";
@@ -12,6 +13,7 @@ import type { TokenHolder } from "../../storage/token-store.ts";
 import { countPages } from "../../storage/write-count-store.ts";
 import { createLog, lineOf } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
+import { RefusedTokenLog } from "../../telemetry/refused-token-log.ts";
 import { WriteCounter } from "../../telemetry/write-counter.ts";
 import { type Sighting, sightingsOf } from "./described-reply.ts";
 import { ANY_WAY } from "./storage-ways.ts";
@@ -59,6 +61,7 @@ export class TestService {
   readonly signIn: SignIn;
   /** Of the keys of issuers. */
   readonly keyFetches: KeyFetch[] = [];
+  readonly refusedTokens: RefusedToken[] = [];
   /** What its replies have shown of the OpenAPI document. */
   readonly sightings = new Set<Sighting>();
   readonly #app: ReturnType<typeof createApp>;
@@ -99,12 +102,18 @@ export class TestService {
         throw error;
       },
     });
+    const refusedTokenLog = new RefusedTokenLog(log, options.clock);
     this.signIn = new SignIn({
       policy: () => this.#policy,
       ...(options.clock === undefined ? {} : { clock: options.clock }),
       onFetch: (fetched) => {
         this.keyFetches.push(fetched);
         this.metrics.recordKeyFetch(fetched);
+      },
+      onRefused: (refused) => {
+        this.metrics.recordRefusedToken(refused);
+        this.refusedTokens.push(refused);
+        refusedTokenLog.record(refused);
       },
     });
     this.#app = createApp({
