@@ -22,6 +22,8 @@ export type HistoryEntry = {
   /** The entity-tag before the write; null of a creation. */
   previousEtag: string | null;
   withoutIfMatch: boolean;
+  /** What the changed fields held; `before` is null of a creation. Null where the service keeps no values. */
+  values: Record<string, { before: string | null; after: string }> | null;
 };
 
 /** Entries exactly as the server wrote them. `not-offered`: this deployment has no history. */

@@ -96,6 +96,20 @@ test("on a terminal it is a table with the versions before and after, whole in w
   expect(lines).toMatch(new RegExp(`^${time}  editor  delete +"[^"]+" -> none$`, "m"));
 });
 
+test("shows the values that the service keeps, of the fields that the caller may read", async () => {
+  const keeping = await startService(["editor", "auditor"], {}, `${POLICY}[audit]\nvalues = true\n`);
+  const editor = openCustomers({ url: keeping.url, token: keeping.tokens["editor"] ?? "" });
+  const { id = "" } = await editor.create({ name: "Ada", email: "ada@example.com" });
+  await editor.update(id, { name: "Eve", email: "eve@example.com" });
+  const env = { CUSTOMERS_URL: keeping.url, CUSTOMERS_TOKEN: keeping.tokens["auditor"] ?? "" };
+  const { stdout } = await runClient(["history", id, "--output", "ndjson"], { env });
+  const { screen } = await runOnTerminal(["history", id], { env: { ...env, NO_COLOR: "1" }, cols: 40 });
+  await keeping.stop();
+  expect(entriesOf({ stdout })[0]?.values).toEqual({ name: { before: "Ada", after: "Eve" } });
+  expect(screen).toContain('name "Ada" -> "Eve"');
+  expect(screen).toContain('name "Ada", status "active"');
+});
+
 describe("follows the pages", () => {
   test.each([
     ["to the end", ["--all", "--limit", "2"], ["delete", "replace", "patch", "replace", "create"]],
@@ -114,7 +128,7 @@ describe("follows the pages", () => {
     const run = await history(id, ["--output", "csv"]);
     expect(run.stderr).toContain("only the first 50 changes are shown; --all shows every one");
     const [heading, ...rows] = run.stdout.trimEnd().split("\n");
-    expect(heading).toBe("time,client,operation,changed,requestId,etag,previousEtag,withoutIfMatch");
+    expect(heading).toBe("time,client,operation,changed,requestId,etag,previousEtag,withoutIfMatch,values");
     expect(rows).toHaveLength(50);
   });
 });

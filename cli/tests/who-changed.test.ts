@@ -178,7 +178,7 @@ test.each([
 
 const ENTRY: HistoryEntry = {
   ...{ time: "2026-11-29T10:14:03.120Z", client: "billing-sync", operation: "patch", changed: ["email"] },
-  ...{ requestId: "", etag: null, previousEtag: null, withoutIfMatch: false },
+  ...{ requestId: "", etag: null, previousEtag: null, withoutIfMatch: false, values: null },
 };
 
 test.each<[string, Partial<HistoryEntry>]>([

@@ -67,6 +67,24 @@ test("prints each accepted write as a line of JSON, by tenant, customer, client 
   expect(await audit("--until", "2020-01-01")).toEqual([]);
 });
 
+test("prints the values that are kept, and verify says of how many rows", async () => {
+  const id = await fill();
+  const storage = await openStorage(place.databaseUrl);
+  const target = { tenant: "acme", id, expected: { anyExcept: [] } };
+  const origin = { ...TEST_ORIGIN, operation: "patch", client: "keeper", keepsValues: true } as const;
+  const projection = { kind: "none", fields: [] } as const;
+  await storage.customers.update(target, { name: "C" }, projection, null, origin);
+  await storage.close();
+  const printed = await place.run(["audit", "--tenant", "acme"]);
+  expect(lines(printed.stdout).map(({ values, valuesDigest }) => [values, valuesDigest])).toEqual([
+    [null, null],
+    [null, null],
+    [{ name: { before: "B", after: "C" } }, expect.stringMatching(/^[0-9a-f]{64}$/)],
+  ]);
+  const verified = await place.run(["audit", "verify", "--tenant", "acme"]);
+  expect(verified.stdout).toMatch(/^acme: 3 rows in order, .*; values of 1 row kept, of 0 rows erased\n$/);
+});
+
 test.each([
   [["--customer", "x"], '--customer "x" must be the id of a customer, a UUID.'],
   [["--since", "2027-02-30"], '--since "2027-02-30" must be a time in UTC'],
@@ -118,7 +136,7 @@ test("verify holds over rows that retention removed, and says which, and that an
   const time = new Date(last.timeMs).toISOString();
   const rows = lines(await audit("--tenant", "acme"));
   expect(rows.map(({ number }) => number)).toEqual([4]);
-  const removed = `acme: 1 rows in order, up to row 4 with the hash ${rows[0].hash}; retention removed the rows up to row 3, of ${time}`;
+  const removed = `acme: 1 row in order, up to row 4 with the hash ${rows[0].hash}; retention removed the rows up to row 3, of ${time}`;
   expect(await audit("verify", "--tenant", "acme")).toBe(`${removed}\n`);
   writeFileSync(known, heads);
   expect(await audit("verify", "--tenant", "acme", "--known", known)).toBe(

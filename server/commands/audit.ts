@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { ChainedEntry, ChainLink } from "../domain/audit/audit-chain.ts";
+import { changedValues } from "../domain/audit/kept-values.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import type { AuditStore } from "../storage/audit-store.ts";
@@ -123,9 +124,20 @@ function tableOf(rows: readonly ChainedEntry[]): string {
   const cells = rows.map((row) => [
     ...[shownTime(row.timeMs), row.tenant, row.client, row.tokenPrefix === "" ? "-" : row.tokenPrefix],
     row.isWithoutIfMatch ? `${row.operation} (no If-Match)` : row.operation,
-    ...[row.customerId, row.changed.join(", ") || "-", row.requestId === "" ? "-" : row.requestId],
+    ...[row.customerId, changedText(row), row.requestId === "" ? "-" : row.requestId],
   ]);
   return table(HEADING, cells);
+}
+
+function changedText({ changed, values }: ChainedEntry): string {
+  const kept = values === null ? {} : changedValues(values);
+  const text = changed.map((name) => {
+    const value = kept[name];
+    if (value === undefined) return name;
+    const { before, after } = value;
+    return before === null ? `${name} "${after}"` : `${name} "${before}" -> "${after}"`;
+  });
+  return text.join(", ") || "-";
 }
 
 function jsonOf(row: ChainedEntry): Record<string, unknown> {
@@ -143,21 +155,33 @@ function jsonOf(row: ChainedEntry): Record<string, unknown> {
     changed: row.changed,
     withoutIfMatch: row.isWithoutIfMatch,
     withIdempotencyKey: row.hasKey,
+    values: row.values === null ? null : changedValues(row.values),
+    valuesDigest: row.valuesDigest,
     hash: row.hash,
   };
 }
 
-function sentenceOf({ tenant, start, rows, head, fault }: ChainReport, known: ChainLink | null): string {
+function sentenceOf(
+  { tenant, start, rows, values, head, fault }: ChainReport,
+  known: ChainLink | null,
+): string {
   if (fault !== null) return `${tenant}: ${fault}`;
-  const inOrder = `${tenant}: ${rows} rows in order, up to row ${head.number} with the hash ${head.hash}`;
+  const { kept, erased } = values;
+  const ofValues =
+    kept + erased === 0 ? "" : `; values of ${rowCount(kept)} kept, of ${rowCount(erased)} erased`;
+  const inOrder = `${tenant}: ${rowCount(rows)} in order, up to row ${head.number} with the hash ${head.hash}${ofValues}`;
   if (start.timeMs === null) return inOrder;
   const removed = `${inOrder}; retention removed the rows up to row ${start.number}, of ${isoTime(start.timeMs)}`;
   if (!isRemoved(start, known)) return removed;
   return `${removed}, and row ${known.number} of the earlier look with them: it can't be compared`;
 }
 
+function rowCount(rows: number): string {
+  return rows === 1 ? "1 row" : `${rows} rows`;
+}
+
 function reportJson(
-  { tenant, start, rows, head, fault }: ChainReport,
+  { tenant, start, rows, values, head, fault }: ChainReport,
   known: ChainLink | null,
 ): Record<string, unknown> {
   return {
@@ -165,6 +189,8 @@ function reportJson(
     rows,
     number: head.number,
     hash: head.hash,
+    valuesKept: values.kept,
+    valuesErased: values.erased,
     removed: start.number,
     removedUntil: start.timeMs === null ? null : isoTime(start.timeMs),
     knownRemoved: isRemoved(start, known),

@@ -15,14 +15,15 @@ export function addPolicyCommands(program: Command): void {
     .action(async (file: string, { fetch: isFetching = false }: { readonly fetch?: boolean }) => {
       const result = readPolicyFile(file);
       if (!result.ok) throw new CommandRefused([`${file}: refused`, ...result.faults].join("\n  "));
-      const { roles, enforcement, issuers } = result.policy;
+      const { roles, enforcement, issuers, keepsAuditValues } = result.policy;
       const end =
         enforcement.mode === "observe" ? new Date(enforcement.untilMs).toISOString().slice(0, 10) : null;
       const until =
         end === null ? "" : ` until ${end}${Date.parse(end) <= Date.now() ? ", which is over" : ""}`;
       const signers = issuers.length === 0 ? "" : `; issuers ${issuers.map(({ name }) => name).join(", ")}`;
+      const kept = keepsAuditValues ? "; the audit trail keeps values, which are personal data" : "";
       console.log(
-        `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until}${signers})`,
+        `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until}${signers}${kept})`,
       );
       if (isFetching) await fetchKeys(file, issuers);
     });

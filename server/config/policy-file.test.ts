@@ -40,6 +40,8 @@ describe("a policy that is not right is refused with every fault named", () => {
         'roles.r.operations.0 is "gte", but must be one of get, list, create, replace, patch, delete, history, metrics; did you mean "get"?',
       ],
     ],
+    [`${ROLE}[audit]\nvalues = "yes"\n`, ["audit.values: expected boolean"]],
+    [`${ROLE}[audit]\nvalue = true\n`, ["audit.values is missing", "audit.value is unknown"]],
     [`${ROLE}[roels.x]\n`, ["roels is unknown; did you mean roles?"]],
     ['[roles."a b"]\nread = []\noperations = []\n', ["roles.a b is unknown"]],
     [

@@ -1,5 +1,9 @@
 import type { FieldName } from "./field-registry.ts";
 
+/** The values of a field that a write changed. `before` is null of a creation. */
+type ChangedValue = { readonly before: string | null; readonly after: string };
+export type ChangedValues = Readonly<Partial<Record<FieldName, ChangedValue>>>;
+
 /** An accepted write of a customer as clients see it: an entry of its history. */
 export type Change = {
   /** RFC 3339, in UTC, to the millisecond. */
@@ -14,6 +18,8 @@ export type Change = {
   /** The entity-tag before it; null of a creation. */
   readonly previousEtag: string | null;
   readonly withoutIfMatch: boolean;
+  /** What those fields held; null where the policy keeps no values, and where they were erased. */
+  readonly values: ChangedValues | null;
 };
 
 /** The maximum number of changes that a 412 lists. */

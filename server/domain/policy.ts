@@ -27,6 +27,8 @@ export type Policy = {
   /** A tenant's own rows. Each replaces the general row of its role. */
   readonly tenants: ReadonlyMap<string, ReadonlyMap<string, Rights>>;
   readonly enforcement: Enforcement;
+  /** Whether the audit trail keeps the values of the fields that change: personal data. */
+  readonly keepsAuditValues: boolean;
   readonly issuers: readonly Issuer[];
   /** Null: none. */
   readonly limits: Limits | null;
@@ -80,6 +82,7 @@ const POLICY = Type.Object(
     roles: ROLES,
     tenants: Type.Optional(Type.Record(named, Type.Object({ roles: ROLES }, closed), closed)),
     issuers: Type.Optional(ISSUERS),
+    audit: Type.Optional(Type.Object({ values: Type.Boolean() }, closed)),
     limits: Type.Optional(
       Type.Object(
         {
@@ -158,6 +161,7 @@ function build(document: PolicyDocument): Policy {
             enforcedMethods: new Set(enforcement.enforced_methods),
           }
         : { mode: "strict" },
+    keepsAuditValues: document.audit?.values ?? false,
     issuers: buildIssuers(document.issuers),
     limits: document.limits === undefined ? null : buildLimits(document.limits),
     wrongTokens:

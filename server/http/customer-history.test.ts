@@ -29,7 +29,12 @@ test("names who wrote a customer, the newest write first, with the tags before a
   expect(reply.headers.get("etag")).toBeNull();
   expect(reply.headers.get("cache-control")).toBe("private, no-cache, no-transform");
   const [token] = (await service.storage.tokens.list()).filter(({ role }) => role === "admin");
-  const shown = { client: token?.client, withoutIfMatch: false, time: expect.stringMatching(/^20\d\d-.*Z$/) };
+  const shown = {
+    client: token?.client,
+    withoutIfMatch: false,
+    values: null,
+    time: expect.stringMatching(/^20\d\d-.*Z$/),
+  };
   const removed = {
     operation: "delete",
     changed: [],
@@ -69,6 +74,30 @@ test("does not name a field that the caller may not read: such a write looks lik
     ["name"],
     ["name", "status"],
   ]);
+});
+
+test("shows values where the policy keeps them, from then on, and only of fields that the caller may read", async () => {
+  const policy = `[roles.auditor]\nread = ["id", "name", "status"]\noperations = ["history"]\n${BUILT_IN_POLICY}`;
+  const keeping = await TestService.start({ policy });
+  const { path, etag } = await keeping.customer();
+  keeping.reload(`${policy}[audit]\nvalues = true\n`);
+  const send = (method: string, tag: string, body?: object) =>
+    keeping.send(method, path, { body, headers: { "if-match": tag } });
+  const replaced = await send("PUT", etag, { name: "Eve", email: "eve@example.com" });
+  const patched = await send("PATCH", replaced.etag, { status: "closed" });
+  keeping.reload(policy);
+  const last = await send("PATCH", patched.etag, { status: "active" });
+  expect(last.status).toBe(204);
+  const values = async (role: string) => {
+    const { json } = await keeping.send("GET", `${path}/history`, { caller: { role } });
+    return json.items.map((item: { values: unknown }) => item.values);
+  };
+  const name = { before: "Ada", after: "Eve" };
+  const email = { before: "ada@example.com", after: "eve@example.com" };
+  const status = { before: "active", after: "closed" };
+  expect(await values("admin")).toEqual([null, { status }, { name, email }, null]);
+  expect(await values("auditor")).toEqual([null, { status }, { name }, null]);
+  await keeping.stop();
 });
 
 test("comes in pages, whose cursors are good for their customer alone", async () => {

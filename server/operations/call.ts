@@ -13,6 +13,8 @@ export type Authority = {
   readonly tokenPrefix: string;
   readonly rights: Rights;
   readonly enforcement: Enforcement;
+  /** As the policy says for the audit trail. */
+  readonly keepsValues: boolean;
   /** ms since 1970. */
   readonly nowMs: number;
 };

@@ -74,7 +74,7 @@ export function checkWrite(
   if (!key.ok) return key;
   const storedId = parseCustomerId(id);
   if (storedId === null) return customerNotFound();
-  const { client, tokenPrefix } = authority;
+  const { client, tokenPrefix, keepsValues } = authority;
   const isWithoutIfMatch = preconditions.value.ifMatch === null;
   const { requestId } = call;
   return ok({
@@ -85,7 +85,14 @@ export function checkWrite(
     target: { tenant: authority.tenant, id: storedId, expected: expectedVersion(preconditions.value) },
     projection: prefersRepresentation(call.headers.get("prefer")) ? projection.value : NO_BODY,
     key: key.value,
-    origin: { client, tokenPrefix, requestId, operation: OPERATION_OF[method], isWithoutIfMatch },
+    origin: {
+      client,
+      tokenPrefix,
+      requestId,
+      operation: OPERATION_OF[method],
+      isWithoutIfMatch,
+      keepsValues,
+    },
   });
 }
 

@@ -28,12 +28,13 @@ export async function create(store: CustomerStore, call: Call): Promise<Result<C
   const checked = checkCreate(call, authority.value);
   if (!checked.ok) return checked;
   if (!body.ok) return keyReusedOr(store, authority.value, checked.value.key, () => body);
-  const { tenant, nowMs, client, tokenPrefix } = authority.value;
+  const { tenant, nowMs, client, tokenPrefix, keepsValues } = authority.value;
   const { projection } = checked.value;
   const { name, email, status = "active" } = body.value;
   const key = keyOf(authority.value, checked.value.key, projection, ["POST", name, email, status]);
   const { requestId } = call;
-  const origin = { client, tokenPrefix, requestId, operation: "create", isWithoutIfMatch: false } as const;
+  const who = { client, tokenPrefix, requestId, keepsValues };
+  const origin = { ...who, operation: "create", isWithoutIfMatch: false } as const;
   const outcome = await store.create(tenant, { name, email, status }, nowMs, key, origin);
   if (outcome.kind === "key-reused") return keyReused();
   const { id, rowVersion, isReplayed } = outcome;

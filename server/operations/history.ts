@@ -1,8 +1,9 @@
 import type { AuditEntry } from "../domain/audit/audit-entry.ts";
-import type { Change } from "../domain/change.ts";
+import { changedValues } from "../domain/audit/kept-values.ts";
+import type { Change, ChangedValues } from "../domain/change.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import { formatEntityTag, type RowVersion } from "../domain/entity-tag.ts";
-import type { FieldName } from "../domain/field-registry.ts";
+import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
 import type { AuditStore } from "../storage/audit-store.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
@@ -64,7 +65,16 @@ export function shownChange(entry: AuditEntry, readable: ReadonlySet<FieldName>)
     etag: tagOf(entry.versionAfter),
     previousEtag: tagOf(entry.versionBefore),
     withoutIfMatch: entry.isWithoutIfMatch,
+    values: entry.values === null ? null : readableValues(changedValues(entry.values), readable),
   };
+}
+
+function readableValues(values: ChangedValues, readable: ReadonlySet<FieldName>): ChangedValues {
+  return Object.fromEntries(
+    FIELD_NAMES.flatMap((name) =>
+      readable.has(name) && values[name] !== undefined ? [[name, values[name]]] : [],
+    ),
+  );
 }
 
 function tagOf(version: RowVersion | null): string | null {

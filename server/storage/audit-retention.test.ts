@@ -37,12 +37,17 @@ async function writeTrail(tenant: string, ...agesDays: number[]): Promise<void> 
         versionAfter: drawRowVersion(),
         changed: [],
         hasKey: false,
+        valuesDigest: null,
+        values: null,
       };
       link = linkAfter(link, entry);
-      database.run("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, 'create', ?, NULL, ?, '', 0, 0, unhex(?))", [
-        ...[tenant, link.number, entry.timeMs, entry.client, entry.tokenPrefix, entry.requestId],
-        ...[entry.customerId, entry.versionAfter, link.hash],
-      ]);
+      database.run(
+        "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, 'create', ?, NULL, ?, '', 0, 0, NULL, unhex(?))",
+        [
+          ...[tenant, link.number, entry.timeMs, entry.client, entry.tokenPrefix, entry.requestId],
+          ...[entry.customerId, entry.versionAfter, link.hash],
+        ],
+      );
     }
   })();
   database.close();

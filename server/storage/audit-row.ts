@@ -19,11 +19,16 @@ export type AuditRow = {
   readonly changed: string;
   readonly without_if_match: number;
   readonly with_key: number;
+  readonly values_digest: string | null;
+  /** Both null where no values are kept beside it, and left out where they are not read. */
+  readonly salt?: string | null;
+  readonly content?: string | null;
   /** Null while the row has no place in its chain. */
   readonly hash: string | null;
 };
 
 export function auditEntry(row: AuditRow): AuditEntry {
+  const { salt = null, content = null } = row;
   return {
     tenant: row.tenant,
     customerId: row.customer_id,
@@ -37,6 +42,8 @@ export function auditEntry(row: AuditRow): AuditEntry {
     changed: row.changed === "" ? [] : (row.changed.split(",") as FieldName[]),
     isWithoutIfMatch: row.without_if_match === 1,
     hasKey: row.with_key === 1,
+    valuesDigest: row.values_digest,
+    values: salt === null || content === null ? null : { salt, content },
   };
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { CHAIN_START, type ChainedEntry, chainFault } from "../domain/audit/audit-chain.ts";
 import type { WriteOrigin } from "../domain/audit/audit-entry.ts";
+import { changedValues, valuesDigest } from "../domain/audit/kept-values.ts";
 import { drawRowVersion } from "../domain/entity-tag.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { NO_BODY } from "../domain/projection.ts";
@@ -19,7 +20,8 @@ const ANY = { anyExcept: [] };
 /**
  * Every rule of the audit trail, run on each engine.
  *
- * @param run runs SQL on the same database as the service's own role does; it fails where the database refuses it
+ * @param run runs SQL on the same database as the service's own role does, and returns the first value as text; it fails
+ *   where the database refuses it
  */
 export async function auditStoreContract(
   engine: string,
@@ -50,6 +52,8 @@ export async function auditStoreContract(
     await sealBacklog(audit);
     return audit.rows({ tenant, customerId: null, after: 0, limit: 1_000 });
   };
+  const valuesLeft = async (tenant: string): Promise<number> =>
+    Number(await run(`SELECT count(*) FROM audit_values WHERE tenant = '${tenant}'`));
   const by = (operation: WriteOrigin["operation"], more: Partial<WriteOrigin> = {}): WriteOrigin => ({
     ...TEST_ORIGIN,
     operation,
@@ -60,12 +64,13 @@ export async function auditStoreContract(
     test("has a row for each accepted write: who, how, on what, from which version to which, and the names of what changed", async () => {
       const tenant = newTenant();
       const began = Date.now();
-      const origin = {
+      const who = {
         client: "billing-sync",
         tokenPrefix: "cst_ABCDEFGH",
         requestId: "r-1",
         isWithoutIfMatch: true,
       };
+      const origin = { ...who, keepsValues: false };
       const made = await create(tenant);
       const versions: (string | null)[] = [made.expected];
       const steps = [
@@ -82,7 +87,7 @@ export async function auditStoreContract(
       }
       await customers.remove({ ...made, expected: ANY }, null, by("delete"));
       const found = await rows(tenant);
-      const own = { tenant, customerId: made.id, hasKey: false };
+      const own = { tenant, customerId: made.id, hasKey: false, valuesDigest: null, values: null };
       const tests = { client: "tests", tokenPrefix: "cst_tests", requestId: "test", isWithoutIfMatch: false };
       const between = (index: number) => ({
         versionBefore: versions[index - 1],
@@ -94,7 +99,7 @@ export async function auditStoreContract(
           changed: ["name", "email", "status"],
         },
         ...steps.map(([operation, , changed], index) => ({
-          ...{ ...own, ...origin, operation, ...between(index + 1) },
+          ...{ ...own, ...who, operation, ...between(index + 1) },
           changed,
         })),
         {
@@ -107,6 +112,86 @@ export async function auditStoreContract(
         expect(timeMs).toBeGreaterThanOrEqual(began - 1);
         expect(timeMs).toBeLessThanOrEqual(Date.now() + 1);
       }
+    });
+
+    test("keeps the values of the fields that changed where they are wanted, by a digest in the chain, and no others", async () => {
+      const tenant = newTenant();
+      const keeping = { keepsValues: true };
+      const [made, silent] = [await create(tenant, null, by("create", keeping)), await create(tenant)];
+      const name = `"O'Neil" \\ {NULL} Zoë 😀`;
+      const write = (
+        target: WriteTarget,
+        changes: object,
+        more: Partial<WriteOrigin>,
+        key: IdempotencyKey | null = null,
+      ) => customers.update({ ...target, expected: ANY }, changes, NO_BODY, key, by("patch", more));
+      await write(made, { name, email: "ADA@example.com", status: "active" }, keeping);
+      await write(made, { name }, keeping);
+      await write(made, { status: "closed" }, keeping, {
+        tokenId: "t",
+        key: `v-${tenant}`,
+        digest: "01",
+        nowMs: NOW,
+      });
+      await write(silent, { name: "B" }, {});
+      await customers.remove({ ...made, expected: ANY }, null, by("delete", keeping));
+      const keyed = { tokenId: "t", key: `c-${tenant}`, digest: "01", nowMs: NOW };
+      await create(tenant, keyed, by("create", keeping));
+      const found = await rows(tenant);
+      const created = {
+        name: { before: null, after: ADA.name },
+        email: { before: null, after: ADA.email },
+        status: { before: null, after: ADA.status },
+      };
+      const own = found.filter(({ customerId }) => customerId !== silent.id);
+      expect(own.map(({ values }) => values && changedValues(values))).toEqual([
+        created,
+        { name: { before: "Ada", after: name }, email: { before: ADA.email, after: "ADA@example.com" } },
+        null,
+        { status: { before: "active", after: "closed" } },
+        null,
+        created,
+      ]);
+      const digests = own.map(({ values, valuesDigest: digest }) => [digest, values && valuesDigest(values)]);
+      for (const [digest, taken] of digests) expect(digest).toBe(taken ?? null);
+      // The same values have another digest: nobody learns from it that two customers hold the same.
+      expect(new Set(digests.map(([digest]) => digest)).size).toBe(5);
+      for (const { values, valuesDigest } of found.filter(({ customerId }) => customerId === silent.id))
+        expect([values, valuesDigest]).toEqual([null, null]);
+      const history = await audit.history({ tenant, customerId: made.id, before: null, limit: 9 });
+      expect(history.items.map(({ values }) => values)).toEqual(
+        own
+          .slice(0, 5)
+          .reverse()
+          .map(({ values }) => values),
+      );
+      expect(await reportOnChain(audit, tenant, null)).toMatchObject({
+        ...{ fault: null, values: { kept: 4, erased: 0 } },
+      });
+    });
+
+    test.each([
+      ["changed", (tenant: string) => `UPDATE audit_values SET content = '{}' WHERE tenant = '${tenant}'`],
+      ["deleted", (tenant: string) => `DELETE FROM audit_values WHERE tenant = '${tenant}'`],
+    ])("takes no statement by which the values of a customer who is not erased are %s", async (_, sql) => {
+      const tenant = newTenant();
+      await create(tenant, null, by("create", { keepsValues: true }));
+      const before = await rows(tenant);
+      expect(before[0]?.values).not.toBeNull();
+      await expect((async () => await run(sql(tenant)))()).rejects.toThrow(
+        /append-only|keeps the values|permission denied/,
+      );
+      expect(await rows(tenant)).toEqual(before);
+    });
+
+    test("loses values with their rows to retention", async () => {
+      const tenant = newTenant();
+      for (let n = 0; n < 2; n += 1) await create(tenant, null, by("create", { keepsValues: true }));
+      const [first, kept] = await rows(tenant);
+      if (first === undefined || kept === undefined) throw new Error("no rows");
+      expect(await audit.moveStart(CHAIN_START, first)).toBe(true);
+      expect(await rows(tenant)).toEqual([kept]);
+      expect(await valuesLeft(tenant)).toBe(1);
     });
 
     test("has no row for a refused write, and none for one that is repeated under its key", async () => {
@@ -238,7 +323,10 @@ export async function auditStoreContract(
       if (at2 === undefined || at3 === undefined) throw new Error("no rows");
       const head = { number: 3, hash: at3.hash };
       const start = { ...CHAIN_START, timeMs: null };
-      expect(await reportOnChain(audit, tenant, null)).toEqual({ tenant, start, rows: 3, head, fault: null });
+      expect(await reportOnChain(audit, tenant, null)).toEqual({
+        ...{ tenant, start, rows: 3, head, fault: null },
+        values: { kept: 0, erased: 0 },
+      });
       const faultFor = async (known: { number: number; hash: string }) =>
         (await reportOnChain(audit, tenant, known)).fault;
       expect(await faultFor({ number: 2, hash: at2.hash })).toBeNull();
@@ -361,6 +449,7 @@ function bound(audit: AuditStore): AuditStore {
     seal: audit.seal.bind(audit),
     tenants: audit.tenants.bind(audit),
     chainStart: audit.chainStart.bind(audit),
+    isErased: audit.isErased.bind(audit),
     history: audit.history.bind(audit),
     rows: audit.rows.bind(audit),
     moveStart: audit.moveStart.bind(audit),

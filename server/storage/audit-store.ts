@@ -42,7 +42,8 @@ export type CustomerHistory = {
 /**
  * The audit trail: a row for each accepted write, which the write's own transaction appends. The rows of
  * a tenant are a chain. An engine keeps every rule of audit-store.contract.ts, and lets nobody change a row.
- * Rows go only from the start of a chain: see audit-retention.ts.
+ * Rows go only from the start of a chain: see audit-retention.ts. The values beside a row go with it, or
+ * when their customer is erased, which is a row of the trail too.
  */
 export interface AuditStore {
   /**
@@ -63,6 +64,8 @@ export interface AuditStore {
    * @returns false where another service has moved the start meanwhile; nothing is deleted then
    */
   moveStart(start: ChainLink, last: ChainedEntry): Promise<boolean>;
+  /** Whether the trail has an erasure of this customer, with a place or without. */
+  isErased(tenant: string, customerId: string): MaybePromise<boolean>;
   /** Of one customer, the newest first, with the rows that have no place yet. */
   history(query: HistoryQuery): MaybePromise<CustomerHistory>;
   /** Rows that have a place, in the order of the chain. */

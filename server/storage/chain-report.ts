@@ -9,6 +9,8 @@ export type ChainReport = {
   readonly start: ChainStart;
   /** How many rows are kept and were looked at. */
   readonly rows: number;
+  /** Of how many rows the values are kept, and of how many they were erased. */
+  readonly values: { readonly kept: number; readonly erased: number };
   /** The last row that was found in order. */
   readonly head: ChainLink;
   /** What is wrong, as a sentence; null where nothing is. */
@@ -45,13 +47,25 @@ async function reportFrom(
 ): Promise<ChainReport> {
   let head: ChainLink = { number: start.number, hash: start.hash };
   let rows = 0;
-  const report = (fault: string | null): ChainReport => ({ tenant, start, rows, head, fault });
+  const values = { kept: 0, erased: 0 };
+  const erased = new Set<string>();
+  const report = (fault: string | null): ChainReport => ({ tenant, start, rows, values, head, fault });
   if (isAnother(head, known)) return report(rewritten(head));
   for (let isMore = true; isMore; ) {
     const page = await audit.rows({ tenant, customerId: null, after: head.number, limit: PAGE_ROWS });
     for (const row of page) {
       const fault = chainFault(head, row);
       if (fault !== null) return report(fault);
+      if (row.values !== null) values.kept += 1;
+      else if (row.valuesDigest !== null) {
+        // Only an erasure takes the values of a row that is there.
+        if (!erased.has(row.customerId) && !(await audit.isErased(tenant, row.customerId)))
+          return report(
+            `the values of row ${row.number} are missing, and the trail has no erasure of its customer`,
+          );
+        erased.add(row.customerId);
+        values.erased += 1;
+      }
       rows += 1;
       head = { number: row.number, hash: row.hash };
       if (isAnother(head, known)) return report(rewritten(head));

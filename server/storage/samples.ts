@@ -10,6 +10,7 @@ export const FIRST_START: WriteOrigin = {
   requestId: "",
   operation: "create",
   isWithoutIfMatch: false,
+  keepsValues: false,
 };
 
 /** Customers to try things on. */

@@ -191,6 +191,9 @@ describe("policy check", () => {
     expect(await check(observe("2001-01-31"))).toEqual(
       said("enforcement observe until 2001-01-31, which is over"),
     );
+    const kept = "enforcement strict; the audit trail keeps values, which are personal data";
+    expect(await check(`${ROLE}[audit]\nvalues = true\n`)).toEqual(said(kept));
+    expect(await check(`${ROLE}[audit]\nvalues = false\n`)).toEqual(said("enforcement strict"));
   });
 
   test("exits with 1 and names every fault of one that is refused, without any setting or database", async () => {

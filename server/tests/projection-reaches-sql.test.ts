@@ -78,7 +78,7 @@ describe("the SELECT names the fields asked for and row_version alone", () => {
     expect([status, plain]).toEqual([
       204,
       [
-        "SELECT row_version, name <> ? AS name, email <> ? AS email FROM customers WHERE tenant = ? AND id = ?",
+        "SELECT row_version, name <> ? AS differs_in_name, email <> ? AS differs_in_email FROM customers WHERE tenant = ? AND id = ?",
         "UPDATE customers SET name = ?, email = ?, email_folded = ?, row_version = ? WHERE tenant = ? AND id = ? AND row_version = ? RETURNING row_version",
       ],
     ]);
@@ -90,7 +90,7 @@ describe("the SELECT names the fields asked for and row_version alone", () => {
       headers,
     });
     expect(preferred).toEqual([
-      "SELECT row_version, email <> ? AS email FROM customers WHERE tenant = ? AND id = ?",
+      "SELECT row_version, email <> ? AS differs_in_email FROM customers WHERE tenant = ? AND id = ?",
       "UPDATE customers SET email = ?, email_folded = ?, row_version = ? WHERE tenant = ? AND id = ? AND row_version = ? RETURNING id, name, row_version",
     ]);
   });

@@ -186,6 +186,7 @@ export function startCustomerServer(dialect: Dialect = OURS): CustomerServer {
       etag: method === "DELETE" ? null : tag,
       previousEtag: ifMatch,
       withoutIfMatch: false,
+      values: null,
     }));
     return Response.json({ items: items.toReversed(), next: null });
   }

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "./audit-entry.ts";
+import { valuesDigest } from "./kept-values.ts";
 
 /** A place in a tenant's chain, and the hash there: it covers every row up to this one. */
 export type ChainLink = {
@@ -14,8 +15,12 @@ export type ChainedEntry = AuditEntry & ChainLink;
 /** What the first row of a tenant follows. */
 export const CHAIN_START: ChainLink = { number: 0, hash: "0".repeat(64) };
 
-/** @returns the link of a row that follows another one: each hash covers the row and the hash before it */
-export function linkAfter(previous: ChainLink, entry: AuditEntry): ChainLink {
+/**
+ * The values are covered by their digest alone, which stays when they are erased.
+ *
+ * @returns the link of a row that follows another one: each hash covers the row and the hash before it
+ */
+export function linkAfter(previous: ChainLink, entry: Omit<AuditEntry, "values">): ChainLink {
   const number = previous.number + 1;
   // An array: its text has one form, whatever the order in which an object's members were set.
   const content = JSON.stringify([
@@ -33,6 +38,7 @@ export function linkAfter(previous: ChainLink, entry: AuditEntry): ChainLink {
     entry.changed.join(),
     entry.isWithoutIfMatch,
     entry.hasKey,
+    entry.valuesDigest,
   ]);
   return { number, hash: Bun.SHA256.hash(content, "hex") };
 }
@@ -44,6 +50,11 @@ export function chainFault(previous: ChainLink, row: ChainedEntry): string | nul
     const last = row.number - 1;
     return last === next ? `row ${next} is missing` : `rows ${next} to ${last} are missing`;
   }
-  if (linkAfter(previous, row).hash === row.hash) return null;
+  if (linkAfter(previous, row).hash !== row.hash) return changed(row);
+  if (row.values === null || valuesDigest(row.values) === row.valuesDigest) return null;
+  return `row ${row.number} does not have the digest of the values that are kept beside it: they were changed`;
+}
+
+function changed(row: ChainLink): string {
   return `row ${row.number} does not have the hash of its content and of the row before it: one of the two was changed`;
 }

@@ -47,6 +47,7 @@ export const TAGS = {
 } as const;
 
 const customer = mapValues(FIELD_REGISTRY, ({ schema }) => jsonSchema(schema));
+const { id: _, ...changedFields } = customer;
 const etag = RESPONSE_HEADERS.ETag.schema;
 
 /**
@@ -70,12 +71,12 @@ export const SCHEMAS = {
     description: "An accepted write.",
     required: [
       ...["time", "client", "operation", "changed", "requestId", "etag", "previousEtag"],
-      "withoutIfMatch",
+      ...["withoutIfMatch", "values"],
     ],
     properties: {
       time: { type: "string", format: "date-time", maxLength: 24 },
       client: { type: "string", maxLength: 256 },
-      operation: { type: "string", enum: ["create", "replace", "patch", "delete"] },
+      operation: { type: "string", enum: ["create", "replace", "patch", "delete", "erase"] },
       changed: {
         type: "array",
         maxItems: AUDITED_FIELDS.length,
@@ -86,6 +87,16 @@ export const SCHEMAS = {
       etag: { ...etag, type: ["string", "null"], description: "Null after a removal." },
       previousEtag: { ...etag, type: ["string", "null"], description: "Null of a creation." },
       withoutIfMatch: { type: "boolean" },
+      values: {
+        type: ["object", "null"],
+        properties: mapValues(changedFields, (schema) => ({
+          type: "object",
+          required: ["before", "after"],
+          properties: { before: { ...schema, type: ["string", "null"] }, after: schema },
+        })),
+        description:
+          "What they held before and after; null where the policy keeps no values, and where they were erased.",
+      },
     },
   },
   History: page({ $ref: "#/components/schemas/Change" }),
@@ -286,7 +297,8 @@ export const ROUTE_DOCUMENTATION = {
     operationId: "getCustomerHistory",
     tag: "Customers",
     summary: "Who changed a customer",
-    description: "An entry for each accepted write, the newest first; also after the customer was deleted.",
+    description:
+      "An entry for each accepted write, the newest first; also after the customer was deleted or erased.",
     query: ["limit", "cursor"],
     headers: ["X-Request-Id"],
     replies: {

@@ -125,5 +125,6 @@ class CustomerCall implements Call {
 function authorityOf(caller: TenantCaller, policy: Policy, nowMs: number): Authority {
   const { tenant, client, tokenId, tokenPrefix } = caller;
   const rights = rightsOf(policy, caller);
-  return { tenant, client, tokenId, tokenPrefix, rights, enforcement: policy.enforcement, nowMs };
+  const { enforcement, keepsAuditValues: keepsValues } = policy;
+  return { tenant, client, tokenId, tokenPrefix, rights, enforcement, keepsValues, nowMs };
 }

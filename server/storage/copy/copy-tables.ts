@@ -77,8 +77,13 @@ export const COPY_TABLES = {
       changed: "text",
       without_if_match: "integer",
       with_key: "integer",
+      values_digest: "digest",
       hash: "digest",
     },
+    keyColumns: 2,
+  },
+  audit_values: {
+    columns: { tenant: "text", number: "integer", salt: "digest", content: "text" },
     keyColumns: 2,
   },
   write_counts: {

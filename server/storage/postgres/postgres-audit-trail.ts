@@ -10,6 +10,7 @@ import {
   CHAIN_START_TEXT,
   DELETE_ROWS_TEXT,
   historyText,
+  IS_ERASED_TEXT,
   MOVE_START_TEXT,
   type PostgresAuditRow,
 } from "./rows/audit-sql.ts";
@@ -58,6 +59,10 @@ export class PostgresAuditTrail implements AuditStore {
       giveUpMs: limits.giveUpMs,
       onRetry,
     });
+  }
+
+  async isErased(tenant: string, customerId: string): Promise<boolean> {
+    return (await this.#lanes.run(IS_ERASED_TEXT, [tenant, customerId], true)).length > 0;
   }
 
   async history({ tenant, customerId, before, limit }: HistoryQuery): Promise<CustomerHistory> {

@@ -57,6 +57,8 @@ const FROM: Readonly<Record<CopyTableName, string>> = {
   write_counts: "write_counts AS r",
   // With the condition of the index that has their order: without it each page sorts a whole tenant.
   audit: "(SELECT * FROM audit WHERE number IS NOT NULL) AS r",
+  audit_values: `(SELECT a.tenant, a.number, v.salt, v.content FROM audit a
+    JOIN audit_values v ON v.tenant = a.tenant AND v.customer_id = a.customer_id AND v.id = a.id WHERE a.number IS NOT NULL) AS r`,
   audit_anchors: "audit_anchors AS r",
   idempotency_keys: `(SELECT k.*, f.tenant, f.customer_id, f.fields
     FROM idempotency_keys k LEFT JOIN kept_fields f ON f.token_id = k.token_id AND f.key = k.key) AS r`,
@@ -277,6 +279,7 @@ class PostgresTarget extends PostgresRows implements CopyTarget {
 
   async add(table: CopyTableName, rows: readonly CopyRow[]): Promise<void> {
     if (table === "idempotency_keys") await this.#run(ADD_KEYS_TEXT, columnsOf(rows.map(keyWithFields)));
+    else if (table === "audit_values") await this.#run(ADD_VALUES_TEXT, columnsOf(rows));
     else await this.#run(addText(table), columnsOf(rows));
   }
 
@@ -302,6 +305,12 @@ const ADD_KEYS_TEXT = `WITH i AS MATERIALIZED (
     SELECT token_id, key, decode(digest, 'hex'), outcome, expires_at FROM i ON CONFLICT DO NOTHING)
   INSERT INTO kept_fields (token_id, key, tenant, customer_id, fields)
   SELECT token_id, key, tenant, customer_id, fields FROM i WHERE fields IS NOT NULL ON CONFLICT DO NOTHING`;
+
+/** $1 tenant, $2 number, $3 salt, $4 content. Their rows of the trail were copied before. */
+const ADD_VALUES_TEXT = `INSERT INTO audit_values (tenant, customer_id, id, salt, content)
+  SELECT a.tenant, a.customer_id, a.id, decode(i.salt, 'hex'), i.content
+  FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS i(tenant, number, salt, content)
+  JOIN audit a ON a.tenant = i.tenant AND a.number = i.number ON CONFLICT DO NOTHING`;
 
 function keyWithFields(row: CopyRow): CopyRow {
   const [tokenId = null, key = null, digest = null, outcome = null, ...rest] = row;

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeDatabase } from "../../tests/support/database-files.ts";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
 import { auditStoreContract } from "../audit-store.contract.ts";
 import { reportOnChain } from "../chain-report.ts";
 import { connect } from "./files/sqlite-database.ts";
@@ -9,10 +10,11 @@ import { SqliteStorage } from "./sqlite-storage.ts";
 const directory = temporaryDirectory();
 afterAll(directory.remove);
 
-function runOn(path: string, sql: string): void {
+/** @returns the first value of the first row */
+function runOn(path: string, sql: string): unknown {
   const db = connect(path);
   try {
-    db.run(sql);
+    return db.query(sql).values()[0]?.[0];
   } finally {
     db.close();
   }
@@ -48,16 +50,48 @@ test.each([
   expect(report.fault).toStartWith(fault);
 });
 
+test.each([
+  [
+    "values that were changed",
+    `UPDATE audit_values SET content = '{}' WHERE number = 2`,
+    "row 2 does not have the digest of the values",
+  ],
+  [
+    "values that were deleted",
+    "DELETE FROM audit_values WHERE number = 3",
+    "the values of row 3 are missing",
+  ],
+  [
+    "values beside a row that has none",
+    "INSERT INTO audit_values SELECT tenant, 4, salt, content FROM audit_values WHERE number = 3",
+    "row 4 does not have the digest of the values",
+  ],
+])("without its triggers, %s are found", async (title, sql, fault) => {
+  const path = `${directory.path}/${title}.db`;
+  const written = SqliteStorage.open(path);
+  const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+  for (const keepsValues of [true, true, true, false])
+    await written.customers.create("t", ada, 0, null, { ...TEST_ORIGIN, operation: "create", keepsValues });
+  await written.close();
+  for (const trigger of ["audit_values_never_change", "audit_values_keep"])
+    runOn(path, `DROP TRIGGER ${trigger}`);
+  runOn(path, sql);
+  const storage = SqliteStorage.open(path);
+  const report = await reportOnChain(storage.audit, "t", null);
+  await storage.close();
+  expect(report.fault).toStartWith(fault);
+});
+
 test("a row can't be replaced by another one of its number", async () => {
   const path = `${directory.path}/replaced.db`;
   await writeDatabase(path, "a", "b");
   const sql =
-    "INSERT OR REPLACE INTO audit SELECT tenant, 1, time, 'x', token_prefix, request_id, operation, customer_id, version_before, version_after, changed, without_if_match, with_key, hash FROM audit WHERE number = 2";
+    "INSERT OR REPLACE INTO audit SELECT tenant, 1, time, 'x', token_prefix, request_id, operation, customer_id, version_before, version_after, changed, without_if_match, with_key, values_digest, hash FROM audit WHERE number = 2";
   expect(() => runOn(path, sql)).toThrow("append-only");
 });
 
 const ROW = (number: string) =>
-  `SELECT tenant, ${number}, time, 'x', token_prefix, request_id, operation, customer_id, version_before, version_after, changed, without_if_match, with_key, hash FROM audit WHERE number = 2`;
+  `SELECT tenant, ${number}, time, 'x', token_prefix, request_id, operation, customer_id, version_before, version_after, changed, without_if_match, with_key, values_digest, hash FROM audit WHERE number = 2`;
 test.each([
   ["a row with a number that is not the next", `INSERT INTO audit ${ROW("9007199254740990")}`],
   ["an anchor that is no row", "INSERT INTO audit_anchors VALUES ('default', 5000, zeroblob(32), 0)"],

@@ -3,7 +3,7 @@ import { AUDIT_TENANTS, type AuditRow, chainedEntry } from "../audit-row.ts";
 import type { AuditQuery, AuditStore, ChainStart, CustomerHistory, HistoryQuery } from "../audit-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
-import { AUDIT_COLUMNS, chainStart } from "./statements/audit-rows.ts";
+import { chainStart, SELECT_AUDIT } from "./statements/audit-rows.ts";
 
 /** The audit trail in SQLite. Each write gives its row a place at once: see statements/audit-rows.ts. */
 export class SqliteAuditTrail implements AuditStore {
@@ -31,8 +31,13 @@ export class SqliteAuditTrail implements AuditStore {
     return this.#write.run("moveChainStart", { start, last });
   }
 
+  isErased(tenant: string, customerId: string): boolean {
+    const sql = "SELECT 1 FROM audit WHERE tenant = ? AND customer_id = ? AND operation = 'erase' LIMIT 1";
+    return this.#read.get(sql, tenant, customerId) !== null;
+  }
+
   history({ tenant, customerId, before, limit }: HistoryQuery): CustomerHistory {
-    const sql = `SELECT ${AUDIT_COLUMNS} FROM audit WHERE tenant = ? AND customer_id = ? AND number < ? ORDER BY number DESC LIMIT ?`;
+    const sql = `${SELECT_AUDIT} WHERE a.tenant = ? AND a.customer_id = ? AND a.number < ? ORDER BY a.number DESC LIMIT ?`;
     const end = before === null ? Number.MAX_SAFE_INTEGER : Number(before);
     const rows = this.#read.all<AuditRow>(sql, tenant, customerId, end, limit + 1);
     const last = rows.length > limit ? String(rows[limit - 1]?.number) : null;
@@ -40,8 +45,8 @@ export class SqliteAuditTrail implements AuditStore {
   }
 
   rows({ tenant, customerId, after, limit }: AuditQuery): ChainedEntry[] {
-    const isOne = customerId === null ? "" : "AND customer_id = ? ";
-    const sql = `SELECT ${AUDIT_COLUMNS} FROM audit WHERE tenant = ? ${isOne}AND number > ? ORDER BY number LIMIT ?`;
+    const isOne = customerId === null ? "" : "AND a.customer_id = ? ";
+    const sql = `${SELECT_AUDIT} WHERE a.tenant = ? ${isOne}AND a.number > ? ORDER BY a.number LIMIT ?`;
     const params = customerId === null ? [tenant, after, limit] : [tenant, customerId, after, limit];
     return this.#read.all<AuditRow>(sql, ...params).map(chainedEntry);
   }

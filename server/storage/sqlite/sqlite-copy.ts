@@ -32,7 +32,8 @@ const READ = {
   text: (column: string) => column,
   uuid: (column: string) => column,
   integer: (column: string) => `CAST(${column} AS TEXT)`,
-  digest: (column: string) => `lower(hex(${column}))`,
+  // SQLite makes an empty text of NULL.
+  digest: (column: string) => `nullif(lower(hex(${column})), '')`,
 };
 const WRITTEN = { text: "?", uuid: "?", integer: "CAST(? AS INTEGER)", digest: "unhex(?)" };
 

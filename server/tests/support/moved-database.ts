@@ -17,6 +17,9 @@ const ALL = projectionOf(FIELD_NAMES);
 const NAMES = ["Ada", `"O'Neil" \\ {NULL,x}`, "Zoë 😀", "%_\t", "NULL"];
 export const TENANTS = ["acme", "Acme", "a-1", "zz"];
 
+/** Keeps values; retention deletes two of them with their rows. */
+const KEEPING = { ...TEST_ORIGIN, keepsValues: true };
+
 /** What a client of a database holds: all of it must hold in a copy. */
 export type MovedDatabase = Awaited<ReturnType<typeof fillDatabase>>;
 
@@ -27,6 +30,7 @@ export const MOVED_ROWS = {
   tokens: 4,
   idempotency_keys: 5,
   audit: 26,
+  audit_values: 5,
   audit_anchors: 1,
   write_counts: 3,
 };
@@ -41,7 +45,7 @@ export async function fillDatabase(url: string) {
       { name, email: "A.B@Example.com", status: "active" },
       NOW,
       key,
-      TEST_ORIGIN,
+      name === NAMES[0] || (name === NAMES[1] && tenant !== "zz") ? KEEPING : TEST_ORIGIN,
     );
     if (made.kind !== "created") throw new Error(made.kind);
     return { tenant, id: made.id, expected: made.rowVersion } satisfies WriteTarget;

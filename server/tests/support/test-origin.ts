@@ -7,4 +7,5 @@ export const TEST_ORIGIN: WriteOrigin = {
   requestId: "test",
   operation: "replace",
   isWithoutIfMatch: false,
+  keepsValues: false,
 };

@@ -3,8 +3,13 @@ import type { AuditRow } from "../../audit-row.ts";
 /** `id` and `number` are bigint, which Bun gives as text. */
 export type PostgresAuditRow = AuditRow & { readonly id: string; readonly number: string | null };
 
-const COLUMNS = `tenant, customer_id::text AS customer_id, id, number, time, client, token_prefix, request_id, operation,
-  version_before, version_after, changed, without_if_match, with_key, encode(hash, 'hex') AS hash`;
+const COLUMNS = `a.tenant, a.customer_id::text AS customer_id, a.id, a.number, a.time, a.client, a.token_prefix, a.request_id,
+  a.operation, a.version_before, a.version_after, a.changed, a.without_if_match, a.with_key,
+  encode(a.values_digest, 'hex') AS values_digest, encode(a.hash, 'hex') AS hash`;
+
+/** The rows of the trail as `a`, each with the values beside it. */
+const SELECT_AUDIT = `SELECT ${COLUMNS}, encode(v.salt, 'hex') AS salt, v.content
+  FROM audit a LEFT JOIN audit_values v ON v.tenant = a.tenant AND v.customer_id = a.customer_id AND v.id = a.id`;
 
 /**
  * Of several that seal at once one does; the others get no row, nor does one that has nothing to seal: the lock would be
@@ -14,7 +19,7 @@ export const SEALING_TURN_TEXT = `SELECT only_row FROM meta
   WHERE EXISTS (SELECT FROM audit WHERE number IS NULL) FOR UPDATE SKIP LOCKED`;
 
 /** $1 how many. In the order in which they were written; of a customer, none is seen before its earlier ones. */
-export const UNSEALED_TEXT = `SELECT ${COLUMNS} FROM audit WHERE number IS NULL ORDER BY id LIMIT $1::int`;
+export const UNSEALED_TEXT = `SELECT ${COLUMNS} FROM audit a WHERE a.number IS NULL ORDER BY a.id LIMIT $1::int`;
 
 /** $1 tenants. The last row of each that has a place, or what the first one is to follow; none for a new tenant. */
 export const CHAIN_ENDS_TEXT = `SELECT i.tenant, coalesce(a.number, s.number) AS number, encode(coalesce(a.hash, s.hash), 'hex') AS hash
@@ -28,6 +33,10 @@ export const CHAIN_ENDS_TEXT = `SELECT i.tenant, coalesce(a.number, s.number) AS
 export const SEAL_TEXT = `UPDATE audit a SET number = i.number, hash = decode(i.hash, 'hex')
   FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[]) AS i(tenant, customer_id, id, number, hash)
   WHERE a.tenant = i.tenant AND a.customer_id = i.customer_id AND a.id = i.id AND a.number IS NULL`;
+
+/** $1 tenant, $2 customer. */
+export const IS_ERASED_TEXT =
+  "SELECT 1 FROM audit WHERE tenant = $1::text AND customer_id = $2::uuid AND operation = 'erase' LIMIT 1";
 
 /** $1 tenant. */
 export const CHAIN_START_TEXT =
@@ -46,15 +55,15 @@ export const DELETE_ROWS_TEXT = "DELETE FROM audit WHERE tenant = $1::text AND n
 export function historyText(start: "newest" | "before number" | "before id"): string {
   const before = {
     newest: "",
-    "before number": "AND id < (SELECT id FROM audit WHERE tenant = $1::text AND number = $4::bigint)",
-    "before id": "AND id < $4::bigint",
+    "before number": "AND a.id < (SELECT id FROM audit WHERE tenant = $1::text AND number = $4::bigint)",
+    "before id": "AND a.id < $4::bigint",
   };
-  return `SELECT ${COLUMNS} FROM audit
-    WHERE tenant = $1::text AND customer_id = $2::uuid ${before[start]} ORDER BY id DESC LIMIT $3::int`;
+  return `${SELECT_AUDIT}
+    WHERE a.tenant = $1::text AND a.customer_id = $2::uuid ${before[start]} ORDER BY a.id DESC LIMIT $3::int`;
 }
 
 /** $1 tenant, $2 the number after which the page begins, $3 how many, then the customer where there is one. */
 export function auditRowsText(isOneCustomer: boolean): string {
-  return `SELECT ${COLUMNS} FROM audit WHERE tenant = $1::text AND number > $2::bigint
-    ${isOneCustomer ? "AND customer_id = $4::uuid" : ""} ORDER BY number LIMIT $3::int`;
+  return `${SELECT_AUDIT} WHERE a.tenant = $1::text AND a.number > $2::bigint
+    ${isOneCustomer ? "AND a.customer_id = $4::uuid" : ""} ORDER BY a.number LIMIT $3::int`;
 }

@@ -64,6 +64,10 @@ function locked(mode: "FOR NO KEY UPDATE" | "FOR UPDATE", isSkipping: boolean, m
 /** Names of the fields of a batch that become others, separated by commas; a column that is null stays as it is. */
 const CHANGED = `, concat_ws(',', ${AUDITED_FIELDS.map((name) => `CASE WHEN i.${name} <> c.${name} THEN '${name}' END`).join(", ")}) AS changed`;
 
+/** Their values, as JSON of ChangedValues. */
+const CONTENT = `, json_strip_nulls(json_build_object(${AUDITED_FIELDS.map((name) => `'${name}', CASE WHEN i.${name} <> c.${name} THEN json_build_object('before', c.${name}, 'after', i.${name}) END`).join(", ")}))::text AS content`;
+const CREATED_CONTENT = `json_build_object(${AUDITED_FIELDS.map((name) => `'${name}', json_build_object('before', NULL, 'after', i.${name})`).join(", ")})::text`;
+
 const ORIGIN_COLUMNS = [
   "client text",
   "token_prefix text",
@@ -72,33 +76,49 @@ const ORIGIN_COLUMNS = [
   "without_if_match smallint",
 ];
 
-/**
- * Appends a row to the audit trail for each write that was applied; its place in the chain comes later.
- *
- * @param from rows of a batch, as `i`, joined with `done`
- */
-function audited(
-  from: string,
-  id: string,
-  before: string,
-  after: string,
-  changed: string,
-  isKeyed: boolean,
-): string {
+type Audited = {
+  /** Rows of a batch, as `i`, joined with `done`. */
+  readonly from: string;
+  readonly id: string;
+  readonly before: string;
+  readonly after: string;
+  /** Names of fields, separated by commas. */
+  readonly changed: string;
+  /** JSON of ChangedValues, to be kept beside the row where a field has changed; null to keep none. */
+  readonly content: string | null;
+};
+
+/** Appends a row to the audit trail for each write that was applied; its place in the chain comes later. */
+function audited({ from, id, before, after, changed, content }: Audited, isKeyed: boolean): string {
+  const digest =
+    content === null
+      ? "NULL"
+      : `CASE WHEN ${changed} <> '' THEN sha256(decode(i.salt, 'hex') || convert_to(${content}, 'UTF8')) END`;
+  const values =
+    content === null
+      ? ""
+      : `, valued AS (
+    INSERT INTO audit_values (tenant, customer_id, id, salt, content)
+    SELECT a.tenant, a.customer_id, a.id, decode(i.salt, 'hex'), ${content}
+    FROM ${from} JOIN audited a ON a.version_after = ${after} WHERE a.values_digest IS NOT NULL)`;
   return `, audited AS (
     INSERT INTO audit (tenant, customer_id, time, client, token_prefix, request_id, operation, version_before, version_after,
-      changed, without_if_match, with_key)
+      changed, without_if_match, with_key, values_digest)
     SELECT i.tenant, ${id}, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, i.client, i.token_prefix, i.request_id,
-      i.operation, ${before}, ${after}, ${changed}, i.without_if_match, ${isKeyed ? 1 : 0}
-    FROM ${from})`;
+      i.operation, ${before}, ${after}, ${changed}, i.without_if_match, ${isKeyed ? 1 : 0}, ${digest}
+    FROM ${from}
+    RETURNING tenant, customer_id, id, version_after, values_digest)${values}`;
 }
 
 type WriteShape = {
   /** Whether rows that another session holds are left out. */
   readonly isSkipping: boolean;
   readonly isKeyed: boolean;
+  /** Whether the trail keeps the values of the fields that change. */
+  readonly keepsValues: boolean;
 };
 
+const SALT_COLUMN = "salt text";
 const TARGET_COLUMNS = ["tenant text", "id uuid", "expected text", "excluded text"];
 const KEY_COLUMNS = ["token_id text", "key text", "digest text", "key_expires_at bigint"];
 
@@ -106,29 +126,42 @@ const KEY_COLUMNS = ["token_id text", "key text", "digest text", "key_expires_at
  * PUT and PATCH: compares and sets. A column that is null stays
  * as it is. Returns a row for each write that it applied.
  */
-export function updateText(projection: Projection, { isSkipping, isKeyed }: WriteShape): string {
+export function updateText(projection: Projection, { isSkipping, isKeyed, keepsValues }: WriteShape): string {
+  const sent = [...ORIGIN_COLUMNS, ...(keepsValues ? [SALT_COLUMN] : []), ...(isKeyed ? KEY_COLUMNS : [])];
   const own = ["name text", "email text", "email_folded text", "status text", "next text"];
   const fields = projection.fields.map((name) => `'${name}', done.${name}`).join(", ");
   const outcome = `json_build_object('kind', 'applied', 'rowVersion', done.row_version, 'fields', ${fields === "" ? "'{}'::json" : "NULL"})`;
-  return `WITH ${input("i", [...TARGET_COLUMNS, ...own, ...ORIGIN_COLUMNS, ...(isKeyed ? KEY_COLUMNS : [])])},
-  ${locked("FOR NO KEY UPDATE", isSkipping, CHANGED)}, done AS (
+  return `WITH ${input("i", [...TARGET_COLUMNS, ...own, ...sent])},
+  ${locked("FOR NO KEY UPDATE", isSkipping, keepsValues ? CHANGED + CONTENT : CHANGED)}, done AS (
     UPDATE customers c SET name = COALESCE(i.name, c.name), email = COALESCE(i.email, c.email),
       email_folded = COALESCE(i.email_folded, c.email_folded), status = COALESCE(i.status, c.status),
       row_version = i.next
     FROM cur AS i WHERE c.tenant = i.tenant AND c.id = i.id
     RETURNING i.n::int AS n, ${columns("c", projection)})
-  ${audited("cur AS i JOIN done ON done.n = i.n", "i.id", "i.before", "i.next", "i.changed", isKeyed)}
+  ${audited(
+    {
+      ...{ from: "cur AS i JOIN done ON done.n = i.n", id: "i.id", before: "i.before", after: "i.next" },
+      ...{ changed: "i.changed", content: keepsValues ? "i.content" : null },
+    },
+    isKeyed,
+  )}
   ${isKeyed ? keep("done.n = i.n", outcome, fields === "" ? null : `json_build_object(${fields})`) : ""}
   SELECT * FROM done`;
 }
 
 /** DELETE, under the same conditions. */
-export function removeText({ isSkipping, isKeyed }: WriteShape): string {
+export function removeText({ isSkipping, isKeyed }: Omit<WriteShape, "keepsValues">): string {
   return `WITH ${input("i", [...TARGET_COLUMNS, ...ORIGIN_COLUMNS, ...(isKeyed ? KEY_COLUMNS : [])])},
   ${locked("FOR UPDATE", isSkipping)}, done AS (
     DELETE FROM customers c USING cur AS i WHERE c.tenant = i.tenant AND c.id = i.id
     RETURNING i.n::int AS n)
-  ${audited("cur AS i JOIN done ON done.n = i.n", "i.id", "i.before", "NULL", "''", isKeyed)}
+  ${audited(
+    {
+      ...{ from: "cur AS i JOIN done ON done.n = i.n", id: "i.id", before: "i.before", after: "NULL" },
+      ...{ changed: "''", content: null },
+    },
+    isKeyed,
+  )}
   ${isKeyed ? keep("done.n = i.n", "json_build_object('kind', 'removed')", null) : ""}
   SELECT * FROM done`;
 }
@@ -140,7 +173,7 @@ export function removeText({ isSkipping, isKeyed }: WriteShape): string {
  * clock of another service is ahead, all ids of the tenant in this batch are moved on from its newest
  * one. A row returns what it held before in `previous`, since an UPDATE returns only what it made.
  */
-export function createText(isKeyed: boolean): string {
+export function createText({ isKeyed, keepsValues }: Omit<WriteShape, "isSkipping">): string {
   const tenants = ["tenant text", "first uuid", "last uuid", "steps bigint"];
   const own = [
     "tenant text",
@@ -152,7 +185,8 @@ export function createText(isKeyed: boolean): string {
     "email_folded text",
   ];
   const rest = ["status text", "row_version text", "created_at bigint"];
-  const customers = [...own, ...rest, ...ORIGIN_COLUMNS, ...(isKeyed ? KEY_COLUMNS : [])];
+  const sent = [...ORIGIN_COLUMNS, ...(keepsValues ? [SALT_COLUMN] : []), ...(isKeyed ? KEY_COLUMNS : [])];
+  const customers = [...own, ...rest, ...sent];
   return `WITH ${input("p", tenants)}, ${input("i", customers, tenants.length + 1)}, t AS (
     INSERT INTO tenants AS t (tenant, newest_id) SELECT p.tenant, p.last FROM p ORDER BY p.n
     ON CONFLICT (tenant) DO UPDATE SET previous_id = t.newest_id, newest_id = (
@@ -165,7 +199,14 @@ export function createText(isKeyed: boolean): string {
       i.name, i.email, i.email_folded, i.status, i.row_version, i.created_at
     FROM i JOIN t ON t.tenant = i.tenant
     RETURNING id, row_version)
-  ${audited("i JOIN done ON done.row_version = i.row_version", "done.id", "NULL", "done.row_version", `'${AUDITED_FIELDS.join()}'`, isKeyed)}
+  ${audited(
+    {
+      ...{ from: "i JOIN done ON done.row_version = i.row_version", id: "done.id", before: "NULL" },
+      ...{ after: "done.row_version", changed: `'${AUDITED_FIELDS.join()}'` },
+      content: keepsValues ? CREATED_CONTENT : null,
+    },
+    isKeyed,
+  )}
   ${isKeyed ? keep("done.row_version = i.row_version", "json_build_object('kind', 'created', 'id', done.id, 'rowVersion', done.row_version)", null) : ""}
   SELECT i.n::int AS n, done.id, done.row_version FROM done JOIN i ON i.row_version = done.row_version`;
 }

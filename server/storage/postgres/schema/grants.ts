@@ -10,6 +10,7 @@ const PRIVILEGES: Readonly<Record<string, string>> = {
   tokens: "SELECT, INSERT, UPDATE",
   audit: "SELECT, INSERT, UPDATE (number, hash)",
   audit_anchors: "SELECT",
+  audit_values: "SELECT, INSERT",
   write_counts: "SELECT, INSERT, UPDATE, DELETE",
   // The first start locks its one row.
   meta: "SELECT, UPDATE (only_row)",
@@ -21,12 +22,20 @@ const RETENTION_PRIVILEGES: Readonly<Record<string, string>> = {
   audit_anchors: "INSERT, UPDATE",
 };
 
-/** @returns the SQL that lets a role run the service, with AUDIT_RETENTION_DAYS or without, and nothing more */
-export function grantsFor(role: string, { hasAuditRetention = false } = {}): string {
+/** What `person erase` needs beside those of a service. Triggers let it delete the values of an erased customer alone. */
+const ERASURE_PRIVILEGES: Readonly<Record<string, string>> = { audit_values: "DELETE" };
+
+/**
+ * @returns the SQL that lets a role run the service, with AUDIT_RETENTION_DAYS or without, or erase a person, and
+ *   nothing more
+ */
+export function grantsFor(role: string, { hasAuditRetention = false, mayErase = false } = {}): string {
   const name = `"${role.replaceAll('"', '""')}"`;
-  const privileges = [PRIVILEGES, ...(hasAuditRetention ? [RETENTION_PRIVILEGES] : [])].flatMap(
-    Object.entries,
-  );
+  const privileges = [
+    PRIVILEGES,
+    ...(hasAuditRetention ? [RETENTION_PRIVILEGES] : []),
+    ...(mayErase ? [ERASURE_PRIVILEGES] : []),
+  ].flatMap(Object.entries);
   const grants = privileges.map(([table, what]) => `GRANT ${what} ON customers.${table} TO ${name};`);
   return [`GRANT USAGE ON SCHEMA customers TO ${name};`, ...grants].join("\n");
 }

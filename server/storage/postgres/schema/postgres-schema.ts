@@ -132,18 +132,32 @@ const STEPS: Readonly<Record<number, readonly string[]>> = {
       client           text COLLATE "C" NOT NULL,
       token_prefix     text COLLATE "C" NOT NULL, -- the part of the token that is shown
       request_id       text COLLATE "C" NOT NULL,
-      operation        text COLLATE "C" NOT NULL CHECK (operation IN ('create', 'replace', 'patch', 'delete')),
+      operation        text COLLATE "C" NOT NULL CHECK (operation IN ('create', 'replace', 'patch', 'delete', 'erase')),
       version_before   text COLLATE "C",          -- null of a creation
       version_after    text COLLATE "C",          -- null of a removal
       changed          text COLLATE "C" NOT NULL, -- names of the fields whose values became others, separated by commas
       without_if_match smallint NOT NULL,         -- 1 or 0
       with_key         smallint NOT NULL,         -- 1 or 0: whether it came under an Idempotency-Key
+      values_digest    bytea CHECK (length(values_digest) = 32), -- of the salt and content in audit_values; null: none were kept
       hash             bytea CHECK (length(hash) = 32), -- of this row and the hash of the one before it; null until sealed
       PRIMARY KEY (tenant, customer_id, id),
       CHECK ((number IS NULL) = (hash IS NULL))
     )`,
     `CREATE UNIQUE INDEX audit_by_number ON audit (tenant, number) WHERE number IS NOT NULL`,
     `CREATE INDEX audit_unsealed ON audit (id) WHERE number IS NULL`,
+    `CREATE INDEX audit_erasures ON audit (tenant, customer_id) WHERE operation = 'erase'`,
+
+    // The values of the fields that a write changed, where the policy wants them kept. They go with their row, as the
+    // owner of this table, or when their customer is erased, by a role that may delete from it.
+    `CREATE TABLE audit_values (
+      tenant           text COLLATE "C" NOT NULL,
+      customer_id      uuid NOT NULL,
+      id               bigint NOT NULL,
+      salt             bytea NOT NULL CHECK (length(salt) = 16),
+      content          text NOT NULL, -- JSON
+      PRIMARY KEY (tenant, customer_id, id),
+      FOREIGN KEY (tenant, customer_id, id) REFERENCES audit ON DELETE CASCADE
+    )`,
 
     // Where a tenant's chain begins: the last row that retention deleted.
     `CREATE TABLE audit_anchors (
@@ -163,7 +177,8 @@ const STEPS: Readonly<Record<number, readonly string[]>> = {
         = (NEW.tenant, NEW.customer_id, NEW.id, NEW.time, NEW.client, NEW.token_prefix, NEW.request_id, NEW.operation,
           NEW.changed, NEW.without_if_match, NEW.with_key)
         AND OLD.version_before IS NOT DISTINCT FROM NEW.version_before
-        AND OLD.version_after IS NOT DISTINCT FROM NEW.version_after))
+        AND OLD.version_after IS NOT DISTINCT FROM NEW.version_after
+        AND OLD.values_digest IS NOT DISTINCT FROM NEW.values_digest))
       EXECUTE FUNCTION refuse_audit_change()`,
     `CREATE FUNCTION keep_audit_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       IF OLD.number <= (SELECT number FROM customers.audit_anchors WHERE tenant = OLD.tenant) THEN
@@ -172,11 +187,23 @@ const STEPS: Readonly<Record<number, readonly string[]>> = {
       RAISE EXCEPTION 'the audit trail is append-only';
     END $$`,
     `CREATE TRIGGER audit_keeps_its_rows BEFORE DELETE ON audit FOR EACH ROW EXECUTE FUNCTION keep_audit_row()`,
+    `CREATE TRIGGER audit_values_never_change BEFORE UPDATE ON audit_values FOR EACH ROW
+      EXECUTE FUNCTION refuse_audit_change()`,
+    `CREATE FUNCTION keep_audit_values() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF NOT EXISTS (SELECT FROM customers.audit a
+          WHERE (a.tenant, a.customer_id, a.id) = (OLD.tenant, OLD.customer_id, OLD.id))
+        OR EXISTS (SELECT FROM customers.audit e
+          WHERE e.tenant = OLD.tenant AND e.customer_id = OLD.customer_id AND e.operation = 'erase') THEN
+        RETURN OLD;
+      END IF;
+      RAISE EXCEPTION 'the audit trail keeps the values of a customer who was not erased';
+    END $$`,
+    `CREATE TRIGGER audit_values_keep BEFORE DELETE ON audit_values FOR EACH ROW EXECUTE FUNCTION keep_audit_values()`,
     `CREATE TRIGGER audit_anchors_go_forward BEFORE UPDATE ON audit_anchors FOR EACH ROW
       WHEN (NEW.tenant <> OLD.tenant OR NEW.number < OLD.number) EXECUTE FUNCTION refuse_audit_change()`,
     `CREATE TRIGGER audit_anchors_stay BEFORE DELETE ON audit_anchors FOR EACH ROW
       EXECUTE FUNCTION refuse_audit_change()`,
-    ...["audit", "audit_anchors"].map(
+    ...["audit", "audit_anchors", "audit_values"].map(
       (table) => `CREATE TRIGGER ${table}_is_not_emptied BEFORE TRUNCATE ON ${table} FOR EACH STATEMENT
       EXECUTE FUNCTION refuse_audit_change()`,
     ),

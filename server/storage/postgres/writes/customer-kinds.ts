@@ -1,4 +1,5 @@
 import type { WriteOrigin } from "../../../domain/audit/audit-entry.ts";
+import { drawSalt } from "../../../domain/audit/kept-values.ts";
 import type { CustomerChanges, CustomerFields, NewCustomer } from "../../../domain/customer.ts";
 import { drawCustomerId } from "../../../domain/customer-id.ts";
 import { foldEmail } from "../../../domain/email.ts";
@@ -23,8 +24,14 @@ export function updateOf(
   const values = [name ?? null, email ?? null, folded, status ?? null, next];
   return {
     ...conditional(target, key),
-    kind: updateKind(projection, key !== null),
-    values: [...targetValues(target), ...values, ...originValues(origin), ...keyValues(key)],
+    kind: updateKind(projection, key !== null, origin.keepsValues),
+    values: [
+      ...targetValues(target),
+      ...values,
+      ...originValues(origin),
+      ...saltOf(origin),
+      ...keyValues(key),
+    ],
     next,
     rereadText: readText(projection),
     outcomeOf: (row) => ({
@@ -59,10 +66,10 @@ export function createOf(
   const next = drawRowVersion();
   const values = [tenant, name, email, foldEmail(email), status, next, String(nowMs)];
   return {
-    kind: CREATE_KINDS[key === null ? "plain" : "keyed"],
+    kind: createKindOf(key !== null, origin.keepsValues),
     target: null,
     lockKey: tenant,
-    values: [...values, ...originValues(origin), ...keyValues(key)],
+    values: [...values, ...originValues(origin), ...saltOf(origin), ...keyValues(key)],
     next,
     key,
     isRepeatable: key !== null,
@@ -86,6 +93,10 @@ function originValues({ client, tokenPrefix, requestId, operation, isWithoutIfMa
   return [client, tokenPrefix, requestId, operation, isWithoutIfMatch ? "1" : "0"];
 }
 
+function saltOf({ keepsValues }: WriteOrigin): Param[] {
+  return keepsValues ? [drawSalt()] : [];
+}
+
 function keyValues(key: IdempotencyKey | null): Param[] {
   if (key === null) return [];
   return [key.tokenId, key.key, key.digest, String(key.nowMs + IDEMPOTENCY_KEY_MS)];
@@ -93,14 +104,15 @@ function keyValues(key: IdempotencyKey | null): Param[] {
 
 const params = (writes: readonly QueuedWrite[]): Param[] => columnsOf(writes.map(({ values }) => values));
 
-/** One for each projection and whether there is a key: 32 at most. */
+/** One for each projection, whether there is a key, and whether values are kept: 64 at most. */
 const updateKinds = new Map<string, WriteKind>();
 
-function updateKind(projection: Projection, isKeyed: boolean): WriteKind {
-  const name = `${projection.fields.join()} ${isKeyed}`;
+function updateKind(projection: Projection, isKeyed: boolean, keepsValues: boolean): WriteKind {
+  const name = `${projection.fields.join()} ${isKeyed} ${keepsValues}`;
   let kind = updateKinds.get(name);
   if (kind === undefined) {
-    const text = (isSkipping: boolean): string => updateText(projection, { isSkipping, isKeyed });
+    const text = (isSkipping: boolean): string =>
+      updateText(projection, { isSkipping, isKeyed, keepsValues });
     kind = { batchText: text(true), aloneText: text(false), params };
     updateKinds.set(name, kind);
   }
@@ -113,14 +125,19 @@ const removeKind = (isKeyed: boolean): WriteKind => ({
   params,
 });
 
-const createKind = (isKeyed: boolean): WriteKind => ({
-  batchText: createText(isKeyed),
-  aloneText: createText(isKeyed),
+const createKind = (isKeyed: boolean, keepsValues: boolean): WriteKind => ({
+  batchText: createText({ isKeyed, keepsValues }),
+  aloneText: createText({ isKeyed, keepsValues }),
   params: creationParams,
 });
 
 const REMOVE_KINDS = { plain: removeKind(false), keyed: removeKind(true) };
-const CREATE_KINDS = { plain: createKind(false), keyed: createKind(true) };
+const CREATE_KINDS = { plain: createKind(false, false), keyed: createKind(true, false) };
+const VALUED_CREATE_KINDS = { plain: createKind(false, true), keyed: createKind(true, true) };
+
+function createKindOf(isKeyed: boolean, keepsValues: boolean): WriteKind {
+  return (keepsValues ? VALUED_CREATE_KINDS : CREATE_KINDS)[isKeyed ? "keyed" : "plain"];
+}
 
 /**
  * Draws the ids of a batch, anew for each try: those of a

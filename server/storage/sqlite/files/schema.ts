@@ -83,17 +83,30 @@ const STEPS: Readonly<Record<number, string>> = {
     client           TEXT NOT NULL,
     token_prefix     TEXT NOT NULL,    -- the part of the token that is shown
     request_id       TEXT NOT NULL,
-    operation        TEXT NOT NULL CHECK (operation IN ('create', 'replace', 'patch', 'delete')),
+    operation        TEXT NOT NULL CHECK (operation IN ('create', 'replace', 'patch', 'delete', 'erase')),
     customer_id      TEXT NOT NULL,
     version_before   TEXT,             -- null of a creation
     version_after    TEXT,             -- null of a removal
     changed          TEXT NOT NULL,    -- names of the fields whose values became others, separated by commas
     without_if_match INTEGER NOT NULL, -- 1 or 0
     with_key         INTEGER NOT NULL, -- 1 or 0: whether it came under an Idempotency-Key
+    values_digest    BLOB CHECK (length(values_digest) = 32), -- of the salt and content in audit_values; null: none were kept
     hash             BLOB NOT NULL CHECK (length(hash) = 32), -- of this row and the hash of the one before it
     PRIMARY KEY (tenant, number)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX audit_by_customer ON audit (tenant, customer_id, number);
+  CREATE INDEX audit_erasures ON audit (tenant, customer_id) WHERE operation = 'erase';
+
+  -- The values of the fields that a write changed, where the policy wants them kept. They go with their row, or when
+  -- their customer is erased.
+  CREATE TABLE audit_values (
+    tenant           TEXT NOT NULL,
+    number           INTEGER NOT NULL,
+    salt             BLOB NOT NULL CHECK (length(salt) = 16),
+    content          TEXT NOT NULL,    -- JSON
+    PRIMARY KEY (tenant, number),
+    FOREIGN KEY (tenant, number) REFERENCES audit ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
 
   -- Where a tenant's chain begins: the last row that retention deleted.
   CREATE TABLE audit_anchors (
@@ -113,6 +126,15 @@ const STEPS: Readonly<Record<number, string>> = {
   CREATE TRIGGER audit_keeps_its_rows BEFORE DELETE ON audit
   WHEN OLD.number > coalesce((SELECT number FROM audit_anchors WHERE tenant = OLD.tenant), 0)
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_values_never_change BEFORE UPDATE ON audit_values
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_values_append BEFORE INSERT ON audit_values
+  WHEN EXISTS (SELECT 1 FROM audit_values WHERE tenant = NEW.tenant AND number = NEW.number)
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  CREATE TRIGGER audit_values_keep BEFORE DELETE ON audit_values
+  WHEN EXISTS (SELECT 1 FROM audit a WHERE a.tenant = OLD.tenant AND a.number = OLD.number AND NOT EXISTS (
+    SELECT 1 FROM audit e WHERE e.tenant = a.tenant AND e.customer_id = a.customer_id AND e.operation = 'erase'))
+  BEGIN SELECT RAISE(ABORT, 'the audit trail keeps the values of a customer who was not erased'); END;
   -- An anchor is a row that is still there. In a copy it comes before the rows.
   CREATE TRIGGER audit_anchors_begin BEFORE INSERT ON audit_anchors
   WHEN EXISTS (SELECT 1 FROM audit_anchors WHERE tenant = NEW.tenant AND number >= NEW.number)

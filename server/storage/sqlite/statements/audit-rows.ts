@@ -5,21 +5,35 @@ import {
   linkAfter,
 } from "../../../domain/audit/audit-chain.ts";
 import type { AuditEntry } from "../../../domain/audit/audit-entry.ts";
+import { drawSalt, valuesDigest } from "../../../domain/audit/kept-values.ts";
+import type { ChangedValues } from "../../../domain/change.ts";
 import type { ChainStart } from "../../audit-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
 /**
  * Appends a row to the chain of its tenant, in the transaction of the write. All
  * writers take turns, so the last row is the one that this one follows.
+ *
+ * @param values what to keep beside it; null for none
  */
-export function appendAudit(statements: StatementCache, write: Omit<AuditEntry, "timeMs">): void {
-  const entry = { ...write, timeMs: Date.now() };
+export function appendAudit(
+  statements: StatementCache,
+  write: Omit<AuditEntry, "timeMs" | "valuesDigest" | "values">,
+  values: ChangedValues | null,
+): void {
+  const kept = values === null ? null : { salt: drawSalt(), content: JSON.stringify(values) };
+  const entry = { ...write, timeMs: Date.now(), valuesDigest: kept === null ? null : valuesDigest(kept) };
   const { number, hash } = linkAfter(chainEnd(statements, entry.tenant), entry);
   statements.run(
-    "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?))",
+    "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), unhex(?))",
     ...[entry.tenant, number, entry.timeMs, entry.client, entry.tokenPrefix, entry.requestId],
     ...[entry.operation, entry.customerId, entry.versionBefore, entry.versionAfter, entry.changed.join()],
-    ...[Number(entry.isWithoutIfMatch), Number(entry.hasKey), hash],
+    ...[Number(entry.isWithoutIfMatch), Number(entry.hasKey), entry.valuesDigest, hash],
+  );
+  if (kept === null) return;
+  statements.run(
+    "INSERT INTO audit_values VALUES (?, ?, unhex(?), ?)",
+    ...[entry.tenant, number, kept.salt, kept.content],
   );
 }
 
@@ -58,5 +72,9 @@ function moveChainStart(statements: StatementCache, { start, last }: StartMove):
   return true;
 }
 
-export const AUDIT_COLUMNS = `tenant, number, time, client, token_prefix, request_id, operation, customer_id, version_before,
-  version_after, changed, without_if_match, with_key, lower(hex(hash)) AS hash`;
+/** The rows of the trail as `a`, each with the values beside it. */
+export const SELECT_AUDIT = `SELECT a.tenant, a.number, a.time, a.client, a.token_prefix, a.request_id, a.operation, a.customer_id,
+    a.version_before, a.version_after, a.changed, a.without_if_match, a.with_key,
+    nullif(lower(hex(a.values_digest)), '') AS values_digest, lower(hex(a.hash)) AS hash,
+    nullif(lower(hex(v.salt)), '') AS salt, v.content
+  FROM audit a LEFT JOIN audit_values v ON v.tenant = a.tenant AND v.number = a.number`;

@@ -1,5 +1,6 @@
 import { AUDITED_FIELDS, type WriteOrigin } from "../../../domain/audit/audit-entry.ts";
-import type { CustomerChanges, NewCustomer } from "../../../domain/customer.ts";
+import type { ChangedValues } from "../../../domain/change.ts";
+import type { CustomerChanges, CustomerFields, NewCustomer } from "../../../domain/customer.ts";
 import { drawCustomerId } from "../../../domain/customer-id.ts";
 import { foldEmail } from "../../../domain/email.ts";
 import { drawRowVersion, type RowVersion } from "../../../domain/entity-tag.ts";
@@ -76,15 +77,19 @@ function insert(
     "INSERT INTO tenants VALUES (?, ?) ON CONFLICT DO UPDATE SET newest_id = excluded.newest_id",
     ...[tenant, id],
   );
-  appendAudit(statements, {
-    ...origin,
-    tenant,
-    customerId: id,
-    versionBefore: null,
-    versionAfter: rowVersion,
-    changed: AUDITED_FIELDS,
-    hasKey: key !== null,
-  });
+  appendAudit(
+    statements,
+    {
+      ...origin,
+      tenant,
+      customerId: id,
+      versionBefore: null,
+      versionAfter: rowVersion,
+      changed: AUDITED_FIELDS,
+      hasKey: key !== null,
+    },
+    origin.keepsValues ? changesOf(AUDITED_FIELDS, {}, customer) : null,
+  );
   return { kind: "created", id, rowVersion, isReplayed: false };
 }
 
@@ -98,18 +103,19 @@ function update(
     const value = changes[name];
     return value === undefined ? [] : [[name, value]];
   });
-  // Compared there: no value leaves the store.
-  const compared = sent.map(([name]) => `, ${name} <> ? AS ${name}`).join("");
-  const before = statements.get<Differences>(
-    `SELECT row_version${compared} FROM customers WHERE tenant = ? AND id = ?`,
+  // Compared there: no value is read that nobody wants.
+  const compared = sent.map(([name]) => `, ${name} <> ? AS differs_in_${name}`).join("");
+  const valuesBefore = origin.keepsValues ? sent.map(([name]) => `, ${name}`).join("") : "";
+  const before = statements.get<Before>(
+    `SELECT row_version${compared}${valuesBefore} FROM customers WHERE tenant = ? AND id = ?`,
     ...[...sent.map(([, value]) => value), tenant, id],
   );
   if (before === null) return { kind: "missing" };
   if (!isExpected(target.expected, before.row_version))
     return { kind: "stale", rowVersion: before.row_version };
   // Setting a column writes the pages of its indexes, even when it had the value before.
-  const changed = sent.filter(([name]) => before[name] === 1);
-  const values = changed.flatMap(([name, value]) =>
+  const differing = sent.filter(([name]) => before[`differs_in_${name}`] === 1);
+  const values = differing.flatMap(([name, value]) =>
     name === "email"
       ? [
           [name, value],
@@ -124,20 +130,36 @@ function update(
     ...[...set.map(([, value = ""]) => value), tenant, id, before.row_version],
   );
   if (row === null) throw new Error("the row changed inside its transaction");
-  appendAudit(statements, {
-    ...origin,
-    tenant,
-    customerId: id,
-    versionBefore: before.row_version,
-    versionAfter: rowVersion,
-    changed: changed.map(([name]) => name),
-    hasKey: key !== null,
-  });
+  const changed = differing.map(([name]) => name);
+  appendAudit(
+    statements,
+    {
+      ...origin,
+      tenant,
+      customerId: id,
+      versionBefore: before.row_version,
+      versionAfter: rowVersion,
+      changed,
+      hasKey: key !== null,
+    },
+    origin.keepsValues && changed.length > 0 ? changesOf(changed, before, changes) : null,
+  );
   return { kind: "applied", ...stored(row, projection), isReplayed: false };
 }
 
-/** 1 for each field whose value is to become another. */
-type Differences = { readonly row_version: RowVersion } & Partial<Record<FieldName, 0 | 1>>;
+/** 1 for each field whose value is to become another, and its value where values are kept. */
+type Before = { readonly row_version: RowVersion } & Partial<Record<`differs_in_${FieldName}`, 0 | 1>> &
+  CustomerFields;
+
+function changesOf(
+  changed: readonly FieldName[],
+  before: CustomerFields,
+  after: CustomerFields,
+): ChangedValues {
+  return Object.fromEntries(
+    changed.map((name) => [name, { before: before[name] ?? null, after: after[name] ?? "" }]),
+  );
+}
 
 function remove(statements: StatementCache, { target, key, origin }: Removal): RemoveOutcome {
   const { tenant, id } = target;
@@ -151,14 +173,18 @@ function remove(statements: StatementCache, { target, key, origin }: Removal): R
     versionBefore,
   );
   forgetFields(statements, target);
-  appendAudit(statements, {
-    ...origin,
-    tenant,
-    customerId: id,
-    versionBefore,
-    versionAfter: null,
-    changed: [],
-    hasKey: key !== null,
-  });
+  appendAudit(
+    statements,
+    {
+      ...origin,
+      tenant,
+      customerId: id,
+      versionBefore,
+      versionAfter: null,
+      changed: [],
+      hasKey: key !== null,
+    },
+    null,
+  );
   return { kind: "removed", isReplayed: false };
 }

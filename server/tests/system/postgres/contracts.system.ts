@@ -29,6 +29,6 @@ for (const level of ["read committed", "repeatable read", "serializable"]) {
   await auditStoreContract(
     `PostgreSQL, ${level}`,
     () => PostgresStorage.open(audit),
-    (sql) => cluster.query(audit, `SET search_path = customers; ${sql}`),
+    async (sql) => (await cluster.query(audit, `SET search_path = customers; ${sql}`)).split("\n").at(-1),
   );
 }

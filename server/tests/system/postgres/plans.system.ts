@@ -16,12 +16,14 @@ const NAMES = projectionOf(["name", "email"]);
 const BATCHES: Readonly<Record<string, string>> = {
   "find tokens": FIND_TOKEN_TEXT,
   read: readText(NAMES),
-  update: updateText(NO_BODY, { isSkipping: true, isKeyed: false }),
-  "update under keys": updateText(NAMES, { isSkipping: true, isKeyed: true }),
-  "update alone": updateText(NAMES, { isSkipping: false, isKeyed: true }),
+  update: updateText(NO_BODY, { isSkipping: true, isKeyed: false, keepsValues: false }),
+  "update under keys": updateText(NAMES, { isSkipping: true, isKeyed: true, keepsValues: false }),
+  "update alone": updateText(NAMES, { isSkipping: false, isKeyed: true, keepsValues: false }),
+  "update and keep values": updateText(NAMES, { isSkipping: true, isKeyed: true, keepsValues: true }),
   remove: removeText({ isSkipping: true, isKeyed: true }),
   "remove alone": removeText({ isSkipping: false, isKeyed: false }),
-  create: createText(true),
+  create: createText({ isKeyed: true, keepsValues: false }),
+  "create and keep values": createText({ isKeyed: true, keepsValues: true }),
   judge: JUDGE_TEXT,
 };
 
