@@ -59,7 +59,7 @@ export function parseJson(source: string): Json {
       if (closed !== undefined) place(closed.value);
     } else if (character === '"') {
       at = stringEnd(text, start);
-      const string: string = JSON.parse(text.slice(start, at));
+      const string = stringIn(text.slice(start, at));
       const parent = open.at(-1);
       if (parent?.value instanceof Map && parent.name === undefined) parent.name = string;
       else place(string);
@@ -109,6 +109,10 @@ export function isJsonObject(value: Json | undefined): value is JsonObject {
 
 export function isJsonArray<Item = Json>(value: unknown): value is readonly Item[] {
   return Array.isArray(value);
+}
+
+function stringIn(token: string): string {
+  return token.includes("\\") ? JSON.parse(token) : token.slice(1, -1);
 }
 
 function stringEnd(text: string, start: number): number {

@@ -22,6 +22,7 @@ export function openCustomersApi(
   messages: { verbose(line: string): void },
 ): CustomersApi {
   let opening: Promise<UndiciTransport> | undefined;
+  let deployment: URL | undefined;
   let exchanges = 0;
   let tokenEnd: TokenEnd | undefined;
   const base = (): string => {
@@ -37,7 +38,8 @@ export function openCustomersApi(
       return base();
     },
     async send(request, limitMs, signal) {
-      const { origin, pathname } = new URL(base());
+      deployment ??= new URL(base());
+      const { origin, pathname } = deployment;
       // undici is loaded at the first request, so that help and version don't wait for it.
       opening ??= import("./transport.ts").then(({ openTransport }) => openTransport(settings, origin));
       const transport = await opening;
@@ -45,13 +47,16 @@ export function openCustomersApi(
       const number = exchanges; // bulk commands have several under way
       const headers = headersOf(settings, request);
       const path = pathname.replace(/\/$/, "") + request.path;
-      for (const line of describeRequest(settings, request, origin + path, headers)) {
-        messages.verbose(`[${number}] > ${line}`);
+      if (settings.verbose) {
+        for (const line of describeRequest(settings, request, origin + path, headers))
+          messages.verbose(`[${number}] > ${line}`);
       }
       const options: Dispatcher.RequestOptions = { origin, path, method: request.method, headers };
       if (request.body !== undefined) options.body = request.body;
       const reply = await transport.exchange(options, limitMs, signal);
-      for (const line of describeReply(reply)) messages.verbose(`[${number}] < ${line}`);
+      if (settings.verbose) {
+        for (const line of describeReply(reply)) messages.verbose(`[${number}] < ${line}`);
+      }
       if (reply.kind === "complete") tokenEnd = tokenEndOf(reply.fields, Date.now()) ?? tokenEnd;
       return reply;
     },

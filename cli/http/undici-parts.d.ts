@@ -12,10 +12,8 @@ declare module "undici/lib/core/errors.js" {
   export default errors;
 }
 
-declare module "undici/lib/api/api-request.js" {
-  import type { Dispatcher } from "undici/index.js";
-  export default function request(
-    this: Dispatcher,
-    options: Dispatcher.RequestOptions,
-  ): Promise<Dispatcher.ResponseData>;
+declare module "undici/lib/core/symbols.js" {
+  /** The option of a dispatch that is called with a function, which takes the waiting request out of the queue. */
+  const symbols: { readonly kQueuedAbort: unique symbol };
+  export default symbols;
 }

@@ -30,7 +30,7 @@ test("what was recorded before kill -9 is there afterwards, and the import keeps
   const child = await recordInChild(
     path,
     `for (let number = 1; number <= 1000; number += 1) journal.finished({ number, fingerprint: number }, "updated");
-     journal.sent({ number: 1001, fingerprint: 7 }); journal.failed({ number: 1002, fingerprint: 8 }, "no such customer")`,
+     journal.failed({ number: 1002, fingerprint: 8 }, "no such customer"); await journal.sent({ number: 1001, fingerprint: 7 })`,
   );
   child.kill("SIGKILL");
   await child.exited;

@@ -65,6 +65,8 @@ export async function runImport(
   const { settings, messages, api, interrupted } = invocation;
   const { journal } = plan;
   const { importId } = journal.record;
+  /** Rows after it have no record of an earlier run. */
+  const knownRows = journal.lastRow();
   const recorder = await invocation.recorder();
   const { sent: _, ...final } = journal.counts();
   const tally = { ...final, unknown: 0, conflicts: 0, unclear: journal.unclear() };
@@ -88,7 +90,7 @@ export async function runImport(
       maxAttempts: plan.maxAttempts,
       record: recorder.record,
     };
-    const sentBefore = journal.row(row.number)?.state === "sent";
+    const sentBefore = row.number <= knownRows && journal.row(row.number)?.state === "sent";
     const outcome = await persistently(context, async () => {
       const { id } = row;
       if (id !== undefined) return await updateRow(context, id, row, sentBefore);
@@ -101,7 +103,7 @@ export async function runImport(
           return await updateRow({ ...context, expect }, found.id, row, sentBefore);
         }
       }
-      journal.sent(row);
+      await journal.sent(row);
       return await createRow(context, row, `${importId}-${row.number}`, sentBefore);
     });
     return sentBefore && outcome.kind === "failed" ? afterUnclear(outcome) : outcome;
@@ -120,7 +122,7 @@ export async function runImport(
         return;
       case "unknown":
         tally.unknown += 1;
-        journal.sent(row);
+        await journal.sent(row);
         if (key !== undefined) undecided.add(key);
         if (tally.unknown <= SHOWN_MAX && !interrupted.aborted)
           progress.say(`${place(row)}: ${outcome.failure.message}`);
@@ -140,7 +142,7 @@ export async function runImport(
   }
 
   try {
-    await forEachConcurrently(unfinished(plan), {
+    await forEachConcurrently(unfinished(plan, knownRows), {
       concurrency: plan.concurrency,
       keyOf: (row) => keyOf(row, plan.match),
       stopped: () => stop !== undefined || interrupted.aborted,
@@ -148,6 +150,7 @@ export async function runImport(
     });
   } finally {
     progress.stop();
+    journal.flush();
   }
   if (interrupted.aborted) stop = INTERRUPTED;
   if (tally.failed - final.failed > SHOWN_MAX)
@@ -202,10 +205,10 @@ function unmatched({ failure, everyRow }: Extract<Match, { kind: "failed" }>): R
 }
 
 /** No further than what was checked, should the file have grown since. */
-async function* unfinished({ rows, total, journal }: ImportPlan): AsyncGenerator<Row> {
+async function* unfinished({ rows, total, journal }: ImportPlan, knownRows: number): AsyncGenerator<Row> {
   for await (const row of rows) {
     if (row.number > total) return;
-    const state = journal.row(row.number)?.state;
+    const state = row.number <= knownRows ? journal.row(row.number)?.state : undefined;
     if (state === undefined || state === "sent") yield row;
   }
 }

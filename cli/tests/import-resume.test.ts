@@ -82,6 +82,50 @@ describe("an import that stops", () => {
     expect(stderr).toContain("Idempotency-Key: row 1\n");
   });
 
+  test("by kill -9 with many rows in work: every row that was made twice is told, where keys are ignored", async () => {
+    const { server, file, through, customers, start } = await bulkPlace({ ...OURS, idempotencyKeys: false });
+    const path = file(
+      "in.csv",
+      csv(["name,email", ...Array.from({ length: 300 }, (_, at) => `Row ${at + 1},c${at}@example.com`)]),
+    );
+    let child: ReturnType<typeof start> | undefined;
+    const forwarded: Promise<unknown>[] = [];
+    const { env } = await through(async (exchange) => {
+      const forwarding = exchange.forward();
+      forwarded.push(forwarding);
+      const reply = await forwarding;
+      if (forwarded.length >= 150) child?.kill("SIGKILL");
+      exchange.answer(reply);
+    });
+    child = start(["import", path, "--concurrency", "64"], { env });
+    expect(await child.exited).toBe(137);
+    child = undefined;
+    await Promise.all(forwarded);
+    const { exitCode, stderr } = await customers(["import", path, "--resume"], { env });
+    expect(exitCode).toBe(0);
+    const names = namesOf(server.all());
+    expect(new Set(names).size).toBe(300);
+    const twice = names.filter((name, at) => names.indexOf(name) !== at).map((name) => Number(name.slice(4)));
+    const told = (/Idempotency-Key: row (.*)/.exec(stderr)?.[1] ?? "").split(", ").map(Number);
+    expect(twice.length).toBeGreaterThan(0);
+    expect(twice.filter((row) => !told.includes(row))).toEqual([]);
+  });
+
+  test("because the journal can't grow sends nothing that it does not know of, and goes on by row", async () => {
+    const { server, file, env, command, customers } = await bulkPlace();
+    const rows = Array.from({ length: 1000 }, (_, at) => `Row ${at},c${at}@example.com`);
+    const path = file("in.csv", csv(["name,email", ...rows]));
+    // A full disk, for this process: at most 40 KiB a file.
+    const limited = ["sh", "-c", 'trap "" XFSZ; ulimit -f 80; exec "$@"', "sh", ...command];
+    const broken = await customers(["import", path], { command: limited });
+    expect([broken.exitCode, broken.stderr]).toEqual([1, expect.stringContaining("the import broke off")]);
+    expect(broken.stderr).toContain("--resume");
+    expect(server.size).toBeLessThan(1000);
+    const resumed = await customers(["import", path, "--resume"], { env });
+    expect([resumed.exitCode, resumed.stderr]).toEqual([0, expect.stringContaining("1,000 created")]);
+    expect([server.size, new Set(namesOf(server.all())).size]).toEqual([1000, 1000]);
+  });
+
   test("again and again: what earlier runs sent twice is named at the end, too", async () => {
     const { server, file, through, customers } = await bulkPlace({ ...OURS, idempotencyKeys: false });
     const { env } = await through(faults.dropReplies(2));

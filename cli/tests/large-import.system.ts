@@ -4,9 +4,11 @@
  */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { spawnClient, temporaryDirectory } from "./support/client.ts";
+import { runClient, spawnClient, temporaryDirectory } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
+import { compiledClient } from "./support/executable.ts";
+import { startService } from "./support/service.ts";
 
 /** Room for what a collector has not got round to; a hundred bytes a row kept would be 10 MB. */
 const GROWTH_BYTES_MAX = 64 * 1024 * 1024;
@@ -34,4 +36,41 @@ test("100,000 rows take the memory of 10,000", async () => {
   expect(small.peakBytes).toBeGreaterThan(0);
   expect(large.peakBytes - small.peakBytes).toBeLessThan(GROWTH_BYTES_MAX);
   expect(large.stderr).toContain("100,000 rows: 100,000 created");
+}, 300_000);
+
+test("killed at any moment against our own service, and resumed: every row is one customer", async () => {
+  const service = await startService(["editor"]);
+  using directory = temporaryDirectory();
+  const path = join(directory.path, "in.csv");
+  const rows = 5000;
+  const lines = Array.from({ length: rows }, (_, at) => `Customer ${at},c${at}@example.com`);
+  await Bun.write(path, `name,email\n${lines.join("\n")}\n`);
+  const env = { CUSTOMERS_URL: service.url, CUSTOMERS_TOKEN: service.tokens["editor"] ?? "" };
+  const command = [await compiledClient()];
+  let exitCode: number | undefined;
+  let kills = -1;
+  while (exitCode !== 0 && kills < 100) {
+    kills += 1;
+    const child = spawnClient(["import", path, "--resume", "--result", "--concurrency", "64"], {
+      env,
+      command,
+    });
+    const stderr = child.stderr.text();
+    let bytes = 0;
+    const killAt = 200_000 * Math.random();
+    for await (const chunk of child.stdout) {
+      bytes += chunk.length;
+      if (bytes > killAt) child.kill("SIGKILL");
+    }
+    exitCode = await child.exited;
+    expect([0, 137], await stderr).toContain(exitCode);
+  }
+  expect(kills).toBeGreaterThan(1);
+  const listed = await runClient(["list", "--all", "--fields", "name", "--output", "value"], {
+    env,
+    command,
+  });
+  const names = listed.stdout.trimEnd().split("\n");
+  await service.stop();
+  expect([exitCode, listed.exitCode, names.length, new Set(names).size]).toEqual([0, 0, rows, rows]);
 }, 300_000);

@@ -51,6 +51,9 @@ export type Transport = {
 /** The constructor itself refuses a label that it does not know. */
 type Label = ConstructorParameters<typeof TextDecoder>[0];
 
+/** Kept, because making one takes longer than decoding a customer. */
+const STRICT_UTF_8 = new TextDecoder("utf-8", { fatal: true });
+
 /**
  * The reply with its body as text, by the charset that its Content-Type names, else UTF-8. A success in
  * another encoding is unreadable: text with replacement characters would be written back by the next update.
@@ -60,7 +63,10 @@ export function completeReply(status: number, fields: ReadonlyMap<string, string
   const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(fields.get("content-type") ?? "")?.[1] ?? "utf-8";
   let text: string;
   try {
-    text = new TextDecoder(charset as Label, { fatal: isSuccess(status) }).decode(bytes);
+    const strict = isSuccess(status);
+    const usual = charset.toLowerCase() === "utf-8";
+    const decoder = usual && strict ? STRICT_UTF_8 : new TextDecoder(charset as Label, { fatal: strict });
+    text = decoder.decode(bytes);
   } catch {
     if (!isSuccess(status))
       return { kind: "complete", status, fields, text: new TextDecoder().decode(bytes) };
