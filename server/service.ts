@@ -77,6 +77,7 @@ export async function startService(config: Config): Promise<RunningService> {
     onWrite: (write, kind) => writeCounter.record(write, kind),
   });
   const storage = await openStorage(config.databaseUrl, {
+    hasWriterThread: true,
     memoryMib: config.databaseMemoryMib,
     caFile: config.databaseCa,
     deletesAuditRows: config.auditRetentionDays !== null,

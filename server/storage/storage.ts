@@ -75,6 +75,11 @@ export type StorageOptions = {
   readonly memoryMib?: number;
   /** A file of certificates (PEM) that may vouch for a database server; null: those of the runtime. */
   readonly caFile?: string | null;
+  /**
+   * Whether batches of writes that would hold up reads are committed in a thread of their own, where the engine
+   * is in this process. For a service: the thread takes most of the time to open, and a command has no reads to hold up.
+   */
+  readonly hasWriterThread?: boolean;
   /** {@link LOCK_WAIT_MS} where it is left out. */
   readonly lockWaitMs?: number;
   /** Whether a database server whose commits wait for no standby is refused. */

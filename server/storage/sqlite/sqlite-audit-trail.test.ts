@@ -24,7 +24,7 @@ for (const where of ["inline", "thread"] as const) {
   const path = `${directory.path}/${where}.db`;
   await auditStoreContract(
     `SQLite, committed ${where}`,
-    () => SqliteStorage.open(path, { chooseWhere: () => where }),
+    () => SqliteStorage.open(path, where === "thread" ? { chooseWhere: () => where } : {}),
     (sql) => runOn(path, sql),
   );
 }

@@ -16,7 +16,10 @@ afterAll(() => rmSync(directory, { recursive: true }));
 await customerStoreContract("SQLite in memory", () => SqliteStorage.open(MEMORY));
 for (const where of ["inline", "thread"] as const) {
   await customerStoreContract(`SQLite on disk, committed ${where}`, () =>
-    SqliteStorage.open(join(directory, `${where}.db`), { chooseWhere: () => where }),
+    SqliteStorage.open(
+      join(directory, `${where}.db`),
+      where === "thread" ? { chooseWhere: () => where } : {},
+    ),
   );
 }
 

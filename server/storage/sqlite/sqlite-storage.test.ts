@@ -29,9 +29,31 @@ test("a storage that cannot be used after it was opened leaves no connection and
   const db = openDatabase(path);
   db.run("DELETE FROM cursor_key");
   db.close();
-  expect(() => SqliteStorage.open(path)).toThrow("no cursor key");
+  expect(() => SqliteStorage.open(path, { hasWriterThread: true })).toThrow("no cursor key");
   while (openFiles().length > 0) await Bun.sleep(1);
   expect(readdirSync(directory.path)).toEqual(["customers.db"]);
+});
+
+test.each([
+  ["of a command starts no thread", {}, 0],
+  ["of a service starts one", { hasWriterThread: true }, 1],
+] as const)("the storage %s", async (_, options, threads) => {
+  const RealWorker = globalThis.Worker;
+  let started = 0;
+  globalThis.Worker = class extends RealWorker {
+    constructor(...args: ConstructorParameters<typeof RealWorker>) {
+      super(...args);
+      started += 1;
+    }
+  };
+  try {
+    const storage = SqliteStorage.open(path, options);
+    await storage.firstStart(false, Date.now());
+    await storage.close();
+    expect(started).toBe(threads);
+  } finally {
+    globalThis.Worker = RealWorker;
+  }
 });
 
 test("what is free on the database's file system is known where it is a file, and NaN in memory", async () => {
@@ -58,7 +80,7 @@ test("an open that finds no file descriptor left is refused in a sentence, at wh
       try { for (;;) held.push(openSync("/dev/null", "r")); } catch {}
       for (const fd of held.splice(0, free)) closeSync(fd);
       let refusal = null;
-      try { SqliteStorage.open(${JSON.stringify(path)}); } catch (error) { refusal = error; }
+      try { SqliteStorage.open(${JSON.stringify(path)}, { hasWriterThread: true }); } catch (error) { refusal = error; }
       for (const fd of held) closeSync(fd);
       if (refusal === null) break;
       const files = readdirSync("/proc/self/fd").flatMap((fd) => {

@@ -30,8 +30,8 @@ const READER_SHARE = 3 / 4;
 type QueueOptions = {
   readonly onCommit?: (commit: Commit) => void;
   /**
-   * Where the next batch is committed, for tests that need one of
-   * the two places; without it the measured commit time decides.
+   * Where the next batch is committed, for tests that need one of the two places, both of which
+   * there are then; without it the measured commit time decides.
    */
   readonly chooseWhere?: () => Commit["where"];
 };
@@ -113,7 +113,12 @@ export class SqliteStorage implements Storage {
 
   /** @throws CommandRefused as openDatabase does */
   static open(path: string, options: StorageOptions & QueueOptions = {}): SqliteStorage {
-    const { onFault = () => {}, memoryMib = DATABASE_MEMORY_MIB, lockWaitMs = LOCK_WAIT_MS } = options;
+    const {
+      onFault = () => {},
+      memoryMib = DATABASE_MEMORY_MIB,
+      lockWaitMs = LOCK_WAIT_MS,
+      hasWriterThread = options.chooseWhere !== undefined,
+    } = options;
     const readerKib = Math.round(memoryMib * 1024 * READER_SHARE);
     const writerKib = Math.round((memoryMib * 1024 - readerKib) / 2);
     const databases: Database[] = [];
@@ -130,7 +135,9 @@ export class SqliteStorage implements Storage {
           ...options,
           limits: { ...WRITE_LIMITS, lockWaitMs },
           startThread: ({ identity }) =>
-            new WriterThread({ path, identity, lockWaitMs, cacheKib: writerKib }, onFault),
+            hasWriterThread
+              ? new WriterThread({ path, identity, lockWaitMs, cacheKib: writerKib }, onFault)
+              : null,
         });
       });
     } catch (error) {

@@ -29,7 +29,9 @@ afterEach(async () => {
   directory.remove();
 });
 
-await tokenStoreContract("SQLite", () => SqliteStorage.open(`${contractDirectory.path}/customers.db`));
+await tokenStoreContract("SQLite", () =>
+  SqliteStorage.open(`${contractDirectory.path}/customers.db`, { chooseWhere: () => "thread" }),
+);
 
 describe("a token", () => {
   test("is kept as a digest alone: its text is nowhere in the file", async () => {

@@ -6,4 +6,6 @@ import { SqliteStorage } from "./sqlite-storage.ts";
 const directory = temporaryDirectory();
 afterAll(directory.remove);
 
-await writeCountStoreContract("SQLite", () => SqliteStorage.open(`${directory.path}/customers.db`));
+await writeCountStoreContract("SQLite", () =>
+  SqliteStorage.open(`${directory.path}/customers.db`, { chooseWhere: () => "thread" }),
+);

@@ -38,11 +38,11 @@ const promised: StorageWay = {
 };
 const measured: StorageWay = {
   title: "on disk",
-  open: async (file, options) => SqliteStorage.open(file, options),
+  open: async (file, options) => SqliteStorage.open(file, { ...options, hasWriterThread: true }),
 };
 const inline: StorageWay = {
   title: "on disk, writes in the thread of requests",
-  open: async (file, options) => SqliteStorage.open(file, { ...options, chooseWhere: () => "inline" }),
+  open: async (file, options) => SqliteStorage.open(file, options),
 };
 const threaded: StorageWay = {
   title: "on disk, writes in a thread of their own",

@@ -46,6 +46,7 @@ afterEach(async () => {
 /** @param where null to let the queue decide */
 async function open(where: Commit["where"] | null): Promise<void> {
   storage = SqliteStorage.open(path, {
+    hasWriterThread: true,
     onCommit: (commit) => {
       if (bug !== null) throw bug;
       commits.push(commit);

@@ -167,7 +167,7 @@ function program(name: string, then: string): string[] {
   const module = new URL("../sqlite-storage.ts", import.meta.url).href;
   const customer = JSON.stringify({ name, email: "a@b", status: "active" });
   const script = `import { SqliteStorage } from ${JSON.stringify(module)};
-    const storage = SqliteStorage.open(${JSON.stringify(path)});
+    const storage = SqliteStorage.open(${JSON.stringify(path)}, { hasWriterThread: true });
     await storage.ready;
     await storage.customers.create("default", ${customer}, 0, null, ${JSON.stringify(TEST_ORIGIN)});
     ${then}`;
