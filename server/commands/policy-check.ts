@@ -2,6 +2,9 @@ import type { Command } from "commander";
 import { readPolicyFile } from "../config/policy-file.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
 import type { Issuer } from "../domain/issuer.ts";
+import type { Quotas } from "../domain/limits.ts";
+import type { Policy } from "../domain/policy.ts";
+import type { Quota } from "../domain/token-bucket.ts";
 import type { KeyFetch } from "../issuers/issuer-keys.ts";
 
 export function addPolicyCommands(program: Command): void {
@@ -25,8 +28,35 @@ export function addPolicyCommands(program: Command): void {
       console.log(
         `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until}${signers}${kept})`,
       );
+      for (const line of limitLines(result.policy)) console.log(`  ${line}`);
       if (isFetching) await fetchKeys(file, issuers);
     });
+}
+
+/** The limits that apply, a line for each holder. */
+function limitLines({ limits, wrongTokens }: Policy): string[] {
+  const rows: [string, Quotas | undefined][] = [
+    ["each client", limits?.client],
+    ["each tenant", limits?.tenant],
+    ...[...(limits?.clients ?? [])].map(([name, row]): [string, Quotas] => [`client ${name}`, row]),
+    ...[...(limits?.tenants ?? [])].map(([name, row]): [string, Quotas] => [`tenant ${name}`, row]),
+  ];
+  return [
+    ...rows.map(([holder, row]) => `limits of ${holder}: ${quotasText(row)}`),
+    `wrong tokens of an address: ${wrongTokens === null ? "no limit" : quotaText(wrongTokens)}`,
+  ];
+}
+
+function quotasText({ requests, writes }: Quotas = {}): string {
+  const texts = [
+    ...(requests === undefined ? [] : [`requests ${quotaText(requests)}`]),
+    ...(writes === undefined ? [] : [`writes ${quotaText(writes)}`]),
+  ];
+  return texts.length === 0 ? "none" : texts.join("; ");
+}
+
+function quotaText({ perSecond, burst }: Quota): string {
+  return `${perSecond} a second, ${burst} at once`;
 }
 
 /** @throws CommandRefused where one of the issuers gives no keys */

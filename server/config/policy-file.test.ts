@@ -85,11 +85,22 @@ describe("a policy that is not right is refused with every fault named", () => {
     [`${ROLE}[limits.client]\nwrites = { per_second = 1 }\n`, ["limits.client.writes.burst is missing"]],
     [`${ROLE}[limits.address]\nwrong_tokens = false\n`, ["limits.address.wrong_tokens: expected object"]],
     [
-      `${ROLE}[limits.address]\nwrong_token = { per_second = 1, burst = 1 }\n`,
+      `${ROLE}[limits.address]\n`,
+      ["limits.address needs wrong_tokens, or unlimited = true, which switches the limit off"],
+    ],
+    [
+      `${ROLE}[limits.address]\nunlimited = true\nwrong_tokens = { per_second = 1, burst = 1 }\n`,
+      ["limits.address: wrong_tokens and unlimited contradict each other; keep one of them"],
+    ],
+    [
+      `${ROLE}[limits.clients.crm]\nrequests = { per_second = 5, burst = 9 }\nwrites = { per_second = 5, burst = 10 }\n`,
       [
-        "limits.address.wrong_tokens is missing",
-        "limits.address.wrong_token is unknown; did you mean wrong_tokens?",
+        "limits.clients.crm.writes.burst is 10, more than the 9 of limits.clients.crm.requests; each write is a request too, so lower the one or raise the other",
       ],
+    ],
+    [
+      `${ROLE}[limits.address]\nwrong_token = { per_second = 1, burst = 1 }\n`,
+      ["limits.address.wrong_token is unknown; did you mean wrong_tokens?"],
     ],
     [
       `${ROLE}[limits.tenants.acme]\nwrites = { per_second = 0, burst = 1.5 }\n`,

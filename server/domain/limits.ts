@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { NAME_PATTERN } from "./issuer.ts";
 import type { Quota } from "./token-bucket.ts";
 
 /** How many requests of one client, or of all clients of one tenant, a server takes. */
-type Quotas = { readonly requests?: Quota; readonly writes?: Quota };
+export type Quotas = { readonly requests?: Quota; readonly writes?: Quota };
 
 export type Limits = {
   readonly client: Quotas;
@@ -68,19 +69,85 @@ const QUOTA = Type.Object(
   closed,
 );
 
-/** The quotas of a policy file. */
-export const QUOTAS = Type.Object({ requests: Type.Optional(QUOTA), writes: Type.Optional(QUOTA) }, closed);
+const QUOTAS = Type.Object({ requests: Type.Optional(QUOTA), writes: Type.Optional(QUOTA) }, closed);
 
-/** The quota of wrong tokens of a policy file. */
-export const ADDRESS_QUOTAS = Type.Object({ wrong_tokens: QUOTA }, closed);
+/** `unlimited = true` in place of a quota switches the limit off. */
+const ADDRESS_QUOTAS = Type.Object(
+  { wrong_tokens: Type.Optional(QUOTA), unlimited: Type.Optional(Type.Literal(true)) },
+  closed,
+);
 
-export function quotasOf({ requests, writes }: Static<typeof QUOTAS> = {}): Quotas {
+const ROWS = Type.Record(Type.String({ pattern: NAME_PATTERN }), QUOTAS, closed);
+/** The limits of a policy file. */
+export const LIMITS = Type.Object(
+  {
+    client: Type.Optional(QUOTAS),
+    tenant: Type.Optional(QUOTAS),
+    clients: Type.Optional(ROWS),
+    tenants: Type.Optional(ROWS),
+    address: Type.Optional(ADDRESS_QUOTAS),
+  },
+  closed,
+);
+type LimitsDocument = Static<typeof LIMITS>;
+
+/** What contradicts itself, a sentence each. */
+export function limitFaults({ client, tenant, clients, tenants, address }: LimitsDocument = {}): string[] {
+  const rows = (table: string, quotas: LimitsDocument["clients"] = {}): [string, Static<typeof QUOTAS>][] =>
+    Object.entries(quotas).map(([name, row]) => [`limits.${table}.${name}`, row]);
+  const all: [string, Static<typeof QUOTAS> | undefined][] = [
+    ["limits.client", client],
+    ["limits.tenant", tenant],
+    ...rows("clients", clients),
+    ...rows("tenants", tenants),
+  ];
+  return [...all.flatMap(([at, row]) => quotaFaults(at, row)), ...addressFaults(address)];
+}
+
+function quotaFaults(at: string, { requests, writes }: Static<typeof QUOTAS> = {}): string[] {
+  if (requests === undefined || writes === undefined) return [];
+  return (["per_second", "burst"] as const)
+    .filter((name) => writes[name] > requests[name])
+    .map(
+      (name) =>
+        `${at}.writes.${name} is ${writes[name]}, more than the ${requests[name]} of ${at}.requests; each write is a request too, so lower the one or raise the other`,
+    );
+}
+
+function addressFaults(address: LimitsDocument["address"]): string[] {
+  if (address === undefined) return [];
+  const { wrong_tokens: quota, unlimited } = address;
+  if (quota === undefined && unlimited === undefined) {
+    return ["limits.address needs wrong_tokens, or unlimited = true, which switches the limit off"];
+  }
+  if (quota === undefined || unlimited === undefined) return [];
+  return ["limits.address: wrong_tokens and unlimited contradict each other; keep one of them"];
+}
+
+/** @returns null where wrong tokens are not limited */
+export function wrongTokensOf({ address }: LimitsDocument = {}): Quota | null {
+  if (address?.unlimited === true) return null;
+  return address?.wrong_tokens === undefined ? WRONG_TOKENS : quotaOf(address.wrong_tokens);
+}
+
+export function buildLimits({ client, tenant, clients, tenants }: LimitsDocument): Limits {
+  const rows = (table: LimitsDocument["clients"] = {}) =>
+    new Map(Object.entries(table).map(([name, quotas]) => [name, quotasOf(quotas)]));
+  return {
+    client: quotasOf(client),
+    tenant: quotasOf(tenant),
+    clients: rows(clients),
+    tenants: rows(tenants),
+  };
+}
+
+function quotasOf({ requests, writes }: Static<typeof QUOTAS> = {}): Quotas {
   return {
     ...(requests === undefined ? {} : { requests: quotaOf(requests) }),
     ...(writes === undefined ? {} : { writes: quotaOf(writes) }),
   };
 }
 
-export function quotaOf({ per_second: perSecond, burst }: Static<typeof QUOTA>): Quota {
+function quotaOf({ per_second: perSecond, burst }: Static<typeof QUOTA>): Quota {
   return { perSecond, burst };
 }

@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { FIELD_NAMES } from "./field-registry.ts";
 import { buildIssuers, ISSUERS, type Issuer, issuerFaults, NAME_PATTERN } from "./issuer.ts";
-import { ADDRESS_QUOTAS, type Limits, QUOTAS, quotaOf, quotasOf, WRONG_TOKENS } from "./limits.ts";
+import { buildLimits, LIMITS, type Limits, limitFaults, wrongTokensOf } from "./limits.ts";
 import { nearest } from "./nearest.ts";
 import { NO_RIGHTS, narrow, OPERATIONS, type Rights, type Scope } from "./rights.ts";
 import type { Quota } from "./token-bucket.ts";
@@ -32,8 +32,8 @@ export type Policy = {
   readonly issuers: readonly Issuer[];
   /** Null: none. */
   readonly limits: Limits | null;
-  /** How many wrong tokens an address may send. */
-  readonly wrongTokens: Quota;
+  /** How many wrong tokens an address may send. Null: as many as it likes. */
+  readonly wrongTokens: Quota | null;
 };
 
 /** What a caller's rights follow from. */
@@ -83,18 +83,7 @@ const POLICY = Type.Object(
     tenants: Type.Optional(Type.Record(named, Type.Object({ roles: ROLES }, closed), closed)),
     issuers: Type.Optional(ISSUERS),
     audit: Type.Optional(Type.Object({ values: Type.Boolean() }, closed)),
-    limits: Type.Optional(
-      Type.Object(
-        {
-          client: Type.Optional(QUOTAS),
-          tenant: Type.Optional(QUOTAS),
-          clients: Type.Optional(Type.Record(named, QUOTAS, closed)),
-          tenants: Type.Optional(Type.Record(named, QUOTAS, closed)),
-          address: Type.Optional(ADDRESS_QUOTAS),
-        },
-        closed,
-      ),
-    ),
+    limits: Type.Optional(LIMITS),
     enforcement: Type.Optional(
       Type.Object(
         {
@@ -130,6 +119,7 @@ export function readPolicy(document: unknown): PolicyResult {
   const faults = [
     ...roleFaults(document),
     ...enforcementFaults(document),
+    ...limitFaults(document.limits),
     ...issuerFaults(document.issuers, roleNames(document)),
   ];
   if (faults.length > 0) return { ok: false, faults };
@@ -164,19 +154,7 @@ function build(document: PolicyDocument): Policy {
     keepsAuditValues: document.audit?.values ?? false,
     issuers: buildIssuers(document.issuers),
     limits: document.limits === undefined ? null : buildLimits(document.limits),
-    wrongTokens:
-      document.limits?.address === undefined ? WRONG_TOKENS : quotaOf(document.limits.address.wrong_tokens),
-  };
-}
-
-function buildLimits({ client, tenant, clients, tenants }: NonNullable<PolicyDocument["limits"]>): Limits {
-  const rows = (table: NonNullable<typeof clients> = {}) =>
-    new Map(Object.entries(table).map(([name, quotas]) => [name, quotasOf(quotas)]));
-  return {
-    client: quotasOf(client),
-    tenant: quotasOf(tenant),
-    clients: rows(clients),
-    tenants: rows(tenants),
+    wrongTokens: wrongTokensOf(document.limits),
   };
 }
 

@@ -17,6 +17,7 @@ type Remembered = { readonly caller: Caller; readonly atMs: number };
  */
 export class MonitorTokens implements TokenLookup {
   readonly #tokens: TokenLookup;
+  /** By digest: a token that is remembered for an hour must not stand in a memory dump. */
   readonly #remembered = new Map<string, Remembered>();
 
   constructor(tokens: TokenLookup) {
@@ -25,7 +26,7 @@ export class MonitorTokens implements TokenLookup {
 
   async find(token: string, nowMs: number, addressOf?: () => string): Promise<Caller | null> {
     const answer = this.#ask(token, nowMs, addressOf);
-    const known = this.#remembered.get(token);
+    const known = this.#remembered.get(digestOf(token));
     if (known === undefined || nowMs - known.atMs >= REMEMBER_MS) return await answer;
     if (known.caller.expiry !== null && nowMs >= known.caller.expiry.atMs) return await answer;
     return await withinTime(answer, known.caller);
@@ -33,11 +34,16 @@ export class MonitorTokens implements TokenLookup {
 
   async #ask(token: string, nowMs: number, addressOf?: () => string): Promise<Caller | null> {
     const caller = await this.#tokens.find(token, nowMs, addressOf);
-    this.#remembered.delete(token);
+    const digest = digestOf(token);
+    this.#remembered.delete(digest);
     if (caller !== null && caller.tenant === null && this.#remembered.size < REMEMBERED_MAX)
-      this.#remembered.set(token, { caller, atMs: nowMs });
+      this.#remembered.set(digest, { caller, atMs: nowMs });
     return caller;
   }
+}
+
+function digestOf(token: string): string {
+  return Bun.SHA256.hash(token, "hex");
 }
 
 /** @returns `otherwise` where the store says that it cannot answer, or does not in time */

@@ -138,7 +138,9 @@ export class Pipeline {
   /** After the look at the token: a valid one is never refused for the wrong ones of its address. */
   #refuseWrongToken({ startedAt }: RequestContext, address: string, refusal: Refusal): MaybePromise<Refusal> {
     const { policy, limits } = this.#parts;
-    const excess = limits.admitWrongToken(policy().wrongTokens, address, startedAt);
+    const quota = policy().wrongTokens;
+    if (quota === null) return refusal;
+    const excess = limits.admitWrongToken(quota, address, startedAt);
     return excess === null ? refusal : limits.pause().then(() => excess);
   }
 

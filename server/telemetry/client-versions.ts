@@ -20,6 +20,12 @@ export class ClientVersions {
     versions.delete(oldest);
     return oldest;
   }
+
+  /** A version that no label names any more. */
+  forget(client: string, version: string): void {
+    const versions = this.#seen.get(client);
+    if (versions?.delete(version) === true && versions.size === 0) this.#seen.delete(client);
+  }
 }
 
 /**

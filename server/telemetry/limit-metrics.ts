@@ -1,35 +1,67 @@
 import { Counter, type Registry } from "prom-client";
-import { LIMIT_NAMES, type Limit, WRONG_TOKENS_OF_ADDRESS } from "../domain/limits.ts";
+import { LIMIT_NAMES, type Limit, type LimitName, WRONG_TOKENS_OF_ADDRESS } from "../domain/limits.ts";
+import { OTHERS, RecentSeries } from "./recent-series.ts";
 
 type LimitHolder = Omit<Limit, "quota">;
+type LimitSeries = LimitHolder & { refused: number };
+
+/** Maximum number of series that name callers. */
+const SERIES_MAX = 2_000;
 
 /** How often callers exceeded their limits. */
 export class LimitMetrics {
   readonly #hasCallerLabels: boolean;
-  readonly #refused: Counter;
+  /** Those that name no caller, or {@link OTHERS}: one for each limit. */
+  readonly #unnamed = new Map<string, LimitSeries>();
+  readonly #named: RecentSeries<LimitSeries>;
 
-  constructor(registry: Registry, hasCallerLabels: boolean) {
+  constructor(registry: Registry, hasCallerLabels: boolean, seriesMax = SERIES_MAX) {
     this.#hasCallerLabels = hasCallerLabels;
-    this.#refused = new Counter({
+    this.#named = new RecentSeries(seriesMax, ({ name, refused }) => {
+      this.#unnamedOf(name, OTHERS).refused += refused;
+    });
+    const countInto = (counter: Counter): void => this.#countInto(counter);
+    new Counter({
       name: "customers_requests_limited_total",
       help: "Requests refused with 429, by the limit that they exceeded.",
       labelNames: ["limit", ...(hasCallerLabels ? ["client", "tenant"] : [])],
       registers: [registry],
+      collect() {
+        countInto(this);
+      },
     });
-    if (!hasCallerLabels) for (const limit of LIMIT_NAMES) this.#refused.inc({ limit }, 0);
+    if (!hasCallerLabels) for (const name of LIMIT_NAMES) this.#unnamedOf(name, "");
     this.begin(WRONG_TOKENS_OF_ADDRESS);
   }
 
   /** Lets the series of a limit's holder begin at 0: rate() misses a series' first event. */
   begin(limit: LimitHolder): void {
-    this.#refused.inc(this.#labelsOf(limit), 0);
+    this.#seriesOf(limit);
   }
 
   refused(limit: LimitHolder): void {
-    this.#refused.inc(this.#labelsOf(limit));
+    this.#seriesOf(limit).refused += 1;
   }
 
-  #labelsOf({ name, client, tenant }: LimitHolder): Record<string, string> {
-    return this.#hasCallerLabels ? { limit: name, client, tenant } : { limit: name };
+  #seriesOf({ name, client, tenant }: LimitHolder): LimitSeries {
+    if (!this.#hasCallerLabels || (client === "" && tenant === "")) return this.#unnamedOf(name, "");
+    const make = () => ({ name, client, tenant, refused: 0 });
+    return this.#named.move(`${name} ${client} ${tenant}`, make);
+  }
+
+  #unnamedOf(name: LimitName, client: "" | typeof OTHERS): LimitSeries {
+    const key = `${name} ${client}`;
+    const series = this.#unnamed.get(key) ?? { name, client, tenant: "", refused: 0 };
+    this.#unnamed.set(key, series);
+    return series;
+  }
+
+  #countInto(counter: Counter): void {
+    counter.reset();
+    for (const series of [this.#unnamed, this.#named]) {
+      for (const { name, client, tenant, refused } of series.values()) {
+        counter.inc({ limit: name, ...(this.#hasCallerLabels ? { client, tenant } : {}) }, refused);
+      }
+    }
   }
 }

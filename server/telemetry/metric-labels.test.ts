@@ -1,8 +1,12 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
 import { scrape, seriesOf, WRITE_COUNTERS, writeSeries } from "../tests/support/metric-series.ts";
 import { TestService } from "../tests/support/test-service.ts";
+import type { AnsweredRequest } from "./answered-request.ts";
 import { CLIENT_VERSIONS_MAX, versionOf } from "./client-versions.ts";
+import { LimitMetrics } from "./limit-metrics.ts";
+import { WriteMetrics } from "./write-metrics.ts";
 
 const CALLERS = { role: "admin", client: "shop", tenant: "acme" };
 
@@ -34,6 +38,45 @@ describe("labels", () => {
     );
     expect(later).toHaveLength(CLIENT_VERSIONS_MAX + 1);
     expect(later.reduce((sum, [, value]) => sum + value, 0)).toBe(CLIENT_VERSIONS_MAX + 4);
+  });
+
+  test("of 10,000 clients those that wrote last are named, and the counts of the others go on as (other)", async () => {
+    const registry = new Registry();
+    const writes = new WriteMetrics(registry, true);
+    const answered = { status: 428, isAllowedWithoutIfMatch: false } as AnsweredRequest;
+    const write = (client: string) =>
+      writes.record({ answered, method: "PUT", client, tenant: `of-${client}`, version: "1.0" });
+    write("first");
+    for (let client = 0; client < 10_000; client += 1) {
+      write(`client-${client}`);
+      if (client % 1_000 === 0) write("first");
+    }
+    const counts = [...seriesOf(await registry.metrics())].filter(([series]) =>
+      series.startsWith("http_precondition_required_total{"),
+    );
+    expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(10_011);
+    const named = counts.map(([series]) => /client="([^"]*)"/.exec(series)?.[1] ?? "");
+    const others = counts.filter(([series]) => series.includes('client="(other)"'));
+    expect(named).toContain("first");
+    expect(named).toContain("client-9999");
+    expect([named.length, others.length]).toEqual([2_000 + WRITE_METHODS.length + 1, 1]);
+    expect(others[0]?.[1]).toBe(10_000 - 1_999);
+  });
+
+  test("of 10,000 callers with limits those that were limited last are named, and the counts of the others go on as (other)", async () => {
+    const registry = new Registry();
+    const limits = new LimitMetrics(registry, true);
+    for (let client = 0; client < 10_000; client += 1) {
+      const limit = { name: "client-writes", client: `client-${client}`, tenant: "acme" } as const;
+      limits.begin(limit);
+      limits.refused(limit);
+    }
+    const counts = [...seriesOf(await registry.metrics())];
+    expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(10_000);
+    // Beside them: wrong tokens, which name nobody, and the others.
+    expect(counts).toHaveLength(2_000 + 2);
+    const others = 'customers_requests_limited_total{limit="client-writes",client="(other)",tenant=""}';
+    expect(new Map(counts).get(others)).toBe(8_000);
   });
 
   test.each([

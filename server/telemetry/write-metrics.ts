@@ -2,7 +2,12 @@ import { Counter, type Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
 import { type AnsweredWrite, CUSTOMER_ROUTE } from "./answered-write.ts";
 import { ClientVersions } from "./client-versions.ts";
+import { OTHERS, RecentSeries } from "./recent-series.ts";
 
+/**
+ * Maximum number of series that name callers. A scrape of so many with four counters each has 1 MB.
+ */
+const SERIES_MAX = 2_000;
 /** Holds the counts of versions that gave up their place. Nothing is counted here first. */
 const OTHER_VERSIONS = "other";
 
@@ -43,13 +48,16 @@ type WriteSeries = {
 export class WriteMetrics {
   readonly #hasCallerLabels: boolean;
   readonly #versions = new ClientVersions();
-  readonly #series = new Map<string, WriteSeries>();
+  /** Those that name no caller, or {@link OTHERS}: one for each method. */
+  readonly #unnamed = new Map<string, WriteSeries>();
+  readonly #named: RecentSeries<WriteSeries>;
 
   /**
    * @param hasCallerLabels false where anyone may read the metrics: then they name no client and no tenant
    */
-  constructor(registry: Registry, hasCallerLabels: boolean) {
+  constructor(registry: Registry, hasCallerLabels: boolean, seriesMax = SERIES_MAX) {
     this.#hasCallerLabels = hasCallerLabels;
+    this.#named = new RecentSeries(seriesMax, (series) => this.#retire(series));
     const labelNames = [
       "method",
       "route",
@@ -67,14 +75,14 @@ export class WriteMetrics {
         },
       });
     }
-    for (const method of WRITE_METHODS) this.#seriesOf(method, "", "", "");
+    for (const method of WRITE_METHODS) this.#unnamedOf(method, "");
   }
 
   record({ answered, method, client, tenant, version }: AnsweredWrite): void {
     const { status, isAllowedWithoutIfMatch } = answered;
     const { counts } = this.#hasCallerLabels
       ? this.#seriesOfCaller(method, client, version, tenant)
-      : this.#seriesOf(method, "", "", "");
+      : this.#unnamedOf(method, "");
     counts.attempts += 1;
     if (status === 428) counts.required += 1;
     if (status === 412) counts.failed += 1;
@@ -83,36 +91,52 @@ export class WriteMetrics {
 
   #seriesOfCaller(method: string, client: string, version: string, tenant: string): WriteSeries {
     const oldest = version === "" ? null : this.#versions.note(client, version);
-    if (oldest !== null) this.#retire(client, oldest);
-    return this.#seriesOf(method, client, version, tenant);
+    if (oldest !== null) this.#retireVersion(client, oldest);
+    return this.#namedOf(method, client, version, tenant);
   }
 
   /** Moves the counts of a version to `other`, so that no sum over a client's versions falls. */
-  #retire(client: string, version: string): void {
-    for (const [key, series] of this.#series) {
-      if (series.client !== client || series.version !== version) continue;
-      const other = this.#seriesOf(series.method, client, OTHER_VERSIONS, series.tenant);
-      for (const name of Object.keys(COUNTERS) as (keyof Counts)[]) other.counts[name] += series.counts[name];
-      this.#series.delete(key);
+  #retireVersion(client: string, version: string): void {
+    for (const series of this.#named.take((each) => each.client === client && each.version === version)) {
+      addTo(this.#namedOf(series.method, client, OTHER_VERSIONS, series.tenant), series);
     }
   }
 
-  #seriesOf(method: string, client: string, version: string, tenant: string): WriteSeries {
-    const key = `${method} ${client} ${version} ${tenant}`;
-    let series = this.#series.get(key);
-    if (series === undefined) {
-      const counts = { attempts: 0, required: 0, failed: 0, missingAllowed: 0 };
-      series = { method, client, version, tenant, counts };
-      this.#series.set(key, series);
-    }
+  /** Moves the counts of callers to {@link OTHERS}, so that no sum over all callers falls. */
+  #retire(series: WriteSeries): void {
+    this.#versions.forget(series.client, series.version);
+    addTo(this.#unnamedOf(series.method, OTHERS), series);
+  }
+
+  #namedOf(method: string, client: string, version: string, tenant: string): WriteSeries {
+    const make = () => newSeries(method, client, version, tenant);
+    return this.#named.move(`${method} ${client} ${version} ${tenant}`, make);
+  }
+
+  #unnamedOf(method: string, client: "" | typeof OTHERS): WriteSeries {
+    const key = `${method} ${client}`;
+    const version = client === OTHERS ? OTHER_VERSIONS : "";
+    const series = this.#unnamed.get(key) ?? newSeries(method, client, version, "");
+    this.#unnamed.set(key, series);
     return series;
   }
 
   #countInto(counter: Counter, name: keyof Counts): void {
     counter.reset();
-    for (const { method, client, version, tenant, counts } of this.#series.values()) {
-      const caller = this.#hasCallerLabels ? { client, client_version: version, tenant } : {};
-      counter.inc({ method, route: CUSTOMER_ROUTE, ...caller }, counts[name]);
+    for (const series of [this.#unnamed, this.#named]) {
+      for (const { method, client, version, tenant, counts } of series.values()) {
+        const caller = this.#hasCallerLabels ? { client, client_version: version, tenant } : {};
+        counter.inc({ method, route: CUSTOMER_ROUTE, ...caller }, counts[name]);
+      }
     }
   }
+}
+
+function newSeries(method: string, client: string, version: string, tenant: string): WriteSeries {
+  const counts = { attempts: 0, required: 0, failed: 0, missingAllowed: 0 };
+  return { method, client, version, tenant, counts };
+}
+
+function addTo({ counts }: WriteSeries, retired: WriteSeries): void {
+  for (const name of Object.keys(COUNTERS) as (keyof Counts)[]) counts[name] += retired.counts[name];
 }

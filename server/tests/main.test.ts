@@ -174,6 +174,10 @@ describe("a database in memory", () => {
 
 describe("policy check", () => {
   const ROLE = '[roles.clerk]\nread = ["id"]\noperations = ["get"]\n';
+  const NO_LIMITS = `  limits of each client: none
+  limits of each tenant: none
+  wrong tokens of an address: 20 a second, 200 at once
+`;
   const check = (text: string) => {
     writeFileSync(`${place.path}/policy.toml`, text);
     return place.command(["policy", "check", "policy.toml"]);
@@ -184,7 +188,7 @@ describe("policy check", () => {
     const said = (what: string) => ({
       code: 0,
       stderr: "",
-      stdout: `policy.toml: valid (roles clerk; ${what})\n`,
+      stdout: `policy.toml: valid (roles clerk; ${what})\n${NO_LIMITS}`,
     });
     expect(await check(ROLE)).toEqual(said("enforcement strict"));
     expect(await check(observe("2999-01-31"))).toEqual(said("enforcement observe until 2999-01-31"));
@@ -194,6 +198,26 @@ describe("policy check", () => {
     const kept = "enforcement strict; the audit trail keeps values, which are personal data";
     expect(await check(`${ROLE}[audit]\nvalues = true\n`)).toEqual(said(kept));
     expect(await check(`${ROLE}[audit]\nvalues = false\n`)).toEqual(said("enforcement strict"));
+  });
+
+  test("says which limits apply", async () => {
+    const limits = `[limits.client]
+requests = { per_second = 100, burst = 200 }
+writes = { per_second = 0.5, burst = 1 }
+[limits.clients.nightly-import]
+writes = { per_second = 200, burst = 400 }
+[limits.tenants.acme]
+[limits.address]
+unlimited = true
+`;
+    expect((await check(`${ROLE}${limits}`)).stdout.split("\n").slice(1)).toEqual([
+      "  limits of each client: requests 100 a second, 200 at once; writes 0.5 a second, 1 at once",
+      "  limits of each tenant: none",
+      "  limits of client nightly-import: writes 200 a second, 400 at once",
+      "  limits of tenant acme: none",
+      "  wrong tokens of an address: no limit",
+      "",
+    ]);
   });
 
   test("exits with 1 and names every fault of one that is refused, without any setting or database", async () => {

@@ -63,7 +63,7 @@ test("a client may send as many requests as its burst, and is then told when to 
   });
   expect(refused.headers.get("retry-after")).toBe("100");
   expect(refused.headers.get("ratelimit-policy")).toBe('"client-requests";q=2;w=200');
-  expect(refused.headers.get("ratelimit")).toBe('"client-requests";r=0;t=200');
+  expect(refused.headers.get("ratelimit")).toBe('"client-requests";r=0;t=100');
 });
 
 test("each reply says what is left of each limit", async () => {
@@ -76,7 +76,7 @@ requests = { per_second = 10000, burst = 100 }`,
   );
   const first = await write(holder());
   expect(first.headers.get("ratelimit-policy")).toBe(
-    '"client-requests";q=10;w=100, "client-writes";q=5;w=50, "tenant-requests";q=100;w=1',
+    '"client-requests";q=10;w=100, "client-writes";q=5;w=50, "tenant-requests";q=10000;w=1',
   );
   expect(first.headers.get("ratelimit")).toBe(
     '"client-requests";r=9;t=10, "client-writes";r=4;t=10, "tenant-requests";r=99;t=1',
@@ -84,6 +84,24 @@ requests = { per_second = 10000, burst = 100 }`,
   const second = await read(holder());
   expect(second.headers.get("ratelimit")).toStartWith('"client-requests";r=8;t=');
   expect(second.headers.get("ratelimit")).not.toContain("writes");
+});
+
+test.each([
+  [100, 200, "q=200;w=2"],
+  [0.01, 2, "q=2;w=200"],
+  // A bucket that fills in less than a second: the rate, of which `r` says how many can be sent at once.
+  [2, 1, "q=2;w=1"],
+  [10_000, 100, "q=10000;w=1"],
+  [3, 10, "q=12;w=4"],
+  [0.3, 1, "q=1;w=4"],
+  [1, 1, "q=1;w=1"],
+])("a quota of %d a second and %d at once is %s", async (perSecond, burst, window) => {
+  const { holder } = callers(
+    () => `[limits.client]\nrequests = { per_second = ${perSecond}, burst = ${burst} }`,
+  );
+  const { headers } = await read(holder());
+  expect(headers.get("ratelimit-policy")).toBe(`"client-requests";${window}`);
+  expect(headers.get("ratelimit")).toStartWith(`"client-requests";r=${burst - 1};t=`);
 });
 
 test("a limit of writes leaves reads and searches alone, and counts POST, PUT, PATCH and DELETE", async () => {

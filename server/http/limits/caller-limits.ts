@@ -98,19 +98,18 @@ export class CallerLimits {
 type LimitDraw = Draw & { readonly limit: Limit; readonly holder: string };
 
 /**
- * `q` is what a full bucket holds and `w` the seconds in which an empty one fills, so that `q` by `w` is the
- * rate; `r` is what is left and `t` the seconds until the bucket is full again.
+ * `q` / `w` is the rate: as many as come in within the seconds in which an empty bucket fills, rounded up to whole ones,
+ * since the draft has no others. `q` is thus more than the bucket holds where it fills faster. `r` is what is left, and
+ * `t` the seconds until the bucket is full again, or until the next one is there where none is left.
  */
 function fieldsOf(drawn: readonly LimitDraw[], nowMs: number): RateLimitFields {
   return {
-    policy: drawn
-      .map(({ limit: { name, quota } }) => `"${name}";q=${quota.burst};w=${windowSeconds(quota)}`)
-      .join(", "),
+    policy: drawn.map(({ limit: { name, quota } }) => `"${name}";${windowOf(quota)}`).join(", "),
     state: drawn
-      .map(
-        ({ limit: { name }, remaining, fullAtMs }) =>
-          `"${name}";r=${remaining};t=${secondsOf(fullAtMs - nowMs)}`,
-      )
+      .map(({ limit: { name }, remaining, fullAtMs, waitMs }) => {
+        const inMs = waitMs > 0 ? waitMs : fullAtMs - nowMs;
+        return `"${name}";r=${remaining};t=${secondsOf(inMs)}`;
+      })
       .join(", "),
   };
 }
@@ -120,8 +119,9 @@ function secondsOf(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000 - 1e-6));
 }
 
-function windowSeconds({ burst, perSecond }: Quota): number {
-  return Math.max(1, Math.ceil(burst / perSecond));
+function windowOf({ burst, perSecond }: Quota): string {
+  const seconds = secondsOf((burst / perSecond) * 1000);
+  return `q=${Math.floor(seconds * perSecond + 1e-6)};w=${seconds}`;
 }
 
 const WHAT: Readonly<Record<LimitName, string>> = {

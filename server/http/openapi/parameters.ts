@@ -112,13 +112,13 @@ export const RESPONSE_HEADERS = {
   },
   "RateLimit-Policy": {
     description:
-      "The limits that the request was held to, where the operator of the service sets any: `q` requests at once after a pause of `w` seconds, `q` by `w` a second on average (draft-ietf-httpapi-ratelimit-headers).",
+      "The limits that the request was held to, where the operator of the service sets any: `q` / `w` requests a second on average, `w` in whole seconds (draft-ietf-httpapi-ratelimit-headers).",
     schema: TEXT,
     example: '"client-requests";q=200;w=2',
   },
   RateLimit: {
     description:
-      "What is left of each of them: `r` more requests now, and all again after `t` seconds without a request.",
+      "What is left of each of them: `r` more requests now, and all that may be sent at once after `t` seconds without a request; where `r` is 0, the next one after `t` seconds.",
     schema: TEXT,
     example: '"client-requests";r=199;t=1',
   },
