@@ -1,6 +1,6 @@
 /** Starts a real proxy on a free loopback port, in a directory of its own, in front of a service. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -15,16 +15,17 @@ export type Recipe = (at: { port: number; backend: number; dir: string }) => {
 const ATTEMPTS = 3;
 const START_MS = 20_000;
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-      server.close(() => resolve(address.port));
-    });
-  });
+/**
+ * Below the ports that Linux gives for 0 and to clients (from 32768),
+ * so that none of those is this one; the server's tests draw theirs from below these.
+ */
+const [FIRST_PORT, PORTS] = [28_000, 4_000];
+
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    if (!(await accepts(port))) return port;
+  }
 }
 
 function accepts(port: number): Promise<boolean> {
