@@ -79,6 +79,17 @@ export const answerInstead = (
 /** Writes are answered 412 with the server's present tag, whatever If-Match says. */
 export const staleForEver = (): Fault => first(ALWAYS, isWrite, (exchange) => exchange.answer(bare(412)));
 
+/** The same, and after the second refused write no reading is answered. */
+export const staleThenSilent = (): Fault => {
+  let refused = 0;
+  return async (exchange) => {
+    if (exchange.isWrite) {
+      refused += 1;
+      exchange.answer(bare(412));
+    } else if (refused < 2) await pass(exchange);
+  };
+};
+
 /** The body of a reply breaks off half-way. */
 export const resetMidBody = (times = 1, which: Which = "all"): Fault =>
   first(times, WHICH[which], async (exchange) => exchange.answerHalf(await exchange.forward()));
