@@ -15,7 +15,10 @@ if (process.platform === "win32") {
 
 process.exit(
   await runProgram(process.argv.slice(2), {
-    stdin: process.stdin,
+    // Opening it takes as long as parsing the command line, and few commands read it.
+    get stdin() {
+      return process.stdin;
+    },
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,

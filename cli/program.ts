@@ -106,7 +106,7 @@ export async function runProgram(
     outputError: () => {}, // the error is thrown as well, and printed below
   });
   program.exitOverride();
-  addCommands(program, run);
+  addCommands(program, run, argv[0]);
   try {
     if (argv.length === 0) {
       messages.warn(program.helpInformation().trimEnd());
@@ -126,11 +126,17 @@ export async function runProgram(
   return code;
 }
 
-/** Adds every command to the program, each with its examples. */
-export function addCommands(program: CommandUnknownOpts, run: Run): void {
+/**
+ * Adds every command to the program, each with its examples; or one alone, since making them all takes a tenth of a `get`.
+ * @param first the first word of the command line: where it names a command, no other can be meant
+ */
+export function addCommands(program: CommandUnknownOpts, run: Run, first?: string): void {
+  const all = Object.values(COMMANDS).flatMap((commands) => Object.keys(commands));
+  const only = first !== undefined && first !== "help" && all.includes(first) ? first : undefined;
   for (const [heading, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
-    for (const register of commands) register(program, run);
+    for (const [name, register] of Object.entries(commands))
+      if (only === undefined || name === only) register(program, run);
   }
   for (const command of program.commands) {
     const examples = examplesOf(command.name());

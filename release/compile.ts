@@ -28,6 +28,7 @@ export async function compile(
     target: "bun",
     format: "esm", // bytecode with top-level await needs it
     bytecode: true,
+    splitting: program.splitting ?? false,
     // Names stay, so that a stack trace says where.
     minify: { whitespace: true, syntax: true },
     metafile: true,

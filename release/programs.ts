@@ -9,6 +9,8 @@ export interface Program {
   readonly entrypoints: readonly [string, ...string[]];
   /** The folder that the paths of workers in the executable start from, as their `new URL("./…")` expects. */
   readonly root?: string;
+  /** What is imported by `import()` is a part of its own: a run reads the parts that it needs, and starts faster. */
+  readonly splitting?: boolean;
   /** The folder with its README.md and docs/. */
   readonly documents: string;
   /** What else in that folder its documents link to: glob patterns. */
@@ -30,6 +32,7 @@ export const PROGRAMS: readonly Program[] = [
     npmName: "customers-cli",
     description: "Command line client of the customer resource API",
     entrypoints: ["cli/main.ts"],
+    splitting: true,
     documents: "cli",
     linked: ["client/README.md"],
     completionShells: ["bash", "zsh", "fish"],

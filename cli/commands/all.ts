@@ -22,27 +22,27 @@ import { registerUpdate } from "./update.ts";
 import { registerWatch } from "./watch.ts";
 import { registerWhoami } from "./whoami.ts";
 
-/** By the heading under which `customers --help` lists them. A new one is one line here. */
-export const COMMANDS: Readonly<Record<string, readonly RegisterCommand[]>> = {
-  "Customers:": [
-    registerGet,
-    registerList,
-    registerCreate,
-    registerUpdate,
-    registerEdit,
-    registerDelete,
-    registerUndo,
-    registerWatch,
-    registerHistory,
-  ],
-  "Many customers:": [registerImport, registerExport],
-  "Servers and credentials:": [
-    registerLogin,
-    registerLogout,
-    registerWhoami,
-    registerProfile,
-    registerConfig,
-    registerDoctor,
-  ],
-  "More:": [registerApi, registerCompletion, registerHelp],
+/** By the heading under which `customers --help` lists them, then by name. A new one is one line here. */
+export const COMMANDS: Readonly<Record<string, Readonly<Record<string, RegisterCommand>>>> = {
+  "Customers:": {
+    get: registerGet,
+    list: registerList,
+    create: registerCreate,
+    update: registerUpdate,
+    edit: registerEdit,
+    delete: registerDelete,
+    undo: registerUndo,
+    watch: registerWatch,
+    history: registerHistory,
+  },
+  "Many customers:": { import: registerImport, export: registerExport },
+  "Servers and credentials:": {
+    login: registerLogin,
+    logout: registerLogout,
+    whoami: registerWhoami,
+    profile: registerProfile,
+    config: registerConfig,
+    doctor: registerDoctor,
+  },
+  "More:": { api: registerApi, completion: registerCompletion, help: registerHelp },
 };

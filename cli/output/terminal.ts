@@ -37,24 +37,26 @@ function columnsOf(stream: Output): number | undefined {
 }
 
 export function openTerminal(
-  { stdin, stdout, stderr, interrupt }: Streams & Pick<Host, "interrupt">,
+  host: Streams & Pick<Host, "interrupt">,
   env: Environment,
   interrupted: AbortSignal,
 ): Terminal {
+  const { stdout, stderr } = host;
   const dumb = env["TERM"] === "dumb";
   const forced = env["FORCE_COLOR"];
   const wanted = forced !== undefined ? forced !== "0" && forced !== "" : stdout.isTTY === true && !dumb;
-  const interactive = stdin.isTTY === true && stderr.isTTY === true;
   return {
-    interactive,
+    get interactive() {
+      return stderr.isTTY === true && host.stdin.isTTY === true;
+    },
     stdoutIsTerminal: stdout.isTTY === true,
     stderrIsTerminal: stderr.isTTY === true && !dumb,
     color: wanted && !env["NO_COLOR"],
     columns: columnsOf(stdout),
     stderrColumns: columnsOf(stderr) ?? COLUMNS_DEFAULT,
-    ask: (question, options) =>
-      ask({ stdin, stderr, interrupt }, question, options?.secret ?? false, interrupted),
+    ask: (question, options) => ask(host, question, options?.secret ?? false, interrupted),
     readStdin: async () => {
+      const { stdin } = host;
       let text = "";
       stdin.setEncoding("utf8");
       for await (const chunk of stdin) {
