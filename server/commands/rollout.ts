@@ -193,15 +193,24 @@ function reportText(
         `${client} regressed: it had been clean, and wrote without If-Match again at ${shownTime(regressedAtMs)}.`,
       );
   }
+  const refused = rows.filter(({ client, count }) => client.state === "refused" && count.refused > 0);
+  if (refused.length > 0) {
+    const writes = refused.reduce((sum, { count }) => sum + count.refused, 0);
+    lines.push(`${writes} writes since ${fromDay} were refused with 428, of: ${clientsIn(refused)}.`);
+  }
+  if (enforcement.mode === "strict" || nowMs >= enforcement.untilMs) return lines.join("\n");
   const broken = rows.filter(({ breaks }) => breaks > 0);
   const writes = broken.reduce((sum, { breaks }) => sum + breaks, 0);
-  const names = [...new Set(broken.map(({ client }) => client.client))];
   lines.push(
     writes === 0
       ? `Enforced for all today, none of the clients that wrote without If-Match since ${fromDay} would break.`
-      : `Enforced for all today, ${writes} of the writes since ${fromDay} would have been refused, of: ${names.join(", ")}.`,
+      : `Enforced for all today, ${writes} of the writes since ${fromDay} would have been refused, of: ${clientsIn(broken)}.`,
   );
   return lines.join("\n");
+}
+
+function clientsIn(rows: readonly ReportRow[]): string {
+  return [...new Set(rows.map(({ client }) => client.client))].join(", ");
 }
 
 function stageOf(enforcement: Enforcement, nowMs: number): string {
@@ -221,7 +230,7 @@ function planToml(plan: EnforcementPlan, cleanDays: number): string {
   const list = (names: readonly string[]): string => `[${names.map((name) => `"${name}"`).join(", ")}]`;
   const notReady = clients.filter(({ state }) => state !== "ready" && state !== "enforced");
   return [
-    `# New: ${[...newClients, ...newMethods].join(", ") || "none"}. Clients are ready after ${cleanDays} days with If-Match alone.`,
+    `# New clients: ${newClients.join(", ") || "none"}. New methods: ${newMethods.join(", ") || "none"}. Clients are ready after ${cleanDays} days with If-Match alone.`,
     ...notReady.map(
       ({ client, state, cleanSinceMs }) =>
         `# ${client} is not ready: ${REASONS[state]} ${shownTime(cleanSinceMs)}.`,

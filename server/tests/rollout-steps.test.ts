@@ -194,6 +194,76 @@ test("a client that regressed is named, in the report, in the plan and in the me
   expect(series.get("customers_rollout_end_seconds")).toBe(Date.parse(UNTIL) / 1000);
 });
 
+test("a client that regresses after days with If-Match is named while it is let pass, and when it is refused, over restarts", async () => {
+  const [shop, billing, monitor] = [
+    await tokenOf("shop"),
+    await tokenOf("billing"),
+    await tokenOf("prometheus", "monitor"),
+  ];
+  const start = () => place.start({ services: 2, env: { POLICY_FILE: policyFile() } });
+  const statesOf = async (of: ServerProcess, state: string) => {
+    const series = await untilSeries(
+      of,
+      monitor,
+      `customers_rollout_client_state{client="shop",state="${state}"}`,
+    );
+    return [
+      series.get(`customers_rollout_clients{state="${state}"}`),
+      series.get("customers_rollout_end_seconds"),
+    ];
+  };
+  const enforceAsPlanned = async (): Promise<string> => {
+    const plan = await rollout("plan");
+    usePolicy(plan);
+    expect((await place.command(["policy", "check", policyFile()])).code).toBe(0);
+    return plan;
+  };
+  // Both have been clean since services counted them eight days ago.
+  usePolicy(OBSERVE);
+  const days = [9, 8, 7, 6, 5, 4, 3, 2, 1].map((daysAgo) => [daysAgo, "with"] as const);
+  await countDays("shop", days);
+  await countDays("billing", days);
+  let service = await start();
+  expect(await write(service, billing, true)).toEqual(all(204));
+  expect(await write(service, shop, true)).toEqual(all(204));
+  expect(await write(service, shop, false, "2.0")).toEqual(all(204));
+  expect(await service.end()).toBe(0);
+  const warnings = service.stderr.lines.filter((line) => line.includes('"allowedWithoutIfMatch":true'));
+  expect(warnings).toHaveLength(WRITES);
+  for (const line of warnings) expect(JSON.parse(line)).toMatchObject({ level: "warn", client: "shop" });
+
+  // Named in the report, in the plan, which leaves it out, and in the metrics of services that started since.
+  const text = await rollout();
+  expect(text).toMatch(/^billing +ready /m);
+  expect(text).toMatch(/^shop +regressed +acme +2\.0 +PUT +8 /m);
+  expect(text).toMatch(/^shop regressed: it had been clean, and wrote without If-Match again at \d{4}-/m);
+  const plan = await enforceAsPlanned();
+  expect(plan).toStartWith("# New clients: billing. New methods: PATCH. ");
+  expect(plan).toContain('enforced_clients = ["billing"]');
+  expect(plan).toContain("# shop is not ready: it regressed, and wrote without If-Match at ");
+  service = await start();
+  expect(await statesOf(service, "regressed")).toEqual([1, Date.parse(UNTIL) / 1000]);
+  expect(await write(service, billing, false)).toEqual(all(428));
+  expect(await write(service, shop, false, "2.0")).toEqual(all(204));
+  expect(await service.end()).toBe(0);
+
+  // Enforced for all before it is mended: it is refused, and named still.
+  usePolicy('[enforcement]\nmode = "strict"\n');
+  service = await start();
+  expect(await write(service, shop, false, "2.0")).toEqual(all(428));
+  expect(await write(service, shop, true, "2.1")).toEqual(all(204));
+  expect(await service.end()).toBe(0);
+  service = await start();
+  expect(await statesOf(service, "refused")).toEqual([2, Number.NaN]);
+  const last = await rollout();
+  expect(last).toContain("The policy is strict: every write needs If-Match.");
+  expect(last).toMatch(/^shop +refused +acme +2\.0 +PUT +16 +8 /m);
+  expect(last).toMatch(/^shop regressed: /m);
+  expect(last).toMatch(/^16 writes since \d{4}-\d\d-\d\d were refused with 428, of: billing, shop\.$/m);
+  expect(last).not.toContain("Enforced for all today");
+  await service.end();
+}, 180_000);
+
 test("--since leaves earlier days out of what is counted, and not out of what is judged", async () => {
   usePolicy(OBSERVE);
   await countDays("shop", [
