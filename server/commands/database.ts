@@ -6,6 +6,7 @@ import { isPostgresUrl, parsePostgresUrl } from "../storage/postgres/connection/
 import { checkPostgres } from "../storage/postgres/postgres-check.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";
 import { checkDatabase } from "../storage/sqlite/files/check.ts";
+import type { Erasure } from "../storage/sqlite/files/erasures.ts";
 import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
 import { MEMORY, sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
 import type { StorageOptions } from "../storage/storage.ts";
@@ -31,9 +32,9 @@ export function addDatabaseCommands(program: Command): void {
       const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_restore");
       const databasePath = sqlitePath(databaseUrl);
-      restoreDatabase(file, databasePath, options["force"] === true, storage.lockWaitMs);
+      const held = restoreDatabase(file, databasePath, options["force"] === true, storage.lockWaitMs);
       console.log(
-        `${databasePath}: restored from ${file}. Tokens are as they were in the backup; a token revoked since then is valid again: see \`token list\`.`,
+        `${databasePath}: restored from ${file}. Tokens are as they were in the backup; a token revoked since then is valid again: see \`token list\`. ${erasedAgain(held)}`,
       );
     });
   withSettings(program.command("check"), DATABASE_SETTINGS)
@@ -52,6 +53,14 @@ export function addDatabaseCommands(program: Command): void {
         `${databasePath}: the structure is sound (schema ${report.schemaVersion}, ${report.customers} customers, ${report.tokens} tokens)`,
       );
     });
+}
+
+/** @param held null where nothing is known */
+function erasedAgain(held: readonly Erasure[] | null): string {
+  if (held === null) return "A customer erased since then is there again, too: erase it again.";
+  if (held.length === 0) return "It holds no customer whom the replaced database had erased.";
+  const ids = held.map(({ customerId }) => customerId).join(" ");
+  return `${held.length} of its customers were erased since then. Erase again: \`person erase --yes ${ids}\`.`;
 }
 
 /** The settings of commands that PostgreSQL has tools of its own for. */

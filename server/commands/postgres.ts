@@ -28,10 +28,13 @@ export function addPostgresCommands(program: Command): void {
       "--audit-retention",
       "with the right to delete old rows of the audit trail, for AUDIT_RETENTION_DAYS",
     )
-    .action(({ role, auditRetention = false }: { role: string; auditRetention?: boolean }) =>
-      console.log(grantsFor(role, { hasAuditRetention: auditRetention })),
+    .option("--erasure", "with the right to delete values that the audit trail keeps, for `person erase`")
+    .action(({ role, auditRetention = false, erasure = false }: GrantOptions) =>
+      console.log(grantsFor(role, { hasAuditRetention: auditRetention, mayErase: erasure })),
     );
 }
+
+type GrantOptions = { readonly role: string; readonly auditRetention?: boolean; readonly erasure?: boolean };
 
 const MIGRATED = {
   made: "the schema was made",

@@ -7,6 +7,7 @@ import { addAuditCommands } from "./audit.ts";
 import { addCopyCommand } from "./copy.ts";
 import { addDatabaseCommands, refuseVisiblePassword } from "./database.ts";
 import { addHealthCommand } from "./health.ts";
+import { addPersonCommands } from "./person.ts";
 import { addPolicyCommands } from "./policy-check.ts";
 import { addPostgresCommands } from "./postgres.ts";
 import { addRolloutCommands } from "./rollout.ts";
@@ -39,6 +40,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addPolicyCommands(program);
   addRolloutCommands(program);
   addAuditCommands(program);
+  addPersonCommands(program);
   return program;
 }
 

@@ -1,6 +1,7 @@
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import type { AuditStore } from "./audit-store.ts";
 import type { CustomerStore } from "./customer-store.ts";
+import type { PersonStore } from "./person-store.ts";
 import type { TokenStore } from "./token-store.ts";
 import type { WriteCountStore } from "./write-count-store.ts";
 
@@ -96,6 +97,7 @@ export interface Storage {
   readonly tokens: TokenStore;
   readonly writeCounts: WriteCountStore;
   readonly audit: AuditStore;
+  readonly persons: PersonStore;
   /**
    * Makes an admin token, and samples to try things on. The decision and all of its rows are one transaction.
    *

@@ -108,7 +108,7 @@ describe("the reference in server/docs is complete", () => {
     const commands = program.commands.flatMap((command) =>
       command.commands.length === 0 ? [command] : [...command.commands],
     );
-    expect(commands.length).toBe(17);
+    expect(commands.length).toBe(20);
     for (const command of commands) {
       const parent = command.parent === program ? "" : `${command.parent?.name()} `;
       expect(missing(settings, `\`${parent}${command.name()}`)).toEqual([]);

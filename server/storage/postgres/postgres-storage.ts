@@ -8,6 +8,7 @@ import { openLanes, type PostgresOptions, refusalOf } from "./open-lanes.ts";
 import { PostgresAuditTrail } from "./postgres-audit-trail.ts";
 import { PostgresCustomerStore } from "./postgres-customer-store.ts";
 import { postgresFirstStart } from "./postgres-first-start.ts";
+import { PostgresPersons } from "./postgres-persons.ts";
 import { PostgresTokenStore } from "./postgres-token-store.ts";
 import { PostgresWriteCounts } from "./postgres-write-counts.ts";
 import { BatchedReads } from "./reads/batched-reads.ts";
@@ -59,6 +60,7 @@ export class PostgresStorage implements Storage {
   readonly tokens: PostgresTokenStore;
   readonly writeCounts: PostgresWriteCounts;
   readonly audit: PostgresAuditTrail;
+  readonly persons: PostgresPersons;
   readonly #lanes: Lanes;
   readonly #writes: WriteBatches;
   #databaseBytes = Number.NaN;
@@ -71,6 +73,7 @@ export class PostgresStorage implements Storage {
     this.tokens = new PostgresTokenStore(lanes, reads);
     this.writeCounts = new PostgresWriteCounts(lanes);
     this.audit = new PostgresAuditTrail(lanes);
+    this.persons = new PostgresPersons(lanes);
   }
 
   /**

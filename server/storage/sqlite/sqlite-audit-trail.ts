@@ -4,6 +4,7 @@ import type { AuditQuery, AuditStore, ChainStart, CustomerHistory, HistoryQuery 
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { chainStart, SELECT_AUDIT } from "./statements/audit-rows.ts";
+import { isErased } from "./statements/erasure.ts";
 
 /** The audit trail in SQLite. Each write gives its row a place at once: see statements/audit-rows.ts. */
 export class SqliteAuditTrail implements AuditStore {
@@ -32,8 +33,7 @@ export class SqliteAuditTrail implements AuditStore {
   }
 
   isErased(tenant: string, customerId: string): boolean {
-    const sql = "SELECT 1 FROM audit WHERE tenant = ? AND customer_id = ? AND operation = 'erase' LIMIT 1";
-    return this.#read.get(sql, tenant, customerId) !== null;
+    return isErased(this.#read, tenant, customerId);
   }
 
   history({ tenant, customerId, before, limit }: HistoryQuery): CustomerHistory {

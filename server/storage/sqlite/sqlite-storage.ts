@@ -20,6 +20,7 @@ import { SharedRead } from "./read/read-transaction.ts";
 import { SqliteAuditTrail } from "./sqlite-audit-trail.ts";
 import { SqliteCustomerStore } from "./sqlite-customer-store.ts";
 import { firstStart } from "./sqlite-first-start.ts";
+import { SqlitePersons } from "./sqlite-persons.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
 import { SqliteWriteCounts } from "./sqlite-write-counts.ts";
 import { StatementCache } from "./statements/statement-cache.ts";
@@ -56,6 +57,7 @@ export class SqliteStorage implements Storage {
   readonly tokens: SqliteTokenStore;
   readonly writeCounts: SqliteWriteCounts;
   readonly audit: SqliteAuditTrail;
+  readonly persons: SqlitePersons;
   readonly read: SharedRead;
   readonly write: WriteQueue;
   readonly #path: string;
@@ -108,6 +110,7 @@ export class SqliteStorage implements Storage {
     this.tokens = new SqliteTokenStore(read, this.write);
     this.writeCounts = new SqliteWriteCounts(read, this.write);
     this.audit = new SqliteAuditTrail(read, this.write);
+    this.persons = new SqlitePersons(this.#path, read, this.write);
     opened.add(this.#guards);
   }
 

@@ -29,6 +29,7 @@ const promised: StorageWay = {
       tokens: late(storage.tokens),
       writeCounts: late(storage.writeCounts),
       audit: late(storage.audit),
+      persons: late(storage.persons),
       firstStart: storage.firstStart.bind(storage),
       ping: storage.ping.bind(storage),
       stats: storage.stats.bind(storage),

@@ -17,6 +17,7 @@ import { CommandRefused } from "../../../domain/command-refused.ts";
 import { damage, namesIn, writeDatabase } from "../../../tests/support/database-files.ts";
 import { Random } from "../../../tests/support/random.ts";
 import { launch, type ServerProcess, Workplace } from "../../../tests/support/server-process.ts";
+import { SqliteStorage } from "../sqlite-storage.ts";
 import { backupDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { restoreDatabase } from "./restore.ts";
@@ -163,6 +164,35 @@ describe("restore", () => {
     await service.end("SIGKILL");
     expect(refusalOf(backupFile())).toBeNull();
     expect(await namesIn(place.database)).toEqual(["Kept"]);
+  });
+
+  test("says which erased customers the backup holds again, as far as the replaced database tells", async () => {
+    await writeDatabase(place.database, "Ada", "Eve", "Zoe");
+    const idsOf = (storage: SqliteStorage) => storage.persons.withEmail("default", "x@example.com");
+    const erase = async (...picked: number[]) => {
+      const storage = SqliteStorage.open(place.database);
+      const ids = picked.map((index) => idsOf(storage)[index] ?? "");
+      for (const id of ids) await storage.persons.erase("default", id);
+      await storage.close();
+      return ids;
+    };
+    const [before] = await erase(0);
+    backupDatabase(place.database, backupFile());
+    const since = await erase(0, 1);
+    expect(since).not.toContain(before);
+    const restored = await place.run(["restore", backupFile(), "--force"]);
+    expect(restored.stdout).toContain("2 of its customers were erased since then.");
+    const [, printed = ""] = /`person (erase --yes [^`]*)`/.exec(restored.stdout) ?? [];
+    expect(printed.split(" ").slice(2).sort()).toEqual([...since].sort());
+    expect((await place.run(["person", ...printed.split(" ")])).code).toBe(0);
+    const again = SqliteStorage.open(place.database);
+    expect(idsOf(again)).toEqual([]);
+    await again.close();
+    damage(place.database);
+    const unknown = await place.run(["restore", backupFile(), "--force"]);
+    expect(unknown.stdout).toContain("A customer erased since then is there again, too");
+    const none = await place.run(["restore", backupFile(), "--force"]);
+    expect(none.stdout).toContain("It holds no customer whom the replaced database had erased.");
   });
 
   test("goes where no database is, but makes no directory, whose name may be a typing error", async () => {

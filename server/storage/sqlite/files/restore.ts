@@ -5,11 +5,14 @@ import { CommandRefused } from "../../../domain/command-refused.ts";
 import { syncFile } from "../../synced-file.ts";
 import { cantBeWritten, copyDatabase, removeDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
+import { type Erasure, erasuresIn, heldIn } from "./erasures.ts";
 import { requireDirectory } from "./sqlite-database.ts";
 
 /**
  * Puts a backup in the place of the database, with -wal and -shm as one.
  *
+ * @returns the erased customers whom the backup holds again, as far as the replaced database says; null where it
+ *   can't be read
  * @throws CommandRefused when the backup is not sound, when a process has the database open, or when there
  *   is a database and `isForced` is not set
  */
@@ -18,7 +21,7 @@ export function restoreDatabase(
   database: string,
   isForced: boolean,
   lockWaitMs?: number,
-): void {
+): readonly Erasure[] | null {
   const { faults } = checkDatabase(backup, lockWaitMs);
   if (faults.length > 0) {
     throw new CommandRefused(
@@ -31,6 +34,7 @@ export function restoreDatabase(
     );
   }
   if (existsSync(database) && isOpenInAnyProcess(database)) throw inUse(database);
+  const erasures = existsSync(database) ? erasuresIn(database, lockWaitMs) : null;
   const incoming = `${database}.restoring`;
   try {
     requireDirectory(database);
@@ -47,6 +51,7 @@ export function restoreDatabase(
     } finally {
       release();
     }
+    return erasures === null ? null : heldIn(database, erasures, lockWaitMs);
   } catch (error) {
     throw cantBeWritten(database, error);
   } finally {

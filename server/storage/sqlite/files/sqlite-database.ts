@@ -151,6 +151,8 @@ function configure(db: Database, path: string, { cacheKib, lockWaitMs }: Require
   db.run(`PRAGMA cache_size = -${cacheKib}`);
   db.run(`PRAGMA journal_size_limit = ${LOG_BYTES_MAX}`);
   db.run("PRAGMA trusted_schema = OFF");
+  // What is deleted or replaced is overwritten, so that no value of an erased customer stays in the file.
+  db.run("PRAGMA secure_delete = ON");
   // What a savepoint would restore stays in memory. In a file, a batch of writes failed where no descriptor was left.
   db.run("PRAGMA temp_store = MEMORY");
 }

@@ -66,9 +66,11 @@ function keep(
 /**
  * Takes the fields of a customer out of every outcome that
  * is kept: with its row goes all that was kept of it.
+ *
+ * @returns of how many outcomes
  */
-export function forgetFields(statements: StatementCache, { tenant, id }: Customer): void {
-  statements.run(
+export function forgetFields(statements: StatementCache, { tenant, id }: Customer): number {
+  return statements.run(
     "UPDATE idempotency_keys SET outcome = json_set(outcome, '$.fields', NULL), tenant = NULL, customer_id = NULL WHERE tenant = ? AND customer_id = ?",
     ...[tenant, id],
   );

@@ -1,5 +1,6 @@
 import { AUDIT_WRITES } from "./audit-rows.ts";
 import { CUSTOMER_WRITES } from "./customer-writes.ts";
+import { ERASURE_WRITES } from "./erasure.ts";
 import { KEY_WRITES } from "./idempotency-keys.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import { TOKEN_WRITES } from "./token-writes.ts";
@@ -9,7 +10,14 @@ import { COUNT_WRITES } from "./write-counts.ts";
  * Every write that there is, by name. Input and outcome are
  * JSON, so that they can cross to another thread as text.
  */
-const WRITES = { ...CUSTOMER_WRITES, ...KEY_WRITES, ...TOKEN_WRITES, ...COUNT_WRITES, ...AUDIT_WRITES };
+const WRITES = {
+  ...CUSTOMER_WRITES,
+  ...KEY_WRITES,
+  ...TOKEN_WRITES,
+  ...COUNT_WRITES,
+  ...AUDIT_WRITES,
+  ...ERASURE_WRITES,
+};
 
 type Writes = typeof WRITES;
 export type WriteName = keyof Writes;

@@ -1,6 +1,7 @@
 import { afterAll } from "bun:test";
 import { auditStoreContract } from "../../../storage/audit-store.contract.ts";
 import { customerStoreContract } from "../../../storage/customer-store.contract.ts";
+import { personStoreContract } from "../../../storage/person-store.contract.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
 import { tokenStoreContract } from "../../../storage/token-store.contract.ts";
@@ -16,16 +17,18 @@ await cluster.query("postgres", "CREATE ROLE runner LOGIN");
 async function databaseOfRunner(level: string): Promise<string> {
   const url = await cluster.createDatabase({ default_transaction_isolation: level });
   await (await PostgresStorage.open(url)).close();
-  await cluster.query(url, grantsFor("runner", { hasAuditRetention: true }));
+  await cluster.query(url, grantsFor("runner", { hasAuditRetention: true, mayErase: true }));
   return url.replace("postgres@", "runner@");
 }
 
 for (const level of ["read committed", "repeatable read", "serializable"]) {
   const [customers, tokens] = [await databaseOfRunner(level), await databaseOfRunner(level)];
   const [counts, audit] = [await databaseOfRunner(level), await databaseOfRunner(level)];
+  const persons = await databaseOfRunner(level);
   await customerStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(customers));
   await tokenStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(tokens));
   await writeCountStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(counts));
+  await personStoreContract(`PostgreSQL, ${level}`, () => PostgresStorage.open(persons));
   await auditStoreContract(
     `PostgreSQL, ${level}`,
     () => PostgresStorage.open(audit),

@@ -183,6 +183,28 @@ test("a role that may not delete old rows of the audit trail is refused where AU
   expect(await refusalOf(service, { deletesAuditRows: true })).toBe("it was opened");
 });
 
+test("a role that may not delete values of the audit trail erases a customer of whom none are kept alone", async () => {
+  await cluster.query(url, "CREATE ROLE eraser LOGIN");
+  await (await PostgresStorage.open(url)).close();
+  await cluster.query(url, grantsFor("eraser"));
+  const storage = await PostgresStorage.open(url.replace("postgres@", "eraser@"));
+  const create = async (keepsValues: boolean) => {
+    const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+    const made = await storage.customers.create("t", ada, 0, null, { ...TEST_ORIGIN, keepsValues });
+    return made.kind === "created" ? made.id : "";
+  };
+  const [plain, kept] = [await create(false), await create(true)];
+  expect(await storage.persons.erase("t", plain)).toMatchObject({ wasStored: true });
+  await expect(storage.persons.erase("t", kept)).rejects.toThrow(
+    "`customers-server grants --role eraser --erasure`",
+  );
+  expect(await storage.persons.record("t", kept)).not.toBeNull();
+  const { stdout } = await runCommand(["grants", "--role", "eraser", "--erasure"]);
+  await cluster.query(url, stdout);
+  expect(await storage.persons.erase("t", kept)).toMatchObject({ wasStored: true, values: 1 });
+  await storage.close();
+});
+
 test("a standby is refused, one that is asynchronous is reported or refused, and so is the old primary once a promoted standby was seen", async () => {
   await (await PostgresStorage.open(url)).close();
   const standby = await cluster.startStandby();

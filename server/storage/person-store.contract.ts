@@ -1,0 +1,188 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
+import { NO_BODY, projectionOf } from "../domain/projection.ts";
+import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
+import { reportOnChain } from "./chain-report.ts";
+import type { IdempotencyKey } from "./customer-store.ts";
+import { exportCustomer } from "./person-export.ts";
+import { findPerson, isMeant } from "./person-search.ts";
+import { PERSON_ERASE, VALUES_PAGE } from "./person-store.ts";
+import { sealBacklog } from "./sealing-timer.ts";
+import type { Storage } from "./storage.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+const ANY = { anyExcept: [] };
+const ALL = projectionOf(["name", "email"]);
+const KEEPING = { ...TEST_ORIGIN, keepsValues: true };
+
+/** Every rule of finding, exporting and erasing a person, run on each engine. */
+export async function personStoreContract(engine: string, open: () => MaybePromise<Storage>): Promise<void> {
+  const storage = await open();
+  const { customers, audit, persons } = storage;
+  afterAll(() => storage.close());
+  let drawn = 0;
+  const unique = (kind: string): string => {
+    drawn += 1;
+    return `${kind}${drawn}`;
+  };
+  const create = async (tenant: string, email: string, origin = TEST_ORIGIN) => {
+    const customer = { name: "Ada", email, status: "active" } as const;
+    const made = await customers.create(tenant, customer, NOW, null, { ...origin, operation: "create" });
+    if (made.kind !== "created") throw new Error(made.kind);
+    return { tenant, id: made.id, expected: ANY };
+  };
+  const keyOf = (name: string): IdempotencyKey => ({ tokenId: "t", key: name, digest: "01", nowMs: NOW });
+  const found = async (who: string, tenants?: readonly string[]) =>
+    (await findPerson(storage, tenants ?? (await persons.tenants()), who)).map((one) => [
+      ...[one.tenant, one.id, one.state, one.foundBy, one.values, one.keptReplies, isMeant(one)],
+    ]);
+
+  describe(`${engine}: a person`, () => {
+    test("is found in each tenant by an email in any case, and by an id", async () => {
+      const [first, second, other] = [unique("t"), unique("t"), unique("t")];
+      const email = `${unique("Ada")}@Example.com`;
+      const [one, two, three] = [
+        await create(first, email),
+        await create(first, email),
+        await create(second, email),
+      ];
+      await create(other, "someone@example.com");
+      expect(await found(email.toUpperCase())).toEqual(
+        [one, two, three].map(({ tenant, id }) => [tenant, id, "stored", "email", 0, 0, true]),
+      );
+      expect(await found(email, [second])).toEqual([[second, three.id, "stored", "email", 0, 0, true]]);
+      expect(await found(one.id)).toEqual([[first, one.id, "stored", "id", 0, 0, true]]);
+      expect(await found(crypto.randomUUID())).toEqual([]);
+      expect(await found("nobody@example.com")).toEqual([]);
+    });
+
+    test("is found by an earlier email where values are kept: one who was deleted is meant, one with another email now is not", async () => {
+      const tenant = unique("t");
+      const email = `${unique("eve")}@example.com`;
+      const [moved, gone] = [await create(tenant, email, KEEPING), await create(tenant, email, KEEPING)];
+      const silent = await create(tenant, email);
+      await customers.update(moved, { email: "new@example.com" }, NO_BODY, null, KEEPING);
+      for (const target of [gone, silent]) await customers.remove(target, null, KEEPING);
+      const expected = [
+        [tenant, moved.id, "stored", "earlier-email", 2, 0, false],
+        [tenant, gone.id, "deleted", "earlier-email", 1, 0, true],
+      ];
+      const rows = await found(email.toUpperCase(), [tenant]);
+      expect(rows).toHaveLength(2);
+      expect(rows).toEqual(expect.arrayContaining(expected));
+      expect(await found(silent.id, [tenant])).toEqual([[tenant, silent.id, "deleted", "id", 0, 0, true]]);
+    });
+
+    test("is exported with all fields, its version, its history and its kept replies, and without tokens", async () => {
+      const tenant = unique("t");
+      const made = await create(tenant, "ada@example.com", KEEPING);
+      const outcome = await customers.update(made, { name: "Eve" }, ALL, keyOf(unique("k")), KEEPING);
+      if (outcome.kind !== "applied") throw new Error(outcome.kind);
+      const [one] = await findPerson(storage, [tenant], made.id);
+      if (one === undefined) throw new Error("not found");
+      const document = await exportCustomer(storage, one);
+      expect(document).toMatchObject({
+        ...{ tenant, id: made.id, state: "stored" },
+        customer: { name: "Eve", email: "ada@example.com", status: "active", version: outcome.rowVersion },
+        history: [
+          { operation: "create", client: "tests", versionBefore: null },
+          { changed: ["name"], values: { name: { before: "Ada", after: "Eve" } } },
+        ],
+        keptReplies: [{ fields: { name: "Eve", email: "ada@example.com" } }],
+      });
+      expect(document).toHaveProperty("customer.createdAt", new Date(NOW).toISOString());
+      expect(JSON.stringify(document)).not.toContain(TEST_ORIGIN.tokenPrefix);
+    });
+
+    test("is erased with all that is kept of it and nobody else, and the audit trail stays whole and says so", async () => {
+      const tenant = unique("t");
+      const [made, beside] = [
+        await create(tenant, "a@example.com", KEEPING),
+        await create(tenant, "b@example.com", KEEPING),
+      ];
+      const key = keyOf(unique("k"));
+      await customers.update(made, { name: "Eve" }, ALL, key, KEEPING);
+      const before = await customers.rowVersion(tenant, made.id);
+      expect(await persons.erase(tenant, made.id)).toEqual({ wasStored: true, keptReplies: 1, values: 2 });
+      expect(await customers.rowVersion(tenant, made.id)).toBeNull();
+      expect(await customers.update(made, { name: "x" }, NO_BODY, null, TEST_ORIGIN)).toEqual({
+        kind: "missing",
+      });
+      const replayed = await customers.update(made, { name: "Eve" }, ALL, key, KEEPING);
+      expect(replayed).toMatchObject({ kind: "applied", isReplayed: true, fields: null });
+      await sealBacklog(audit);
+      const { items } = await audit.history({ tenant, customerId: made.id, before: null, limit: 9 });
+      expect(items.map(({ operation, changed, values }) => [operation, changed.length, values])).toEqual([
+        ["erase", 0, null],
+        ["replace", 1, null],
+        ["create", 3, null],
+      ]);
+      expect(items[0]).toMatchObject({
+        client: PERSON_ERASE.client,
+        versionBefore: before,
+        versionAfter: null,
+      });
+      expect(await reportOnChain(audit, tenant, null)).toMatchObject({
+        ...{ fault: null, values: { kept: 1, erased: 2 } },
+      });
+      expect(await found(made.id, [tenant])).toEqual([[tenant, made.id, "erased", "id", 0, 0, true]]);
+      expect(await found("a@example.com", [tenant])).toEqual([]);
+      expect(await customers.rowVersion(tenant, beside.id)).not.toBeNull();
+    });
+
+    test("is erased once: a second erasure changes nothing and has no row", async () => {
+      const tenant = unique("t");
+      const made = await create(tenant, "a@example.com");
+      await persons.erase(tenant, made.id);
+      expect(await persons.erase(tenant, made.id)).toEqual({ wasStored: false, keptReplies: 0, values: 0 });
+      const { items } = await audit.history({ tenant, customerId: made.id, before: null, limit: 9 });
+      expect(items.map(({ operation }) => operation)).toEqual(["erase", "create"]);
+    });
+
+    test("who was deleted before is erased from the audit trail", async () => {
+      const tenant = unique("t");
+      const made = await create(tenant, "a@example.com", KEEPING);
+      await customers.remove(made, null, { ...KEEPING, operation: "delete" });
+      expect(await persons.erase(tenant, made.id)).toEqual({ wasStored: false, keptReplies: 0, values: 1 });
+      const { items } = await audit.history({ tenant, customerId: made.id, before: null, limit: 9 });
+      expect(items.map(({ operation, values }) => [operation, values])).toEqual([
+        ["erase", null],
+        ["delete", null],
+        ["create", null],
+      ]);
+    });
+
+    test("is erased with more values than one transaction deletes", async () => {
+      const tenant = unique("t");
+      const made = await create(tenant, "a@example.com", KEEPING);
+      const writes = Array.from({ length: VALUES_PAGE + 9 }, (_, index) =>
+        customers.update(made, { name: `${index}` }, NO_BODY, null, KEEPING),
+      );
+      await Promise.all(writes);
+      expect(await persons.erase(tenant, made.id)).toMatchObject({ values: VALUES_PAGE + 10 });
+      expect(await persons.countValues(tenant, made.id)).toBe(0);
+    });
+
+    test("keeps nothing of a write that races its erasure: each is applied before it, or finds no customer", async () => {
+      for (let round = 0; round < 5; round += 1) {
+        const tenant = unique("t");
+        const made = await create(tenant, "a@example.com", KEEPING);
+        const write = (index: number) =>
+          customers.update(made, { name: `n${index}` }, ALL, keyOf(unique("k")), KEEPING);
+        const early = Array.from({ length: 20 }, (_, index) => write(index));
+        const erasing = persons.erase(tenant, made.id);
+        const late = Array.from({ length: 20 }, (_, index) => write(20 + index));
+        const kinds = new Set((await Promise.all([...early, ...late])).map(({ kind }) => kind));
+        expect([...kinds].every((kind) => kind === "applied" || kind === "missing")).toBe(true);
+        expect((await erasing).wasStored).toBe(true);
+        expect(await persons.record(tenant, made.id)).toBeNull();
+        expect(await persons.countValues(tenant, made.id)).toBe(0);
+        expect(await persons.keptReplies(tenant, made.id)).toEqual([]);
+        await sealBacklog(audit);
+        const rows = await audit.rows({ tenant, customerId: null, after: 0, limit: 99 });
+        expect(rows.at(-1)?.operation).toBe("erase");
+        expect((await reportOnChain(audit, tenant, null)).fault).toBeNull();
+      }
+    });
+  });
+}

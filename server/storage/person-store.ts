@@ -1,0 +1,73 @@
+import type { AuditedOperation } from "../domain/audit/audit-entry.ts";
+import type { CustomerFields, NewCustomer } from "../domain/customer.ts";
+import type { RowVersion } from "../domain/entity-tag.ts";
+import type { MaybePromise } from "../domain/maybe-promise.ts";
+
+/** How many rows of kept values one transaction of an erasure deletes, and one page of a search reads. */
+export const VALUES_PAGE = 500;
+
+/** Who erases: an operator on the command line, without a token and a request. */
+export const PERSON_ERASE = {
+  client: "person-erase",
+  tokenPrefix: "",
+  requestId: "",
+  operation: "erase" satisfies AuditedOperation,
+  isWithoutIfMatch: false,
+} as const;
+
+/** All that is stored of a customer in its own row. */
+export type CustomerRecord = NewCustomer & {
+  readonly id: string;
+  readonly rowVersion: RowVersion;
+  /** ms since 1970. */
+  readonly createdAtMs: number;
+};
+
+/** What a repeated request under an Idempotency-Key would be answered. */
+export type KeptReply = { readonly expiresAtMs: number; readonly fields: CustomerFields };
+
+/** Values that are kept beside a row of the audit trail. */
+export type PersonValues = {
+  readonly customerId: string;
+  readonly content: string;
+  /** Where the next page begins. */
+  readonly position: string;
+};
+
+/** What one erasure took. All nothing where the customer had been erased before. */
+export type Erased = {
+  readonly wasStored: boolean;
+  readonly keptReplies: number;
+  /** Beside how many rows of the audit trail values were deleted. */
+  readonly values: number;
+};
+
+/**
+ * What a database holds of persons beside the history: to find, to export and to erase. For operators, who see
+ * all tenants. An engine keeps every rule of person-store.contract.ts.
+ */
+export interface PersonStore {
+  /** All that ever had a customer, in the order of bytes. */
+  tenants(): MaybePromise<readonly string[]>;
+  /** The ids of the customers that have an email now. @param folded as foldEmail folds it */
+  withEmail(tenant: string, folded: string): MaybePromise<readonly string[]>;
+  record(tenant: string, id: string): MaybePromise<CustomerRecord | null>;
+  keptReplies(tenant: string, id: string): MaybePromise<readonly KeptReply[]>;
+  /** A page of at most {@link VALUES_PAGE}. @param after the position of the last one of the page before */
+  values(tenant: string, after: string | null): MaybePromise<readonly PersonValues[]>;
+  /** Beside how many rows of the audit trail values of a customer are kept. */
+  countValues(tenant: string, id: string): MaybePromise<number>;
+  /**
+   * Removes a customer as a removal does, with all that is kept of it, and appends the erasure to the audit trail, in
+   * one transaction; many values go in further ones. Done again it finishes what was cut off.
+   *
+   * @throws CommandRefused where the role of a database server may not delete values
+   */
+  erase(tenant: string, id: string): Promise<Erased>;
+  /**
+   * Takes what was erased out of the write-ahead log of a database file.
+   *
+   * @returns false where another process reads, so that the log keeps it for a while
+   */
+  emptyLog(): MaybePromise<boolean>;
+}

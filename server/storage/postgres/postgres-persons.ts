@@ -1,0 +1,133 @@
+import { CommandRefused } from "../../domain/command-refused.ts";
+import type { CustomerFields, NewCustomer } from "../../domain/customer.ts";
+import type { RowVersion } from "../../domain/entity-tag.ts";
+import {
+  type CustomerRecord,
+  type Erased,
+  type KeptReply,
+  PERSON_ERASE,
+  type PersonStore,
+  type PersonValues,
+  VALUES_PAGE,
+} from "../person-store.ts";
+import type { LaneConnection } from "./connection/lane.ts";
+import type { Lanes } from "./connection/lanes.ts";
+import { persist } from "./connection/persistence.ts";
+import { IS_ERASED_TEXT } from "./rows/audit-sql.ts";
+import {
+  APPEND_ERASURE_TEXT,
+  COUNT_VALUES_TEXT,
+  DELETE_CUSTOMER_TEXT,
+  DELETE_VALUES_TEXT,
+  KEPT_REPLIES_TEXT,
+  MAY_ERASE_TEXT,
+  PERSON_VALUES_TEXT,
+  RECORD_TEXT,
+  WITH_EMAIL_TEXT,
+} from "./rows/person-sql.ts";
+
+/** What PostgreSQL holds of persons, on a connection for what is slow. */
+export class PostgresPersons implements PersonStore {
+  readonly #lanes: Lanes;
+
+  constructor(lanes: Lanes) {
+    this.#lanes = lanes;
+  }
+
+  async tenants(): Promise<string[]> {
+    const rows = await this.#run<{ tenant: string }>("SELECT tenant FROM tenants ORDER BY tenant", []);
+    return rows.map(({ tenant }) => tenant);
+  }
+
+  async withEmail(tenant: string, folded: string): Promise<string[]> {
+    return (await this.#run<{ id: string }>(WITH_EMAIL_TEXT, [tenant, folded])).map(({ id }) => id);
+  }
+
+  async record(tenant: string, id: string): Promise<CustomerRecord | null> {
+    type Row = NewCustomer & { id: string; row_version: RowVersion; created_at: string };
+    const [row] = await this.#run<Row>(RECORD_TEXT, [tenant, id]);
+    if (row === undefined) return null;
+    const { row_version: rowVersion, created_at, ...fields } = row;
+    return { ...fields, rowVersion, createdAtMs: Number(created_at) };
+  }
+
+  async keptReplies(tenant: string, id: string): Promise<KeptReply[]> {
+    const rows = await this.#run<{ expires_at: string; fields: string }>(KEPT_REPLIES_TEXT, [tenant, id]);
+    return rows.map(({ expires_at, fields }) => ({
+      expiresAtMs: Number(expires_at),
+      fields: JSON.parse(fields) as CustomerFields,
+    }));
+  }
+
+  async values(tenant: string, after: string | null): Promise<PersonValues[]> {
+    const [customer = BEFORE_ALL, row = "0"] = after?.split(" ") ?? [];
+    type Row = { customer_id: string; id: string; content: string };
+    const rows = await this.#run<Row>(PERSON_VALUES_TEXT, [tenant, customer, row, String(VALUES_PAGE)]);
+    return rows.map(({ customer_id, id, content }) => ({
+      customerId: customer_id,
+      content,
+      position: `${customer_id} ${id}`,
+    }));
+  }
+
+  async countValues(tenant: string, id: string): Promise<number> {
+    return Number((await this.#run<{ n: string }>(COUNT_VALUES_TEXT, [tenant, id]))[0]?.n);
+  }
+
+  async erase(tenant: string, id: string): Promise<Erased> {
+    // A role that may not delete values erases customers of whom none are kept.
+    const hasValues = (await this.countValues(tenant, id)) > 0;
+    if (hasValues) await this.#requireDeletion();
+    const erased = await this.#transact((transaction) => eraseCustomer(transaction, tenant, id));
+    let values = 0;
+    for (let last = hasValues ? VALUES_PAGE : 0; last === VALUES_PAGE; values += last) {
+      const params = [tenant, id, String(VALUES_PAGE)];
+      last = (await this.#run(DELETE_VALUES_TEXT, params)).length;
+    }
+    return { ...erased, values };
+  }
+
+  emptyLog(): boolean {
+    return true;
+  }
+
+  async #requireDeletion(): Promise<void> {
+    const [found] = await this.#run<{ role: string; may_delete: boolean }>(MAY_ERASE_TEXT, []);
+    if (found === undefined || found.may_delete) return;
+    throw new CommandRefused(
+      `The role ${found.role} may not delete values that the audit trail keeps; nothing was erased. Run what \`customers-server grants --role ${found.role} --erasure\` prints, as the owner's role, or name the owner's role in DATABASE_URL.`,
+    );
+  }
+
+  #run<Row>(text: string, params: readonly string[]): Promise<readonly Row[]> {
+    return this.#lanes.run<Row>(text, params, true);
+  }
+
+  /** Done again it finds the customer erased. */
+  #transact<T>(work: (transaction: LaneConnection) => Promise<T>): Promise<T> {
+    const { slow, limits, onRetry } = this.#lanes;
+    return persist((giveUpAt) => slow.use((lane) => lane.transact(work), giveUpAt), {
+      isRepeatable: true,
+      giveUpMs: limits.giveUpMs,
+      onRetry,
+    });
+  }
+}
+
+const BEFORE_ALL = "00000000-0000-0000-0000-000000000000";
+
+/** The fields of kept replies go with their customer, and so were deleted before where it is not there. */
+async function eraseCustomer(
+  transaction: LaneConnection,
+  tenant: string,
+  id: string,
+): Promise<Omit<Erased, "values">> {
+  const keptReplies = await transaction.run(KEPT_REPLIES_TEXT, [tenant, id]);
+  const [row] = await transaction.run<{ row_version: RowVersion }>(DELETE_CUSTOMER_TEXT, [tenant, id]);
+  const wasStored = row !== undefined;
+  if (wasStored || (await transaction.run(IS_ERASED_TEXT, [tenant, id])).length === 0) {
+    const { client, operation } = PERSON_ERASE;
+    await transaction.run(APPEND_ERASURE_TEXT, [tenant, id, client, operation, row?.row_version ?? null]);
+  }
+  return { wasStored, keptReplies: wasStored ? keptReplies.length : 0 };
+}

@@ -1,0 +1,106 @@
+import type { CustomerFields } from "../../domain/customer.ts";
+import type { RowVersion } from "../../domain/entity-tag.ts";
+import {
+  type CustomerRecord,
+  type Erased,
+  type KeptReply,
+  type PersonStore,
+  type PersonValues,
+  VALUES_PAGE,
+} from "../person-store.ts";
+import type { WriteQueue } from "./commit/write-queue.ts";
+import { connect } from "./files/sqlite-database.ts";
+import { MEMORY } from "./files/sqlite-url.ts";
+import type { SharedRead } from "./read/read-transaction.ts";
+
+/** What SQLite holds of persons. Deleted content is overwritten: see `secure_delete` in files/sqlite-database.ts. */
+export class SqlitePersons implements PersonStore {
+  readonly #path: string;
+  readonly #read: SharedRead;
+  readonly #write: WriteQueue;
+
+  constructor(path: string, read: SharedRead, write: WriteQueue) {
+    this.#path = path;
+    this.#read = read;
+    this.#write = write;
+  }
+
+  tenants(): string[] {
+    return this.#read
+      .all<{ tenant: string }>("SELECT tenant FROM tenants ORDER BY tenant")
+      .map(({ tenant }) => tenant);
+  }
+
+  withEmail(tenant: string, folded: string): string[] {
+    const sql = "SELECT id FROM customers WHERE tenant = ? AND email_folded = ? ORDER BY id";
+    return this.#read.all<{ id: string }>(sql, tenant, folded).map(({ id }) => id);
+  }
+
+  record(tenant: string, id: string): CustomerRecord | null {
+    type Row = Omit<CustomerRecord, "rowVersion" | "createdAtMs"> & {
+      row_version: RowVersion;
+      created_at: number;
+    };
+    const sql =
+      "SELECT id, name, email, status, row_version, created_at FROM customers WHERE tenant = ? AND id = ?";
+    const row = this.#read.get<Row>(sql, tenant, id);
+    if (row === null) return null;
+    const { row_version: rowVersion, created_at: createdAtMs, ...fields } = row;
+    return { ...fields, rowVersion, createdAtMs };
+  }
+
+  keptReplies(tenant: string, id: string): KeptReply[] {
+    const sql = `SELECT expires_at, json_extract(outcome, '$.fields') AS fields FROM idempotency_keys
+      WHERE tenant = ? AND customer_id = ? ORDER BY expires_at`;
+    return this.#read
+      .all<{ expires_at: number; fields: string }>(sql, tenant, id)
+      .map(({ expires_at, fields }) => ({
+        expiresAtMs: expires_at,
+        fields: JSON.parse(fields) as CustomerFields,
+      }));
+  }
+
+  values(tenant: string, after: string | null): PersonValues[] {
+    const sql = `SELECT v.number, a.customer_id, v.content FROM audit_values v
+      JOIN audit a ON a.tenant = v.tenant AND a.number = v.number
+      WHERE v.tenant = ? AND v.number > ? ORDER BY v.number LIMIT ?`;
+    return this.#read
+      .all<{ number: number; customer_id: string; content: string }>(
+        sql,
+        tenant,
+        Number(after ?? 0),
+        VALUES_PAGE,
+      )
+      .map(({ number, customer_id, content }) => ({
+        customerId: customer_id,
+        content,
+        position: String(number),
+      }));
+  }
+
+  countValues(tenant: string, id: string): number {
+    const sql = `SELECT count(*) AS n FROM audit a JOIN audit_values v ON v.tenant = a.tenant AND v.number = a.number
+      WHERE a.tenant = ? AND a.customer_id = ?`;
+    return this.#read.get<{ n: number }>(sql, tenant, id)?.n ?? 0;
+  }
+
+  async erase(tenant: string, id: string): Promise<Erased> {
+    const erased = await this.#write.run("eraseCustomer", { tenant, id });
+    let { values } = erased;
+    for (let last = values; last === VALUES_PAGE; values += last) {
+      last = await this.#write.run("eraseValues", { tenant, id });
+    }
+    return { ...erased, values };
+  }
+
+  emptyLog(): boolean {
+    if (this.#path === MEMORY) return true;
+    this.#read.end();
+    const db = connect(this.#path);
+    try {
+      return db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
+    } finally {
+      db.close();
+    }
+  }
+}
