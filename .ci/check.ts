@@ -7,7 +7,7 @@
  * `process.exit(0)` inside a test all end with 0. The JUnit file is read, and every test file must stand
  * in it with at least one test that ran.
  */
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { PostgresCluster } from "../server/tests/support/postgres-cluster.ts";
 import { NOT_ON_POSTGRES } from "./not-on-postgres.ts";
@@ -59,14 +59,18 @@ async function step(title: string, command: string[]): Promise<void> {
   }
 }
 
-/** Starts the service as a process of its own. */
+function textOf(file: string): string {
+  return readFileSync(`${root}${file}`, "utf8");
+}
+
+/** Starts the service as a process of its own; others take a directory or a command from that file. */
 function startsProcess(file: string): boolean {
-  return readFileSync(`${root}${file}`, "utf8").includes("/server-process.ts");
+  return textOf(file).includes("/server-process.ts") && /\.(?:start|launch)\(/.test(textOf(file));
 }
 
 /** Starts the service as a process, or in that of the test; or asks for its data in one of several ways. */
 function startsService(file: string): boolean {
-  return startsProcess(file) || readFileSync(`${root}${file}`, "utf8").includes("/test-service.ts");
+  return /\/(?:server-process|test-service)\.ts"/.test(textOf(file));
 }
 
 function isOnPostgres(file: string): boolean {
@@ -128,10 +132,22 @@ const exitCode = await run([
 
 await cluster?.stop();
 
+/** Of the files that ran, the ten that took longest, with their milliseconds: a rise in one is seen at once. */
+function slowest(timings: string, ran: readonly string[]): [file: string, ms: number][] {
+  if (!existsSync(timings)) return []; // The system tests, one after the other, write none.
+  const { files }: { files: Record<string, number> } = JSON.parse(readFileSync(timings, "utf8"));
+  return Object.entries(files)
+    .filter(([file]) => ran.includes(file))
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 10);
+}
+
 const counts = await tally(junit);
 const silent = files.filter((file) => !counts.files.has(file));
 for (const file of silent) console.error(`${file}: ran no test`);
 if (counts.skipped > 0) console.error(`${counts.skipped} tests were skipped: none may be`);
+for (const [file, ms] of slowest(timings, files))
+  console.error(`${(ms / 1000).toFixed(1).padStart(6)} s ${file}`);
 console.log(`${counts.passed} passed, ${counts.failed} failed`);
 process.exit(
   exitCode === 0 && counts.failed === 0 && counts.skipped === 0 && silent.length === 0 && counts.passed > 0
