@@ -155,9 +155,11 @@ export async function startService(config: Config): Promise<RunningService> {
   const keyPurge = new KeyPurge(storage.customers, (error) =>
     logger.warn({ err: error }, "expired idempotency keys could not be deleted"),
   );
-  const sealing = new SealingTimer(storage.audit, (error) =>
-    logger.warn({ err: error }, "rows of the audit trail could not be sealed; they are kept"),
-  );
+  const sealing = storage.audit.isSealedLater
+    ? new SealingTimer(storage.audit, (error) =>
+        logger.warn({ err: error }, "rows of the audit trail could not be sealed; they are kept"),
+      )
+    : null;
   const retention = startRetention(storage, config, log);
   const [{ url = "" } = {}, { url: adminUrl = null } = {}] = listeners;
   logger.info(
@@ -196,7 +198,7 @@ export async function startService(config: Config): Promise<RunningService> {
       signIn.stop();
       await writeCounter.stop();
       await retention?.stop();
-      await sealing.stop();
+      await sealing?.stop();
       await storage.close();
       logger.info("stopped");
       await log.close();

@@ -424,6 +424,25 @@ export async function auditStoreContract(
       expect(await rows(tenant)).toEqual([at3]);
     });
 
+    test.each([
+      ["with a number of no row", "one.tenant, one.number + 5000, one.hash"],
+      ["with the hash of another row", "one.tenant, one.number, other.hash"],
+    ])("takes no start of the chain %s, neither as the first one nor as a later one", async (_, values) => {
+      const tenant = newTenant();
+      const [, at2] = await fill(tenant, 4);
+      if (at2 === undefined) throw new Error("no rows");
+      const set = (number: number) => `INSERT INTO audit_anchors (tenant, number, hash, time)
+        SELECT ${values}, one.time FROM audit one JOIN audit other ON other.tenant = one.tenant AND other.number = 4
+        WHERE one.tenant = '${tenant}' AND one.number = ${number}
+        ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, hash = excluded.hash`;
+      const refused = async (sql: string) =>
+        await expect((async () => await run(sql))()).rejects.toThrow("append-only");
+      await refused(set(1));
+      expect(await audit.moveStart(CHAIN_START, at2)).toBe(true);
+      await refused(set(3));
+      expect(await rows(tenant)).toHaveLength(2);
+    });
+
     test("is found in order while retention deletes rows that are being read", async () => {
       const tenant = newTenant();
       const [one, two] = await fill(tenant, 3);
@@ -446,6 +465,7 @@ export async function auditStoreContract(
 /** The methods of a store, so that a test can put its own in the place of one. */
 function bound(audit: AuditStore): AuditStore {
   return {
+    isSealedLater: audit.isSealedLater,
     seal: audit.seal.bind(audit),
     tenants: audit.tenants.bind(audit),
     chainStart: audit.chainStart.bind(audit),

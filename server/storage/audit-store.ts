@@ -46,6 +46,8 @@ export type CustomerHistory = {
  * when their customer is erased, which is a row of the trail too.
  */
 export interface AuditStore {
+  /** Whether rows are appended without a place, which {@link seal} gives them. */
+  readonly isSealedLater: boolean;
   /**
    * Gives rows that have no place in their tenant's chain yet one, in the order in which a customer was written:
    * an engine that several services write at once appends without a place, so that no write waits for another.

@@ -5,16 +5,22 @@ const EVERY_MS = 1_000;
 
 /** Gives new rows of the audit trail their place, every second, and once more at the end. */
 export class SealingTimer {
-  readonly #audit: AuditStore;
+  readonly #audit: Pick<AuditStore, "seal">;
   readonly #onFailure: (error: unknown) => void;
   #timer: NodeJS.Timeout | undefined;
   #sealing: Promise<void> = Promise.resolve();
+  readonly #everyMs: number;
   #isStopped = false;
+  #hasFailed = false;
 
-  /** @param onFailure the rows stay as they are until the next turn */
-  constructor(audit: AuditStore, onFailure: (error: unknown) => void) {
+  /**
+   * @param onFailure the rows stay as they are until the next turn. Called for the first of several failures in a row:
+   *   a database that is away for an hour would be 3,600 of them
+   */
+  constructor(audit: Pick<AuditStore, "seal">, onFailure: (error: unknown) => void, everyMs = EVERY_MS) {
     this.#audit = audit;
     this.#onFailure = onFailure;
+    this.#everyMs = everyMs;
     this.#schedule();
   }
 
@@ -31,15 +37,17 @@ export class SealingTimer {
       this.#sealing = this.#seal().then(() => {
         if (!this.#isStopped) this.#schedule();
       });
-    }, EVERY_MS);
+    }, this.#everyMs);
     this.#timer.unref();
   }
 
   async #seal(): Promise<void> {
     try {
       await sealBacklog(this.#audit);
+      this.#hasFailed = false;
     } catch (error) {
-      this.#onFailure(error);
+      if (!this.#hasFailed) this.#onFailure(error);
+      this.#hasFailed = true;
     }
   }
 }

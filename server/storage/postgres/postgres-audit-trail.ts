@@ -17,6 +17,7 @@ import {
 
 /** The audit trail in PostgreSQL, on a connection for what is slow. Rows are appended by rows/customer-sql.ts. */
 export class PostgresAuditTrail implements AuditStore {
+  readonly isSealedLater = true;
   readonly #lanes: Lanes;
 
   constructor(lanes: Lanes) {

@@ -8,6 +8,7 @@ import { isErased } from "./statements/erasure.ts";
 
 /** The audit trail in SQLite. Each write gives its row a place at once: see statements/audit-rows.ts. */
 export class SqliteAuditTrail implements AuditStore {
+  readonly isSealedLater = false;
   readonly #read: SharedRead;
   readonly #write: WriteQueue;
 

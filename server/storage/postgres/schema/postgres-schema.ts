@@ -199,8 +199,22 @@ const STEPS: Readonly<Record<number, readonly string[]>> = {
       RAISE EXCEPTION 'the audit trail keeps the values of a customer who was not erased';
     END $$`,
     `CREATE TRIGGER audit_values_keep BEFORE DELETE ON audit_values FOR EACH ROW EXECUTE FUNCTION keep_audit_values()`,
+    // An anchor is a row that is still there. In a copy it comes before the rows. Where there is an anchor already, an
+    // insertion becomes an update, or fails.
+    `CREATE FUNCTION keep_audit_anchor() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF TG_OP = 'INSERT' AND (EXISTS (SELECT FROM customers.audit_anchors WHERE tenant = NEW.tenant)
+          OR NOT EXISTS (SELECT FROM customers.audit WHERE tenant = NEW.tenant)) THEN
+        RETURN NEW;
+      END IF;
+      IF EXISTS (SELECT FROM customers.audit WHERE tenant = NEW.tenant AND number = NEW.number AND hash = NEW.hash) THEN
+        RETURN NEW;
+      END IF;
+      RAISE EXCEPTION 'the audit trail is append-only';
+    END $$`,
+    `CREATE TRIGGER audit_anchors_are_rows BEFORE INSERT OR UPDATE ON audit_anchors FOR EACH ROW
+      EXECUTE FUNCTION keep_audit_anchor()`,
     `CREATE TRIGGER audit_anchors_go_forward BEFORE UPDATE ON audit_anchors FOR EACH ROW
-      WHEN (NEW.tenant <> OLD.tenant OR NEW.number < OLD.number) EXECUTE FUNCTION refuse_audit_change()`,
+      WHEN (NEW.tenant <> OLD.tenant OR NEW.number <= OLD.number) EXECUTE FUNCTION refuse_audit_change()`,
     `CREATE TRIGGER audit_anchors_stay BEFORE DELETE ON audit_anchors FOR EACH ROW
       EXECUTE FUNCTION refuse_audit_change()`,
     ...["audit", "audit_anchors", "audit_values"].map(
