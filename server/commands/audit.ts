@@ -83,7 +83,7 @@ async function withTrail(
   const { databaseUrl, storage: storageOptions } = await existingDatabaseOf(options);
   const storage = await openStorage(databaseUrl, storageOptions);
   try {
-    await sealBacklog(storage.audit);
+    await sealBacklog(storage.audit, true);
     const { tenant } = options;
     await work(storage.audit, tenant === undefined ? await storage.audit.tenants() : [tenant]);
   } finally {

@@ -52,9 +52,10 @@ export interface AuditStore {
    * Gives rows that have no place in their tenant's chain yet one, in the order in which a customer was written:
    * an engine that several services write at once appends without a place, so that no write waits for another.
    *
+   * @param isWaiting whether to wait while another service does it; otherwise nothing is done then
    * @returns how many it gave a place, at most {@link SEALED_MAX}
    */
-  seal(): Promise<number>;
+  seal(isWaiting?: boolean): Promise<number>;
   /** All that have a chain, in the order of bytes. */
   tenants(): MaybePromise<readonly string[]>;
   chainStart(tenant: string): MaybePromise<ChainStart>;

@@ -55,7 +55,9 @@ export class SealingTimer {
 /**
  * Seals the rows that have no place yet. It stops at the first sealing that is not full: while services write, each
  * further one finds a few new rows, and `audit list` would not end before they stop.
+ *
+ * @param isWaiting whether to wait while another service seals, so that every row of before the call has its place
  */
-export async function sealBacklog(audit: Pick<AuditStore, "seal">): Promise<void> {
-  while ((await audit.seal()) === SEALED_MAX);
+export async function sealBacklog(audit: Pick<AuditStore, "seal">, isWaiting = false): Promise<void> {
+  while ((await audit.seal(isWaiting)) === SEALED_MAX);
 }

@@ -4,6 +4,7 @@ import { SEALED_MAX } from "../audit-store.ts";
 import type { LaneConnection } from "./connection/lane.ts";
 import { arrayLiteral, columnsOf } from "./rows/array-literal.ts";
 import {
+  AWAIT_SEALING_TURN_TEXT,
   CHAIN_ENDS_TEXT,
   type PostgresAuditRow,
   SEAL_TEXT,
@@ -14,10 +15,12 @@ import {
 /**
  * Gives rows of the audit trail their place, the oldest first, inside a transaction.
  *
- * @returns how many; 0 as well while another service does it
+ * @param isWaiting whether to wait while another service does it
+ * @returns how many; without waiting 0 as well while another service does it
  */
-export async function sealRows(transaction: LaneConnection): Promise<number> {
-  if ((await transaction.run(SEALING_TURN_TEXT, [])).length === 0) return 0;
+export async function sealRows(transaction: LaneConnection, isWaiting: boolean): Promise<number> {
+  const turn = isWaiting ? AWAIT_SEALING_TURN_TEXT : SEALING_TURN_TEXT;
+  if ((await transaction.run(turn, [])).length === 0) return 0;
   const rows = await transaction.run<PostgresAuditRow>(UNSEALED_TEXT, [String(SEALED_MAX)]);
   if (rows.length === 0) return 0;
   const tenants = arrayLiteral([...new Set(rows.map(({ tenant }) => tenant))]);

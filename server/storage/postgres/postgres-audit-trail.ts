@@ -24,10 +24,11 @@ export class PostgresAuditTrail implements AuditStore {
     this.#lanes = lanes;
   }
 
-  seal(): Promise<number> {
+  seal(isWaiting = false): Promise<number> {
     const { slow, limits, onRetry } = this.#lanes;
     // Done again it finds fewer rows without a place.
-    return persist((giveUpAt) => slow.use((lane) => lane.transact(sealRows), giveUpAt), {
+    const work = (transaction: LaneConnection): Promise<number> => sealRows(transaction, isWaiting);
+    return persist((giveUpAt) => slow.use((lane) => lane.transact(work), giveUpAt), {
       isRepeatable: true,
       giveUpMs: limits.giveUpMs,
       onRetry,

@@ -166,7 +166,7 @@ async function held(transaction: LaneConnection, databaseUrl: string): Promise<C
     );
   }
   // No lock of its own: only writes of customers append to the trail, and only services seal it.
-  while ((await sealRows(transaction)) > 0);
+  while ((await sealRows(transaction, true)) > 0);
   const run: Run = (text, params) => orInterrupted(databaseUrl, () => transaction.run(text, params));
   return new PostgresRows(await identityOf(transaction), run);
 }

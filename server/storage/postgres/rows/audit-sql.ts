@@ -18,6 +18,9 @@ const SELECT_AUDIT = `SELECT ${COLUMNS}, encode(v.salt, 'hex') AS salt, v.conten
 export const SEALING_TURN_TEXT = `SELECT only_row FROM meta
   WHERE EXISTS (SELECT FROM audit WHERE number IS NULL) FOR UPDATE SKIP LOCKED`;
 
+/** The same, but it waits for the one that seals. */
+export const AWAIT_SEALING_TURN_TEXT = SEALING_TURN_TEXT.replace(" SKIP LOCKED", "");
+
 /** $1 how many. In the order in which they were written; of a customer, none is seen before its earlier ones. */
 export const UNSEALED_TEXT = `SELECT ${COLUMNS} FROM audit a WHERE a.number IS NULL ORDER BY a.id LIMIT $1::int`;
 

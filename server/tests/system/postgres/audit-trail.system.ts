@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import { Client } from "pg";
 import { NO_BODY } from "../../../domain/projection.ts";
 import { copyDatabase } from "../../../storage/database-url/copy-database.ts";
 import { openStorage } from "../../../storage/database-url/open-storage.ts";
@@ -78,5 +79,23 @@ test("a sealing that finds no row writes nothing: a database without writes stay
   const before = await next();
   for (let n = 0; n < 5; n += 1) expect(await storage.audit.seal()).toBe(0);
   expect(await next()).toBe(before);
+  await storage.close();
+});
+
+test("a sealing that waits for the one under way leaves no row of before it without a place", async () => {
+  const url = await cluster.createDatabase();
+  const storage = await PostgresStorage.open(url);
+  await storage.customers.create("t", ADA, 0, null, TEST_ORIGIN);
+  // Another service that seals holds the row of `meta`.
+  const other = new Client({ connectionString: url });
+  await other.connect();
+  await other.query("BEGIN; SELECT only_row FROM customers.meta FOR UPDATE");
+  expect(await storage.audit.seal()).toBe(0);
+  const waiting = storage.audit.seal(true);
+  const waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  while ((await cluster.query(url, waits)) === "0") await Bun.sleep(20);
+  await other.query("COMMIT");
+  await other.end();
+  expect(await waiting).toBe(1);
   await storage.close();
 });
