@@ -74,6 +74,10 @@ async function measureAll(seconds: number, isLimited: boolean): Promise<void> {
     "pages of 500": { head: head("GET /customers?limit=500", flooding), body: "" },
     "nested bodies of 64 KiB": { head: head(put, flooding, ...json), body: "[".repeat(65_536) },
     "bodies of 6,000 members": { head: head(put, flooding, ...json), body: many },
+    "names of 64 KiB": {
+      head: head(put, flooding, ...json),
+      body: `{"name":"${"x".repeat(65_000)}","email":"ada@example.com"}`,
+    },
     "no valid token": { head: head("GET /customers?limit=500", `cst_${"a".repeat(40)}`), body: "" },
     "creates with keys": {
       head: head("POST /customers", flooding, "Content-Type: application/json", "Idempotency-Key: #"),

@@ -38,6 +38,14 @@ describe("every fault is named by its pointer and what would be right", () => {
     [{ ...OK, name: "" }, [["/name", "must not be blank"]]],
     [{ ...OK, name: "   " }, [["/name", "must not be blank"]]],
     [{ ...OK, name: "x".repeat(201) }, [["/name", "must have at most 200 characters; it has 201"]]],
+    [
+      { ...OK, name: "\n".repeat(1_601) },
+      [["/name", "must have at most 200 characters; it has more than 800"]],
+    ],
+    [
+      { ...OK, email: "\ud83d\ude00".repeat(1_017) },
+      [["/email", "must have 3 to 254 characters; it has more than 1016"]],
+    ],
     [{ ...OK, name: "a\u0000b" }, [["/name", "must not have control characters or line separators"]]],
     [{ ...OK, name: "a\nb" }, [["/name", "must not have control characters or line separators"]]],
     [{ ...OK, name: "\ud800" }, [["/name", "must be well-formed Unicode; it has a lone surrogate"]]],

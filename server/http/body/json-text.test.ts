@@ -96,6 +96,20 @@ test("any value that JSON can write comes back as it was, but for -0, which JSON
   );
 });
 
+test.each<[string, string]>([
+  ["without escapes", "x".repeat(1_000)],
+  ["that ends in an escaped quote", `${"x".repeat(1_000)}"`],
+  ["that ends in an escaped backslash", `${"x".repeat(1_000)}\\`],
+  ["of escaped quotes", '"'.repeat(1_000)],
+  ["of escaped backslashes", "\\".repeat(1_001)],
+  ["of brackets and colons", "[{:".repeat(1_000)],
+  ["of two bytes a character", "é:".repeat(1_000)],
+])("a long string %s ends where it ends", (_, text) => {
+  const body = { name: text, [text]: [text, { x: text }], email: "x" };
+  expect(parse(JSON.stringify(body))).toEqual({ ok: true, value: body });
+  expect(parse(JSON.stringify(body).slice(0, -12)).ok).toBe(false);
+});
+
 test("a text is refused for a repeated member exactly where its object has one", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.string(), fc.jsonValue()), { maxLength: 6 }), (members) => {

@@ -1,6 +1,5 @@
+import { isUtf8 } from "node:buffer";
 import { ok, type Result, refuse } from "../../domain/problem.ts";
-
-const DECODER = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** No body of this service needs more than two. */
 const NESTING_MAX = 32;
@@ -16,16 +15,13 @@ const PROPERTIES_MAX = 256;
  */
 export function parseJsonText(bytes: Uint8Array): Result<unknown> {
   if (bytes.length === 0) return malformed("The body is empty; a JSON object is needed.");
-  const excess = excessOf(bytes);
-  if (excess !== null) {
-    return malformed(`The body ${excess}. Send only the properties that the operation accepts.`);
+  const counted = count(bytes);
+  if (typeof counted === "string") {
+    return malformed(`The body ${counted}. Send only the properties that the operation accepts.`);
   }
-  let text: string;
-  try {
-    text = DECODER.decode(bytes);
-  } catch {
-    return malformed("The body is not UTF-8.");
-  }
+  // A fatal TextDecoder takes ten times as long.
+  if (!isUtf8(bytes)) return malformed("The body is not UTF-8.");
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   if (text.startsWith("\ufeff")) return malformed("The body begins with a byte order mark; leave it out.");
   let value: unknown;
   try {
@@ -33,7 +29,9 @@ export function parseJsonText(bytes: Uint8Array): Result<unknown> {
   } catch {
     return malformed("The body is not one JSON text.");
   }
-  const repeated = repeatedMember(text);
+  // The parser keeps one of two members with the same name. Only then is the text searched for that name.
+  const isRepeated = isObject(value) && Object.keys(value).length < counted.members;
+  const repeated = isRepeated ? repeatedMember(text) : null;
   if (repeated !== null) {
     return malformed(`The body names the member \`${repeated.slice(0, 64).toWellFormed()}\` twice.`);
   }
@@ -48,25 +46,42 @@ const BACKSLASH = 0x5c;
  * Counts the arrays and objects that are open at once, and the colons behind names, in bytes that need not be
  * JSON or UTF-8. No byte of a longer UTF-8 sequence is a quote, a bracket or a colon.
  *
- * @returns what the body has too much of, or null
+ * @returns what the body has too much of, or how many members its top level has if it is JSON
  */
-function excessOf(bytes: Uint8Array): string | null {
+function count(bytes: Uint8Array): string | { readonly members: number } {
   let depth = 0;
   let properties = 0;
-  let isInString = false;
+  let members = 0;
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at] ?? 0;
-    if (byte === QUOTE) isInString = !isInString;
-    else if (isInString) {
-      if (byte === BACKSLASH) at += 1;
+    if (byte === QUOTE) at = stringEnd(bytes, at);
+    else if (byte === COLON) {
+      properties += 1;
+      if (depth === 1) members += 1;
+      if (properties > PROPERTIES_MAX) return `has more than ${PROPERTIES_MAX} properties`;
     } else {
       depth += nesting(byte);
-      if (byte === COLON) properties += 1;
       if (depth > NESTING_MAX) return `is nested more than ${NESTING_MAX} levels deep`;
-      if (properties > PROPERTIES_MAX) return `has more than ${PROPERTIES_MAX} properties`;
     }
   }
-  return null;
+  return { members };
+}
+
+/** @returns the place of the quote that closes the string which opens at `start`, or the end of the bytes */
+function stringEnd(bytes: Uint8Array, start: number): number {
+  // A native search is ten times as fast as a loop. Behind an escape a quote may not be the end.
+  const quote = bytes.indexOf(QUOTE, start + 1);
+  if (quote === -1) return bytes.length;
+  if (bytes.subarray(start + 1, quote).indexOf(BACKSLASH) === -1) return quote;
+  let at = start + 1;
+  for (; at < bytes.length && bytes[at] !== QUOTE; at += 1) {
+    if (bytes[at] === BACKSLASH) at += 1;
+  }
+  return at;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**
@@ -83,7 +98,7 @@ function repeatedMember(text: string): string | null {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
-      const end = stringEnd(text, at);
+      const end = textEnd(text, at);
       if (depth === 1) string = { start: at, end };
       at = end - 1;
     } else if (code === COLON && depth === 1) {
@@ -101,7 +116,7 @@ function unescaped(quoted: string): string {
 }
 
 /** @returns the place after the closing quote of the string that opens at `start` */
-function stringEnd(text: string, start: number): number {
+function textEnd(text: string, start: number): number {
   let at = start + 1;
   for (let code = text.charCodeAt(at); code !== QUOTE; code = text.charCodeAt(at)) {
     at += code === BACKSLASH ? 2 : 1;
