@@ -184,7 +184,12 @@ export class Trial {
         ["ETG-01"],
         OTHERS_MAY_CAUSE,
       );
-    if (seen.tag === undefined) throw new CouldNotRun("a read of the customer carried no ETag", ["ETG-01"]);
+    if (seen.tag === undefined) {
+      const found = "a read of the customer carried no ETag";
+      throw new CouldNotRun(found, ["ETG-01"], {
+        breach: { exchange: seen.exchange, allowed: "an ETag", found },
+      });
+    }
     return { seen, tag: seen.tag, fields: registryFields(seen.object, this.kit.deployment.names) };
   }
 

@@ -8,8 +8,9 @@ import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
+import { judgeRefusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted } from "../probe/snapshot.ts";
+import { accepted, difference } from "../probe/snapshot.ts";
 import type { Lines } from "../probe/trial.ts";
 import { plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
@@ -117,6 +118,7 @@ function spellings(field: Field, ok: Field, quick: boolean): string[] {
     `%25${code}${field.slice(1)}`,
     `${ok}%252C${field}`,
     `${ok},,${field}`,
+    `${ok},`,
     `${ok}%2C${field}`,
     "*",
     "",
@@ -151,6 +153,55 @@ type Write = readonly [
   kind: "stale" | "none" | "current" | "bad body",
   headers?: Lines,
 ];
+
+async function oneVersion(t: Attempt): Promise<void> {
+  const to = await t.ownCustomer();
+  const queries = ["", "?fields=name"];
+  const purpose = "fill what is kept for the limited caller";
+  for (const query of queries) await t.get(to, { query, caller: "limited", purpose });
+  const first = await t.control("PUT", { to });
+  for (const query of queries) {
+    const read = await asLimited(t, query, `200 shows ETag ${first.tag}`, to);
+    const { status, tag } = read.seen;
+    const found = `after a PUT by the main caller, answered with ${first.tag}, the limited caller is shown ${tag ?? "no ETag"}`;
+    if (status === 200) read.must("shown", tag === first.tag, found, OTHERS_MAY_CAUSE);
+  }
+  const method = (await t.patchOffered()) ? "PATCH" : "PUT";
+  const own = await t.write(method, {
+    to,
+    before: first,
+    caller: "limited",
+    what: "the current tag by the limited caller",
+  });
+  if (!own.accepted) {
+    t.note = `; the limited caller's ${method} was answered ${own.seen.status}, so its writes were not looked at`;
+    return t.mustHaveLooked(`the limited caller may neither read nor write (${own.seen.status})`);
+  }
+  const { now } = own;
+  if (method === "PATCH") {
+    const kept = Bun.deepEquals(now.fields.email, first.fields.email);
+    own.must("others-kept", kept, () => `a PATCH of the name: ${difference(first, now)}`, OTHERS_MAY_CAUSE);
+  }
+  const late = await t.write("PUT", {
+    to,
+    before: now,
+    ifMatch: ifMatch(first.tag),
+    what: "the tag before a write by the limited caller",
+    allowed: "412, and nothing changed",
+  });
+  judgeRefusal(t, late, "stale", { what: "the tag before a write by the limited caller" });
+  const again = await t.control("PUT", { to });
+  const what = "the tag before a write by the main caller, by the limited caller";
+  const theirs = await t.write(method, {
+    to,
+    before: again,
+    caller: "limited",
+    ifMatch: ifMatch(again.former),
+    what,
+    allowed: "refused, and nothing changed",
+  });
+  judgeRefusal(t, theirs, "stale", { what, allowed: "refused" });
+}
 
 const WHOLE: Lines = [["Prefer", "return=representation"]];
 
@@ -321,6 +372,15 @@ export const callers: readonly Rule[] = [
         });
       }
     },
+  }),
+  rule("AUT-14", "All callers share one version of a customer", {
+    spec: ["1.3", "2.4.6", "3 stale", "4.1 rule 8"],
+    reading:
+      "A write by one caller makes the tag of another stale, and shows in the reads of another. A PATCH by the limited caller leaves what it does not name, whether the caller may read it or not.",
+    hurts: "Each caller is guarded against itself alone, and overwrites what others have saved.",
+    needs: ["limited", "write"],
+    after: ["ETG-08", "IFM-01", "IFM-03", "IFM-30", "AUT-06"],
+    check: oneVersion,
   }),
   ...tenants,
 ];

@@ -328,6 +328,8 @@ export const fields: readonly Rule[] = [
         ["?fields=name,NAME,id", ["name", "id"]],
         ["?fields=id&fields=name", ["id", "name"]],
         ["?fields=name,,id", ["name", "id"]],
+        ["?fields=name,", ["name"]],
+        ["?fields=,name", ["name"]],
         ["?fields=%20name%20,%20id", ["name", "id"]],
       ] as const)
         nothingBeyond(

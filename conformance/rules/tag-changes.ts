@@ -81,6 +81,15 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const ways: (readonly [string, Way | ((tag: string) => Way)])[] = [...rowsOf(t, method)];
   for (const preference of ["return=minimal", "return=representation"])
     ways.push([`with Prefer: ${preference}`, { headers: [["Prefer", preference]] }]);
+  if (t.kit.ground.cannotMake === undefined) {
+    // Where emails are unique it is refused; it is not left out without a word.
+    const other = values(await t.state(await t.second(), "read another customer"));
+    const name = (stored: Values, fresh: Values) => (method === "PUT" ? fresh : stored).name;
+    ways.push([
+      "with the email of another customer",
+      { values: (stored, fresh) => ({ name: name(stored, fresh), email: other.email }) },
+    ]);
+  }
   if (method === "PATCH" && !t.leavesOut("other media types of PATCH"))
     for (const patchForm of await t.kit.deployment.otherPatchForms(
       t.kit.main,

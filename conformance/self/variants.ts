@@ -257,7 +257,7 @@ export const VARIANTS: Variant[] = [
     id: "limited-reads-nothing",
     does: "the limited caller's role exposes no field at all (5.2)",
     deployment: { limitedMayRead: "nothing", limitedMayWrite: false },
-    undecided: ["AUT-06"],
+    undecided: ["AUT-06", "AUT-14"],
   },
   {
     id: "conditional-reads",

@@ -1,6 +1,6 @@
 /** FLD: projection (2.2, 4.1). */
 
-import { deciding, type Fault, instead, isRead, type Plant } from "../fault.ts";
+import { deciding, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
 import { fieldsParameter, type Seams } from "../service/seams.ts";
 import { FIELDS } from "../service/sound-options.ts";
 import { as, every, object, on, projectedRead, read, refused, showing, wholeRead } from "../turn.ts";
@@ -222,6 +222,15 @@ export const FIELD_FAULTS: Fault[] = [
     rule: "FLD-11",
     does: "returns an empty object when fields is absent",
     plant: on(wholeRead).answers(showing(() => ({}))),
+  },
+  {
+    id: "empty-name-means-all",
+    rule: "FLD-13",
+    does: "takes an empty name at the end of a list for the default set",
+    plant: requesting(
+      (request) => isRead(request) && /^fields=\w[^&]*,$/.test(request.query),
+      (request) => ({ ...request, query: "" }),
+    ),
   },
   {
     id: "repeated-names-503",

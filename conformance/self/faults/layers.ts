@@ -100,6 +100,27 @@ export const LAYER_FAULTS: Fault[] = [
     ),
   },
   {
+    id: "repeated-read-without-etag",
+    rule: "IFM-01",
+    does: "stands behind a cache that keeps bodies and drops the ETag: what was read already comes without one",
+    plant: (ran) => (service) => {
+      const read = new Set<string>();
+      return {
+        async around(request, next) {
+          const reply = await next(request);
+          const key = `${customerOf(request, service)?.tag} ${request.query} ${service.caller(request)}`;
+          if (!isRead(request) || reply.status !== 200) return reply;
+          if (!read.has(key)) {
+            read.add(key);
+            return reply;
+          }
+          ran();
+          return setHeader(reply, "ETag", undefined);
+        },
+      };
+    },
+  },
+  {
     id: "proxy-caches-reads",
     rule: "ENV-04",
     does: "stands behind a cache that serves reads from before the write for a while",

@@ -1,8 +1,9 @@
 /** ATM and its neighbours: what others see of a write while it happens (2.4.1, 3, 4.2). */
 import { customerOf, type Fault, isRead } from "../fault.ts";
-import { headerLines, setHeader } from "../service/http-socket.ts";
-import type { Change } from "../service/seams.ts";
+import { headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
+import { type Change, isWrite } from "../service/seams.ts";
 import { Service } from "../service/service.ts";
+import { by, isThere, on, spoiling, write } from "../turn.ts";
 import { gap, refusedLate } from "./atomicity.ts";
 
 export const VISIBILITY_FAULTS: Fault[] = [
@@ -54,6 +55,62 @@ export const VISIBILITY_FAULTS: Fault[] = [
             setTimeout(() => replica.customers.set(now.id, now), 1200).unref();
           }
           return reply;
+        },
+      };
+    },
+  },
+  {
+    id: "session-keeps-its-tag",
+    rule: "AUT-14",
+    does: "keeps the tag of each caller's last write in its session, and compares with that too",
+    plant: (ran) => (service) => {
+      const told = new Map<string, string>();
+      const key = (request: Request, id: string) => `${service.caller(request)} ${id}`;
+      return {
+        isCurrent(sent, customer, request) {
+          if (sent === customer.tag) return true;
+          if (sent !== told.get(key(request, customer.id))) return false;
+          ran();
+          return true;
+        },
+        async around(request, next) {
+          const reply = await next(request);
+          const customer = customerOf(request, service);
+          if (customer !== undefined && isWrite(request) && reply.status < 300)
+            told.set(key(request, customer.id), customer.tag);
+          return reply;
+        },
+      };
+    },
+  },
+  {
+    id: "limited-patch-wipes-what-it-cannot-see",
+    rule: "AUT-14",
+    does: "saves the whole row from what the limited caller is shown: a PATCH of the name empties the email",
+    plant: on(write("PATCH"), by("limited"), isThere).answers(spoiling(() => ({ email: "" }))),
+  },
+  {
+    id: "limited-caller-reads-a-copy",
+    rule: "AUT-14",
+    does: "keeps what the limited caller has read until that caller writes",
+    plant: (ran) => (service) => {
+      const kept = new Map<string, Reply>();
+      return {
+        async around(request, next) {
+          const id = customerOf(request, service)?.id ?? "";
+          const key = `${id} ${request.query}`;
+          if (service.caller(request) !== "limited" || id === "") return await next(request);
+          if (!isRead(request)) {
+            for (const each of kept.keys()) if (each.startsWith(id)) kept.delete(each);
+            return await next(request);
+          }
+          const reply = await next(request);
+          const old = kept.get(key);
+          if (reply.status !== 200) return reply;
+          kept.set(key, old ?? reply);
+          if (old === undefined || Bun.deepEquals(old, reply)) return reply;
+          ran();
+          return old;
         },
       };
     },

@@ -220,6 +220,19 @@ export const WRITE_FAULTS: Fault[] = [
     }),
   },
   {
+    id: "taken-email-left-out",
+    rule: "ETG-17",
+    does: "swallows the error of a unique index on the email: such a PUT is answered 204, and the email stays",
+    plant: on(
+      write("PUT"),
+      ({ service, customer }) =>
+        customer !== undefined &&
+        [...service.customers.values()].some(
+          ({ id, email }) => id !== customer.id && email === customer.email,
+        ),
+    ).answers(spoiling((_customer, { before }) => ({ email: before?.email ?? "" }))),
+  },
+  {
     id: "patch-bumps-every-version",
     rule: "ENV-06",
     does: "bumps the version of the whole table on a PATCH: its statement has no WHERE",
