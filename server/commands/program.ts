@@ -65,7 +65,7 @@ export async function runCommand(argv: readonly string[], output: OutputConfigur
 function messageOf(error: unknown): string {
   if (error instanceof CommandRefused) return error.message;
   if (error instanceof StoreUnavailable && error.isOutcomeUnknown) {
-    return `The database did not confirm the change: ${error.message}. Look at \`token list\` before you try again.`;
+    return `The database did not confirm the change: ${error.message}. Look at \`token list\` or \`person find\` before you try again.`;
   }
   if (error instanceof StoreUnavailable && error.isDamaged) {
     return `The database is damaged: ${error.message}. Run \`check\`; if it finds damage, \`restore FILE --force\`.`;
