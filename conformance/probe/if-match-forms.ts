@@ -225,6 +225,8 @@ export function memberStandIns(oneByOne: boolean): Derive[] {
   const forms: [string, (tag: string) => unknown][] = [
     ["the token", (tag) => tag],
     ["the token without quotes", opaque],
+    // To a mapper of objects a row without a version is a new one, which it writes without comparing.
+    ["null", () => null],
     ["the token as a number", (tag) => (/^\d{1,15}$/.test(opaque(tag)) ? Number(opaque(tag)) : undefined)],
   ];
   return sets.flatMap((members) =>

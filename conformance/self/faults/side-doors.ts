@@ -69,6 +69,12 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
     plant: fromBody("PUT", "rowVersion", bare),
   },
   {
+    id: "null-version-is-not-compared",
+    rule: "IFM-21",
+    does: "merges the body into an entity, and takes one whose version is null for a new one",
+    plant: fromBody("PUT", "version", () => null),
+  },
+  {
     id: "patch-body-version-stands-in",
     rule: "IFM-32",
     does: "takes a member version of the body of PATCH, a number, where If-Match is missing",
