@@ -8,6 +8,7 @@ import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
+import { enforced } from "../probe/race.ts";
 import { judgeRefusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, difference } from "../probe/snapshot.ts";
@@ -155,6 +156,8 @@ type Write = readonly [
 ];
 
 async function oneVersion(t: Attempt): Promise<void> {
+  // What is accepted from one caller alone is no matter of several.
+  await enforced(t, "PUT");
   const to = await t.ownCustomer();
   const queries = ["", "?fields=name"];
   const purpose = "fill what is kept for the limited caller";
