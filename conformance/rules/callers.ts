@@ -156,6 +156,7 @@ type Write = readonly [
 ];
 
 async function oneVersion(t: Attempt): Promise<void> {
+  t.needsStableTag();
   // What is accepted from one caller alone is no matter of several.
   await enforced(t, "PUT");
   const to = await t.ownCustomer();
@@ -181,6 +182,8 @@ async function oneVersion(t: Attempt): Promise<void> {
     return t.mustHaveLooked(`the limited caller may neither read nor write (${own.seen.status})`);
   }
   const { now } = own;
+  if (now.tag === first.tag)
+    throw new CouldNotRun(`${method} does not change the tag, so none is stale`, ["ETG-08", "ETG-11"]);
   if (method === "PATCH") {
     const kept = Bun.deepEquals(now.fields.email, first.fields.email);
     own.must("others-kept", kept, () => `a PATCH of the name: ${difference(first, now)}`, OTHERS_MAY_CAUSE);
