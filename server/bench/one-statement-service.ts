@@ -11,7 +11,7 @@ import type { CustomerFields } from "../domain/customer.ts";
 import { foldEmail } from "../domain/email.ts";
 import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import { andThen } from "../domain/maybe-promise.ts";
-import { pick } from "../domain/projection.ts";
+import { pick } from "../domain/pick.ts";
 import { Cors } from "../http/cors.ts";
 import { CallerLimits } from "../http/limits/caller-limits.ts";
 import { SignIn } from "../issuers/sign-in.ts";

@@ -4,7 +4,8 @@ import { FIELD_NAMES } from "./field-registry.ts";
 import { buildIssuers, ISSUERS, type Issuer, issuerFaults, NAME_PATTERN } from "./issuer.ts";
 import { buildLimits, LIMITS, type Limits, limitFaults, wrongTokensOf } from "./limits.ts";
 import { nearest } from "./nearest.ts";
-import { NO_RIGHTS, narrow, OPERATIONS, type Rights, type Scope } from "./rights.ts";
+import { NO_RIGHTS, narrow, OPERATIONS, type Rights } from "./rights.ts";
+import type { Scope } from "./scope.ts";
 import type { Quota } from "./token-bucket.ts";
 
 export const WRITE_METHODS = ["PUT", "PATCH", "DELETE"] as const;

@@ -1,4 +1,3 @@
-import type { CustomerFields } from "./customer.ts";
 import { FIELD_NAMES, FIELD_REGISTRY, type FieldName, isFieldName } from "./field-registry.ts";
 import { nearest } from "./nearest.ts";
 import { trimBlanks } from "./precondition.ts";
@@ -62,16 +61,6 @@ export function parseFields(lists: readonly string[], readable: ReadonlySet<Fiel
     );
   }
   return ok(projectionOf(lowered.filter(isFieldName)));
-}
-
-/** Those of these fields that the projection shows. */
-export function pick(fields: CustomerFields, projection: Projection): CustomerFields {
-  const picked: CustomerFields = {};
-  for (const name of projection.fields) {
-    const value = fields[name];
-    if (value !== undefined) picked[name] = value;
-  }
-  return picked;
 }
 
 const SHOWN_NAMES_MAX = 16;

@@ -1,4 +1,5 @@
 import { FIELD_NAMES, type FieldName, isFieldName } from "./field-registry.ts";
+import { type Scope, storedScope } from "./scope.ts";
 
 /** What a role may be allowed to do. `metrics` stands alone, since its tokens belong to no tenant. */
 export const OPERATIONS = [
@@ -20,12 +21,6 @@ export type Rights = {
 
 export const NO_RIGHTS: Rights = { read: new Set(), operations: new Set() };
 
-/**
- * What one token may do at most, whatever its role may: names of {@link FIELD_NAMES} and {@link OPERATIONS},
- * separated by commas, as a store keeps them. Null does not limit. A name that this version does not know allows nothing.
- */
-export type Scope = { readonly fields: string | null; readonly operations: string | null };
-
 /** Of these names, in the order of their registry, so that equal scopes are the same text. */
 export function scopeOf(
   fields: readonly FieldName[] | null,
@@ -35,11 +30,6 @@ export function scopeOf(
     fields === null ? null : FIELD_NAMES.filter((name) => fields.includes(name)).join(),
     operations === null ? null : OPERATIONS.filter((name) => operations.includes(name)).join(),
   );
-}
-
-/** @returns the scope of these two columns */
-export function storedScope(fields: string | null, operations: string | null): Scope | undefined {
-  return fields === null && operations === null ? undefined : { fields, operations };
 }
 
 /**

@@ -3,10 +3,11 @@ import type { CustomerChanges, CustomerFields } from "../domain/customer.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
+import { pick } from "../domain/pick.ts";
 import type { WriteMethod } from "../domain/policy.ts";
 import { diagnose, expectedVersion, failedPrecondition, type Preconditions } from "../domain/precondition.ts";
 import { ok, type Refusal, type Result } from "../domain/problem.ts";
-import { NO_BODY, type Projection, pick, projectionOf } from "../domain/projection.ts";
+import { NO_BODY, type Projection, projectionOf } from "../domain/projection.ts";
 import type { Operation } from "../domain/rights.ts";
 import type {
   CustomerStore,

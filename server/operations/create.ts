@@ -1,7 +1,8 @@
 import { CREATION_BODY, type CustomerFields } from "../domain/customer.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
+import { pick } from "../domain/pick.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
-import { type Projection, pick } from "../domain/projection.ts";
+import type { Projection } from "../domain/projection.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";

@@ -1,5 +1,5 @@
 import type { MaybePromise } from "../domain/maybe-promise.ts";
-import type { Scope } from "../domain/rights.ts";
+import type { Scope } from "../domain/scope.ts";
 import type { TokenExpiry } from "./token-expiry.ts";
 
 /** What a token carries. A token without a tenant is for metrics alone. */

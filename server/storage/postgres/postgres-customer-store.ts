@@ -2,7 +2,8 @@ import type { WriteOrigin } from "../../domain/audit/audit-entry.ts";
 import type { CustomerChanges, CustomerFields, NewCustomer } from "../../domain/customer.ts";
 import { foldEmail } from "../../domain/email.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
-import { NO_BODY, type Projection, pick } from "../../domain/projection.ts";
+import { pick } from "../../domain/pick.ts";
+import { NO_BODY, type Projection } from "../../domain/projection.ts";
 import {
   type CreateOutcome,
   type CustomerStore,

@@ -1,4 +1,4 @@
-import { storedScope } from "../../domain/rights.ts";
+import { storedScope } from "../../domain/scope.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import { StoreUnavailable } from "../customer-store.ts";
 import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";

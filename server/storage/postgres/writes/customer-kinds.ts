@@ -4,7 +4,8 @@ import type { CustomerChanges, CustomerFields, NewCustomer } from "../../../doma
 import { drawCustomerId } from "../../../domain/customer-id.ts";
 import { foldEmail } from "../../../domain/email.ts";
 import { drawRowVersion, type RowVersion } from "../../../domain/entity-tag.ts";
-import { type Projection, pick } from "../../../domain/projection.ts";
+import { pick } from "../../../domain/pick.ts";
+import type { Projection } from "../../../domain/projection.ts";
 import { IDEMPOTENCY_KEY_MS, type IdempotencyKey, type WriteTarget } from "../../customer-store.ts";
 import type { Param } from "../connection/lane.ts";
 import { arrayLiteral, columnsOf } from "../rows/array-literal.ts";

@@ -1,6 +1,7 @@
 import type { CustomerFields } from "../../../domain/customer.ts";
 import type { RowVersion } from "../../../domain/entity-tag.ts";
-import { type Projection, pick } from "../../../domain/projection.ts";
+import { pick } from "../../../domain/pick.ts";
+import type { Projection } from "../../../domain/projection.ts";
 import type { StoredCustomer } from "../../customer-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 

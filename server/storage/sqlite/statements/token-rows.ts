@@ -1,4 +1,4 @@
-import { storedScope } from "../../../domain/rights.ts";
+import { storedScope } from "../../../domain/scope.ts";
 import type { TokenRecord } from "../../token-store.ts";
 
 export const TOKEN_COLUMNS =
