@@ -4,8 +4,8 @@ import type { FieldName } from "./field-registry.ts";
 type ChangedValue = { readonly before: string | null; readonly after: string };
 export type ChangedValues = Readonly<Partial<Record<FieldName, ChangedValue>>>;
 
-/** An accepted write of a customer as clients see it: an entry of its history. */
-export type Change = {
+/** An accepted write of a customer as a 412 names it. */
+export type NamedChange = {
   /** RFC 3339, in UTC, to the millisecond. */
   readonly time: string;
   readonly client: string;
@@ -18,6 +18,10 @@ export type Change = {
   /** The entity-tag before it; null of a creation. */
   readonly previousEtag: string | null;
   readonly withoutIfMatch: boolean;
+};
+
+/** An entry of the history of a customer. */
+export type Change = NamedChange & {
   /** What those fields held; null where the policy keeps no values, and where they were erased. */
   readonly values: ChangedValues | null;
 };

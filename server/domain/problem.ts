@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type Change, LISTED_CHANGES_MAX } from "./change.ts";
+import { LISTED_CHANGES_MAX, type NamedChange } from "./change.ts";
 import { FIELD_NAMES } from "./field-registry.ts";
 import { LIMIT_NAMES } from "./limits.ts";
 import { DIAGNOSES } from "./precondition.ts";
@@ -207,7 +207,7 @@ export const PROBLEM_EXTENSIONS = {
     receivedIfNoneMatch: Type.Optional(Type.String()),
     diagnosis: Type.Union(DIAGNOSES.map((diagnosis) => Type.Literal(diagnosis))),
     changes: Type.Optional(
-      Type.Array(Type.Unsafe<Change>(Type.Ref("Change")), { maxItems: LISTED_CHANGES_MAX }),
+      Type.Array(Type.Unsafe<NamedChange>(Type.Ref("NamedChange")), { maxItems: LISTED_CHANGES_MAX }),
     ),
     moreChanges: Type.Optional(Type.Boolean()),
   }),

@@ -1,13 +1,15 @@
 /** `Prefer: changes`: a 412 says who changed the customer since the version in If-Match. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
+import type { AuditStore, HistoryQuery } from "../storage/audit-store.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ANY_WAY } from "../tests/support/storage-ways.ts";
 import { TestService } from "../tests/support/test-service.ts";
 
 const service = await TestService.start({
-  policy: `[roles.auditor]
+  policy: `audit.values = true
+[roles.auditor]
 read = ["id", "name", "status"]
 operations = ["get", "replace", "patch", "delete", "history"]
 ${BUILT_IN_POLICY}`,
@@ -46,7 +48,7 @@ async function refused({ path }: Customer, etag: string, { on = service, ...way 
 }
 
 test.each(["PUT", "PATCH", "DELETE", "GET"])(
-  "%s: names each write since the version in If-Match, the newest first, as the history does",
+  "%s: names each write since the version in If-Match as the history does, but not its values",
   async (method) => {
     const before = await patched(await service.customer(), { status: "suspended" });
     const email = await patched(before, { email: "ada@billing.example" });
@@ -54,7 +56,11 @@ test.each(["PUT", "PATCH", "DELETE", "GET"])(
     const reply = await refused(before, before.etag, { method });
     expect([reply.headers.get("preference-applied"), reply.etag]).toEqual(["changes", now.etag]);
     const history = await service.send("GET", `${before.path}/history`);
-    expect(reply.json.changes).toEqual(history.json.items.slice(0, 2));
+    const named = history.json.items.slice(0, 2).map(({ values, ...change }: { values: object }) => {
+      expect(values).toBeObject();
+      return change;
+    });
+    expect(reply.json.changes).toEqual(named);
     expect(reply.json).toMatchObject({
       diagnosis: "stale",
       moreChanges: false,
@@ -96,9 +102,12 @@ test("lists the newest 20, and says that there are more", async () => {
   ]);
 });
 
+type Ask = AuditStore["history"];
+
 /** The same storage, but for one thing that its audit trail is asked. */
-function withHistory(storage: Storage, history: () => Promise<never>): Storage {
-  const audit = { ...storage.audit, history };
+function withHistory(storage: Storage, history: (query: HistoryQuery, ask: Ask) => ReturnType<Ask>): Storage {
+  const ask: Ask = (query) => storage.audit.history(query);
+  const audit = { history: (query: HistoryQuery) => history(query, ask) };
   return new Proxy(storage, {
     get(_, name) {
       if (name === "audit") return audit;
@@ -152,12 +161,13 @@ describe("names nothing, and the 412 is as without the preference", () => {
     await expectSame(made, made.etag, stale);
   });
 
-  test.each([
-    ["fails", () => Promise.reject(new StoreUnavailable("the trail is gone"))],
-    ["never answers", () => new Promise<never>(() => {})],
-  ])("while the audit trail %s", async (_, history) => {
+  test.each<[string, () => Promise<never>, number]>([
+    ["fails", () => Promise.reject(new StoreUnavailable("the trail is gone")), 60_000],
+    ["does not answer in time", () => new Promise<never>(() => {}), 0],
+  ])("while the audit trail %s", async (_, history, changesWaitMs) => {
     const on = await TestService.start({
       storage: withHistory(await ANY_WAY.open(crypto.randomUUID()), history),
+      changesWaitMs,
     });
     try {
       const made = await on.customer();
@@ -176,6 +186,64 @@ describe("names nothing, and the 412 is as without the preference", () => {
       await on.stop();
     }
   });
+});
+
+test("reads few changes of the trail at first, and more where the version is longer ago", async () => {
+  const limits: number[] = [];
+  const storage = withHistory(await ANY_WAY.open(crypto.randomUUID()), (query, ask) => {
+    limits.push(query.limit);
+    return ask(query);
+  });
+  const on = await TestService.start({ storage });
+  try {
+    const made = await on.customer();
+    let now = made.etag;
+    for (let write = 1; write <= 22; write += 1) {
+      const headers = { "if-match": now };
+      now = (await on.send("PATCH", made.path, { body: { name: `Ada ${write}` }, headers })).etag;
+      if (write === 21) expect((await refused(made, made.etag, { on })).json.changes).toHaveLength(20);
+    }
+    expect(limits).toEqual([21]);
+    expect((await refused(made, made.etag, { on })).json).toMatchObject({ moreChanges: true });
+    expect(limits).toEqual([21, 21, 79]);
+  } finally {
+    await on.stop();
+  }
+});
+
+test("no refusal waits for others to read the trail: above 8 it names nothing", async () => {
+  const gate = Promise.withResolvers<void>();
+  let asked = 0;
+  const storage = withHistory(await ANY_WAY.open(crypto.randomUUID()), async (query, ask) => {
+    asked += 1;
+    await gate.promise;
+    return ask(query);
+  });
+  const on = await TestService.start({ storage });
+  try {
+    const made = await on.customer();
+    const headers = { "if-match": made.etag };
+    await on.send("PATCH", made.path, { body: { name: "Other" }, headers });
+    const replies = Array.from({ length: 20 }, () => refused(made, made.etag, { on }));
+    let answered = 0;
+    const unnamed = Promise.withResolvers<void>();
+    for (const reply of replies) {
+      void reply.then(() => {
+        answered += 1;
+        if (answered === 12) unnamed.resolve();
+      });
+    }
+    await unnamed.promise;
+    expect(asked).toBe(8);
+    gate.resolve();
+    const named = (await Promise.all(replies)).filter(({ json }) => json.changes !== undefined);
+    expect(named).toHaveLength(8);
+    // Their places are free again.
+    expect((await refused(made, made.etag, { on })).json.changes).toHaveLength(1);
+  } finally {
+    gate.resolve();
+    await on.stop();
+  }
 });
 
 test.each([

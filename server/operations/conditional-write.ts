@@ -19,11 +19,12 @@ import type {
 import { refuseMembers } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";
 import { customerNotFound, requireIfMatch, requireOperation, requireProjection } from "./checks.ts";
-import { preconditionFailed, type Trail } from "./failed-precondition.ts";
+import { preconditionFailed } from "./failed-precondition.ts";
 import { keyOf, keyReused, keyReusedOr, readIdempotencyKey } from "./idempotency-key.ts";
 import { prefersRepresentation } from "./prefer.ts";
+import type { RefusalTrail } from "./refusal-trail.ts";
 
-export type WriteStores = { readonly customers: CustomerStore; readonly audit: Trail };
+export type WriteStores = { readonly customers: CustomerStore; readonly trail: RefusalTrail };
 
 /** PUT, PATCH or DELETE of one customer: what its headers and its query say. */
 type ConditionalWrite = {
@@ -109,7 +110,7 @@ export function withoutId<Body extends { id?: string }>(
 
 /** The key and checks 7 and 8 of a write whose body fails check 9: they come first. */
 export function refuseBody(
-  { customers, audit }: WriteStores,
+  { customers, trail }: WriteStores,
   { call, authority, key, target, preconditions }: ConditionalWrite,
   refusal: Refusal,
 ): Promise<Refusal> {
@@ -118,7 +119,7 @@ export function refuseBody(
     if (current === null) return customerNotFound();
     if (failedPrecondition(preconditions, current) === null) return refusal;
     const diagnosis = diagnose(preconditions, current);
-    return preconditionFailed(audit, call, target.id, { authority, preconditions, diagnosis, current });
+    return preconditionFailed(trail, call, target.id, { authority, preconditions, diagnosis, current });
   });
 }
 
@@ -156,7 +157,7 @@ export async function resultOf(
 }
 
 async function refuseStale(
-  { customers, audit }: WriteStores,
+  { customers, trail }: WriteStores,
   write: ConditionalWrite,
   sent: CustomerChanges | null,
   current: RowVersion,
@@ -166,7 +167,7 @@ async function refuseStale(
   // With a key a lost answer would have been replayed.
   const isRepeat = found === "stale" && key === null && (await isStored(customers, write, sent, current));
   const diagnosis = isRepeat ? "already-stored" : found;
-  return preconditionFailed(audit, call, target.id, { authority, preconditions, diagnosis, current });
+  return preconditionFailed(trail, call, target.id, { authority, preconditions, diagnosis, current });
 }
 
 /**

@@ -1,20 +1,21 @@
-import { type Change, LISTED_CHANGES_MAX } from "../domain/change.ts";
+import type { AuditEntry } from "../domain/audit/audit-entry.ts";
+import { LISTED_CHANGES_MAX, type NamedChange } from "../domain/change.ts";
 import { formatEntityTag, parseEntityTag, type RowVersion } from "../domain/entity-tag.ts";
+import type { FieldName } from "../domain/field-registry.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { type Diagnosis, EXPLANATIONS, type Preconditions } from "../domain/precondition.ts";
 import { type Refusal, refuse } from "../domain/problem.ts";
-import type { AuditStore } from "../storage/audit-store.ts";
+import type { CustomerHistory } from "../storage/audit-store.ts";
 import type { Authority, Call } from "./call.ts";
-import { shownChange } from "./history.ts";
+import { namedChange } from "./history.ts";
 import { prefersChanges } from "./prefer.ts";
+import type { History, RefusalTrail } from "./refusal-trail.ts";
 
 const SHOWN_CHARACTERS_MAX = 256;
 /** The maximum number of changes among which the version in If-Match is looked for. */
 const SEARCHED_CHANGES_MAX = 100;
-/** A refusal waits no longer for the audit trail. */
-const CHANGES_WAIT_MS = 250;
-
-export type Trail = Pick<AuditStore, "history">;
+/** How many are read at first: most clients missed one or two. */
+const FIRST_CHANGES = LISTED_CHANGES_MAX + 1;
 
 type Failed = {
   readonly authority: Authority;
@@ -31,7 +32,7 @@ type Failed = {
  * @param id of the customer, as it is stored
  */
 export function preconditionFailed(
-  audit: Trail,
+  trail: RefusalTrail,
   { headers }: Pick<Call, "headers">,
   id: string,
   failed: Failed,
@@ -40,10 +41,9 @@ export function preconditionFailed(
   const sent = parseEntityTag(preconditions.ifMatch ?? "");
   const isWanted = sent !== null && authority.rights.operations.has("history");
   if (!isWanted || !prefersChanges(headers.get("prefer"))) return refusal(failed, null);
-  return Promise.race([
-    changesSince(audit, id, sent, failed).catch(() => null),
-    Bun.sleep(CHANGES_WAIT_MS).then(() => null),
-  ]).then((changes) => refusal(failed, changes));
+  return trail
+    .find((audit) => changesSince(audit, id, sent, failed))
+    .then((changes) => refusal(failed, changes));
 }
 
 function refusal({ preconditions, diagnosis, current }: Failed, changes: Changes | null): Refusal {
@@ -62,32 +62,43 @@ function refusal({ preconditions, diagnosis, current }: Failed, changes: Changes
   });
 }
 
-type Changes = { readonly changes: Change[]; readonly moreChanges: boolean };
+type Changes = { readonly changes: NamedChange[]; readonly moreChanges: boolean };
 
 /**
  * Those from one version of a customer to another, the newest first. Null where the one is no version of this
  * customer, or is too long ago: the answer says of a tag no more than the history of the customer does.
  */
 async function changesSince(
-  audit: Trail,
+  audit: History,
   id: string,
   sent: RowVersion,
   { authority: { tenant, rights }, current }: Failed,
 ): Promise<Changes | null> {
-  const { items } = await audit.history({
-    tenant,
-    customerId: id,
-    before: null,
-    limit: SEARCHED_CHANGES_MAX,
-  });
-  // The write after it names it also where retention has deleted its own row.
-  const oldest = items.findIndex(({ versionBefore }) => versionBefore === sent);
+  const entries: AuditEntry[] = [];
+  let before: string | null = null;
+  for (const limit of [FIRST_CHANGES, SEARCHED_CHANGES_MAX - FIRST_CHANGES]) {
+    const page: CustomerHistory = await audit.history({ tenant, customerId: id, before, limit });
+    entries.push(...page.items);
+    // The write after it names it also where retention has deleted its own row.
+    const oldest = entries.findIndex(({ versionBefore }) => versionBefore === sent);
+    if (oldest !== -1) return changesFrom(entries.slice(0, oldest + 1), current, rights.read);
+    if (page.last === null) return null;
+    before = page.last;
+  }
+  return null;
+}
+
+function changesFrom(
+  entries: readonly AuditEntry[],
+  current: RowVersion,
+  readable: ReadonlySet<FieldName>,
+): Changes | null {
   // Others may have written since the refusal, whose ETag ends the list.
-  const newest = items.findIndex(({ versionAfter }) => versionAfter === current);
-  if (newest === -1 || oldest < newest) return null;
-  const all = items.slice(newest, oldest + 1);
+  const newest = entries.findIndex(({ versionAfter }) => versionAfter === current);
+  if (newest === -1) return null;
+  const all = entries.slice(newest);
   return {
-    changes: all.slice(0, LISTED_CHANGES_MAX).map((entry) => shownChange(entry, rights.read)),
+    changes: all.slice(0, LISTED_CHANGES_MAX).map((entry) => namedChange(entry, readable)),
     moreChanges: all.length > LISTED_CHANGES_MAX,
   };
 }

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../domain/audit/audit-entry.ts";
 import { changedValues } from "../domain/audit/kept-values.ts";
-import type { Change, ChangedValues } from "../domain/change.ts";
+import type { Change, ChangedValues, NamedChange } from "../domain/change.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import { formatEntityTag, type RowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
@@ -55,7 +55,7 @@ export async function history(
 }
 
 /** An entry of the audit trail, without the fields that the caller may not read. */
-export function shownChange(entry: AuditEntry, readable: ReadonlySet<FieldName>): Change {
+export function namedChange(entry: AuditEntry, readable: ReadonlySet<FieldName>): NamedChange {
   return {
     time: new Date(entry.timeMs).toISOString(),
     client: entry.client,
@@ -65,8 +65,12 @@ export function shownChange(entry: AuditEntry, readable: ReadonlySet<FieldName>)
     etag: tagOf(entry.versionAfter),
     previousEtag: tagOf(entry.versionBefore),
     withoutIfMatch: entry.isWithoutIfMatch,
-    values: entry.values === null ? null : readableValues(changedValues(entry.values), readable),
   };
+}
+
+function shownChange(entry: AuditEntry, readable: ReadonlySet<FieldName>): Change {
+  const values = entry.values === null ? null : readableValues(changedValues(entry.values), readable);
+  return { ...namedChange(entry, readable), values };
 }
 
 function readableValues(values: ChangedValues, readable: ReadonlySet<FieldName>): ChangedValues {

@@ -7,16 +7,17 @@ import { hidesDefaultField } from "../domain/projection.ts";
 import type { CustomerStore, StoredCustomer } from "../storage/customer-store.ts";
 import type { Call } from "./call.ts";
 import { customerNotFound, requireOperation, requireProjection } from "./checks.ts";
-import { preconditionFailed, type Trail } from "./failed-precondition.ts";
+import { preconditionFailed } from "./failed-precondition.ts";
+import type { RefusalTrail } from "./refusal-trail.ts";
 
 export type Read =
   | { readonly kind: "customer"; readonly customer: StoredCustomer }
   | { readonly kind: "not-modified"; readonly rowVersion: RowVersion };
 
-export type ReadStores = { readonly customers: Pick<CustomerStore, "read">; readonly audit: Trail };
+export type ReadStores = { readonly customers: Pick<CustomerStore, "read">; readonly trail: RefusalTrail };
 
 /** GET and HEAD of one customer. */
-export function read({ customers, audit }: ReadStores, call: Call, id: string): MaybePromise<Result<Read>> {
+export function read({ customers, trail }: ReadStores, call: Call, id: string): MaybePromise<Result<Read>> {
   const { authority } = call;
   const permitted = requireOperation(authority, "get");
   if (!permitted.ok) return permitted;
@@ -33,7 +34,7 @@ export function read({ customers, audit }: ReadStores, call: Call, id: string): 
       const failed = failedPrecondition(preconditions, rowVersion);
       if (failed === "If-Match") {
         const diagnosis = diagnose(preconditions, rowVersion);
-        return preconditionFailed(audit, call, storedId, {
+        return preconditionFailed(trail, call, storedId, {
           authority,
           preconditions,
           diagnosis,

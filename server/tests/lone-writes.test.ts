@@ -68,6 +68,20 @@ describe("writes that are pipelined on one connection are answered each, in orde
     }
   });
 
+  test.each([
+    ["PUT", NAMED, 8],
+    ["GET", "", 20],
+  ])("also where each %s asks who changed the customer", async (method, body, times) => {
+    const { path, etag } = await service.customer();
+    await service.send("PATCH", path, { body: { name: "Other" }, headers: { "if-match": etag } });
+    const plain = await request(method, path, etag, body);
+    const asking = plain.replace("If-Match", "Prefer: changes\r\nIf-Match");
+    const last = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    const replies = await rawExchange(service.port, asking.repeat(times) + last);
+    expect(statuses(replies)).toEqual([...Array(times).fill(412), 200]);
+    expect(replies).toMatch(/preference-applied: changes/i);
+  });
+
   test("an empty line after a body, which a server should ignore, takes no answer away", async () => {
     const { path, etag } = await service.customer();
     const text = `${await request("PUT", path, etag, NAMED)}\r\n`;

@@ -50,6 +50,30 @@ const customer = mapValues(FIELD_REGISTRY, ({ schema }) => jsonSchema(schema));
 const { id: _, ...changedFields } = customer;
 const etag = RESPONSE_HEADERS.ETag.schema;
 
+const NAMED_CHANGE = {
+  type: "object",
+  description: "An accepted write.",
+  required: [
+    ...["time", "client", "operation", "changed", "requestId", "etag", "previousEtag"],
+    "withoutIfMatch",
+  ],
+  properties: {
+    time: { type: "string", format: "date-time", maxLength: 24 },
+    client: { type: "string", maxLength: 256 },
+    operation: { type: "string", enum: ["create", "replace", "patch", "delete", "erase"] },
+    changed: {
+      type: "array",
+      maxItems: AUDITED_FIELDS.length,
+      items: { type: "string", enum: AUDITED_FIELDS },
+      description: "The fields whose values became others, of those that the caller may read.",
+    },
+    requestId: { type: "string", maxLength: 64 },
+    etag: { ...etag, type: ["string", "null"], description: "Null after a removal." },
+    previousEtag: { ...etag, type: ["string", "null"], description: "Null of a creation." },
+    withoutIfMatch: { type: "boolean" },
+  },
+};
+
 /**
  * The schemas of bodies, besides those of problems. Those of answers are open, since a
  * minor version may add members; what a request must not have is refused.
@@ -66,33 +90,18 @@ export const SCHEMAS = {
     required: ["etag", "customer"],
     properties: { etag, customer: { $ref: "#/components/schemas/Customer" } },
   }),
+  NamedChange: NAMED_CHANGE,
   Change: {
-    type: "object",
-    description: "An accepted write.",
-    required: [
-      ...["time", "client", "operation", "changed", "requestId", "etag", "previousEtag"],
-      ...["withoutIfMatch", "values"],
-    ],
+    ...NAMED_CHANGE,
+    required: [...NAMED_CHANGE.required, "values"],
     properties: {
-      time: { type: "string", format: "date-time", maxLength: 24 },
-      client: { type: "string", maxLength: 256 },
-      operation: { type: "string", enum: ["create", "replace", "patch", "delete", "erase"] },
-      changed: {
-        type: "array",
-        maxItems: AUDITED_FIELDS.length,
-        items: { type: "string", enum: AUDITED_FIELDS },
-        description: "The fields whose values became others, of those that the caller may read.",
-      },
-      requestId: { type: "string", maxLength: 64 },
-      etag: { ...etag, type: ["string", "null"], description: "Null after a removal." },
-      previousEtag: { ...etag, type: ["string", "null"], description: "Null of a creation." },
-      withoutIfMatch: { type: "boolean" },
+      ...NAMED_CHANGE.properties,
       values: {
         type: ["object", "null"],
         properties: mapValues(changedFields, (schema) => ({
           type: "object",
           required: ["before", "after"],
-          properties: { before: { ...schema, type: ["string", "null"] }, after: schema },
+          properties: { before: { anyOf: [schema, { type: "null" }] }, after: schema },
         })),
         description:
           "What they held before and after; null where the policy keeps no values, and where they were erased.",

@@ -9,6 +9,7 @@ import { list } from "../../operations/list.ts";
 import type { PageStore } from "../../operations/page.ts";
 import { patch } from "../../operations/patch.ts";
 import { read } from "../../operations/read.ts";
+import { RefusalTrail } from "../../operations/refusal-trail.ts";
 import { remove } from "../../operations/remove.ts";
 import { replace } from "../../operations/replace.ts";
 import { search } from "../../operations/search.ts";
@@ -33,6 +34,8 @@ export type CustomerRoutesParts = CallerLookup & {
   readonly audit: HistoryStores["audit"];
   readonly policy: () => Policy;
   readonly publicUrl: string;
+  /** How long a refusal waits for the audit trail. */
+  readonly changesWaitMs?: number;
   /** ms since 1970. */
   readonly now: () => number;
 };
@@ -45,7 +48,8 @@ export function customerHandlers(parts: CustomerRoutesParts) {
     cursorKey: store.cursorKey,
     page: (query, projection) => turns.run(query.tenant, query.limit, () => store.page(query, projection)),
   };
-  const trail = {
+  const stores = { customers: store, trail: new RefusalTrail(parts.audit, parts.changesWaitMs) };
+  const histories: HistoryStores = {
     customers: store,
     audit: {
       history: (query: HistoryQuery) =>
@@ -77,11 +81,11 @@ export function customerHandlers(parts: CustomerRoutesParts) {
     ),
     search: handler(pages, search, (listed) => pageReply(listed, null)),
     create: handler(store, create, (created) => createdReply(created, publicUrl)),
-    read: handler(trail, read, readReply),
-    replace: handler(trail, replace, written),
-    patch: handler(trail, patch, written),
-    remove: handler(trail, remove, written),
-    history: handler(trail, history, (page, { request, parameter }) =>
+    read: handler(stores, read, readReply),
+    replace: handler(stores, replace, written),
+    patch: handler(stores, patch, written),
+    remove: handler(stores, remove, written),
+    history: handler(histories, history, (page, { request, parameter }) =>
       historyReply(page, nextUrl(`/customers/${encodeURIComponent(parameter)}/history`, searchOf(request))),
     ),
   };

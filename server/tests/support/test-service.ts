@@ -29,6 +29,8 @@ type TestServiceOptions = {
   readonly corsHeaders?: readonly string[];
   readonly publicUrl?: string;
   readonly trustedProxies?: readonly string[];
+  /** How long a 412 waits for the audit trail. A quarter of a second may be too short on a busy machine. */
+  readonly changesWaitMs?: number;
   readonly now?: () => number;
   /** By which the sign-in counts the time between two fetches of keys. */
   readonly clock?: () => number;
@@ -128,6 +130,7 @@ export class TestService {
       metricsArePublic,
       cors: new Cors(options.corsOrigins ?? [], options.corsHeaders ?? []),
       publicUrl: options.publicUrl ?? "",
+      changesWaitMs: options.changesWaitMs ?? 60_000,
       trustedProxies:
         options.trustedProxies === undefined ? null : new TrustedProxies(options.trustedProxies),
       log,
