@@ -108,6 +108,9 @@ function meantOf(found: readonly FoundCustomer[]): readonly FoundCustomer[] {
 
 async function erase(storage: Storage, found: readonly FoundCustomer[], options: Options): Promise<void> {
   const isErasing = options.yes === true;
+  const needsRight = found.some(({ values }) => values > 0);
+  // Before the first erasure: some of them erased and the others not would be hard to tell apart.
+  if (isErasing && needsRight) await storage.persons.requireErasureRight();
   for (const one of found) {
     const erased = isErasing ? await storage.persons.erase(one.tenant, one.id) : null;
     const shown = { ...one, ...erased };
@@ -116,6 +119,7 @@ async function erase(storage: Storage, found: readonly FoundCustomer[], options:
   }
   if (!isErasing) {
     console.error("Nothing was erased. Repeat with --yes to erase. It can't be undone.");
+    if (needsRight) await storage.persons.requireErasureRight();
     return;
   }
   if (!(await storage.persons.emptyLog())) {

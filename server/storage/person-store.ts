@@ -58,12 +58,14 @@ export interface PersonStore {
   /** Beside how many rows of the audit trail values of a customer are kept. */
   countValues(tenant: string, id: string): MaybePromise<number>;
   /**
-   * Removes a customer as a removal does, with all that is kept of it, and appends the erasure to the audit trail, in
-   * one transaction; many values go in further ones. Done again it finishes what was cut off.
+   * Removes a customer as a removal does, with its kept replies, and appends the erasure to the audit trail, in one
+   * transaction. Values that the trail keeps may go in further ones: done again, it finishes what was cut off.
    *
-   * @throws CommandRefused where the role of a database server may not delete values
+   * @throws CommandRefused as {@link requireErasureRight}; the customer is left as it was then
    */
   erase(tenant: string, id: string): Promise<Erased>;
+  /** @throws CommandRefused where the role of a database server may not delete values that the audit trail keeps */
+  requireErasureRight(): MaybePromise<void>;
   /**
    * Takes what was erased out of the write-ahead log of a database file.
    *

@@ -20,6 +20,7 @@ import {
   DELETE_CUSTOMER_TEXT,
   DELETE_VALUES_TEXT,
   KEPT_REPLIES_TEXT,
+  LOCK_CUSTOMER_TEXT,
   MAY_ERASE_TEXT,
   PERSON_VALUES_TEXT,
   RECORD_TEXT,
@@ -75,28 +76,24 @@ export class PostgresPersons implements PersonStore {
   }
 
   async erase(tenant: string, id: string): Promise<Erased> {
-    // A role that may not delete values erases customers of whom none are kept.
-    const hasValues = (await this.countValues(tenant, id)) > 0;
-    if (hasValues) await this.#requireDeletion();
     const erased = await this.#transact((transaction) => eraseCustomer(transaction, tenant, id));
+    if ("roleWithoutRight" in erased) throw rightIsMissing(erased.roleWithoutRight);
+    const { hasValues, ...counts } = erased;
     let values = 0;
     for (let last = hasValues ? VALUES_PAGE : 0; last === VALUES_PAGE; values += last) {
       const params = [tenant, id, String(VALUES_PAGE)];
       last = (await this.#run(DELETE_VALUES_TEXT, params)).length;
     }
-    return { ...erased, values };
+    return { ...counts, values };
+  }
+
+  async requireErasureRight(): Promise<void> {
+    const [found] = await this.#run<ErasureRight>(MAY_ERASE_TEXT, []);
+    if (found?.may_delete === false) throw rightIsMissing(found.role);
   }
 
   emptyLog(): boolean {
     return true;
-  }
-
-  async #requireDeletion(): Promise<void> {
-    const [found] = await this.#run<{ role: string; may_delete: boolean }>(MAY_ERASE_TEXT, []);
-    if (found === undefined || found.may_delete) return;
-    throw new CommandRefused(
-      `The role ${found.role} may not delete values that the audit trail keeps; nothing was erased. Run what \`customers-server grants --role ${found.role} --erasure\` prints, as the owner's role, or name the owner's role in DATABASE_URL.`,
-    );
   }
 
   #run<Row>(text: string, params: readonly string[]): Promise<readonly Row[]> {
@@ -116,12 +113,31 @@ export class PostgresPersons implements PersonStore {
 
 const BEFORE_ALL = "00000000-0000-0000-0000-000000000000";
 
-/** The fields of kept replies go with their customer, and so were deleted before where it is not there. */
+type ErasureRight = { readonly role: string; readonly may_delete: boolean };
+
+function rightIsMissing(role: string): CommandRefused {
+  return new CommandRefused(
+    `The role ${role} may not delete values that the audit trail keeps. Run what \`customers-server grants --role ${role} --erasure\` prints, as the owner's role, or name the owner's role in DATABASE_URL.`,
+  );
+}
+
+/**
+ * Changes nothing where there are values that the role may not delete: no write can keep further ones then. The fields
+ * of kept replies go with their customer, and so were deleted before where it is not there.
+ */
 async function eraseCustomer(
   transaction: LaneConnection,
   tenant: string,
   id: string,
-): Promise<Omit<Erased, "values">> {
+): Promise<
+  (Omit<Erased, "values"> & { readonly hasValues: boolean }) | { readonly roleWithoutRight: string }
+> {
+  await transaction.run(LOCK_CUSTOMER_TEXT, [tenant, id]);
+  const [count] = await transaction.run<{ n: string }>(COUNT_VALUES_TEXT, [tenant, id]);
+  const hasValues = Number(count?.n) > 0;
+  // A role that may not delete values erases customers of whom none are kept.
+  const [right] = hasValues ? await transaction.run<ErasureRight>(MAY_ERASE_TEXT, []) : [];
+  if (right?.may_delete === false) return { roleWithoutRight: right.role };
   const keptReplies = await transaction.run(KEPT_REPLIES_TEXT, [tenant, id]);
   const [row] = await transaction.run<{ row_version: RowVersion }>(DELETE_CUSTOMER_TEXT, [tenant, id]);
   const wasStored = row !== undefined;
@@ -129,5 +145,5 @@ async function eraseCustomer(
     const { client, operation } = PERSON_ERASE;
     await transaction.run(APPEND_ERASURE_TEXT, [tenant, id, client, operation, row?.row_version ?? null]);
   }
-  return { wasStored, keptReplies: wasStored ? keptReplies.length : 0 };
+  return { wasStored, keptReplies: wasStored ? keptReplies.length : 0, hasValues };
 }

@@ -93,6 +93,8 @@ export class SqlitePersons implements PersonStore {
     return { ...erased, values };
   }
 
+  requireErasureRight(): void {}
+
   emptyLog(): boolean {
     if (this.#path === MEMORY) return true;
     this.#read.end();

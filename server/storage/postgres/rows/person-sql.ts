@@ -22,6 +22,10 @@ export const COUNT_VALUES_TEXT =
 export const MAY_ERASE_TEXT =
   "SELECT current_user AS role, has_table_privilege('audit_values', 'DELETE') AS may_delete";
 
+/** $1 tenant, $2 customer. From then on no write changes it until the transaction ends. */
+export const LOCK_CUSTOMER_TEXT =
+  "SELECT 1 FROM customers WHERE tenant = $1::text AND id = $2::uuid FOR UPDATE";
+
 /** $1 tenant, $2 customer. */
 export const DELETE_CUSTOMER_TEXT =
   "DELETE FROM customers WHERE tenant = $1::text AND id = $2::uuid RETURNING row_version";

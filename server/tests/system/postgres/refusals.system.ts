@@ -195,10 +195,17 @@ test("a role that may not delete values of the audit trail erases a customer of 
   };
   const [plain, kept] = [await create(false), await create(true)];
   expect(await storage.persons.erase("t", plain)).toMatchObject({ wasStored: true });
-  await expect(storage.persons.erase("t", kept)).rejects.toThrow(
-    "`customers-server grants --role eraser --erasure`",
-  );
+  const refusal = "`customers-server grants --role eraser --erasure`";
+  await expect(storage.persons.erase("t", kept)).rejects.toThrow(refusal);
   expect(await storage.persons.record("t", kept)).not.toBeNull();
+  const another = await create(false);
+  for (const flags of [[], ["--yes"]]) {
+    const env = { DATABASE_URL: url.replace("postgres@", "eraser@") };
+    const refused = await runCommand(["person", "erase", another, kept, ...flags], { env });
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(refusal)]);
+    expect(refused.stdout.includes("erased: ")).toBe(flags.length === 0);
+  }
+  expect(await storage.persons.record("t", another)).not.toBeNull();
   const { stdout } = await runCommand(["grants", "--role", "eraser", "--erasure"]);
   await cluster.query(url, stdout);
   expect(await storage.persons.erase("t", kept)).toMatchObject({ wasStored: true, values: 1 });
