@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
-import { exportCustomer } from "../storage/person-export.ts";
-import { type FoundCustomer, findPerson, isMeant } from "../storage/person-search.ts";
+import { exportPerson } from "../storage/person-export.ts";
+import { type FoundCustomer, findPerson, isSelected } from "../storage/person-search.ts";
 import type { Storage } from "../storage/storage.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
 import { withSettings } from "./setting-options.ts";
@@ -29,18 +29,16 @@ export function addPersonCommands(program: Command): void {
     .action((who: string[], options: Options) =>
       withFound(who, options, async (_, found) => {
         if (options.json === true) for (const one of found) console.log(JSON.stringify(jsonOf(one)));
-        else console.log(tableOf(found));
+        else if (found.length > 0) console.log(tableOf(found));
+        return [];
       }),
     );
   command("export")
     .description("Print all that is stored of a person as one JSON document, to send to the person.")
     .action((who: string[], options: Options) =>
-      withFound(who, options, async (storage, found) => {
-        const meant = meantOf(found);
-        const customers = [];
-        for (const one of meant) customers.push(await exportCustomer(storage, one));
-        const document = { exportedAt: new Date().toISOString(), askedFor: who, customers };
-        console.log(JSON.stringify(document, null, 2));
+      withSelected(who, options, async (storage, selected) => {
+        if (selected.length === 0) return;
+        for await (const piece of exportPerson(storage, who, selected)) console.log(piece);
       }),
     );
   command("erase")
@@ -50,7 +48,9 @@ export function addPersonCommands(program: Command): void {
     .option("--yes", "erase; without it only print what would be erased")
     .option("--json", "one JSON object a line, for each customer")
     .action((who: string[], options: Options) =>
-      withFound(who, options, (storage, found) => erase(storage, meantOf(found), options)),
+      withSelected(who, options, (storage, selected) =>
+        options.yes === true ? erase(storage, selected, options) : showErasure(storage, selected, options),
+      ),
     );
 }
 
@@ -58,11 +58,14 @@ function collect(name: string, names: readonly string[] = []): readonly string[]
   return [...names, name];
 }
 
-/** @throws CommandRefused after the work, where one of those asked for was not found: a typing error must be seen */
+/**
+ * @param work returns why the command fails all the same, in sentences
+ * @throws CommandRefused after the work, where one of those asked for was not found: a typing error must be seen
+ */
 async function withFound(
   who: readonly string[],
   options: Options,
-  work: (storage: Storage, found: readonly FoundCustomer[]) => Promise<void>,
+  work: (storage: Storage, found: readonly FoundCustomer[]) => Promise<readonly string[]>,
 ): Promise<void> {
   for (const one of who) {
     if (!one.includes("@") && parseCustomerId(one) === null)
@@ -82,54 +85,86 @@ async function withFound(
       for (const customer of customers) {
         const key = JSON.stringify([customer.tenant, customer.id]);
         const before = found.get(key);
-        if (before === undefined || !isMeant(before)) found.set(key, customer);
+        if (before === undefined || !isSelected(before)) found.set(key, customer);
       }
     }
-    if (found.size > 0) await work(storage, [...found.values()]);
+    const faults = [...(await work(storage, [...found.values()]))];
     if (missing.length > 0) {
-      throw new CommandRefused(
+      faults.push(
         `Not found: ${missing.join(", ")}. A customer who was deleted is found by its email only where the audit trail keeps values; else give its id.`,
       );
     }
+    if (faults.length > 0) throw new CommandRefused(faults.join("\n"));
   } finally {
     await storage.close();
   }
 }
 
-/** Says which of those found are left out. */
-function meantOf(found: readonly FoundCustomer[]): readonly FoundCustomer[] {
-  for (const { tenant, id } of found.filter((one) => !isMeant(one))) {
-    console.error(
-      `Left out: ${id} of ${tenant} had this email earlier and has another one now. If it is the same person, name the id too.`,
-    );
-  }
-  return found.filter(isMeant);
+/** Says which of those found are left out, and which may hold values of someone else. */
+async function withSelected(
+  who: readonly string[],
+  options: Options,
+  work: (storage: Storage, selected: readonly FoundCustomer[]) => Promise<void>,
+): Promise<void> {
+  await withFound(who, options, async (storage, found) => {
+    for (const { tenant, id, state, foundBy, hasOtherEmail } of found) {
+      const isLeftOut = foundBy === "earlier-email";
+      if (isLeftOut)
+        console.error(
+          `Left out: ${id} of ${tenant} had this email earlier, and ${state === "stored" ? "has another one now" : "perhaps another one afterwards"}. If it is the same person, name the id too.`,
+        );
+      else if (hasOtherEmail)
+        console.error(
+          `Check: ${id} of ${tenant} had another email too. If that one was another person's, its history has values of both: see \`customers-server audit --customer ${id}\`.`,
+        );
+    }
+    const selected = found.filter(isSelected);
+    await work(storage, selected);
+    return found.length > 0 && selected.length === 0 ? ["All customers that were found are left out."] : [];
+  });
 }
 
-async function erase(storage: Storage, found: readonly FoundCustomer[], options: Options): Promise<void> {
-  const isErasing = options.yes === true;
-  const needsRight = found.some(({ values }) => values > 0);
-  // Before the first erasure: some of them erased and the others not would be hard to tell apart.
-  if (isErasing && needsRight) await storage.persons.requireErasureRight();
-  for (const one of found) {
-    const erased = isErasing ? await storage.persons.erase(one.tenant, one.id) : null;
-    const shown = { ...one, ...erased };
-    if (options.json === true) console.log(JSON.stringify({ ...jsonOf(shown), erased: isErasing }));
-    else console.log(`${one.id} of ${one.tenant}: ${sentenceOf(shown, isErasing)}`);
+async function showErasure(
+  { persons }: Storage,
+  found: readonly FoundCustomer[],
+  options: Options,
+): Promise<void> {
+  for (const one of found) print(one, false, options);
+  if (found.length > 0) console.error("Nothing was erased. Repeat with --yes to erase. It can't be undone.");
+  if (found.some(({ values }) => values > 0)) await persons.requireErasureRight();
+}
+
+/** Empties the log also where nothing is found: an earlier erasure may have left it. */
+async function erase({ persons }: Storage, found: readonly FoundCustomer[], options: Options): Promise<void> {
+  // Before the first erasure: which of several were erased would be hard to see.
+  if (found.some(({ values }) => values > 0)) await persons.requireErasureRight();
+  try {
+    for (const one of found) print({ ...one, ...(await persons.erase(one.tenant, one.id)) }, true, options);
+  } catch (error) {
+    console.error(`The erasure was cut off. ${repetition(found, options)}`);
+    throw error;
   }
-  if (!isErasing) {
-    console.error("Nothing was erased. Repeat with --yes to erase. It can't be undone.");
-    if (needsRight) await storage.persons.requireErasureRight();
-    return;
-  }
-  if (!(await storage.persons.emptyLog())) {
+  if (!(await persons.emptyLog())) {
     console.error(
-      "A running service still reads from the write-ahead log, which holds what was erased for a while. Repeat the command later to empty the log.",
+      `A running service reads from the write-ahead log, which still holds what was erased. ${repetition(found, options)}`,
     );
   }
+  if (found.length === 0) return;
   console.error(
     "The audit trail keeps the ids, who wrote, when, and the names of fields. Backups hold what was erased until they are deleted: after a restore, erase again.",
   );
+}
+
+/** Names the ids: what was erased is no longer found by its email. */
+function repetition(found: readonly FoundCustomer[], { tenant = [] }: Options): string {
+  if (found.length === 0) return "Repeat the command.";
+  const tenants = tenant.map((name) => `--tenant ${name} `).join("");
+  return `Repeat: \`customers-server person erase --yes ${tenants}${found.map(({ id }) => id).join(" ")}\`.`;
+}
+
+function print(one: FoundCustomer, isErased: boolean, options: Options): void {
+  if (options.json === true) console.log(JSON.stringify({ ...jsonOf(one), erased: isErased }));
+  else console.log(`${one.id} of ${one.tenant}: ${sentenceOf(one, isErased)}`);
 }
 
 function sentenceOf(found: FoundCustomer, isErasing: boolean): string {
@@ -163,6 +198,7 @@ function tableOf(found: readonly FoundCustomer[]): string {
   return table(HEADING, cells);
 }
 
-function jsonOf({ tenant, id, state, foundBy, values, keptReplies }: FoundCustomer): Record<string, unknown> {
-  return { tenant, customer: id, state, foundBy, values, keptReplies };
+function jsonOf({ id, ...one }: FoundCustomer): Record<string, unknown> {
+  const { tenant, state, foundBy, hasOtherEmail, values, keptReplies } = one;
+  return { tenant, customer: id, state, foundBy, hasOtherEmail, values, keptReplies };
 }

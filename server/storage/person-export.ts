@@ -1,40 +1,62 @@
 import type { AuditEntry } from "../domain/audit/audit-entry.ts";
 import { changedValues } from "../domain/audit/kept-values.ts";
+import { historyPages } from "./history-pages.ts";
 import type { FoundCustomer } from "./person-search.ts";
 import type { Storage } from "./storage.ts";
 
-const PAGE_ROWS = 500;
+type Stores = Pick<Storage, "persons" | "audit">;
 
 /**
- * All that is stored of a customer, for the person itself: it names no tokens, and no requests. Times are in UTC.
+ * All that is stored of a person, for the person itself: it names no tokens, and no requests. Times are in UTC.
+ *
+ * @returns one JSON document, in pieces that each end before a line break: a history may be longer than the memory
  */
-export async function exportCustomer(
-  { persons, audit }: Pick<Storage, "persons" | "audit">,
-  { tenant, id, state }: FoundCustomer,
-): Promise<Record<string, unknown>> {
-  const record = await persons.record(tenant, id);
-  const entries: AuditEntry[] = [];
-  for (let before: string | null = null; ; ) {
-    const page = await audit.history({ tenant, customerId: id, before, limit: PAGE_ROWS });
-    entries.push(...page.items);
-    before = page.last;
-    if (before === null) break;
+export async function* exportPerson(
+  stores: Stores,
+  askedFor: readonly string[],
+  customers: readonly FoundCustomer[],
+): AsyncGenerator<string> {
+  yield opened({ exportedAt: isoTime(Date.now()), askedFor }, "customers", 0);
+  for (const [index, customer] of customers.entries()) {
+    yield* exportCustomer(stores, customer);
+    yield index === customers.length - 1 ? "    }" : "    },";
   }
+  yield "  ]\n}";
+}
+
+async function* exportCustomer(
+  { persons, audit }: Stores,
+  { tenant, id, state }: FoundCustomer,
+): AsyncGenerator<string> {
+  const record = await persons.record(tenant, id);
   const replies = await persons.keptReplies(tenant, id);
-  return {
-    tenant,
-    id,
-    state,
-    customer:
-      record === null
-        ? null
-        : {
-            ...{ id: record.id, name: record.name, email: record.email, status: record.status },
-            ...{ version: record.rowVersion, createdAt: isoTime(record.createdAtMs) },
-          },
-    history: entries.toReversed().map(entryOf),
-    keptReplies: replies.map(({ expiresAtMs, fields }) => ({ keptUntil: isoTime(expiresAtMs), fields })),
-  };
+  const customer =
+    record === null
+      ? null
+      : {
+          ...{ id: record.id, name: record.name, email: record.email, status: record.status },
+          ...{ version: record.rowVersion, createdAt: isoTime(record.createdAtMs) },
+        };
+  const keptReplies = replies.map(({ expiresAtMs, fields }) => ({ keptUntil: isoTime(expiresAtMs), fields }));
+  yield opened({ tenant, id, state, customer, keptReplies }, "history", 4);
+  let page = "";
+  for await (const entries of historyPages(audit, tenant, id)) {
+    if (page !== "") yield `${page},`;
+    page = entries.map((entry) => indented(entryOf(entry), 8)).join(",\n");
+  }
+  if (page !== "") yield page;
+  yield "      ]";
+}
+
+/** An object whose last member is an array that follows. */
+function opened(members: Record<string, unknown>, array: string, indent: number): string {
+  const whole = indented({ ...members, [array]: [] }, indent);
+  return whole.slice(0, whole.lastIndexOf("]"));
+}
+
+function indented(value: unknown, indent: number): string {
+  const margin = " ".repeat(indent);
+  return `${margin}${JSON.stringify(value, null, 2).replaceAll("\n", `\n${margin}`)}`;
 }
 
 function entryOf(entry: AuditEntry): Record<string, unknown> {

@@ -1,6 +1,7 @@
 import { changedValues } from "../domain/audit/kept-values.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import { foldEmail } from "../domain/email.ts";
+import { historyPages } from "./history-pages.ts";
 import { VALUES_PAGE } from "./person-store.ts";
 import type { Storage } from "./storage.ts";
 
@@ -10,8 +11,10 @@ export type FoundCustomer = {
   readonly id: string;
   /** `deleted`: the audit trail has its rows. `erased`: so was it, and nothing of it is left but those rows. */
   readonly state: "stored" | "deleted" | "erased";
-  /** `earlier-email`: not its email now, but one that the audit trail keeps of it. */
-  readonly foundBy: "id" | "email" | "earlier-email";
+  /** `last-email`: its last one, of a customer who was deleted. `earlier-email`: one that it had before another one. */
+  readonly foundBy: "id" | "email" | "last-email" | "earlier-email";
+  /** Whether the audit trail keeps another email of it too, which may have been another person's. */
+  readonly hasOtherEmail: boolean;
   /** Beside how many rows of the audit trail values of it are kept. */
   readonly values: number;
   readonly keptReplies: number;
@@ -20,12 +23,12 @@ export type FoundCustomer = {
 type Stores = Pick<Storage, "persons" | "audit">;
 
 /**
- * A customer whose email was another one once may be someone else, so an operator has to name its id.
+ * A customer who had the email before another one may be someone else, so an operator has to name its id.
  *
  * @returns whether an export and an erasure take it
  */
-export function isMeant({ state, foundBy }: FoundCustomer): boolean {
-  return foundBy !== "earlier-email" || state !== "stored";
+export function isSelected({ foundBy }: FoundCustomer): boolean {
+  return foundBy !== "earlier-email";
 }
 
 /**
@@ -42,19 +45,19 @@ export async function findPerson(
   const id = parseCustomerId(who);
   const found: FoundCustomer[] = [];
   for (const tenant of tenants) {
-    if (id !== null) found.push(...(await look(stores, tenant, id, "id")));
+    if (id !== null) found.push(...(await look(stores, tenant, id, null)));
     else found.push(...(await findByEmail(stores, tenant, foldEmail(who))));
   }
   return found;
 }
 
 async function findByEmail(stores: Stores, tenant: string, folded: string): Promise<FoundCustomer[]> {
-  const { persons } = stores;
-  const now = await persons.withEmail(tenant, folded);
+  const ids = new Set([
+    ...(await stores.persons.withEmail(tenant, folded)),
+    ...(await hadEmail(stores, tenant, folded)),
+  ]);
   const found: FoundCustomer[] = [];
-  for (const id of now) found.push(...(await look(stores, tenant, id, "email")));
-  const earlier = (await hadEmail(stores, tenant, folded)).filter((id) => !now.includes(id));
-  for (const id of earlier) found.push(...(await look(stores, tenant, id, "earlier-email")));
+  for (const id of ids) found.push(...(await look(stores, tenant, id, folded)));
   return found;
 }
 
@@ -74,19 +77,52 @@ async function hadEmail({ persons }: Stores, tenant: string, folded: string): Pr
   }
 }
 
-/** @returns the customer, or nothing where the tenant never had it */
+/**
+ * @param asked the folded email that is looked for; null where it is the id
+ * @returns the customer, or nothing where the tenant never had it
+ */
 async function look(
   { persons, audit }: Stores,
   tenant: string,
   id: string,
-  foundBy: FoundCustomer["foundBy"],
+  asked: string | null,
 ): Promise<FoundCustomer[]> {
-  const isStored = (await persons.record(tenant, id)) !== null;
+  const record = await persons.record(tenant, id);
   const values = await persons.countValues(tenant, id);
   const keptReplies = (await persons.keptReplies(tenant, id)).length;
-  const found = { tenant, id, foundBy, values, keptReplies };
-  if (isStored) return [{ ...found, state: "stored" }];
+  const now = record === null ? null : foldEmail(record.email);
+  const { last, hasOther } = await keptEmails(audit, tenant, id, asked ?? now);
+  const isLast = (now ?? last) === asked;
+  const foundByEmail = !isLast ? "earlier-email" : record === null ? "last-email" : "email";
+  const foundBy = asked === null ? "id" : foundByEmail;
+  const found = { tenant, id, foundBy, hasOtherEmail: hasOther, values, keptReplies } as const;
+  if (record !== null) return [{ ...found, state: "stored" }];
   if (values === 0 && (await audit.isErased(tenant, id))) return [{ ...found, state: "erased" }];
   const { items } = await audit.history({ tenant, customerId: id, before: null, limit: 1 });
   return items.length === 0 ? [] : [{ ...found, state: "deleted" }];
+}
+
+/**
+ * @param known the folded email that the others are compared with; null: the newest one that is kept
+ * @returns the last email of a customer, folded, null where it is not kept; and whether another one than `known` is
+ */
+async function keptEmails(
+  audit: Stores["audit"],
+  tenant: string,
+  id: string,
+  known: string | null,
+): Promise<{ readonly last: string | null; readonly hasOther: boolean }> {
+  let last: string | null | undefined;
+  let compared = known;
+  for await (const page of historyPages(audit, tenant, id)) {
+    for (const { changed, values } of page) {
+      if (!changed.includes("email")) continue;
+      const email = values === null ? undefined : changedValues(values).email;
+      const emails = [email?.after, email?.before].flatMap((text) => (text == null ? [] : [foldEmail(text)]));
+      if (last === undefined) last = emails[0] ?? null;
+      compared ??= last;
+      if (emails.some((one) => one !== compared)) return { last, hasOther: true };
+    }
+  }
+  return { last: last ?? null, hasOther: false };
 }

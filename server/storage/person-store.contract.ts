@@ -4,8 +4,8 @@ import { NO_BODY, projectionOf } from "../domain/projection.ts";
 import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
 import { reportOnChain } from "./chain-report.ts";
 import type { IdempotencyKey } from "./customer-store.ts";
-import { exportCustomer } from "./person-export.ts";
-import { findPerson, isMeant } from "./person-search.ts";
+import { exportPerson } from "./person-export.ts";
+import { findPerson, isSelected } from "./person-search.ts";
 import { PERSON_ERASE, VALUES_PAGE } from "./person-store.ts";
 import { sealBacklog } from "./sealing-timer.ts";
 import type { Storage } from "./storage.ts";
@@ -34,8 +34,19 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
   const keyOf = (name: string): IdempotencyKey => ({ tokenId: "t", key: name, digest: "01", nowMs: NOW });
   const found = async (who: string, tenants?: readonly string[]) =>
     (await findPerson(storage, tenants ?? (await persons.tenants()), who)).map((one) => [
-      ...[one.tenant, one.id, one.state, one.foundBy, one.values, one.keptReplies, isMeant(one)],
+      ...[one.tenant, one.id, one.state, one.foundBy, one.values, one.keptReplies, isSelected(one)],
     ]);
+
+  type Exported = {
+    readonly pieces: readonly string[];
+    readonly customers: readonly { history: object[] }[];
+  };
+  const exported = async (tenant: string, ...who: readonly string[]): Promise<Exported> => {
+    const customers = [];
+    for (const one of who) customers.push(...(await findPerson(storage, [tenant], one)));
+    const pieces = await Array.fromAsync(exportPerson(storage, who, customers));
+    return { pieces, ...JSON.parse(pieces.join("\n")) };
+  };
 
   describe(`${engine}: a person`, () => {
     test("is found in each tenant by an email in any case, and by an id", async () => {
@@ -56,21 +67,45 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       expect(await found("nobody@example.com")).toEqual([]);
     });
 
-    test("is found by an earlier email where values are kept: one who was deleted is meant, one with another email now is not", async () => {
+    test("is found by an earlier email where values are kept: one who was deleted with it is selected, one with another email afterwards is not", async () => {
       const tenant = unique("t");
       const email = `${unique("eve")}@example.com`;
       const [moved, gone] = [await create(tenant, email, KEEPING), await create(tenant, email, KEEPING)];
+      const [another, hidden] = [await create(tenant, email, KEEPING), await create(tenant, email, KEEPING)];
       const silent = await create(tenant, email);
       await customers.update(moved, { email: "new@example.com" }, NO_BODY, null, KEEPING);
-      for (const target of [gone, silent]) await customers.remove(target, null, KEEPING);
+      await customers.update(another, { email: "another@example.com" }, NO_BODY, null, KEEPING);
+      await customers.update(hidden, { email: "another@example.com" }, NO_BODY, null, TEST_ORIGIN);
+      for (const target of [gone, silent, another, hidden]) await customers.remove(target, null, KEEPING);
       const expected = [
         [tenant, moved.id, "stored", "earlier-email", 2, 0, false],
-        [tenant, gone.id, "deleted", "earlier-email", 1, 0, true],
+        [tenant, gone.id, "deleted", "last-email", 1, 0, true],
+        [tenant, another.id, "deleted", "earlier-email", 2, 0, false],
+        [tenant, hidden.id, "deleted", "earlier-email", 1, 0, false],
       ];
       const rows = await found(email.toUpperCase(), [tenant]);
-      expect(rows).toHaveLength(2);
+      expect(rows).toHaveLength(4);
       expect(rows).toEqual(expect.arrayContaining(expected));
       expect(await found(silent.id, [tenant])).toEqual([[tenant, silent.id, "deleted", "id", 0, 0, true]]);
+    });
+
+    test("is found with the note that it had another email, which may have been another person's", async () => {
+      const tenant = unique("t");
+      const [changed, same] = [
+        await create(tenant, "Eve@example.com", KEEPING),
+        await create(tenant, "Ada@example.com", KEEPING),
+      ];
+      await customers.update(changed, { email: "ada@example.com" }, NO_BODY, null, KEEPING);
+      await customers.update(same, { email: "ada@example.com" }, NO_BODY, null, KEEPING);
+      const noted = async (who: string) =>
+        (await findPerson(storage, [tenant], who)).map(
+          ({ id, hasOtherEmail }) => [id, hasOtherEmail] as const,
+        );
+      const expected = [[changed.id, true] as const, [same.id, false] as const].sort();
+      expect((await noted("ada@example.com")).sort()).toEqual(expected);
+      for (const target of [changed, same]) await customers.remove(target, null, KEEPING);
+      expect((await noted("ada@example.com")).sort()).toEqual(expected);
+      for (const [id, hasOther] of expected) expect(await noted(id)).toEqual([[id, hasOther]]);
     });
 
     test("is exported with all fields, its version, its history and its kept replies, and without tokens", async () => {
@@ -78,15 +113,13 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       const made = await create(tenant, "ada@example.com", KEEPING);
       const outcome = await customers.update(made, { name: "Eve" }, ALL, keyOf(unique("k")), KEEPING);
       if (outcome.kind !== "applied") throw new Error(outcome.kind);
-      const [one] = await findPerson(storage, [tenant], made.id);
-      if (one === undefined) throw new Error("not found");
-      const document = await exportCustomer(storage, one);
+      const document = (await exported(tenant, made.id)).customers[0];
       expect(document).toMatchObject({
         ...{ tenant, id: made.id, state: "stored" },
         customer: { name: "Eve", email: "ada@example.com", status: "active", version: outcome.rowVersion },
         history: [
-          { operation: "create", client: "tests", versionBefore: null },
           { changed: ["name"], values: { name: { before: "Ada", after: "Eve" } } },
+          { operation: "create", client: "tests", versionBefore: null },
         ],
         keptReplies: [{ fields: { name: "Eve", email: "ada@example.com" } }],
       });
@@ -152,14 +185,18 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       ]);
     });
 
-    test("is erased with more values than one transaction deletes", async () => {
-      const tenant = unique("t");
+    test("is exported a page after the other, and erased with more values than one transaction deletes", async () => {
+      const [tenant, rows] = [unique("t"), VALUES_PAGE + 10];
       const made = await create(tenant, "a@example.com", KEEPING);
-      const writes = Array.from({ length: VALUES_PAGE + 9 }, (_, index) =>
+      const writes = Array.from({ length: rows - 1 }, (_, index) =>
         customers.update(made, { name: `${index}` }, NO_BODY, null, KEEPING),
       );
       await Promise.all(writes);
-      expect(await persons.erase(tenant, made.id)).toMatchObject({ values: VALUES_PAGE + 10 });
+      const { pieces, customers: found } = await exported(tenant, made.id, made.id);
+      expect(found.map(({ history }) => history.length)).toEqual([rows, rows]);
+      const lengths = pieces.map((piece) => piece.split('"operation"').length - 1).filter(Boolean);
+      expect(lengths).toEqual([VALUES_PAGE, 10, VALUES_PAGE, 10]);
+      expect(await persons.erase(tenant, made.id)).toMatchObject({ values: rows });
       expect(await persons.countValues(tenant, made.id)).toBe(0);
     });
 

@@ -67,9 +67,9 @@ export interface PersonStore {
   /** @throws CommandRefused where the role of a database server may not delete values that the audit trail keeps */
   requireErasureRight(): MaybePromise<void>;
   /**
-   * Takes what was erased out of the write-ahead log of a database file.
+   * Takes what was erased out of the write-ahead log of a database file, and waits for readers as long as a lock.
    *
-   * @returns false where another process reads, so that the log keeps it for a while
+   * @returns false where another process still reads, so that the log keeps it for a while
    */
   emptyLog(): MaybePromise<boolean>;
 }

@@ -46,6 +46,7 @@ test("a person is found, exported and erased beside a running service, whose rep
     customer: id,
     state: "stored",
     foundBy: "email",
+    hasOtherEmail: false,
     values: 2,
     keptReplies: 1,
   };
@@ -54,7 +55,7 @@ test("a person is found, exported and erased beside a running service, whose rep
   expect(exported).toMatchObject({ code: 0, stderr: "" });
   expect(JSON.parse(exported.stdout)).toMatchObject({
     askedFor: [email],
-    customers: [{ customer: { ...ADA, name: "Ada K. Unmistakable" }, history: [{}, { changed: ["name"] }] }],
+    customers: [{ customer: { ...ADA, name: "Ada K. Unmistakable" }, history: [{ changed: ["name"] }, {}] }],
   });
 
   const dry = await place.run(["person", "erase", email]);
@@ -104,8 +105,8 @@ test("a second erasure changes nothing, and what is not found is exit code 1 aft
     1,
     [
       {
-        ...{ tenant: "default", customer: id, state: "stored", foundBy: "id", values: 2, keptReplies: 1 },
-        erased: true,
+        ...{ tenant: "default", customer: id, state: "stored", foundBy: "id", hasOtherEmail: false },
+        ...{ values: 2, keptReplies: 1, erased: true },
       },
     ],
   ]);
@@ -119,9 +120,18 @@ test("a customer who has another email now is left out until its id is named", a
   const { service, send, id, path, etag } = await started();
   const moved = await send("PATCH", path, { email: "new@example.com" }, { "if-match": etag });
   expect(moved.status).toBe(204);
-  const left = await place.run(["person", "erase", ADA.email, "--yes"]);
-  expect([left.code, left.stdout]).toEqual([0, ""]);
-  expect(left.stderr).toContain(`Left out: ${id} of default had this email earlier`);
+  for (const command of [["export"], ["erase"], ["erase", "--yes"]]) {
+    const left = await place.run(["person", ...command, ADA.email]);
+    expect([left.code, left.stdout]).toEqual([1, ""]);
+    expect(left.stderr).toBe(
+      `Left out: ${id} of default had this email earlier, and has another one now. If it is the same person, name the id too.\nAll customers that were found are left out.\n`,
+    );
+  }
+  const other = await place.run(["person", "export", "new@example.com"]);
+  expect([other.code, other.stderr]).toEqual([
+    0,
+    expect.stringMatching(new RegExp(`^Check: ${id} of default had another email too\\.`)),
+  ]);
   expect((await send("GET", path)).status).toBe(200);
   expect((await place.run(["person", "erase", ADA.email, id, "--yes"])).stdout).toContain(
     "erased: the customer",

@@ -13,16 +13,23 @@ import { connect } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 
+/** How long a checkpoint waits for readers: it holds the write lock meanwhile, and so holds up the writes of a service. */
+const CHECKPOINT_WAIT_MS = 50;
+/** Between two of them, for those writes. */
+const CHECKPOINT_PAUSE_MS = 200;
+
 /** What SQLite holds of persons. Deleted content is overwritten: see `secure_delete` in files/sqlite-database.ts. */
 export class SqlitePersons implements PersonStore {
   readonly #path: string;
   readonly #read: SharedRead;
   readonly #write: WriteQueue;
+  readonly #lockWaitMs: number;
 
-  constructor(path: string, read: SharedRead, write: WriteQueue) {
+  constructor(path: string, read: SharedRead, write: WriteQueue, lockWaitMs: number) {
     this.#path = path;
     this.#read = read;
     this.#write = write;
+    this.#lockWaitMs = lockWaitMs;
   }
 
   tenants(): string[] {
@@ -95,12 +102,19 @@ export class SqlitePersons implements PersonStore {
 
   requireErasureRight(): void {}
 
-  emptyLog(): boolean {
+  async emptyLog(): Promise<boolean> {
     if (this.#path === MEMORY) return true;
     this.#read.end();
-    const db = connect(this.#path);
+    const db = connect(this.#path, { lockWaitMs: this.#lockWaitMs });
     try {
-      return db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
+      db.run(`PRAGMA busy_timeout = ${CHECKPOINT_WAIT_MS}`);
+      const giveUpAt = performance.now() + this.#lockWaitMs;
+      const checkpoint = db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)");
+      while (checkpoint.get()?.busy !== 0) {
+        if (performance.now() >= giveUpAt) return false;
+        await Bun.sleep(CHECKPOINT_PAUSE_MS);
+      }
+      return true;
     } finally {
       db.close();
     }

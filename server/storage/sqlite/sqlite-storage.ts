@@ -110,7 +110,7 @@ export class SqliteStorage implements Storage {
     this.tokens = new SqliteTokenStore(read, this.write);
     this.writeCounts = new SqliteWriteCounts(read, this.write);
     this.audit = new SqliteAuditTrail(read, this.write);
-    this.persons = new SqlitePersons(this.#path, read, this.write);
+    this.persons = new SqlitePersons(this.#path, read, this.write, limits.lockWaitMs);
     opened.add(this.#guards);
   }
 

@@ -224,3 +224,30 @@ test("upgrade.md: a new version is verified, installed beside the old one, and g
   const linked = await paste(`${link}\nreadlink /usr/local/bin/customers-server`);
   expect([linked.code, linked.out]).toEqual([0, expect.stringContaining("customers-server-0.1.0")]);
 });
+
+test("privacy.md: a person is found, exported and erased, and again after a restore, by the list that was kept", async () => {
+  const service = await place.start({ services: 1, args: ["--no-samples"] });
+  await add(service, "Ada");
+  // Its writes are no erasures, whatever its name is.
+  const forged = await paste(
+    "customers-server token create --tenant default --role admin --client person-erase",
+  );
+  const body = { name: "Eve", email: "eve@example.com" };
+  expect((await service.send(forged.out.trim(), "POST", "/customers", { body })).status).toBe(201);
+  const [find = ""] = blocks("privacy", "Find");
+  expect((await paste(find)).out).toMatch(/ stored +email /);
+  const [exporting = ""] = blocks("privacy", "Export");
+  expect(await paste(exporting)).toEqual({ code: 0, out: "", err: "" });
+  expect(JSON.parse(readFileSync(`${place.path}/ada.json`, "utf8")).customers[0].customer.name).toBe("Ada");
+  expect((await paste("customers-server backup night.db")).code).toBe(0);
+  const [erase = ""] = blocks("privacy", "Erase");
+  expect((await paste(erase)).code).toBe(0);
+  expect(await names(service)).toEqual(["Eve"]);
+  const [list = "", again = ""] = blocks("privacy", "Backups");
+  expect((await paste(list)).code).toBe(0);
+  await service.end();
+  // As where the database that is replaced is gone.
+  await paste(`rm ${place.database}*; customers-server restore night.db`);
+  expect(await paste(again)).toMatchObject({ code: 0, out: expect.stringContaining("erased: the customer") });
+  expect(await names(await place.start({ services: 1 }))).toEqual(["Eve"]);
+});
