@@ -44,7 +44,7 @@ export function historyEntry(entry: JsonObject): HistoryEntry {
   return JSON.parse(formatJson(entry));
 }
 
-export function historyJson(entry: HistoryEntry): Json {
+export function historyJson(entry: Partial<HistoryEntry>): Json {
   return parseJson(JSON.stringify(entry));
 }
 

@@ -24,6 +24,7 @@ export type { HistoryEntry } from "./customer-history.ts";
 export { JsonNumber } from "./json.ts";
 export type { FieldConflict } from "./loop/field-conflicts.ts";
 export type { OnConflict } from "./loop/write-job.ts";
+export type { NamedChange } from "./named-changes.ts";
 export type { Reply, Transport } from "./wire/reply.ts";
 
 export type CustomersOptions = {

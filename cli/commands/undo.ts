@@ -158,8 +158,8 @@ async function undoUpdate(invocation: Invocation, { journal, change, options }: 
 function changedSince(conflict: Failure, lines: readonly string[]): Failure {
   const hint =
     "Someone else changed it since. Above is what the undo would write: decide, and set it with customers update.";
-  const named = conflict.named === undefined ? [] : whoChangedTexts(conflict.named);
-  return { ...conflict, hint, details: [...lines, ...named].map((line) => `  ${line}`) };
+  const changes = conflict.changes === undefined ? [] : whoChangedTexts(conflict.changes);
+  return { ...conflict, hint, details: [...lines, ...changes].map((line) => `  ${line}`) };
 }
 
 /** A deleted customer can't come back under its id: it is created again, and gets a new one. */

@@ -16,7 +16,7 @@ export type Failure = {
   /** Lines under the message, such as the values of a conflict. */
   details?: readonly string[];
   /** Who changed the customer meanwhile, where the server says it. */
-  named?: NamedChanges;
+  changes?: NamedChanges;
   /** Of the reply that refused; absent where none came. */
   status?: number;
   /** Milliseconds that the server asks for before the next request (Retry-After). */

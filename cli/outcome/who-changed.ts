@@ -1,10 +1,9 @@
 /** Who changed a customer meanwhile, in words. */
-import type { HistoryEntry } from "../client/customer-history.ts";
-import type { NamedChanges } from "../client/named-changes.ts";
+import type { NamedChange, NamedChanges } from "../client/named-changes.ts";
 import { oneLine } from "./reply-failure.ts";
 
 /** `changed by billing-sync at 10:14Z (2026-11-29): email`. */
-function whoChanged({ time, client, changed }: HistoryEntry): string {
+function whoChanged({ time, client, changed }: NamedChange): string {
   const [, date, minute] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z$/.exec(time) ?? [];
   const at = date === undefined ? time : `${minute}Z (${date})`;
   const fields = changed.length === 0 ? "" : `: ${changed.join(", ")}`;

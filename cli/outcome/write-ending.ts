@@ -47,13 +47,12 @@ export function writeEnding(about: About, outcome: BadOutcome): Failure {
   const { requestId } = outcome;
   const identified =
     ending.requestId === undefined && requestId !== undefined ? { ...ending, requestId } : ending;
-  return outcome.changes.length === 0 ? identified : withNamed(identified, outcome);
+  return outcome.changes.length === 0 ? identified : withChanges(identified, outcome);
 }
 
-function withNamed(ending: Failure, { changes, moreChanges }: NamedChanges): Failure {
-  const named = { changes, moreChanges };
-  const lines = whoChangedTexts(named).map((text) => `  ${text}`);
-  return { ...ending, named, details: [...(ending.details ?? []), ...lines] };
+function withChanges(ending: Failure, { changes, moreChanges }: NamedChanges): Failure {
+  const lines = whoChangedTexts({ changes, moreChanges }).map((text) => `  ${text}`);
+  return { ...ending, changes: { changes, moreChanges }, details: [...(ending.details ?? []), ...lines] };
 }
 
 type Counts = Pick<WriteOutcome, "attempts" | "conflicts" | "unknowns">;

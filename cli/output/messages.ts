@@ -146,8 +146,8 @@ function failureJson(failure: Failure, exitCode: number, warnings: readonly stri
     ["details", failure.details ?? []],
     ["problem", failure.problem ?? null],
   ];
-  if (failure.named !== undefined) {
-    const { changes, moreChanges } = failure.named;
+  if (failure.changes !== undefined) {
+    const { changes, moreChanges } = failure.changes;
     members.push(["changes", changes.map(historyJson)], ["moreChanges", moreChanges]);
   }
   if (warnings.length > 0) members.push(["warnings", warnings]);

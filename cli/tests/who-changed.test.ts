@@ -1,11 +1,11 @@
 /** Who changed a customer meanwhile: named at a conflict by the project's own service, and by no other. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { CustomersError, type HistoryEntry, openCustomers } from "customers/client";
+import { CustomersError, type NamedChange, openCustomers } from "customers/client";
 import { whoChangedTexts } from "../outcome/who-changed.ts";
 import { runClient } from "./support/client.ts";
 import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
-import { startFaultyProxy } from "./support/faulty-proxy.ts";
+import { type Exchange, type Fault, type Reply, startFaultyProxy } from "./support/faulty-proxy.ts";
 import { startDeployment, stopDeployments } from "./support/other-deployment.ts";
 import { removeEditors, scriptedEditor } from "./support/scripted-editor.ts";
 import { type Service, startService } from "./support/service.ts";
@@ -34,8 +34,12 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** A customer, and a base URL behind which the editor changes it before each of the first writes arrives. */
-async function contested(values: Record<string, string>, times = 1) {
+/**
+ * A customer, and a base URL behind which the editor changes it before each of the first writes arrives.
+ *
+ * @param then what the proxy does besides
+ */
+async function contested(values: Record<string, string>, times = 1, then?: Fault) {
   const editor = openCustomers({ url: service.url, token: service.tokens["editor"] ?? "" });
   const { id = "" } = await editor.create({ name: "Ada", email: "ada@example.com" });
   let turn = 0;
@@ -43,7 +47,7 @@ async function contested(values: Record<string, string>, times = 1) {
     turn += 1;
     return editor.update(id, times === 1 ? values : { ...values, email: `ada${turn}@example.com` });
   };
-  const proxy = await startFaultyProxy(service.url, faults.interfere(change, times));
+  const proxy = await startFaultyProxy(service.url, faults.interfere(change, times, then));
   stops.push(proxy.stop);
   const run = (role: string, args: readonly string[], env = {}) =>
     runClient([...args], {
@@ -80,6 +84,36 @@ describe("the owner, who may see the history, reads who changed the customer", (
     const { stderr } = await run("owner", ["update", id, "--name", "Eve", "--on-conflict", "merge"]);
     const line = `changed by editor at ${AT}: email`;
     expect(stderr).toMatch(new RegExp(`3 attempts, 2 conflicts; .*; ${line}; ${line}\n$`));
+  });
+
+  test("once, where a cache answers the reading after the refusal, so that a second write is refused", async () => {
+    let cached: Reply | undefined;
+    let reads = 0;
+    const { id, run } = await contested({ email: "new@example.com" }, 1, async (exchange) => {
+      const reply = await exchange.forward();
+      if (!exchange.isWrite) reads += 1;
+      if (reads === 1) cached ??= reply;
+      exchange.answer(!exchange.isWrite && reads === 2 && cached !== undefined ? cached : reply);
+    });
+    const { stderr } = await run("owner", ["update", id, "--name", "Eve", "--on-conflict", "merge"]);
+    expect(stderr).toMatch(
+      new RegExp(`3 attempts, 2 conflicts; (?:(?!changed by).)*; changed by editor at ${AT}: email\n$`),
+    );
+  });
+
+  test("and not of a write of this very command that arrived late", async () => {
+    let late: Exchange | undefined;
+    const { id, run } = await contested({}, 0, async (exchange) => {
+      if (exchange.isWrite && late === undefined) {
+        late = exchange;
+        return exchange.answer({ status: 504, headers: {}, body: new Uint8Array() });
+      }
+      if (exchange.isWrite) await late?.forward();
+      exchange.answer(await exchange.forward());
+    });
+    const { stderr } = await run("owner", ["update", id, "--name", "Eve", "--on-conflict", "merge"]);
+    expect(stderr).toContain("1 conflict");
+    expect(stderr).not.toContain("changed by");
   });
 
   test.each([
@@ -176,12 +210,12 @@ test.each([
   expect([exitCode, JSON.parse(stderr).changes]).toEqual([5, undefined]);
 });
 
-const ENTRY: HistoryEntry = {
+const ENTRY: NamedChange = {
   ...{ time: "2026-11-29T10:14:03.120Z", client: "billing-sync", operation: "patch", changed: ["email"] },
-  ...{ requestId: "", etag: null, previousEtag: null, withoutIfMatch: false, values: null },
+  ...{ requestId: "", etag: null, previousEtag: null, withoutIfMatch: false },
 };
 
-test.each<[string, Partial<HistoryEntry>]>([
+test.each<[string, Partial<NamedChange>]>([
   ["changed by billing-sync at 10:14Z (2026-11-29): email", {}],
   ["changed by billing-sync at 10:14Z (2026-11-29): name, email", { changed: ["name", "email"] }],
   ["changed by billing-sync at 10:14Z (2026-11-29)", { changed: [] }],

@@ -38,7 +38,7 @@ export function onReplied(state: State, event: Extract<Event, { kind: "replied" 
     sent: { ...sent, reply },
     unclear: unclear ? reply : state.unclear,
     requestId: requestIdOf(reply) ?? state.requestId,
-    named: verdict === "stale" ? withChangesOf(reply, state.named) : state.named,
+    changes: verdict === "stale" ? withChangesOf(reply, state.changes, job.requestId) : state.changes,
     writeMsMin: Math.max(state.writeMsMin, complete === undefined ? tookMs : 4 * tookMs),
     writeAtRemainingMs: askedMs > 0 ? remainingMs - askedMs : Number.POSITIVE_INFINITY,
   };

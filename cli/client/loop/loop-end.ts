@@ -13,7 +13,7 @@ import { type Conflict, type Ended, isDone, type WriteOutcome } from "./write-ou
  * obstacle.
  */
 export function end(state: State, ended: Ended | undefined): Step {
-  const { history, base, job, unclear, requestId, named } = state;
+  const { history, base, job, unclear, requestId, changes } = state;
   const done = ended !== undefined && isDone(ended);
   const open = ended === undefined || (history.unknowns > 0 && !done);
   const obstacle = ended === undefined || done || ended.kind === "unknown-outcome" ? undefined : ended;
@@ -26,7 +26,7 @@ export function end(state: State, ended: Ended | undefined): Step {
     before: base?.etag,
     after: tagAfter(state, known),
     requestId,
-    ...named,
+    ...changes,
   };
   return [state, { kind: "end", outcome }];
 }

@@ -59,7 +59,7 @@ export type State = {
   readonly writeAtRemainingMs: number;
   readonly requestId: string | undefined;
   /** Who changed the customer since the first reading, as far as the server says it. */
-  readonly named: NamedChanges;
+  readonly changes: NamedChanges;
 };
 
 type History = {

@@ -26,7 +26,7 @@ async function act(ports: Ports, job: WriteJob, action: Exclude<Action, { kind: 
     }
     case "write": {
       const startMs = performance.now();
-      const request = job.asksForChanges ? askingForChanges(action.request) : action.request;
+      const request = job.asksForChanges ? askingForChanges(action.request, job.requestId) : action.request;
       const reply = await transport.send(request, action.limitMs, deadline.interrupted);
       return { kind: "replied", reply, tookMs: performance.now() - startMs, ...now() };
     }

@@ -36,7 +36,7 @@ export function begin(job: WriteJob, remainingMs: number): Step {
     next: "read",
     writeAtRemainingMs: Number.POSITIVE_INFINITY,
     requestId: undefined,
-    named: NO_CHANGES,
+    changes: NO_CHANGES,
   };
   if (job.base === undefined) return [state, { kind: "read", persistent: false }];
   const reading: Reading = { kind: "read", customer: job.base, requestId: undefined };

@@ -20,6 +20,8 @@ export type WriteJob = {
   maxAttempts?: number | undefined;
   /** Asks a server that can say it who else changed the customer. */
   asksForChanges?: boolean | undefined;
+  /** Sent with each write (X-Request-Id), so that among the changes its own can be told apart. */
+  requestId?: string | undefined;
   /** Begins from this reading rather than from a fresh one. */
   base?: Customer | undefined;
 };

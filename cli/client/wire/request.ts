@@ -68,10 +68,11 @@ export function asPlainJson(request: ApiRequest): ApiRequest | undefined {
  * The same write, whose refusal (412) is to say who changed the customer: a preference that this project's service
  * knows. Other servers ignore it (RFC 7240, section 2).
  */
-export function askingForChanges(request: ApiRequest): ApiRequest {
+export function askingForChanges(request: ApiRequest, requestId: string | undefined): ApiRequest {
   const { prefer } = request.headers;
   const both = prefer === undefined ? "changes" : `${prefer}, changes`;
-  return { ...request, headers: { ...request.headers, prefer: both } };
+  const identified = requestId === undefined ? {} : { "x-request-id": requestId };
+  return { ...request, headers: { ...request.headers, prefer: both, ...identified } };
 }
 
 export function deleteCustomer(id: string, tag: string): ApiRequest {

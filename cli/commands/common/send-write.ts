@@ -27,7 +27,11 @@ export async function sendWrite(
   const { api, messages, settings } = invocation;
   const { id, onConflict } = job;
   const recorder = done === "restored" ? undefined : await invocation.recorder();
-  const outcome = await writeUntilDecided(invocation.ports(), { ...job, asksForChanges: true });
+  const outcome = await writeUntilDecided(invocation.ports(), {
+    ...job,
+    asksForChanges: true,
+    requestId: crypto.randomUUID(),
+  });
   recorder?.record(id, change, outcome);
   const bad = badOutcome(outcome);
   if (bad === undefined) {

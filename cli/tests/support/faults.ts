@@ -116,11 +116,16 @@ export const stripTags = (): Fault => changeTags(() => undefined);
 /**
  * Before each of the first `times` writes goes on, `interfere` runs: somebody else's write, so a real 412.
  */
-export const interfere = (change: () => unknown, times = 1): Fault =>
-  first(times, isWrite, async (exchange) => {
-    await change();
-    await pass(exchange);
-  });
+export const interfere = (change: () => unknown, times = 1, then: Fault = pass): Fault => {
+  let left = times;
+  return async (exchange) => {
+    if (exchange.isWrite && left > 0) {
+      left -= 1;
+      await change();
+    }
+    await then(exchange);
+  };
+};
 
 /** The first write goes wrong in this way; everything else passes. */
 export const firstWrite = (wrong: Fault): Fault => first(1, isWrite, wrong);
