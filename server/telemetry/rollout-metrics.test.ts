@@ -43,3 +43,36 @@ test("counts are read and judged a few in a turn of the event loop, so that requ
   // 10,000 counts: one turn for each page, and at least one for each thousand that is judged.
   expect(turns).toBeGreaterThanOrEqual(pages.length - 1 + 9);
 });
+
+test("so many series name clients at most: those that need a look, and those that wrote without If-Match last", async () => {
+  const registry = new Registry();
+  const write = (client: string, kind: "with" | "refused", daysAgo: number): WriteCount =>
+    countOf({ tenant: "acme", client, version: "1.0", method: "PUT" }, kind, NOW_MS - daysAgo * DAY_MS);
+  const counts = [
+    ...["a", "b", "c", "d"].map((client) => write(client, "with", 20)),
+    ...["u", "v", "w", "x"].map((client, daysAgo) => write(client, "refused", daysAgo)),
+  ];
+  const parts = {
+    counts: async function* () {
+      yield counts;
+    },
+    enforcement: () => STRICT,
+    now: () => NOW_MS,
+  };
+  new RolloutMetrics(registry, true, parts, 5);
+  const series = seriesOf(await registry.metrics());
+  const clientsOf = (name: string): string[] =>
+    [...series.keys()].flatMap((key) =>
+      key.startsWith(`${name}{`) ? (/client="(\w)"/.exec(key)?.[1] ?? []) : [],
+    );
+  expect(clientsOf("customers_rollout_client_state")).toEqual(["u", "v", "w", "x", "a"]);
+  expect(clientsOf("customers_rollout_writes_without_if_match")).toEqual(["u", "v", "w", "x"]);
+  // All are counted still.
+  expect(series.get('customers_rollout_clients{state="enforced"}')).toBe(4);
+  const fewer = new Registry();
+  new RolloutMetrics(fewer, true, parts, 3);
+  const text = await fewer.metrics();
+  expect(text.match(/^customers_rollout_writes_without_if_match\{/gm)).toHaveLength(3);
+  expect(text.match(/^customers_rollout_last_without_if_match_seconds\{/gm)).toHaveLength(3);
+  expect(text).not.toContain('client="x",client_version');
+});

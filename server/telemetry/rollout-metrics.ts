@@ -1,6 +1,11 @@
 import { Gauge, type Registry } from "prom-client";
 import type { Enforcement } from "../domain/policy.ts";
-import { CLIENT_STATES, type ClientReadiness, readinessOf } from "../domain/rollout/client-readiness.ts";
+import {
+  CLIENT_STATES,
+  type ClientReadiness,
+  type ClientState,
+  readinessOf,
+} from "../domain/rollout/client-readiness.ts";
 import { ObservedWrites } from "../domain/rollout/observed-writes.ts";
 import type { WriteCount } from "../domain/rollout/write-count.ts";
 import { LastAnswer } from "./last-answer.ts";
@@ -11,6 +16,13 @@ const READ_EVERY_MS = 60_000;
 const PAUSE_PER_READ = 20;
 /** How many counts of a day are judged in one turn of the event loop. */
 const JUDGED_IN_TURN = 1_000;
+/** Maximum number of series of a metric that name clients: tokens of issuers may name any number of them. */
+const SERIES_MAX = 2_000;
+/** Which are left out first above it: the last ones. */
+const NAMED_FIRST = [
+  ...["regressed", "would-break", "refused", "silent"],
+  ...["clean", "ready", "enforced"],
+] as const satisfies readonly ClientState[];
 
 export type RolloutParts = {
   /** All counts that are kept, in pages. */
@@ -22,7 +34,9 @@ export type RolloutParts = {
 
 type Report = {
   readonly clients: readonly ClientReadiness[];
-  /** Those that have written without If-Match. */
+  /** Those that have a series. */
+  readonly named: readonly ClientReadiness[];
+  /** Those that have written without If-Match, and did so last. */
   readonly series: readonly WriteCount[];
 };
 
@@ -38,12 +52,14 @@ type Judged = {
  */
 export class RolloutMetrics {
   readonly #parts: RolloutParts;
+  readonly #seriesMax: number;
   readonly #observed: LastAnswer<ObservedWrites>;
   #judged: Judged | null = null;
 
   /** @param hasCallerLabels false where anyone may read the metrics: then they name no client and no tenant */
-  constructor(registry: Registry, hasCallerLabels: boolean, parts: RolloutParts) {
+  constructor(registry: Registry, hasCallerLabels: boolean, parts: RolloutParts, seriesMax = SERIES_MAX) {
     this.#parts = parts;
+    this.#seriesMax = seriesMax;
     this.#observed = new LastAnswer(
       new ObservedWrites(),
       (tookMs) => Math.max(READ_EVERY_MS, PAUSE_PER_READ * tookMs),
@@ -91,8 +107,8 @@ export class RolloutMetrics {
       "customers_rollout_client_state",
       "Always 1; the labels are a client and how far it is.",
       ["client", "state"],
-      (states, report) => {
-        for (const { client, state } of report.clients) states.set({ client, state }, 1);
+      (states, { named }) => {
+        for (const { client, state } of named) states.set({ client, state }, 1);
       },
     );
     const labelNames = ["method", "client", "client_version", "tenant"];
@@ -118,7 +134,7 @@ export class RolloutMetrics {
     const observed = await this.#observed.get();
     const enforcement = this.#parts.enforcement();
     if (this.#judged?.observed !== observed || this.#judged.enforcement !== enforcement) {
-      const report = judge(observed, enforcement, this.#parts.now());
+      const report = judge(observed, enforcement, this.#parts.now(), this.#seriesMax);
       this.#judged = { observed, enforcement, report };
     }
     return await this.#judged.report;
@@ -136,7 +152,12 @@ async function observedIn(pages: AsyncIterable<readonly WriteCount[]>): Promise<
   return observed;
 }
 
-async function judge(observed: ObservedWrites, enforcement: Enforcement, nowMs: number): Promise<Report> {
+async function judge(
+  observed: ObservedWrites,
+  enforcement: Enforcement,
+  nowMs: number,
+  seriesMax: number,
+): Promise<Report> {
   const clients: ClientReadiness[] = [];
   const series: WriteCount[] = [];
   let judged = 0;
@@ -150,7 +171,9 @@ async function judge(observed: ObservedWrites, enforcement: Enforcement, nowMs: 
     clients.push(...readinessOf(days, enforcement, nowMs));
     series.push(...observed.withoutIfMatch(client));
   }
-  return { clients, series };
+  const named = NAMED_FIRST.flatMap((state) => clients.filter((client) => client.state === state));
+  series.sort((one, other) => (other.lastWithoutAtMs ?? 0) - (one.lastWithoutAtMs ?? 0));
+  return { clients, named: named.slice(0, seriesMax), series: series.slice(0, seriesMax) };
 }
 
 function nextTurn(): Promise<void> {
