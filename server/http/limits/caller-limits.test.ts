@@ -47,12 +47,13 @@ test("without limits none applies, and replies have no RateLimit fields", async 
 
 test("a client may send as many requests as its burst, and is then told when to send the next", async () => {
   const { holder } = callers(() => `[limits.client]\nrequests = { per_second = 0.01, burst = 2 }`);
-  expect(
-    await statuses(
-      () => read(holder()),
-      () => read(holder()),
-    ),
-  ).toEqual([404, 404]);
+  const admitted = [await read(holder()), await read(holder())];
+  expect(admitted.map(({ status }) => status)).toEqual([404, 404]);
+  expect(admitted.map(({ headers }) => headers.get("ratelimit"))).toEqual([
+    '"client-requests";r=1;t=100',
+    // The next one, not both.
+    '"client-requests";r=0;t=100',
+  ]);
   const refused = await read(holder());
   expect(refused.status).toBe(429);
   expect(refused.json).toMatchObject({

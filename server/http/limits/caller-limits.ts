@@ -98,7 +98,7 @@ export class CallerLimits {
 type LimitDraw = Draw & { readonly limit: Limit; readonly holder: string };
 
 /**
- * `q` / `w` is the rate: as many as come in within the seconds in which an empty bucket fills, rounded up to whole ones,
+ * `q` / `w` is the rate, rounded down: as many as come in within the seconds in which an empty bucket fills, rounded up to whole ones,
  * since the draft has no others. `q` is thus more than the bucket holds where it fills faster. `r` is what is left, and
  * `t` the seconds until the bucket is full again, or until the next one is there where none is left.
  */
@@ -106,8 +106,9 @@ function fieldsOf(drawn: readonly LimitDraw[], nowMs: number): RateLimitFields {
   return {
     policy: drawn.map(({ limit: { name, quota } }) => `"${name}";${windowOf(quota)}`).join(", "),
     state: drawn
-      .map(({ limit: { name }, remaining, fullAtMs, waitMs }) => {
-        const inMs = waitMs > 0 ? waitMs : fullAtMs - nowMs;
+      .map(({ limit: { name, quota }, remaining, fullAtMs }) => {
+        const emptyMs = ((quota.burst - 1) * 1000) / quota.perSecond;
+        const inMs = fullAtMs - nowMs - (remaining === 0 ? emptyMs : 0);
         return `"${name}";r=${remaining};t=${secondsOf(inMs)}`;
       })
       .join(", "),

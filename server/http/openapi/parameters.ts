@@ -112,7 +112,7 @@ export const RESPONSE_HEADERS = {
   },
   "RateLimit-Policy": {
     description:
-      "The limits that the request was held to, where the operator of the service sets any: `q` / `w` requests a second on average, `w` in whole seconds (draft-ietf-httpapi-ratelimit-headers).",
+      "The limits that the request was held to, where the operator of the service sets any: `q` / `w` requests a second on average, rounded down, `w` in whole seconds (draft-ietf-httpapi-ratelimit-headers).",
     schema: TEXT,
     example: '"client-requests";q=200;w=2',
   },
