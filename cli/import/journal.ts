@@ -245,7 +245,7 @@ function groupChanges(database: Database) {
         if (open === undefined) {
           database.run("BEGIN IMMEDIATE");
           open = Promise.withResolvers();
-          open.promise.catch(() => {}); // whoever does not wait for it meets the error at the next change
+          open.promise.catch(() => {}); // the next change throws the error where nobody waits for it
           setImmediate(commit);
         }
         change();

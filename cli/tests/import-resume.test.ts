@@ -82,7 +82,7 @@ describe("an import that stops", () => {
     expect(stderr).toContain("Idempotency-Key: row 1\n");
   });
 
-  test("by kill -9 with many rows in work: every row that was made twice is told, where keys are ignored", async () => {
+  test("by kill -9 with many rows in work: every row that was made twice is reported, where keys are ignored", async () => {
     const { server, file, through, customers, start } = await bulkPlace({ ...OURS, idempotencyKeys: false });
     const path = file(
       "in.csv",

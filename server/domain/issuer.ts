@@ -37,7 +37,7 @@ export type Issuer = {
   readonly role: NameRule;
 };
 
-/** Why a token of an issuer is refused (401), for logs and metrics. Its sender is not told. */
+/** Why a token of an issuer is refused (401), for logs and metrics. The answer does not say it. */
 export const REFUSAL_REASONS = [
   "too-long",
   "malformed",

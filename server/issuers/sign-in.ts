@@ -197,7 +197,8 @@ function reasonOf(error: unknown): RefusalReason {
     if (claim === "nbf" && reason === "check_failed") return "not-yet-valid";
     return claim === "aud" ? "audience" : "claims";
   }
-  // Not only jose's own errors: a key of the issuer may be too short, or of a kind that the runtime lacks.
+  // "signature" is all that can't be verified, not only by jose's own errors: a key of the issuer may be too short,
+  // or of a kind that the runtime lacks; several may match a token without `kid`; `crit` may name an extension.
   return error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid ? "malformed" : "signature";
 }
 

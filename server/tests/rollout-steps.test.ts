@@ -248,7 +248,7 @@ test("a client that regresses after days with If-Match is named while it is let 
   expect(await write(service, shop, false, "2.0")).toEqual(all(204));
   expect(await service.end()).toBe(0);
 
-  // Enforced for all before it is mended: it is refused, and named still.
+  // Enforced for all before it is fixed: it is refused, and still named.
   usePolicy('[enforcement]\nmode = "strict"\n');
   service = await start();
   expect(await write(service, shop, false, "2.0")).toEqual(all(428));

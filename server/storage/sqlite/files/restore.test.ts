@@ -57,7 +57,7 @@ describe("restore", () => {
     files().map((name) => [name, readFileSync(`${place.path}/data/${name}`, "latin1")]);
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-  test("leaves the database to the service's user, whoever restores", async () => {
+  test("leaves the database to the service's user, even if another user restores", async () => {
     await backedUp("Ada");
     // An operator restores as root, and the service has a user of its own. Others can hand a file to nobody else.
     const uid = process.getuid?.() === 0 ? 12_345 : statSync(place.database).uid;
