@@ -58,9 +58,11 @@ export function addDatabaseCommands(program: Command): void {
 /** @param held null where nothing is known */
 function erasedAgain(held: readonly Erasure[] | null): string {
   if (held === null) return "A customer erased since then is there again, too: erase it again.";
-  if (held.length === 0) return "It holds no customer whom the replaced database had erased.";
+  // Retention may have deleted rows of erasures.
+  const asFar = "As far as the audit trail of the replaced database goes back,";
+  if (held.length === 0) return `${asFar} it holds no customer who was erased.`;
   const ids = held.map(({ customerId }) => customerId).join(" ");
-  return `${held.length} of its customers were erased since then. Erase again: \`person erase --yes ${ids}\`.`;
+  return `${asFar} ${held.length} of its customers were erased since then. Erase again: \`person erase --yes ${ids}\`.`;
 }
 
 /** The settings of commands that PostgreSQL has tools of its own for. */

@@ -470,6 +470,7 @@ function bound(audit: AuditStore): AuditStore {
     tenants: audit.tenants.bind(audit),
     chainStart: audit.chainStart.bind(audit),
     isErased: audit.isErased.bind(audit),
+    countStrayValues: audit.countStrayValues.bind(audit),
     history: audit.history.bind(audit),
     rows: audit.rows.bind(audit),
     moveStart: audit.moveStart.bind(audit),

@@ -69,6 +69,8 @@ export interface AuditStore {
   moveStart(start: ChainLink, last: ChainedEntry): Promise<boolean>;
   /** Whether the trail has an erasure of this customer, with a place or without. */
   isErased(tenant: string, customerId: string): MaybePromise<boolean>;
+  /** How many values of a tenant have lost their row, which only a program that ignores foreign keys can delete alone. */
+  countStrayValues(tenant: string): MaybePromise<number>;
   /** Of one customer, the newest first, with the rows that have no place yet. */
   history(query: HistoryQuery): MaybePromise<CustomerHistory>;
   /** Rows that have a place, in the order of the chain. */

@@ -77,6 +77,8 @@ async function reportFrom(
       `rows ${head.number + 1} to ${known.number} were there at the earlier look, and are missing`,
     );
   }
+  const stray = await audit.countStrayValues(tenant);
+  if (stray > 0) return report(`values are kept without their row: ${stray}`);
   return report(null);
 }
 

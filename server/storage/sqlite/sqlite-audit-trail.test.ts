@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { writeDatabase } from "../../tests/support/database-files.ts";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
@@ -80,6 +81,24 @@ test.each([
   const report = await reportOnChain(storage.audit, "t", null);
   await storage.close();
   expect(report.fault).toStartWith(fault);
+});
+
+test("values whose row another program has deleted are found", async () => {
+  const path = `${directory.path}/stray.db`;
+  const written = SqliteStorage.open(path);
+  const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+  for (let n = 0; n < 2; n += 1)
+    await written.customers.create("t", ada, 0, null, { ...TEST_ORIGIN, keepsValues: true });
+  await written.close();
+  const foreign = new Database(path);
+  foreign.run("PRAGMA foreign_keys = OFF");
+  foreign.run("INSERT INTO audit_anchors SELECT tenant, number, hash, time FROM audit WHERE number = 1");
+  foreign.run("DELETE FROM audit WHERE number = 1");
+  foreign.close();
+  const storage = SqliteStorage.open(path);
+  const report = await reportOnChain(storage.audit, "t", null);
+  await storage.close();
+  expect(report).toMatchObject({ rows: 1, fault: "values are kept without their row: 1" });
 });
 
 test("a row can't be replaced by another one of its number", async () => {

@@ -37,6 +37,12 @@ export class SqliteAuditTrail implements AuditStore {
     return isErased(this.#read, tenant, customerId);
   }
 
+  countStrayValues(tenant: string): number {
+    const sql = `SELECT count(*) AS n FROM audit_values v WHERE tenant = ? AND NOT EXISTS (
+      SELECT 1 FROM audit a WHERE a.tenant = v.tenant AND a.number = v.number)`;
+    return this.#read.get<{ n: number }>(sql, tenant)?.n ?? 0;
+  }
+
   history({ tenant, customerId, before, limit }: HistoryQuery): CustomerHistory {
     const sql = `${SELECT_AUDIT} WHERE a.tenant = ? AND a.customer_id = ? AND a.number < ? ORDER BY a.number DESC LIMIT ?`;
     const end = before === null ? Number.MAX_SAFE_INTEGER : Number(before);

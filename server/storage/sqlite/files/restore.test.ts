@@ -181,7 +181,9 @@ describe("restore", () => {
     const since = await erase(0, 1);
     expect(since).not.toContain(before);
     const restored = await place.run(["restore", backupFile(), "--force"]);
-    expect(restored.stdout).toContain("2 of its customers were erased since then.");
+    expect(restored.stdout).toContain(
+      "As far as the audit trail of the replaced database goes back, 2 of its customers were erased since then.",
+    );
     const [, printed = ""] = /`person (erase --yes [^`]*)`/.exec(restored.stdout) ?? [];
     expect(printed.split(" ").slice(2).sort()).toEqual([...since].sort());
     expect((await place.run(["person", ...printed.split(" ")])).code).toBe(0);
@@ -192,7 +194,9 @@ describe("restore", () => {
     const unknown = await place.run(["restore", backupFile(), "--force"]);
     expect(unknown.stdout).toContain("A customer erased since then is there again, too");
     const none = await place.run(["restore", backupFile(), "--force"]);
-    expect(none.stdout).toContain("It holds no customer whom the replaced database had erased.");
+    expect(none.stdout).toContain(
+      "As far as the audit trail of the replaced database goes back, it holds no customer who was erased.",
+    );
   });
 
   test("goes where no database is, but makes no directory, whose name may be a typing error", async () => {

@@ -35,6 +35,8 @@ export function restoreDatabase(
   }
   if (existsSync(database) && isOpenInAnyProcess(database)) throw inUse(database);
   const erasures = existsSync(database) ? erasuresIn(database, lockWaitMs) : null;
+  // Before the backup is in its place: what fails afterwards must not hide that it is.
+  const held = erasures === null ? null : heldIn(backup, erasures, lockWaitMs);
   const incoming = `${database}.restoring`;
   try {
     requireDirectory(database);
@@ -51,7 +53,7 @@ export function restoreDatabase(
     } finally {
       release();
     }
-    return erasures === null ? null : heldIn(database, erasures, lockWaitMs);
+    return held;
   } catch (error) {
     throw cantBeWritten(database, error);
   } finally {
