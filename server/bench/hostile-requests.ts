@@ -36,6 +36,7 @@ const PUTS: Record<string, string> = {
   "arrays, nested and open": "[".repeat(BODY_BYTES),
   "objects, nested and closed": `${'{"a":'.repeat(10_900)}0${"}".repeat(10_900)}`,
   "a name that is nested arrays": `{"name":${"[".repeat(32_000)}${"]".repeat(32_000)}}`,
+  "a list of empty strings": filled("[", '"",', '""]'),
   "members with many names": `{${GOOD},${MANY}}`,
   "members of empty names": filled("{", '"":0,', `${GOOD}}`),
   "one name twice, at the ends": `{${GOOD},${MANY},"name":"Ada"}`,

@@ -110,6 +110,28 @@ test.each<[string, string]>([
   expect(parse(JSON.stringify(body).slice(0, -12)).ok).toBe(false);
 });
 
+test.each(['"', "\\", "x"])("a string of any length ends where it ends, with %p near its end", (end) => {
+  for (let length = 0; length <= 130; length += 1) {
+    const value = { [`${"x".repeat(length)}${end}`]: `${"y".repeat(length)}${end}z`, last: "[" };
+    expect(parse(JSON.stringify(value))).toEqual({ ok: true, value });
+  }
+});
+
+test("a native search is begun for long strings alone: 20,000 for empty ones took 4 ms", () => {
+  let searches = 0;
+  class Watched extends Uint8Array {
+    override indexOf(byte: number, from?: number): number {
+      searches += 1;
+      return super.indexOf(byte, from);
+    }
+  }
+  const texts = ["", "Ada", "ada@example.com", "x".repeat(60)];
+  expect(parse(new Watched(Buffer.from(JSON.stringify(texts))))).toEqual({ ok: true, value: texts });
+  expect(searches).toBe(0);
+  parse(new Watched(Buffer.from(JSON.stringify(["x".repeat(1_000)]))));
+  expect(searches).toBeGreaterThan(0);
+});
+
 test("a text is refused for a repeated member exactly where its object has one", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.string(), fc.jsonValue()), { maxLength: 6 }), (members) => {

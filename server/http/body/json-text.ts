@@ -41,6 +41,11 @@ export function parseJsonText(bytes: Uint8Array): Result<unknown> {
 const QUOTE = 0x22;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
+/**
+ * Up to here a string is searched in a loop. A native search is ten times as fast in a long one, but costs 0.2 µs to
+ * begin: 20,000 empty strings took 4 ms.
+ */
+const SHORT_BYTES = 64;
 
 /**
  * Counts the arrays and objects that are open at once, and the colons behind names, in bytes that need not be
@@ -69,15 +74,22 @@ function count(bytes: Uint8Array): string | { readonly members: number } {
 
 /** @returns the place of the quote that closes the string which opens at `start`, or the end of the bytes */
 function stringEnd(bytes: Uint8Array, start: number): number {
-  // A native search is ten times as fast as a loop. Behind an escape a quote may not be the end.
+  const near = stringEndWithin(bytes, start + 1, Math.min(start + SHORT_BYTES, bytes.length));
+  if (near !== null) return near;
+  // Behind an escape a quote may not be the end.
   const quote = bytes.indexOf(QUOTE, start + 1);
   if (quote === -1) return bytes.length;
   if (bytes.subarray(start + 1, quote).indexOf(BACKSLASH) === -1) return quote;
-  let at = start + 1;
-  for (; at < bytes.length && bytes[at] !== QUOTE; at += 1) {
+  return stringEndWithin(bytes, start + 1, bytes.length) ?? bytes.length;
+}
+
+/** @returns null where the string does not end before `end` */
+function stringEndWithin(bytes: Uint8Array, start: number, end: number): number | null {
+  for (let at = start; at < end; at += 1) {
+    if (bytes[at] === QUOTE) return at;
     if (bytes[at] === BACKSLASH) at += 1;
   }
-  return at;
+  return null;
 }
 
 function isObject(value: unknown): value is object {
