@@ -9,6 +9,7 @@ import { type ChainReport, reportOnChain } from "../storage/chain-report.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
 import { sealBacklog } from "../storage/sealing-timer.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
+import { print } from "./print.ts";
 import { withSettings } from "./setting-options.ts";
 import { isoTime, shownTime, table } from "./table.ts";
 import { timeOption } from "./time-option.ts";
@@ -43,7 +44,7 @@ export function addAuditCommands(program: Command): void {
           for await (const page of pagesOf(trail, tenant, filter.customerId)) {
             const rows = page.filter(filter.isShown);
             if (rows.length === 0) continue;
-            console.log(isTable ? tableOf(rows) : rows.map((row) => JSON.stringify(jsonOf(row))).join("\n"));
+            print(isTable ? tableOf(rows) : rows.map((row) => JSON.stringify(jsonOf(row))).join("\n"));
           }
         }
       });
@@ -63,7 +64,7 @@ export function addAuditCommands(program: Command): void {
         for (const report of reports) {
           const head = known.get(report.tenant) ?? null;
           const isJson = options.json === true;
-          console.log(isJson ? JSON.stringify(reportJson(report, head)) : sentenceOf(report, head));
+          print(isJson ? JSON.stringify(reportJson(report, head)) : sentenceOf(report, head));
         }
         const faulty = reports.filter(({ fault }) => fault !== null).map(({ tenant }) => tenant);
         if (faulty.length > 0) {

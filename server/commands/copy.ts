@@ -5,6 +5,7 @@ import type { CopyProgress, CopyReport } from "../storage/copy/copy-rows.ts";
 import { copyDatabase } from "../storage/database-url/copy-database.ts";
 import { databaseUrlFault, MEMORY_URL } from "../storage/database-url/open-storage.ts";
 import { refuseVisiblePassword } from "./database.ts";
+import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 type CopyOptions = Readonly<Record<string, unknown>> & { readonly from: string; readonly to: string };
@@ -31,7 +32,7 @@ export function addCopyCommand(program: Command): void {
           onProgress: (progress) => line.show(progress),
         });
         line.clear();
-        console.log(sentenceOf(report, maskPassword(from), maskPassword(to)));
+        print(sentenceOf(report, maskPassword(from), maskPassword(to)));
       } finally {
         line.clear();
       }

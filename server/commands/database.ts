@@ -10,6 +10,7 @@ import type { Erasure } from "../storage/sqlite/files/erasures.ts";
 import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
 import { MEMORY, sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
 import type { StorageOptions } from "../storage/storage.ts";
+import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 type Options = Readonly<Record<string, unknown>>;
@@ -22,7 +23,7 @@ export function addDatabaseCommands(program: Command): void {
       const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_dump");
       backupDatabase(sqlitePath(databaseUrl), file, storage.lockWaitMs);
-      console.log(`${file}: written. It holds customers and token digests: keep it as safe as the database.`);
+      print(`${file}: written. It holds customers and token digests: keep it as safe as the database.`);
     });
   withSettings(program.command("restore"), FILE_SETTINGS)
     .description("Put a backup in the database's place, after checking it. The service must be stopped.")
@@ -33,7 +34,7 @@ export function addDatabaseCommands(program: Command): void {
       refusePostgres(databaseUrl, "pg_restore");
       const databasePath = sqlitePath(databaseUrl);
       const held = restoreDatabase(file, databasePath, options["force"] === true, storage.lockWaitMs);
-      console.log(
+      print(
         `${databasePath}: restored from ${file}. Tokens are as they were in the backup; a token revoked since then is valid again: see \`token list\`. ${erasedAgain(held)}`,
       );
     });
@@ -49,7 +50,7 @@ export function addDatabaseCommands(program: Command): void {
       if (report.faults.length > 0) {
         throw new CommandRefused([`${databasePath}: damaged`, ...report.faults].join("\n  "));
       }
-      console.log(
+      print(
         `${databasePath}: the structure is sound (schema ${report.schemaVersion}, ${report.customers} customers, ${report.tokens} tokens)`,
       );
     });

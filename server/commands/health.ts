@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
+import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
 const NAMES = ["host", "port", "adminPort", "tlsCertFile"] as const;
@@ -14,7 +15,7 @@ export function addHealthCommand(program: Command): void {
       // Listening on all addresses, it is reached on this machine's own.
       const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host;
       const url = `${tlsCertFile === "" ? "http" : "https"}://${address}:${adminPort ?? port}/readyz`;
-      console.log(await askReadiness(url));
+      print(await askReadiness(url));
     });
 }
 

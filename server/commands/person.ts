@@ -6,6 +6,7 @@ import { exportPerson } from "../storage/person-export.ts";
 import { type FoundCustomer, findPerson, isSelected } from "../storage/person-search.ts";
 import type { Storage } from "../storage/storage.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
+import { print } from "./print.ts";
 import { withSettings } from "./setting-options.ts";
 import { table } from "./table.ts";
 
@@ -28,8 +29,8 @@ export function addPersonCommands(program: Command): void {
     .option("--json", "one JSON object a line, for each customer")
     .action((who: string[], options: Options) =>
       withFound(who, options, async (_, found) => {
-        if (options.json === true) for (const one of found) console.log(JSON.stringify(jsonOf(one)));
-        else if (found.length > 0) console.log(tableOf(found));
+        if (options.json === true) for (const one of found) print(JSON.stringify(jsonOf(one)));
+        else if (found.length > 0) print(tableOf(found));
         return [];
       }),
     );
@@ -38,7 +39,7 @@ export function addPersonCommands(program: Command): void {
     .action((who: string[], options: Options) =>
       withSelected(who, options, async (storage, selected) => {
         if (selected.length === 0) return;
-        for await (const piece of exportPerson(storage, who, selected)) console.log(piece);
+        for await (const piece of exportPerson(storage, who, selected)) print(piece);
       }),
     );
   command("erase")
@@ -129,7 +130,7 @@ async function showErasure(
   found: readonly FoundCustomer[],
   options: Options,
 ): Promise<void> {
-  for (const one of found) print(one, false, options);
+  for (const one of found) printOne(one, false, options);
   if (found.length > 0) console.error("Nothing was erased. Repeat with --yes to erase. It can't be undone.");
   if (found.some(({ values }) => values > 0)) await persons.requireErasureRight();
 }
@@ -139,7 +140,8 @@ async function erase({ persons }: Storage, found: readonly FoundCustomer[], opti
   // Before the first erasure: which of several were erased would be hard to see.
   if (found.some(({ values }) => values > 0)) await persons.requireErasureRight();
   try {
-    for (const one of found) print({ ...one, ...(await persons.erase(one.tenant, one.id)) }, true, options);
+    for (const one of found)
+      printOne({ ...one, ...(await persons.erase(one.tenant, one.id)) }, true, options);
   } catch (error) {
     console.error(`The erasure was cut off. ${repetition(found, options)}`);
     throw error;
@@ -162,9 +164,9 @@ function repetition(found: readonly FoundCustomer[], { tenant = [] }: Options): 
   return `Repeat: \`customers-server person erase --yes ${tenants}${found.map(({ id }) => id).join(" ")}\`.`;
 }
 
-function print(one: FoundCustomer, isErased: boolean, options: Options): void {
-  if (options.json === true) console.log(JSON.stringify({ ...jsonOf(one), erased: isErased }));
-  else console.log(`${one.id} of ${one.tenant}: ${sentenceOf(one, isErased)}`);
+function printOne(one: FoundCustomer, isErased: boolean, options: Options): void {
+  if (options.json === true) print(JSON.stringify({ ...jsonOf(one), erased: isErased }));
+  else print(`${one.id} of ${one.tenant}: ${sentenceOf(one, isErased)}`);
 }
 
 function sentenceOf(found: FoundCustomer, isErasing: boolean): string {

@@ -6,6 +6,7 @@ import type { Quotas } from "../domain/limits.ts";
 import type { Policy } from "../domain/policy.ts";
 import type { Quota } from "../domain/token-bucket.ts";
 import type { KeyFetch } from "../issuers/issuer-keys.ts";
+import { print } from "./print.ts";
 
 export function addPolicyCommands(program: Command): void {
   program
@@ -25,10 +26,10 @@ export function addPolicyCommands(program: Command): void {
         end === null ? "" : ` until ${end}${Date.parse(end) <= Date.now() ? ", which is over" : ""}`;
       const signers = issuers.length === 0 ? "" : `; issuers ${issuers.map(({ name }) => name).join(", ")}`;
       const kept = keepsAuditValues ? "; the audit trail keeps values, which are personal data" : "";
-      console.log(
+      print(
         `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until}${signers}${kept})`,
       );
-      for (const line of limitLines(result.policy)) console.log(`  ${line}`);
+      for (const line of limitLines(result.policy)) print(`  ${line}`);
       if (isFetching) await fetchKeys(file, issuers);
     });
 }
@@ -65,7 +66,7 @@ async function fetchKeys(file: string, issuers: readonly Issuer[]): Promise<void
   const { IssuerKeys } = await import("../issuers/issuer-keys.ts");
   const faults: string[] = [];
   const onFetch = ({ issuer, fault }: KeyFetch): void => {
-    if (fault === null) console.log(`issuers.${issuer}: keys fetched`);
+    if (fault === null) print(`issuers.${issuer}: keys fetched`);
     else faults.push(`issuers.${issuer}: ${fault}`);
   };
   for (const issuer of issuers) {

@@ -5,6 +5,7 @@ import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { migratePostgres } from "../storage/postgres/migrate-postgres.ts";
 import { grantsFor } from "../storage/postgres/schema/grants.ts";
 import { DATABASE_SETTINGS, databaseOf } from "./database.ts";
+import { print } from "./print.ts";
 import { withSettings } from "./setting-options.ts";
 
 export function addPostgresCommands(program: Command): void {
@@ -18,7 +19,7 @@ export function addPostgresCommands(program: Command): void {
         );
       }
       const outcome = await migratePostgres(databaseUrl, storage);
-      console.log(`${maskPassword(databaseUrl)}: ${MIGRATED[outcome]}`);
+      print(`${maskPassword(databaseUrl)}: ${MIGRATED[outcome]}`);
     });
   program
     .command("grants")
@@ -30,7 +31,7 @@ export function addPostgresCommands(program: Command): void {
     )
     .option("--erasure", "with the right to delete values that the audit trail keeps, for `person erase`")
     .action(({ role, auditRetention = false, erasure = false }: GrantOptions) =>
-      console.log(grantsFor(role, { hasAuditRetention: auditRetention, mayErase: erasure })),
+      print(grantsFor(role, { hasAuditRetention: auditRetention, mayErase: erasure })),
     );
 }
 

@@ -14,6 +14,7 @@ import {
 import { openStorage } from "../storage/database-url/open-storage.ts";
 import { allCounts } from "../storage/write-count-store.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
+import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 import { isoTime, shownTime, table } from "./table.ts";
 
@@ -43,11 +44,10 @@ export function addRolloutCommands(program: Command): void {
       const fromDay = sinceDayOf(options.since, nowMs);
       const { counts, enforcement, cleanDays, isBuiltIn } = await observed(options, nowMs);
       const report = reportOf(counts, fromDay, enforcement, cleanDays, nowMs);
-      if (options.json === true) for (const row of report.rows) console.log(JSON.stringify(jsonOf(row)));
+      if (options.json === true) for (const row of report.rows) print(JSON.stringify(jsonOf(row)));
       else {
-        if (isBuiltIn)
-          console.log(`No policy file is given, so this is by the built-in policy. ${GIVE_POLICY}`);
-        console.log(reportText(report, enforcement, fromDay, nowMs));
+        if (isBuiltIn) print(`No policy file is given, so this is by the built-in policy. ${GIVE_POLICY}`);
+        print(reportText(report, enforcement, fromDay, nowMs));
       }
     });
   withSettings(rollout.command("plan"), [...DATABASE_SETTINGS, "policyFile"])
@@ -62,7 +62,7 @@ export function addRolloutCommands(program: Command): void {
           `No policy file is given, and the built-in policy leaves nothing to plan. ${GIVE_POLICY}`,
         );
       const plan = planOf(counts, enforcement, nowMs, cleanDays);
-      console.log(options.json === true ? JSON.stringify(planJson(plan)) : planToml(plan, cleanDays));
+      print(options.json === true ? JSON.stringify(planJson(plan)) : planToml(plan, cleanDays));
     });
 }
 

@@ -4,6 +4,7 @@ import { maskPassword } from "../domain/mask-password.ts";
 import { databaseExists, openStorage } from "../storage/database-url/open-storage.ts";
 import type { NotOneToken, RotationTerms, TokenHolder, TokenStore } from "../storage/token-store.ts";
 import { DATABASE_SETTINGS, databaseOf, existingDatabaseOf, type NamedDatabase } from "./database.ts";
+import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 import { shownTime } from "./table.ts";
 import { breakGlass, findingTable, tokenLines, tokenTable } from "./token-list.ts";
@@ -85,14 +86,14 @@ async function createToken(
       `Tenant "${holder.tenant}" is new: it had no token and no customer. If that is a typing error, revoke the token.`,
     );
   }
-  console.log(token);
+  print(token);
 }
 
 async function revokeToken(database: NamedDatabase, prefix: string): Promise<void> {
   const outcome = await withTokens(database, (tokens) => tokens.revoke(prefix, Date.now()));
   if (outcome.kind !== "revoked") throw notOneToken(outcome);
   const { prefix: revoked, client, role } = outcome.token;
-  console.log(`${revoked}: revoked (client ${client}, role ${role})`);
+  print(`${revoked}: revoked (client ${client}, role ${role})`);
 }
 
 /** Prints the new token alone on stdout, as {@link createToken} does. */
@@ -104,7 +105,7 @@ async function rotateToken(database: NamedDatabase, prefix: string, terms: Rotat
   console.error(
     `${made.prefix}: made for client ${made.client}, role ${made.role}, valid ${end}\n${replaced.prefix}: valid until ${shownTime(replaced.expiresAtMs)} UTC`,
   );
-  console.log(token);
+  print(token);
 }
 
 function notOneToken(outcome: NotOneToken): CommandRefused {
@@ -124,12 +125,12 @@ async function listTokens(options: ListOptions & Options): Promise<void> {
   if (Number.isNaN(unusedMs)) throw new CommandRefused(notATime("--unused", options.unused));
   const tokens = await withTokens(await existingDatabaseOf(options), async (tokens) => tokens.list());
   if (options.breakGlass !== true) {
-    console.log(options.json === true ? tokenLines(tokens) : tokenTable(tokens));
+    print(options.json === true ? tokenLines(tokens) : tokenTable(tokens));
     return;
   }
   const { policy } = settingsOf(options, ["policyFile"]).policyFile;
   const found = breakGlass(tokens, policy, unusedMs, Date.now());
-  console.log(options.json === true ? tokenLines(found) : findingTable(found));
+  print(options.json === true ? tokenLines(found) : findingTable(found));
 }
 
 async function withTokens<T>(

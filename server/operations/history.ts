@@ -73,12 +73,12 @@ function shownChange(entry: AuditEntry, readable: ReadonlySet<FieldName>): Chang
   return { ...namedChange(entry, readable), values };
 }
 
-function readableValues(values: ChangedValues, readable: ReadonlySet<FieldName>): ChangedValues {
-  return Object.fromEntries(
-    FIELD_NAMES.flatMap((name) =>
-      readable.has(name) && values[name] !== undefined ? [[name, values[name]]] : [],
-    ),
+/** Null where none is left, as of a write of the same values: neither may be told from the other. */
+function readableValues(values: ChangedValues, readable: ReadonlySet<FieldName>): ChangedValues | null {
+  const shown = FIELD_NAMES.flatMap((name) =>
+    readable.has(name) && values[name] !== undefined ? [[name, values[name]]] : [],
   );
+  return shown.length === 0 ? null : Object.fromEntries(shown);
 }
 
 function tagOf(version: RowVersion | null): string | null {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { Glob } from "bun";
 import { runCommand as runCommandHere } from "../commands/program.ts";
 import { runCommand, Workplace } from "./support/server-process.ts";
 
@@ -49,6 +50,46 @@ describe("a usage error exits with 2, names the fault, and writes nothing to std
       expect(outcome).toMatchObject({ code: 0, stderr: "" });
       expect(outcome.stdout).not.toBe("");
     }
+  });
+});
+
+describe("output that can't be written", () => {
+  const onFullDisk = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
+
+  test.each([
+    { args: ["token", "list"] },
+    { args: ["token", "list", "--json"] },
+    { args: ["token", "create", "--client", "ci", "--role", "viewer", "--tenant", "acme"] },
+    { args: ["rollout", "report"] },
+    { args: ["check"] },
+  ])("is said by $args, and the exit code is 1", async ({ args }) => {
+    place.makeDirectory();
+    const made = await place.command([
+      "token",
+      "create",
+      "--client",
+      "first",
+      "--role",
+      "admin",
+      "--tenant",
+      "acme",
+    ]);
+    expect(made.code).toBe(0);
+    const outcome = await runCommand(args, {
+      cwd: place.path,
+      env: { DATABASE_URL: place.databaseUrl },
+      under: onFullDisk,
+    });
+    expect(outcome.stderr).toContain("Standard output can't be written: ENOSPC");
+    expect(outcome.code).toBe(1);
+  });
+
+  test("is no matter of the service, which goes on", async () => {
+    const commands = new Glob("*.ts").scanSync(`${import.meta.dir}/../commands`);
+    const withConsole = [...commands].filter((file) =>
+      readFileSync(`${import.meta.dir}/../commands/${file}`, "utf8").includes("console.log("),
+    );
+    expect(withConsole).toEqual(["serve.ts"]);
   });
 });
 

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { standardOutput } from "../../commands/print.ts";
 import { runCommand as runCommandHere } from "../../commands/program.ts";
 import { SETTING_NAMES, variableOf } from "../../config/settings.ts";
 import { openStorage } from "../../storage/database-url/open-storage.ts";
@@ -87,7 +88,8 @@ export class Workplace {
 
   /** The same in this process, one at a time: for what a process of its own would not show any better. */
   async command(args: readonly string[], env: Environment = {}): Promise<CommandOutcome> {
-    const { log, error } = console;
+    const { error } = console;
+    const { write } = standardOutput;
     const before = { env: { ...process.env }, directory: process.cwd(), umask: process.umask(0o077) };
     const written = { stdout: "", stderr: "" };
     const writeOut = (text: string): void => {
@@ -96,7 +98,7 @@ export class Workplace {
     const writeErr = (text: string): void => {
       written.stderr += text;
     };
-    console.log = (line: string) => writeOut(`${line}\n`);
+    standardOutput.write = writeOut;
     console.error = (line: string) => writeErr(`${line}\n`);
     for (const name of SETTING_NAMES) delete process.env[variableOf(name)];
     Object.assign(process.env, { DATABASE_URL: this.databaseUrl, ...env });
@@ -109,7 +111,8 @@ export class Workplace {
       for (const name of SETTING_NAMES) delete process.env[variableOf(name)];
       Object.assign(process.env, before.env);
       process.umask(before.umask);
-      Object.assign(console, { log, error });
+      standardOutput.write = write;
+      console.error = error;
     }
   }
 

@@ -1,0 +1,37 @@
+import { writeSync } from "node:fs";
+import { CommandRefused } from "../domain/command-refused.ts";
+
+/** Where commands write. Tests that run a command in their own process put another `write` here. */
+export const standardOutput = { write: writeWhole };
+
+/**
+ * Writes a line to standard output. `console.log` drops what can't be written and the command ends with 0: a
+ * token would be lost, or an export cut off, without a word.
+ *
+ * @throws CommandRefused where it can't be written whole
+ */
+export function print(line: string): void {
+  standardOutput.write(`${line}\n`);
+}
+
+function writeWhole(text: string): void {
+  let rest: Uint8Array = Buffer.from(text);
+  while (rest.length > 0) rest = rest.subarray(writeSome(rest));
+}
+
+/** @returns how many bytes were written */
+function writeSome(bytes: Uint8Array): number {
+  try {
+    return writeSync(1, bytes);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    // A pipe of another program may be non-blocking, and full for the moment.
+    if (code !== "EAGAIN") {
+      throw new CommandRefused(
+        `Standard output can't be written: ${message}. The output is not whole; what the command changed stays changed.`,
+      );
+    }
+    Bun.sleepSync(1);
+    return 0;
+  }
+}
