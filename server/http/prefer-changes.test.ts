@@ -253,6 +253,7 @@ test.each([
   ["return=changes", false],
   ["change", false],
   ["changes=0", false],
+  ['changes="", return=minimal', true],
   ["respond-async; changes", false],
 ])("Prefer: %s: %p", async (prefer, isAsked) => {
   const made = await service.customer();

@@ -9,7 +9,7 @@ export function prefersRepresentation(prefer: string | null): boolean {
   return preference?.toLowerCase() === "representation";
 }
 
-/** `Prefer: changes`, a preference of our own: a 412 says who changed the customer. */
+/** `Prefer: changes`, a preference of our own: a 412 says who changed the customer. An empty value is none (section 2). */
 export function prefersChanges(prefer: string | null): boolean {
-  return /(?:^|,)[ \t]*changes[ \t]*(?:[,;]|$)/i.test(prefer ?? "");
+  return /(?:^|,)[ \t]*changes[ \t]*(?:=[ \t]*(?:"")?[ \t]*)?(?:[,;]|$)/i.test(prefer ?? "");
 }
