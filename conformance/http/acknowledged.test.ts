@@ -46,6 +46,15 @@ test("a read that a write overlaps says nothing", () => {
   expect(left()?.state).toBeUndefined();
 });
 
+test.each(["?fields=name", "?FIELDS=email", "?select=name"])("what %s shows is not all", (query) => {
+  const { acknowledged, write, read, left } = looking();
+  write();
+  acknowledged.readBegins("/1", query)(200, '"1"', { ...object("one"), Email: "" });
+  expect(left()?.state).toEqual({ tag: '"1"', values: undefined });
+  read('"1"', "one");
+  expect(left()?.state?.values).toBe(JSON.stringify(["one", "a@example.com"]));
+});
+
 test("a customer is gone once a read says so after an accepted DELETE", () => {
   const { acknowledged, write, read, left } = looking();
   read('"1"', "one");

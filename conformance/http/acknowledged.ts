@@ -38,15 +38,18 @@ export class Acknowledged {
   }
 
   /** What to call with the answer to a read: one that a write overlaps says nothing. */
-  readBegins(path: string) {
+  readBegins(path: string, query = "") {
     const left = this.#at(path);
     const { moment } = left;
+    // What was not asked for may be shown empty.
+    const asksForValues = query === "" || query === "?fields=name,email";
     return (
       status: number,
       tag: string | undefined,
       object: Readonly<Record<string, unknown>> | undefined,
     ) => {
-      if (moment === left.moment && left.under === 0) read(left, status, tag, object);
+      if (moment === left.moment && left.under === 0)
+        read(left, status, tag, asksForValues ? object : undefined);
     };
   }
 

@@ -236,7 +236,7 @@ export class Wire {
 
   /** Tells the onlooker of an exchange with a customer; returns what to call when it has ended. */
   #watch({ method, url, caller, headers }: Ask): (result: Result) => void {
-    const { pathname } = new URL(url);
+    const { pathname, search } = new URL(url);
     const tagOf = ({ reply }: Result) => headerValue(reply?.headers ?? [], "etag");
     if (method !== "GET" && method !== "HEAD") {
       this.onlooker.writeBegins(pathname);
@@ -248,7 +248,7 @@ export class Wire {
     }
     // Another caller, or a compressing proxy, may be shown another tag of the same state.
     const plain = caller === "main" && !headers.some(([name]) => name.toLowerCase() === "accept-encoding");
-    const looked = this.acknowledged.readBegins(pathname);
+    const looked = this.acknowledged.readBegins(pathname, search);
     return (result) => {
       const tag = tagOf(result);
       const { reply } = result;

@@ -51,6 +51,8 @@ type Facts = {
   readonly after: Snapshot | undefined;
   readonly afterSeen: Seen;
   readonly values: Partial<Values>;
+  /** The read shows the tag from before, although the write was accepted with another one, and reads are known to lag. */
+  readonly lags: boolean;
 };
 
 export class Written extends Answered {
@@ -60,20 +62,28 @@ export class Written extends Answered {
   readonly afterSeen: Seen;
   readonly values: Partial<Values>;
   readonly unchanged: boolean;
+  readonly #lags: boolean;
 
-  constructor(trial: Trial, evidence: Evidence, { method, seen, before, after, afterSeen, values }: Facts) {
+  constructor(trial: Trial, evidence: Evidence, facts: Facts) {
+    const { method, seen, before, after, afterSeen, values, lags } = facts;
     super(trial, evidence, seen);
     this.method = method;
     this.before = before;
     this.after = after;
     this.afterSeen = afterSeen;
     this.values = values;
+    this.#lags = lags;
     this.unchanged = after !== undefined && trial.same(before, after);
     this.show(seen, { before: before.seen, after: afterSeen, unchanged: this.unchanged });
   }
 
-  /** @throws CouldNotRun where the customer is gone. */
+  /** @throws CouldNotRun where the customer is gone, or the read shows it as it was before. */
   get now(): Snapshot {
+    if (this.#lags)
+      throw new CouldNotRun(
+        `reads lag behind writes: one after an accepted ${this.method} shows the old tag`,
+        ["ENV-04"],
+      );
     if (this.after === undefined)
       throw new CouldNotRun(`a read after ${this.method} answers ${this.afterSeen.status}`, ["ETG-01"]);
     return this.after;

@@ -104,8 +104,8 @@ export class Attempt extends Trial {
     // One that carries the current tag may have been applied although its answer says nothing.
     const guard = guarded === before.tag ? { to, tag: before.tag } : undefined;
     const seen = await this.send(ask, options.answers, guard);
-    const { afterSeen, after } = await this.#readBack(to, method, before, seen, values);
-    return new Written(this, evidence, { method, seen, before, after, afterSeen, values });
+    const back = await this.#readBack(to, method, before, seen, values);
+    return new Written(this, evidence, { method, seen, before, values, ...back });
   }
 
   /** A write as a probe, without reads around it. */
@@ -166,15 +166,15 @@ export class Attempt extends Trial {
     before: Snapshot,
     answer: Seen,
     values: Partial<Values>,
-  ): Promise<{ afterSeen: Seen; after: Snapshot | undefined }> {
-    const { deployment, limits } = this.kit;
+  ): Promise<{ afterSeen: Seen; after: Snapshot | undefined; lags: boolean }> {
+    const { deployment, limits, doubts } = this.kit;
     const until = performance.now() + LAG_MS;
     let waited = false;
     for (;;) {
       const afterSeen = await this.get(to, { query: deployment.stateQuery, purpose: "read back" });
       if (afterSeen.status !== 200 || afterSeen.tag === undefined) {
         if (method === "DELETE" || afterSeen.status === 404 || afterSeen.status === 410)
-          return { afterSeen, after: undefined };
+          return { afterSeen, after: undefined, lags: false };
       }
       const after = this.snapshot(afterSeen);
       const oldTag =
@@ -183,14 +183,12 @@ export class Attempt extends Trial {
         after.tag === before.tag &&
         answer.tag !== undefined &&
         answer.tag !== before.tag;
-      if (waited && !oldTag) this.kit.doubts.add("reads lag");
-      if (!oldTag || limits.lagMs <= 0) return { afterSeen, after };
-      if (performance.now() > until) {
-        limits.lagMs = 0;
-        return { afterSeen, after };
-      }
+      if (waited && !oldTag) doubts.add("reads lag");
+      const late = performance.now() > until;
+      if (oldTag && late) limits.lagMs = 0;
+      if (!oldTag || limits.lagMs <= 0) return { afterSeen, after, lags: oldTag && doubts.has("reads lag") };
       // With new values under the old tag it may as well be a fault of the tag.
-      if (!shows(after.fields.name, values.name ?? values.email ?? "")) this.kit.doubts.add("reads lag");
+      if (!shows(after.fields.name, values.name ?? values.email ?? "")) doubts.add("reads lag");
       waited = true;
       await this.restForLag();
     }

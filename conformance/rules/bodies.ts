@@ -126,17 +126,26 @@ function storable(t: Attempt): Stored[] {
 
 /** A body that names the id of another customer: a statement that takes the id from there writes that one. */
 async function leavesTheOther(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
-  const [to, other] = [await t.kit.ground.make(), await t.kit.ground.make()];
-  const before = await t.state(other, "read the customer whose id is sent");
-  const member = t.kit.deployment.bodyNames.id;
-  const sent = t.kit.values.next().name;
-  const name = { [t.kit.deployment.bodyNames.name]: sent };
-  const what = "the id of another customer in the body";
+  const { ground, values, deployment } = t.kit;
+  const [to, other] = [await ground.make(), await ground.make()];
+  const { id: member, name } = deployment.bodyNames;
+  const untouched = await t.state(other, "read the customer whose id is sent");
   const allowed = "a 4xx, or the id ignored; the other customer as before";
-  const write = await change(t, method, what, { ...name, [member]: other.id }, allowed, to);
-  const seen = await t.get(other, { query: t.kit.deployment.stateQuery, purpose: "read that customer" });
+  const plain = await change(t, method, "no id in the body", { [name]: values.next().name }, "accepted", to);
+  const before = await t.state(other, "read the customer whose id is sent");
+  if (!t.same(untouched, before))
+    throw new CouldNotRun(
+      `${method} without an id in the body changes another customer as well`,
+      ["ENV-06"],
+      OTHERS_MAY_CAUSE,
+    );
+  const sent = values.next().name;
+  const what = "the id of another customer in the body";
+  const write = await change(t, method, what, { [name]: sent, [member]: other.id }, allowed, to);
+  const seen = await t.get(other, { query: deployment.stateQuery, purpose: "read that customer" });
   const after = seen.status === 200 && seen.tag !== undefined ? t.snapshot(seen) : undefined;
   write.show(write.seen, { before: before.seen, after: seen });
+  write.control({ differs: "the body names no id", seen: plain.seen });
   const then = () => (after === undefined ? `is answered ${seen.status}` : difference(before, after));
   // Nobody else writes the name that was sent here.
   t.decisive ||= after?.fields.name === sent;

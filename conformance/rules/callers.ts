@@ -8,7 +8,7 @@ import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
-import { enforced } from "../probe/race.ts";
+import { enforced, notEnforced } from "../probe/race.ts";
 import { judgeRefusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, difference } from "../probe/snapshot.ts";
@@ -159,10 +159,18 @@ async function oneVersion(t: Attempt): Promise<void> {
   t.needsStableTag();
   // What is accepted from one caller alone is no matter of several.
   await enforced(t, "PUT");
+  const patches = await t.patchOffered();
+  const withoutPatch = patches ? await notEnforced(t, "PATCH") : undefined;
+  const method = patches && withoutPatch === undefined ? "PATCH" : "PUT";
   const to = await t.ownCustomer();
-  const queries = ["", "?fields=name"];
-  const purpose = "fill what is kept for the limited caller";
-  for (const query of queries) await t.get(to, { query, caller: "limited", purpose });
+  const { tag } = await t.state(to, "read before");
+  // Another tag while nobody has written is AUT-06's to blame.
+  const queries: string[] = [];
+  for (const query of ["", "?fields=name"]) {
+    const purpose = "fill what is kept for the limited caller";
+    const seen = await t.get(to, { query, caller: "limited", purpose });
+    if (seen.status === 200 && seen.tag === tag) queries.push(query);
+  }
   const first = await t.control("PUT", { to });
   for (const query of queries) {
     const read = await asLimited(t, query, `200 shows ETag ${first.tag}`, to);
@@ -170,7 +178,6 @@ async function oneVersion(t: Attempt): Promise<void> {
     const found = `after a PUT by the main caller, answered with ${first.tag}, the limited caller is shown ${tag ?? "no ETag"}`;
     if (status === 200) read.must("shown", tag === first.tag, found, OTHERS_MAY_CAUSE);
   }
-  const method = (await t.patchOffered()) ? "PATCH" : "PUT";
   const own = await t.write(method, {
     to,
     before: first,
@@ -207,6 +214,7 @@ async function oneVersion(t: Attempt): Promise<void> {
     allowed: "refused, and nothing changed",
   });
   judgeRefusal(t, theirs, "stale", { what, allowed: "refused" });
+  if (withoutPatch !== undefined) throw withoutPatch;
 }
 
 const WHOLE: Lines = [["Prefer", "return=representation"]];
