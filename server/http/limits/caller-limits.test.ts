@@ -67,6 +67,16 @@ test("a client may send as many requests as its burst, and is then told when to 
   expect(refused.headers.get("ratelimit")).toBe('"client-requests";r=0;t=100');
 });
 
+test("refusals of requests that came together are not answered together: the next ones would be too", async () => {
+  const limits = new CallerLimits(new LimitMetrics(new Registry(), true), 20);
+  const requests = Array.from({ length: 64 }, (_, at) => at);
+  const answered: number[] = [];
+  await Promise.all(requests.map((at) => limits.pause().then(() => answered.push(at))));
+  // Timers that are due together run in the order in which they were set.
+  expect(answered).not.toEqual(requests);
+  expect(answered.toSorted((one, other) => one - other)).toEqual(requests);
+});
+
 test("each reply says what is left of each limit", async () => {
   const { holder } = callers(
     () => `[limits.client]
