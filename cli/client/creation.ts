@@ -7,6 +7,7 @@ import { serverWaitMs } from "./wire/read-retry.ts";
 import { type CompleteReply, failedBy, type Reply, requestIdOf } from "./wire/reply.ts";
 import type { ApiRequest } from "./wire/request.ts";
 import { backOffMs, NOT_SENT_MAX } from "./wire/retry-timing.ts";
+import { isLasting } from "./wire/status.ts";
 
 export type Created = {
   kind: "created";
@@ -48,7 +49,7 @@ export async function createUntilDecided(
     const again =
       verdict === "busy" ||
       (verdict === "not-sent" && unreached && notSent < NOT_SENT_MAX) ||
-      (verdict === "may-arrive" && keyHonoured);
+      (verdict === "may-arrive" && keyHonoured && !(reply.kind === "complete" && isLasting(reply.status)));
     const waitMs = (serverWaitMs(reply) ?? 0) + backOffMs(attempts);
     if (again && waitMs < deadline.remainingMs()) await deadline.wait(waitMs);
     else if (unclear !== undefined) return { kind: "unknown-outcome", unclear, attempts };

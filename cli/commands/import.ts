@@ -167,8 +167,10 @@ async function importFile(invocation: Invocation, { source, name, shown, options
     const { runImport } = await import("../import/run.ts");
     const { importEnding } = await import("../import/ending.ts");
     const alreadyComplete = journal.record.complete;
+    const run = await runImport(invocation, plan);
+    if (run.kind === "broken") return await brokenOff(run, journalPath === ":memory:" ? undefined : resume);
     return await importEnding(invocation, {
-      ...(await runImport(invocation, plan)),
+      ...run,
       total: surveyed.rows,
       name,
       resume: journalPath === ":memory:" ? undefined : resume,
@@ -178,22 +180,30 @@ async function importFile(invocation: Invocation, { source, name, shown, options
       failedRows: { format, header: surveyed.header, rows },
     });
   } catch (error) {
-    return brokenOff(error, journalPath === ":memory:" ? undefined : resume);
+    return await brokenOff({ error, unkept: 0 }, journalPath === ":memory:" ? undefined : resume);
   } finally {
     journal?.close();
   }
 }
 
-/** The input or the journal failed under the running import: what was replied is recorded, the rest is not done. */
-async function brokenOff(error: unknown, resume: string | undefined): Promise<Failure> {
+/**
+ * The input or the journal failed under the running import. @param unkept rows that were sent, and of which the
+ * journal does not hold what became.
+ */
+async function brokenOff(
+  { error, unkept }: { error: unknown; unkept: number },
+  resume: string | undefined,
+): Promise<Failure> {
   const { InputError } = await import("../import/rows.ts");
   const why = error instanceof InputError ? error.message : systemCode(error);
+  const open = `what became of ${amount(unkept, "row")} that ${unkept === 1 ? "was" : "were"} sent is not kept`;
+  const again = unkept === 0 ? "" : "\nIt sends those rows again, creations under their Idempotency-Key.";
   return failure(
-    "failure",
-    `the import broke off: ${why}`,
+    unkept === 0 ? "failure" : "unknown-outcome",
+    `the import broke off: ${why}${unkept === 0 ? "" : `; ${open}`}`,
     resume === undefined
       ? "Rows from a pipe leave no journal: give --journal PATH, so that the rest can be resumed."
-      : `When that is corrected: ${resume}`,
+      : `When that is corrected: ${resume}${again}`,
   );
 }
 

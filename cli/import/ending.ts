@@ -100,13 +100,15 @@ function unfinished({ tally, stop, name, resume }: Ended, left: number): Failure
   if (stop !== undefined)
     return {
       ...stop,
+      // What is unknown weighs more than why the rest was not sent.
+      exit: tally.unknown > 0 && stop.exit !== "interrupted" ? "unknown-outcome" : stop.exit,
       message: `${stop.message}; ${rest}`,
       hint: stop.hint === undefined ? hint : `${stop.hint}\n${hint}`,
     };
   if (tally.unknown === 0)
     return failure("failure", `${name} became shorter while it was imported: ${rest}`, hint);
   return failure(
-    tally.failed > 0 ? "rows-failed" : "unknown-outcome",
+    "unknown-outcome", // also where others failed: their file is written when the import ends
     `unknown outcome of ${amount(tally.unknown, "row")}: no clear reply came; ${rest}`,
     `${hint}. Updates are conditional; a creation is sent again under its Idempotency-Key, and the customers that a server without that header may have twice are named.`,
   );

@@ -70,8 +70,8 @@ export type Journal = {
    * Kept soon, together with others. A row whose outcome a killed process did not keep is still `sent`, or still to be done:
    * it is sent again under its key, or read again.
    */
-  finished(row: RowKey, state: Exclude<FinalState, "failed">, remark?: Remark): void;
-  failed(row: RowKey, reason: string): void;
+  finished(row: RowKey, state: Exclude<FinalState, "failed">, remark?: Remark): Promise<void>;
+  failed(row: RowKey, reason: string): Promise<void>;
   counts(): Record<RowState, number>;
   /** Rows that were updated with the remark `unclear`. */
   unclear(): number;
@@ -181,8 +181,8 @@ function useJournal(database: Database, url: string, now: () => number): Journal
     },
     row: (number) => readRow.get(number) ?? undefined,
     sent: (row) => putRow(row, "sent", null, now(), null),
-    finished: (row, state, remark) => void putRow(row, state, remark ?? null, null, now()),
-    failed: (row, reason) => void putRow(row, "failed", reason, null, now()),
+    finished: (row, state, remark) => putRow(row, state, remark ?? null, null, now()),
+    failed: (row, reason) => putRow(row, "failed", reason, null, now()),
     counts() {
       const none = { sent: 0, created: 0, updated: 0, unchanged: 0, failed: 0 };
       return Object.assign(none, Object.fromEntries(count.all().map(({ state, rows }) => [state, rows])));

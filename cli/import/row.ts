@@ -6,6 +6,7 @@ import { type Json, type JsonObject, jsonEquals } from "../client/json.ts";
 import { looksWritten } from "../client/loop/field-conflicts.ts";
 import { changeIntent } from "../client/loop/intent.ts";
 import { writeUntilDecided } from "../client/loop/loop.ts";
+import { refusesValues } from "../client/loop/verdict.ts";
 import type { Expectation, OnConflict } from "../client/loop/write-job.ts";
 import type { WriteOutcome } from "../client/loop/write-outcome.ts";
 import { type Ports, type Reading, readCurrent } from "../client/read-customer.ts";
@@ -70,11 +71,12 @@ function createdOutcome(context: RowContext, creation: Creation, sentBefore: boo
   }
   const subject = { what: "the customer", url: context.transport.url, method: "POST", collection: true };
   const failure = creationEnding(creation, subject, undefined);
-  if (creation.kind !== "unknown-outcome") return refusedRow(failure);
-  // A server that fails on the row twice will fail a third time: the operator must look at the row.
-  const { unclear } = creation;
-  const failsAgain = unclear.kind === "complete" && !OF_EVERY_ROW.includes(unclear.status);
-  return { kind: sentBefore && failsAgain ? "failed" : "unknown", failure, conflicts: 0 };
+  if (creation.kind === "unknown-outcome") return { kind: "unknown", failure, conflicts: 0 };
+  const outcome = refusedRow(failure);
+  if (!sentBefore || outcome.kind !== "failed") return outcome;
+  // Called failed, the row would be imported anew, under another key, and an earlier sending may have created it.
+  const decided = creation.reply.kind === "complete" && refusesValues(creation.reply);
+  return decided ? outcome : { kind: "unknown", failure, conflicts: 0 };
 }
 
 /** What a row without an id creates, in the spelling of a server of which nothing was read. */

@@ -57,11 +57,17 @@ export type Tally = Record<FinalState | "unknown", number> & {
 /** Of failing rows: more are only counted, so that a million of them fill no screen. */
 const SHOWN_MAX = 5;
 
-/** @returns what came of the rows, those of earlier runs included, and why it stopped before the end. */
+/**
+ * @returns what came of the rows, those of earlier runs included, and why it stopped before the end. `broken`: the
+ * input or the journal failed meanwhile; `unkept` rows were sent, and the journal does not hold what became of them.
+ */
 export async function runImport(
   invocation: Invocation,
   plan: ImportPlan,
-): Promise<{ tally: Tally; stop: Failure | undefined }> {
+): Promise<
+  | { kind: "run"; tally: Tally; stop: Failure | undefined }
+  | { kind: "broken"; error: unknown; unkept: number }
+> {
   const { settings, messages, api, interrupted } = invocation;
   const { journal } = plan;
   const { importId } = journal.record;
@@ -72,6 +78,8 @@ export async function runImport(
   const tally = { ...final, unknown: 0, conflicts: 0, unclear: journal.unclear() };
   const before = tally.created + tally.updated + tally.unchanged + tally.failed;
   const undecided = new Set<string>();
+  /** Rows of this run that were sent, and whose outcome the journal does not hold yet. */
+  const inFlight = new Set<number>();
   let stop: Failure | undefined;
   const progress = showProgress(invocation, "rows", () => ({
     done: tally.created + tally.updated + tally.unchanged + tally.failed,
@@ -104,9 +112,20 @@ export async function runImport(
         }
       }
       await journal.sent(row);
+      inFlight.add(row.number);
       return await createRow(context, row, `${importId}-${row.number}`, sentBefore);
     });
-    return sentBefore && outcome.kind === "failed" ? afterUnclear(outcome) : outcome;
+    const wrote = outcome.write !== undefined && outcome.kind !== "stop" && outcome.kind !== "unchanged";
+    if (wrote) inFlight.add(row.number);
+    const isBad = outcome.kind === "failed" || outcome.kind === "unknown";
+    return sentBefore && isBad ? { ...outcome, failure: afterUnclear(outcome.failure) } : outcome;
+  }
+
+  function kept({ number }: Row, keeping: Promise<void>): void {
+    keeping.then(
+      () => void inFlight.delete(number),
+      () => {}, // the next change, or the flush, throws it
+    );
   }
 
   async function work(row: Row): Promise<void> {
@@ -119,6 +138,7 @@ export async function runImport(
     switch (outcome.kind) {
       case "stop":
         stop ??= interrupted.aborted ? INTERRUPTED : outcome.failure;
+        inFlight.delete(row.number);
         return;
       case "unknown":
         tally.unknown += 1;
@@ -129,7 +149,7 @@ export async function runImport(
         return;
       case "failed": {
         const reason = maskSecrets(reasonOf(outcome.failure), settings.secrets);
-        journal.failed(row, reason);
+        kept(row, journal.failed(row, reason));
         tally.failed += 1;
         if (tally.failed - final.failed <= SHOWN_MAX) progress.say(`${place(row)}: ${reason}`);
         return;
@@ -137,10 +157,11 @@ export async function runImport(
     }
     const remark = remarkOn(outcome);
     if (remark === "unclear") tally.unclear += 1;
-    journal.finished(row, outcome.kind, remark);
+    kept(row, journal.finished(row, outcome.kind, remark));
     tally[outcome.kind] += 1;
   }
 
+  let broken: { error: unknown } | undefined;
   try {
     await forEachConcurrently(unfinished(plan, knownRows), {
       concurrency: plan.concurrency,
@@ -148,21 +169,37 @@ export async function runImport(
       stopped: () => stop !== undefined || interrupted.aborted,
       work,
     });
+    journal.flush();
+  } catch (error) {
+    broken = { error };
   } finally {
     progress.stop();
-    journal.flush();
+  }
+  if (broken !== undefined) {
+    await keptAsFarAsPossible(journal);
+    return { kind: "broken", error: broken.error, unkept: inFlight.size };
   }
   if (interrupted.aborted) stop = INTERRUPTED;
   if (tally.failed - final.failed > SHOWN_MAX)
     messages.note(`… and ${tally.failed - final.failed - SHOWN_MAX} more`);
-  return { tally, stop };
+  return { kind: "run", tally, stop };
+}
+
+/** The rows that are kept have been counted when this is resolved. */
+async function keptAsFarAsPossible(journal: Journal): Promise<void> {
+  try {
+    journal.flush();
+  } catch {
+    // It is what broke the import off, or comes of the same full disk.
+  }
+  await new Promise(setImmediate);
 }
 
 /** What was refused is this sending: an earlier run sent the row too, and had no clear reply. */
-function afterUnclear(outcome: Extract<RowOutcome, { kind: "failed" }>): RowOutcome {
-  if (outcome.failure.code === "unknown-outcome") return outcome;
-  const message = `${outcome.failure.message}; an earlier sending of this row had no clear reply, and may have been applied`;
-  return { ...outcome, failure: { ...outcome.failure, message } };
+function afterUnclear(failure: Failure): Failure {
+  if (failure.code === "unknown-outcome") return failure;
+  const message = `${failure.message}; an earlier sending of this row had no clear reply, and may have been applied`;
+  return { ...failure, message };
 }
 
 /** What the journal keeps of a row besides that it is done. */

@@ -80,7 +80,11 @@ describe("a reply that is lost", () => {
   test.each<[string, Fault, number]>([
     ["dropped after it was applied", faults.dropReplies(), 1],
     ["dropped before", faults.dropRequests(), 0],
-    ["answered 502", faults.answerAfterWrites(502), 1],
+    ...[301, 304, 499, 500, 501, 502, 505].map((status): [string, Fault, number] => [
+      `answered ${status}`,
+      faults.answerAfterWrites(status),
+      1,
+    ]),
     ["refused with 503 and Retry-After", faults.answerInstead(503, { which: "writes", retryAfter: 0 }), 0],
   ])("%s: never sent again, exit 8, and the key makes repeating it safe", async (_, fault, created) => {
     const server = startCustomerServer();

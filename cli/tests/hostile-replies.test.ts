@@ -47,10 +47,9 @@ const REPLIES: readonly (readonly [string, RawReply])[] = [
   ["204 under the tag that was sent, made weak", whole(response(204, ['ETag: W/"1"']))],
   ["302", whole(response(302, [`Location: /customers/${ID}`]))],
   ["303", whole(response(303, [`Location: /customers/${ID}`]))],
-  ["408", whole(response(408))],
-  ["500", whole(response(500))],
-  ["502", whole(response(502))],
-  ["503", whole(response(503))],
+  ...[301, 304, 307, 408, 499, 500, 501, 502, 503, 505].map(
+    (status) => [String(status), whole(response(status))] as const,
+  ),
   ["503 that says when", whole(response(503, ["Retry-After: 0"]))],
   ["600", whole(response(600))],
   ["999", whole(response(999))],
@@ -67,7 +66,7 @@ const COPIES: readonly (readonly [string, RawReply])[] = [
 
 /** Refusals, which a service gives without applying anything. */
 const REFUSALS: readonly (readonly [string, RawReply])[] = [
-  ...[301, 304, 307, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 425, 428, 429, 501].map(
+  ...[400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 425, 428, 429].map(
     (status) => [String(status), whole(response(status))] as const,
   ),
   ["412 without a tag", whole(response(412))],

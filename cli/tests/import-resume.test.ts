@@ -1,9 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { bulkPlace, csv, namesOf, stopBulkPlaces } from "./support/bulk-place.ts";
 import { OURS } from "./support/dialect.ts";
 import * as faults from "./support/faults.ts";
+import type { Fault } from "./support/faulty-proxy.ts";
 
 afterAll(stopBulkPlaces);
 
@@ -118,8 +119,9 @@ describe("an import that stops", () => {
     // A full disk, for this process: at most 40 KiB a file.
     const limited = ["sh", "-c", 'trap "" XFSZ; ulimit -f 80; exec "$@"', "sh", ...command];
     const broken = await customers(["import", path], { command: limited });
-    expect([broken.exitCode, broken.stderr]).toEqual([1, expect.stringContaining("the import broke off")]);
-    expect(broken.stderr).toContain("--resume");
+    expect([broken.exitCode, broken.stderr]).toEqual([8, expect.stringContaining("the import broke off")]);
+    expect(broken.stderr).toMatch(/what became of \d+ rows? that (?:was|were) sent is not kept/);
+    expect(broken.stderr).toContain(`customers import ${path} --resume`);
     expect(server.size).toBeLessThan(1000);
     const resumed = await customers(["import", path, "--resume"], { env });
     expect([resumed.exitCode, resumed.stderr]).toEqual([0, expect.stringContaining("1,000 created")]);
@@ -195,7 +197,7 @@ describe("an import that stops", () => {
       env: { PATH: process.env["PATH"] ?? "", ...env },
       stderr: "pipe",
     });
-    expect([await child.exited, await child.stderr.text()]).toEqual([1, expect.stringContaining("--resume")]);
+    expect([await child.exited, await child.stderr.text()]).toEqual([8, expect.stringContaining("--resume")]);
     expect(server.size).toBeLessThan(500);
     expect((await customers(["import", path, "--resume"])).exitCode).toBe(0);
     expect([server.size, new Set(namesOf(server.all())).size]).toEqual([500, 500]);
@@ -254,15 +256,113 @@ describe("an import that stops", () => {
   });
 });
 
-test("a row that is refused after a sending without a reply is not said to have had no effect", async () => {
-  const { server, file, through, customers } = await bulkPlace();
-  const path = file("in.csv", csv(["name,email", "A,a@example.com"]));
-  const wrong = [faults.dropReplies(), faults.answerInstead(422, { which: "writes" })];
-  const { env } = await through((exchange) => wrong.shift()?.(exchange));
-  expect((await customers(["import", path], { env })).exitCode).toBe(8);
-  const { exitCode, stderr } = await customers(["import", path, "--resume"], { env });
-  expect([exitCode, server.size]).toEqual([9, 1]);
-  expect(stderr).toContain("may have been applied");
+describe("a creation without an answer of the service is undecided until one comes, and never fails", () => {
+  const page = { "content-type": "text/html" };
+  const json = { "content-type": "application/json" };
+  test.each<[string, number, Record<string, string>, string]>([
+    ["500", 500, {}, ""],
+    ["501", 501, {}, ""],
+    ["505", 505, {}, ""],
+    ["599", 599, {}, ""],
+    ["a page with 200", 200, page, "<p>ok"],
+    ["a notice with 200", 200, json, '{"ok":true}'],
+    ["202", 202, {}, ""],
+    ["207", 207, json, "{}"],
+    ["301", 301, { location: "/login" }, ""],
+    ["304", 304, {}, ""],
+    ["499", 499, {}, ""],
+    ["409 about the key", 409, json, '{"title":"A request is outstanding for this Idempotency-Key"}'],
+  ])("%s to every sending, though it was applied", async (_, status, headers, text) => {
+    const { server, directory, file, through, customers } = await bulkPlace();
+    let lies = true;
+    const { env } = await through(async (exchange) => {
+      const reply = await exchange.forward();
+      exchange.answer(exchange.isWrite && lies ? { status, headers, body: Buffer.from(text) } : reply);
+    });
+    const path = file("in.csv", csv(["name,email", "A,a@example.com", "Bad,no address"]));
+    for (const more of [[], ["--resume"], ["--resume"]]) {
+      const { exitCode, stderr } = await customers(["import", path, ...more], { env });
+      expect([exitCode, stderr]).toEqual([8, expect.stringContaining("unknown outcome of 2 rows")]);
+      expect(stderr).toContain("row 1 (line 2)");
+      expect(stderr).toContain("--resume");
+    }
+    expect(readdirSync(directory).toSorted()).toEqual(["in.csv", "in.csv.journal"]);
+    lies = false;
+    expect((await customers(["import", path, "--resume"], { env })).exitCode).toBe(9);
+    expect(namesOf(server.all())).toEqual(["A"]);
+    expect(readFileSync(join(directory, "in.failed.csv"), "utf8")).not.toContain("a@example.com");
+  });
+
+  const problem = { "content-type": "application/problem+json" };
+  test.each<[string, number, Record<string, string>, string, number]>([
+    ["401", 401, problem, "{}", 3],
+    ["403", 403, problem, "{}", 8],
+    ["404", 404, problem, "{}", 8],
+    ["409", 409, problem, "{}", 8],
+    ["413", 413, {}, "", 8],
+    ["429 that asks to wait too long", 429, { ...problem, "retry-after": "9999" }, "{}", 7],
+    ["422 without a word of the service", 422, {}, "", 8],
+    ["422 about the key", 422, problem, '{"code":"idempotency-key-reused"}', 8],
+    ["422 about the values", 422, problem, '{"code":"invalid-fields"}', 9],
+    ["400 about the values", 400, problem, '{"code":"invalid-fields"}', 9],
+  ])(
+    "%s after it: what decides is the service's word about the same values",
+    async (_, status, headers, text, code) => {
+      const { server, directory, file, through, customers } = await bulkPlace();
+      const refuse: Fault = (exchange) => exchange.answer({ status, headers, body: Buffer.from(text) });
+      const wrong = [faults.dropReplies(), faults.firstWrite(refuse)];
+      const { env } = await through(
+        (exchange) => wrong[0]?.(exchange) ?? exchange.forward().then(exchange.answer),
+      );
+      const path = file("in.csv", csv(["name,email", "A,a@example.com"]));
+      expect((await customers(["import", path], { env })).exitCode).toBe(8);
+      wrong.shift();
+      const { exitCode, stderr } = await customers(["import", path, "--resume"], { env });
+      expect([exitCode, server.size]).toEqual([code, 1]);
+      expect(existsSync(join(directory, "in.failed.csv"))).toBe(code === 9);
+      wrong.shift();
+      if (code === 9) expect(stderr).toContain("may have been applied");
+      else expect((await customers(["import", path, "--resume"], { env })).exitCode).toBe(0);
+      expect(server.size).toBe(1);
+    },
+  );
+
+  test("and exit 8 says so, also where the credentials are refused after it", async () => {
+    const { server, file, through, customers } = await bulkPlace();
+    const refuse: Fault = (exchange) => exchange.answer({ status: 401, headers: {}, body: new Uint8Array() });
+    const wrong = [faults.answerAfterWrites(500), refuse];
+    const { env } = await through((exchange) => (wrong.shift() ?? faults.dropReplies(0))(exchange));
+    const path = file("in.csv", csv(["name,email", "A,a@example.com", "B,b@example.com"]));
+    const { exitCode, stderr } = await customers(["import", path, "--concurrency", "1"], { env });
+    expect([exitCode, stderr]).toEqual([
+      8,
+      expect.stringContaining("the server does not know the credentials"),
+    ]);
+    expect(stderr).toContain("2 rows not done yet, 1 of them sent without a clear reply");
+    expect((await customers(["import", path, "--resume"], { env })).exitCode).toBe(0);
+    expect(namesOf(server.all())).toEqual(["A", "B"]);
+  });
+
+  test("nor does an update: it is looked at, and is undecided where that fails", async () => {
+    const { server, directory, file, through, customers } = await bulkPlace();
+    const { id } = server.add({ name: "Old" });
+    let silent = true;
+    let written = false;
+    const { env } = await through(async (exchange) => {
+      const reply = await exchange.forward();
+      if (silent && (exchange.isWrite || written)) {
+        written = true;
+        return exchange.answer({ status: 501, headers: {}, body: new Uint8Array() });
+      }
+      exchange.answer(reply);
+    });
+    const path = file("in.csv", csv(["id,name", `${id},New`, "none,X"]));
+    const run = await customers(["import", path, "--concurrency", "1", "--timeout", "2"], { env });
+    expect([run.exitCode, existsSync(join(directory, "in.failed.csv"))]).toEqual([8, false]);
+    silent = false;
+    expect((await customers(["import", path, "--resume"], { env })).exitCode).toBe(9);
+    expect([server.read(id)?.name, server.writes.length]).toEqual(["New", 1]);
+  });
 });
 
 describe("rows whose reply was lost, and that are found as they want it, perhaps by someone else", () => {

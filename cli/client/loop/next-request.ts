@@ -1,9 +1,8 @@
 /** The next write or reading of the conflict loop, where limits of time and number still allow it. */
 import type { Customer } from "../customer.ts";
 import { parseEntityTag } from "../wire/entity-tag.ts";
-import type { Reply } from "../wire/reply.ts";
 import type { ApiRequest } from "../wire/request.ts";
-import { meaningOf } from "../wire/status.ts";
+import { isLasting } from "../wire/status.ts";
 import { end, giveUp, refusal } from "./loop-end.ts";
 import type { Event, State, Step } from "./loop-state.ts";
 
@@ -25,18 +24,14 @@ export function send(state: State, { remainingMs }: Event, tag: string, request:
   if (job.maxAttempts !== undefined && history.attempts >= job.maxAttempts)
     return giveUp(state, "attempts-used");
   const tooEarly = remainingMs > state.writeAtRemainingMs;
-  if (sent?.reply !== undefined && (history.pages >= PAGES_MAX || isRedirect(sent.reply) || tooEarly))
+  const lasting = sent?.reply?.kind === "complete" && isLasting(sent.reply.status);
+  if (sent?.reply !== undefined && (history.pages >= PAGES_MAX || lasting || tooEarly))
     return end(state, refusal(state, sent.reply));
   const limitMs = Math.max(remainingMs - state.lookingMs, remainingMs / 2);
   return [
     { ...state, sent: { tag, request, reply: undefined } },
     { kind: "write", request, limitMs },
   ];
-}
-
-/** It would redirect the next write too. */
-function isRedirect(reply: Reply): boolean {
-  return reply.kind === "complete" && meaningOf(reply.status).kind === "redirected";
 }
 
 /** Looking once more always pays: before a reading, a shorter wait rather than none of it. */

@@ -185,11 +185,12 @@ function endAfter(over: Partial<WriteJob>, replies: readonly Reply[]) {
 }
 
 describe("what is not the service", () => {
-  test("answers three writes in a row, and no more; a redirect one", () => {
+  test("answers three writes in a row, and no more; a redirect or an operation that is not offered one", () => {
     expect(endAfter({}, [PAGE, PAGE])).toBeUndefined();
     expect(endAfter({}, [PAGE, PAGE, PAGE])).toMatchObject({ kind: "not-a-service", attempts: 3 });
     expect(endAfter({}, [PAGE, PAGE, STALE, PAGE])).toBeUndefined();
     expect(endAfter({}, [reply(303)])).toMatchObject({ kind: "redirected", attempts: 1 });
+    expect(endAfter({}, [reply(501)])).toMatchObject({ kind: "not-offered", attempts: 1 });
   });
 
   test("is not reached three times in a row, and no attempt is counted", () => {

@@ -29,7 +29,24 @@ export function judgeWrite(reply: Reply, confirms: Confirms): WriteVerdict {
  */
 export function judgeCreation(reply: Reply, sent: JsonObject): WriteVerdict {
   const verdict = judgeWrite(reply, confirmsCreation(sent));
-  return verdict === "reading-settles" ? "may-arrive" : verdict;
+  // A copy of this request, made on the way, is still in work under its key.
+  const hasCopy = reply.kind === "complete" && reply.status === 409 && isAboutKey(reply);
+  return verdict === "reading-settles" || hasCopy ? "may-arrive" : verdict;
+}
+
+/**
+ * True where a service refused the values themselves, so that an earlier sending of the same values under the
+ * same key was refused too. Any other refusal may follow a creation that was applied: credentials are withdrawn,
+ * a proxy refuses, the key is known already.
+ */
+export function refusesValues(reply: CompleteReply): boolean {
+  const { status, fields } = reply;
+  const speaks = /\bjson\b/i.test(fields.get("content-type") ?? "") && !isPage(reply);
+  return (status === 400 || status === 422) && speaks && !isAboutKey(reply);
+}
+
+function isAboutKey({ text }: CompleteReply): boolean {
+  return /idempoten/i.test(text);
 }
 
 /**
