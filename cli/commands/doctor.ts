@@ -18,7 +18,7 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { listFailure, readFailure } from "../outcome/reply-failure.ts";
 import { tokenRenewal } from "../outcome/token-end.ts";
-import { visibleControls } from "../output/visible-controls.ts";
+import { escapedInJson, visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { customerId } from "./common/options.ts";
 import { refusedByService } from "./common/service-check.ts";
@@ -176,11 +176,8 @@ function idOf(customer: Customer | undefined): string | undefined {
 async function report({ out, settings }: Invocation, findings: readonly Finding[]): Promise<void> {
   if (settings.output === "json" || settings.output === "ndjson") {
     const items = findings.map(({ exit: _, ...shown }) => new Map<string, Json>(Object.entries(shown)));
-    await out.write(
-      settings.output === "json"
-        ? `${formatJson(items)}\n`
-        : items.map((item) => `${formatJson(item)}\n`).join(""),
-    );
+    const texts = settings.output === "json" ? [formatJson(items)] : items.map((item) => formatJson(item));
+    await out.write(texts.map((text) => `${escapedInJson(text)}\n`).join(""));
     return;
   }
   const width = Math.max(...findings.map(({ check }) => check.length));

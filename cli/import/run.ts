@@ -8,6 +8,7 @@ import { type Failure, failure } from "../outcome/failure.ts";
 import { reason, resultOfCreation, resultOfWrite } from "../outcome/write-result.ts";
 import { maskSecrets } from "../output/messages.ts";
 import { showProgress } from "../output/progress.ts";
+import { escapedInJson } from "../output/visible-controls.ts";
 import type { FinalState, Journal, Remark } from "./journal.ts";
 import { emailOf, type Match, matchByEmail } from "./match.ts";
 import { forEachConcurrently } from "./pool.ts";
@@ -134,7 +135,7 @@ export async function runImport(
     if (key !== undefined && undecided.has(key)) return;
     const outcome = await send(row);
     tally.conflicts += outcome.conflicts;
-    if (plan.results) await invocation.out.write(`${formatJson(rowResult(row, outcome))}\n`);
+    if (plan.results) await invocation.out.write(`${escapedInJson(formatJson(rowResult(row, outcome)))}\n`);
     switch (outcome.kind) {
       case "stop":
         stop ??= interrupted.aborted ? INTERRUPTED : outcome.failure;

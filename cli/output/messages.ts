@@ -4,7 +4,7 @@ import { historyJson } from "../client/customer-history.ts";
 import { formatJson, type Json, JsonNumber } from "../client/json.ts";
 import type { Failure } from "../outcome/failure.ts";
 import type { Output } from "./terminal.ts";
-import { visibleControls } from "./visible-controls.ts";
+import { escapedInJson, visibleControls } from "./visible-controls.ts";
 
 /**
  * With `--output json` the reason of a bad ending is all that stands on stderr, so notes and warnings wait for the
@@ -95,14 +95,14 @@ export function openMessages(stream: Output, style: () => MessageStyle): Message
     fail: (failure, exitCode) =>
       put(
         style().json
-          ? failureJson(withDetails(failure, waiting.splice(0)), exitCode, cautions.splice(0))
+          ? escapedInJson(failureJson(withDetails(failure, waiting.splice(0)), exitCode, cautions.splice(0)))
           : visibleControls(failureText(failure)),
       ),
     hide: (more) => void secrets.push(...more.flatMap(spellings)),
     flush: () => {
       for (const text of waiting.splice(0)) line(text);
       const warnings = cautions.splice(0);
-      if (warnings.length > 0) put(`${formatJson(new Map([["warnings", warnings]]))}\n`);
+      if (warnings.length > 0) put(escapedInJson(`${formatJson(new Map([["warnings", warnings]]))}\n`));
       return written;
     },
   };

@@ -9,7 +9,7 @@ import { valueCell } from "./csv-cell.ts";
 import type { DataStream } from "./data-stream.ts";
 import { columnNames, formatRecord, formatTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import { visibleControls } from "./visible-controls.ts";
+import { escapedInJson, visibleControls } from "./visible-controls.ts";
 
 /** Where customers are printed, and in which format by choice. */
 export type Printing = {
@@ -45,7 +45,8 @@ export async function printCustomer(
 
 /** Data must not steer the terminal that shows it; a program gets it as it is. (A table has escapes of its own.) */
 function forTheReader({ terminal }: Printing, format: OutputFormat, text: string): string {
-  return terminal.stdoutIsTerminal && format !== "table" ? visibleControls(text) : text;
+  if (!terminal.stdoutIsTerminal || format === "table") return text;
+  return format === "json" || format === "ndjson" ? escapedInJson(text) : visibleControls(text);
 }
 
 function oneCustomer(

@@ -8,3 +8,11 @@ const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u2
 export function visibleControls(text: string): string {
   return text.replace(STEERING, (character) => `\\u{${character.charCodeAt(0).toString(16)}}`);
 }
+
+/**
+ * The same for a text that is JSON, which it stays: \u009b, with the value that it had. (JSON.stringify leaves C1 and
+ * the bidirectional overrides as they are.)
+ */
+export function escapedInJson(json: string): string {
+  return json.replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { CustomersError, type NamedChange, openCustomers } from "customers/client";
 import { whoChangedTexts } from "../outcome/who-changed.ts";
-import { runClient } from "./support/client.ts";
+import { runClient, runOnTerminal } from "./support/client.ts";
+import { TOKEN } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
 import { type Exchange, type Fault, type Reply, startFaultyProxy } from "./support/faulty-proxy.ts";
@@ -208,6 +209,38 @@ test.each([
   });
   const { exitCode, stderr } = await update("--name", "Mine", "--on-conflict", "fail", "-o", "json");
   expect([exitCode, JSON.parse(stderr).changes]).toEqual([5, undefined]);
+});
+
+const STEERING = "\u001b[31m\u009b31m\u0085\u202eevil\u2066\r\n";
+
+test.each([
+  ["json", "standard error as JSON", ["-o", "json"]],
+  ["json", "--result", ["-o", "json", "--result"]],
+  ["text", "standard error as text", []],
+])("a lying server steers no terminal by its changes and details: %s, %s", async (format, _, more) => {
+  const said = { ...ENTRY, client: STEERING, operation: STEERING, changed: [STEERING], etag: STEERING };
+  const problem = { code: STEERING, title: STEERING, detail: STEERING, diagnosis: STEERING, changes: [said] };
+  const { customer, proxy } = await startDeployment(async (exchange) => {
+    if (!exchange.isWrite) return exchange.answer(await exchange.forward());
+    const headers = { "content-type": "application/problem+json" };
+    exchange.answer({ status: 412, headers, body: Buffer.from(JSON.stringify(problem)) });
+  });
+  const args = [
+    "update",
+    customer.id,
+    "--name",
+    "Mine",
+    "--on-conflict",
+    "fail",
+    "--url",
+    proxy?.url ?? "",
+    ...more,
+  ];
+  const { exitCode, screen } = await runOnTerminal(args, { env: { CUSTOMERS_TOKEN: TOKEN } });
+  expect([exitCode, screen]).toEqual([5, expect.stringContaining("evil")]);
+  for (const control of ["\u001b", "\u009b", "\u0085", "\u202e", "\u2066"])
+    expect(screen).not.toContain(control);
+  if (format === "json") expect(screen).toContain("\\u009b31m");
 });
 
 const ENTRY: NamedChange = {

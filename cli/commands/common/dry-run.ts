@@ -8,7 +8,7 @@ import type { Ending, Invocation } from "../../invocation.ts";
 import { changeLine } from "../../outcome/value-text.ts";
 import { badOutcome, pinnedElsewhere, writeEnding } from "../../outcome/write-ending.ts";
 import { outputFormat } from "../../output/print-customers.ts";
-import { visibleControls } from "../../output/visible-controls.ts";
+import { escapedInJson, visibleControls } from "../../output/visible-controls.ts";
 
 /** Reads and decides as the write itself would, and prints in place of sending. @param done "updated" or "deleted". */
 export async function dryRun(invocation: Invocation, job: WriteJob, done: string): Promise<Ending> {
@@ -65,7 +65,7 @@ export async function printRequest(
         ),
       ],
     ]);
-    await out.write(`${formatJson(value)}\n`);
+    await out.write(`${escapedInJson(formatJson(value))}\n`);
     return;
   }
   const lines = [
