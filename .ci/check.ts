@@ -33,7 +33,10 @@ const filters = process.argv.slice(3);
 const root = new URL("..", import.meta.url).pathname;
 const bun = process.execPath;
 
-/** The compiled programs that tests start. Built here, since test files share no memory and each would build them. */
+/**
+ * The compiled programs that tests start. Built here, since test files share no memory and each would build them;
+ * unless ARE_PROGRAMS_COMPILED is 1, where `test` has just built them from this tree.
+ */
 const client = `${root}dist/customers-under-test`;
 const server = `${root}dist/customers-server-under-test`;
 const kit = `${root}dist/customers-conformance-under-test`;
@@ -95,11 +98,14 @@ if (suite.lint && filters.length === 0) {
   steps["biome"] = [bun, "node_modules/@biomejs/biome/bin/biome", "ci", "."];
   steps["tsc"] = [bun, "node_modules/typescript/bin/tsc", "-p", "."];
 }
-if (files.some((file) => file.startsWith("cli/")))
-  steps["compile the client"] = [bun, "release/build.ts", "customers", client];
-if (files.some((file) => file.startsWith("conformance/")))
-  steps["compile the kit"] = [bun, "release/build.ts", "customers-conformance", kit];
-if (name !== "services") steps["compile the service"] = [bun, "release/build.ts", "customers-server", server];
+if (process.env["ARE_PROGRAMS_COMPILED"] !== "1") {
+  if (files.some((file) => file.startsWith("cli/")))
+    steps["compile the client"] = [bun, "release/build.ts", "customers", client];
+  if (files.some((file) => file.startsWith("conformance/")))
+    steps["compile the kit"] = [bun, "release/build.ts", "customers-conformance", kit];
+  if (name !== "services")
+    steps["compile the service"] = [bun, "release/build.ts", "customers-server", server];
+}
 await Promise.all(Object.entries(steps).map(([title, command]) => step(title, command)));
 
 const out = `${root}.ci/out`;
