@@ -118,7 +118,7 @@ console.error(`— bun test: ${files.length} files`);
 // Test files share nothing: each has its own databases, ports and processes. They spend half of their time waiting, so
 // two for each core keep it busy. System tests give proxies a port that was free a moment ago, which another test
 // could take.
-const workers = 2 * availableParallelism();
+const workers = Number(process.env["TEST_WORKERS"] ?? 2 * availableParallelism());
 const parallel =
   name === "system" ? [] : [`--parallel=${workers}`, `--timings=${timings}`, "--update-timings"];
 // A worker keeps the modules that it loaded for its next file, as `bun test` does with several files: to load
