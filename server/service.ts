@@ -68,6 +68,7 @@ export async function startService(config: Config): Promise<RunningService> {
       stillUsed: () => storage.tokens.stillUsed(Date.now()),
     },
     issuerKeys: () => signIn.fetchTimes(),
+    auditRetention: () => retention,
     certificateExpiry: () => certificateExpiry(tlsInForce),
     rollout: {
       counts: () => countPages(storage.writeCounts, firstDayKept(Date.now())),

@@ -93,6 +93,7 @@ const metrics = new Metrics({
   storageStats: () => storage.stats(),
   tokensToRenew: { expiring: () => [], stillUsed: () => [] },
   issuerKeys: () => [],
+  auditRetention: () => null,
   certificateExpiry: () => Number.NaN,
   rollout: { counts: async function* () {}, enforcement: () => ({ mode: "strict" }), now: Date.now },
   onWrite: () => {},

@@ -62,13 +62,16 @@ test("deletes the rows that are too old of every tenant, many as they are, and n
   const storage = SqliteStorage.open(path);
   const over = Promise.withResolvers<number>();
   const fail = (error: unknown): void => over.reject(error);
+  const now = Date.now();
   const retention = new AuditRetention(storage.audit, 30, {
-    now: Date.now,
+    now: () => now,
     onDeleted: over.resolve,
     onFault: fail,
     onFailure: fail,
   });
+  expect(retention).toMatchObject({ rowsDeleted: 0, completedAtMs: 0 });
   expect(await over.promise).toBe(1_202);
+  expect(retention).toMatchObject({ rowsDeleted: 1_202, completedAtMs: now });
   await retention.stop();
   const kept = [];
   for (const tenant of storage.audit.tenants()) {
@@ -100,9 +103,26 @@ test("keeps a row that someone changed and all after it, and says so", async () 
   });
   expect(await found.promise).toStartWith("acme: row 3 does not have the hash of its content");
   await retention.stop();
+  expect(retention).toMatchObject({ rowsDeleted: 2, completedAtMs: 0 });
   const { start, fault } = await reportOnChain(storage.audit, "acme", null);
   await storage.close();
   expect([start.number, fault]).toEqual([2, expect.stringMatching(/^row 3 /)]);
+});
+
+test("is not complete where the database fails", async () => {
+  await writeTrail("acme", 40);
+  const storage = SqliteStorage.open(path);
+  await storage.close();
+  const failed = Promise.withResolvers<unknown>();
+  const retention = new AuditRetention(storage.audit, 30, {
+    now: Date.now,
+    onDeleted: () => {},
+    onFault: () => {},
+    onFailure: failed.resolve,
+  });
+  expect(await failed.promise).toBeInstanceOf(Error);
+  await retention.stop();
+  expect(retention).toMatchObject({ rowsDeleted: 0, completedAtMs: 0 });
 });
 
 test("is stopped between two deletions", async () => {
@@ -121,16 +141,18 @@ test("is stopped between two deletions", async () => {
   });
   expect(await found.promise).toBe(DELETED_ROWS_MAX);
   await stopping;
+  expect(retention).toMatchObject({ rowsDeleted: DELETED_ROWS_MAX, completedAtMs: 0 });
   expect(storage.audit.chainStart("acme").number).toBe(DELETED_ROWS_MAX);
   await storage.close();
 });
 
 test.each([
-  [{ AUDIT_RETENTION_DAYS: "30" }, [3]],
-  [{}, [1, 2, 3]],
-])("a service with %j keeps the rows %j", async (setting, kept) => {
+  { setting: { AUDIT_RETENTION_DAYS: "30" }, kept: [3], deleted: 2, completed: /^\d{10}/ },
+  { setting: {}, kept: [1, 2, 3], deleted: 0, completed: /^Nan$/ },
+])("a service with $setting keeps the rows $kept, and its metrics say so", async (row) => {
+  const { setting, kept, deleted, completed } = row;
   await writeTrail("acme", 40, 31, 29);
-  const env = { DATABASE_URL: `sqlite:${path}`, SAMPLES: "0", ...setting };
+  const env = { DATABASE_URL: `sqlite:${path}`, SAMPLES: "0", METRICS_ACCESS: "public", ...setting };
   const service = await place.start({ env, services: 1 });
   const numbers = () => {
     const database = connect(path);
@@ -140,9 +162,16 @@ test.each([
     database.close();
     return rows.map(({ number }) => number);
   };
-  while (numbers().length > kept.length) await new Promise(setImmediate);
+  const metric = async (name: string): Promise<string | undefined> => {
+    const text = await (await fetch(`${service.url}/metrics`)).text();
+    return new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1];
+  };
+  while ((await metric("customers_audit_retention_completed_seconds")) === "0")
+    await new Promise(setImmediate);
+  expect(await metric("customers_audit_retention_completed_seconds")).toMatch(completed);
+  expect(await metric("customers_audit_rows_deleted_total")).toBe(`${deleted}`);
   await service.end();
-  expect(numbers()).toEqual(kept);
+  expect(numbers()).toEqual([...kept]);
   const said = service.log.filter(({ msg }) => String(msg).includes("AUDIT_RETENTION_DAYS"));
   expect(said.map(({ rows }) => rows)).toEqual(kept.length === 3 ? [] : [2]);
 });

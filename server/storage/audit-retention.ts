@@ -6,9 +6,17 @@ const EVERY_MS = 3_600_000;
 /** Between two full deletions: a commit of users' writes takes less, so they hardly wait. */
 const FULL_PAUSE_MS = 100;
 
+/** For metrics. */
+export type RetentionProgress = {
+  /** Since the start of the service, of all tenants. */
+  readonly rowsDeleted: number;
+  /** When all rows that were too old had been deleted last, in ms since 1970; 0 where that never was. */
+  readonly completedAtMs: number;
+};
+
 type RetentionParts = {
   readonly now: () => number;
-  /** @param rows how many were deleted, of all tenants */
+  /** @param rows how many one run deleted, of all tenants */
   readonly onDeleted: (rows: number) => void;
   /** @param fault why no further row of this tenant is deleted, as a sentence */
   readonly onFault: (tenant: string, fault: string) => void;
@@ -17,11 +25,13 @@ type RetentionParts = {
 };
 
 /** Deletes rows of the audit trail that are too old, in small parts: at the start, and then every hour. */
-export class AuditRetention {
+export class AuditRetention implements RetentionProgress {
   readonly #audit: AuditStore;
   readonly #days: number;
   readonly #parts: RetentionParts;
   readonly #stopped = Promise.withResolvers<void>();
+  #rowsDeleted = 0;
+  #completedAtMs = 0;
   #isStopped = false;
   #timer: NodeJS.Timeout | undefined;
   #turn: Promise<void>;
@@ -33,6 +43,14 @@ export class AuditRetention {
     this.#turn = this.#run();
   }
 
+  get rowsDeleted(): number {
+    return this.#rowsDeleted;
+  }
+
+  get completedAtMs(): number {
+    return this.#completedAtMs;
+  }
+
   /** Call it before the store is closed. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -42,15 +60,18 @@ export class AuditRetention {
   }
 
   async #run(): Promise<void> {
-    let rows = 0;
+    const before = this.#rowsDeleted;
+    let isComplete = true;
     try {
       for (const tenant of await this.#audit.tenants()) {
-        if (this.#isStopped) break;
-        rows += await this.#deleteOf(tenant);
+        if (!(await this.#deleteOf(tenant))) isComplete = false;
       }
     } catch (error) {
+      isComplete = false;
       this.#parts.onFailure(error);
     }
+    if (isComplete) this.#completedAtMs = this.#parts.now();
+    const rows = this.#rowsDeleted - before;
     if (rows > 0) this.#parts.onDeleted(rows);
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => {
@@ -60,21 +81,22 @@ export class AuditRetention {
     this.#timer.unref();
   }
 
-  async #deleteOf(tenant: string): Promise<number> {
-    let rows = 0;
-    for (let isMore = true; isMore && !this.#isStopped; ) {
+  /** @returns whether no row is left that is too old */
+  async #deleteOf(tenant: string): Promise<boolean> {
+    while (!this.#isStopped) {
       const { deleted, fault } = await deleteOldRows(
         this.#audit,
         tenant,
         this.#parts.now() - this.#days * DAY_MS,
       );
-      rows += deleted;
+      this.#rowsDeleted += deleted;
       if (fault !== null) this.#parts.onFault(tenant, fault);
-      isMore = deleted === DELETED_ROWS_MAX;
+      const isMore = deleted === DELETED_ROWS_MAX;
       // Requests go on between two tenants, too.
       await Promise.race([Bun.sleep(isMore ? FULL_PAUSE_MS : 0), this.#stopped.promise]);
+      if (!isMore) return fault === null;
     }
-    return rows;
+    return false;
   }
 }
 

@@ -37,6 +37,7 @@ describe("from the first scrape", () => {
       storageStats,
       tokensToRenew: { expiring: () => [], stillUsed: () => [] },
       issuerKeys: () => [],
+      auditRetention: () => null,
       certificateExpiry: () => Number.NaN,
       rollout: { counts: async function* () {}, enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},

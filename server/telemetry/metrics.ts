@@ -2,9 +2,11 @@ import { Registry } from "prom-client";
 import type { RefusedToken } from "../domain/issuer.ts";
 import type { Enforcement } from "../domain/policy.ts";
 import type { WriteKind } from "../domain/rollout/write-count.ts";
+import type { RetentionProgress } from "../storage/audit-retention.ts";
 import type { Commit, ServerEvent, StorageStats } from "../storage/storage.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
 import { type AnsweredWrite, answeredWriteOf, writeKindOf } from "./answered-write.ts";
+import { registerAuditMetrics } from "./audit-metrics.ts";
 import { IssuerMetrics, type IssuerMetricsParts } from "./issuer-metrics.ts";
 import { LimitMetrics } from "./limit-metrics.ts";
 import { registerProcessMetrics } from "./process-metrics.ts";
@@ -22,6 +24,8 @@ type MetricsOptions = {
   readonly storageStats: () => StorageStats;
   readonly tokensToRenew: TokensToRenew;
   readonly issuerKeys: IssuerMetricsParts;
+  /** Null where the rows of the audit trail are kept forever. */
+  readonly auditRetention: () => RetentionProgress | null;
   /** Of the chain in force, in seconds since 1970; NaN without TLS. */
   readonly certificateExpiry: () => number;
   readonly rollout: RolloutParts;
@@ -49,6 +53,7 @@ export class Metrics {
     storageStats,
     tokensToRenew,
     issuerKeys,
+    auditRetention,
     certificateExpiry,
     rollout,
     onWrite,
@@ -60,6 +65,7 @@ export class Metrics {
     this.limits = new LimitMetrics(this.#registry, hasCallerLabels);
     new TokenMetrics(this.#registry, hasCallerLabels, tokensToRenew);
     this.#issuers = new IssuerMetrics(this.#registry, issuerKeys);
+    registerAuditMetrics(this.#registry, auditRetention);
     registerProcessMetrics(this.#registry, version, certificateExpiry);
     this.#enforcement = rollout.enforcement;
     this.#onWrite = onWrite;

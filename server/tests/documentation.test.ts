@@ -67,6 +67,7 @@ describe("the reference in server/docs is complete", () => {
       }),
       tokensToRenew: { expiring: () => [], stillUsed: () => [] },
       issuerKeys: () => [],
+      auditRetention: () => null,
       certificateExpiry: () => Number.NaN,
       rollout: { counts: async function* () {}, enforcement: () => ({ mode: "strict" }), now: Date.now },
       onWrite: () => {},

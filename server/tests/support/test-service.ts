@@ -89,6 +89,7 @@ export class TestService {
         stillUsed: () => this.storage.tokens.stillUsed(this.#now()),
       },
       issuerKeys: () => this.signIn.fetchTimes(),
+      auditRetention: () => null,
       certificateExpiry: () => Number.NaN,
       rollout: {
         counts: () => countPages(this.storage.writeCounts, firstDayKept(this.#now())),
