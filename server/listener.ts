@@ -31,6 +31,7 @@ export class Listener {
   #retry: NodeJS.Timeout | undefined;
   /** Apps whose certificate was replaced, while they finish their requests. */
   readonly #replaced = new Set<Elysia>();
+  #isStopped = false;
 
   /** @throws CommandRefused */
   constructor(options: ListenerOptions) {
@@ -53,8 +54,10 @@ export class Listener {
    * listener, so the listener is replaced: requests in flight are finished, idle
    * connections are closed, and one that is opened in that very moment may be refused.
    * Where another process takes the port in that moment, it is tried again until it is free.
+   * Once it was stopped, nothing is listened on again.
    */
   replaceTls(tls: TlsFiles): void {
+    if (this.#isStopped) return;
     const old = this.#app;
     if (old !== null) {
       this.#replaced.add(old);
@@ -89,6 +92,7 @@ export class Listener {
    * @returns false when some were cut off
    */
   async stop(drainMs: number): Promise<boolean> {
+    this.#isStopped = true;
     clearTimeout(this.#retry);
     const apps = [...(this.#app === null ? [] : [this.#app]), ...this.#replaced];
     const drained = Promise.all(apps.map((app) => app.stop())).then(() => true);

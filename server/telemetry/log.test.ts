@@ -57,6 +57,22 @@ async function sendCanaries(
   return sent;
 }
 
+test("a line that comes after the log was closed is dropped, and does not end the process", async () => {
+  const script = `
+    const { openLog } = await import("./log.ts");
+    const log = openLog("info", "json");
+    log.logger.info("in time");
+    await log.close();
+    log.logger.info("too late");`;
+  const child = Bun.spawn([process.execPath, "-e", script], {
+    cwd: import.meta.dir,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const lines = (await child.stderr.text()).trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual(["in time"]);
+  expect(await child.exited).toBe(0);
+});
+
 describe("the log", () => {
   test("has one line of JSON a request at info, with method, route, status, duration, client, tenant and request id", async () => {
     const service = await place.start();

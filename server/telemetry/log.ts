@@ -91,7 +91,7 @@ const CLOSE_MS = 2_000;
  * The log of a process, on stderr: stdout is for what a caller may want to read.
  *
  * @returns the log, and `close`, which writes what was logged, for at most
- *   2 s if the reader of stderr is slow; nothing can be logged afterwards
+ *   2 s if the reader of stderr is slow; lines that come later are dropped
  */
 export function openLog(
   level: string,
@@ -102,10 +102,12 @@ export function openLog(
   );
   let gathered: Loggable[] = [];
   let timer: NodeJS.Timeout | null = null;
+  let isClosed = false;
   const pass = (): void => {
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    if (gathered.length === 0) return;
+    // A signal may come while the process ends: its line must not be an exception of a stream that is closed.
+    if (gathered.length === 0 || isClosed) return;
     const lines = gathered.map(lineOf);
     gathered = [];
     stderr.write(Buffer.from((format === "json" ? lines : lines.map(textLine)).join("")));
@@ -118,6 +120,7 @@ export function openLog(
   });
   const close = async (): Promise<void> => {
     pass();
+    isClosed = true;
     const written = new Promise<void>((done) => {
       stderr.once("close", done);
       stderr.once("error", () => done());

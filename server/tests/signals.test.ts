@@ -116,6 +116,33 @@ describe("SIGHUP", () => {
     expect(await service.end()).toBe(0);
   });
 
+  test("does not open the port again while the service finishes its last requests", async () => {
+    const [first, second] = [selfSignedCertificate(), selfSignedCertificate()];
+    const tls = { TLS_CERT_FILE: write("cert.pem", first.cert), TLS_KEY_FILE: write("key.pem", first.key) };
+    const service = await place.start({ services: 1, env: { ...tls, STOP_GRACE: "0", STOP_DRAIN: "3600" } });
+    const socket = connect({ port: service.port, host: "127.0.0.1", rejectUnauthorized: false });
+    // The service answers this line as soon as it has read the headers; then it waits for the body.
+    const hasBegun = new Promise<void>((begun) => socket.once("data", () => begun()));
+    socket.write(
+      `POST /customers HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${place.adminToken}\r\nContent-Type: application/json\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    await hasBegun;
+    service.signal("SIGTERM");
+    const isOpen = () =>
+      certificateAt(service.port).then(
+        () => true,
+        () => false,
+      );
+    while (await isOpen());
+    write("cert.pem", second.cert);
+    write("key.pem", second.key);
+    service.signal("SIGHUP");
+    await service.stderr.line((line) => line.includes("TLS files reloaded"));
+    expect(await isOpen()).toBe(false);
+    socket.destroy();
+    expect(await service.exited).toBe(0);
+  });
+
   test("with a new certificate and policy keeps what callers used up of their limits", async () => {
     const { cert, key } = selfSignedCertificate();
     const role = '[roles.admin]\nread = ["id"]\noperations = ["list"]\n';
