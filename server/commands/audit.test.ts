@@ -129,7 +129,7 @@ test("verify holds over rows that retention removed, and says which, and that an
   await fill();
   const storage = await openStorage(place.databaseUrl);
   await sealBacklog(storage.audit);
-  const last = (await storage.audit.rows({ tenant: "acme", customerId: null, after: 0, limit: 3 })).at(-1);
+  const last = (await storage.audit.rows({ tenant: "acme", after: 0, limit: 3 })).at(-1);
   if (last === undefined) throw new Error("no rows");
   expect(await storage.audit.moveStart(CHAIN_START, last)).toBe(true);
   await storage.close();

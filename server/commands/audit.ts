@@ -4,7 +4,7 @@ import type { ChainedEntry, ChainLink } from "../domain/audit/audit-chain.ts";
 import { changedValues } from "../domain/audit/kept-values.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
-import type { AuditStore } from "../storage/audit-store.ts";
+import type { AuditSearch, AuditStore } from "../storage/audit-store.ts";
 import { type ChainReport, reportOnChain } from "../storage/chain-report.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
 import { sealBacklog } from "../storage/sealing-timer.ts";
@@ -24,7 +24,8 @@ type Options = Readonly<Record<string, unknown>> & {
   readonly json?: boolean;
 };
 
-const PAGE_ROWS = 500;
+/** One statement looks at so many. With 5,000 a list of all rows took half as much processor time again. */
+const SEARCHED_ROWS = 1_000;
 
 export function addAuditCommands(program: Command): void {
   const audit = program.command("audit").description("See who changed which customers, and check the trail.");
@@ -41,8 +42,7 @@ export function addAuditCommands(program: Command): void {
       const isTable = options.json !== true && process.stdout.isTTY;
       await withTrail(options, async (trail, tenants) => {
         for (const tenant of tenants) {
-          for await (const page of pagesOf(trail, tenant, filter.customerId)) {
-            const rows = page.filter(filter.isShown);
+          for await (const rows of findingsOf(trail, { ...filter, tenant })) {
             if (rows.length === 0) continue;
             print(isTable ? tableOf(rows) : rows.map((row) => JSON.stringify(jsonOf(row))).join("\n"));
           }
@@ -92,31 +92,28 @@ async function withTrail(
   }
 }
 
-async function* pagesOf(
+type Filter = Pick<AuditSearch, "customerId" | "client" | "fromMs" | "untilMs">;
+
+async function* findingsOf(
   trail: AuditStore,
-  tenant: string,
-  customerId: string | null,
+  filter: Filter & Pick<AuditSearch, "tenant">,
 ): AsyncGenerator<readonly ChainedEntry[]> {
-  let after = 0;
-  for (let isMore = true; isMore; ) {
-    const page = await trail.rows({ tenant, customerId, after, limit: PAGE_ROWS });
-    yield page;
-    after = page.at(-1)?.number ?? after;
-    isMore = page.length === PAGE_ROWS;
+  for (let after: number | null = 0; after !== null; ) {
+    const { rows, last } = await trail.search({ ...filter, after, limit: SEARCHED_ROWS });
+    yield rows;
+    after = last;
   }
 }
 
-function filterOf(options: Options, nowMs: number) {
-  const { customer, client } = options;
+function filterOf(options: Options, nowMs: number): Filter {
+  const { customer, client = null } = options;
   const customerId = customer === undefined ? null : parseCustomerId(customer);
   if (customer !== undefined && customerId === null) {
     throw new CommandRefused(`--customer "${customer}" must be the id of a customer, a UUID.`);
   }
-  const fromMs = timeOption("--since", options.since, nowMs) ?? Number.NEGATIVE_INFINITY;
-  const untilMs = timeOption("--until", options.until, nowMs) ?? Number.POSITIVE_INFINITY;
-  const isShown = (row: ChainedEntry): boolean =>
-    row.timeMs >= fromMs && row.timeMs < untilMs && (client === undefined || row.client === client);
-  return { customerId, isShown };
+  const fromMs = timeOption("--since", options.since, nowMs) ?? Number.MIN_SAFE_INTEGER;
+  const untilMs = timeOption("--until", options.until, nowMs) ?? Number.MAX_SAFE_INTEGER;
+  return { customerId, client, fromMs, untilMs };
 }
 
 const HEADING = ["TIME", "TENANT", "CLIENT", "TOKEN", "OPERATION", "CUSTOMER", "CHANGED", "REQUEST"];

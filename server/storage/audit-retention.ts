@@ -110,7 +110,7 @@ export async function deleteOldRows(
   beforeMs: number,
 ): Promise<{ readonly deleted: number; readonly fault: string | null }> {
   const start = await audit.chainStart(tenant);
-  const oldest = { tenant, customerId: null, after: start.number };
+  const oldest = { tenant, after: start.number };
   const [first] = await audit.rows({ ...oldest, limit: 1 });
   if (first === undefined || first.timeMs >= beforeMs) return { deleted: 0, fault: null };
   const rows = await audit.rows({ ...oldest, limit: DELETED_ROWS_MAX });

@@ -7,7 +7,7 @@ import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { NO_BODY } from "../domain/projection.ts";
 import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
 import { deleteOldRows } from "./audit-retention.ts";
-import { type AuditStore, DELETED_ROWS_MAX } from "./audit-store.ts";
+import { type AuditFindings, type AuditSearch, type AuditStore, DELETED_ROWS_MAX } from "./audit-store.ts";
 import { reportOnChain } from "./chain-report.ts";
 import type { IdempotencyKey, WriteTarget } from "./customer-store.ts";
 import { sealBacklog } from "./sealing-timer.ts";
@@ -50,7 +50,7 @@ export async function auditStoreContract(
   };
   const rows = async (tenant: string): Promise<readonly ChainedEntry[]> => {
     await sealBacklog(audit);
-    return audit.rows({ tenant, customerId: null, after: 0, limit: 1_000 });
+    return audit.rows({ tenant, after: 0, limit: 1_000 });
   };
   const valuesLeft = async (tenant: string): Promise<number> =>
     Number(await run(`SELECT count(*) FROM audit_values WHERE tenant = '${tenant}'`));
@@ -253,26 +253,67 @@ export async function auditStoreContract(
       expect(await rows(beside)).toHaveLength(1);
     });
 
-    test("is read in pages, of a tenant or of one of its customers", async () => {
+    test("is read in pages", async () => {
       const tenant = newTenant();
-      const [one, other] = [await create(tenant), await create(tenant)];
-      for (const target of [one, other, one]) {
-        await customers.update({ ...target, expected: ANY }, { name: "x" }, NO_BODY, null, TEST_ORIGIN);
-      }
-      const all = await rows(tenant);
-      const page = async (customerId: string | null, after: number, limit: number) =>
-        (await audit.rows({ tenant, customerId, after, limit })).map(({ number }) => number);
-      expect(await page(null, 0, 2)).toEqual([1, 2]);
-      expect(await page(null, 2, 2)).toEqual([3, 4]);
-      expect(await page(null, 5, 2)).toEqual([]);
-      const own = all.filter(({ customerId }) => customerId === one.id).map(({ number }) => number);
-      expect(own).toHaveLength(3);
-      expect(await page(one.id, 0, 2)).toEqual(own.slice(0, 2));
-      expect(await page(one.id, own[1] ?? 0, 2)).toEqual(own.slice(2));
-      expect(await audit.rows({ tenant: newTenant(), customerId: one.id, after: 0, limit: 9 })).toEqual([]);
+      for (let made = 0; made < 5; made += 1) await create(tenant);
+      await rows(tenant);
+      const page = async (after: number, limit: number) =>
+        (await audit.rows({ tenant, after, limit })).map(({ number }) => number);
+      expect(await page(0, 2)).toEqual([1, 2]);
+      expect(await page(2, 2)).toEqual([3, 4]);
+      expect(await page(5, 2)).toEqual([]);
       const known = await audit.tenants();
       expect(known).toContain(tenant);
       expect(known).toEqual([...known].sort());
+    });
+
+    test("is searched in parts, by customer, client and time", async () => {
+      const tenant = newTenant();
+      const [one, other] = [await create(tenant), await create(tenant)];
+      for (const [target, client] of [
+        [one, "a"],
+        [other, "a"],
+        [one, "b"],
+        [one, "a"],
+      ] as const) {
+        const origin = by("patch", { client, keepsValues: client === "a" });
+        await customers.update({ ...target, expected: ANY }, { name: client }, NO_BODY, null, origin);
+      }
+      const all = await rows(tenant);
+      const everything = {
+        customerId: null,
+        client: null,
+        fromMs: Number.MIN_SAFE_INTEGER,
+        untilMs: Number.MAX_SAFE_INTEGER,
+      };
+      const search = async (filter: Partial<AuditSearch>, limit = 2) => {
+        const parts: (readonly ChainedEntry[])[] = [];
+        for (let after: number | null = 0; after !== null; ) {
+          const found: AuditFindings = await audit.search({ tenant, ...everything, ...filter, after, limit });
+          if (found.last !== null) parts.push(found.rows);
+          else expect(found.rows).toEqual([]);
+          after = found.last;
+        }
+        return parts;
+      };
+      expect(await search({})).toEqual([all.slice(0, 2), all.slice(2, 4), all.slice(4)]);
+      const own = all.filter(({ customerId }) => customerId === one.id);
+      expect(own).toHaveLength(4);
+      expect(await search({ customerId: one.id }, 3)).toEqual([own.slice(0, 3), own.slice(3)]);
+      expect(await search({ client: "none" })).toEqual([[], [], []]);
+      for (const client of ["a", "b", "tests"]) {
+        const found = await search({ client });
+        expect(found.flat()).toEqual(all.filter((row) => row.client === client));
+        const both = await search({ client, customerId: one.id }, 1);
+        expect(both.flat()).toEqual(own.filter((row) => row.client === client));
+      }
+      for (const { timeMs } of all) {
+        const from = await search({ fromMs: timeMs });
+        expect(from.flat()).toEqual(all.filter((row) => row.timeMs >= timeMs));
+        const until = await search({ untilMs: timeMs });
+        expect(until.flat()).toEqual(all.filter((row) => row.timeMs < timeMs));
+      }
+      expect(await search({ tenant: newTenant() })).toEqual([]);
     });
 
     test("shows the history of a customer in pages, the newest first, before it is sealed too", async () => {
@@ -390,9 +431,7 @@ export async function auditStoreContract(
       );
       const deleted = ends.reduce((sum, end) => sum + end.deleted, 0);
       expect(Math.max(...ends.map((end) => end.deleted))).toBe(DELETED_ROWS_MAX);
-      expect(await audit.rows({ tenant, customerId: null, after: 0, limit: 1_000 })).toEqual(
-        before.slice(deleted),
-      );
+      expect(await audit.rows({ tenant, after: 0, limit: 1_000 })).toEqual(before.slice(deleted));
       expect(await reportOnChain(audit, tenant, null)).toMatchObject({
         fault: null,
         head: { number: before.length },
@@ -473,6 +512,7 @@ function bound(audit: AuditStore): AuditStore {
     countStrayValues: audit.countStrayValues.bind(audit),
     history: audit.history.bind(audit),
     rows: audit.rows.bind(audit),
+    search: audit.search.bind(audit),
     moveStart: audit.moveStart.bind(audit),
   };
 }

@@ -52,7 +52,7 @@ async function reportFrom(
   const report = (fault: string | null): ChainReport => ({ tenant, start, rows, values, head, fault });
   if (isAnother(head, known)) return report(rewritten(head));
   for (let isMore = true; isMore; ) {
-    const page = await audit.rows({ tenant, customerId: null, after: head.number, limit: PAGE_ROWS });
+    const page = await audit.rows({ tenant, after: head.number, limit: PAGE_ROWS });
     for (const row of page) {
       const fault = chainFault(head, row);
       if (fault !== null) return report(fault);

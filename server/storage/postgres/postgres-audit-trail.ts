@@ -1,12 +1,22 @@
 import { CHAIN_START, type ChainedEntry, type ChainLink } from "../../domain/audit/audit-chain.ts";
 import { AUDIT_TENANTS, auditEntry, chainedEntry } from "../audit-row.ts";
-import type { AuditQuery, AuditStore, ChainStart, CustomerHistory, HistoryQuery } from "../audit-store.ts";
+import type {
+  AuditFindings,
+  AuditQuery,
+  AuditSearch,
+  AuditStore,
+  ChainStart,
+  CustomerHistory,
+  HistoryQuery,
+} from "../audit-store.ts";
 import { sealRows } from "./audit-sealing.ts";
 import type { LaneConnection } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { persist } from "./connection/persistence.ts";
 import {
-  auditRowsText,
+  AUDIT_ROWS_TEXT,
+  auditPartText,
+  auditSearchText,
   CHAIN_START_TEXT,
   DELETE_ROWS_TEXT,
   historyText,
@@ -89,11 +99,33 @@ export class PostgresAuditTrail implements AuditStore {
     };
   }
 
-  async rows({ tenant, customerId, after, limit }: AuditQuery): Promise<ChainedEntry[]> {
-    const one = customerId === null ? [] : [customerId];
-    const params = [tenant, String(after), String(limit), ...one];
-    const rows = await this.#lanes.run<PostgresAuditRow>(auditRowsText(one.length > 0), params, true);
+  async rows({ tenant, after, limit }: AuditQuery): Promise<ChainedEntry[]> {
+    const params = [tenant, String(after), String(limit)];
+    const rows = await this.#lanes.run<PostgresAuditRow>(AUDIT_ROWS_TEXT, params, true);
     return rows.map(chainedEntry);
+  }
+
+  async search({
+    tenant,
+    customerId,
+    client,
+    fromMs,
+    untilMs,
+    after,
+    limit,
+  }: AuditSearch): Promise<AuditFindings> {
+    const one = customerId === null ? [] : [customerId];
+    const scope = { isOneCustomer: one.length > 0 };
+    const part = [tenant, String(after), String(limit), ...one];
+    const [{ last } = { last: null }] = await this.#lanes.run<{ last: string | null }>(
+      auditPartText(scope),
+      part,
+      true,
+    );
+    if (last === null) return { rows: [], last: null };
+    const params = [tenant, String(after), last, String(fromMs), String(untilMs), client, ...one];
+    const rows = await this.#lanes.run<PostgresAuditRow>(auditSearchText(scope), params, true);
+    return { rows: rows.map(chainedEntry), last: Number(last) };
   }
 }
 

@@ -1,6 +1,14 @@
 import type { ChainedEntry, ChainLink } from "../../domain/audit/audit-chain.ts";
 import { AUDIT_TENANTS, type AuditRow, chainedEntry } from "../audit-row.ts";
-import type { AuditQuery, AuditStore, ChainStart, CustomerHistory, HistoryQuery } from "../audit-store.ts";
+import type {
+  AuditFindings,
+  AuditQuery,
+  AuditSearch,
+  AuditStore,
+  ChainStart,
+  CustomerHistory,
+  HistoryQuery,
+} from "../audit-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { chainStart, SELECT_AUDIT } from "./statements/audit-rows.ts";
@@ -51,10 +59,24 @@ export class SqliteAuditTrail implements AuditStore {
     return { items: rows.slice(0, limit).map(chainedEntry), last };
   }
 
-  rows({ tenant, customerId, after, limit }: AuditQuery): ChainedEntry[] {
-    const isOne = customerId === null ? "" : "AND a.customer_id = ? ";
-    const sql = `${SELECT_AUDIT} WHERE a.tenant = ? ${isOne}AND a.number > ? ORDER BY a.number LIMIT ?`;
-    const params = customerId === null ? [tenant, after, limit] : [tenant, customerId, after, limit];
-    return this.#read.all<AuditRow>(sql, ...params).map(chainedEntry);
+  rows({ tenant, after, limit }: AuditQuery): ChainedEntry[] {
+    const sql = `${SELECT_AUDIT} WHERE a.tenant = ? AND a.number > ? ORDER BY a.number LIMIT ?`;
+    return this.#read.all<AuditRow>(sql, tenant, after, limit).map(chainedEntry);
+  }
+
+  search({ tenant, customerId, client, fromMs, untilMs, after, limit }: AuditSearch): AuditFindings {
+    const scope = `a.tenant = ? ${customerId === null ? "" : "AND a.customer_id = ? "}AND a.number > ?`;
+    const scoped = [tenant, ...(customerId === null ? [] : [customerId]), after];
+    const part = `SELECT a.number FROM audit a WHERE ${scope} ORDER BY a.number LIMIT ?`;
+    const last = this.#read.get<{ last: number | null }>(
+      `SELECT max(number) AS last FROM (${part})`,
+      ...scoped,
+      limit,
+    )?.last;
+    if (last === null || last === undefined) return { rows: [], last: null };
+    const sql = `${SELECT_AUDIT} WHERE ${scope} AND a.number <= ? AND a.time >= ? AND a.time < ?
+      ${client === null ? "" : "AND a.client = ?"} ORDER BY a.number`;
+    const params = [...scoped, last, fromMs, untilMs, ...(client === null ? [] : [client])];
+    return { rows: this.#read.all<AuditRow>(sql, ...params).map(chainedEntry), last };
   }
 }

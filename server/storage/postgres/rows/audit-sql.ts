@@ -65,8 +65,22 @@ export function historyText(start: "newest" | "before number" | "before id"): st
     WHERE a.tenant = $1::text AND a.customer_id = $2::uuid ${before[start]} ORDER BY a.id DESC LIMIT $3::int`;
 }
 
-/** $1 tenant, $2 the number after which the page begins, $3 how many, then the customer where there is one. */
-export function auditRowsText(isOneCustomer: boolean): string {
-  return `${SELECT_AUDIT} WHERE a.tenant = $1::text AND a.number > $2::bigint
-    ${isOneCustomer ? "AND a.customer_id = $4::uuid" : ""} ORDER BY a.number LIMIT $3::int`;
+/** $1 tenant, $2 the number after which the page begins, $3 how many. */
+export const AUDIT_ROWS_TEXT = `${SELECT_AUDIT} WHERE a.tenant = $1::text AND a.number > $2::bigint
+  ORDER BY a.number LIMIT $3::int`;
+
+type SearchScope = { readonly isOneCustomer: boolean };
+
+/** $1 tenant, $2 the number after which the part begins, $3 how many rows it has, then the customer where there is one. */
+export function auditPartText({ isOneCustomer }: SearchScope): string {
+  return `SELECT max(number) AS last FROM (SELECT number FROM audit
+    WHERE tenant = $1::text AND number > $2::bigint ${isOneCustomer ? "AND customer_id = $4::uuid" : ""}
+    ORDER BY number LIMIT $3::int) AS part`;
+}
+
+/** $1 tenant, $2 and $3 numbers, $4 and $5 times, $6 the client or null, then the customer where there is one. */
+export function auditSearchText({ isOneCustomer }: SearchScope): string {
+  return `${SELECT_AUDIT} WHERE a.tenant = $1::text AND a.number > $2::bigint AND a.number <= $3::bigint
+    AND a.time >= $4::bigint AND a.time < $5::bigint AND ($6::text IS NULL OR a.client = $6::text)
+    ${isOneCustomer ? "AND a.customer_id = $7::uuid" : ""} ORDER BY a.number`;
 }

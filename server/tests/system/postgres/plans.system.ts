@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
 import { openStorage } from "../../../storage/database-url/open-storage.ts";
-import { BATCH_SESSION } from "../../../storage/postgres/connection/session.ts";
+import { BATCH_SESSION, SESSION } from "../../../storage/postgres/connection/session.ts";
+import { auditPartText, auditSearchText } from "../../../storage/postgres/rows/audit-sql.ts";
 import {
   createText,
   JUDGE_TEXT,
@@ -69,4 +70,42 @@ test.each(Object.entries(BATCHES))("%s is planned once, though batches differ in
     (call) => `${`${call}; `.repeat(8)} SELECT 'custom plans: ' || custom_plans FROM pg_prepared_statements`,
   );
   expect(counted).toEndWith("custom plans: 0");
+});
+
+describe("a search of the audit trail reads the rows of its part by an index, and never the whole table", () => {
+  const customer = "01890000-0000-7000-8000-000000000000";
+  beforeAll(async () => {
+    await cluster.query(
+      url,
+      `INSERT INTO customers.audit (tenant, customer_id, number, time, client, token_prefix, request_id, operation, changed, without_if_match, with_key, hash)
+        SELECT 't', gen_random_uuid(), n, n, 'c', '', '', 'patch', '', 0, 0, sha256(''::bytea) FROM generate_series(1, 20000) AS n`,
+    );
+  });
+
+  test.each([
+    { part: auditPartText({ isOneCustomer: false }), values: ["0", "1000"], index: "audit_by_number" },
+    { part: auditPartText({ isOneCustomer: true }), values: ["0", "1000", customer], index: "audit_pkey" },
+    {
+      part: auditSearchText({ isOneCustomer: false }),
+      values: ["0", "1000", "0", "9", "c"],
+      index: "audit_by_number",
+    },
+    {
+      part: auditSearchText({ isOneCustomer: true }),
+      values: ["0", "1000", "0", "9", "c", customer],
+      index: "audit_pkey",
+    },
+  ])("$values: $index", async ({ part, values, index }) => {
+    const settings = Object.entries(SESSION).map(([name, value]) => `SET ${name} = '${value}'`);
+    const call = `EXPLAIN EXECUTE search('t', ${values.map((value) => `'${value}'`).join()})`;
+    for (const analyze of ["SELECT 1", "ANALYZE customers.audit"]) {
+      const plan = await cluster.query(
+        url,
+        [...settings, analyze, `PREPARE search AS ${part}`, call].join("; "),
+      );
+      expect(plan).not.toContain("Seq Scan");
+      const used = [...plan.matchAll(/ (?:using|on) (audit_\w+)/g)].map(([, name]) => name);
+      expect(used.filter((name) => name !== "audit_values" && name !== "audit_values_pkey")).toEqual([index]);
+    }
+  });
 });
