@@ -127,8 +127,9 @@ function tableOf(rows: readonly ChainedEntry[]): string {
   return table(HEADING, cells);
 }
 
-function changedText({ changed, values }: ChainedEntry): string {
-  const kept = values === null ? {} : changedValues(values);
+function changedText(row: ChainedEntry): string {
+  const { changed, values } = row;
+  const kept = values === null ? {} : changedValues(values, row);
   const text = changed.map((name) => {
     const value = kept[name];
     if (value === undefined) return name;
@@ -153,7 +154,7 @@ function jsonOf(row: ChainedEntry): Record<string, unknown> {
     changed: row.changed,
     withoutIfMatch: row.isWithoutIfMatch,
     withIdempotencyKey: row.hasKey,
-    values: row.values === null ? null : changedValues(row.values),
+    values: row.values === null ? null : changedValues(row.values, row),
     valuesDigest: row.valuesDigest,
     hash: row.hash,
   };

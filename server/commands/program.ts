@@ -1,5 +1,6 @@
 import { Command, CommanderError, type OutputConfiguration } from "commander";
 import { flagOf, variableOf } from "../config/settings.ts";
+import { DamagedValues } from "../domain/audit/kept-values.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { StoreUnavailable } from "../storage/customer-store.ts";
 import { VERSION_LINE } from "../version.ts";
@@ -63,7 +64,7 @@ export async function runCommand(argv: readonly string[], output: OutputConfigur
 }
 
 function messageOf(error: unknown): string {
-  if (error instanceof CommandRefused) return error.message;
+  if (error instanceof CommandRefused || error instanceof DamagedValues) return error.message;
   if (error instanceof StoreUnavailable && error.isOutcomeUnknown) {
     return `The database did not confirm the change: ${error.message}. Look at \`token list\` or \`person find\` before you try again.`;
   }

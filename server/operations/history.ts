@@ -69,7 +69,7 @@ export function namedChange(entry: AuditEntry, readable: ReadonlySet<FieldName>)
 }
 
 function shownChange(entry: AuditEntry, readable: ReadonlySet<FieldName>): Change {
-  const values = entry.values === null ? null : readableValues(changedValues(entry.values), readable);
+  const values = entry.values === null ? null : readableValues(changedValues(entry.values, entry), readable);
   return { ...namedChange(entry, readable), values };
 }
 

@@ -52,7 +52,15 @@ export function chainedEntry(row: AuditRow): ChainedEntry {
   return { ...auditEntry(row), number: Number(row.number), hash: row.hash ?? "" };
 }
 
-/** The tenants that have a chain, by one look-up a tenant: DISTINCT would read every row. */
-export const AUDIT_TENANTS = `WITH RECURSIVE t(tenant) AS (SELECT min(tenant) FROM audit
-    UNION ALL SELECT (SELECT min(tenant) FROM audit a WHERE a.tenant > t.tenant) FROM t WHERE t.tenant IS NOT NULL)
-  SELECT tenant FROM t WHERE tenant IS NOT NULL UNION SELECT tenant FROM audit_anchors ORDER BY tenant`;
+/** A common table expression: the tenants of a table, by one look-up a tenant. DISTINCT would read every row. */
+function tenantsOf(table: string): string {
+  return `${table}_tenants(tenant) AS (SELECT min(tenant) FROM ${table}
+    UNION ALL SELECT (SELECT min(tenant) FROM ${table} a WHERE a.tenant > t.tenant)
+      FROM ${table}_tenants t WHERE t.tenant IS NOT NULL)`;
+}
+
+/** The tenants that have a chain, or values that have lost it. */
+export const AUDIT_TENANTS = `WITH RECURSIVE ${tenantsOf("audit")}, ${tenantsOf("audit_values")}
+  SELECT tenant FROM audit_tenants WHERE tenant IS NOT NULL
+    UNION SELECT tenant FROM audit_values_tenants WHERE tenant IS NOT NULL
+    UNION SELECT tenant FROM audit_anchors ORDER BY tenant`;

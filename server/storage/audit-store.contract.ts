@@ -144,7 +144,7 @@ export async function auditStoreContract(
         status: { before: null, after: ADA.status },
       };
       const own = found.filter(({ customerId }) => customerId !== silent.id);
-      expect(own.map(({ values }) => values && changedValues(values))).toEqual([
+      expect(own.map((row) => row.values && changedValues(row.values, row))).toEqual([
         created,
         { name: { before: "Ada", after: name }, email: { before: ADA.email, after: "ADA@example.com" } },
         null,

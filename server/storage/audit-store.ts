@@ -76,7 +76,7 @@ export interface AuditStore {
    * @returns how many it gave a place, at most {@link SEALED_MAX}
    */
   seal(isWaiting?: boolean): Promise<number>;
-  /** All that have a chain, in the order of bytes. */
+  /** All that have a chain, or values that have lost it, in the order of bytes. */
   tenants(): MaybePromise<readonly string[]>;
   chainStart(tenant: string): MaybePromise<ChainStart>;
   /**

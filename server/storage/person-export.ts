@@ -67,7 +67,7 @@ function entryOf(entry: AuditEntry): Record<string, unknown> {
     changed: entry.changed,
     versionBefore: entry.versionBefore,
     versionAfter: entry.versionAfter,
-    values: entry.values === null ? null : changedValues(entry.values),
+    values: entry.values === null ? null : changedValues(entry.values, entry),
   };
 }
 

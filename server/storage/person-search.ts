@@ -66,7 +66,7 @@ async function hadEmail({ persons }: Stores, tenant: string, folded: string): Pr
   for (let after: string | null = null; ; ) {
     const page = await persons.values(tenant, after);
     for (const { customerId, content } of page) {
-      const { email } = changedValues({ salt: "", content });
+      const { email } = changedValues({ content }, { tenant, customerId });
       const isOne = [email?.before, email?.after].some(
         (value) => value != null && foldEmail(value) === folded,
       );
@@ -115,9 +115,10 @@ async function keptEmails(
   let last: string | null | undefined;
   let compared = known;
   for await (const page of historyPages(audit, tenant, id)) {
-    for (const { changed, values } of page) {
+    for (const entry of page) {
+      const { changed, values } = entry;
       if (!changed.includes("email")) continue;
-      const email = values === null ? undefined : changedValues(values).email;
+      const email = values === null ? undefined : changedValues(values, entry).email;
       const emails = [email?.after, email?.before].flatMap((text) => (text == null ? [] : [foldEmail(text)]));
       if (last === undefined) last = emails[0] ?? null;
       compared ??= last;

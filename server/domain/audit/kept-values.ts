@@ -22,6 +22,42 @@ export function valuesDigest({ salt, content }: KeptValues): string {
   return new Bun.CryptoHasher("sha256").update(Uint8Array.fromHex(salt)).update(content).digest("hex");
 }
 
-export function changedValues({ content }: KeptValues): ChangedValues {
-  return JSON.parse(content) as ChangedValues;
+/** The row of the audit trail that values belong to, for the message of {@link DamagedValues}. */
+export type RowOfValues = {
+  readonly tenant: string;
+  readonly customerId: string;
+  /** Left out where the row has no place in its chain, or was not read. */
+  readonly number?: number;
+};
+
+/** Kept values that this service never wrote: another program changed them, or the database is damaged. */
+export class DamagedValues extends Error {
+  override readonly name = "DamagedValues";
+
+  constructor({ tenant, customerId, number }: RowOfValues) {
+    const row = number === undefined ? "a row" : `row ${number}`;
+    super(
+      `The values that the audit trail of ${tenant} keeps beside ${row}, of customer ${customerId}, are damaged. Run \`customers-server audit verify\`, and compare the database with a backup.`,
+    );
+  }
+}
+
+/** @throws DamagedValues */
+export function changedValues({ content }: Pick<KeptValues, "content">, row: RowOfValues): ChangedValues {
+  let read: unknown;
+  try {
+    read = JSON.parse(content);
+  } catch {
+    throw new DamagedValues(row);
+  }
+  if (!isChangedValues(read)) throw new DamagedValues(row);
+  return read;
+}
+
+function isChangedValues(read: unknown): read is ChangedValues {
+  if (typeof read !== "object" || read === null || Array.isArray(read)) return false;
+  return Object.values(read).every((value: unknown) => {
+    const { before, after } = (value ?? {}) as { readonly before?: unknown; readonly after?: unknown };
+    return (before === null || typeof before === "string") && typeof after === "string";
+  });
 }
