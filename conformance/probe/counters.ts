@@ -105,18 +105,24 @@ export class Counters {
    * connections and not over others. @throws CouldNotRun then
    */
   async #census(t: Scraper, nudge: (via: Connection) => Promise<unknown>): Promise<void> {
-    const { answered, rose } = await this.watch(t, async () => {
-      for (let connection = 0; connection < CENSUS.connections; connection += 1) {
-        const via = t.kit.wire.connect();
+    const each: Counts[] = [];
+    for (let connection = 0; connection < CENSUS.connections; connection += 1) {
+      const via = t.kit.wire.connect();
+      const { rose } = await this.watch(t, async () => {
         for (let event = 0; event < CENSUS.each; event += 1) await nudge(via);
-        via.close();
-      }
-    });
-    for (const counter of COUNTERS)
-      if (rose[counter] > 0 && rose[counter] < answered[counter] && rose[counter] % CENSUS.each === 0)
+      });
+      via.close();
+      each.push(rose);
+    }
+    for (const counter of COUNTERS) {
+      const counted = each.filter((rose) => rose[counter] >= CENSUS.each).length;
+      const missed = each.filter((rose) => rose[counter] === 0).length;
+      // A counter that loses some now and then misses no connection whole.
+      if (counted > 0 && missed > 0 && counted + missed === CENSUS.connections)
         throw new CouldNotRun(
-          `of ${answered[counter]} equal refusals over ${CENSUS.connections} connections, ${counter} counted ${rose[counter]}: several processes answer, and the metrics URL shows one of them; ${REMEDY}`,
+          `of equal refusals over ${CENSUS.connections} connections, ${counter} counted those of ${counted} and none of the others: several processes answer, and the metrics URL shows one of them; ${REMEDY}`,
         );
+    }
   }
 
   async #lookForSeveral(t: Scraper): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import type { Customer } from "../fixtures/ground.ts";
 import type { Values } from "../target/values.ts";
-import { affixes, caseFlips, type Form, opaque, spellings, successors } from "./tag-forms.ts";
+import { affixes, caseFlips, type Form, foldings, opaque, spellings, successors } from "./tag-forms.ts";
 import type { Content, Lines } from "./trial.ts";
 
 /**
@@ -19,6 +19,8 @@ export type Refused = Content & {
   readonly what: string;
   readonly lines: Lines;
   readonly allowed?: Allowed;
+  /** A way of sending that a deployment need not take, and what is allowed where it takes it with the current tag. */
+  readonly optional?: { readonly way: string; readonly allowed: Allowed };
   /** What goes before it on the same connection. */
   readonly opening?: "a read" | "two reads" | "an accepted write";
   /** In place of fresh values. Of a PATCH only those leave that differ from the stored ones, or else the name. */
@@ -134,9 +136,10 @@ export const TWO_LINES = rows(
 export const CASES = formsOf(caseFlips, 3);
 export const AFFIXES = formsOf(affixes, 15);
 export const SPELLINGS = formsOf(spellings, 8);
+export const FOLDINGS = formsOf(foldings, 4);
 export const SUCCESSORS = formsOf(successors, 5);
 /** By kind. */
-export const INEXACT = [WEAK, UNQUOTED, STAR, LISTS, TWO_LINES, CASES, AFFIXES, SPELLINGS];
+export const INEXACT = [WEAK, UNQUOTED, STAR, LISTS, TWO_LINES, CASES, AFFIXES, SPELLINGS, FOLDINGS];
 
 /** A firewall may stop such a request, or find its header too large. */
 export const HOSTILE = rows(
@@ -165,7 +168,9 @@ function formsOf(forms: (tag: string) => readonly Form[], count: number): Derive
   return Array.from({ length: count }, (_, index) => (tag) => {
     const form = forms(tag)[index];
     if (form === undefined) return undefined;
-    return { ...form, lines: ifMatch(form.value), allowed: /[;<]/.test(form.value) ? STOPPABLE : [] };
+    const odd = /[^\x20-\x7e]/.test(form.value) && !/[^\x20-\x7e]/.test(tag);
+    const allowed = odd ? ODD_BYTES : /[;<]/.test(form.value) ? STOPPABLE : [];
+    return { ...form, lines: ifMatch(form.value), allowed };
   });
 }
 
@@ -198,6 +203,7 @@ export function standIns(): Derive[] {
       stand(`the token as the parameter ${name}`, (tag) => ({
         query: `?${name}=${encodeURIComponent(tag)}`,
         allowed: [400, 404],
+        optional: { way: `with the parameter ${name}`, allowed: [] },
       })),
     ),
     // Conditions of another kind; RFC 9110 13.2.2 makes If-None-Match: * 412.
@@ -241,6 +247,7 @@ export function memberStandIns(oneByOne: boolean): Derive[] {
             members: Object.fromEntries(members.map((member) => [member, value])),
             // A deployment may refuse members that it does not know before all else.
             allowed: [400, 422],
+            optional: { way: `with ${what} as ${members.join(", ")}`, allowed: [] },
           };
         },
     ),

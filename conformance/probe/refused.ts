@@ -16,6 +16,8 @@ import type { Control } from "./proof.ts";
 import { type Rule, rule } from "./rule.ts";
 import type { RuleId } from "./rule-id.ts";
 import { accepted, change, type Method, type Snapshot, sameFields, shows } from "./snapshot.ts";
+import type { Lines } from "./trial.ts";
+import { saysNothing } from "./weather.ts";
 
 export type Kind = "stale" | "missing";
 export const STATUS = { stale: 412, missing: 428 } as const satisfies Record<Kind, number>;
@@ -37,6 +39,8 @@ type RefusalOptions = {
   readonly control?: Control;
   /** What was prepared before. */
   readonly at?: Ground;
+  /** Header lines that the accepted write before carries too. */
+  readonly headers?: Lines | undefined;
 };
 
 type Refusal = Pick<Rule, "spec" | "hurts"> &
@@ -77,15 +81,15 @@ export type Ground = {
 export async function groundFor(
   t: Attempt,
   method: Method,
-  { customer, untouched }: RefusalOptions = {},
+  { customer, untouched, headers }: RefusalOptions = {},
 ): Promise<Ground> {
   if (untouched !== undefined) {
     const now = await t.state(untouched, "read before");
     return { customer: untouched, former: now.tag, now };
   }
-  if (method === "DELETE") return await updatedCustomer(t);
+  if (method === "DELETE") return await updatedCustomer(t, headers);
   const to = customer ?? t.kit.main;
-  const control = await t.control(method, { to });
+  const control = await t.control(method, { to, headers });
   return {
     customer: to,
     former: control.former,
@@ -110,7 +114,7 @@ export async function refusedInARow(
   for (const derive of forms) {
     const form = derive(at.now.tag, at.former, at.customer);
     if (form === undefined || isCurrent(form, at.now.tag)) continue;
-    const { lines, what: _, allowed = [], opening, ...shape } = form;
+    const { lines, what: _, allowed = [], optional, opening, ...shape } = form;
     if (opening === "an accepted write") {
       suspects.push(derive);
       continue;
@@ -120,7 +124,7 @@ export async function refusedInARow(
     const ask = { ...shape, ...(via && { via }), ifMatch: lines, values, purpose: "probe" };
     const { status } = await t.sendWrite(method, at.customer, ask);
     via?.close();
-    const right = allowed === "any" || isRefusal(status, STATUS[kind], allowed);
+    const right = allowed === "any" || isRefusal(status, STATUS[kind], optional?.allowed ?? allowed);
     if (!right && !t.blamedBefore(method, kind, status)) suspects.push(derive);
   }
   const from = t.failures.length;
@@ -141,9 +145,9 @@ export async function refusedInARow(
 }
 
 /** A customer that has had a former tag: written once with PUT. */
-export async function updatedCustomer(t: Attempt): Promise<Ground> {
+export async function updatedCustomer(t: Attempt, headers?: Lines): Promise<Ground> {
   const customer = await t.kit.ground.make();
-  const control = await t.control("PUT", { to: customer, purpose: "make the tag stale" });
+  const control = await t.control("PUT", { to: customer, headers, purpose: "make the tag stale" });
   return { customer, former: control.former, now: control };
 }
 
@@ -169,20 +173,15 @@ export async function refused(
       const via = opening && (await connectionAfter(t, method, opening, at));
       const form = inBody(derive(at.now.tag, at.former, at.customer), patchForm);
       if (form === undefined || isCurrent(form, at.now.tag)) continue;
-      const written = await probeRefusal(
-        t,
-        method,
-        kind,
-        { values: CHANGES[method][index % 3], ...form, ...(via && { via }) },
-        at,
-        patchForm,
-      );
+      const asked = { values: CHANGES[method][index % 3], ...form, ...(via && { via }) };
+      const written = await probeRefusal(t, method, kind, asked, at, patchForm);
       via?.close();
       const control = options.control ?? at.control;
       if (control !== undefined) written.control(control);
       proofs.push(written);
       judgeRefusal(t, written, kind, form);
-      if (written.after === undefined)
+      const wrote = await judgeWay(t, written, kind, asked, at, patchForm);
+      if (wrote || written.after === undefined)
         at = await groundFor(t, method, { ...options, ...(await another(t, options)) });
       else at.now = written.after;
     }
@@ -218,6 +217,46 @@ export function probeRefusal(
     allowed: allowedText(kind, allowed),
     answers: told,
   });
+}
+
+/**
+ * Another refusal than that of the precondition may say that a way of sending is not taken at all. It does not where the
+ * same request with the current tag is accepted.
+ *
+ * @returns whether that request was accepted
+ */
+async function judgeWay(
+  t: Attempt,
+  written: Written,
+  kind: Kind,
+  form: Refused,
+  at: Ground,
+  patchForm: PatchForm | undefined,
+): Promise<boolean> {
+  const { method, seen, unchanged } = written;
+  const { optional, allowed = [], headers = [] } = form;
+  if (optional === undefined || allowed === "any" || !unchanged || saysNothing(seen, "main")) return false;
+  if (
+    !isRefusal(seen.status, STATUS[kind], allowed) ||
+    isRefusal(seen.status, STATUS[kind], optional.allowed)
+  )
+    return false;
+  // The error's own body may not suit Accept, and another condition may fail by itself.
+  const otherCondition = seen.status === 412 && headers.some(([name]) => /^if-/i.test(name));
+  const key = `${method} ${optional.way}`;
+  if (seen.status === 406 || otherCondition || t.notTaken.has(key)) return false;
+  if (t.blamedBefore(method, kind, seen.status)) return false;
+  const what = `the current tag, ${optional.way}`;
+  const current = { ...form, what, lines: [["If-Match", at.now.tag]] as const };
+  const twin = await probeRefusal(t, method, kind, current, at, patchForm);
+  if (!twin.accepted) {
+    if (!saysNothing(twin.seen, "main")) t.notTaken.add(key);
+    return false;
+  }
+  written.control({ differs: "If-Match is the current tag", seen: twin.seen });
+  const found = `${method} with ${form.what} was answered ${seen.status}, not ${STATUS[kind]}, although the same with the current tag is accepted`;
+  written.must("status", false, found);
+  return true;
 }
 
 /** The values that a probe carries; undefined: fresh ones. */

@@ -31,6 +31,7 @@ import {
 import type { RuleId } from "./rule-id.ts";
 import { partOf } from "./share.ts";
 import { METHODS, type Method } from "./snapshot.ts";
+import type { Lines } from "./trial.ts";
 
 type Way = Omit<Refused, "what" | "lines"> & {
   /** How the name of If-Match is spelled. */
@@ -81,8 +82,11 @@ const PARAMETERS = ["if-match", "etag", "version"];
 const MEMBERS = ["etag", "ETag", "_etag", "ifMatch", "rowVersion", "RowVersion", "version"];
 const PERMITTING = "?force=true&overwrite=true&upsert=true&validate=false&skipPrecondition=true";
 
-/** Ways of sending a write, each other than the ordinary in one thing. */
-export function rowsOf(t: Attempt, method: Method): Row[] {
+/**
+ * Ways of sending a write, each other than the ordinary in one thing.
+ * @param usedKey of an accepted write with other values
+ */
+export function rowsOf(t: Attempt, method: Method, usedKey: Lines): Row[] {
   const { bodyNames } = t.kit.deployment;
   const rows: Row[] = [
     ["as the second request of a connection", { opening: "a read" }],
@@ -96,6 +100,7 @@ export function rowsOf(t: Attempt, method: Method): Row[] {
     ["with Expect: 100-continue", { headers: [["Expect", "100-continue"]], via: "socket", allowed: [417] }],
     ["with another Origin", { headers: [["Origin", "https://other.example"]], allowed: [400, 403] }],
     ["with Accept: text/html", { headers: [["Accept", "text/html"]], allowed: [406] }],
+    ["with the Idempotency-Key of an accepted write", { headers: usedKey, allowed: "refused" }],
     ["with an unknown parameter", { query: "?kit=1", allowed: [400, 404] }],
     ["with fields", { query: "?fields=name", allowed: [400, 404] }],
     [`with ${PERMITTING}`, { query: PERMITTING, allowed: [400, 404] }],
@@ -192,7 +197,8 @@ function addresses(customer: Customer): Customer[] {
 
 /** Every shape with every kind of If-Match that must be refused. */
 export async function shapes(t: Attempt, method: Method): Promise<void> {
-  const rows = rowsOf(t, method);
+  const usedKey: Lines = [["Idempotency-Key", crypto.randomUUID()]];
+  const rows = rowsOf(t, method, usedKey);
   // What stands at another spelling is open; that this customer is left alone is not.
   const spelled = addresses(t.kit.main).map(
     ({ url }, path): Row => [
@@ -202,7 +208,7 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
   );
   const all = [...rows, ...spelled];
   const hidden: RuleId[] = [];
-  let at = await groundFor(t, method);
+  let at = await groundFor(t, method, { headers: usedKey });
   for (const [index, [kind, base, derive]] of FORMS.entries()) {
     const control = await ordinary(t, method, kind, derive, at);
     if (control === undefined) {
@@ -256,6 +262,7 @@ function shaped(derive: Derive, [what, shape]: Row, path: number): Derive {
       ...way,
       lines: form.lines.map(([, value]) => [spelled, value]),
       allowed: widest(form.allowed, way.allowed),
+      optional: { way: what, allowed: form.allowed ?? [] },
       ...(other && { url: other.url }),
       what: `${form.what}, ${other === undefined ? what : `at ${pathEnd(other)}`}`,
     };

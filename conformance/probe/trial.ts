@@ -20,7 +20,7 @@ export type Lines = readonly (readonly [string, string])[];
 /** How a request is made, beyond what it asks. */
 export type Shape = {
   readonly caller?: Caller;
-  readonly headers?: Lines;
+  readonly headers?: Lines | undefined;
   readonly query?: string;
   readonly via?: Ask["via"];
   readonly framing?: Ask["framing"];
@@ -61,6 +61,8 @@ export class Trial {
   decisive = false;
   /** Base rules that have blamed a status which came here again. It hides what this rule looks for: no pass. */
   readonly maskedBy = new Set<RuleId>();
+  /** Ways of sending a write that this deployment does not take, by `PUT in chunks` … */
+  readonly notTaken = new Set<string>();
   /** Added to the reason of a pass. */
   note = "";
 

@@ -155,6 +155,14 @@ type Write = readonly [
   headers?: Lines,
 ];
 
+/** Whether the limited caller's write is accepted with a tag that its own write has made stale. */
+async function acceptsStale(t: Attempt, method: "PUT" | "PATCH", to: Customer): Promise<boolean> {
+  const what = "a tag that is stale by a write of the same caller";
+  const own = await t.control(method, { to, caller: "limited" });
+  return (await t.write(method, { to, before: own, caller: "limited", ifMatch: ifMatch(own.former), what }))
+    .accepted;
+}
+
 async function oneVersion(t: Attempt): Promise<void> {
   t.needsStableTag();
   // What is accepted from one caller alone is no matter of several.
@@ -213,6 +221,10 @@ async function oneVersion(t: Attempt): Promise<void> {
     what,
     allowed: "refused, and nothing changed",
   });
+  if (theirs.accepted && (await acceptsStale(t, method, to)))
+    throw new CouldNotRun(`a stale ${method} by the limited caller is accepted, whoever wrote before`, [
+      method === "PATCH" ? "IFM-36" : "IFM-23",
+    ]);
   judgeRefusal(t, theirs, "stale", { what, allowed: "refused" });
   if (withoutPatch !== undefined) throw withoutPatch;
 }

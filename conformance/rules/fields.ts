@@ -7,6 +7,7 @@ import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted } from "../probe/snapshot.ts";
+import { saysNothing } from "../probe/weather.ts";
 import { bareGuid, plain, registryFields } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
@@ -89,6 +90,17 @@ async function unknown(t: Attempt, names: readonly string[]): Promise<void> {
   }
 }
 
+/** Where the limited caller is shown the rest of the list, nothing but the unknown name is left to refuse. */
+async function limitedMustAnswer400(t: Attempt, read: Answered, names: string): Promise<void> {
+  const { status } = read.seen;
+  if (status === 400 || accepted(status) || saysNothing(read.seen, "limited")) return;
+  const query = `?fields=${names.replace(/,?kitunknown$/, "") || "id"}`;
+  const control = await t.get(t.kit.main, { query, caller: "limited", purpose: "control request" });
+  if (control.status !== 200) return;
+  read.control({ differs: `the name is known: ${query}`, seen: control });
+  read.mustAnswer("limited-status", 400);
+}
+
 /**
  * An unknown name in a long list, and asked for by the limited caller. The status may have other reasons there (the
  * maximum of 8.1, the rights of the caller), but 200 has none.
@@ -112,6 +124,7 @@ async function unknownIsRefused(t: Attempt): Promise<void> {
         : `?fields=${names}${by}`;
     const found = `${what} was answered ${read.seen.status}, not refused`;
     read.must("refused", !accepted(read.seen.status), found);
+    if (caller === "limited") await limitedMustAnswer400(t, read, names);
   }
 }
 
@@ -153,7 +166,8 @@ export const fields: readonly Rule[] = [
   }),
   refusal("FLD-03", "An unknown name is refused with 400", ["kitunknown", "phone"], {
     spec: ["2.2 unknown", "4.1 400", "7 400"],
-    reading: "Also beside known ones. In a long list, or by the limited caller, by some 4xx.",
+    reading:
+      "Also beside known ones, and by the limited caller beside what it may read. In a long list, or beside a field that it may not read, by some 4xx.",
     hurts: "A misspelt field silently vanishes from every page that shows it.",
     async check(t) {
       await unknown(t, ["kitunknown", "phone"]);

@@ -14,7 +14,15 @@ import {
   PREVIOUS,
   standIns,
 } from "../probe/if-match-forms.ts";
-import { afterBase, type Ground, groundFor, NEEDS, refusal, refused } from "../probe/refused.ts";
+import {
+  afterBase,
+  type Ground,
+  groundFor,
+  NEEDS,
+  refusal,
+  refused,
+  refusedInARow,
+} from "../probe/refused.ts";
 import { shapes } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, shows } from "../probe/snapshot.ts";
@@ -102,9 +110,10 @@ async function formerTags(t: Attempt, method: Method): Promise<void> {
   // A customer of its own has its first tag still to be remembered; where none can be made, the oldest known one.
   const customer = await t.ownCustomer();
   const tags: string[] = [];
-  const short = t.leavesOut("tags of more than six writes ago");
+  // PUT and PATCH meet the long history of the main customer besides; a DELETE needs a customer to itself.
+  const long = method === "DELETE" && !t.leavesOut("DELETE with tags of more than six writes ago");
   let { tag } = await t.state(customer, "read before");
-  for (let write = 0; write < (short ? 1 : LONG_AGO); write += 1) {
+  for (let write = 0; write < (long ? LONG_AGO : 1); write += 1) {
     tags.push(tag);
     const seen = await t.sendWrite("PUT", customer, { ifMatch: tag, purpose: "makes a tag a former one" });
     needAccepted("PUT", seen);
@@ -128,9 +137,37 @@ async function formerTags(t: Attempt, method: Method): Promise<void> {
   // Its control request ends a customer's life, so it comes with the last of them.
   const patched = method !== "DELETE" && (await t.patchOffered());
   await refused(t, method, "stale", [...last, ...old].map(form), { customer, at, bodies });
-  if (!patched) return;
-  const now = await write("PATCH", "as stored");
-  await refused(t, method, "stale", tags.slice(-2).map(form), { customer, at: now, bodies });
+  if (patched) {
+    const now = await write("PATCH", "as stored");
+    await refused(t, method, "stale", tags.slice(-2).map(form), { customer, at: now, bodies });
+  }
+  if (method !== "DELETE") await longAgo(t, method);
+}
+
+/** So many of the tags that the main customer has had in this run. */
+const LONG_AGO_TRIED = 6;
+
+async function longAgo(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+  const { main, wire } = t.kit;
+  const known = () => [...wire.onlooker.knownTags(new URL(main.url).pathname)];
+  // A rule that runs alone begins with a short history.
+  for (let missing = LONG_AGO - known().length; missing > 0; missing -= 1) {
+    const { tag } = await t.state(main, "read before");
+    needAccepted(
+      "PUT",
+      await t.sendWrite("PUT", main, { ifMatch: tag, purpose: "makes a tag a former one" }),
+    );
+  }
+  const tags = known().slice(0, -LAST_LOOKED_AT);
+  const every = Math.ceil(tags.length / LONG_AGO_TRIED);
+  const tried = tags
+    .map((former, index): Derive => {
+      const what = `a former tag, number ${index + 1} of ${tags.length} in this run`;
+      return () => ({ what, lines: ifMatch(former) });
+    })
+    .filter((_, index) => index % every === 0);
+  const at = await groundFor(t, method);
+  if (at.control !== undefined) await refusedInARow(t, method, "stale", tried, at.control, at);
 }
 
 const patch: readonly Rule[] = [
@@ -296,7 +333,7 @@ function alike(on: Method): Rule[] {
     rule(id, `No way of sending a ${on} is exempt from If-Match`, {
       spec: [...spec, "7 rule 2", "3 missing", "3 stale"],
       reading:
-        "The second request of a connection, a chunked body, HTTP/1.0, another spelling of the address, another caller, the values that are stored, a customer that was never updated: missing, blank and stale are refused alike. Where such a request is not taken at all, any refusal will do.",
+        "The second request of a connection, a chunked body, HTTP/1.0, another spelling of the address, another caller, a used Idempotency-Key, the values that are stored, a customer that was never updated: missing, blank and stale are refused alike. Where such a request is not taken with the current tag either, any refusal will do.",
       hurts: "The check protects those who ask politely; everybody else overwrites.",
       needs: NEEDS[on],
       after: afterBase(id, on, "stale", "missing"),

@@ -7,6 +7,7 @@ import {
   BLANKS,
   CASES,
   EMPTY,
+  FOLDINGS,
   HOSTILE,
   ifMatch,
   LISTS,
@@ -179,9 +180,9 @@ const put: readonly Rule[] = [
   stale("IFM-16", "Another spelling of the current tag is refused", {
     spec: ["4.2 exact", "5.6"],
     reading:
-      "The text is compared and never decoded: other base64 of the same bytes, a leading zero, percent-encoding.",
+      "The text is compared and never decoded: other base64 of the same bytes, a leading zero, percent-encoding. Nor is it folded: an accent, a soft hyphen, a superscript, a character of full width.",
     hurts: "Tokens are then not opaque: a client can compute one that it never read.",
-    forms: SPELLINGS,
+    forms: [...SPELLINGS, ...FOLDINGS],
   }),
   stale("IFM-17", "A tag beyond the current one is refused", {
     spec: EXACT,

@@ -7,6 +7,7 @@ import type { Written } from "../probe/answered.ts";
 import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
+import { pathEnd } from "../probe/other-paths.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { plain } from "../target/names.ts";
 
@@ -46,6 +47,12 @@ function codesOf(object: Readonly<Record<string, unknown>>): string[] {
     .sort();
 }
 
+/** ID is one that nobody has. */
+const ID_PATTERNS = ["' OR '1'='1", "ID' OR 'a'='a' --", "%", "*", "ID|.*"];
+
+const showsCustomer = ({ status, tag, object }: Seen): boolean =>
+  status === 200 && tag !== undefined && object !== undefined;
+
 export const problems: readonly Rule[] = [
   rule("PRB-01", "GET of a missing customer is 404", {
     spec: ["4.1 404", "7 404"],
@@ -60,6 +67,27 @@ export const problems: readonly Rule[] = [
         const read = await t.read(query, "404", { to: t.kit.ground.missing(), what });
         read.control({ differs: "the customer exists", seen: control });
         read.mustAnswer("status", 404);
+      }
+    },
+  }),
+  rule("PRB-06", "No pattern in place of an id shows a customer", {
+    spec: ["1.1", "4.1 404"],
+    reading:
+      "Whether SQL, a wildcard or an expression is malformed or names nobody is open: it is no customer's id.",
+    hurts: "Anyone who knows no id at all reads customers all the same.",
+    needs: ["hostile"],
+    after: ["PRB-01"],
+    async check(t) {
+      const missing = t.kit.ground.missing();
+      const control = await t.get(missing, { purpose: "control request: an id that nobody has" });
+      if (showsCustomer(control))
+        throw new CouldNotRun("a read of an id that nobody has shows a customer", ["PRB-01"]);
+      for (const text of ID_PATTERNS) {
+        const to = t.kit.ground.customerAt(text.replace("ID", missing.id), false);
+        const what = `GET ${pathEnd(to)}`;
+        const read = await t.read("", "no customer", { to, what, answers: [403] });
+        read.control({ differs: "an id that nobody has", seen: control, refused: true });
+        read.must("no-customer", !showsCustomer(read.seen), `${what} shows a customer`);
       }
     },
   }),

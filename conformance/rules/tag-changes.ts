@@ -9,6 +9,7 @@ import { type Rule, rule } from "../probe/rule.ts";
 import type { RuleId } from "../probe/rule-id.ts";
 import { accepted, type Snapshot, shows } from "../probe/snapshot.ts";
 import { wrongTag } from "../probe/tag-words.ts";
+import type { Lines } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
@@ -23,11 +24,13 @@ async function write(
   what: string,
   values?: Partial<Values> | "as stored",
   before?: Snapshot,
+  headers?: Lines,
 ): Promise<Written> {
   const written = await t.write(method, {
     what,
     allowed: "accepted, and the ETag changes",
     values,
+    headers,
     ...(before === undefined ? {} : { before }),
   });
   needAccepted(method, written.seen);
@@ -73,12 +76,13 @@ const FIELDS = ["name", "email"] as const;
 async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   t.needsStableTag();
   const see = [method === "PUT" ? "ETG-07" : "ETG-11"] as const;
-  const ordinary = await write(t, method, "the current tag");
+  const usedKey: Lines = [["Idempotency-Key", crypto.randomUUID()]];
+  const ordinary = await write(t, method, "the current tag", undefined, undefined, usedKey);
   if (ordinary.seen.tag === undefined || ordinary.seen.tag !== ordinary.now.tag)
     throw new CouldNotRun(`an ordinary ${method} does not answer the current tag`, see);
   if (ordinary.now.tag === ordinary.before.tag)
     throw new CouldNotRun("the tag does not change on an ordinary write", ["ETG-08", "ETG-11"]);
-  const ways: (readonly [string, Way | ((tag: string) => Way)])[] = [...rowsOf(t, method)];
+  const ways: (readonly [string, Way | ((tag: string) => Way)])[] = [...rowsOf(t, method, usedKey)];
   for (const preference of ["return=minimal", "return=representation"])
     ways.push([`with Prefer: ${preference}`, { headers: [["Prefer", preference]] }]);
   if (t.kit.ground.cannotMake === undefined) {
@@ -140,7 +144,7 @@ const everyWayRule = (id: RuleId, method: "PUT" | "PATCH"): Rule =>
   rule(id, `An accepted ${method} changes the ETag and answers the new one, in whatever way it is sent`, {
     spec: method === "PUT" ? ["2.4.6", "3 accepted", "4.2 204"] : ["2.4.6", "4.3 same"],
     reading:
-      "In chunks, over HTTP/1.0, with parameters, with Prefer, by another caller, of the stored values, in each media type that is taken: where such a request is accepted, it is stored and answered like an ordinary one. A write that changes nothing and keeps the tag is a warning here.",
+      "In chunks, over HTTP/1.0, with parameters, with Prefer, by another caller, of the stored values, under a used Idempotency-Key, in each media type that is taken: where such a request is accepted, it is stored and answered like an ordinary one. A write that changes nothing and keeps the tag is a warning here.",
     hurts: "A client must read again after each write, or its stale tag still matches.",
     needs: NEEDS[method],
     after: method === "PUT" ? ["ETG-07", "ETG-08"] : ["ETG-11"],

@@ -198,6 +198,24 @@ const TAKEN: [id: string, rule: string, does: string, wrongly: Parameters<typeof
     "removes comments from every header",
     (sent, { tag }) => sent !== tag && sent.replace(/\(.*\)/, "").trim() === tag,
   ],
+  [
+    "takes-accents",
+    "IFM-16",
+    "compares in a database whose collation knows no accents",
+    (sent, { tag }) => sent !== tag && sent.normalize("NFD").replace(/[\u0300-\u036f]/g, "") === tag,
+  ],
+  [
+    "takes-soft-hyphens",
+    "IFM-16",
+    "compares by a collation that ignores invisible characters",
+    (sent, { tag }) => sent !== tag && sent.replaceAll("\u00ad", "") === tag,
+  ],
+  [
+    "takes-full-width",
+    "IFM-16",
+    "decodes headers as UTF-8 and compares in a database whose collation knows no widths",
+    (sent, { tag }) => sent !== tag && Buffer.from(sent, "latin1").toString("utf8").normalize("NFKC") === tag,
+  ],
   ["takes-not", "IFM-15", "reads Not as WebDAV does", (sent) => /^not /i.test(sent)],
   ["takes-quoted-blank", "IFM-20", "takes a quoted blank for no precondition", (sent) => sent === '" "'],
   [
@@ -250,6 +268,13 @@ export const COMPARISON_FAULTS: Fault[] = [
     ),
   },
   {
+    id: "takes-compatible-characters",
+    rule: "IFM-16",
+    does: "normalizes headers to NFKC before it compares",
+    deployment: { tag: (version) => `"a${version}"` },
+    plant: accepting((sent, { tag }) => sent !== tag && sent.normalize("NFKC") === tag),
+  },
+  {
     id: "takes-later-versions",
     rule: "IFM-17",
     does: "refuses only what is older: sent >= current",
@@ -285,6 +310,12 @@ export const COMPARISON_FAULTS: Fault[] = [
     rule: "IFM-18",
     does: "knows a stale tag by its history of fifty versions: an older one is none",
     plant: accepting((sent, { formerTags }) => formerTags.slice(0, -50).includes(sent)),
+  },
+  {
+    id: "tag-of-ten-writes-ago-honoured",
+    rule: "IFM-18",
+    does: "deletes the history of a customer beyond ten versions, and refuses what it finds there",
+    plant: accepting((sent, { formerTags }) => formerTags.slice(0, -10).includes(sent)),
   },
   {
     id: "tag-before-unchanged-values-honoured",

@@ -126,16 +126,18 @@ export const METRICS_FAULTS: Fault[] = [
     ),
     rule: "MET-09",
   },
-  {
-    id: "counters-sampled",
-    comesAndGoes: true,
-    rule: "MET-09",
-    does: "samples: every tenth event is left out",
-    plant: (ran) => {
-      const left = every(10);
-      return instead("counted", (right) => (right.length > 0 && left() ? [] : right))(ran);
-    },
-  },
+  ...([8, 10] as const).map(
+    (nth): Fault => ({
+      id: nth === 10 ? "counters-sampled" : `counters-sampled-by-${nth}`,
+      comesAndGoes: true,
+      rule: "MET-09",
+      does: `samples: one event in ${nth} is left out`,
+      plant: (ran) => {
+        const left = every(nth);
+        return instead("counted", (right) => (right.length > 0 && left() ? [] : right))(ran);
+      },
+    }),
+  ),
   ...(["428", "412"] as const).map(
     (status): Fault => ({
       id: `${status}-at-once-lost`,

@@ -1,9 +1,9 @@
 /** Requests that a service forgets to check: the precondition holds for ordinary requests and not for these. */
 import { accepting, customerOf, type Fault, type Plant, requesting, withIfMatch } from "../fault.ts";
-import { headerLines, type Request } from "../service/http-socket.ts";
+import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
 import { type Customer, isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
-import { isThere, on, untagged, type When } from "../turn.ts";
+import { isThere, on, refused, untagged, type When, write } from "../turn.ts";
 
 const RULES = { PUT: "IFM-23", PATCH: "IFM-36", DELETE: "IFM-46" } as const;
 type Method = keyof typeof RULES;
@@ -421,7 +421,70 @@ const BODIES: readonly (readonly [id: string, method: Method, does: string, When
   ],
 ];
 
+/** A stale or missing tag that is refused for another reason, on a way of sending that is taken with the current one. */
+const EXCUSED: readonly (readonly [id: string, Method, status: 412 | 428, to: number, does: string, When])[] =
+  [
+    [
+      "stale-put-with-query-404",
+      "PUT",
+      412,
+      404,
+      "selects the row to update by the version and the filter of the query, and takes none for a missing customer",
+      ({ request }) => request.query !== "",
+    ],
+    [
+      "chunked-patch-without-if-match-411",
+      "PATCH",
+      428,
+      411,
+      "asks for a length where If-Match is missing, since nothing is to be read then",
+      ({ request }) => has("transfer-encoding", "chunked")(request),
+    ],
+    [
+      "stale-delete-by-limited-409",
+      "DELETE",
+      412,
+      409,
+      "answers a conflict to one role in words of its own",
+      ({ caller }) => caller === "limited",
+    ],
+  ];
+
+/** Answers a write as another one under the same key was answered. */
+const replayed: Plant = (ran) => () => {
+  const kept = new Map<string, Reply>();
+  return {
+    async around(request, next) {
+      const key = header(request, "idempotency-key");
+      if (key === "" || !isWrite(request)) return await next(request);
+      const before = kept.get(key);
+      if (before !== undefined) {
+        ran();
+        return before;
+      }
+      const reply = await next(request);
+      if (reply.status < 300) kept.set(key, reply);
+      return reply;
+    },
+  };
+};
+
 export const EXEMPTION_FAULTS: Fault[] = [
+  {
+    id: "used-idempotency-key-replayed",
+    rule: "IFM-23",
+    does: "answers any write under a used Idempotency-Key as the first, whatever it carries",
+    plant: replayed,
+  },
+  ...EXCUSED.map(
+    ([id, method, from, to, does, when]): Fault => ({
+      id,
+      mode: "full",
+      rule: RULES[method],
+      does,
+      plant: on(write(method, from), isThere, when).answers(refused(to, "refused")),
+    }),
+  ),
   ...ROWS.map(
     ([id, method, does, when]): Fault => ({
       id,

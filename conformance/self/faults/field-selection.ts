@@ -3,7 +3,19 @@
 import { deciding, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
 import { fieldsParameter, type Seams } from "../service/seams.ts";
 import { FIELDS } from "../service/sound-options.ts";
-import { as, every, object, on, projectedRead, read, refused, showing, wholeRead } from "../turn.ts";
+import {
+  as,
+  by,
+  every,
+  isThere,
+  object,
+  on,
+  projectedRead,
+  read,
+  refused,
+  showing,
+  wholeRead,
+} from "../turn.ts";
 
 /** A registry that knows more or fewer names. */
 const knowing = (
@@ -255,6 +267,12 @@ export const FIELD_FAULTS: Fault[] = [
     plant: on(read(400), ({ request }) => /fields=(name,)?phone$/.test(request.query)).answers(({ before }) =>
       object({}, before?.tag),
     ),
+  },
+  {
+    id: "unknown-field-of-limited-403",
+    rule: "FLD-03",
+    does: "asks the policy of a role before the registry, and forbids what it does not know",
+    plant: on(read(400), by("limited"), isThere).answers(refused(403)),
   },
   {
     id: "two-versions-answer-in-turn",

@@ -49,7 +49,30 @@ const STRIPPED: readonly (readonly [id: string, how: string, strip: (name: strin
   ["controls", "without blanks and control characters", (name) => name.replace(/[\0-\x20]/g, "")],
 ];
 
+const lastOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
+
+/** What stands in place of an id is read as more than an id, and finds somebody. */
+const ID_READERS: readonly (readonly [id: string, does: string, RegExp])[] = [
+  ["sql", "pastes the id into the text of its query", /' or '/i],
+  ["like", "compares ids by LIKE", /^[%_]+$/],
+  ["star", "takes * for any id, as its search does", /^\*$/],
+];
+
 export const SIDE_DOOR_READ_FAULTS: Fault[] = [
+  ...ID_READERS.map(
+    ([id, does, pattern]): Fault => ({
+      id: `id-read-as-${id}`,
+      rule: "PRB-06",
+      does,
+      plant: requesting(
+        (request) => isRead(request) && pattern.test(decodeURIComponent(lastOf(request.path))),
+        (request, { customers }) => ({
+          ...request,
+          path: request.path.replace(lastOf(request.path), () => [...customers.keys()][0] ?? ""),
+        }),
+      ),
+    }),
+  ),
   ...PARAMETERS.map(
     (name): Fault => ({
       id: `forbidden-field-by-${name.replace(/[^a-z]+/g, "") + (/^[a-z]+$/.test(name) ? "" : "-marked")}`,
