@@ -423,6 +423,19 @@ export async function auditStoreContract(
       expect(chainFault(last, next)).toBeNull();
     });
 
+    test("is begun to be deleted by one of several services at once, and the others leave it", async () => {
+      for (let begun = 0; begun < 100; begun += 1) {
+        const tenant = newTenant();
+        await fill(tenant, 1);
+        const racers = [audit, second.audit, audit, second.audit];
+        const ends = await Promise.all(
+          racers.map((one) => deleteOldRows(one, tenant, Number.MAX_SAFE_INTEGER)),
+        );
+        expect(ends.map(({ deleted }) => deleted).toSorted()).toEqual([0, 0, 0, 1]);
+        expect(ends.map(({ fault }) => fault)).toEqual([null, null, null, null]);
+      }
+    });
+
     test("loses a bounded number of rows at once, and each once however many services delete", async () => {
       const tenant = newTenant();
       const before = await fill(tenant, DELETED_ROWS_MAX + 20);

@@ -200,13 +200,12 @@ const STEPS: Readonly<Record<number, readonly string[]>> = {
     END $$`,
     `CREATE TRIGGER audit_values_keep BEFORE DELETE ON audit_values FOR EACH ROW EXECUTE FUNCTION keep_audit_values()`,
     // An anchor is a row that is still there. In a copy it comes before the rows. Where there is an anchor already, an
-    // insertion becomes an update, or fails.
+    // insertion becomes an update, or fails. One query, so that it sees another service's anchor and the rows that went
+    // with it, or neither.
     `CREATE FUNCTION keep_audit_anchor() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-      IF TG_OP = 'INSERT' AND (EXISTS (SELECT FROM customers.audit_anchors WHERE tenant = NEW.tenant)
-          OR NOT EXISTS (SELECT FROM customers.audit WHERE tenant = NEW.tenant)) THEN
-        RETURN NEW;
-      END IF;
-      IF EXISTS (SELECT FROM customers.audit WHERE tenant = NEW.tenant AND number = NEW.number AND hash = NEW.hash) THEN
+      IF EXISTS (SELECT FROM customers.audit WHERE tenant = NEW.tenant AND number = NEW.number AND hash = NEW.hash)
+        OR (TG_OP = 'INSERT' AND (EXISTS (SELECT FROM customers.audit_anchors WHERE tenant = NEW.tenant)
+          OR NOT EXISTS (SELECT FROM customers.audit WHERE tenant = NEW.tenant))) THEN
         RETURN NEW;
       END IF;
       RAISE EXCEPTION 'the audit trail is append-only';
