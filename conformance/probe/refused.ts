@@ -124,7 +124,8 @@ export async function refusedInARow(
     const ask = { ...shape, ...(via && { via }), ifMatch: lines, values, purpose: "probe" };
     const { status } = await t.sendWrite(method, at.customer, ask);
     via?.close();
-    const right = allowed === "any" || isRefusal(status, STATUS[kind], optional?.allowed ?? allowed);
+    const notTaken = optional === undefined || t.notTaken.has(`${method} ${optional.way}`);
+    const right = allowed === "any" || isRefusal(status, STATUS[kind], notTaken ? allowed : optional.allowed);
     if (!right && !t.blamedBefore(method, kind, status)) suspects.push(derive);
   }
   const from = t.failures.length;
@@ -390,13 +391,14 @@ export function judgeRefusal(
   const { method, seen } = written;
   const wanted = STATUS[kind];
   const { what, allowed = [] } = form;
+  const right = allowed === "any" || isRefusal(seen.status, wanted, allowed);
   if (allowed !== "any")
     written.must(
       "status",
-      isRefusal(seen.status, wanted, allowed) || t.blamedBefore(method, kind, seen.status),
+      right || t.blamedBefore(method, kind, seen.status),
       `${method} with ${what} was answered ${seen.status}, ${allowed === "refused" ? "not refused" : `not ${[wanted, ...allowed].join(" or ")}`}`,
     );
-  if (BASE[method][kind] === t.rule.id && seen.status !== wanted && !accepted(seen.status))
+  if (BASE[method][kind] === t.rule.id && !right && !accepted(seen.status))
     t.kit.blamed.set(`${method} ${kind}`, { status: seen.status, by: t.rule.id });
   whoseChange(t, written);
   const unchanged = mustNotChange(t, written, kind);

@@ -16,7 +16,8 @@ const PAUSE_MS_MAX = 400;
 export function saysNothing(seen: Seen, caller: Ask["caller"], answers: readonly number[] = []): boolean {
   const { status } = seen;
   if (answers.includes(status)) return false;
-  if (status >= 500 && status !== 501) return true;
+  // 501 and 505 are said of the request.
+  if (status >= 500 && status !== 501 && status !== 505) return true;
   if (status === 407 || status === 429) return true;
   // The other callers are tried on what they may not do.
   return caller === "main" && (status === 401 || status === 403);

@@ -281,6 +281,16 @@ export const VARIANTS: Variant[] = [
     },
   },
   { id: "early-hints", does: "sends 103 before each reply", deployment: { earlyHints: true } },
+  {
+    id: "idempotency-keys",
+    does: "answers a repeated write under one Idempotency-Key as the first, and another one under it with 422 (4.2 does not know the header)",
+    deployment: { idempotencyKeys: true },
+  },
+  {
+    id: "plain-writes-only",
+    does: "refuses writes with parameters by 400, in chunks by 411, over HTTP/1.0 by 505 (4.2 shows none)",
+    deployment: { plainWritesOnly: true },
+  },
   { id: "no-head", does: "knows no HEAD (4)", deployment: { head: false } },
   { id: "one-caller", does: "only one caller is given", deployment: {}, without: ["limited", "other"] },
 ];

@@ -28,6 +28,7 @@ export class Service {
   readonly replicas: Counters[];
   readonly deployment: Deployment;
   readonly seams: Seams;
+  readonly #keys = new Map<string, { readonly said: string; readonly reply: Reply }>();
   #version = 2000;
   #counted = 0;
   #answered = 0;
@@ -104,7 +105,25 @@ export class Service {
     const offered = request.method === "PUT" || this.deployment.offersPatchAndDelete;
     if (!isWrite(request) || !offered) return this.refuse(405, "method");
     if (caller === "limited" && !limitedMayWrite) return this.refuse(403, "read-only");
-    return await this.#write(request, caller, id.toLowerCase());
+    if (this.deployment.plainWritesOnly) {
+      if (request.query !== "") return this.refuse(400, "no-parameters");
+      if (headerLines(request, "transfer-encoding").length > 0) return this.refuse(411, "length-required");
+      if (request.version === "1.0") return this.refuse(505, "http-version");
+    }
+    const write = () => this.#write(request, caller, id.toLowerCase());
+    return this.deployment.idempotencyKeys ? await this.#once(request, caller, write) : await write();
+  }
+
+  async #once(request: Request, caller: Caller, write: () => Promise<Reply>): Promise<Reply> {
+    const [key] = headerLines(request, "idempotency-key");
+    if (key === undefined) return await write();
+    const body = (await request.body()).toString();
+    const said = JSON.stringify([request.method, request.path, headerLines(request, "if-match"), body]);
+    const known = this.#keys.get(`${caller} ${key}`);
+    if (known !== undefined) return known.said === said ? known.reply : this.refuse(422, "key-reused");
+    const reply = await write();
+    if (reply.status < 300) this.#keys.set(`${caller} ${key}`, { said, reply });
+    return reply;
   }
 
   #metrics(request: Request, caller: Caller | "metrics" | undefined): Reply {

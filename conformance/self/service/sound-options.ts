@@ -33,6 +33,10 @@ export type Deployment = {
    */
   bodyJudged: "early" | "last";
   otherTenantStatus: 403 | 404;
+  /** A repeated write under one Idempotency-Key is answered as the first; another one under it is 422. */
+  idempotencyKeys: boolean;
+  /** Writes with parameters, in chunks or over HTTP/1.0 are not taken: 4.2 shows none. */
+  plainWritesOnly: boolean;
   limitedMayWrite: boolean;
   limitedMayRead: "all-but-email" | "nothing";
   defaultFields: Field[];
@@ -103,6 +107,8 @@ export const PLAIN: Deployment = {
   invalidBodyStatus: 400,
   bodyJudged: "last",
   otherTenantStatus: 404,
+  idempotencyKeys: false,
+  plainWritesOnly: false,
   limitedMayWrite: true,
   limitedMayRead: "all-but-email",
   defaultFields: ["id", "name", "email"],
