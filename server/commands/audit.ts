@@ -4,6 +4,7 @@ import type { ChainedEntry, ChainLink } from "../domain/audit/audit-chain.ts";
 import { changedValues } from "../domain/audit/kept-values.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
+import { isoTime } from "../domain/iso-time.ts";
 import type { AuditSearch, AuditStore } from "../storage/audit-store.ts";
 import { type ChainReport, reportOnChain } from "../storage/chain-report.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
@@ -11,7 +12,7 @@ import { sealBacklog } from "../storage/sealing-timer.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
 import { print } from "./print.ts";
 import { withSettings } from "./setting-options.ts";
-import { isoTime, shownTime, table } from "./table.ts";
+import { shownTime, table } from "./table.ts";
 import { timeOption } from "./time-option.ts";
 
 type Options = Readonly<Record<string, unknown>> & {
@@ -191,7 +192,7 @@ function reportJson(
     valuesKept: values.kept,
     valuesErased: values.erased,
     removed: start.number,
-    removedUntil: start.timeMs === null ? null : isoTime(start.timeMs),
+    removedUntil: isoTime(start.timeMs),
     knownRemoved: isRemoved(start, known),
     fault,
   };

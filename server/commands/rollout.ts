@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
+import { isoTime } from "../domain/iso-time.ts";
 import { type Enforcement, isEnforced } from "../domain/policy.ts";
 import { CLEAN_DAYS, type ClientReadiness, readinessOf } from "../domain/rollout/client-readiness.ts";
 import { type EnforcementPlan, planOf } from "../domain/rollout/enforcement-plan.ts";
@@ -16,7 +17,7 @@ import { allCounts } from "../storage/write-count-store.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
 import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
-import { isoTime, shownTime, table } from "./table.ts";
+import { shownTime, table } from "./table.ts";
 
 type Options = Readonly<Record<string, unknown>> & {
   readonly since?: string;

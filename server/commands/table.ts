@@ -14,8 +14,3 @@ export function table(heading: readonly string[], body: readonly (readonly strin
 export function shownTime(ms: number | null): string {
   return ms === null ? "-" : new Date(ms).toISOString().slice(0, 16).replace("T", " ");
 }
-
-/** ISO 8601, for programs. */
-export function isoTime(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
-}

@@ -1,8 +1,9 @@
 import { FIELD_NAMES } from "../domain/field-registry.ts";
+import { isoTime } from "../domain/iso-time.ts";
 import { type Policy, rightsOf } from "../domain/policy.ts";
 import { OPERATIONS } from "../domain/rights.ts";
 import type { TokenRecord } from "../storage/token-store.ts";
-import { isoTime, shownTime, table } from "./table.ts";
+import { shownTime, table } from "./table.ts";
 
 const HEADINGS = [
   "PREFIX",

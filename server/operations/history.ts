@@ -4,6 +4,7 @@ import type { Change, ChangedValues, NamedChange } from "../domain/change.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import { formatEntityTag, type RowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
+import { isoTime } from "../domain/iso-time.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
 import type { AuditStore } from "../storage/audit-store.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
@@ -57,7 +58,7 @@ export async function history(
 /** An entry of the audit trail, without the fields that the caller may not read. */
 export function namedChange(entry: AuditEntry, readable: ReadonlySet<FieldName>): NamedChange {
   return {
-    time: new Date(entry.timeMs).toISOString(),
+    time: isoTime(entry.timeMs),
     client: entry.client,
     operation: entry.operation,
     changed: entry.changed.filter((name) => readable.has(name)),

@@ -1,5 +1,6 @@
 import type { AuditEntry } from "../domain/audit/audit-entry.ts";
 import { changedValues } from "../domain/audit/kept-values.ts";
+import { isoTime } from "../domain/iso-time.ts";
 import { historyPages } from "./history-pages.ts";
 import type { FoundCustomer } from "./person-search.ts";
 import type { Storage } from "./storage.ts";
@@ -69,8 +70,4 @@ function entryOf(entry: AuditEntry): Record<string, unknown> {
     versionAfter: entry.versionAfter,
     values: entry.values === null ? null : changedValues(entry.values, entry),
   };
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -4,7 +4,7 @@ import type { WriteCount } from "../domain/rollout/write-count.ts";
 /** The maximum number of counts that one call adds, and that one purge deletes. */
 export const COUNTS_MAX = 100;
 
-/** To read so many takes SQLite 1 ms, in which the service does nothing else. */
+/** The maximum number of counts in one page: SQLite reads them in 1 ms, during which the service does nothing else. */
 export const COUNTS_PAGE = 250;
 
 export type CountKey = Pick<WriteCount, "tenant" | "client" | "day" | "version" | "method">;

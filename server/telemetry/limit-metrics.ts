@@ -1,12 +1,9 @@
 import { Counter, type Registry } from "prom-client";
 import { LIMIT_NAMES, type Limit, type LimitName, WRONG_TOKENS_OF_ADDRESS } from "../domain/limits.ts";
-import { OTHERS, RecentSeries } from "./recent-series.ts";
+import { OTHERS, RecentSeries, SERIES_MAX } from "./recent-series.ts";
 
 type LimitHolder = Omit<Limit, "quota">;
 type LimitSeries = LimitHolder & { refused: number };
-
-/** Maximum number of series that name callers. */
-const SERIES_MAX = 2_000;
 
 /** How often callers exceeded their limits. */
 export class LimitMetrics {

@@ -1,5 +1,6 @@
 import pino, { type Logger } from "pino";
 import { SonicBoom } from "sonic-boom";
+import { isoTime } from "../domain/iso-time.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
 
 declare module "sonic-boom" {
@@ -158,10 +159,6 @@ function openStderr(onDropped: (lines: number) => void): SonicBoom {
   // A full disk, or a reader that is gone: the lines wait, and the next write tries again.
   stderr.on("error", () => {});
   return stderr;
-}
-
-function isoTime(timeMs: number): string {
-  return new Date(timeMs).toISOString();
 }
 
 /** `12:34:56.789 info request method=GET route=/customers/{id} status=200 …` */

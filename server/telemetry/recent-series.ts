@@ -1,6 +1,9 @@
 /** What labels hold in place of the names of callers that were not seen for longest. No client can have it for a name. */
 export const OTHERS = "(other)";
 
+/** Maximum number of series of a metric that name callers. A scrape of so many with four counters each has 1 MB. */
+export const SERIES_MAX = 2_000;
+
 /**
  * The series of a metric by their labels. Clients may be named by tokens of issuers, so there is no end of
  * them: above a maximum, the series that did not move for longest is retired.

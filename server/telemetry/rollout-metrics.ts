@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Gauge, type Registry } from "prom-client";
 import type { Enforcement } from "../domain/policy.ts";
 import {
@@ -9,6 +10,7 @@ import {
 import { ObservedWrites } from "../domain/rollout/observed-writes.ts";
 import type { WriteCount } from "../domain/rollout/write-count.ts";
 import { LastAnswer } from "./last-answer.ts";
+import { SERIES_MAX } from "./recent-series.ts";
 
 /** Counts are read, and clients judged, at most this often: every service of a database reports the same ones. */
 const READ_EVERY_MS = 60_000;
@@ -16,8 +18,6 @@ const READ_EVERY_MS = 60_000;
 const PAUSE_PER_READ = 20;
 /** How many counts of a day are judged in one turn of the event loop. */
 const JUDGED_IN_TURN = 1_000;
-/** Maximum number of series of a metric that name clients: tokens of issuers may name any number of them. */
-const SERIES_MAX = 2_000;
 /** Which are left out first above it: the last ones. */
 const NAMED_FIRST = [
   ...["regressed", "would-break", "refused", "silent"],
@@ -174,10 +174,6 @@ async function judge(
   const named = NAMED_FIRST.flatMap((state) => clients.filter((client) => client.state === state));
   series.sort((one, other) => (other.lastWithoutAtMs ?? 0) - (one.lastWithoutAtMs ?? 0));
   return { clients, named: named.slice(0, seriesMax), series: series.slice(0, seriesMax) };
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((next) => setImmediate(next));
 }
 
 function labelsOf({ method, client, version, tenant }: WriteCount): Record<string, string> {

@@ -2,12 +2,8 @@ import { Counter, type Registry } from "prom-client";
 import { WRITE_METHODS } from "../domain/policy.ts";
 import { type AnsweredWrite, CUSTOMER_ROUTE } from "./answered-write.ts";
 import { ClientVersions } from "./client-versions.ts";
-import { OTHERS, RecentSeries } from "./recent-series.ts";
+import { OTHERS, RecentSeries, SERIES_MAX } from "./recent-series.ts";
 
-/**
- * Maximum number of series that name callers. A scrape of so many with four counters each has 1 MB.
- */
-const SERIES_MAX = 2_000;
 /** Holds the counts of versions that gave up their place. Nothing is counted here first. */
 const OTHER_VERSIONS = "other";
 

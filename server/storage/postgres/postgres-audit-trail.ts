@@ -77,7 +77,7 @@ export class PostgresAuditTrail implements AuditStore {
     return (await this.#lanes.run(IS_ERASED_TEXT, [tenant, customerId], true)).length > 0;
   }
 
-  /** The server keeps the foreign key, whoever writes. */
+  /** The server enforces the foreign key for every writer. */
   countStrayValues(): number {
     return 0;
   }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { StoreUnavailable } from "../../customer-store.ts";
 import { type Commit, LOCK_WAIT_MS } from "../../storage.ts";
 import type { StatementCache } from "../statements/statement-cache.ts";
@@ -211,8 +212,4 @@ export class WriteQueue {
   #job({ name, input }: WriteRequest): () => unknown {
     return () => applyWrite(this.#parts.statements, name, input);
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((next) => setImmediate(next));
 }

@@ -208,7 +208,7 @@ function isLogOurs(opened: DatabaseIdentity, files: Files): boolean {
     isSame(files.database, opened.database),
     isSame(files.log, opened.log),
   ];
-  // Whoever opens a database makes the index, so while there is none no other process came.
+  // Opening a database creates the index. Without one, no other process has opened it.
   return files.index === null ? !(isDatabaseSame && isLogSame) : !(isDatabaseSame || isLogSame);
 }
 
