@@ -25,7 +25,7 @@ describe("lists", () => {
     expect(closed.json.items).toHaveLength(3);
   });
 
-  test("a cursor tells no id, and opens only under its own tenant and filter", async () => {
+  test("a cursor shows no id, and is accepted only for its own tenant and filter", async () => {
     const page = await service.send("GET", "/customers?limit=1", { caller });
     const cursor: string = page.json.next;
     const id: string = page.json.items[0].customer.id;

@@ -10,7 +10,7 @@ import type { AuditStore } from "../storage/audit-store.ts";
 import type { CustomerStore } from "../storage/customer-store.ts";
 import type { Call } from "./call.ts";
 import { customerNotFound, requireOperation } from "./checks.ts";
-import { openCursor, sealCursor } from "./page-cursor.ts";
+import { decryptCursor, encryptCursor } from "./page-cursor.ts";
 import { invalidParameter, parseLimit, readQuery, singleValue } from "./query.ts";
 
 export type HistoryPage = {
@@ -43,7 +43,7 @@ export async function history(
   const storedId = parseCustomerId(id);
   const filter = ["history", tenant, storedId];
   const { cursorKey } = customers;
-  const before = cursor.value === null ? null : openCursor(cursorKey, cursor.value, filter);
+  const before = cursor.value === null ? null : decryptCursor(cursorKey, cursor.value, filter);
   if (cursor.value !== null && before === null) {
     return invalidParameter("cursor", "was not made by this service for this customer; start without it");
   }
@@ -52,7 +52,7 @@ export async function history(
   const isUnknown = found.items.length === 0 && (await customers.rowVersion(tenant, storedId)) === null;
   if (isUnknown) return customerNotFound();
   const items = found.items.map((entry) => shownChange(entry, rights.read));
-  return ok({ items, next: found.last === null ? null : sealCursor(cursorKey, found.last, filter) });
+  return ok({ items, next: found.last === null ? null : encryptCursor(cursorKey, found.last, filter) });
 }
 
 /** An entry of the audit trail, without the fields that the caller may not read. */

@@ -11,14 +11,14 @@ const CURSOR_BYTES = NONCE_BYTES + POSITION_BYTES + TAG_BYTES;
 type PageFilter = readonly (string | null)[];
 
 /**
- * Where the next page begins, sealed. The policy may hide ids, and an id contains the time of creation:
- * a cursor with the plain id would show both to every caller who may list. The filter is sealed in, so
+ * Where the next page begins, encrypted. The policy may hide ids, and an id contains the time of creation:
+ * a cursor with the plain id would show both to every caller who may list. The filter is authenticated with it, so
  * that a cursor of another tenant or filter is refused instead of starting somewhere else.
  *
  * @param position at most 36 characters, without a blank at its end
  * @param key 32 bytes, the same for every service on one database
  */
-export function sealCursor(key: Uint8Array, position: string, filter: PageFilter): string {
+export function encryptCursor(key: Uint8Array, position: string, filter: PageFilter): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(filterBytes(filter));
   const text = position.padEnd(POSITION_BYTES);
@@ -29,9 +29,9 @@ export function sealCursor(key: Uint8Array, position: string, filter: PageFilter
 
 /**
  * @returns the position after which the page begins, or null for
- *   what {@link sealCursor} did not make for this filter
+ *   what {@link encryptCursor} did not make for this filter
  */
-export function openCursor(key: Uint8Array, cursor: string, filter: PageFilter): string | null {
+export function decryptCursor(key: Uint8Array, cursor: string, filter: PageFilter): string | null {
   const bytes = Buffer.from(cursor, "base64url");
   // Decoding skips what is not base64url: only the text that was made is accepted.
   if (bytes.length !== CURSOR_BYTES || bytes.toString("base64url") !== cursor) return null;
@@ -39,10 +39,10 @@ export function openCursor(key: Uint8Array, cursor: string, filter: PageFilter):
     .setAAD(filterBytes(filter))
     .setAuthTag(bytes.subarray(-TAG_BYTES));
   try {
-    const sealed = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
-    return (decipher.update(sealed, undefined, "utf8") + decipher.final("utf8")).trimEnd();
+    const encrypted = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
+    return (decipher.update(encrypted, undefined, "utf8") + decipher.final("utf8")).trimEnd();
   } catch {
-    return null; // The seal does not fit.
+    return null; // The tag does not fit.
   }
 }
 

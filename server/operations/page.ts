@@ -4,7 +4,7 @@ import { ok, type Result } from "../domain/problem.ts";
 import type { CustomerStore, StoredCustomer } from "../storage/customer-store.ts";
 import type { Authority } from "./call.ts";
 import { projectionOfLists, requireReadable } from "./checks.ts";
-import { openCursor, sealCursor } from "./page-cursor.ts";
+import { decryptCursor, encryptCursor } from "./page-cursor.ts";
 import { invalidParameter } from "./query.ts";
 
 export type CustomerPage = {
@@ -34,8 +34,8 @@ export function readPage(
 ): MaybePromise<Result<CustomerPage>> {
   const { limit, status, email } = request;
   const filter = { tenant, status, email };
-  const sealed = [tenant, status, email];
-  const after = request.cursor === null ? null : openCursor(store.cursorKey, request.cursor, sealed);
+  const cursorFilter = [tenant, status, email];
+  const after = request.cursor === null ? null : decryptCursor(store.cursorKey, request.cursor, cursorFilter);
   if (request.cursor !== null && after === null) {
     return invalidParameter("cursor", "was not made by this service for this filter; start without it");
   }
@@ -49,6 +49,6 @@ export function readPage(
   const readable = requireReadable(filtered, rights);
   if (!readable.ok) return readable;
   return andThen(store.page({ ...filter, after, limit }, projection.value), ({ items, lastId }) =>
-    ok({ items, next: lastId === null ? null : sealCursor(store.cursorKey, lastId, sealed) }),
+    ok({ items, next: lastId === null ? null : encryptCursor(store.cursorKey, lastId, cursorFilter) }),
   );
 }

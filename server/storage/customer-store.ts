@@ -90,7 +90,7 @@ export const PURGED_KEYS_MAX = 500;
  * StoreUnavailable}: nothing that it would have written was acknowledged.
  */
 export interface CustomerStore {
-  /** 32 bytes that seal paging cursors: the same for every process on this store, and after a restart. */
+  /** 32 bytes that encrypt paging cursors: the same for every process on this store, and after a restart. */
   readonly cursorKey: Uint8Array;
   /** Reads the columns of the projection and the row version, no others. */
   read(tenant: string, id: string, projection: Projection): MaybePromise<StoredCustomer | null>;

@@ -127,7 +127,7 @@ export function keyOfRow(table: CopyTableName, row: CopyRow): (string | null)[] 
 
 /** A database whose rows can be read in the order of their keys. */
 export interface CopySource {
-  /** The key that seals paging cursors, hexadecimal. It is drawn for each database, so that it names one. */
+  /** The key that encrypts paging cursors, hexadecimal. It is drawn for each database, so that it names one. */
   readonly identity: string;
   /** @param after the row after which the page begins, or null for the first */
   page(table: CopyTableName, after: CopyRow | null, limit: number): MaybePromise<readonly CopyRow[]>;

@@ -83,7 +83,7 @@ const FIRST_SCHEMA: readonly string[] = [
   )`,
   `CREATE INDEX kept_fields_by_customer ON kept_fields (tenant, customer_id)`,
 
-  // One row. cursor_key seals paging cursors, so that they outlive a restart and reveal nothing.
+  // One row. cursor_key encrypts paging cursors, so that they outlive a restart and reveal nothing.
   `CREATE TABLE meta (
     only_row       int PRIMARY KEY CHECK (only_row = 1),
     application    text NOT NULL,

@@ -54,7 +54,7 @@ const FIRST_SCHEMA = `
   CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
   CREATE INDEX idempotency_keys_by_customer ON idempotency_keys (tenant, customer_id) WHERE tenant IS NOT NULL;
 
-  -- One row: the key that seals paging cursors, so that they outlive a restart and reveal nothing.
+  -- One row: the key that encrypts paging cursors, so that they outlive a restart and reveal nothing.
   CREATE TABLE cursor_key (
     only_row     INTEGER PRIMARY KEY CHECK (only_row = 1),
     key          BLOB NOT NULL CHECK (length(key) = 32)
