@@ -188,10 +188,12 @@ describe("names nothing, and the 412 is as without the preference", () => {
   });
 });
 
-test("reads few changes of the trail at first, and more where the version is longer ago", async () => {
+test("reads few changes of the trail at first, more where the version is longer ago, and never their values", async () => {
   const limits: number[] = [];
+  const withValues = new Set<boolean>();
   const storage = withHistory(await ANY_WAY.open(crypto.randomUUID()), (query, ask) => {
     limits.push(query.limit);
+    withValues.add(query.withValues);
     return ask(query);
   });
   const on = await TestService.start({ storage });
@@ -206,6 +208,7 @@ test("reads few changes of the trail at first, and more where the version is lon
     expect(limits).toEqual([21]);
     expect((await refused(made, made.etag, { on })).json).toMatchObject({ moreChanges: true });
     expect(limits).toEqual([21, 21, 79]);
+    expect([...withValues]).toEqual([false]);
   } finally {
     await on.stop();
   }

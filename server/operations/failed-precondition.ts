@@ -77,7 +77,13 @@ async function changesSince(
   const entries: AuditEntry[] = [];
   let before: string | null = null;
   for (const limit of [FIRST_CHANGES, SEARCHED_CHANGES_MAX - FIRST_CHANGES]) {
-    const page: CustomerHistory = await audit.history({ tenant, customerId: id, before, limit });
+    const page: CustomerHistory = await audit.history({
+      tenant,
+      customerId: id,
+      before,
+      limit,
+      withValues: false,
+    });
     entries.push(...page.items);
     // The write after it names it also where retention has deleted its own row.
     const oldest = entries.findIndex(({ versionBefore }) => versionBefore === sent);

@@ -158,7 +158,10 @@ export async function auditStoreContract(
       expect(new Set(digests.map(([digest]) => digest)).size).toBe(5);
       for (const { values, valuesDigest } of found.filter(({ customerId }) => customerId === silent.id))
         expect([values, valuesDigest]).toEqual([null, null]);
-      const history = await audit.history({ tenant, customerId: made.id, before: null, limit: 9 });
+      const ofMade = { tenant, customerId: made.id, before: null, limit: 9 };
+      const history = await audit.history({ ...ofMade, withValues: true });
+      const withoutValues = await audit.history({ ...ofMade, withValues: false });
+      expect(withoutValues.items).toEqual(history.items.map((item) => ({ ...item, values: null })));
       expect(history.items.map(({ values }) => values)).toEqual(
         own
           .slice(0, 5)
@@ -331,7 +334,13 @@ export async function auditStoreContract(
       }
       await customers.remove({ ...beside, expected: ANY }, null, by("delete"));
       const page = async (before: string | null, limit: number) => {
-        const { items, last } = await audit.history({ tenant, customerId: made.id, before, limit });
+        const { items, last } = await audit.history({
+          tenant,
+          customerId: made.id,
+          before,
+          limit,
+          withValues: true,
+        });
         return { shown: items.map(({ operation, requestId }) => `${operation} ${requestId}`), last };
       };
       const first = await page(null, 2);
@@ -339,9 +348,21 @@ export async function auditStoreContract(
       await rows(tenant);
       expect(await page(first.last, 2)).toEqual({ shown: ["patch a", "create test"], last: null });
       expect((await page(null, 9)).shown).toHaveLength(4);
-      const gone = await audit.history({ tenant, customerId: beside.id, before: null, limit: 9 });
+      const gone = await audit.history({
+        tenant,
+        customerId: beside.id,
+        before: null,
+        limit: 9,
+        withValues: true,
+      });
       expect(gone.items.map(({ operation }) => operation)).toEqual(["delete", "create"]);
-      const elsewhere = { tenant: newTenant(), customerId: made.id, before: null, limit: 9 };
+      const elsewhere = {
+        tenant: newTenant(),
+        customerId: made.id,
+        before: null,
+        limit: 9,
+        withValues: true,
+      };
       expect(await audit.history(elsewhere)).toEqual({ items: [], last: null });
     });
 
@@ -401,7 +422,7 @@ export async function auditStoreContract(
       expect(after.map(({ number }) => number)).toEqual([3, 4, 5, 6]);
       const found = await reportOnChain(audit, tenant, { number: 1, hash: first.hash });
       expect(found).toMatchObject({ start, rows: 4, head: { number: 6 }, fault: null });
-      const history = { tenant, customerId: first.customerId, before: null, limit: 9 };
+      const history = { tenant, customerId: first.customerId, before: null, limit: 9, withValues: true };
       expect(await audit.history(history)).toEqual({ items: [], last: null });
       const another = await reportOnChain(audit, tenant, { number: 2, hash: first.hash });
       expect(another.fault).toMatch(/^row 2 is not the one/);

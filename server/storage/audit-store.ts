@@ -51,6 +51,8 @@ export type HistoryQuery = {
   readonly before: string | null;
   /** 1 or more. */
   readonly limit: number;
+  /** Whether kept values are read, which hold personal data; they are null otherwise. */
+  readonly withValues: boolean;
 };
 
 export type CustomerHistory = {

@@ -10,7 +10,13 @@ export async function* historyPages(
   customerId: string,
 ): AsyncGenerator<readonly AuditEntry[]> {
   for (let before: string | null = null; ; ) {
-    const { items, last } = await audit.history({ tenant, customerId, before, limit: PAGE_ROWS });
+    const { items, last } = await audit.history({
+      tenant,
+      customerId,
+      before,
+      limit: PAGE_ROWS,
+      withValues: true,
+    });
     yield items;
     if (last === null) return;
     before = last;

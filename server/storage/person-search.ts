@@ -98,7 +98,13 @@ async function look(
   const found = { tenant, id, foundBy, hasOtherEmail: hasOther, values, keptReplies } as const;
   if (record !== null) return [{ ...found, state: "stored" }];
   if (values === 0 && (await audit.isErased(tenant, id))) return [{ ...found, state: "erased" }];
-  const { items } = await audit.history({ tenant, customerId: id, before: null, limit: 1 });
+  const { items } = await audit.history({
+    tenant,
+    customerId: id,
+    before: null,
+    limit: 1,
+    withValues: false,
+  });
   return items.length === 0 ? [] : [{ ...found, state: "deleted" }];
 }
 

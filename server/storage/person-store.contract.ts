@@ -144,7 +144,13 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       const replayed = await customers.update(made, { name: "Eve" }, ALL, key, KEEPING);
       expect(replayed).toMatchObject({ kind: "applied", isReplayed: true, fields: null });
       await sealBacklog(audit);
-      const { items } = await audit.history({ tenant, customerId: made.id, before: null, limit: 9 });
+      const { items } = await audit.history({
+        tenant,
+        customerId: made.id,
+        before: null,
+        limit: 9,
+        withValues: true,
+      });
       expect(items.map(({ operation, changed, values }) => [operation, changed.length, values])).toEqual([
         ["erase", 0, null],
         ["replace", 1, null],
@@ -168,7 +174,13 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       const made = await create(tenant, "a@example.com");
       await persons.erase(tenant, made.id);
       expect(await persons.erase(tenant, made.id)).toEqual({ wasStored: false, keptReplies: 0, values: 0 });
-      const { items } = await audit.history({ tenant, customerId: made.id, before: null, limit: 9 });
+      const { items } = await audit.history({
+        tenant,
+        customerId: made.id,
+        before: null,
+        limit: 9,
+        withValues: true,
+      });
       expect(items.map(({ operation }) => operation)).toEqual(["erase", "create"]);
     });
 
@@ -177,7 +189,13 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       const made = await create(tenant, "a@example.com", KEEPING);
       await customers.remove(made, null, { ...KEEPING, operation: "delete" });
       expect(await persons.erase(tenant, made.id)).toEqual({ wasStored: false, keptReplies: 0, values: 1 });
-      const { items } = await audit.history({ tenant, customerId: made.id, before: null, limit: 9 });
+      const { items } = await audit.history({
+        tenant,
+        customerId: made.id,
+        before: null,
+        limit: 9,
+        withValues: true,
+      });
       expect(items.map(({ operation, values }) => [operation, values])).toEqual([
         ["erase", null],
         ["delete", null],

@@ -82,10 +82,11 @@ export class PostgresAuditTrail implements AuditStore {
     return 0;
   }
 
-  async history({ tenant, customerId, before, limit }: HistoryQuery): Promise<CustomerHistory> {
+  async history(query: HistoryQuery): Promise<CustomerHistory> {
+    const { tenant, customerId, before, limit } = query;
     const { page, limits, onRetry } = this.#lanes;
     const isUnsealed = before?.startsWith(UNSEALED) === true;
-    const text = historyText(before === null ? "newest" : isUnsealed ? "before id" : "before number");
+    const text = historyText(before === null ? "newest" : isUnsealed ? "before id" : "before number", query);
     const start = before === null ? [] : [isUnsealed ? before.slice(UNSEALED.length) : before];
     const params = [tenant, customerId, String(limit + 1), ...start];
     const rows = await persist(

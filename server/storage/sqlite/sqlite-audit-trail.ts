@@ -11,7 +11,7 @@ import type {
 } from "../audit-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
-import { chainStart, SELECT_AUDIT } from "./statements/audit-rows.ts";
+import { chainStart, SELECT_AUDIT, SELECT_AUDIT_ALONE } from "./statements/audit-rows.ts";
 import { isErased } from "./statements/erasure.ts";
 
 /** The audit trail in SQLite. Each write gives its row a place at once: see statements/audit-rows.ts. */
@@ -51,8 +51,9 @@ export class SqliteAuditTrail implements AuditStore {
     return this.#read.get<{ n: number }>(sql, tenant)?.n ?? 0;
   }
 
-  history({ tenant, customerId, before, limit }: HistoryQuery): CustomerHistory {
-    const sql = `${SELECT_AUDIT} WHERE a.tenant = ? AND a.customer_id = ? AND a.number < ? ORDER BY a.number DESC LIMIT ?`;
+  history({ tenant, customerId, before, limit, withValues }: HistoryQuery): CustomerHistory {
+    const select = withValues ? SELECT_AUDIT : SELECT_AUDIT_ALONE;
+    const sql = `${select} WHERE a.tenant = ? AND a.customer_id = ? AND a.number < ? ORDER BY a.number DESC LIMIT ?`;
     const end = before === null ? Number.MAX_SAFE_INTEGER : Number(before);
     const rows = this.#read.all<AuditRow>(sql, tenant, customerId, end, limit + 1);
     const last = rows.length > limit ? String(rows[limit - 1]?.number) : null;

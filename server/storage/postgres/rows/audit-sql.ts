@@ -11,6 +11,9 @@ const COLUMNS = `a.tenant, a.customer_id::text AS customer_id, a.id, a.number, a
 const SELECT_AUDIT = `SELECT ${COLUMNS}, encode(v.salt, 'hex') AS salt, v.content
   FROM audit a LEFT JOIN audit_values v ON v.tenant = a.tenant AND v.customer_id = a.customer_id AND v.id = a.id`;
 
+/** The same without the values. */
+const SELECT_AUDIT_ALONE = `SELECT ${COLUMNS} FROM audit a`;
+
 /**
  * Of several that seal at once one does; the others get no row, nor does one that has nothing to seal: the lock would be
  * a commit a second of each service. Readers of `meta` are not held up.
@@ -22,7 +25,7 @@ export const SEALING_TURN_TEXT = `SELECT only_row FROM meta
 export const AWAIT_SEALING_TURN_TEXT = SEALING_TURN_TEXT.replace(" SKIP LOCKED", "");
 
 /** $1 how many. In the order in which they were written; of a customer, none is seen before its earlier ones. */
-export const UNSEALED_TEXT = `SELECT ${COLUMNS} FROM audit a WHERE a.number IS NULL ORDER BY a.id LIMIT $1::int`;
+export const UNSEALED_TEXT = `${SELECT_AUDIT_ALONE} WHERE a.number IS NULL ORDER BY a.id LIMIT $1::int`;
 
 /** $1 tenants. The last row of each that has a place, or what the first one is to follow; none for a new tenant. */
 export const CHAIN_ENDS_TEXT = `SELECT i.tenant, coalesce(a.number, s.number) AS number, encode(coalesce(a.hash, s.hash), 'hex') AS hash
@@ -55,13 +58,16 @@ export const MOVE_START_TEXT = `INSERT INTO audit_anchors AS a (tenant, number, 
 export const DELETE_ROWS_TEXT = "DELETE FROM audit WHERE tenant = $1::text AND number <= $2::bigint";
 
 /** $1 tenant, $2 customer, $3 how many, then where the page begins, if it is not the first one. */
-export function historyText(start: "newest" | "before number" | "before id"): string {
+export function historyText(
+  start: "newest" | "before number" | "before id",
+  { withValues }: { readonly withValues: boolean },
+): string {
   const before = {
     newest: "",
     "before number": "AND a.id < (SELECT id FROM audit WHERE tenant = $1::text AND number = $4::bigint)",
     "before id": "AND a.id < $4::bigint",
   };
-  return `${SELECT_AUDIT}
+  return `${withValues ? SELECT_AUDIT : SELECT_AUDIT_ALONE}
     WHERE a.tenant = $1::text AND a.customer_id = $2::uuid ${before[start]} ORDER BY a.id DESC LIMIT $3::int`;
 }
 

@@ -72,9 +72,13 @@ function moveChainStart(statements: StatementCache, { start, last }: StartMove):
   return true;
 }
 
+const COLUMNS = `a.tenant, a.number, a.time, a.client, a.token_prefix, a.request_id, a.operation, a.customer_id,
+  a.version_before, a.version_after, a.changed, a.without_if_match, a.with_key,
+  nullif(lower(hex(a.values_digest)), '') AS values_digest, lower(hex(a.hash)) AS hash`;
+
 /** The rows of the trail as `a`, each with the values beside it. */
-export const SELECT_AUDIT = `SELECT a.tenant, a.number, a.time, a.client, a.token_prefix, a.request_id, a.operation, a.customer_id,
-    a.version_before, a.version_after, a.changed, a.without_if_match, a.with_key,
-    nullif(lower(hex(a.values_digest)), '') AS values_digest, lower(hex(a.hash)) AS hash,
-    nullif(lower(hex(v.salt)), '') AS salt, v.content
+export const SELECT_AUDIT = `SELECT ${COLUMNS}, nullif(lower(hex(v.salt)), '') AS salt, v.content
   FROM audit a LEFT JOIN audit_values v ON v.tenant = a.tenant AND v.number = a.number`;
+
+/** The same without the values. */
+export const SELECT_AUDIT_ALONE = `SELECT ${COLUMNS} FROM audit a`;
