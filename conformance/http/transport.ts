@@ -5,7 +5,8 @@
  */
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { Agent, type Dispatcher, ProxyAgent } from "undici/index.js";
+import type { Dispatcher } from "undici/index.js";
+import Agent from "undici/lib/dispatcher/agent.js"; // the whole of undici takes a sixth of the start of the kit
 import type { Profile } from "../target/profile.ts";
 import { proxyAuthorization, proxyFor } from "../target/proxy.ts";
 import { headerValue, parseReply, type Reply } from "./http-reply.ts";
@@ -52,7 +53,7 @@ export class Transport {
   readonly #profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">;
   readonly #tls: { ca?: string; cert?: string; key?: string; rejectUnauthorized: boolean };
   /** By proxy; "" where there is none. */
-  readonly #dispatchers = new Map<string, Dispatcher>();
+  readonly #dispatchers = new Map<string, Promise<Dispatcher>>();
   /** Set once the service has sent 100 Continue unasked: undici takes that for the end of the connection. */
   #socketOnly = false;
   #keepAlive = true;
@@ -69,7 +70,7 @@ export class Transport {
     };
   }
 
-  #dispatcherFor(url: URL): Dispatcher {
+  #dispatcherFor(url: URL): Promise<Dispatcher> {
     const proxy = proxyFor(this.#profile.proxy, url);
     const key = proxy?.href ?? "";
     const dispatcher = this.#dispatchers.get(key) ?? this.#makeDispatcher(proxy);
@@ -77,7 +78,7 @@ export class Transport {
     return dispatcher;
   }
 
-  #makeDispatcher(proxy: URL | undefined): Dispatcher {
+  async #makeDispatcher(proxy: URL | undefined): Promise<Dispatcher> {
     const { timeoutMs } = this.#profile;
     const options = {
       allowH2: false,
@@ -87,6 +88,7 @@ export class Transport {
       bodyTimeout: timeoutMs,
     };
     if (proxy === undefined) return new Agent(options);
+    const { ProxyAgent } = await import("undici/index.js");
     const token = proxyAuthorization(proxy);
     return new ProxyAgent({
       ...options,
@@ -107,7 +109,7 @@ export class Transport {
     this.#keepAlive = false;
     const former = [...this.#dispatchers.values()];
     this.#dispatchers.clear();
-    await Promise.all(former.map((dispatcher) => dispatcher.close()));
+    await Promise.all(former.map(async (dispatcher) => (await dispatcher).close()));
   }
 
   /** Over undici, as long as it understands the service. */
@@ -120,18 +122,19 @@ export class Transport {
     return outgoing.method === "GET" ? await this.sendRaw(outgoing) : result;
   }
 
-  #dispatch({ method, url, headers, body }: Outgoing): Promise<Result> {
+  async #dispatch({ method, url, headers, body }: Outgoing): Promise<Result> {
     const address = new URL(url);
+    const dispatcher = await this.#dispatcherFor(address);
     const { origin, pathname, search } = address;
     const sentAt = performance.now();
-    return new Promise((resolve) => {
+    return await new Promise((resolve) => {
       let status = 0;
       let replyHeaders: [string, string][] = [];
       const chunks: Buffer[] = [];
       let length = 0;
       const fail = (error: Error) =>
         resolve({ reply: null, failure: describe(error), sentAt, answeredAt: performance.now() });
-      this.#dispatcherFor(address).dispatch(
+      dispatcher.dispatch(
         {
           origin,
           path: pathname + search,
@@ -400,7 +403,9 @@ export class Transport {
 
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
-    await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy()));
+    await Promise.all(
+      [...this.#dispatchers.values()].map(async (dispatcher) => (await dispatcher).destroy()),
+    );
   }
 }
 

@@ -2,7 +2,7 @@
  * The profile: what the kit must know of a deployment and cannot find out by itself. A TOML file, flags, or
  * both; a flag wins. Everything is read once and every fault is reported at once.
  */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Value } from "@sinclair/typebox/value";
 import { parse } from "smol-toml";
 import {
   type CallerHeader,
@@ -101,7 +101,6 @@ export class ProfileFault extends Error {
 }
 
 const TIMEOUT_MS = 10_000;
-const compiled = TypeCompiler.Compile(ProfileFile);
 
 /** @throws ProfileFault with all faults of file, flags and environment. */
 export function readProfile(flags: ProfileFlags, env: Environment): Profile {
@@ -225,8 +224,8 @@ function readFile(text: string | undefined, faults: string[]): ProfileFile {
     faults.push(`profile: ${error instanceof Error ? error.message.trim() : String(error)}`);
     return {};
   }
-  if (compiled.Check(value)) return value;
-  for (const fault of compiled.Errors(value))
+  if (Value.Check(ProfileFile, value)) return value;
+  for (const fault of Value.Errors(ProfileFile, value))
     faults.push(`profile: ${fault.path.slice(1).replaceAll("/", ".") || "the file"}: ${fault.message}`);
   return {};
 }

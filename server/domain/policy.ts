@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Value } from "@sinclair/typebox/value";
 import { FIELD_NAMES } from "./field-registry.ts";
 import { buildIssuers, ISSUERS, type Issuer, issuerFaults, NAME_PATTERN } from "./issuer.ts";
 import { buildLimits, LIMITS, type Limits, limitFaults, wrongTokensOf } from "./limits.ts";
@@ -101,7 +101,6 @@ const POLICY = Type.Object(
   },
   closed,
 );
-const CHECK = TypeCompiler.Compile(POLICY);
 const PROPERTY_NAMES = [...new Set(propertyNames(POLICY))];
 
 /** The names of a schema's properties, and those of the objects in them. */
@@ -116,7 +115,7 @@ export type PolicyResult =
 
 /** @param document a parsed policy file @returns the policy, or every fault in it, a sentence each */
 export function readPolicy(document: unknown): PolicyResult {
-  if (!CHECK.Check(document)) return { ok: false, faults: schemaFaults(document) };
+  if (!Value.Check(POLICY, document)) return { ok: false, faults: schemaFaults(document) };
   const faults = [
     ...roleFaults(document),
     ...enforcementFaults(document),
@@ -165,7 +164,7 @@ function roleNames({ roles, tenants = {} }: PolicyDocument): string[] {
 
 function schemaFaults(document: unknown): string[] {
   const faults = new Map<string, string>();
-  for (const { path, schema, value, message } of CHECK.Errors(document)) {
+  for (const { path, schema, value, message } of Value.Errors(POLICY, document)) {
     if (faults.has(path)) continue;
     const where = path.slice(1).replaceAll("/", ".") || "the file";
     const words = literals(schema);
