@@ -1,6 +1,8 @@
 #!/usr/bin/env -S bun --no-env-file
-// First of all, before the rest of the program is loaded.
-import "./commands/reload-signal.ts";
+import { takeSignals } from "./commands/signals.ts";
+
+// First of all: the rest of the program is loaded below.
+takeSignals();
 
 // Databases, tokens and backups are readable by their owner alone.
 process.umask(0o077);

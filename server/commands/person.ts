@@ -77,7 +77,10 @@ async function withFound(
   try {
     const known = await storage.persons.tenants();
     const unknown = (options.tenant ?? []).filter((tenant) => !known.includes(tenant));
-    if (unknown.length > 0) throw new CommandRefused(`No tenant ${unknown.join(", ")} ever had a customer.`);
+    if (unknown.length > 0)
+      throw new CommandRefused(
+        `No tenant ${unknown.map((tenant) => tenant || '""').join(", ")} ever had a customer.`,
+      );
     const found = new Map<string, FoundCustomer>();
     const missing: string[] = [];
     for (const one of who) {

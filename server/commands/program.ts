@@ -11,9 +11,11 @@ import { addHealthCommand } from "./health.ts";
 import { addPersonCommands } from "./person.ts";
 import { addPolicyCommands } from "./policy-check.ts";
 import { addPostgresCommands } from "./postgres.ts";
+import { standardOutput } from "./print.ts";
 import { addRolloutCommands } from "./rollout.ts";
 import { addServeCommand } from "./serve.ts";
 import { ignoreEmptyVariables } from "./setting-options.ts";
+import { endBySignals } from "./signals.ts";
 import { addTokenCommands } from "./token.ts";
 
 /**
@@ -21,12 +23,13 @@ import { addTokenCommands } from "./token.ts";
  */
 export function createProgram(output: OutputConfiguration = {}): Command {
   const program = new Command(Bun.main.endsWith(".ts") ? "server/main.ts" : "customers-server")
-    .configureOutput(output)
+    .configureOutput({ writeOut: (text) => standardOutput.write(text), ...output })
     .description("The customer resource service.")
     .version(VERSION_LINE)
     .showSuggestionAfterError()
     .showHelpAfterError("(--help lists the commands and options)")
     .hook("preAction", (_, command) => {
+      if (command.name() !== "serve") endBySignals();
       if (command.getOptionValueSource("databaseUrl") !== "cli") return;
       const url = String(command.opts()["databaseUrl"]);
       refuseVisiblePassword(flagOf("databaseUrl"), url, variableOf("databaseUrl"));

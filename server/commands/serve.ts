@@ -3,8 +3,8 @@ import { readConfig } from "../config/config.ts";
 import { SETTING_NAMES } from "../config/settings.ts";
 import { nearest } from "../domain/nearest.ts";
 import { curlLines } from "../first-start.ts";
-import { onReload } from "./reload-signal.ts";
 import { settingsRefused, settingTexts, withSettings } from "./setting-options.ts";
+import { onReload, onStop } from "./signals.ts";
 
 export function addServeCommand(program: Command): void {
   withSettings(program.command("serve", { isDefault: true }), SETTING_NAMES)
@@ -20,13 +20,11 @@ export function addServeCommand(program: Command): void {
 }
 
 async function serve(options: Readonly<Record<string, unknown>>): Promise<void> {
+  // Until the service runs there is nothing to finish.
+  let stop = (): void => process.exit(0);
+  onStop(() => stop());
   const config = readConfig(settingTexts(options));
   if (!config.ok) throw settingsRefused(config.faults);
-  // Until the service runs there is nothing to finish. As process 1 of
-  // a container it would go on without a handler: the system then ignores the signal.
-  let stop = (): void => process.exit(0);
-  process.on("SIGTERM", () => stop());
-  process.on("SIGINT", () => stop());
   // Loaded here alone: the other commands need no HTTP, which takes most of the time to start.
   const { startService } = await import("../service.ts");
   const service = await startService(config.value);

@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { type Enforcement, type PolicyResult, readPolicy } from "../domain/policy.ts";
+import { readRegularFile } from "./regular-file.ts";
 
 /** The policy of a service without a policy file. */
 export const BUILT_IN_POLICY = `[roles.admin]
@@ -28,7 +28,7 @@ export function readPolicyFile(path: string | null): PolicyResult {
   if (path === null) return readPolicyText(BUILT_IN_POLICY);
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readRegularFile(path);
   } catch (error) {
     return { ok: false, faults: [`it cannot be read: ${(error as Error).message}`] };
   }

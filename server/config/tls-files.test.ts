@@ -28,6 +28,7 @@ test.each([
   ["no key", cert, "", ["TLS_KEY_FILE", "set it too"]],
   ["no certificate", "", key, ["TLS_CERT_FILE", "set it too"]],
   ["a chain that is cut off in its second certificate", cutOffChain, key, ["TLS_CERT_FILE", "cannot use it"]],
+  ["a device", "/dev/zero", key, ["TLS_CERT_FILE", "not a regular file"]],
   ["a file that is not there", `${directory.path}/none.pem`, key, ["TLS_CERT_FILE", "cannot be read"]],
 ])(
   "%s is refused by the name of the setting, and the message holds no key",

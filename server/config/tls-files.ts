@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
+import { readRegularFile } from "./regular-file.ts";
 
 /** A certificate chain and its private key, as PEM. */
 export type TlsFiles = { readonly cert: string; readonly key: string };
@@ -59,7 +59,7 @@ function readPem<T>(file: string, noun: string, parse: (pem: string) => T): Pem<
   if (file === "") return { ok: false, what: "HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE; set it too" };
   let pem: string;
   try {
-    pem = readFileSync(file, "utf8");
+    pem = readRegularFile(file);
   } catch (error) {
     return { ok: false, what: `it cannot be read: ${(error as Error).message}` };
   }

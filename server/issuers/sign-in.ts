@@ -183,7 +183,10 @@ async function verifiedClaims(
       requiredClaims: ["exp"],
     });
     // Bound to a key of its holder (RFC 8705, RFC 9449), which a bearer does not prove to have.
-    return payload["cnf"] === undefined ? payload : "bound-to-key";
+    if (payload["cnf"] !== undefined) return "bound-to-key";
+    // A text (RFC 7519, section 4.1.2), which jose does not check.
+    const { sub = "" }: { sub?: unknown } = payload;
+    return typeof sub === "string" ? payload : "claims";
   } catch (error) {
     return reasonOf(error);
   }

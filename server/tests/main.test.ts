@@ -56,6 +56,15 @@ describe("a usage error exits with 2, names the fault, and writes nothing to std
 describe("output that can't be written", () => {
   const onFullDisk = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
 
+  test.each([{ args: ["--version"] }, { args: ["--help"] }, { args: ["token", "--help"] }])(
+    "is said in one line by $args",
+    async ({ args }) => {
+      const outcome = await runCommand(args, { cwd: place.path, under: onFullDisk });
+      expect(outcome.code).toBe(1);
+      expect(outcome.stderr).toMatch(/^Standard output can't be written: [^\n]*\n$/);
+    },
+  );
+
   test.each([
     { args: ["token", "list"] },
     { args: ["token", "list", "--json"] },
@@ -270,6 +279,9 @@ unlimited = true
     const missing = await place.command(["policy", "check", "missing.toml"], { PORT: "many" });
     expect(missing).toMatchObject({ code: 1, stdout: "" });
     expect(missing.stderr).toContain("it cannot be read");
+    const device = await place.command(["policy", "check", "/dev/zero"]);
+    expect(device).toMatchObject({ code: 1, stdout: "" });
+    expect(device.stderr).toContain("it cannot be read: /dev/zero is not a regular file");
     expect(readdirSync(place.path)).toEqual(["policy.toml"]);
   });
 });

@@ -114,6 +114,8 @@ describe("401 with invalid_token, in the same words, for what is not a valid tok
     ["an issuer that no policy names", "unknown-issuer", () => issuer.sign({ iss: "https://evil.example" })],
     ["no issuer", "unknown-issuer", () => issuer.sign({ iss: undefined })],
     ["no end", "claims", () => issuer.sign({ exp: undefined })],
+    ["a subject that is no text", "claims", () => issuer.sign({ sub: 5 })],
+    ["a list of subjects", "claims", () => issuer.sign({ sub: ["ada"] })],
     ["an end that is over", "expired", () => issuer.sign({ exp: now() - SKEW_S - 1 })],
     ["a begin that is to come", "not-yet-valid", () => issuer.sign({ nbf: now() + SKEW_S + 5 })],
     ["the key of someone else", "signature", () => issuer.sign({}, {}, strange)],

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { constants } from "node:os";
 import { connect } from "node:tls";
 import packageJson from "../../package.json";
 import { seriesOf } from "./support/metric-series.ts";
 import { ENGINE } from "./support/postgres-databases.ts";
 import { RawConnection, rawRequest } from "./support/raw-connection.ts";
 import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
-import { ServerProcess, Workplace } from "./support/server-process.ts";
+import { launch, ServerProcess, Workplace } from "./support/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {
@@ -30,15 +31,55 @@ function certificateAt(port: number): Promise<string> {
   });
 }
 
+/** Until the kernel has set a handler: before it no program could help itself. */
+async function catches(
+  child: { readonly pid: number },
+  signal: "SIGHUP" | "SIGINT" | "SIGTERM",
+): Promise<void> {
+  const status = Bun.file(`/proc/${child.pid}/status`);
+  const bit = BigInt(constants.signals[signal] - 1);
+  for (;;) {
+    const mask = /SigCgt:\s+(\w+)/.exec(await status.text())?.[1] ?? "0";
+    if (((BigInt(`0x${mask}`) >> bit) & 1n) === 1n) return;
+    await Bun.sleep(1);
+  }
+}
+
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "%s while the program is still loaded ends it with 0, and nothing is served",
+  async (signal) => {
+    const child = ServerProcess.launch(place.database);
+    await catches(child, signal);
+    child.kill(signal);
+    expect([await child.exited, await new Response(child.stdout).text()]).toEqual([0, ""]);
+  },
+);
+
+/** A database server that takes connections and stays silent: it holds up whoever waits for it. */
+function silentDatabase() {
+  const connected = Promise.withResolvers<void>();
+  const listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { open: () => connected.resolve(), data: () => {} },
+  });
+  const url = `postgres://user:secret@127.0.0.1:${listener.port}/customers?sslmode=disable`;
+  return { env: { DATABASE_URL: url }, connected: connected.promise, stop: () => listener.stop(true) };
+}
+
+test("SIGTERM ends a command that is no service as it ends any other program", async () => {
+  const silent = silentDatabase();
+  const child = launch(["token", "list"], { env: silent.env });
+  await silent.connected;
+  child.kill("SIGTERM");
+  await child.exited;
+  expect(child.signalCode).toBe("SIGTERM");
+  silent.stop();
+});
+
 test("SIGHUP while the program is still loaded does not end it", async () => {
   const child = ServerProcess.launch(place.database);
-  // From the moment at which the kernel has set the handler: before it no program could help itself.
-  const status = Bun.file(`/proc/${child.pid}/status`);
-  const catchesHangup = async (): Promise<boolean> => {
-    const mask = /SigCgt:\s+(\w+)/.exec(await status.text())?.[1] ?? "0";
-    return Number.parseInt(mask.slice(-1), 16) % 2 === 1;
-  };
-  while (!(await catchesHangup())) await Bun.sleep(1);
+  await catches(child, "SIGHUP");
   const ends = child.stdout.getReader().read();
   for (let sent = 0; sent < 20; sent += 1) child.kill("SIGHUP");
   const { value } = await ends;
@@ -50,19 +91,12 @@ test("SIGHUP while the program is still loaded does not end it", async () => {
 test.each(["SIGTERM", "SIGINT"] as const)(
   "%s while the service starts ends it at once, with nothing served",
   async (signal) => {
-    // A database server that takes the connection and stays silent holds up the start.
-    const connected = Promise.withResolvers<void>();
-    const silent = Bun.listen({
-      hostname: "127.0.0.1",
-      port: 0,
-      socket: { open: () => connected.resolve(), data: () => {} },
-    });
-    const env = { DATABASE_URL: `postgres://user:secret@127.0.0.1:${silent.port}/customers?sslmode=disable` };
-    const child = ServerProcess.launch(place.database, { env });
-    await connected.promise;
+    const silent = silentDatabase();
+    const child = ServerProcess.launch(place.database, { env: silent.env });
+    await silent.connected;
     child.kill(signal);
     expect([await child.exited, await new Response(child.stdout).text()]).toEqual([0, ""]);
-    silent.stop(true);
+    silent.stop();
   },
 );
 
