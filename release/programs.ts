@@ -54,6 +54,7 @@ export const PROGRAMS: readonly Program[] = [
     description: "Customer resource service with ETag and If-Match, on SQLite or PostgreSQL",
     entrypoints: ["server/main.ts", `${COMMIT}/writer-thread-worker.ts`],
     root: COMMIT,
+    splitting: true,
     documents: "server",
     linked: ["PERFORMANCE.md", "deploy/**/*", "telemetry/prometheus/customers.rules.yml"],
     completionShells: [],

@@ -1,4 +1,6 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
+import Gauge from "prom-client/lib/gauge.js";
 import type { RetentionProgress } from "../storage/audit-retention.ts";
 
 /** @param progress of the retention of the audit trail; null where its rows are kept forever */

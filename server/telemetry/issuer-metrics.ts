@@ -1,4 +1,6 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
+import Gauge from "prom-client/lib/gauge.js";
 import { REFUSAL_REASONS, type RefusedToken } from "../domain/issuer.ts";
 
 /** When the keys of each issuer were fetched, in ms since 1970; 0 where they never were. */

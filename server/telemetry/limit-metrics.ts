@@ -1,4 +1,5 @@
-import { Counter, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
 import { LIMIT_NAMES, type Limit, type LimitName, WRONG_TOKENS_OF_ADDRESS } from "../domain/limits.ts";
 import { OTHERS, RecentSeries, SERIES_MAX } from "./recent-series.ts";
 

@@ -1,4 +1,4 @@
-import { Registry } from "prom-client";
+import Registry from "prom-client/lib/registry.js";
 import type { RefusedToken } from "../domain/issuer.ts";
 import type { Enforcement } from "../domain/policy.ts";
 import type { WriteKind } from "../domain/rollout/write-count.ts";

@@ -1,4 +1,6 @@
-import { Counter, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
+import Histogram from "prom-client/lib/histogram.js";
 import { METHODS } from "../domain/policy.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
 

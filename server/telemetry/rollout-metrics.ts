@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import Gauge from "prom-client/lib/gauge.js";
 import type { Enforcement } from "../domain/policy.ts";
 import {
   CLIENT_STATES,

@@ -1,4 +1,5 @@
-import { Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import Gauge from "prom-client/lib/gauge.js";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import type { TokenRecord } from "../storage/token-store.ts";
 import { LastAnswer } from "./last-answer.ts";

@@ -1,4 +1,5 @@
-import { Counter, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
 import { WRITE_METHODS } from "../domain/policy.ts";
 import { type AnsweredWrite, CUSTOMER_ROUTE } from "./answered-write.ts";
 import { ClientVersions } from "./client-versions.ts";

@@ -160,6 +160,11 @@ for (const file of [...new Glob("**/*.ts").scanSync(ROOT)].sort()) {
   );
 }
 
+/** The name of a package, without the path of a file in it. */
+function packageOf(specifier: string): string {
+  return /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;
+}
+
 /** The folder of a file; a file of the root stands for itself. */
 function partOf(file: string): string {
   return file.includes("/") ? dirname(file) : file;
@@ -188,10 +193,7 @@ test("a package is imported only where its work is done", () => {
         (target) => !/^(node:|bun$)/.test(target) && !target.endsWith(".ts") && !target.endsWith(".json"),
       )
       .filter(
-        (target) =>
-          !(PACKAGES[target] ?? PACKAGES[target.split("/", 2).join("/")])?.some((part) =>
-            `${partOf(file)}/`.startsWith(`${part}/`),
-          ),
+        (target) => !PACKAGES[packageOf(target)]?.some((part) => `${partOf(file)}/`.startsWith(`${part}/`)),
       )
       .map(
         (target) =>
