@@ -107,6 +107,59 @@ test("values whose row another program has deleted are found", async () => {
   ]);
 });
 
+test.each(["inline", "thread"] as const)(
+  "a write that fails behind its row leaves a whole chain to the others of its commit, %s",
+  async (where) => {
+    const path = `${directory.path}/failing-${where}.db`;
+    await SqliteStorage.open(path).close();
+    runOn(
+      path,
+      "CREATE TRIGGER fails BEFORE INSERT ON idempotency_keys WHEN NEW.key = 'fails' BEGIN SELECT RAISE(ABORT, 'on purpose'); END",
+    );
+    const commits: number[] = [];
+    const storage = SqliteStorage.open(path, {
+      chooseWhere: () => where,
+      onCommit: ({ writes }) => commits.push(writes),
+    });
+    const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+    const origin = { ...TEST_ORIGIN, operation: "create" } as const;
+    const create = (tenant: string, key: string) =>
+      storage.customers.create(tenant, ada, 0, { tokenId: "t", key, digest: "01", nowMs: 0 }, origin);
+    for (let round = 0; round < 3; round += 1) {
+      const writes = Array.from({ length: 40 }, (_, at) =>
+        create(at % 2 === 0 ? "a" : "b", at % 5 === 3 ? "fails" : `${round} ${at}`),
+      );
+      const settled = await Promise.allSettled(writes);
+      expect(settled.filter(({ status }) => status === "fulfilled")).toHaveLength(32);
+    }
+    const reports = [];
+    for (const tenant of storage.audit.tenants())
+      reports.push(await reportOnChain(storage.audit, tenant, null));
+    await storage.close();
+    expect(reports).toMatchObject([
+      { tenant: "a", rows: 48, fault: null },
+      { tenant: "b", rows: 48, fault: null },
+    ]);
+    // They shared commits.
+    expect(Math.max(...commits)).toBeGreaterThan(20);
+  },
+);
+
+test("rows of two processes that write by turns are one chain", async () => {
+  const path = `${directory.path}/two.db`;
+  const [one, other] = [SqliteStorage.open(path), SqliteStorage.open(path)];
+  const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+  const origin = { ...TEST_ORIGIN, operation: "create" } as const;
+  for (let round = 0; round < 3; round += 1) {
+    for (const { customers } of [one, other])
+      await Promise.all(Array.from({ length: 20 }, () => customers.create("t", ada, 0, null, origin)));
+  }
+  const report = await reportOnChain(one.audit, "t", null);
+  await one.close();
+  await other.close();
+  expect(report).toMatchObject({ rows: 120, fault: null });
+});
+
 test("a row can't be replaced by another one of its number", async () => {
   const path = `${directory.path}/replaced.db`;
   await writeDatabase(path, "a", "b");

@@ -3,7 +3,7 @@ import { StoreUnavailable } from "../../customer-store.ts";
 import { type Commit, LOCK_WAIT_MS } from "../../storage.ts";
 import type { StatementCache } from "../statements/statement-cache.ts";
 import {
-  applyWrite,
+  jobOf,
   type WriteInput,
   type WriteName,
   type WriteRequest,
@@ -142,7 +142,7 @@ export class WriteQueue {
     this.#turnWrites += 1;
     try {
       this.#parts.endReads();
-      const outcome = this.#parts.groupCommit.tryOne(this.#job(write));
+      const outcome = this.#parts.groupCommit.tryOne(jobOf(this.#parts.statements, write, true));
       return outcome === null ? null : (this.#noted(outcome, "inline")[0] ?? null);
     } catch (error) {
       return { ok: false, error };
@@ -179,7 +179,7 @@ export class WriteQueue {
     try {
       this.#parts.endReads();
       if (thread === null) {
-        const jobs = batch.map((write) => this.#job(write));
+        const jobs = batch.map((write, index) => jobOf(this.#parts.statements, write, index === 0));
         return this.#noted(await this.#parts.groupCommit.commit(jobs), "inline");
       }
       const requests = batch.map(({ name, input }) => ({ name, input }));
@@ -207,9 +207,5 @@ export class WriteQueue {
       this.#parts.onCommit({ writes: commit.writes, ms: commit.ms, where });
     }
     return settled;
-  }
-
-  #job({ name, input }: WriteRequest): () => unknown {
-    return () => applyWrite(this.#parts.statements, name, input);
   }
 }

@@ -2,7 +2,7 @@
 import { type DatabaseIdentity, FileGuard, requireFiles } from "../files/file-guard.ts";
 import { connect } from "../files/sqlite-database.ts";
 import { StatementCache } from "../statements/statement-cache.ts";
-import { applyWrite, type WriteRequest } from "../statements/writes.ts";
+import { jobOf, type WriteRequest } from "../statements/writes.ts";
 import { GroupCommit, type Settled } from "./group-commit.ts";
 
 export type ThreadDatabase = {
@@ -34,7 +34,7 @@ function openBatches({ path, identity, lockWaitMs, cacheKib }: ThreadDatabase) {
   const groupCommit = new GroupCommit(db, new FileGuard(db, identity), lockWaitMs);
   return {
     commit: async (writes: readonly WriteRequest[]): Promise<FromThread> => {
-      const jobs = writes.map((write) => () => applyWrite(statements, write.name, write.input));
+      const jobs = writes.map((write, index) => jobOf(statements, write, index === 0));
       const { settled, commit } = await groupCommit.commit(jobs);
       return JSON.stringify({ settled: settled.map(textOf), commit });
     },

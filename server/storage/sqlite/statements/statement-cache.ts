@@ -1,4 +1,5 @@
 import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
+import type { ChainLink } from "../../../domain/audit/audit-chain.ts";
 
 export type Params = SQLQueryBindings[];
 
@@ -7,6 +8,8 @@ export type Params = SQLQueryBindings[];
  * from a request, so there are few.
  */
 export class StatementCache {
+  /** The last row of each chain to which the transaction under way has appended: see jobOf in writes.ts. */
+  readonly chainEnds = new Map<string, ChainLink>();
   readonly #db: Database;
   readonly #statements = new Map<string, Statement<unknown, Params>>();
 

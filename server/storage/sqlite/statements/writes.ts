@@ -26,8 +26,28 @@ export type WriteResult<Name extends WriteName> = ReturnType<Writes[Name]>;
 /** A write as it is sent to another thread. */
 export type WriteRequest = { readonly name: WriteName; readonly input: WriteInput<WriteName> };
 
-/** Runs one write on the writer's connection, inside its transaction. */
-export function applyWrite<Name extends WriteName>(
+/**
+ * @param isFirst whether it begins its transaction
+ * @returns what runs a write on the writer's connection, inside its transaction
+ */
+export function jobOf(
+  statements: StatementCache,
+  { name, input }: WriteRequest,
+  isFirst: boolean,
+): () => unknown {
+  return () => {
+    if (isFirst) statements.chainEnds.clear();
+    try {
+      return applyWrite(statements, name, input);
+    } catch (error) {
+      // The row that it appended is undone with it.
+      statements.chainEnds.clear();
+      throw error;
+    }
+  };
+}
+
+function applyWrite<Name extends WriteName>(
   statements: StatementCache,
   name: Name,
   input: WriteInput<Name>,
