@@ -131,7 +131,10 @@ export function foldings(tag: string): Form[] {
       value: quoted(replaced(COMPATIBLE)),
     },
     { what: "the current tag with an accent on a letter", value: quoted(replaced(ACCENTED)) },
-    { what: "the current tag with a soft hyphen at its end", value: quoted(`${text}\u00ad`) },
+    {
+      what: "the current tag with a soft hyphen in it",
+      value: quoted(`${text.slice(0, 1)}\u00ad${text.slice(1)}`),
+    },
     {
       what: "the current tag with a character of full width",
       value: ascii < 0 ? tag : quoted(text.slice(0, ascii) + wide + text.slice(ascii + 1)),

@@ -62,7 +62,9 @@ const SETTLES_MS = 1000;
 /** Further than this run will count. */
 const FAR = 1_000_000;
 
+/** What is empty comes first: the values after it fill it again. */
 const VALUES = [
+  ["nothing", ""],
   ["accents", "Ren\u00e9e \u00c5sl\u00f6f"],
   ["an apostrophe", "Niamh O'Brien"],
   ["an ampersand", "Bell & Sons"],
@@ -90,6 +92,7 @@ const VALUES = [
 
 /** Made of a fresh one, since a deployment may want each customer to have another. */
 const EMAILS: readonly (readonly [what: string, email: (fresh: string) => string])[] = [
+  ["nothing", () => ""],
   ["capitals", (fresh) => fresh.replace(/^kit/, "Kit.McCo")],
   ["a plus sign", (fresh) => fresh.replace("@", "+co@")],
   ["an apostrophe", (fresh) => `o'${fresh}`],
@@ -287,7 +290,7 @@ export const bodies: readonly Rule[] = [
   rule("FLD-20", "Values are stored as they were sent", {
     spec: ["2.1 Name", "3 accepted"],
     reading:
-      "Other scripts, signs that some syntax takes for its own, words of some syntax, another letter case, long values: a deployment may refuse such a name or email by a 4xx, trim it, normalize its Unicode form, or fold the letter case of an email; it must not store another.",
+      "Nothing at all, other scripts, signs that some syntax takes for its own, words of some syntax, another letter case, long values: a deployment may refuse such a name or email by a 4xx, trim it, normalize its Unicode form, or fold the letter case of an email; it must not store another.",
     hurts: "Names of customers are mangled, and every later update writes the damage back.",
     needs: NEEDS.PUT,
     after: ["IFM-01", "IFM-30"],

@@ -149,6 +149,22 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     }),
   ),
   {
+    id: "empty-email-not-stored",
+    rule: "FLD-20",
+    does: "asks `if (email)` whether a body has an email, and keeps the stored one where it is empty",
+    plant: storing(undefined, ({ email, ...change }) =>
+      email === undefined || email === "" ? change : { ...change, email },
+    ),
+  },
+  {
+    id: "empty-name-not-shown",
+    rule: "FLD-20",
+    does: "leaves empty members out of its answers",
+    plant: on(read()).answers(
+      showing((body) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== ""))),
+    ),
+  },
+  {
     id: "loses-big-bodies",
     rule: "FLD-20",
     does: "hands bodies above 8 kB to a job, which fails, and answers as if it had stored them",
