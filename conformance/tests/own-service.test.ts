@@ -20,6 +20,7 @@ const env = {
   PORT: "0",
   DATABASE_URL: `sqlite:${folder}/customers.db`,
   LOG_LEVEL: "silent",
+  STOP_GRACE: "0",
 };
 let service: Bun.Subprocess<"ignore", "pipe", "inherit">;
 let baseUrl = "";

@@ -41,7 +41,7 @@ async function startService(name: "http" | "https", tls: Record<string, string>)
   mkdirSync(place.path(name));
   const service = Bun.spawn([...SERVICE, "serve", "--print-url"], {
     cwd: place.path(name),
-    env: { ...process.env, PORT: "0", LOG_LEVEL: "silent", ...tls },
+    env: { ...process.env, PORT: "0", LOG_LEVEL: "silent", STOP_GRACE: "0", ...tls },
     stdio: ["ignore", "pipe", "inherit"],
   });
   services.push(service);

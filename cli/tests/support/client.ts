@@ -19,6 +19,11 @@ const NO_HOME = "/dev/null";
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
 export const CLIENT_COMMAND = [process.execPath, MAIN];
 
+/** What .ci/check.ts sets for the JavaScript runtime, the same for each program that a test starts. */
+export const RUNTIME: Readonly<Record<string, string | undefined>> = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => name.startsWith("BUN_JSC_")),
+);
+
 /** A directory that is removed when the test's `using` scope ends. */
 export function temporaryDirectory(): { path: string; [Symbol.dispose](): void } {
   const path = mkdtempSync(join(tmpdir(), "customers-"));
@@ -31,7 +36,7 @@ export function temporaryDirectory(): { path: string; [Symbol.dispose](): void }
  */
 export function spawnClient(args: string[], options: RunOptions & { home?: string } = {}) {
   return Bun.spawn([...(options.command ?? CLIENT_COMMAND), ...args], {
-    env: environment(options),
+    env: { ...RUNTIME, ...environment(options) },
     stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin as string]),
     stdout: "pipe",
     stderr: "pipe",
@@ -142,7 +147,15 @@ export async function runOnTerminal(
   // last.
   const script = `trap : INT; "$@"; code=$?; printf '${END}'; exit $code`;
   const child = Bun.spawn(["sh", "-c", script, "sh", ...(options.command ?? CLIENT_COMMAND), ...args], {
-    env: { PATH, TMPDIR, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), TERM: "xterm", ...options.env },
+    env: {
+      ...RUNTIME,
+      PATH,
+      TMPDIR,
+      HOME: home,
+      XDG_CONFIG_HOME: join(home, ".config"),
+      TERM: "xterm",
+      ...options.env,
+    },
     terminal,
   });
   type();

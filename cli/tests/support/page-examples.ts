@@ -1,7 +1,7 @@
 /** Runs the `sh` blocks of a page in order, as a reader would paste them, against a server of their own. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryDirectory } from "./client.ts";
+import { RUNTIME, temporaryDirectory } from "./client.ts";
 import { type CustomerServer, startCustomerServer } from "./customer-server.ts";
 import { TOKEN } from "./dialect.ts";
 import { compiledClient } from "./executable.ts";
@@ -36,7 +36,7 @@ async function runLines(lines: readonly string[]): Promise<Omit<PageRun, "blocks
   try {
     const child = Bun.spawn(["bash", "script"], {
       cwd: directory.path,
-      env: { PATH: process.env["PATH"] ?? "", HOME: directory.path, URL: server.url },
+      env: { ...RUNTIME, PATH: process.env["PATH"] ?? "", HOME: directory.path, URL: server.url },
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",

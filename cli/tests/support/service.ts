@@ -1,6 +1,6 @@
 /** This project's own service as a process, with a token for each role. */
 import { join } from "node:path";
-import { temporaryDirectory } from "./client.ts";
+import { RUNTIME, temporaryDirectory } from "./client.ts";
 
 const MAIN = new URL("../../../server/main.ts", import.meta.url).pathname;
 /** The whole test run compiles the service once: it then starts in less than half of the processor time. */
@@ -37,9 +37,11 @@ export async function startService(
 ): Promise<Service> {
   const directory = temporaryDirectory();
   const environment = {
+    ...RUNTIME,
     PATH: process.env["PATH"] ?? "",
     DATABASE_URL: `sqlite:${join(directory.path, "customers.db")}`,
     PORT: "0",
+    STOP_GRACE: "0",
     LOG_LEVEL: "silent",
     POLICY_FILE: join(directory.path, "policy.toml"),
     ...env,

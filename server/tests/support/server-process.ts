@@ -16,6 +16,11 @@ const MAIN = new URL("../../main.ts", import.meta.url).pathname;
 const { TEST_SERVER } = process.env;
 const PROGRAM = TEST_SERVER === undefined ? [process.execPath, MAIN] : [TEST_SERVER];
 
+/** What .ci/check.ts sets for the JavaScript runtime, the same for the service. */
+const RUNTIME = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => name.startsWith("BUN_JSC_")),
+);
+
 type Environment = Readonly<Record<string, string>>;
 type LaunchOptions = {
   readonly env?: Environment;
@@ -370,7 +375,7 @@ export function launch(args: readonly string[], { env = {}, cwd, descriptors, un
   const limit = descriptors === undefined ? [] : ["sh", "-c", 'ulimit -n "$0"; exec "$@"', `${descriptors}`];
   return Bun.spawn([...limit, ...under, ...PROGRAM, ...args], {
     // Nothing of the surroundings but what finds programs: a PORT set outside must not change a test.
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, ...RUNTIME, ...env },
     cwd: cwd ?? tmpdir(),
     stdin: "ignore",
     stdout: "pipe",
