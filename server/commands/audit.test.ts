@@ -87,34 +87,31 @@ test("prints the values that are kept, and verify says of how many rows", async 
   expect(verified.stdout).toMatch(/^acme: 3 rows in order, .*; values of 1 row kept, of 0 rows erased\n$/);
 });
 
-test.each(["nothing", "5", "[]", '{"name":null}', '{"name":{"before":"B"}}'])(
-  "names the row whose values are no longer what was written, as %j is none",
-  async (content) => {
-    const path = `${place.path}/damaged.db`;
-    const storage = SqliteStorage.open(path);
-    const origin = { ...TEST_ORIGIN, operation: "create", keepsValues: true } as const;
-    const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const;
-    const made = await storage.customers.create("acme", ada, 0, null, origin);
-    await storage.close();
-    if (made.kind !== "created") throw new Error(made.kind);
-    const database = connect(path);
-    database.run("DROP TRIGGER audit_values_never_change");
-    database.run("UPDATE audit_values SET content = ?", [content]);
-    database.close();
-    const of = (row: string) =>
-      `The values that the audit trail of acme keeps beside ${row}, of customer ${made.id}, are damaged. Run \`customers-server audit verify\`, and compare the database with a backup.\n`;
-    for (const [command, row] of [
-      [["audit"], "row 1"],
-      [["person", "find", "grace@example.com"], "a row"],
-      [["person", "export", made.id], "row 1"],
-    ] as const) {
-      const ran = await place.run([...command, "--database-url", `sqlite:${path}`]);
-      expect([ran.code, ran.stderr]).toEqual([1, of(row)]);
-    }
-    const verified = await place.run(["audit", "verify", "--database-url", `sqlite:${path}`]);
-    expect(verified.stdout).toStartWith("acme: row 1 does not have the digest of the values");
-  },
-);
+test("the row is named whose values are no longer what was written", async () => {
+  const path = `${place.path}/damaged.db`;
+  const storage = SqliteStorage.open(path);
+  const origin = { ...TEST_ORIGIN, operation: "create", keepsValues: true } as const;
+  const ada = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+  const made = await storage.customers.create("acme", ada, 0, null, origin);
+  await storage.close();
+  if (made.kind !== "created") throw new Error(made.kind);
+  const database = connect(path);
+  database.run("DROP TRIGGER audit_values_never_change");
+  database.run("UPDATE audit_values SET content = 'nothing'");
+  database.close();
+  const of = (row: string) =>
+    `The values that the audit trail of acme keeps beside ${row}, of customer ${made.id}, are damaged. Run \`customers-server audit verify\`, and compare the database with a backup.\n`;
+  for (const [command, row] of [
+    [["audit"], "row 1"],
+    [["person", "find", "grace@example.com"], "a row"],
+    [["person", "export", made.id], "row 1"],
+  ] as const) {
+    const ran = await place.run([...command, "--database-url", `sqlite:${path}`]);
+    expect([ran.code, ran.stderr]).toEqual([1, of(row)]);
+  }
+  const verified = await place.run(["audit", "verify", "--database-url", `sqlite:${path}`]);
+  expect(verified.stdout).toStartWith("acme: row 1 does not have the digest of the values");
+});
 
 test.each([
   [["--customer", "x"], '--customer "x" must be the id of a customer, a UUID.'],
