@@ -45,7 +45,7 @@ const lines = (text: string) =>
 test("prints each accepted write as a line of JSON, by tenant, customer, client and time", async () => {
   const id = await fill();
   const audit = async (...options: string[]) => {
-    const { code, stdout, stderr } = await place.run(["audit", ...options]);
+    const { code, stdout, stderr } = await place.command(["audit", ...options]);
     expect([code, stderr]).toEqual([0, ""]);
     return lines(stdout);
   };
@@ -106,10 +106,10 @@ test("the row is named whose values are no longer what was written", async () =>
     [["person", "find", "grace@example.com"], "a row"],
     [["person", "export", made.id], "row 1"],
   ] as const) {
-    const ran = await place.run([...command, "--database-url", `sqlite:${path}`]);
+    const ran = await place.command([...command, "--database-url", `sqlite:${path}`]);
     expect([ran.code, ran.stderr]).toEqual([1, of(row)]);
   }
-  const verified = await place.run(["audit", "verify", "--database-url", `sqlite:${path}`]);
+  const verified = await place.command(["audit", "verify", "--database-url", `sqlite:${path}`]);
   expect(verified.stdout).toStartWith("acme: row 1 does not have the digest of the values");
 });
 
@@ -121,25 +121,25 @@ test.each([
   [["verify", "--known", "/dev/null"], "--known /dev/null is empty"],
 ])("audit %j is refused", async (options, message) => {
   await fill();
-  const { code, stderr } = await place.run(["audit", ...options]);
+  const { code, stderr } = await place.command(["audit", ...options]);
   expect(code).toBe(1);
   expect(stderr).toStartWith(message);
 });
 
 test("verify finds a whole trail in order, and by the heads of an earlier look one that was cut off", async () => {
   await fill();
-  const good = await place.run(["audit", "verify"]);
+  const good = await place.command(["audit", "verify"]);
   expect(good).toMatchObject({ code: 0, stderr: "" });
   expect(good.stdout).toMatch(
     /^acme: 2 rows in order, up to row 2 with the hash [0-9a-f]{64}\nbeta: 1 rows? /,
   );
-  const { stdout } = await place.run(["audit", "verify", "--json"]);
+  const { stdout } = await place.command(["audit", "verify", "--json"]);
   const known = `${place.path}/known.ndjson`;
   writeFileSync(known, stdout);
   await fill();
-  expect((await place.run(["audit", "verify", "--known", known])).code).toBe(0);
+  expect((await place.command(["audit", "verify", "--known", known])).code).toBe(0);
   writeFileSync(known, stdout.replace('"number":2', '"number":9'));
-  const cut = await place.run(["audit", "verify", "--known", known]);
+  const cut = await place.command(["audit", "verify", "--known", known]);
   expect(cut.code).toBe(1);
   expect(cut.stdout).toContain("acme: rows 5 to 9 were there at the earlier look, and are missing");
   expect(cut.stderr).toStartWith("The audit trail is not whole, of: acme.");
@@ -149,7 +149,7 @@ test("verify holds over rows that retention removed, and says which, and that an
   await fill();
   const known = `${place.path}/known.ndjson`;
   const audit = async (...options: string[]) => {
-    const { code, stdout } = await place.run(["audit", ...options]);
+    const { code, stdout } = await place.command(["audit", ...options]);
     expect(code).toBe(0);
     return stdout;
   };

@@ -100,7 +100,7 @@ test("a person is found, exported and erased beside a running service, whose rep
 
 test("a second erasure changes nothing, and what is not found is exit code 1 after the rest was erased", async () => {
   const { service, id } = await started();
-  const first = await place.run(["person", "erase", id, NOBODY, "nobody@example.com", "--yes", "--json"]);
+  const first = await place.command(["person", "erase", id, NOBODY, "nobody@example.com", "--yes", "--json"]);
   expect([first.code, lines(first.stdout)]).toEqual([
     1,
     [
@@ -111,7 +111,7 @@ test("a second erasure changes nothing, and what is not found is exit code 1 aft
     ],
   ]);
   expect(first.stderr).toContain(`Not found: ${NOBODY}, nobody@example.com.`);
-  const second = await place.run(["person", "erase", id, "--yes"]);
+  const second = await place.command(["person", "erase", id, "--yes"]);
   expect([second.code, second.stdout]).toEqual([0, `${id} of default: was erased before\n`]);
   await service.end();
 });
@@ -121,19 +121,19 @@ test("a customer who has another email now is left out until its id is named", a
   const moved = await send("PATCH", path, { email: "new@example.com" }, { "if-match": etag });
   expect(moved.status).toBe(204);
   for (const command of [["export"], ["erase"], ["erase", "--yes"]]) {
-    const left = await place.run(["person", ...command, ADA.email]);
+    const left = await place.command(["person", ...command, ADA.email]);
     expect([left.code, left.stdout]).toEqual([1, ""]);
     expect(left.stderr).toBe(
       `Left out: ${id} of default had this email earlier, and has another one now. If it is the same person, name the id too.\nAll customers that were found are left out.\n`,
     );
   }
-  const other = await place.run(["person", "export", "new@example.com"]);
+  const other = await place.command(["person", "export", "new@example.com"]);
   expect([other.code, other.stderr]).toEqual([
     0,
     expect.stringMatching(new RegExp(`^Check: ${id} of default had another email too\\.`)),
   ]);
   expect((await send("GET", path)).status).toBe(200);
-  expect((await place.run(["person", "erase", ADA.email, id, "--yes"])).stdout).toContain(
+  expect((await place.command(["person", "erase", ADA.email, id, "--yes"])).stdout).toContain(
     "erased: the customer",
   );
   expect((await send("GET", path)).status).toBe(404);
@@ -145,7 +145,7 @@ test.each([
   [["erase", "a@example.com", "--tenant", "acne"], "No tenant acne ever had a customer."],
 ])("person %j is refused", async (args, message) => {
   const { service } = await started();
-  const { code, stdout, stderr } = await place.run(["person", ...args]);
+  const { code, stdout, stderr } = await place.command(["person", ...args]);
   expect([code, stdout, stderr.trim()]).toEqual([1, "", message]);
   await service.end();
 });
@@ -163,17 +163,17 @@ test("writes that race an erasure are applied before it or find no customer, and
     }
   })();
   await until(() => statuses.length >= 3);
-  const { code } = await place.run(["person", "erase", id, "--yes"]);
+  const { code } = await place.command(["person", "erase", id, "--yes"]);
   isOver = true;
   await writing;
   expect(code).toBe(0);
   const kinds = statuses.filter((status, index) => status !== statuses[index - 1]);
   expect(kinds).toEqual([204, 404]);
   const applied = statuses.filter((status) => status === 204).length;
-  const audited = await place.run(["audit", "--customer", id]);
+  const audited = await place.command(["audit", "--customer", id]);
   expect(audited.stdout).not.toMatch(/unmistakable/i);
   expect(lines(audited.stdout).filter(({ operation }) => operation === "patch")).toHaveLength(applied);
-  expect((await place.run(["audit", "verify"])).code).toBe(0);
+  expect((await place.command(["audit", "verify"])).code).toBe(0);
   await service.end();
 });
 
