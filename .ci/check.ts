@@ -51,10 +51,10 @@ let cluster: PostgresCluster | null = null;
 const runtime = name === "system" ? {} : { BUN_JSC_thresholdForJITAfterWarmUp: "2000" };
 
 async function run(command: string[]): Promise<number> {
-  // Two services on one port run from the source, as `bun start` does; otherwise the executable is tested.
-  const how = name === "services" ? { TEST_SERVICES: "2" } : { TEST_SERVER: server };
+  const how = name === "services" ? { TEST_SERVICES: "2" } : {};
   const engine = cluster === null ? {} : { TEST_POSTGRES: cluster.url("postgres") };
-  const env = { ...process.env, ...runtime, ...how, ...engine, TEST_CLIENT: client, TEST_KIT: kit };
+  const programs = { TEST_SERVER: server, TEST_CLIENT: client, TEST_KIT: kit };
+  const env = { ...process.env, ...runtime, ...how, ...engine, ...programs };
   const child = Bun.spawn(command, { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });
   return await child.exited;
 }
@@ -109,8 +109,7 @@ if (process.env["ARE_PROGRAMS_COMPILED"] !== "1") {
     steps["compile the client"] = [bun, "release/build.ts", "customers", client];
   if (files.some((file) => file.startsWith("conformance/")))
     steps["compile the kit"] = [bun, "release/build.ts", "customers-conformance", kit];
-  if (name !== "services")
-    steps["compile the service"] = [bun, "release/build.ts", "customers-server", server];
+  steps["compile the service"] = [bun, "release/build.ts", "customers-server", server];
 }
 await Promise.all(Object.entries(steps).map(([title, command]) => step(title, command)));
 
