@@ -26,6 +26,7 @@ async function writeTrail(tenant: string, ...agesDays: number[]): Promise<void> 
   const database = connect(path);
   let link: ChainLink = CHAIN_START;
   database.transaction(() => {
+    database.run("INSERT INTO tenants VALUES (?, ?)", [tenant, crypto.randomUUID()]);
     for (const days of agesDays) {
       const entry: AuditEntry = {
         ...TEST_ORIGIN,

@@ -50,7 +50,7 @@ export async function auditStoreContract(
   };
   const rows = async (tenant: string): Promise<readonly ChainedEntry[]> => {
     await sealBacklog(audit);
-    return audit.rows({ tenant, after: 0, limit: 1_000 });
+    return audit.rows({ tenant, after: null, limit: 1_000 });
   };
   const valuesLeft = async (tenant: string): Promise<number> =>
     Number(await run(`SELECT count(*) FROM audit_values WHERE tenant = '${tenant}'`));
@@ -465,7 +465,7 @@ export async function auditStoreContract(
       );
       const deleted = ends.reduce((sum, end) => sum + end.deleted, 0);
       expect(Math.max(...ends.map((end) => end.deleted))).toBe(DELETED_ROWS_MAX);
-      expect(await audit.rows({ tenant, after: 0, limit: 1_000 })).toEqual(before.slice(deleted));
+      expect(await audit.rows({ tenant, after: null, limit: 1_000 })).toEqual(before.slice(deleted));
       expect(await reportOnChain(audit, tenant, null)).toMatchObject({
         fault: null,
         head: { number: before.length },
@@ -498,22 +498,50 @@ export async function auditStoreContract(
     });
 
     test.each([
-      ["with a number of no row", "one.tenant, one.number + 5000, one.hash"],
-      ["with the hash of another row", "one.tenant, one.number, other.hash"],
+      ["with a number of no row", "one.tenant, one.number + 5000, one.hash, one.time"],
+      ["with the hash of another row", "one.tenant, one.number, other.hash, one.time"],
+      ["with another time than its row", "one.tenant, one.number, one.hash, one.time - 86400000"],
     ])("takes no start of the chain %s, neither as the first one nor as a later one", async (_, values) => {
       const tenant = newTenant();
       const [, at2] = await fill(tenant, 4);
       if (at2 === undefined) throw new Error("no rows");
       const set = (number: number) => `INSERT INTO audit_anchors (tenant, number, hash, time)
-        SELECT ${values}, one.time FROM audit one JOIN audit other ON other.tenant = one.tenant AND other.number = 4
+        SELECT ${values} FROM audit one JOIN audit other ON other.tenant = one.tenant AND other.number = 4
         WHERE one.tenant = '${tenant}' AND one.number = ${number}
-        ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, hash = excluded.hash`;
+        ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time`;
       const refused = async (sql: string) =>
         await expect((async () => await run(sql))()).rejects.toThrow("append-only");
       await refused(set(1));
       expect(await audit.moveStart(CHAIN_START, at2)).toBe(true);
       await refused(set(3));
       expect(await rows(tenant)).toHaveLength(2);
+    });
+
+    test("is found out of order where rows before its start are still there, which retention leaves as they are", async () => {
+      const tenant = newTenant();
+      const [, at2, at3, at4] = await fill(tenant, 4);
+      if (at2 === undefined || at3 === undefined || at4 === undefined) throw new Error("no rows");
+      await run(`INSERT INTO audit_anchors (tenant, number, hash, time)
+        SELECT tenant, number, hash, time FROM audit WHERE tenant = '${tenant}' AND number = 3`);
+      const fault = async () => (await reportOnChain(audit, tenant, null)).fault;
+      expect(await fault()).toBe("row 1 is there, though the chain begins with row 4");
+      await run(`DELETE FROM audit WHERE tenant = '${tenant}' AND number = 1`);
+      const isLeft = "row 2 is there, though the chain begins with row 4";
+      expect(await fault()).toBe(isLeft);
+      expect(await audit.moveStart(at3, at4)).toBe(true);
+      expect(await fault()).toBe("row 2 is there, though the chain begins with row 5");
+      expect(await rows(tenant)).toEqual([at2, at3]);
+    });
+
+    test.each([0, -1])("takes no row with the number %i", async (number) => {
+      const tenant = newTenant();
+      const before = await fill(tenant, 1);
+      const columns = `client, token_prefix, request_id, operation, customer_id, version_before, version_after, changed,
+        without_if_match, with_key, values_digest, hash`;
+      const sql = `INSERT INTO audit (tenant, number, time, ${columns})
+        SELECT tenant, ${number}, time, ${columns} FROM audit WHERE tenant = '${tenant}'`;
+      await expect((async () => await run(sql))()).rejects.toThrow(/append-only|violates check constraint/);
+      expect(await rows(tenant)).toEqual(before);
     });
 
     test("is found in order while retention deletes rows that are being read", async () => {
@@ -542,6 +570,7 @@ function bound(audit: AuditStore): AuditStore {
     seal: audit.seal.bind(audit),
     tenants: audit.tenants.bind(audit),
     chainStart: audit.chainStart.bind(audit),
+    hadCustomers: audit.hadCustomers.bind(audit),
     isErased: audit.isErased.bind(audit),
     countStrayValues: audit.countStrayValues.bind(audit),
     history: audit.history.bind(audit),

@@ -16,8 +16,8 @@ export type ChainStart = ChainLink & {
 
 export type AuditQuery = {
   readonly tenant: string;
-  /** The number of the row after which the page begins; 0 for the first. */
-  readonly after: number;
+  /** The number of the row after which the page begins; null for the first row that is stored, whatever its number. */
+  readonly after: number | null;
   /** 1 or more. */
   readonly limit: number;
 };
@@ -89,6 +89,8 @@ export interface AuditStore {
    * @returns false where another service has moved the start meanwhile; nothing is deleted then
    */
   moveStart(start: ChainLink, last: ChainedEntry): Promise<boolean>;
+  /** Whether a customer of this tenant was ever created, in the trail or before there was one. */
+  hadCustomers(tenant: string): MaybePromise<boolean>;
   /** Whether the trail has an erasure of this customer, with a place or without. */
   isErased(tenant: string, customerId: string): MaybePromise<boolean>;
   /** How many values of a tenant have lost their row, which only a program that ignores foreign keys can delete alone. */

@@ -50,9 +50,15 @@ async function reportFrom(
   const values = { kept: 0, erased: 0 };
   const erased = new Set<string>();
   const report = (fault: string | null): ChainReport => ({ tenant, start, rows, values, head, fault });
+  if (start.timeMs !== null) {
+    if (start.number < 1) return report(`the chain begins after row ${start.number}, which is none`);
+    if (!(await audit.hadCustomers(tenant)))
+      return report(`the chain begins after row ${start.number}, but the tenant never had a customer`);
+  }
   if (isAnother(head, known)) return report(rewritten(head));
-  for (let isMore = true; isMore; ) {
-    const page = await audit.rows({ tenant, after: head.number, limit: PAGE_ROWS });
+  // From the first row that is stored: what retention deleted is gone in the transaction that moved the start.
+  for (let after: number | null = null, isMore = true; isMore; after = head.number) {
+    const page = await audit.rows({ tenant, after, limit: PAGE_ROWS });
     for (const row of page) {
       const fault = chainFault(head, row);
       if (fault !== null) return report(fault);

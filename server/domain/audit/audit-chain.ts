@@ -46,7 +46,8 @@ export function linkAfter(previous: ChainLink, entry: Omit<AuditEntry, "values">
 /** @returns what is wrong with a row that should follow another one, as a sentence; null where it does */
 export function chainFault(previous: ChainLink, row: ChainedEntry): string | null {
   const next = previous.number + 1;
-  if (row.number !== next) {
+  if (row.number < next) return `row ${row.number} is there, though the chain begins with row ${next}`;
+  if (row.number > next) {
     const last = row.number - 1;
     return last === next ? `row ${next} is missing` : `rows ${next} to ${last} are missing`;
   }

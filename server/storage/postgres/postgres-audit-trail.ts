@@ -19,6 +19,7 @@ import {
   auditSearchText,
   CHAIN_START_TEXT,
   DELETE_ROWS_TEXT,
+  HAD_CUSTOMERS_TEXT,
   historyText,
   IS_ERASED_TEXT,
   MOVE_START_TEXT,
@@ -62,7 +63,7 @@ export class PostgresAuditTrail implements AuditStore {
     const anchor = [tenant, String(number), hash, String(timeMs), String(start.number)];
     const move = async (transaction: LaneConnection): Promise<boolean> => {
       if ((await transaction.run(MOVE_START_TEXT, anchor)).length === 0) return false;
-      await transaction.run(DELETE_ROWS_TEXT, [tenant, String(number)]);
+      await transaction.run(DELETE_ROWS_TEXT, [tenant, String(number), String(start.number)]);
       return true;
     };
     // Done again it finds the start moved.
@@ -71,6 +72,10 @@ export class PostgresAuditTrail implements AuditStore {
       giveUpMs: limits.giveUpMs,
       onRetry,
     });
+  }
+
+  async hadCustomers(tenant: string): Promise<boolean> {
+    return (await this.#lanes.run(HAD_CUSTOMERS_TEXT, [tenant], true)).length > 0;
   }
 
   async isErased(tenant: string, customerId: string): Promise<boolean> {
@@ -101,7 +106,7 @@ export class PostgresAuditTrail implements AuditStore {
   }
 
   async rows({ tenant, after, limit }: AuditQuery): Promise<ChainedEntry[]> {
-    const params = [tenant, String(after), String(limit)];
+    const params = [tenant, after === null ? null : String(after), String(limit)];
     const rows = await this.#lanes.run<PostgresAuditRow>(AUDIT_ROWS_TEXT, params, true);
     return rows.map(chainedEntry);
   }

@@ -21,6 +21,15 @@ function runOn(path: string, sql: string): unknown {
   }
 }
 
+function runAll(path: string, ...statements: readonly string[]): void {
+  const db = connect(path);
+  try {
+    for (const statement of statements) db.run(statement);
+  } finally {
+    db.close();
+  }
+}
+
 for (const where of ["inline", "thread"] as const) {
   const path = `${directory.path}/${where}.db`;
   await auditStoreContract(
@@ -39,12 +48,40 @@ test.each([
   ["a row that was removed", "DELETE FROM audit WHERE number = 2", "row 2 is missing"],
   ["rows that were removed", "DELETE FROM audit WHERE number IN (1, 2)", "rows 1 to 2 are missing"],
   ["a hash that was changed", "UPDATE audit SET hash = zeroblob(32) WHERE number = 3", "row 3 does not have"],
+  [
+    "a start behind the last row",
+    "INSERT INTO audit_anchors VALUES ('default', 999, zeroblob(32), 1)",
+    "row 1 is there, though the chain begins with row 1000",
+  ],
+  [
+    "a start with rows before it that were changed",
+    `INSERT INTO audit_anchors SELECT tenant, number, hash, time FROM audit WHERE number = 4;
+      UPDATE audit SET client = 'x' WHERE number = 2`,
+    "row 1 is there, though the chain begins with row 5",
+  ],
+  [
+    "a start with the hash of another row",
+    `INSERT INTO audit_anchors SELECT tenant, 2, hash, time FROM audit WHERE number = 3;
+      DELETE FROM audit WHERE number <= 2`,
+    "row 3 does not have the hash",
+  ],
+  [
+    "a start before the first row",
+    "PRAGMA ignore_check_constraints = ON; INSERT INTO audit_anchors VALUES ('default', 0, zeroblob(32), 1)",
+    "the chain begins after row 0, which is none",
+  ],
+  [
+    "a row before the first one",
+    `PRAGMA ignore_check_constraints = ON; INSERT INTO audit SELECT tenant, -9223372036854775808, time, client, token_prefix,
+      request_id, operation, customer_id, version_before, version_after, changed, without_if_match, with_key, values_digest,
+      hash FROM audit WHERE number = 2`,
+    "row -9223372036854776000 is there, though the chain begins with row 1",
+  ],
 ])("without its triggers, %s is found", async (title, sql, fault) => {
   const path = `${directory.path}/${title}.db`;
   await writeDatabase(path, "a", "b", "c", "d");
-  for (const trigger of ["audit_never_changes", "audit_keeps_its_rows"])
-    runOn(path, `DROP TRIGGER ${trigger}`);
-  runOn(path, sql);
+  const triggers = ["audit_never_changes", "audit_keeps_its_rows", "audit_appends", "audit_anchors_begin"];
+  runAll(path, ...triggers.map((name) => `DROP TRIGGER ${name}`), sql);
   const storage = SqliteStorage.open(path);
   const report = await reportOnChain(storage.audit, "default", null);
   await storage.close();
@@ -158,6 +195,20 @@ test("rows of two processes that write by turns are one chain", async () => {
   await one.close();
   await other.close();
   expect(report).toMatchObject({ rows: 120, fault: null });
+});
+
+test("the start of a chain of a tenant that never had a customer is found", async () => {
+  const path = `${directory.path}/no customer.db`;
+  await writeDatabase(path, "a");
+  runOn(path, "INSERT INTO audit_anchors VALUES ('zz', 77, zeroblob(32), 1)");
+  const storage = SqliteStorage.open(path);
+  const fault = async (tenant: string) => (await reportOnChain(storage.audit, tenant, null)).fault;
+  expect(storage.audit.tenants()).toContain("zz");
+  expect([await fault("zz"), await fault("default")]).toEqual([
+    "the chain begins after row 77, but the tenant never had a customer",
+    null,
+  ]);
+  await storage.close();
 });
 
 test("a row can't be replaced by another one of its number", async () => {

@@ -41,6 +41,10 @@ export class SqliteAuditTrail implements AuditStore {
     return this.#write.run("moveChainStart", { start, last });
   }
 
+  hadCustomers(tenant: string): boolean {
+    return this.#read.get("SELECT 1 FROM tenants WHERE tenant = ?", tenant) !== null;
+  }
+
   isErased(tenant: string, customerId: string): boolean {
     return isErased(this.#read, tenant, customerId);
   }
@@ -61,7 +65,8 @@ export class SqliteAuditTrail implements AuditStore {
   }
 
   rows({ tenant, after, limit }: AuditQuery): ChainedEntry[] {
-    const sql = `${SELECT_AUDIT} WHERE a.tenant = ? AND a.number > ? ORDER BY a.number LIMIT ?`;
+    const sql = `${SELECT_AUDIT} WHERE a.tenant = ? AND a.number >= coalesce(? + 1, -9223372036854775808)
+      ORDER BY a.number LIMIT ?`;
     return this.#read.all<AuditRow>(sql, tenant, after, limit).map(chainedEntry);
   }
 

@@ -40,6 +40,9 @@ export const SEAL_TEXT = `UPDATE audit a SET number = i.number, hash = decode(i.
   FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[]) AS i(tenant, customer_id, id, number, hash)
   WHERE a.tenant = i.tenant AND a.customer_id = i.customer_id AND a.id = i.id AND a.number IS NULL`;
 
+/** $1 tenant. */
+export const HAD_CUSTOMERS_TEXT = "SELECT 1 FROM tenants WHERE tenant = $1::text";
+
 /** $1 tenant, $2 customer. */
 export const IS_ERASED_TEXT =
   "SELECT 1 FROM audit WHERE tenant = $1::text AND customer_id = $2::uuid AND operation = 'erase' LIMIT 1";
@@ -54,8 +57,12 @@ export const MOVE_START_TEXT = `INSERT INTO audit_anchors AS a (tenant, number, 
   ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time
   WHERE a.number = $5::bigint RETURNING 1`;
 
-/** $1 tenant, $2 number. */
-export const DELETE_ROWS_TEXT = "DELETE FROM audit WHERE tenant = $1::text AND number <= $2::bigint";
+/**
+ * $1 tenant, $2 number, $3 the number of the start before. A row before the start is none that retention leaves: it
+ * stays for `audit verify` to find.
+ */
+export const DELETE_ROWS_TEXT =
+  "DELETE FROM audit WHERE tenant = $1::text AND number > $3::bigint AND number <= $2::bigint";
 
 /** $1 tenant, $2 customer, $3 how many, then where the page begins, if it is not the first one. */
 export function historyText(
@@ -71,8 +78,9 @@ export function historyText(
     WHERE a.tenant = $1::text AND a.customer_id = $2::uuid ${before[start]} ORDER BY a.id DESC LIMIT $3::int`;
 }
 
-/** $1 tenant, $2 the number after which the page begins, $3 how many. */
-export const AUDIT_ROWS_TEXT = `${SELECT_AUDIT} WHERE a.tenant = $1::text AND a.number > $2::bigint
+/** $1 tenant, $2 the number after which the page begins or null, $3 how many. */
+export const AUDIT_ROWS_TEXT = `${SELECT_AUDIT}
+  WHERE a.tenant = $1::text AND a.number >= coalesce($2::bigint + 1, -9223372036854775808)
   ORDER BY a.number LIMIT $3::int`;
 
 type SearchScope = { readonly isOneCustomer: boolean };

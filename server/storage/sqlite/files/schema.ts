@@ -78,7 +78,7 @@ const STEPS: Readonly<Record<number, string>> = {
   -- The audit trail: one row for each accepted write, in its transaction. Each tenant has a chain of its own.
   CREATE TABLE audit (
     tenant           TEXT NOT NULL,
-    number           INTEGER NOT NULL, -- the place in the tenant's chain: from 1, without gaps
+    number           INTEGER NOT NULL CHECK (number > 0), -- the place in the tenant's chain: from 1, without gaps
     time             INTEGER NOT NULL,
     client           TEXT NOT NULL,
     token_prefix     TEXT NOT NULL,    -- the part of the token that is shown
@@ -111,7 +111,7 @@ const STEPS: Readonly<Record<number, string>> = {
   -- Where a tenant's chain begins: the last row that retention deleted.
   CREATE TABLE audit_anchors (
     tenant           TEXT PRIMARY KEY,
-    number           INTEGER NOT NULL,
+    number           INTEGER NOT NULL CHECK (number > 0),
     hash             BLOB NOT NULL CHECK (length(hash) = 32),
     time             INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
@@ -139,11 +139,11 @@ const STEPS: Readonly<Record<number, string>> = {
   CREATE TRIGGER audit_anchors_begin BEFORE INSERT ON audit_anchors
   WHEN EXISTS (SELECT 1 FROM audit_anchors WHERE tenant = NEW.tenant AND number >= NEW.number)
     OR (EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant)
-      AND NOT EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant AND number = NEW.number AND hash = NEW.hash))
+      AND NOT EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant AND number = NEW.number AND hash = NEW.hash AND time = NEW.time))
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
   CREATE TRIGGER audit_anchors_go_forward BEFORE UPDATE ON audit_anchors
   WHEN NEW.tenant <> OLD.tenant OR NEW.number <= OLD.number
-    OR NOT EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant AND number = NEW.number AND hash = NEW.hash)
+    OR NOT EXISTS (SELECT 1 FROM audit WHERE tenant = NEW.tenant AND number = NEW.number AND hash = NEW.hash AND time = NEW.time)
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
   CREATE TRIGGER audit_anchors_stay BEFORE DELETE ON audit_anchors
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;

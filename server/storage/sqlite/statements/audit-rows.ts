@@ -71,7 +71,11 @@ function moveChainStart(statements: StatementCache, { start, last }: StartMove):
       ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time`,
     ...[tenant, number, hash, timeMs],
   );
-  statements.run("DELETE FROM audit WHERE tenant = ? AND number <= ?", tenant, number);
+  // A row before the start is none that retention leaves: it stays for `audit verify` to find.
+  statements.run(
+    "DELETE FROM audit WHERE tenant = ? AND number > ? AND number <= ?",
+    ...[tenant, start.number, number],
+  );
   return true;
 }
 

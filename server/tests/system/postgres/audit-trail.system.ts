@@ -1,10 +1,13 @@
 import { afterAll, expect, test } from "bun:test";
 import { Client } from "pg";
 import { NO_BODY } from "../../../domain/projection.ts";
+import { reportOnChain } from "../../../storage/chain-report.ts";
 import { copyDatabase } from "../../../storage/database-url/copy-database.ts";
 import { openStorage } from "../../../storage/database-url/open-storage.ts";
 import { withPostgresSource } from "../../../storage/postgres/postgres-copy.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
+import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
+import { sealBacklog } from "../../../storage/sealing-timer.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 import { Workplace } from "../../support/server-process.ts";
 import { TEST_ORIGIN } from "../../support/test-origin.ts";
@@ -97,5 +100,63 @@ test("a sealing that waits for the one under way leaves no row of before it with
   await other.query("COMMIT");
   await other.end();
   expect(await waiting).toBe(1);
+  await storage.close();
+});
+
+test("a start of a chain that is no row is refused to the role of the services, of an unknown tenant too", async () => {
+  const url = await cluster.createDatabase();
+  await (await PostgresStorage.open(url)).close();
+  await cluster.query(
+    url,
+    `CREATE ROLE retaining LOGIN; ${grantsFor("retaining", { hasAuditRetention: true })}`,
+  );
+  const insertion = cluster.query(
+    url.replace("postgres@", "retaining@"),
+    "INSERT INTO customers.audit_anchors VALUES ('zz', 77, decode(repeat('00', 32), 'hex'), 1)",
+  );
+  await expect(insertion).rejects.toThrow("append-only");
+});
+
+const START = (tenant: string, number: number) =>
+  `INSERT INTO audit_anchors SELECT tenant, number, hash, time FROM audit WHERE tenant = '${tenant}' AND number = ${number};`;
+
+test.each([
+  [
+    "a start behind the last row",
+    "INSERT INTO audit_anchors VALUES ('t', 999, decode(repeat('00', 32), 'hex'), 1)",
+    "row 1 is there, though the chain begins with row 1000",
+  ],
+  [
+    "a start with rows before it that were changed",
+    `${START("t", 4)} UPDATE audit SET client = 'x' WHERE number = 2`,
+    "row 1 is there, though the chain begins with row 5",
+  ],
+  [
+    "a start with the hash of another row",
+    `${START("t", 3)} UPDATE audit_anchors SET number = 2; DELETE FROM audit WHERE number <= 2`,
+    "row 3 does not have the hash",
+  ],
+  [
+    "a row before the first one",
+    "ALTER TABLE audit DROP CONSTRAINT audit_number_check; UPDATE audit SET number = -9223372036854775808 WHERE number = 4",
+    "row -9223372036854776000 is there, though the chain begins with row 1",
+  ],
+  [
+    "a start of a tenant that never had a customer",
+    "INSERT INTO audit_anchors VALUES ('zz', 77, decode(repeat('00', 32), 'hex'), 1)",
+    "the chain begins after row 77, but the tenant never had a customer",
+  ],
+])("without its triggers, %s is found", async (_, sql, fault) => {
+  const url = await cluster.createDatabase();
+  const storage = await PostgresStorage.open(url);
+  const { customers, audit } = storage;
+  for (let n = 0; n < 4; n += 1) await customers.create("t", ADA, 0, null, TEST_ORIGIN);
+  await sealBacklog(audit);
+  const disabled = ["audit", "audit_anchors"].map((table) => `ALTER TABLE ${table} DISABLE TRIGGER USER;`);
+  await cluster.query(url, `SET search_path = customers; ${disabled.join(" ")} ${sql}`);
+  const reports = await Promise.all(
+    (await audit.tenants()).map((tenant) => reportOnChain(audit, tenant, null)),
+  );
+  expect(reports.map((report) => report.fault).find((found) => found !== null)).toStartWith(fault);
   await storage.close();
 });
