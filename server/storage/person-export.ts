@@ -3,6 +3,7 @@ import { changedValues } from "../domain/audit/kept-values.ts";
 import { isoTime } from "../domain/iso-time.ts";
 import { historyPages } from "./history-pages.ts";
 import type { FoundCustomer } from "./person-search.ts";
+import { type KeptReply, REPLIES_PAGE } from "./person-store.ts";
 import type { Storage } from "./storage.ts";
 
 type Stores = Pick<Storage, "persons" | "audit">;
@@ -30,7 +31,6 @@ async function* exportCustomer(
   { tenant, id, state }: FoundCustomer,
 ): AsyncGenerator<string> {
   const record = await persons.record(tenant, id);
-  const replies = await persons.keptReplies(tenant, id);
   const customer =
     record === null
       ? null
@@ -38,15 +38,42 @@ async function* exportCustomer(
           ...{ id: record.id, name: record.name, email: record.email, status: record.status },
           ...{ version: record.rowVersion, createdAt: isoTime(record.createdAtMs) },
         };
-  const keptReplies = replies.map(({ expiresAtMs, fields }) => ({ keptUntil: isoTime(expiresAtMs), fields }));
-  yield opened({ tenant, id, state, customer, keptReplies }, "history", 4);
-  let page = "";
-  for await (const entries of historyPages(audit, tenant, id)) {
-    if (page !== "") yield `${page},`;
-    page = entries.map((entry) => indented(entryOf(entry), 8)).join(",\n");
-  }
-  if (page !== "") yield page;
+  yield opened({ tenant, id, state, customer }, "keptReplies", 4);
+  yield* elements(replyPages(persons, tenant, id), ({ expiresAtMs, fields }) => ({
+    keptUntil: isoTime(expiresAtMs),
+    fields,
+  }));
+  yield '      ],\n      "history": [';
+  yield* elements(historyPages(audit, tenant, id), entryOf);
   yield "      ]";
+}
+
+/** No more than a page of them is in memory. */
+async function* replyPages(
+  persons: Stores["persons"],
+  tenant: string,
+  id: string,
+): AsyncGenerator<readonly KeptReply[]> {
+  for (let after: string | null = null; ; ) {
+    const page: readonly KeptReply[] = await persons.keptReplies(tenant, id, after);
+    yield page;
+    if (page.length < REPLIES_PAGE) return;
+    after = page.at(-1)?.position ?? null;
+  }
+}
+
+/** The elements of an array, a piece for each page. */
+async function* elements<Item>(
+  pages: AsyncIterable<readonly Item[]>,
+  shown: (item: Item) => Record<string, unknown>,
+): AsyncGenerator<string> {
+  let piece = "";
+  for await (const page of pages) {
+    if (page.length === 0) continue;
+    if (piece !== "") yield `${piece},`;
+    piece = page.map((item) => indented(shown(item), 8)).join(",\n");
+  }
+  if (piece !== "") yield piece;
 }
 
 /** An object whose last member is an array that follows. */

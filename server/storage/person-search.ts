@@ -89,7 +89,7 @@ async function look(
 ): Promise<FoundCustomer[]> {
   const record = await persons.record(tenant, id);
   const values = await persons.countValues(tenant, id);
-  const keptReplies = (await persons.keptReplies(tenant, id)).length;
+  const keptReplies = await persons.countKeptReplies(tenant, id);
   const now = record === null ? null : foldEmail(record.email);
   const { last, hasOther } = await keptEmails(audit, tenant, id, asked ?? now);
   const isLast = (now ?? last) === asked;

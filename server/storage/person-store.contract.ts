@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import type { CustomerFields } from "../domain/customer.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { NO_BODY, projectionOf } from "../domain/projection.ts";
 import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
@@ -6,7 +7,7 @@ import { reportOnChain } from "./chain-report.ts";
 import type { IdempotencyKey } from "./customer-store.ts";
 import { exportPerson } from "./person-export.ts";
 import { findPerson, isSelected } from "./person-search.ts";
-import { PERSON_ERASE, VALUES_PAGE } from "./person-store.ts";
+import { PERSON_ERASE, REPLIES_PAGE, VALUES_PAGE } from "./person-store.ts";
 import { sealBacklog } from "./sealing-timer.ts";
 import type { Storage } from "./storage.ts";
 
@@ -39,7 +40,7 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
 
   type Exported = {
     readonly pieces: readonly string[];
-    readonly customers: readonly { history: object[] }[];
+    readonly customers: readonly { history: object[]; keptReplies: { fields: CustomerFields }[] }[];
   };
   const exported = async (tenant: string, ...who: readonly string[]): Promise<Exported> => {
     const customers = [];
@@ -207,13 +208,20 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       const [tenant, rows] = [unique("t"), VALUES_PAGE + 10];
       const made = await create(tenant, "a@example.com", KEEPING);
       const writes = Array.from({ length: rows - 1 }, (_, index) =>
-        customers.update(made, { name: `${index}` }, NO_BODY, null, KEEPING),
+        customers.update(made, { name: `${index}` }, ALL, keyOf(unique("k")), KEEPING),
       );
       await Promise.all(writes);
+      expect(await persons.countKeptReplies(tenant, made.id)).toBe(rows - 1);
       const { pieces, customers: found } = await exported(tenant, made.id, made.id);
-      expect(found.map(({ history }) => history.length)).toEqual([rows, rows]);
-      const lengths = pieces.map((piece) => piece.split('"operation"').length - 1).filter(Boolean);
-      expect(lengths).toEqual([VALUES_PAGE, 10, VALUES_PAGE, 10]);
+      const names = Array.from({ length: rows - 1 }, (_, index) => `${index}`).toSorted();
+      for (const { history, keptReplies } of found) {
+        expect(history).toHaveLength(rows);
+        expect(keptReplies.map(({ fields }) => fields.name).toSorted()).toEqual(names);
+      }
+      const lengthsOf = (member: string) =>
+        pieces.map((piece) => piece.split(`"${member}"`).length - 1).filter(Boolean);
+      expect(lengthsOf("operation")).toEqual([VALUES_PAGE, 10, VALUES_PAGE, 10]);
+      expect(lengthsOf("keptUntil")).toEqual([REPLIES_PAGE, 9, REPLIES_PAGE, 9]);
       expect(await persons.erase(tenant, made.id)).toMatchObject({ values: rows });
       expect(await persons.countValues(tenant, made.id)).toBe(0);
     });
@@ -237,7 +245,7 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
           expect((await erasing).wasStored).toBe(true);
           expect(await persons.record(tenant, made.id)).toBeNull();
           expect(await persons.countValues(tenant, made.id)).toBe(0);
-          expect(await persons.keptReplies(tenant, made.id)).toEqual([]);
+          expect(await persons.keptReplies(tenant, made.id, null)).toEqual([]);
           await sealBacklog(audit);
           const rows = await audit.rows({ tenant, after: 0, limit: 99 });
           expect(rows.at(-1)?.operation).toBe("erase");

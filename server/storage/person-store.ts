@@ -6,6 +6,9 @@ import type { MaybePromise } from "../domain/maybe-promise.ts";
 /** How many rows of kept values one transaction of an erasure deletes, and one page of a search reads. */
 export const VALUES_PAGE = 500;
 
+/** How many kept replies one page of an export reads. */
+export const REPLIES_PAGE = 500;
+
 /** Who erases: an operator on the command line, without a token and a request. */
 export const PERSON_ERASE = {
   client: "person-erase",
@@ -24,7 +27,17 @@ export type CustomerRecord = NewCustomer & {
 };
 
 /** What a repeated request under an Idempotency-Key would be answered. */
-export type KeptReply = { readonly expiresAtMs: number; readonly fields: CustomerFields };
+export type KeptReply = {
+  readonly expiresAtMs: number;
+  readonly fields: CustomerFields;
+  /** Where the next page begins. */
+  readonly position: string;
+};
+
+/** @returns the token and the key of {@link KeptReply.position}, in the order of both; before all for null */
+export function replyPosition(position: string | null): readonly [tokenId: string, key: string] {
+  return position === null ? ["", ""] : JSON.parse(position);
+}
 
 /** Values that are kept beside a row of the audit trail. */
 export type PersonValues = {
@@ -52,7 +65,9 @@ export interface PersonStore {
   /** The ids of the customers that have an email now. @param folded as foldEmail folds it */
   withEmail(tenant: string, folded: string): MaybePromise<readonly string[]>;
   record(tenant: string, id: string): MaybePromise<CustomerRecord | null>;
-  keptReplies(tenant: string, id: string): MaybePromise<readonly KeptReply[]>;
+  /** A page of at most {@link REPLIES_PAGE}. @param after the position of the last one of the page before */
+  keptReplies(tenant: string, id: string, after: string | null): MaybePromise<readonly KeptReply[]>;
+  countKeptReplies(tenant: string, id: string): MaybePromise<number>;
   /** A page of at most {@link VALUES_PAGE}. @param after the position of the last one of the page before */
   values(tenant: string, after: string | null): MaybePromise<readonly PersonValues[]>;
   /** Beside how many rows of the audit trail values of a customer are kept. */

@@ -8,6 +8,8 @@ import {
   PERSON_ERASE,
   type PersonStore,
   type PersonValues,
+  REPLIES_PAGE,
+  replyPosition,
   VALUES_PAGE,
 } from "../person-store.ts";
 import type { LaneConnection } from "./connection/lane.ts";
@@ -16,6 +18,7 @@ import { persist } from "./connection/persistence.ts";
 import { IS_ERASED_TEXT } from "./rows/audit-sql.ts";
 import {
   APPEND_ERASURE_TEXT,
+  COUNT_REPLIES_TEXT,
   COUNT_VALUES_TEXT,
   DELETE_CUSTOMER_TEXT,
   DELETE_VALUES_TEXT,
@@ -52,12 +55,20 @@ export class PostgresPersons implements PersonStore {
     return { ...fields, rowVersion, createdAtMs: Number(created_at) };
   }
 
-  async keptReplies(tenant: string, id: string): Promise<KeptReply[]> {
-    const rows = await this.#run<{ expires_at: string; fields: string }>(KEPT_REPLIES_TEXT, [tenant, id]);
-    return rows.map(({ expires_at, fields }) => ({
+  async keptReplies(tenant: string, id: string, after: string | null): Promise<KeptReply[]> {
+    type Row = { token_id: string; key: string; expires_at: string; fields: string };
+    const params = [tenant, id, ...replyPosition(after), String(REPLIES_PAGE)];
+    const rows = await this.#run<Row>(KEPT_REPLIES_TEXT, params);
+    return rows.map(({ token_id, key, expires_at, fields }) => ({
       expiresAtMs: Number(expires_at),
       fields: JSON.parse(fields) as CustomerFields,
+      position: JSON.stringify([token_id, key]),
     }));
+  }
+
+  async countKeptReplies(tenant: string, id: string): Promise<number> {
+    const [row] = await this.#run<{ n: string }>(COUNT_REPLIES_TEXT, [tenant, id]);
+    return Number(row?.n ?? 0);
   }
 
   async values(tenant: string, after: string | null): Promise<PersonValues[]> {
@@ -138,12 +149,12 @@ async function eraseCustomer(
   // A role that may not delete values erases customers of whom none are kept.
   const [right] = hasValues ? await transaction.run<ErasureRight>(MAY_ERASE_TEXT, []) : [];
   if (right?.may_delete === false) return { roleWithoutRight: right.role };
-  const keptReplies = await transaction.run(KEPT_REPLIES_TEXT, [tenant, id]);
+  const [replies] = await transaction.run<{ n: string }>(COUNT_REPLIES_TEXT, [tenant, id]);
   const [row] = await transaction.run<{ row_version: RowVersion }>(DELETE_CUSTOMER_TEXT, [tenant, id]);
   const wasStored = row !== undefined;
   if (wasStored || (await transaction.run(IS_ERASED_TEXT, [tenant, id])).length === 0) {
     const { client, operation } = PERSON_ERASE;
     await transaction.run(APPEND_ERASURE_TEXT, [tenant, id, client, operation, row?.row_version ?? null]);
   }
-  return { wasStored, keptReplies: wasStored ? keptReplies.length : 0, hasValues };
+  return { wasStored, keptReplies: wasStored ? Number(replies?.n ?? 0) : 0, hasValues };
 }

@@ -6,6 +6,8 @@ import {
   type KeptReply,
   type PersonStore,
   type PersonValues,
+  REPLIES_PAGE,
+  replyPosition,
   VALUES_PAGE,
 } from "../person-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
@@ -56,15 +58,22 @@ export class SqlitePersons implements PersonStore {
     return { ...fields, rowVersion, createdAtMs };
   }
 
-  keptReplies(tenant: string, id: string): KeptReply[] {
-    const sql = `SELECT expires_at, json_extract(outcome, '$.fields') AS fields FROM idempotency_keys
-      WHERE tenant = ? AND customer_id = ? ORDER BY expires_at`;
+  keptReplies(tenant: string, id: string, after: string | null): KeptReply[] {
+    type Row = { token_id: string; key: string; expires_at: number; fields: string };
+    const sql = `SELECT token_id, key, expires_at, json_extract(outcome, '$.fields') AS fields FROM idempotency_keys
+      WHERE tenant = ? AND customer_id = ? AND (token_id, key) > (?, ?) ORDER BY token_id, key LIMIT ?`;
     return this.#read
-      .all<{ expires_at: number; fields: string }>(sql, tenant, id)
-      .map(({ expires_at, fields }) => ({
+      .all<Row>(sql, tenant, id, ...replyPosition(after), REPLIES_PAGE)
+      .map(({ token_id, key, expires_at, fields }) => ({
         expiresAtMs: expires_at,
         fields: JSON.parse(fields) as CustomerFields,
+        position: JSON.stringify([token_id, key]),
       }));
+  }
+
+  countKeptReplies(tenant: string, id: string): number {
+    const sql = "SELECT count(*) AS n FROM idempotency_keys WHERE tenant = ? AND customer_id = ?";
+    return this.#read.get<{ n: number }>(sql, tenant, id)?.n ?? 0;
   }
 
   values(tenant: string, after: string | null): PersonValues[] {

@@ -6,10 +6,15 @@ export const WITH_EMAIL_TEXT =
 export const RECORD_TEXT = `SELECT id::text AS id, name, email, status, row_version, created_at FROM customers
   WHERE tenant = $1::text AND id = $2::uuid`;
 
-/** $1 tenant, $2 customer. */
-export const KEPT_REPLIES_TEXT = `SELECT k.expires_at, f.fields FROM kept_fields f
+/** $1 tenant, $2 customer, $3 token and $4 key after which the page begins, $5 how many. */
+export const KEPT_REPLIES_TEXT = `SELECT f.token_id, f.key, k.expires_at, f.fields FROM kept_fields f
   JOIN idempotency_keys k ON k.token_id = f.token_id AND k.key = f.key
-  WHERE f.tenant = $1::text AND f.customer_id = $2::uuid ORDER BY k.expires_at`;
+  WHERE f.tenant = $1::text AND f.customer_id = $2::uuid AND (f.token_id, f.key) > ($3::text, $4::text)
+  ORDER BY f.token_id, f.key LIMIT $5::int`;
+
+/** $1 tenant, $2 customer. */
+export const COUNT_REPLIES_TEXT =
+  "SELECT count(*) AS n FROM kept_fields WHERE tenant = $1::text AND customer_id = $2::uuid";
 
 /** $1 tenant, $2 customer and $3 row after which the page begins, $4 how many. */
 export const PERSON_VALUES_TEXT = `SELECT customer_id::text AS customer_id, id, content FROM audit_values
