@@ -6,7 +6,6 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Dispatcher } from "undici/index.js";
-import Agent from "undici/lib/dispatcher/agent.js"; // the whole of undici takes a sixth of the start of the kit
 import type { Profile } from "../target/profile.ts";
 import { proxyAuthorization, proxyFor } from "../target/proxy.ts";
 import { headerValue, parseReply, type Reply } from "./http-reply.ts";
@@ -87,7 +86,11 @@ export class Transport {
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     };
-    if (proxy === undefined) return new Agent(options);
+    // Loaded for the first request: half of the commands send none. The whole of undici is there for a proxy alone.
+    if (proxy === undefined) {
+      const { default: Agent } = await import("undici/lib/dispatcher/agent.js");
+      return new Agent(options);
+    }
     const { ProxyAgent } = await import("undici/index.js");
     const token = proxyAuthorization(proxy);
     return new ProxyAgent({
