@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { Client } from "pg";
+import { CHAIN_START } from "../../../domain/audit/audit-chain.ts";
 import { NO_BODY } from "../../../domain/projection.ts";
 import { reportOnChain } from "../../../storage/chain-report.ts";
 import { copyDatabase } from "../../../storage/database-url/copy-database.ts";
@@ -160,3 +161,50 @@ test.each([
   expect(reports.map((report) => report.fault).find((found) => found !== null)).toStartWith(fault);
   await storage.close();
 });
+
+test("a column that another program changes without triggers and foreign keys is found, but for those that audit.md names", async () => {
+  const url = await cluster.createDatabase();
+  const storage = await PostgresStorage.open(url);
+  const { customers, audit } = storage;
+  const listed = await cluster.query(
+    url,
+    `SELECT table_name, column_name, data_type FROM information_schema.columns
+    WHERE table_schema = 'customers' AND table_name IN ('audit', 'audit_values', 'audit_anchors')
+    ORDER BY table_name, ordinal_position`,
+  );
+  const other: Readonly<Record<string, (column: string) => string>> = {
+    text: (column) => (column === "operation" ? "'delete'" : "'x'"),
+    uuid: () => "gen_random_uuid()",
+    bigint: (column) => `${column} + 100`,
+    smallint: (column) => `1 - ${column}`,
+    bytea: (column) => `decode(repeat('00', coalesce(length(${column}), 32)), 'hex')`,
+  };
+  const unfound: string[] = [];
+  for (const [index, line] of listed.split("\n").entries()) {
+    const [table = "", column = "", type = ""] = line.split("|");
+    const tenant = `t${index}`;
+    // The row that is changed keeps no values, which its key would bind to it.
+    for (const keepsValues of [true, true, true, false, true])
+      await customers.create(tenant, ADA, 0, null, { ...TEST_ORIGIN, keepsValues });
+    await sealBacklog(audit);
+    const [first] = await audit.rows({ tenant, after: null, limit: 1 });
+    if (first === undefined) throw new Error("no rows");
+    expect(await audit.moveStart(CHAIN_START, first)).toBe(true);
+    expect((await reportOnChain(audit, tenant, null)).fault).toBeNull();
+    const where = {
+      audit: "number = 4",
+      audit_values: `id = (SELECT id FROM audit WHERE tenant = '${tenant}' AND number = 3)`,
+      audit_anchors: "number = 1",
+    }[table];
+    const sql = `UPDATE ${table} SET ${column} = ${other[type]?.(column)} WHERE tenant = '${tenant}' AND ${where} RETURNING 1`;
+    const changed = await cluster.query(
+      url,
+      `SET session_replication_role = replica; SET search_path = customers; ${sql}`,
+    );
+    expect(changed).toBe("1");
+    const { fault } = await reportOnChain(audit, tenant, null);
+    if (fault === null) unfound.push(`${table}.${column}`);
+  }
+  await storage.close();
+  expect(unfound).toEqual(["audit.id", "audit_anchors.time"]);
+}, 60_000);
