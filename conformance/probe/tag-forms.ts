@@ -127,11 +127,6 @@ export function foldings(tag: string): Form[] {
   const wide = Buffer.from(String.fromCharCode(text.charCodeAt(ascii) + 0xfee0), "utf8").toString("latin1");
   return different(tag, [
     {
-      what: "the current tag with a superscript in place of a character",
-      value: quoted(replaced(COMPATIBLE)),
-    },
-    { what: "the current tag with an accent on a letter", value: quoted(replaced(ACCENTED)) },
-    {
       what: "the current tag with a soft hyphen in it",
       value: quoted(`${text.slice(0, 1)}\u00ad${text.slice(1)}`),
     },
@@ -139,6 +134,12 @@ export function foldings(tag: string): Form[] {
       what: "the current tag with a character of full width",
       value: ascii < 0 ? tag : quoted(text.slice(0, ascii) + wide + text.slice(ascii + 1)),
     },
+    // Not every tag has such a character, so these two come last: a run that tries some forms alone tries the same each time.
+    {
+      what: "the current tag with a superscript in place of a character",
+      value: quoted(replaced(COMPATIBLE)),
+    },
+    { what: "the current tag with an accent on a letter", value: quoted(replaced(ACCENTED)) },
   ]);
 }
 
