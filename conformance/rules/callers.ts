@@ -222,9 +222,10 @@ async function oneVersion(t: Attempt): Promise<void> {
     allowed: "refused, and nothing changed",
   });
   if (theirs.accepted && (await acceptsStale(t, method, to)))
-    throw new CouldNotRun(`a stale ${method} by the limited caller is accepted, whoever wrote before`, [
-      method === "PATCH" ? "IFM-36" : "IFM-23",
-    ]);
+    throw new CouldNotRun(
+      `a stale ${method} by the limited caller is accepted, whichever caller wrote before`,
+      [method === "PATCH" ? "IFM-36" : "IFM-23"],
+    );
   judgeRefusal(t, theirs, "stale", { what, allowed: "refused" });
   if (withoutPatch !== undefined) throw withoutPatch;
 }

@@ -38,6 +38,9 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       ...[one.tenant, one.id, one.state, one.foundBy, one.values, one.keptReplies, isSelected(one)],
     ]);
 
+  const historyOf = (tenant: string, customerId: string) =>
+    audit.history({ tenant, customerId, before: null, limit: 9, withValues: true });
+
   type Exported = {
     readonly pieces: readonly string[];
     readonly customers: readonly { history: object[]; keptReplies: { fields: CustomerFields }[] }[];
@@ -145,13 +148,7 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       const replayed = await customers.update(made, { name: "Eve" }, ALL, key, KEEPING);
       expect(replayed).toMatchObject({ kind: "applied", isReplayed: true, fields: null });
       await sealBacklog(audit);
-      const { items } = await audit.history({
-        tenant,
-        customerId: made.id,
-        before: null,
-        limit: 9,
-        withValues: true,
-      });
+      const { items } = await historyOf(tenant, made.id);
       expect(items.map(({ operation, changed, values }) => [operation, changed.length, values])).toEqual([
         ["erase", 0, null],
         ["replace", 1, null],
@@ -175,13 +172,7 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       const made = await create(tenant, "a@example.com");
       await persons.erase(tenant, made.id);
       expect(await persons.erase(tenant, made.id)).toEqual({ wasStored: false, keptReplies: 0, values: 0 });
-      const { items } = await audit.history({
-        tenant,
-        customerId: made.id,
-        before: null,
-        limit: 9,
-        withValues: true,
-      });
+      const { items } = await historyOf(tenant, made.id);
       expect(items.map(({ operation }) => operation)).toEqual(["erase", "create"]);
     });
 
@@ -190,13 +181,7 @@ export async function personStoreContract(engine: string, open: () => MaybePromi
       const made = await create(tenant, "a@example.com", KEEPING);
       await customers.remove(made, null, { ...KEEPING, operation: "delete" });
       expect(await persons.erase(tenant, made.id)).toEqual({ wasStored: false, keptReplies: 0, values: 1 });
-      const { items } = await audit.history({
-        tenant,
-        customerId: made.id,
-        before: null,
-        limit: 9,
-        withValues: true,
-      });
+      const { items } = await historyOf(tenant, made.id);
       expect(items.map(({ operation, values }) => [operation, values])).toEqual([
         ["erase", null],
         ["delete", null],

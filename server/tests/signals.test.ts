@@ -55,7 +55,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   },
 );
 
-/** A database server that takes connections and stays silent: it holds up whoever waits for it. */
+/** A database server that takes connections and stays silent: it holds up each client that waits for it. */
 function silentDatabase() {
   const connected = Promise.withResolvers<void>();
   const listener = Bun.listen({
