@@ -162,9 +162,13 @@ for (const file of silent) console.error(`${file}: ran no test`);
 if (counts.skipped > 0) console.error(`${counts.skipped} tests were skipped: none may be`);
 for (const [file, ms] of slowest(timings, files))
   console.error(`${(ms / 1000).toFixed(1).padStart(6)} s ${file}`);
-console.log(`${counts.passed} passed, ${counts.failed} failed`);
+console.log(`${counts.passed} passed, ${counts.failures.length} failed`);
 process.exit(
-  exitCode === 0 && counts.failed === 0 && counts.skipped === 0 && silent.length === 0 && counts.passed > 0
+  exitCode === 0 &&
+    counts.failures.length === 0 &&
+    counts.skipped === 0 &&
+    silent.length === 0 &&
+    counts.passed > 0
     ? 0
     : 1,
 );
