@@ -11,6 +11,8 @@ export const NOT_ON_POSTGRES: Readonly<Record<string, string>> = {
     "counts rows in a file; the contract of customer stores deletes expired keys on PostgreSQL",
   "server/storage/audit-retention":
     "writes rows with earlier times into a file; the contract of audit stores deletes old rows on PostgreSQL",
+  "server/http/page-turns":
+    "compares replies by their order, which one event loop decides; on PostgreSQL backends and their disk do",
   "server/http/routes/readiness":
     "counts SQLite's locks; tests/system/postgres/refusals.system.ts asks /readyz",
   "server/tests/first-start":
