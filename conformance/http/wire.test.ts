@@ -171,3 +171,20 @@ test("the header command is run again on 401, at most once in its interval, and 
   onRequest = undefined;
   rmSync(folder, { recursive: true });
 });
+
+test("a wrong credential replaces every cookie, since any of them may be the one that counts", () => {
+  const header = ["Cookie: session=sesame-open; theme=dark"];
+  const wire = new Wire(readProfile({ baseUrl: String(server.url), header }, {}), defaultOptions);
+  const wrong = "session=kit-wrong-credential; theme=kit-wrong-credential";
+  for (const caller of ["garbled", "lengthened"] as const)
+    expect(wire.callerHeaders(caller).map(({ value }) => value)).toEqual([wrong]);
+});
+
+test("a lengthened credential is shown as its variable; one whose end a decoder may ignore is replaced", () => {
+  const header = ["Authorization: Bearer sesame-open", "X-Basic: c2VzYW1lOm9wZW4="];
+  const wire = new Wire(readProfile({ baseUrl: String(server.url), header }, {}), defaultOptions);
+  expect(wire.callerHeaders("lengthened").map(({ value, shown }) => [value, shown])).toEqual([
+    ["Bearer sesame-open-kit", "$AUTHORIZATION-kit"],
+    ["kit-wrong-credential", "kit-wrong-credential"],
+  ]);
+});

@@ -12,8 +12,11 @@ import { Onlooker } from "./onlooker.ts";
 import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
 import { type Connection, type Held, type Outgoing, type Result, Transport } from "./transport.ts";
 
-/** `garbled`: the headers of the main caller, each with a credential that nobody has. */
-export type Caller = "main" | "limited" | "other-tenant" | "anonymous" | "garbled" | "metrics";
+/**
+ * `garbled`: the headers of the main caller, each with a credential that nobody has. `lengthened`: each with its own
+ * credential and a few characters more.
+ */
+export type Caller = "main" | "limited" | "other-tenant" | "anonymous" | "garbled" | "lengthened" | "metrics";
 
 export type Ask = {
   /** Rule id, `set-up` or `clean-up`: whose request it is. */
@@ -41,12 +44,22 @@ export const ownAsk = (purpose: string, method: string, url: string, more: Parti
   ...more,
 });
 
-/** The scheme stays, and so does a header that is no credential. */
+/** The scheme stays, and so does a header that is no credential. Which cookie counts is unknown, so each changes. */
 function garbled(header: CallerHeader): CallerHeader {
   if (header.shown === header.value) return header;
-  const value = header.value.replace(/\S+$/, "kit-wrong-credential");
+  const value = isCookie(header)
+    ? header.value.replace(/=[^;]*/g, "=kit-wrong-credential")
+    : header.value.replace(/\S+$/, "kit-wrong-credential");
   return { ...header, value, shown: value };
 }
+
+/** A decoder of base64 may stop at `=`, and would find the credential itself. */
+function lengthened(header: CallerHeader): CallerHeader {
+  if (header.shown === header.value || isCookie(header) || header.value.endsWith("=")) return garbled(header);
+  return { ...header, value: `${header.value}-kit`, shown: `${header.shown}-kit` };
+}
+
+const isCookie = ({ name }: CallerHeader) => name.toLowerCase() === "cookie";
 
 /** A reply as checks look at it; `exchange` is what may be shown of it. */
 export type Seen = {
@@ -198,6 +211,7 @@ export class Wire {
     if (caller === "other-tenant") return this.#profile.otherTenant ?? [];
     if (caller === "metrics") return this.#profile.metrics.headers;
     if (caller === "garbled") return this.#mainHeaders.map(garbled);
+    if (caller === "lengthened") return this.#mainHeaders.map(lengthened);
     return [];
   }
 

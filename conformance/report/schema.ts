@@ -47,7 +47,7 @@ export const Exchange = closed({
     description: "Why it was sent, in a few words: `probe`, `control request`, `read before` …",
   }),
   caller: Type.String({
-    description: "`main`, `limited`, `other-tenant`, `anonymous`, `garbled` or `metrics`.",
+    description: "`main`, `limited`, `other-tenant`, `anonymous`, `garbled`, `lengthened` or `metrics`.",
   }),
   via: words(["undici", "socket"] as const),
   framing: Type.Optional(words(["chunked", "http/1.0", "absolute-form"] as const)),

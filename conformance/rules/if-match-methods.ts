@@ -1,5 +1,6 @@
 /** IFM: If-Match on PATCH and DELETE, and what all three methods have alike. */
 
+import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Written } from "../probe/answered.ts";
 import { type Attempt, BASE, needAccepted } from "../probe/attempt.ts";
@@ -105,20 +106,26 @@ export async function padded(t: Attempt, method: Method, name: string): Promise<
 const LONG_AGO = 56;
 const LAST_LOOKED_AT = 6;
 
-/** Values A, B, A, and A once more: the tags from before all of them must be refused, and those of long ago. */
-async function formerTags(t: Attempt, method: Method): Promise<void> {
-  // A customer of its own has its first tag still to be remembered; where none can be made, the oldest known one.
-  const customer = await t.ownCustomer();
+/** So many PUTs, each with the tag of the answer before. @returns the tags that they made former ones */
+async function makeFormer(t: Attempt, customer: Customer, writes: number): Promise<string[]> {
   const tags: string[] = [];
-  // PUT and PATCH meet the long history of the main customer besides; a DELETE needs a customer to itself.
-  const long = method === "DELETE" && !t.leavesOut("DELETE with tags of more than six writes ago");
   let { tag } = await t.state(customer, "read before");
-  for (let write = 0; write < (long ? LONG_AGO : 1); write += 1) {
+  for (let write = 0; write < writes; write += 1) {
     tags.push(tag);
     const seen = await t.sendWrite("PUT", customer, { ifMatch: tag, purpose: "makes a tag a former one" });
     needAccepted("PUT", seen);
     tag = seen.tag ?? (await t.state(customer)).tag;
   }
+  return tags;
+}
+
+/** Values A, B, A, and A once more: the tags from before all of them must be refused, and those of long ago. */
+async function formerTags(t: Attempt, method: Method): Promise<void> {
+  // A customer of its own has its first tag still to be remembered; where none can be made, the oldest known one.
+  const customer = await t.ownCustomer();
+  // PUT and PATCH meet the long history of the main customer besides; a DELETE needs a customer to itself.
+  const long = method === "DELETE" && !t.leavesOut("DELETE with tags of more than six writes ago");
+  const tags = await makeFormer(t, customer, long ? LONG_AGO : 1);
   const [first, second] = [t.kit.values.next(), t.kit.values.next()];
   const write = async (by: "PUT" | "PATCH", values: Partial<Values> | "as stored"): Promise<Ground> => {
     const control = await t.control(by, { to: customer, values });
@@ -150,14 +157,9 @@ const LONG_AGO_TRIED = 6;
 async function longAgo(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const { main, wire } = t.kit;
   const known = () => [...wire.onlooker.knownTags(new URL(main.url).pathname)];
-  // A rule that runs alone begins with a short history.
-  for (let missing = LONG_AGO - known().length; missing > 0; missing -= 1) {
-    const { tag } = await t.state(main, "read before");
-    needAccepted(
-      "PUT",
-      await t.sendWrite("PUT", main, { ifMatch: tag, purpose: "makes a tag a former one" }),
-    );
-  }
+  // A rule that runs alone, or on a customer of its lane, begins with a short history.
+  const missing = LONG_AGO - known().length;
+  if (missing > 0) await makeFormer(t, main, missing);
   const tags = known().slice(0, -LAST_LOOKED_AT);
   const every = Math.ceil(tags.length / LONG_AGO_TRIED);
   const tried = tags

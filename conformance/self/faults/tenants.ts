@@ -310,4 +310,17 @@ export const TENANT_FAULTS: Fault[] = [
       return service.caller(request) === undefined && sent.length > 0;
     }, privileged),
   },
+  {
+    id: "credential-found-by-its-beginning",
+    rule: "AUT-12",
+    does: "finds a key by its first characters, and never compares the rest",
+    plant: requesting((request, service) => {
+      const { header, scheme } = service.deployment.credential;
+      const [sent = ""] = headerLines(request, header.toLowerCase());
+      return (
+        service.caller(request) === undefined &&
+        sent.trim().startsWith(`${scheme}${CREDENTIALS.main.slice(0, 8)}`)
+      );
+    }, privileged),
+  },
 ];
