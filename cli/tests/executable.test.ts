@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CLIENT_COMMAND, type RunOptions, runClient, temporaryDirectory } from "./support/client.ts";
+import { type RunOptions, runClient, SOURCE_COMMAND, temporaryDirectory } from "./support/client.ts";
 import { type CustomerServer, startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 describe.each([
-  ["bun", () => CLIENT_COMMAND],
+  ["bun", () => SOURCE_COMMAND],
   ["the executable", () => [compiled]],
 ])("%s", (_, command) => {
   const get = (url: string, args: string[] = [], options: RunOptions = {}) =>

@@ -1,5 +1,6 @@
 /** stdout and stderr as shells give them: pipes that close early, pipes that are slow, nothing at all. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { RUNTIME } from "./support/client.ts";
 import { compiledClient } from "./support/executable.ts";
 
 const SIZE = 10 * 1024 * 1024;
@@ -33,7 +34,7 @@ async function shell(script: string) {
     ["bash", "-c", `customers() { '${customers}' --url '${server.url.origin}' "$@"; }\n${script}`],
     {
       // Of nobody's own profiles: where none is, none is read.
-      env: { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent" },
+      env: { ...RUNTIME, PATH: process.env["PATH"] ?? "", HOME: "/nonexistent" },
       stdout: "pipe",
       stderr: "pipe",
     },

@@ -4,7 +4,6 @@ import { CustomersError, type NamedChange, openCustomers } from "customers/clien
 import { whoChangedTexts } from "../outcome/who-changed.ts";
 import { runClient, runOnTerminal } from "./support/client.ts";
 import { TOKEN } from "./support/dialect.ts";
-import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
 import { type Exchange, type Fault, type Reply, startFaultyProxy } from "./support/faulty-proxy.ts";
 import { startDeployment, stopDeployments } from "./support/other-deployment.ts";
@@ -22,10 +21,8 @@ operations = ["get", "patch", "history"]
 const AT = String.raw`\d\d:\d\dZ \(20\d\d-\d\d-\d\d\)`;
 
 let service: Service;
-let command: string[];
 const stops: (() => Promise<void>)[] = [];
 beforeAll(async () => {
-  command = [await compiledClient()];
   service = await startService(["editor", "owner", "desk"], {}, POLICY);
 });
 afterAll(async () => {
@@ -52,7 +49,6 @@ async function contested(values: Record<string, string>, times = 1, then?: Fault
   stops.push(proxy.stop);
   const run = (role: string, args: readonly string[], env = {}) =>
     runClient([...args], {
-      command,
       env: {
         CUSTOMERS_URL: proxy.url,
         CUSTOMERS_TOKEN: service.tokens[role] ?? "",
