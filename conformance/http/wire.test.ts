@@ -188,3 +188,15 @@ test("a lengthened credential is shown as its variable; one whose end a decoder 
     ["kit-wrong-credential", "kit-wrong-credential"],
   ]);
 });
+
+test("a read that shows the tag which an accepted write of ours replaced lags behind it", async () => {
+  const wire = new Wire(profile(), defaultOptions);
+  const put = (tag: string) => wire.send(ask({ method: "PUT", headers: [["If-Match", tag]] }));
+  answer = () => new Response(null, { status: 204, headers: { etag: '"2"' } });
+  await put('"1"');
+  answer = () => new Response(null, { status: 412, headers: { etag: '"2"' } });
+  await put('"0"');
+  const lags = (tag: string) => wire.onlooker.lags("/customers/a", tag);
+  expect(['"0"', '"1"', '"2"'].map(lags)).toEqual([false, true, false]);
+  await wire.close();
+});

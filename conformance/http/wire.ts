@@ -256,7 +256,9 @@ export class Wire {
       this.onlooker.writeBegins(pathname);
       this.acknowledged.writeBegins(pathname);
       return (result) => {
-        this.onlooker.writeEnds(pathname, tagOf(result));
+        const status = result.reply?.status ?? 0;
+        const accepted = status >= 200 && status < 300 ? headerValue(headers, "if-match") : undefined;
+        this.onlooker.writeEnds(pathname, tagOf(result), accepted);
         this.acknowledged.wrote(pathname, method, result.reply?.status);
       };
     }

@@ -4,6 +4,7 @@
  */
 
 import type { Customer } from "../fixtures/ground.ts";
+import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, Disturbed, OTHERS_MAY_CAUSE, type Pointer } from "../http/outcome-signal.ts";
 import type { Ask, Seen } from "../http/wire.ts";
 import type { Values } from "../target/values.ts";
@@ -48,12 +49,6 @@ export type ReadOptions = Shape & {
 
 /** How often a request is sent again whose answer says nothing, while plain reads are answered. */
 const REPEATS = 3;
-
-/** A write with the current tag that a rule stands on. @throws CouldNotRun where it was not accepted */
-export function needAccepted(method: Method, { status }: Seen): void {
-  const why = `${method} with the current tag was answered ${status}`;
-  if (!accepted(status)) throw new CouldNotRun(why, [BASE[method].current], OTHERS_MAY_CAUSE);
-}
 
 export class Attempt extends Trial {
   /** Answers that are believed although they say nothing: the same request got the same in every earlier attempt. */
@@ -207,6 +202,24 @@ export class Attempt extends Trial {
     };
   }
 
+  /** A write with the current tag that a rule stands on. @throws CouldNotRun where it was not accepted */
+  needAccepted(method: Method, seen: Seen): void {
+    if (accepted(seen.status)) return;
+    this.#needCurrent(method, seen);
+    const why = `${method} with the current tag was answered ${seen.status}`;
+    throw new CouldNotRun(why, [BASE[method].current], OTHERS_MAY_CAUSE);
+  }
+
+  /** @throws CouldNotRun where a 412 came since reads show a tag that an accepted write of ours has replaced */
+  #needCurrent(method: Method, { status, exchange: { request } }: Seen): void {
+    const sent = headerValue(request.headers, "if-match");
+    if (status === 412 && this.kit.wire.onlooker.lags(new URL(request.url).pathname, sent))
+      throw new CouldNotRun(
+        `reads lag behind writes: ${method} was sent with the old tag that they show, and answered 412`,
+        ["ENV-04"],
+      );
+  }
+
   /** @throws CouldNotRun where nothing was asserted, with the reason and the rules that explain it. */
   mustHaveLooked(reason: string, ...see: readonly RuleId[]): void {
     if (this.assertions.size === 0) throw new CouldNotRun(reason, see);
@@ -247,16 +260,19 @@ export class Attempt extends Trial {
     options: WriteOptions = {},
   ): Promise<Snapshot & { former: string; written: Written }> {
     const see = [BASE[method].current];
+    const { before: known, ...asked } = options;
     for (let again = 0; ; again += 1) {
       const written = await this.write(method, {
         purpose: "control request",
         what: "the current tag",
-        ...options,
+        ...asked,
+        ...(again === 0 && known !== undefined ? { before: known } : {}),
       });
       const { seen, before, values } = written;
       // A 412 with another tag says that the tag just read was not the current one: a lagging read, or others writing.
       if (seen.status === 412 && seen.tag !== undefined && seen.tag !== before.tag && again < REPEATS)
         continue;
+      this.#needCurrent(method, seen);
       if (!written.accepted)
         throw new CouldNotRun(
           `the control request, ${method} with the current tag, was answered ${seen.status}, so a refusal would prove nothing`,

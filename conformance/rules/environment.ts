@@ -4,7 +4,7 @@ import { headerValue, headerValues } from "../http/http-reply.ts";
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import { getOf } from "../probe/answered.ts";
-import { type Attempt, BASE, needAccepted, type ReadOptions } from "../probe/attempt.ts";
+import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { describe } from "../probe/proof.ts";
 import { groundFor, NEEDS } from "../probe/refused.ts";
@@ -108,7 +108,7 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const write = await writeFrom(t, method, before, values);
   // What PATCH refuses is IFM-30's to blame.
   if (method === "PATCH" && !accepted(write.status)) return;
-  needAccepted("PUT", write);
+  t.needAccepted("PUT", write);
   const reads = await together(
     queries.flatMap((query) =>
       (["socket", "socket", "undici"] as const).map((via) =>

@@ -3,7 +3,7 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Written } from "../probe/answered.ts";
-import { type Attempt, BASE, needAccepted } from "../probe/attempt.ts";
+import { type Attempt, BASE } from "../probe/attempt.ts";
 import {
   BLANKS,
   type Derive,
@@ -113,7 +113,7 @@ async function makeFormer(t: Attempt, customer: Customer, writes: number): Promi
   for (let write = 0; write < writes; write += 1) {
     tags.push(tag);
     const seen = await t.sendWrite("PUT", customer, { ifMatch: tag, purpose: "makes a tag a former one" });
-    needAccepted("PUT", seen);
+    t.needAccepted("PUT", seen);
     tag = seen.tag ?? (await t.state(customer)).tag;
   }
   return tags;

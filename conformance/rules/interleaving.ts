@@ -2,7 +2,7 @@
 
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { getOf } from "../probe/answered.ts";
-import { type Attempt, needAccepted } from "../probe/attempt.ts";
+import type { Attempt } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
 import { CHANGES_TAG, contendersOf, enforced } from "../probe/race.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -110,7 +110,7 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
         const seen = await t.send(
           t.writeAsk("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" }),
         );
-        needAccepted("PUT", seen);
+        t.needAccepted("PUT", seen);
         tag = seen.tag ?? (await t.state(main)).tag;
         // A tag that stays or comes back is the ETG rules' matter; it cannot tell versions apart here.
         if (versions.has(tag))

@@ -1,7 +1,7 @@
 /** ETG: when the entity-tag changes, and which one a write answers. */
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Written } from "../probe/answered.ts";
-import { type Attempt, needAccepted } from "../probe/attempt.ts";
+import type { Attempt } from "../probe/attempt.ts";
 import type { Refused } from "../probe/if-match-forms.ts";
 import { carriedValues, NEEDS } from "../probe/refused.ts";
 import { rowsOf } from "../probe/request-shapes.ts";
@@ -33,7 +33,7 @@ async function write(
     headers,
     ...(before === undefined ? {} : { before }),
   });
-  needAccepted(method, written.seen);
+  t.needAccepted(method, written.seen);
   return written;
 }
 
