@@ -184,7 +184,8 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
     pointer,
     trial,
     durationMs: performance.now() - at,
-    requests: kit.wire.requests - from,
+    // Other lanes send meanwhile.
+    requests: kit.wire.ledger.slice(from).filter((sent) => sent.rule === rule.id).length,
   });
   const disturbed: string[] = [];
   const silent: string[] = [];
