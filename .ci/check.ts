@@ -45,10 +45,18 @@ const kit = `${root}dist/customers-conformance-under-test`;
 let cluster: PostgresCluster | null = null;
 
 /**
- * JavaScriptCore compiles a function to machine code once it is warm. Most processes of these tests end before that pays: if
- * it waits four times as long, a start costs a sixth less processor time. System tests run the programs as they are.
+ * What most processes of these tests do not live long enough to gain from, and what costs a sixth to a quarter of their
+ * processor time: machine code (JavaScriptCore compiles a function once it is warm, and better once it is hot) and
+ * giving freed memory back to the kernel. System tests run the programs as they are.
  */
-const runtime = name === "system" ? {} : { BUN_JSC_thresholdForJITAfterWarmUp: "2000" };
+const runtime =
+  name === "system"
+    ? {}
+    : {
+        BUN_JSC_thresholdForJITAfterWarmUp: "2000",
+        BUN_JSC_thresholdForOptimizeAfterWarmUp: "20000",
+        MIMALLOC_PURGE_DELAY: "-1",
+      };
 
 async function run(command: string[]): Promise<number> {
   const how = name === "services" ? { TEST_SERVICES: "2" } : {};
