@@ -5,6 +5,7 @@
  * executable.
  */
 import { EXIT_CODES } from "./outcome/exit-code.ts";
+import { openOutput } from "./output/standard-output.ts";
 import { runProgram } from "./program.ts";
 import { ownSignals } from "./signals.ts";
 
@@ -19,8 +20,8 @@ process.exit(
     get stdin() {
       return process.stdin;
     },
-    stdout: process.stdout,
-    stderr: process.stderr,
+    stdout: openOutput("stdout"),
+    stderr: openOutput("stderr"),
     env: process.env,
     ...ownSignals(process),
   }),

@@ -104,10 +104,15 @@ export async function runProgram(
     writeOut: (text) => help.push(text),
     writeErr: (text) => messages.warn(text.trimEnd()),
     outputError: () => {}, // the error is thrown as well, and printed below
+    // By themselves these would open process.stdout and process.stderr.
+    getOutHelpWidth: () => terminal.columns ?? HELP_COLUMNS,
+    getErrHelpWidth: () => terminal.stderrColumns,
+    getOutHasColors: () => false,
+    getErrHasColors: () => false,
   });
   program.exitOverride();
-  addCommands(program, run, argv[0]);
   try {
+    await addCommands(program, run, argv[0]);
     if (argv.length === 0) {
       messages.warn(program.helpInformation().trimEnd());
       await messages.flush();
@@ -127,22 +132,30 @@ export async function runProgram(
 }
 
 /**
- * Adds every command to the program, each with its examples; or one alone, since making them all takes a tenth of a `get`.
- * @param first the first word of the command line: where it names a command, no other can be meant
+ * Adds every command to the program, each with its examples; or those alone that can be meant, since making them all takes a
+ * tenth of a `get`.
+ * @param first the first word of the command line: a command, or what needs none
  */
-export function addCommands(program: CommandUnknownOpts, run: Run, first?: string): void {
+export async function addCommands(program: CommandUnknownOpts, run: Run, first?: string): Promise<void> {
+  if (first === "--version" || first === "-V") return;
   const all = Object.values(COMMANDS).flatMap((commands) => Object.keys(commands));
   const only = first !== undefined && first !== "help" && all.includes(first) ? first : undefined;
   for (const [heading, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
-    for (const [name, register] of Object.entries(commands))
-      if (only === undefined || name === only) register(program, run);
+    for (const [name, load] of Object.entries(commands)) {
+      if (only !== undefined && name !== only) continue;
+      const register = await load();
+      register(program, run);
+    }
   }
   for (const command of program.commands) {
     const examples = examplesOf(command.name());
     if (examples !== undefined) command.addHelpText("after", examples);
   }
 }
+
+/** Of commander, where nobody says how wide it may be. */
+const HELP_COLUMNS = 80;
 
 function endingOf(error: unknown, command: string): Ending {
   if (error instanceof UsageError) return { ...failure("usage", error.message, error.hint) };

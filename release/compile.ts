@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { leavingOut } from "./left-out.ts";
 import type { Platform } from "./platforms.ts";
 import type { Program } from "./programs.ts";
 
@@ -32,7 +33,8 @@ export async function compile(
     // Names stay, so that a stack trace says where.
     minify: { whitespace: true, syntax: true },
     metafile: true,
-    define: { BUILD_COMMIT: JSON.stringify(commit) },
+    define: { BUILD_COMMIT: JSON.stringify(commit), ...program.define },
+    plugins: [leavingOut(program.leftOut ?? [])],
     compile: {
       ...(platform === undefined ? {} : { target: platform.target }),
       outfile,

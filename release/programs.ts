@@ -1,3 +1,5 @@
+import { COMMANDER_WITHOUT_NODE_UTIL, type LeftOut, UNDICI_WITHOUT_NODE_HTTP } from "./left-out.ts";
+
 /** The three programs that a release consists of. */
 export interface Program {
   /** The name of the executable, and of the archive. */
@@ -11,6 +13,10 @@ export interface Program {
   readonly root?: string;
   /** What is imported by `import()` is a part of its own: a run reads the parts that it needs, and starts faster. */
   readonly splitting?: boolean;
+  /** What its packages load without need. */
+  readonly leftOut?: readonly LeftOut[];
+  /** Names that stand for a value. */
+  readonly define?: Readonly<Record<string, string>>;
   /** The folder with its README.md and docs/. */
   readonly documents: string;
   /** What else in that folder its documents link to: glob patterns. */
@@ -33,6 +39,9 @@ export const PROGRAMS: readonly Program[] = [
     description: "Command line client of the customer resource API",
     entrypoints: ["cli/main.ts"],
     splitting: true,
+    leftOut: [...UNDICI_WITHOUT_NODE_HTTP, ...COMMANDER_WITHOUT_NODE_UTIL],
+    // undici's own switch: without its second parser of HTTP/1.1, an experiment that is off.
+    define: { esbuildDetection: "true" },
     documents: "cli",
     linked: ["client/README.md"],
     completionShells: ["bash", "zsh", "fish"],

@@ -1,48 +1,38 @@
 /** Every command, in the order of `customers --help`. */
 
-import { registerApi } from "./api.ts";
 import type { RegisterCommand } from "./common/command.ts";
-import { registerCompletion } from "./completion.ts";
-import { registerConfig } from "./config.ts";
-import { registerCreate } from "./create.ts";
-import { registerDelete } from "./delete.ts";
-import { registerDoctor } from "./doctor.ts";
-import { registerEdit } from "./edit.ts";
-import { registerExport } from "./export.ts";
-import { registerGet } from "./get.ts";
-import { registerHelp } from "./help.ts";
-import { registerHistory } from "./history.ts";
-import { registerImport } from "./import.ts";
-import { registerList } from "./list.ts";
-import { registerLogin } from "./login.ts";
-import { registerLogout } from "./logout.ts";
-import { registerProfile } from "./profile.ts";
-import { registerUndo } from "./undo.ts";
-import { registerUpdate } from "./update.ts";
-import { registerWatch } from "./watch.ts";
-import { registerWhoami } from "./whoami.ts";
 
-/** By the heading under which `customers --help` lists them, then by name. A new one is one line here. */
-export const COMMANDS: Readonly<Record<string, Readonly<Record<string, RegisterCommand>>>> = {
+/**
+ * By the heading under which `customers --help` lists them, then by name. A new one is one line here. Each is loaded when it
+ * is needed: most runs need one.
+ */
+export const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<RegisterCommand>>>>> = {
   "Customers:": {
-    get: registerGet,
-    list: registerList,
-    create: registerCreate,
-    update: registerUpdate,
-    edit: registerEdit,
-    delete: registerDelete,
-    undo: registerUndo,
-    watch: registerWatch,
-    history: registerHistory,
+    get: async () => (await import("./get.ts")).registerGet,
+    list: async () => (await import("./list.ts")).registerList,
+    create: async () => (await import("./create.ts")).registerCreate,
+    update: async () => (await import("./update.ts")).registerUpdate,
+    edit: async () => (await import("./edit.ts")).registerEdit,
+    delete: async () => (await import("./delete.ts")).registerDelete,
+    undo: async () => (await import("./undo.ts")).registerUndo,
+    watch: async () => (await import("./watch.ts")).registerWatch,
+    history: async () => (await import("./history.ts")).registerHistory,
   },
-  "Many customers:": { import: registerImport, export: registerExport },
+  "Many customers:": {
+    import: async () => (await import("./import.ts")).registerImport,
+    export: async () => (await import("./export.ts")).registerExport,
+  },
   "Servers and credentials:": {
-    login: registerLogin,
-    logout: registerLogout,
-    whoami: registerWhoami,
-    profile: registerProfile,
-    config: registerConfig,
-    doctor: registerDoctor,
+    login: async () => (await import("./login.ts")).registerLogin,
+    logout: async () => (await import("./logout.ts")).registerLogout,
+    whoami: async () => (await import("./whoami.ts")).registerWhoami,
+    profile: async () => (await import("./profile.ts")).registerProfile,
+    config: async () => (await import("./config.ts")).registerConfig,
+    doctor: async () => (await import("./doctor.ts")).registerDoctor,
   },
-  "More:": { api: registerApi, completion: registerCompletion, help: registerHelp },
+  "More:": {
+    api: async () => (await import("./api.ts")).registerApi,
+    completion: async () => (await import("./completion.ts")).registerCompletion,
+    help: async () => (await import("./help.ts")).registerHelp,
+  },
 };

@@ -4,5 +4,5 @@ import { referencePage } from "../help/reference.ts";
 import { addCommands, customersProgram } from "../program.ts";
 
 const program = customersProgram();
-addCommands(program, () => async () => {});
+await addCommands(program, () => async () => {});
 writeFileSync(new URL("./reference.md", import.meta.url), referencePage(program));

@@ -3,7 +3,7 @@
 import { historyJson } from "../client/customer-history.ts";
 import { formatJson, type Json, JsonNumber } from "../client/json.ts";
 import type { Failure } from "../outcome/failure.ts";
-import type { Output } from "./terminal.ts";
+import type { Output } from "./standard-output.ts";
 import { escapedInJson, visibleControls } from "./visible-controls.ts";
 
 /**

@@ -1,6 +1,7 @@
 /** The operator's side of the streams: what may be asked, drawn and coloured. */
 import type { Environment } from "../config/setting-source.ts";
 import type { Host } from "../signals.ts";
+import type { Output } from "./standard-output.ts";
 
 /** The operator's side, for what asks or draws. */
 export type Terminal = {
@@ -23,7 +24,6 @@ export type Terminal = {
 };
 
 export type Input = NodeJS.ReadableStream & { isTTY?: boolean };
-export type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
 export type Streams = { stdin: Input; stdout: Output; stderr: Output };
 
 /** Bytes of stdin that are read where one value (a token) is expected. */
