@@ -1,14 +1,19 @@
 /** The command line as a whole: one command a file of commands/. */
-import { Command } from "commander";
+import { Command, CommanderError } from "commander";
 import { addCleanupCommand } from "./commands/cleanup.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addInitCommand } from "./commands/init.ts";
+import { programName } from "./commands/program-name.ts";
 import { addReplayCommand } from "./commands/replay.ts";
 import { addReportCommand } from "./commands/report.ts";
 import { addRulesCommand } from "./commands/rules.ts";
 import { addRunCommand } from "./commands/run.ts";
 import { EXIT_CODES } from "./report/exit-codes.ts";
+import { ProfileFault } from "./target/profile.ts";
 import { VERSION_LINE } from "./version.ts";
+
+const USAGE = 2;
+export const KIT_FAULT = 5;
 
 /** @param end takes the exit code of the command that ran */
 export function makeProgram(end: (exitCode: number) => void): Command {
@@ -25,4 +30,26 @@ export function makeProgram(end: (exitCode: number) => void): Command {
   addCleanupCommand(program, end);
   addDoctorCommand(program, end);
   return program;
+}
+
+/** Runs the command that the arguments of this process name. @returns the exit code */
+export async function runProgram(): Promise<number> {
+  let exitCode = 0;
+  const program = makeProgram((code) => {
+    exitCode = code;
+  });
+  program.name(programName(process.argv, process.env, process.cwd()));
+  for (const command of [program, ...program.commands]) command.exitOverride();
+  try {
+    await program.parseAsync(process.argv);
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+    if (error instanceof ProfileFault) {
+      for (const fault of error.faults) console.error(fault);
+      return USAGE;
+    }
+    console.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    return KIT_FAULT;
+  }
 }

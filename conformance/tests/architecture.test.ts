@@ -28,8 +28,8 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "report/schema.ts",
     "version.ts",
   ],
-  "program.ts": ["commands", "report", "version.ts"],
-  "main.ts": ["program.ts", "commands", "target"],
+  "program.ts": ["commands", "report", "target", "version.ts"],
+  "main.ts": ["program.ts"],
 };
 const FREE = /^(?:self|suite|tests)\/|\.test\.ts$|\.system\.ts$/;
 

@@ -58,7 +58,7 @@ test("the profile holds everything that was given, by file and by flag, and what
   expect(stdout).not.toContain("onforms");
   expect(readFileSync(place.path("all.toml"), "utf8")).toMatch(/# PATCH: .*exchange \d+/);
   expect((await place.kit(...words)).exitCode).toBe(2);
-  const again = await place.kit("run", "--profile", "all.toml", "--only", "ETG-01");
+  const again = await place.kitHere("run", "--profile", "all.toml", "--only", "ETG-01");
   expect(again.exitCode).toBe(0);
 });
 
@@ -66,7 +66,7 @@ test.each([
   ["refused credentials", () => [server.url, "--header", "Authorization: Bearer wrong"], 4],
   ["nothing that listens", () => ["http://127.0.0.1:1", ...main], 4],
 ] as const)("%s: no profile is written, and the exit code says so", async (_, words, code) => {
-  const { exitCode, stderr } = await place.kit("init", ...words(), "--write", "none.toml");
+  const { exitCode, stderr } = await place.kitHere("init", ...words(), "--write", "none.toml");
   expect(exitCode).toBe(code);
   expect(stderr).toContain("none.toml was not written");
   expect(existsSync(place.path("none.toml"))).toBe(false);
@@ -74,6 +74,6 @@ test.each([
 
 test("a secret that a flag spelled out is written as a variable", async () => {
   const words = ["init", server.url, "--header", `Authorization: Bearer ${CREDENTIALS.main}`];
-  expect((await place.kit(...words, "--write", "spelled.toml")).exitCode).toBe(0);
+  expect((await place.kitHere(...words, "--write", "spelled.toml")).exitCode).toBe(0);
   expect(written("spelled.toml")).toMatchObject({ headers: { Authorization: "$AUTHORIZATION" } });
 });

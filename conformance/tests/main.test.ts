@@ -1,4 +1,4 @@
-/** The command line, as a child process, against the sound server of self/. */
+/** The command line, as a child process where that may matter, against the sound server of self/. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readReport } from "../report/report-file.ts";
@@ -64,7 +64,7 @@ test.each([
   [["report", "--from", "absent.json"], "absent.json"],
   [["replay", "IFM-01"], "report.json"],
 ] as const)("wrong usage ends with 2 and says what: %j", async (words, says) => {
-  const { exitCode, stderr } = await place.kit(...words);
+  const { exitCode, stderr } = await place.kitHere(...words);
   expect(exitCode).toBe(2);
   expect(stderr).toContain(says);
 });
@@ -115,16 +115,22 @@ test("a faulty one: 1, and the failure names the rule, the odd header and how to
 });
 
 test("replay shows the exchanges; the reports are drawn again; two runs are compared", async () => {
-  const replay = await place.kit("replay", "IFM-12", "--from", "faulty/report.json");
+  const replay = await place.kitHere("replay", "IFM-12", "--from", "faulty/report.json");
   expect(replay.exitCode).toBe(1);
   expect(replay.stdout).toContain("> If-Match: *");
   expect(replay.stdout).not.toContain(CREDENTIALS.main);
-  const again = await place.kit("report", "--from", "faulty/report.json", "--out", "again");
+  const again = await place.kitHere("report", "--from", "faulty/report.json", "--out", "again");
   expect(again.stdout).toContain("IFM-12");
   expect(readFileSync(place.path("again", "junit.xml"), "utf8")).toBe(
     readFileSync(place.path("faulty", "junit.xml"), "utf8"),
   );
-  const compared = await place.kit("report", "--from", "faulty/report.json", "--diff", "sound/report.json");
+  const compared = await place.kitHere(
+    "report",
+    "--from",
+    "faulty/report.json",
+    "--diff",
+    "sound/report.json",
+  );
   expect(compared.stdout).toContain("IFM-12");
 });
 
@@ -140,7 +146,7 @@ test("a known violation does not fail the run until its day has passed; one that
     const only = file === "fixed" ? "ETG-01" : "IFM-12,ETG-01";
     codes.push(
       (
-        await place.kit(
+        await place.kitHere(
           "run",
           "--base-url",
           faulty.url,
@@ -158,10 +164,10 @@ test("a known violation does not fail the run until its day has passed; one that
 
 test("without a caller that rules need: 3, or 0 where that is allowed", async () => {
   const words = ["run", "--base-url", server.url, ...main, "--only", "ETG-01,AUT-08"];
-  expect((await place.kit(...words)).exitCode).toBe(3);
-  expect((await place.kit(...words, "--allow-incomplete")).exitCode).toBe(0);
+  expect((await place.kitHere(...words)).exitCode).toBe(3);
+  expect((await place.kitHere(...words, "--allow-incomplete")).exitCode).toBe(0);
   expect(
-    (await place.kit("run", "--base-url", server.url, ...main, "--only", "AUT-08", "--allow-incomplete"))
+    (await place.kitHere("run", "--base-url", server.url, ...main, "--only", "AUT-08", "--allow-incomplete"))
       .exitCode,
   ).toBe(3);
 });
@@ -169,7 +175,7 @@ test("without a caller that rules need: 3, or 0 where that is allowed", async ()
 test("given customers get back their name and email, and no other is made", async () => {
   const before = structuredClone(server.customers().map(({ id, name, email }) => ({ id, name, email })));
   const ids = server.seeded.flatMap((id) => ["--customer-id", id]);
-  const { exitCode, stdout } = await place.kit(
+  const { exitCode, stdout } = await place.kitHere(
     "run",
     ...everybody(server),
     ...ids,
@@ -185,7 +191,7 @@ test("given customers get back their name and email, and no other is made", asyn
 });
 
 test("read-only sends nothing but GET", async () => {
-  await place.kit(
+  await place.kitHere(
     "run",
     "--base-url",
     server.url,
@@ -202,9 +208,9 @@ test("read-only sends nothing but GET", async () => {
 });
 
 test("doctor and rules", async () => {
-  const doctor = await place.kit("doctor", "--base-url", server.url, ...main);
+  const doctor = await place.kitHere("doctor", "--base-url", server.url, ...main);
   expect(doctor.exitCode).toBe(0);
   expect(doctor.stdout).toContain("byte for byte");
-  const rules = await place.kit("rules");
+  const rules = await place.kitHere("rules");
   for (const { id } of catalogue) expect(rules.stdout).toContain(id);
 });

@@ -46,7 +46,7 @@ test.each([
   const before = requests;
   const state = place.env["CUSTOMERS_CONFORMANCE_STATE"];
   Object.assign(place.env, env);
-  const { exitCode, stderr } = await place.kit(...words(), ...more);
+  const { exitCode, stderr } = await place.kitHere(...words(), ...more);
   place.env["CUSTOMERS_CONFORMANCE_STATE"] = state;
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(says)]);
   expect(requests).toBe(before);
@@ -79,7 +79,7 @@ test("the rerun line runs as printed, for its rule alone, and leaves the full re
 });
 
 test("--keep-failing leaves the customer that the curl line names, and cleanup removes it", async () => {
-  const deleted = await place.kit(...words());
+  const deleted = await place.kitHere(...words());
   expect(deleted.stdout).toContain("With --keep-failing the first");
   expect(faulty.customers()).toEqual([]);
   const { exitCode, stdout } = await place.kit(...words(), "--keep-failing");

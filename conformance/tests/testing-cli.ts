@@ -1,12 +1,14 @@
-/** For the tests of the command line: the kit as a child process, with a state folder of its own. */
+/** For the tests of the command line: the kit, as a child process or in that of the test, with a state folder of its own. */
+import { spyOn } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runProgram } from "../program.ts";
 
+const MAIN = new URL("../main.ts", import.meta.url).pathname;
 const { TEST_KIT } = process.env;
 /** The kit's command. A whole test run compiles it once: it then starts in a third of the processor time. */
-export const KIT =
-  TEST_KIT === undefined ? [process.execPath, new URL("../main.ts", import.meta.url).pathname] : [TEST_KIT];
+export const KIT = TEST_KIT === undefined ? [process.execPath, MAIN] : [TEST_KIT];
 
 export type Ended = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 
@@ -37,6 +39,34 @@ export class Workplace {
     return await ended(this.start(...words));
   }
 
+  /** The same in this process, one at a time: for what a process of its own would not show any better. */
+  async kitHere(...words: string[]): Promise<Ended> {
+    const { argv } = process;
+    const before = { env: { ...process.env }, folder: process.cwd() };
+    const written = { stdout: "", stderr: "" };
+    const into = (stream: keyof typeof written, end: string) => (text: unknown) => {
+      written[stream] += `${text}${end}`;
+      return true;
+    };
+    const spies = [
+      spyOn(process.stdout, "write").mockImplementation(into("stdout", "")),
+      spyOn(process.stderr, "write").mockImplementation(into("stderr", "")),
+      spyOn(console, "log").mockImplementation(into("stdout", "\n")),
+      spyOn(console, "error").mockImplementation(into("stderr", "\n")),
+    ];
+    process.argv = [process.execPath, MAIN, ...words];
+    setEnvironment(this.env);
+    process.chdir(this.folder);
+    try {
+      return { exitCode: await runProgram(), ...written };
+    } finally {
+      for (const spy of spies) spy.mockRestore();
+      process.argv = argv;
+      setEnvironment(before.env);
+      process.chdir(before.folder);
+    }
+  }
+
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -49,4 +79,9 @@ export async function ended(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Pr
     child.exited,
   ]);
   return { exitCode, stdout, stderr };
+}
+
+function setEnvironment(env: Readonly<Record<string, string | undefined>>): void {
+  for (const name of Object.keys(process.env)) if (env[name] === undefined) delete process.env[name];
+  Object.assign(process.env, env);
 }

@@ -58,7 +58,7 @@ async function run(name: "http" | "https", ...lines: string[]): ReturnType<Workp
   place.env["KIT_TOKEN"] = token;
   const profile = place.path("profile.toml");
   writeFileSync(profile, [`base-url = "${url[name]}"`, ...lines].join("\n"));
-  return await place.kit(
+  return await place.kitHere(
     ...["run", "--profile", profile, "--header-env", "Authorization: Bearer $KIT_TOKEN"],
     ...["--quick", "--only", RULES],
   );

@@ -74,7 +74,7 @@ describe("restore", () => {
   test("refuses to overwrite without --force, and changes nothing", async () => {
     await backedUp("Ada");
     const before = bytesOfAll();
-    const outcome = await place.run(["restore", backupFile()]);
+    const outcome = await place.command(["restore", backupFile()]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toContain("--force");
     expect(bytesOfAll()).toEqual(before);
@@ -92,15 +92,15 @@ describe("restore", () => {
   });
 
   test.each(["backup", "restore"])("%s takes no setting of a database server", async (command) => {
-    const outcome = await place.run([command, backupFile(), "--database-ca", "ca.pem"]);
+    const outcome = await place.command([command, backupFile(), "--database-ca", "ca.pem"]);
     expect(outcome).toMatchObject({ code: 2, stdout: "" });
   });
 
   test("refuses while any process has the database open, --force or not, and the service goes on", async () => {
     const service = await place.start();
-    expect((await place.run(["backup", backupFile()])).code).toBe(0);
-    expect((await place.run(["restore", backupFile()])).code).toBe(1);
-    const forced = await place.run(["restore", backupFile(), "--force"]);
+    expect((await place.command(["backup", backupFile()])).code).toBe(0);
+    expect((await place.command(["restore", backupFile()])).code).toBe(1);
+    const forced = await place.command(["restore", backupFile(), "--force"]);
     expect(forced).toMatchObject({ code: 1, stdout: "" });
     expect(forced.stderr).toContain("is open in a running process. Stop the service first");
     expect(await add(service, "After")).toBe(201);
@@ -180,20 +180,20 @@ describe("restore", () => {
     backupDatabase(place.database, backupFile());
     const since = await erase(0, 1);
     expect(since).not.toContain(before);
-    const restored = await place.run(["restore", backupFile(), "--force"]);
+    const restored = await place.command(["restore", backupFile(), "--force"]);
     expect(restored.stdout).toContain(
       "As far as the audit trail of the replaced database goes back, 2 of its customers were erased since then.",
     );
     const [, printed = ""] = /`person (erase --yes [^`]*)`/.exec(restored.stdout) ?? [];
     expect(printed.split(" ").slice(2).sort()).toEqual([...since].sort());
-    expect((await place.run(["person", ...printed.split(" ")])).code).toBe(0);
+    expect((await place.command(["person", ...printed.split(" ")])).code).toBe(0);
     const again = SqliteStorage.open(place.database);
     expect(idsOf(again)).toEqual([]);
     await again.close();
     damage(place.database);
-    const unknown = await place.run(["restore", backupFile(), "--force"]);
+    const unknown = await place.command(["restore", backupFile(), "--force"]);
     expect(unknown.stdout).toContain("A customer erased since then is there again, too");
-    const none = await place.run(["restore", backupFile(), "--force"]);
+    const none = await place.command(["restore", backupFile(), "--force"]);
     expect(none.stdout).toContain(
       "As far as the audit trail of the replaced database goes back, it holds no customer who was erased.",
     );
@@ -202,7 +202,7 @@ describe("restore", () => {
   test("goes where no database is, but makes no directory, whose name may be a typing error", async () => {
     await backedUp("Kept");
     place.database = `${place.path}/fresh/customers.db`;
-    const refused = await place.run(["restore", backupFile()]);
+    const refused = await place.command(["restore", backupFile()]);
     expect(refused.stderr).toContain("does not exist. Create it, or correct DATABASE_URL.");
     expect(existsSync(`${place.path}/fresh`)).toBe(false);
     mkdirSync(`${place.path}/fresh`);
