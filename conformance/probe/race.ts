@@ -222,6 +222,12 @@ async function oneRound(
   };
 }
 
+/** Releases them in one turn, once the deployment has read what each sent so far. */
+export async function letGo<T>(t: Attempt, held: readonly { release(): Promise<T> }[]): Promise<T[]> {
+  await t.kit.wire.rest(ARRIVAL_MS);
+  return await together(held.map((one) => one.release()));
+}
+
 /** All lanes carry the tag of `before`. */
 async function compete(
   t: Attempt,
@@ -237,8 +243,7 @@ async function compete(
   );
   const opened = held.filter(({ opened }) => opened).length;
   if (opened >= 2 && opened < held.length) t.kit.limits.connections = opened;
-  await t.kit.wire.rest(ARRIVAL_MS);
-  const answers = await together(held.map((one) => one.release()));
+  const answers = await letGo(t, held);
   // A service that limits the rate gets a rest before the next round.
   if (answers.some(({ seen }) => seen?.status === 429)) await t.kit.wire.rest(RATE_LIMIT_REST_MS);
   return answers.map(({ exchange, seen }, index) => {

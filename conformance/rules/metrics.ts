@@ -13,6 +13,7 @@ import {
   type Window,
 } from "../probe/counters.ts";
 import { ifMatch, LISTS, STAR, UNQUOTED, WEAK } from "../probe/if-match-forms.ts";
+import { contendersOf, letGo } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
@@ -70,6 +71,21 @@ async function burst(t: Attempt, counter: Counter): Promise<void> {
       right,
       `${answered[counter]} PUTs at once were answered ${status}, and ${counter} rose by ${rose[counter]}`,
     );
+}
+
+/** Those that lose a race have passed the check, and the database refuses them: that is another piece of code. */
+async function losersOfRace(t: Attempt): Promise<void> {
+  const { main } = t.kit;
+  const proof = t.proof("PUTs at once, all with the current tag", `${FAILED} rises by as many as lose`);
+  const { answered, rose, after, right } = await risen(t, FAILED, async () => {
+    const { tag } = await t.state(main, "read before");
+    const one = () => t.hold("PUT", main, { ifMatch: tag, purpose: "to be counted" });
+    await letGo(t, await together(Array.from({ length: contendersOf(t) }, one)));
+  });
+  if (answered[FAILED] === 0) return;
+  const lost = `${answered[FAILED]} PUTs that lost a race were answered 412`;
+  proof.show(after.seen, { came: `${lost}; ${FAILED} rose by ${rose[FAILED]}` });
+  proof.must("counts-losers", right, `${lost}, and ${FAILED} rose by ${rose[FAILED]}`);
 }
 
 /** Reads, among them one that may be answered 304, accepted writes, 404 and 400. */
@@ -144,6 +160,7 @@ export const metrics: readonly Rule[] = [
         }
         // So many events show a loss of one in ten each time.
         if (!t.gentlyLeavesOut("a burst at once")) await burst(t, counter);
+        if (counter === FAILED) await losersOfRace(t);
         if (missedOnce !== undefined) throw missedOnce;
       },
     }),

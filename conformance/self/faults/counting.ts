@@ -167,6 +167,26 @@ export const METRICS_FAULTS: Fault[] = [
       },
     }),
   ),
+  {
+    id: "losers-not-counted",
+    rule: "MET-02",
+    does: "counts in the check, which a write that loses in the database has passed",
+    plant: (ran) => (service) => {
+      const sound = soundSeams(service.deployment);
+      const passed = new WeakSet<Request>();
+      return {
+        around(request, next) {
+          if (sent(request) === customerOf(request, service)?.tag) passed.add(request);
+          return next(request);
+        },
+        counted(reply, request) {
+          if (reply.status !== 412 || !passed.has(request)) return sound.counted(reply, request);
+          ran();
+          return [];
+        },
+      };
+    },
+  },
   scraping("counter-without-total", "MET-01", "leaves _total off the names", (text) =>
     text.replaceAll("_total", ""),
   ),
