@@ -1,5 +1,5 @@
 /** stdout and stderr of the process. */
-import { fstatSync, statSync } from "node:fs";
+import { fstatSync, readFileSync, statSync } from "node:fs";
 
 /** What the program needs of them; a stream of Node.js is one. */
 export type Output = {
@@ -15,7 +15,13 @@ export type Output = {
  * starting Bun does. Of a terminal, its width and its changes are wanted too.
  */
 export function openOutput(name: "stdout" | "stderr"): Output {
-  if (mayBeTerminal(name === "stdout" ? 1 : 2)) return process[name];
+  const fd = name === "stdout" ? 1 : 2;
+  const stats = fstatSync(fd);
+  if (stats.isCharacterDevice()) {
+    // `isatty` would load the streams. What is not the null device may be a terminal.
+    if (stats.rdev !== statSync("/dev/null").rdev) return process[name];
+    if (isOwn(fd)) return closedOutput(name);
+  }
   const sink = Bun[name].writer();
   let last: Promise<unknown> = Promise.resolve();
   return {
@@ -31,8 +37,27 @@ export function openOutput(name: "stdout" | "stderr"): Output {
   };
 }
 
-/** `isatty` itself would load the streams. */
-function mayBeTerminal(fd: number): boolean {
-  const stats = fstatSync(fd);
-  return stats.isCharacterDevice() && stats.rdev !== statSync("/dev/null").rdev;
+/** As `>&-` leaves it: what is to be printed can't be. */
+function closedOutput(name: string): Output {
+  return {
+    write: (_, written = () => {}) => queueMicrotask(() => written(new Error(`${name} is closed`))),
+    on: () => {},
+  };
+}
+
+/** Of Linux, on the platforms that a release has. */
+const O_CLOEXEC = 0o2000000;
+
+/**
+ * Where a standard descriptor is closed, Bun opens the null device in its place, with O_CLOEXEC: no descriptor that was
+ * inherited, such as that of `>/dev/null`, has that. Only Linux shows it.
+ */
+function isOwn(fd: number): boolean {
+  try {
+    const [, flags = "0"] =
+      /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8")) ?? [];
+    return (Number.parseInt(flags, 8) & O_CLOEXEC) !== 0;
+  } catch {
+    return false;
+  }
 }

@@ -19,6 +19,7 @@ beforeAll(async () => {
     fetch(request) {
       const { pathname, searchParams } = new URL(request.url);
       if (request.method === "POST") return new Response('{"id":"7"}', { status: 201 });
+      if (request.headers.has("if-none-match")) return new Response(null, { status: 304 });
       if (pathname.startsWith("/customers/")) return new Response(body, { headers: { etag: '"1"' } });
       // A list that never ends: only a reader that leaves can end it.
       const next = Number(searchParams.get("at") ?? 0) + 1;
@@ -67,8 +68,19 @@ describe("stdout", () => {
     expect(run).toEqual({ stdout: `${start} 0`, stderr: "", exitCode: 0 });
   });
 
-  test("closed is not a crash", async () => {
-    expect(await shell("customers get 1 >&-")).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+  test.if(process.platform === "linux")("closed is told, with exit 1", async () => {
+    const { stderr, exitCode } = await shell("customers get 1 >&-");
+    expect(stderr).toBe("customers: the output could not be written: stdout is closed");
+    expect(exitCode).toBe(1);
+  });
+
+  test.each([
+    ["customers get 1 >/dev/null"],
+    ["customers get 1 1<>/dev/null"],
+    // With nothing to print, nothing is lost.
+    ["customers get 1 --if-none-match '\"1\"' >&-"],
+  ])("%s ends with 0", async (script) => {
+    expect(await shell(script)).toEqual({ stdout: "", stderr: "", exitCode: 0 });
   });
 
   test("full after a creation: what was created is said, whatever notes are wanted", async () => {
