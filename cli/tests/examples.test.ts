@@ -9,7 +9,6 @@ import { compiledClient } from "./support/executable.ts";
 
 const directory = temporaryDirectory();
 const client = await compiledClient();
-const command = [client];
 let server: CustomerServer;
 beforeAll(async () => {
   server = startCustomerServer();
@@ -26,7 +25,7 @@ afterAll(async () => {
 const OF_PROFILES = ["profile", "logout", "config"];
 
 async function storeProfile(home: string): Promise<void> {
-  const stored = { command, home: directory.path, env: { XDG_CONFIG_HOME: home } };
+  const stored = { home: directory.path, env: { XDG_CONFIG_HOME: home } };
   expect((await runClient(["profile", "set", "staging", "--url", server.url], stored)).exitCode).toBe(0);
   const login = ["login", "--profile", "staging", "--url", server.url];
   expect((await runClient(login, { ...stored, stdin: TOKEN })).exitCode).toBe(0);
@@ -59,7 +58,6 @@ for (const name of await commandNames()) {
     if (name === "undo") {
       const env = { ...credentials, CUSTOMERS_UNDO: "1d" };
       const updated = await runClient(["update", id, "--name", "Eve"], {
-        command,
         home: directory.path,
         env,
       });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { HELP_TOPICS } from "../help/topics.ts";
 import { EXIT_CODES } from "../outcome/exit-code.ts";
-import { runClient, temporaryDirectory } from "./support/client.ts";
+import { RUNTIME, runClient, temporaryDirectory } from "./support/client.ts";
 import { compiledClient } from "./support/executable.ts";
 
 const command = [await compiledClient()];
@@ -62,7 +62,7 @@ async function bashOffers(words: string[]): Promise<string[]> {
     _customers customers 2>/dev/null
     printf '%s\\n' "\${COMPREPLY[@]}"`;
   const child = Bun.spawn(["bash", "-c", script, "bash", ...words], {
-    env: { PATH: process.env["PATH"] ?? "", HOME: directory.path },
+    env: { ...RUNTIME, PATH: process.env["PATH"] ?? "", HOME: directory.path },
     stdout: "pipe",
     stderr: "inherit",
   });

@@ -114,7 +114,7 @@ describe("an import that stops", () => {
 
   test("because the journal can't grow sends nothing that it does not know of, and goes on by row", async () => {
     const { server, file, env, command, customers } = await bulkPlace();
-    const rows = Array.from({ length: 1000 }, (_, at) => `Row ${at},c${at}@example.com`);
+    const rows = Array.from({ length: 500 }, (_, at) => `Row ${at},c${at}@example.com`);
     const path = file("in.csv", csv(["name,email", ...rows]));
     // A full disk, for this process: at most 40 KiB a file.
     const limited = ["sh", "-c", 'trap "" XFSZ; ulimit -f 80; exec "$@"', "sh", ...command];
@@ -122,10 +122,10 @@ describe("an import that stops", () => {
     expect([broken.exitCode, broken.stderr]).toEqual([8, expect.stringContaining("the import broke off")]);
     expect(broken.stderr).toMatch(/what became of \d+ rows? that (?:was|were) sent is not kept/);
     expect(broken.stderr).toContain(`customers import ${path} --resume`);
-    expect(server.size).toBeLessThan(1000);
+    expect(server.size).toBeLessThan(500);
     const resumed = await customers(["import", path, "--resume"], { env });
-    expect([resumed.exitCode, resumed.stderr]).toEqual([0, expect.stringContaining("1,000 created")]);
-    expect([server.size, new Set(namesOf(server.all())).size]).toEqual([1000, 1000]);
+    expect([resumed.exitCode, resumed.stderr]).toEqual([0, expect.stringContaining("500 created")]);
+    expect([server.size, new Set(namesOf(server.all())).size]).toEqual([500, 500]);
   });
 
   test("again and again: what earlier runs sent twice is named at the end, too", async () => {
@@ -185,22 +185,6 @@ describe("an import that stops", () => {
     expect(server.size).toBeLessThan(200);
     expect((await customers(["import", path, "--resume"], { env })).exitCode).toBe(0);
     expect([server.size, new Set(namesOf(server.all())).size]).toEqual([200, 200]);
-  });
-
-  test("because the journal's disk is full says so, and goes on where there is room", async () => {
-    const { server, file, env, customers, command } = await bulkPlace();
-    const rows = Array.from({ length: 500 }, (_, at) => `N${at},n@example.com`);
-    const path = file("in.csv", csv(["name,email", ...rows]));
-    // No file may grow past 40 KB; without the trap the system would end the process.
-    const limited = `trap '' XFSZ; ulimit -f 40; exec "$@"`;
-    const child = Bun.spawn(["bash", "-c", limited, "bash", ...command, "import", path], {
-      env: { PATH: process.env["PATH"] ?? "", ...env },
-      stderr: "pipe",
-    });
-    expect([await child.exited, await child.stderr.text()]).toEqual([8, expect.stringContaining("--resume")]);
-    expect(server.size).toBeLessThan(500);
-    expect((await customers(["import", path, "--resume"])).exitCode).toBe(0);
-    expect([server.size, new Set(namesOf(server.all())).size]).toEqual([500, 500]);
   });
 
   test("does not go on with a file that has changed", async () => {
