@@ -10,7 +10,7 @@ function looking() {
     acknowledged.wrote("/1", method, status);
   };
   const read = (tag: string, name: string) => acknowledged.readBegins("/1")(200, tag, object(name));
-  const left = () => acknowledged.all.get("/1");
+  const left = () => acknowledged.of("/1");
   return { acknowledged, write, read, left };
 }
 
@@ -63,4 +63,12 @@ test("a customer is gone once a read says so after an accepted DELETE", () => {
   write("DELETE");
   acknowledged.readBegins("/1")(404, undefined, undefined);
   expect(left()?.gone).toBe(true);
+});
+
+test("a write at another spelling of the address, in capitals or with a slash at its end, counts", () => {
+  const acknowledged = new Acknowledged();
+  acknowledged.readBegins("/customers/a")(200, '"1"', object("one"));
+  acknowledged.writeBegins("/customers/A/");
+  acknowledged.wrote("/customers/A/", "DELETE", 204);
+  expect(acknowledged.of("/customers/a").deleted).toBe(true);
 });

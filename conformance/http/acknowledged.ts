@@ -3,6 +3,7 @@
  * showed. What reads show later, with no write in between, must be the same.
  */
 import { plain } from "../target/names.ts";
+import { placeOf } from "./onlooker.ts";
 
 export type State = { readonly tag: string; readonly values: string | undefined };
 
@@ -23,23 +24,24 @@ export class Left {
 }
 
 export class Acknowledged {
-  readonly all = new Map<string, Left>();
+  readonly #all = new Map<string, Left>();
 
-  #at(path: string): Left {
-    const left = this.all.get(path) ?? new Left();
-    this.all.set(path, left);
+  of(path: string): Left {
+    const place = placeOf(path);
+    const left = this.#all.get(place) ?? new Left();
+    this.#all.set(place, left);
     return left;
   }
 
   writeBegins(path: string): void {
-    const left = this.#at(path);
+    const left = this.of(path);
     left.moment += 1;
     left.under += 1;
   }
 
   /** What to call with the answer to a read: one that a write overlaps says nothing. */
   readBegins(path: string, query = "") {
-    const left = this.#at(path);
+    const left = this.of(path);
     const { moment } = left;
     // What was not asked for may be shown empty.
     const asksForValues = query === "" || query === "?fields=name,email";
@@ -55,7 +57,7 @@ export class Acknowledged {
 
   /** @param status of the answer; undefined where none came */
   wrote(path: string, method: string, status: number | undefined): void {
-    const left = this.#at(path);
+    const left = this.of(path);
     left.under -= 1;
     left.moment += 1;
     // Only a clear refusal leaves things as they were.

@@ -11,14 +11,16 @@ type Track = {
   open: number;
 };
 
+/** Some probes spell an address otherwise: in capitals, or with a slash at its end. */
+export const placeOf = (path: string): string => path.toLowerCase().replace(/\/+$/, "");
+
 export class Onlooker {
   readonly #tracks = new Map<string, Track>();
   /** How often somebody else was seen to have written. */
   moved = 0;
 
-  /** Some probes spell an address otherwise: in capitals, or with a slash at its end. */
   #track(spelled: string): Track {
-    const path = spelled.toLowerCase().replace(/\/+$/, "");
+    const path = placeOf(spelled);
     let track = this.#tracks.get(path);
     if (track === undefined) {
       track = { known: new Set(), replaced: new Set(), last: undefined, dirty: true, open: 0 };
