@@ -1,11 +1,11 @@
 /** Creations, which no If-Match protects: sent again only where the earlier one certainly had no effect. */
-import { type Customer, memberNamed, parseCustomer, plainText, shownCustomer } from "./customer.ts";
+import { type Customer, memberNamed, plainText, shownCustomer } from "./customer.ts";
 import { isReplayed, judgeCreation } from "./loop/verdict.ts";
 import type { Ports } from "./read-customer.ts";
 import { type Refusal, refusalOf } from "./refusal.ts";
 import { serverWaitMs } from "./wire/read-retry.ts";
 import { type CompleteReply, failedBy, type Reply, requestIdOf } from "./wire/reply.ts";
-import type { ApiRequest } from "./wire/request.ts";
+import type { CreationRequest } from "./wire/request.ts";
 import { backOffMs, NOT_SENT_MAX } from "./wire/retry-timing.ts";
 import { isLasting } from "./wire/status.ts";
 
@@ -33,15 +33,14 @@ export type Creation = (Created | CreationStopped) & { attempts: number };
  */
 export async function createUntilDecided(
   { transport, deadline }: Ports,
-  request: ApiRequest,
+  request: CreationRequest,
   keyHonoured = false,
 ): Promise<Creation> {
-  const sent = parseCustomer(request.body ?? "", undefined)?.value ?? new Map();
   let notSent = 0;
   let unclear: Reply | undefined;
   for (let attempts = 1; ; attempts += 1) {
     const reply = await transport.send(request, deadline.remainingMs(), deadline.interrupted);
-    const verdict = judgeCreation(reply, sent);
+    const verdict = judgeCreation(reply, request.members);
     if (verdict === "accepted" && reply.kind === "complete") return { ...created(reply), attempts };
     if (verdict === "not-sent") notSent += 1;
     if (verdict === "may-arrive") unclear = reply;

@@ -116,9 +116,11 @@ function stringIn(token: string): string {
 }
 
 function stringEnd(text: string, start: number): number {
-  let at = start + 1;
-  while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
-  return at + 1;
+  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text[end - 1 - backslashes] === "\\") backslashes += 1;
+    if (backslashes % 2 === 0) return end + 1; // of an odd number, the last one escapes the quote
+  }
 }
 
 function wordEnd(text: string, start: number): number {

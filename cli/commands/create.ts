@@ -2,7 +2,7 @@ import { createUntilDecided } from "../client/creation.ts";
 import { memberName, memberNamed, plainText, withFieldsOnly } from "../client/customer.ts";
 import type { Json, JsonObject } from "../client/json.ts";
 import { readCurrent } from "../client/read-customer.ts";
-import { type ApiRequest, createCustomer } from "../client/wire/request.ts";
+import { type CreationRequest, createCustomer } from "../client/wire/request.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { amount } from "../outcome/amount.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
@@ -77,7 +77,7 @@ function labelOf(values: JsonObject): string {
 
 async function create(
   invocation: Invocation,
-  request: ApiRequest,
+  request: CreationRequest,
   key: string,
   {
     who,

@@ -79,9 +79,13 @@ export function deleteCustomer(id: string, tag: string): ApiRequest {
   return { method: "DELETE", path: customerPath(id), headers: { ...WRITE_HEADERS, "if-match": tag } };
 }
 
+/** With the members that its body holds: the reply is compared with them. */
+export type CreationRequest = ApiRequest & { members: JsonObject };
+
 /** @param key 1 to 255 visible ASCII characters; the same for every repetition of the same creation. */
-export function createCustomer(body: JsonObject, key: string): ApiRequest {
+export function createCustomer(body: JsonObject, key: string): CreationRequest {
   return {
+    members: body,
     method: "POST",
     path: "/customers",
     headers: { ...WRITE_HEADERS, "content-type": "application/json", "idempotency-key": key },
