@@ -62,17 +62,17 @@ describe("backup", () => {
   test("never overwrites, and leaves nothing behind where it fails", async () => {
     await writeDatabase(place.database, "Ada");
     writeFileSync(backupFile(), "mine");
-    const outcome = await place.run(["backup", backupFile()]);
+    const outcome = await place.command(["backup", backupFile()]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toContain("exists already; a backup never overwrites");
     expect(readFileSync(backupFile(), "utf8")).toBe("mine");
 
-    const nowhere = await place.run(["backup", `${place.path}/no/such/directory/backup.db`]);
+    const nowhere = await place.command(["backup", `${place.path}/no/such/directory/backup.db`]);
     expect(nowhere.code).toBe(1);
     expect(nowhere.stderr).toBe(
       `The directory ${place.path}/no/such/directory does not exist. Create it, or name another file.\n`,
     );
-    const missing = await place.run(["backup", "b.db"], { DATABASE_URL: "sqlite:missing.db" });
+    const missing = await place.command(["backup", "b.db"], { DATABASE_URL: "sqlite:missing.db" });
     expect(missing).toMatchObject({ code: 1, stderr: "missing.db does not exist.\n" });
     expect(readdirSync(place.path).sort()).toEqual(["backup.db", "data"]);
     expect(readdirSync(`${place.path}/data`).sort()).toEqual(["customers.db"]);
@@ -81,7 +81,7 @@ describe("backup", () => {
   test("of a damaged database says that this one is damaged, not the copy", async () => {
     await writeDatabase(place.database, ...Array.from({ length: 200 }, (_, n) => `n${n}`));
     damageRows(place.database);
-    const outcome = await place.run(["backup", backupFile()]);
+    const outcome = await place.command(["backup", backupFile()]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toStartWith(`${place.database} is damaged: `);
     expect(readdirSync(place.path)).toEqual(["data"]);

@@ -39,7 +39,7 @@ describe("check", () => {
   ])("exits with 1 and says what it found: %s", async (_, ruin, says) => {
     await writeDatabase(place.database, "Ada");
     ruin();
-    const outcome = await place.run(["check"]);
+    const outcome = await place.command(["check"]);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toContain(says);
     expect(outcome.stderr).not.toContain("    at ");
