@@ -28,7 +28,7 @@ describe.concurrent("replies that do not come", () => {
     ["the write is applied and the gateway answers 503", faults.answerAfterWrites(503)],
     ["the write is applied and the gateway answers 504", faults.answerAfterWrites(504)],
     ["the write is applied and the server answers 500", faults.answerAfterWrites(500)],
-    ["the write is applied and nothing is ever answered", faults.hangAfterWrites(), { timeout: "4" }],
+    ["the write is applied and nothing is ever answered", faults.hangAfterWrites(), { timeout: "8" }],
     ["a retrying proxy repeats the write and answers 412 to its own success", retrying()],
     ["(d) the request is dropped", faults.dropRequests()],
     ["the request is dropped three times", faults.dropRequests(3)],
