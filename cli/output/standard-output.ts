@@ -1,5 +1,5 @@
 /** stdout and stderr of the process. */
-import { fstatSync, readFileSync, statSync } from "node:fs";
+import { fstatSync, readFileSync, statSync, write } from "node:fs";
 
 /** What the program needs of them; a stream of Node.js is one. */
 export type Output = {
@@ -12,7 +12,8 @@ export type Output = {
 
 /**
  * Files, pipes and sockets are written without `process.stdout`: loading the streams of Node.js for it takes as long as
- * starting Bun does. Of a terminal, its width and its changes are wanted too.
+ * starting Bun does, and it leaves a pipe non-blocking, so that the next program of a shell script that writes to the
+ * same pipe fails where it is full. Of a terminal, its width and its changes are wanted too.
  */
 export function openOutput(name: "stdout" | "stderr"): Output {
   const fd = name === "stdout" ? 1 : 2;
@@ -22,20 +23,33 @@ export function openOutput(name: "stdout" | "stderr"): Output {
     if (stats.rdev !== statSync("/dev/null").rdev) return process[name];
     if (isOwn(fd)) return closedOutput(name);
   }
-  const sink = Bun[name].writer();
   let last: Promise<unknown> = Promise.resolve();
   return {
     write(data, written = () => {}) {
-      last = last
-        .then(async () => {
-          await sink.write(data);
-          await sink.flush();
-        })
-        .then(() => written(), written);
+      const bytes = typeof data === "string" ? Buffer.from(data) : data;
+      last = last.then(() => writeWhole(fd, bytes)).then(() => written(), written);
     },
     on: () => {}, // every error goes to the writer that met it
   };
 }
+
+async function writeWhole(fd: number, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += await writeSome(fd, bytes, at);
+}
+
+/** In a thread, so that a reader who takes his time holds up no signal. @returns how many bytes were written */
+async function writeSome(fd: number, bytes: Uint8Array, at: number): Promise<number> {
+  const { error, count } = await new Promise<{ error: NodeJS.ErrnoException | null; count: number }>((done) =>
+    write(fd, bytes, at, bytes.length - at, null, (error, count) => done({ error, count })),
+  );
+  if (error === null) return count;
+  if (error.code !== "EAGAIN") throw error;
+  // Another program left the pipe non-blocking, and it is full for the moment.
+  await Bun.sleep(AGAIN_MS);
+  return 0;
+}
+
+const AGAIN_MS = 5;
 
 /** As `>&-` leaves it: what is to be printed can't be. */
 function closedOutput(name: string): Output {

@@ -68,6 +68,20 @@ describe("stdout", () => {
     expect(run).toEqual({ stdout: `${start} 0`, stderr: "", exitCode: 0 });
   });
 
+  test.if(process.platform === "linux").each([
+    ["stdout", "customers get 1; "],
+    ["stderr", "customers get 1 --url ftp://x; "],
+  ])("%s: a pipe stays blocking for the next program that writes to it", async (_, script) => {
+    const { stdout } = await shell(`{ ${script} grep flags: /proc/self/fdinfo/1; } 2>&1 | tail -n 1`);
+    expect(stdout).toBe("flags:\t01");
+  });
+
+  test("10 MB arrive whole in a pipe that another program left non-blocking", async () => {
+    const nonBlocking = `'${process.execPath}' -e 'process.stdout.write("")'`;
+    const run = await shell(`{ ${nonBlocking}; customers get 1; } | { sleep 0.5; cat; } | wc -c`);
+    expect(run).toEqual({ stdout: String(body.length + 1), stderr: "", exitCode: 0 });
+  });
+
   test.if(process.platform === "linux")("closed is told, with exit 1", async () => {
     const { stderr, exitCode } = await shell("customers get 1 >&-");
     expect(stderr).toBe("customers: the output could not be written: stdout is closed");
