@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { addCleanupCommand } from "./commands/cleanup.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addInitCommand } from "./commands/init.ts";
+import { outputFailure, printText, terminalColumns } from "./commands/print.ts";
 import { programName } from "./commands/program-name.ts";
 import { addReplayCommand } from "./commands/replay.ts";
 import { addReportCommand } from "./commands/report.ts";
@@ -13,7 +14,17 @@ import { ProfileFault } from "./target/profile.ts";
 import { VERSION_LINE } from "./version.ts";
 
 const USAGE = 2;
-export const KIT_FAULT = 5;
+/** Of commander, where nobody says how wide it may be. */
+const HELP_COLUMNS = 80;
+const KIT_FAULT = 5;
+
+/** By themselves these would open `process.stdout` and `process.stderr`. */
+const WITHOUT_STREAMS = {
+  getOutHelpWidth: () => terminalColumns() ?? HELP_COLUMNS,
+  getErrHelpWidth: () => HELP_COLUMNS,
+  getOutHasColors: () => false,
+  getErrHasColors: () => false,
+};
 
 /** @param end takes the exit code of the command that ran */
 export function makeProgram(end: (exitCode: number) => void): Command {
@@ -21,6 +32,11 @@ export function makeProgram(end: (exitCode: number) => void): Command {
   const program = new Command("conformance")
     .description("Tests a deployment of the customer resource API against its specification.")
     .version(VERSION_LINE)
+    .configureOutput({
+      writeOut: printText,
+      writeErr: (text) => console.error(text.trimEnd()),
+      ...WITHOUT_STREAMS,
+    })
     .addHelpText("after", `\nExit codes:\n${codes.join("\n")}`);
   addRunCommand(program, end);
   addInitCommand(program, end);
@@ -34,6 +50,14 @@ export function makeProgram(end: (exitCode: number) => void): Command {
 
 /** Runs the command that the arguments of this process name. @returns the exit code */
 export async function runProgram(): Promise<number> {
+  const exitCode = await runCommand();
+  const failure = outputFailure();
+  if (failure === null) return exitCode;
+  console.error(`Standard output can't be written: ${failure.message}`);
+  return KIT_FAULT;
+}
+
+async function runCommand(): Promise<number> {
   let exitCode = 0;
   const program = makeProgram((code) => {
     exitCode = code;

@@ -9,6 +9,7 @@ import type { Names } from "../target/names.ts";
 import { defaultOptions } from "../target/options.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
 import { FreshValues, fillTemplate, type Values } from "../target/values.ts";
+import { print } from "./print.ts";
 import { recordedFlags } from "./recorded-flags.ts";
 import { addTargetOptions, profileOf, type TargetFlags } from "./target-options.ts";
 
@@ -38,13 +39,13 @@ async function cleanup(flags: CleanupFlags): Promise<number> {
     }
     if (flags.baseUrl !== undefined && flags.baseUrl.replace(/\/+$/, "") !== begin.baseUrl) continue;
     if (isAlive(begin.pid)) {
-      console.log(`${begin.baseUrl}: process ${begin.pid} is still running; its journal is left alone.`);
+      print(`${begin.baseUrl}: process ${begin.pid} is still running; its journal is left alone.`);
       continue;
     }
     const open = openEntries(entries);
     if (flags.forget) {
       journal.remove();
-      console.log(`${begin.baseUrl}: forgot ${open.ids.join(" ") || "a run without customers"}`);
+      print(`${begin.baseUrl}: forgot ${open.ids.join(" ") || "a run without customers"}`);
       continue;
     }
     const result = silent.has(begin.baseUrl)
@@ -54,10 +55,10 @@ async function cleanup(flags: CleanupFlags): Promise<number> {
     settled += result.settled;
   }
   for (const [baseUrl, why] of silent)
-    console.log(
+    print(
       `${baseUrl} does not answer: ${why}. If it no longer exists: cleanup --forget --base-url ${baseUrl}`,
     );
-  console.log(`${amount(settled, "customer")} removed or restored, ${left} left.`);
+  print(`${amount(settled, "customer")} removed or restored, ${left} left.`);
   return left === 0 ? 0 : 6;
 }
 
@@ -101,7 +102,7 @@ async function settle(
       journal.note({ kind: "settled", id });
     } else {
       left += 1;
-      console.log(`${begin.baseUrl}: ${id} is left: ${why}`);
+      print(`${begin.baseUrl}: ${id} is left: ${why}`);
     }
   };
   try {
@@ -121,10 +122,7 @@ async function settle(
     for (const email of unanswered) {
       const id = await ground.findByEmail(email);
       if (id !== undefined) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
-      else
-        console.log(
-          `${begin.baseUrl}: a create of ${email} was under way; whether it happened can't be seen.`,
-        );
+      else print(`${begin.baseUrl}: a create of ${email} was under way; whether it happened can't be seen.`);
     }
   } catch (error) {
     if (!(error instanceof NoReply)) throw error;

@@ -7,6 +7,7 @@ import { ownAsk, Wire } from "../http/wire.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { journalFolder, journalsIn } from "../target/journal.ts";
 import { defaultOptions } from "../target/options.ts";
+import { print } from "./print.ts";
 import { addTargetOptions, profileOf, type TargetFlags } from "./target-options.ts";
 
 export function addDoctorCommand(program: Command, end: (exitCode: number) => void): void {
@@ -19,7 +20,7 @@ export function addDoctorCommand(program: Command, end: (exitCode: number) => vo
 async function doctor(flags: TargetFlags): Promise<number> {
   let code = 0;
   const say = (ok: boolean, text: string, bad: number) => {
-    console.log(`${ok ? "ok  " : "FAIL"} ${text}`);
+    print(`${ok ? "ok  " : "FAIL"} ${text}`);
     if (!ok) code = Math.max(code, bad);
   };
   say(true, `Bun ${Bun.version}, ${catalogue.length} rules`, 5);
@@ -47,7 +48,7 @@ async function doctor(flags: TargetFlags): Promise<number> {
     );
   }
   if (flags.baseUrl === undefined && flags.profile === undefined) {
-    console.log("     no --base-url: nothing was sent to any deployment");
+    print("     no --base-url: nothing was sent to any deployment");
     return code;
   }
   const profile = profileOf(flags, process.env);

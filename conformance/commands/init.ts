@@ -9,6 +9,7 @@ import { runKit } from "../run/engine.ts";
 import { defaultOptions } from "../target/options.ts";
 import { type Profile, ProfileFault, readProfileFile } from "../target/profile.ts";
 import type { ProfileFile } from "../target/profile-file.ts";
+import { print } from "./print.ts";
 import { programName } from "./program-name.ts";
 import { checkFolder } from "./report-files.ts";
 import { beginJournal } from "./run-journal.ts";
@@ -44,9 +45,9 @@ async function init(url: string, flags: InitFlags): Promise<number> {
     return report.exitCode === 0 ? 3 : report.exitCode;
   }
   writeFileSync(path, profileText(profileFile(given, profile, found), report));
-  for (const { point, value } of report.inferred) console.log(`${point}: ${value}`);
+  for (const { point, value } of report.inferred) print(`${point}: ${value}`);
   const program = programName(process.argv, process.env, process.cwd());
-  console.log(`Wrote ${path}. Next: ${program} run --profile ${path}`);
+  print(`Wrote ${path}. Next: ${program} run --profile ${path}`);
   if (report.fixtures.left.length === 0) return 0;
   console.error(report.headline);
   return 6;

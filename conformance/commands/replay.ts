@@ -7,6 +7,7 @@ import { curlLine } from "../report/curl.ts";
 import { readReport } from "../report/report-file.ts";
 import type { Exchange } from "../report/schema.ts";
 import { visible } from "../report/visible.ts";
+import { print } from "./print.ts";
 import { recordedFlags } from "./recorded-flags.ts";
 import { REPORT_FILE } from "./report-files.ts";
 import { printReport, run } from "./run.ts";
@@ -31,13 +32,14 @@ async function replay(id: string, from: string, flags: RunFlags): Promise<number
       : {};
   const merged: RunFlags = { ...recorded, ...flags, only: id };
   const report = await run(profileOf(merged, process.env), merged, wordsOf(merged), ({ trial }) => {
-    for (const exchange of trial?.exchanges.values() ?? []) print(exchange, trial?.exchanges ?? new Map());
+    for (const exchange of trial?.exchanges.values() ?? [])
+      printExchange(exchange, trial?.exchanges ?? new Map());
   });
   printReport(report);
   return report.exitCode;
 }
 
-function print(exchange: Exchange, all: ReadonlyMap<number, Exchange>): void {
+function printExchange(exchange: Exchange, all: ReadonlyMap<number, Exchange>): void {
   const { n, purpose, caller, via, request, reply, failure, durationMs } = exchange;
   const lines = [
     `── ${n}  ${purpose}  (${caller}, ${via}, ${durationMs.toFixed(1)} ms)`,
@@ -54,7 +56,7 @@ function print(exchange: Exchange, all: ReadonlyMap<number, Exchange>): void {
     `  ${curlLine(exchange, all.get(exchange.follows ?? 0))}`,
     "",
   ];
-  process.stdout.write(`${lines.map(visible).join("\n")}\n`);
+  print(lines.map(visible).join("\n"));
 }
 
 /** Flags as words again, for the command line of the report. */

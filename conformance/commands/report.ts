@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { diff, gateExitCode } from "../report/diff.ts";
 import { readReport } from "../report/report-file.ts";
 import { ProfileFault } from "../target/profile.ts";
+import { printText } from "./print.ts";
 import { checkFolder, writeReports } from "./report-files.ts";
 import { printReport } from "./run.ts";
 
@@ -26,7 +27,7 @@ function report({ from, diff: older, failOnNew, out }: ReportFlags): number {
   const newer = readReport(from);
   if (older !== undefined) {
     const before = readReport(older);
-    process.stdout.write(diff(before, newer));
+    printText(diff(before, newer));
     return failOnNew ? gateExitCode(before, newer) : 0;
   }
   if (out !== undefined) {

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { coverageMarkdown } from "../report/coverage.ts";
 import { rulesMarkdown, rulesText } from "../report/rule-listing.ts";
+import { printText } from "./print.ts";
 
 export function addRulesCommand(program: Command): void {
   program
@@ -10,6 +11,6 @@ export function addRulesCommand(program: Command): void {
     .option("--markdown", "print RULES.md")
     .option("--coverage", "print docs/coverage.md: the specification and the rules that test it")
     .action(({ markdown, coverage }: { markdown?: boolean; coverage?: boolean }) => {
-      process.stdout.write(coverage ? coverageMarkdown() : markdown ? rulesMarkdown() : rulesText());
+      printText(coverage ? coverageMarkdown() : markdown ? rulesMarkdown() : rulesText());
     });
 }

@@ -1,4 +1,5 @@
 /** `run`: the rules against a deployment, and the reports of it. */
+import { isatty } from "node:tty";
 import type { Command } from "commander";
 import { DEFAULT_OUT } from "../report/command-line.ts";
 import type { Finding } from "../report/make.ts";
@@ -7,6 +8,7 @@ import { terminal } from "../report/terminal.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { runKit } from "../run/engine.ts";
 import type { Profile } from "../target/profile.ts";
+import { print, terminalColumns } from "./print.ts";
 import { checkFolder, REPORT_FILES, writeReports } from "./report-files.ts";
 import { type RunFlags, runOptions } from "./run-flags.ts";
 import { beginJournal } from "./run-journal.ts";
@@ -29,7 +31,7 @@ async function runAndWrite(flags: RunFlags, words: readonly string[]): Promise<n
   printReport(report);
   try {
     const leaks = writeReports(report, folder, profile.secrets);
-    console.log(`Reports in ${folder}: ${REPORT_FILES.join(", ")}`);
+    print(`Reports in ${folder}: ${REPORT_FILES.join(", ")}`);
     if (leaks.length === 0) return report.exitCode;
     console.error(`A secret stood in ${leaks.join(", ")} and was removed. This is a fault of the kit.`);
   } catch (error) {
@@ -51,13 +53,13 @@ export async function run(
   const interrupt = () => {
     // A second signal does not wait for the clean-up.
     if (abort.signal.aborted) process.exit(130);
-    process.stderr.write("\nInterrupted: cleaning up. Interrupt again to leave at once.\n");
+    console.error("\nInterrupted: cleaning up. Interrupt again to leave at once.");
     abort.abort();
   };
   process.on("SIGINT", interrupt);
   process.on("SIGTERM", interrupt);
   const journal = beginJournal(profile, options, process.env);
-  const progress = process.stderr.isTTY ? progressLine() : undefined;
+  const progress = isatty(2) ? progressLine() : undefined;
   try {
     const report = await runKit(
       profile,
@@ -92,10 +94,9 @@ function progressLine(): (finding: Finding | undefined) => void {
 }
 
 export function printReport(report: Report): void {
-  const color = process.stdout.isTTY === true && process.env["NO_COLOR"] === undefined;
-  const text = `${terminal(report, { color, width: Math.min(process.stdout.columns || 110, 140) })}\n`;
+  const columns = terminalColumns();
+  const color = columns !== null && process.env["NO_COLOR"] === undefined;
+  const text = terminal(report, { color, width: Math.min(columns || 110, 140) });
   // A file on a full disk, say. What was found is shown in any case.
-  process.stdout.write(text, (error) => {
-    if (error != null && (error as NodeJS.ErrnoException).code !== "EPIPE") process.stderr.write(text);
-  });
+  if (!print(text)) console.error(text);
 }

@@ -65,6 +65,20 @@ test("a full disk under standard output is no violation: 5, and the findings are
   expect(stderr).toContain("IFM-12  MUST");
 });
 
+test.if(process.platform === "linux").each([
+  ["the help", () => ["--help"]],
+  ["a run", words],
+  ["wrong usage", () => ["run", "--unknown"]],
+])("a pipe stays blocking for the next program that writes to it: %s", async (_, args) => {
+  const script = '{ "$@"; grep flags: /proc/self/fdinfo/1; } 2>&1 | tail -n 1';
+  const child = Bun.spawn(["sh", "-c", script, "sh", ...KIT, ...args()], {
+    cwd: place.folder,
+    env: place.env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  expect((await ended(child)).stdout).toBe("flags:\t01\n");
+});
+
 test("the rerun line runs as printed, for its rule alone, and leaves the full report in place", async () => {
   const { stdout } = await place.kit(...words().slice(0, -1), "IFM-12,ETG-01", "--out", "full");
   const line = /^ +rerun +(.*)$/m.exec(stdout)?.[1] ?? "";

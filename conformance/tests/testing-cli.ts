@@ -3,6 +3,7 @@ import { spyOn } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { standardOutput } from "../commands/print.ts";
 import { runProgram } from "../program.ts";
 
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
@@ -44,15 +45,13 @@ export class Workplace {
     const { argv } = process;
     const before = { env: { ...process.env }, folder: process.cwd() };
     const written = { stdout: "", stderr: "" };
-    const into = (stream: keyof typeof written, end: string) => (text: unknown) => {
-      written[stream] += `${text}${end}`;
-      return true;
-    };
     const spies = [
-      spyOn(process.stdout, "write").mockImplementation(into("stdout", "")),
-      spyOn(process.stderr, "write").mockImplementation(into("stderr", "")),
-      spyOn(console, "log").mockImplementation(into("stdout", "\n")),
-      spyOn(console, "error").mockImplementation(into("stderr", "\n")),
+      spyOn(standardOutput, "write").mockImplementation((text) => {
+        written.stdout += text;
+      }),
+      spyOn(console, "error").mockImplementation((text) => {
+        written.stderr += `${text}\n`;
+      }),
     ];
     process.argv = [process.execPath, MAIN, ...words];
     setEnvironment(this.env);

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isatty } from "node:tty";
 import type { Command } from "commander";
 import type { ChainedEntry, ChainLink } from "../domain/audit/audit-chain.ts";
 import { changedValues } from "../domain/audit/kept-values.ts";
@@ -40,7 +41,7 @@ export function addAuditCommands(program: Command): void {
     .option("--json", "one JSON object a line; the rule where the output is no terminal")
     .action(async (options: Options) => {
       const filter = filterOf(options, Date.now());
-      const isTable = options.json !== true && process.stdout.isTTY;
+      const isTable = options.json !== true && isatty(1);
       await withTrail(options, async (trail, tenants) => {
         for (const tenant of tenants) {
           for await (const rows of findingsOf(trail, { ...filter, tenant })) {

@@ -1,3 +1,4 @@
+import { isatty } from "node:tty";
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { maskPassword } from "../domain/mask-password.ts";
@@ -58,7 +59,7 @@ class ProgressLine {
   #isShown = false;
 
   show({ table, phase, rows }: CopyProgress): void {
-    if (!process.stderr.isTTY) return;
+    if (!isatty(2)) return;
     this.#isShown = true;
     process.stderr.write(`\r\x1b[K${table}: ${rows} ${phase}`);
   }

@@ -6,7 +6,8 @@ export const standardOutput = { write: writeWhole };
 
 /**
  * Writes a line to standard output. `console.log` drops what can't be written and the command ends with 0: a
- * token would be lost, or an export cut off, without a word.
+ * token would be lost, or an export cut off, without a word. `process.stdout` leaves a pipe non-blocking, and the next
+ * program of a script that writes to the same pipe fails where it is full.
  *
  * @throws CommandRefused where it can't be written whole
  */

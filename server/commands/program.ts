@@ -1,3 +1,4 @@
+import { isatty } from "node:tty";
 import { Command, CommanderError, type OutputConfiguration } from "commander";
 import { flagOf, variableOf } from "../config/settings.ts";
 import { DamagedValues } from "../domain/audit/kept-values.ts";
@@ -18,12 +19,25 @@ import { ignoreEmptyVariables } from "./setting-options.ts";
 import { endBySignals } from "./signals.ts";
 import { addTokenCommands } from "./token.ts";
 
+/** Of commander, where nobody says how wide it may be. */
+const HELP_COLUMNS = 80;
+
+/** By itself commander would open `process.stdout` and `process.stderr`, see print.ts. */
+const OUTPUT: OutputConfiguration = {
+  writeOut: (text) => standardOutput.write(text),
+  writeErr: (text) => console.error(text.trimEnd()),
+  getOutHelpWidth: () => (isatty(1) ? process.stdout.columns : HELP_COLUMNS),
+  getErrHelpWidth: () => HELP_COLUMNS,
+  getOutHasColors: () => false,
+  getErrHasColors: () => false,
+};
+
 /**
  * @param output where commander writes help and usage errors; the process's own streams where it is left out
  */
 export function createProgram(output: OutputConfiguration = {}): Command {
   const program = new Command(Bun.main.endsWith(".ts") ? "server/main.ts" : "customers-server")
-    .configureOutput({ writeOut: (text) => standardOutput.write(text), ...output })
+    .configureOutput({ ...OUTPUT, ...output })
     .description("The customer resource service.")
     .version(VERSION_LINE)
     .showSuggestionAfterError()

@@ -53,6 +53,19 @@ describe("a usage error exits with 2, names the fault, and writes nothing to std
   });
 });
 
+test
+  .if(process.platform === "linux")
+  .each([{ args: ["--help"] }, { args: ["audit"] }, { args: ["unknown"] }])(
+  "a pipe stays blocking for the next program that writes to it: $args",
+  async ({ args }) => {
+    place.makeDirectory();
+    const script = '{ "$@"; grep flags: /proc/self/fdinfo/1; } 2>&1 | tail -n 1';
+    const env = { DATABASE_URL: place.databaseUrl };
+    const { stdout } = await runCommand(args, { cwd: place.path, env, under: ["sh", "-c", script, "sh"] });
+    expect(stdout).toBe("flags:\t01\n");
+  },
+);
+
 describe("output that can't be written", () => {
   const onFullDisk = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
 
