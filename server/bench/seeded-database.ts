@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { drawRowVersion } from "../domain/entity-tag.ts";
 import { openDatabase } from "../storage/sqlite/files/sqlite-database.ts";
+import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 
 export type SeededDatabase = {
   readonly path: string;
@@ -40,6 +41,15 @@ export function seedDatabase(path: string, customers: number): SeededDatabase {
   const idsFile = `${path}.ids`;
   writeFileSync(idsFile, sample.join("\n"));
   return { path, idsFile, ids: sample };
+}
+
+/** @returns a token that may read and write all of its customers */
+export async function benchToken({ path }: SeededDatabase): Promise<string> {
+  const storage = SqliteStorage.open(path);
+  const holder = { client: "bench", role: "admin", tenant: "default" };
+  const { token } = await storage.tokens.create(holder, Date.now(), null);
+  await storage.close();
+  return token;
 }
 
 /** A peer gets a copy of its own, so that nobody's lock is another's delay. */
