@@ -20,7 +20,7 @@ beforeAll(async () => {
     join(directory.path, "writer.js"),
     `import { openCustomers } from "./customers.js";
      const [url, token, id, name] = process.argv.slice(2);
-     const written = await openCustomers({ url, token, timeoutMs: 60_000 }).update(id, { name }, { onConflict: "reapply" });
+     const written = await openCustomers({ url, token, timeoutMs: 240_000 }).update(id, { name }, { onConflict: "reapply" });
      console.log(JSON.stringify(written));`,
   );
 });
@@ -33,7 +33,7 @@ type Accepted = { over: string; made: string };
 
 test("24 writers of mixed kinds: all succeed, and the accepted writes are one line of versions", async () => {
   const token = service.tokens["editor"] ?? "";
-  const customers = openCustomers({ url: service.url, token, timeoutMs: 60_000 });
+  const customers = openCustomers({ url: service.url, token, timeoutMs: 240_000 });
   const { id = "", tag = "" } = await customers.create({ name: "First", email: "first@example.com" });
 
   const inBun = async (name: string): Promise<Accepted> => {
@@ -50,7 +50,7 @@ test("24 writers of mixed kinds: all succeed, and the accepted writes are one li
   };
   const onCommandLine = async (name: string): Promise<Accepted> => {
     const env = { CUSTOMERS_URL: service.url, CUSTOMERS_TOKEN: token };
-    const options = ["--on-conflict", "reapply", "--timeout", "60", "--verbose"];
+    const options = ["--on-conflict", "reapply", "--timeout", "240", "--verbose"];
     const { exitCode, stderr } = await runClient(["update", id, "--name", name, ...options], {
       command,
       env,

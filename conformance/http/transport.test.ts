@@ -5,7 +5,9 @@ import { selfSigned } from "../tests/self-signed.ts";
 import { Transport } from "./transport.ts";
 import { checkTransport } from "./transport-check.ts";
 
-const settings = { timeoutMs: 300, tls: { ca: undefined, insecure: false }, proxy: undefined };
+const settings = { timeoutMs: 60_000, tls: { ca: undefined, insecure: false }, proxy: undefined };
+/** For what never comes. */
+const impatient = { ...settings, timeoutMs: 300 };
 const open: { server: Server; sockets: Set<Socket> }[] = [];
 afterEach(() => {
   for (const { server, sockets } of open.splice(0)) {
@@ -99,13 +101,13 @@ test.each(["send", "sendRaw"] as const)("%s: no complete reply is a value that s
     const url = await listen((socket, bytes) => {
       if (bytes.endsWith("{}")) act(socket);
     });
-    const transport = new Transport(settings);
+    const transport = new Transport(impatient);
     const { reply, failure } = await transport[way](put(url));
     expect(reply).toBeNull();
     expect(failure?.length ?? 0).toBeGreaterThan(5);
     await transport.close();
   }
-  const nobody = new Transport(settings);
+  const nobody = new Transport(impatient);
   expect((await nobody[way](put("http://127.0.0.1:1"))).failure).toContain("ECONNREFUSED");
   await nobody.close();
 });
