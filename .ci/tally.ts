@@ -21,10 +21,10 @@ export async function tally(...paths: string[]): Promise<Tally> {
       /<testcase\b((?:[^>"]|"[^"]*")*?)(?:(\/)>|>([\s\S]*?)<\/testcase>)/g,
     )) {
       const file = attribute(attributes, "file").replace(/^\.\//, "");
-      const failure = selfClosed ? null : /<(?:failure|error)\b[^>]*(?:\/>|>([\s\S]*?)<\/)/.exec(content);
-      if (failure !== null) {
+      if (!selfClosed && /<(?:failure|error)\b/.test(content)) {
+        const message = />([^<]*)<\/(?:failure|error)>/.exec(content)?.[1] ?? "";
         const name = [attribute(attributes, "classname"), attribute(attributes, "name")].filter(Boolean);
-        total.failures.push({ file, name: name.join(" > "), message: textOf(failure[1] ?? "").trim() });
+        total.failures.push({ file, name: name.join(" > "), message: textOf(message).trim() });
       } else if (!selfClosed && /<skipped\b/.test(content)) total.skipped += 1;
       else total.passed += 1;
       if (file !== "") total.files.add(file);

@@ -25,7 +25,7 @@ import { type Failure, failure, UsageError } from "./outcome/failure.ts";
 import { tokenEndWarning } from "./outcome/token-end.ts";
 import { openDataStream } from "./output/data-stream.ts";
 import { openMessages } from "./output/messages.ts";
-import { openTerminal, type Streams } from "./output/terminal.ts";
+import { COLUMNS_DEFAULT, openTerminal, type Streams } from "./output/terminal.ts";
 import type { Signals } from "./signals.ts";
 import type { Recorder } from "./undo/recorder.ts";
 import { VERSION_LINE } from "./version.ts";
@@ -105,7 +105,7 @@ export async function runProgram(
     writeErr: (text) => messages.warn(text.trimEnd()),
     outputError: () => {}, // the error is thrown as well, and printed below
     // By themselves these would open process.stdout and process.stderr.
-    getOutHelpWidth: () => terminal.columns ?? HELP_COLUMNS,
+    getOutHelpWidth: () => terminal.columns ?? COLUMNS_DEFAULT,
     getErrHelpWidth: () => terminal.stderrColumns,
     getOutHasColors: () => false,
     getErrHasColors: () => false,
@@ -132,9 +132,9 @@ export async function runProgram(
 }
 
 /**
- * Adds every command to the program, each with its examples; or those alone that can be meant, since making them all takes a
- * tenth of a `get`.
- * @param first the first word of the command line: a command, or what needs none
+ * Adds every command to the program, each with its examples. Making them all takes a tenth of a `get`, so with a command's name as
+ * `first` only that one is added, and with a flag for the version none.
+ * @param first the first word of the command line
  */
 export async function addCommands(program: CommandUnknownOpts, run: Run, first?: string): Promise<void> {
   if (first === "--version" || first === "-V") return;
@@ -153,9 +153,6 @@ export async function addCommands(program: CommandUnknownOpts, run: Run, first?:
     if (examples !== undefined) command.addHelpText("after", examples);
   }
 }
-
-/** Of commander, where nobody says how wide it may be. */
-const HELP_COLUMNS = 80;
 
 function endingOf(error: unknown, command: string): Ending {
   if (error instanceof UsageError) return { ...failure("usage", error.message, error.hint) };

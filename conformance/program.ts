@@ -3,7 +3,7 @@ import { Command, CommanderError } from "commander";
 import { addCleanupCommand } from "./commands/cleanup.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addInitCommand } from "./commands/init.ts";
-import { outputFailure, printText, terminalColumns } from "./commands/print.ts";
+import { printText, takeOutputFailure, terminalColumns } from "./commands/print.ts";
 import { programName } from "./commands/program-name.ts";
 import { addReplayCommand } from "./commands/replay.ts";
 import { addReportCommand } from "./commands/report.ts";
@@ -14,13 +14,13 @@ import { ProfileFault } from "./target/profile.ts";
 import { VERSION_LINE } from "./version.ts";
 
 const USAGE = 2;
-/** Of commander, where nobody says how wide it may be. */
+/** Where standard output is no terminal, or one that does not say how wide it is. */
 const HELP_COLUMNS = 80;
 const KIT_FAULT = 5;
 
 /** By themselves these would open `process.stdout` and `process.stderr`. */
 const WITHOUT_STREAMS = {
-  getOutHelpWidth: () => terminalColumns() ?? HELP_COLUMNS,
+  getOutHelpWidth: () => terminalColumns() || HELP_COLUMNS,
   getErrHelpWidth: () => HELP_COLUMNS,
   getOutHasColors: () => false,
   getErrHasColors: () => false,
@@ -51,7 +51,7 @@ export function makeProgram(end: (exitCode: number) => void): Command {
 /** Runs the command that the arguments of this process name. @returns the exit code */
 export async function runProgram(): Promise<number> {
   const exitCode = await runCommand();
-  const failure = outputFailure();
+  const failure = takeOutputFailure();
   if (failure === null) return exitCode;
   console.error(`Standard output can't be written: ${failure.message}`);
   return KIT_FAULT;

@@ -13,7 +13,7 @@ export type Output = {
 /**
  * Files, pipes and sockets are written without `process.stdout`: loading the streams of Node.js for it takes as long as
  * starting Bun does, and it leaves a pipe non-blocking, so that the next program of a shell script that writes to the
- * same pipe fails where it is full. Of a terminal, its width and its changes are wanted too.
+ * same pipe fails where it is full. A terminal keeps its stream, for its width and its resize events.
  */
 export function openOutput(name: "stdout" | "stderr"): Output {
   const fd = name === "stdout" ? 1 : 2;
@@ -23,21 +23,29 @@ export function openOutput(name: "stdout" | "stderr"): Output {
     if (stats.rdev !== statSync("/dev/null").rdev) return process[name];
     if (isOwn(fd)) return closedOutput(name);
   }
-  let last: Promise<unknown> = Promise.resolve();
+  // `2>&1`: what is written first comes first.
+  const file = `${stats.dev}:${stats.ino}`;
   return {
     write(data, written = () => {}) {
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
-      last = last.then(() => writeWhole(fd, bytes)).then(() => written(), written);
+      const last = lastWrites.get(file) ?? Promise.resolve();
+      lastWrites.set(
+        file,
+        last.then(() => writeWhole(fd, bytes)).then(() => written(), written),
+      );
     },
     on: () => {}, // every error goes to the writer that met it
   };
 }
 
+/** The last write to each file. Standard output and standard error may be one. */
+const lastWrites = new Map<string, Promise<unknown>>();
+
 async function writeWhole(fd: number, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; ) at += await writeSome(fd, bytes, at);
 }
 
-/** In a thread, so that a reader who takes his time holds up no signal. @returns how many bytes were written */
+/** In a thread, so that a slow reader does not delay signals. @returns how many bytes were written */
 async function writeSome(fd: number, bytes: Uint8Array, at: number): Promise<number> {
   const { error, count } = await new Promise<{ error: NodeJS.ErrnoException | null; count: number }>((done) =>
     write(fd, bytes, at, bytes.length - at, null, (error, count) => done({ error, count })),

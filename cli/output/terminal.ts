@@ -30,7 +30,7 @@ export type Streams = { stdin: Input; stdout: Output; stderr: Output };
 const STDIN_BYTES_MAX = 1024 * 1024;
 
 /** Of a terminal that does not know its width: a serial line, or a pseudo-terminal of a script, reports 0. */
-const COLUMNS_DEFAULT = 80;
+export const COLUMNS_DEFAULT = 80;
 
 function columnsOf(stream: Output): number | undefined {
   return stream.isTTY ? stream.columns || COLUMNS_DEFAULT : undefined;

@@ -20,6 +20,7 @@ beforeAll(async () => {
   service = await startService(["editor", "viewer"], { DATABASE_URL: `sqlite:${path}` });
   endMs = Math.floor(Date.now() / 1000) * 1000 + 6 * DAY_MS + HOUR_MS / 2;
   using database = new Database(path);
+  database.run("PRAGMA busy_timeout = 60000"); // The service may write at this moment.
   const { changes } = database.run("UPDATE tokens SET created_at = ?, expires_at = ? WHERE role = 'editor'", [
     endMs - 90 * DAY_MS,
     endMs,

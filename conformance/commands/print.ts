@@ -6,15 +6,22 @@ import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
 
 /** Where the kit prints. Tests that run it in their own process put another `write` here. */
-export const standardOutput = { write: writeWhole };
+export const standardOutput = {
+  write: writeWhole,
+  /** How wide a terminal is; null where standard output is none. */
+  columns: (): number | null => (isatty(1) ? process.stdout.columns : null),
+};
 
-/** How wide a terminal is; null where standard output is none. */
-export const terminalColumns = (): number | null => (isatty(1) ? process.stdout.columns : null);
+export const terminalColumns = (): number | null => standardOutput.columns();
 
 let failure: Error | null = null;
 
-/** What kept standard output from being written. A reader that went away (`| head`) is no failure. */
-export const outputFailure = (): Error | null => failure;
+/** What kept standard output from being written since the last call. A reader that went away (`| head`) is no failure. */
+export function takeOutputFailure(): Error | null {
+  const taken = failure;
+  failure = null;
+  return taken;
+}
 
 /** Prints a line. @returns whether it was written, or has no reader */
 export function print(line: string): boolean {

@@ -53,9 +53,12 @@ function garbled(header: CallerHeader): CallerHeader {
   return { ...header, value, shown: value };
 }
 
-/** A decoder of base64 may stop at `=`, and would find the credential itself. */
+/** A decoder of base64 may stop at `=`, and would find the credential itself; of cookies it is unknown which counts. */
+const canBeLengthened = (header: CallerHeader) =>
+  header.shown !== header.value && !isCookie(header) && !header.value.endsWith("=");
+
 function lengthened(header: CallerHeader): CallerHeader {
-  if (header.shown === header.value || isCookie(header) || header.value.endsWith("=")) return garbled(header);
+  if (!canBeLengthened(header)) return garbled(header);
   return { ...header, value: `${header.value}-kit`, shown: `${header.shown}-kit` };
 }
 
@@ -203,6 +206,11 @@ export class Wire {
   /** From here on each connection serves one request, if the server closes them without saying so. */
   async adaptToClosing(ask: Ask): Promise<void> {
     if (await this.transport.closesUnannounced(this.#outgoing(ask))) await this.transport.withoutKeepAlive();
+  }
+
+  /** Whether `lengthened` differs from `garbled`. */
+  get hasLengthened(): boolean {
+    return this.#mainHeaders.some(canBeLengthened);
   }
 
   callerHeaders(caller: Caller): readonly CallerHeader[] {

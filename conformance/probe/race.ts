@@ -222,7 +222,7 @@ async function oneRound(
   };
 }
 
-/** Releases them in one turn, once the deployment has read what each sent so far. */
+/** Releases them in one turn, after a pause in which the deployment most likely reads what each sent so far. */
 export async function letGo<T>(t: Attempt, held: readonly { release(): Promise<T> }[]): Promise<T[]> {
   await t.kit.wire.rest(ARRIVAL_MS);
   return await together(held.map((one) => one.release()));

@@ -196,6 +196,8 @@ const READ_HEADERS = (tag: string): readonly (readonly [what: string, headers: L
 ];
 
 /** Callers whom the service does not know. */
+const unknownCallers = (t: Attempt) =>
+  UNKNOWN.filter(([caller]) => caller !== "lengthened" || t.kit.wire.hasLengthened);
 const UNKNOWN = [
   ["anonymous", "without credentials"],
   ["garbled", "with a credential that nobody has"],
@@ -352,7 +354,7 @@ export const tenants: readonly Rule[] = [
           (each) => [each, ""] as const,
         ),
       ] as const) {
-        for (const [caller, how] of UNKNOWN) {
+        for (const [caller, how] of unknownCallers(t)) {
           if (caller === "lengthened" && to !== bare) continue;
           const what = `GET ${to === bare ? "" : pathEnd(to)}${query} ${how}`;
           const read = await t.read(query, "no personal data", { to, caller, what, body: false });
@@ -372,7 +374,7 @@ export const tenants: readonly Rule[] = [
       const level = (await isGated(t)) ? "MUST" : "SHOULD";
       for (const way of await waysOfWriting(t)) {
         let at = await strangersTarget(t);
-        for (const [caller, how] of UNKNOWN)
+        for (const [caller, how] of unknownCallers(t))
           for (const sent of caller === "lengthened" ? FORMS.slice(0, 1) : FORMS) {
             const write = await t.write(way.method, {
               ...asSent(sent, at, way),

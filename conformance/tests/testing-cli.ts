@@ -49,6 +49,7 @@ export class Workplace {
       spyOn(standardOutput, "write").mockImplementation((text) => {
         written.stdout += text;
       }),
+      spyOn(standardOutput, "columns").mockReturnValue(null),
       spyOn(console, "error").mockImplementation((text) => {
         written.stderr += `${text}\n`;
       }),

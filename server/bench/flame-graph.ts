@@ -9,8 +9,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { flameGraph } from "./flame-graph-svg.ts";
+import { started } from "./rounds.ts";
 import { benchToken, seedDatabase } from "./seeded-database.ts";
-import { load, startServer, wrk } from "./targets.ts";
+import { load, startServer, type Target, wrk } from "./targets.ts";
 
 const CONNECTIONS = 64;
 const CUSTOMERS = 100_000;
@@ -29,53 +30,52 @@ const directory = mkdtempSync(join(tmpdir(), "customers-flame-"));
 let symbols: string | null = null;
 try {
   const seeded = seedDatabase(join(directory, "seed.db"), CUSTOMERS);
-  const target = await startServer("service", [process.execPath, "../main.ts", "serve", "--print-url"], {
-    cwd: import.meta.dir,
-    idsFile: seeded.idsFile,
-    token: await benchToken(seeded),
-    environment: {
-      ...{ NODE_ENV: "production", PORT: "0", DATABASE_URL: `sqlite:${seeded.path}` },
-      ...{ BUN_JSC_useJITDump: "1", BUN_JSC_jitDumpDirectory: directory },
-    },
-  });
+  const token = await benchToken(seeded);
+  const samples = join(directory, "perf.data");
+  const start = () =>
+    startServer("service", [process.execPath, "../main.ts", "serve", "--print-url"], {
+      ...{ cwd: import.meta.dir, idsFile: seeded.idsFile, token },
+      environment: {
+        ...{ NODE_ENV: "production", PORT: "0", DATABASE_URL: `sqlite:${seeded.path}` },
+        ...{ BUN_JSC_useJITDump: "1", BUN_JSC_jitDumpDirectory: directory },
+      },
+    });
+  const pid = await started({ name: "service", start }, (target) => record(target, samples));
+  // Where perf looks for the names of code that lies in no file.
+  symbols = `/tmp/perf-${pid}.map`;
+  writeFileSync(symbols, compiledFunctions(readFileSync(jitDump(directory, pid))));
+  const stacks = stacksOf(await perf("script", "-i", samples, "-F", "comm,ip,sym,dso"));
+  if (stacks.length === 0) throw new Error("perf took no samples");
+  const title = `${kind === "read" ? "GET ?fields=name,email" : "conditional PUT"}, ${CONNECTIONS} connections: processor time`;
+  writeFileSync(out, flameGraph(title, stacks));
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+  if (symbols !== null) rmSync(symbols, { force: true });
+}
+
+/** Loads the service and records it once it is warm. @returns its process id */
+async function record(target: Target, samples: string): Promise<number> {
   const run = async (seconds: number): Promise<unknown> =>
     kind === "read"
       ? await wrk(target, CONNECTIONS, seconds)
       : await load(target, { connections: CONNECTIONS, seconds, writes: 1 });
   await run(WARM_UP_SECONDS);
   const [pid = 0] = target.pids;
-  const samples = join(directory, "perf.data");
-  const recording = Bun.spawn(
-    [
-      "perf",
-      "record",
-      "-q",
-      "-g",
-      "-F",
-      `${SAMPLES_PER_SECOND}`,
-      "-p",
-      `${pid}`,
-      "-o",
-      samples,
-      "sleep",
-      `${SECONDS}`,
-    ],
-    { stdio: ["ignore", "ignore", "inherit"] },
-  );
-  await Promise.all([run(SECONDS), recording.exited]);
-  await target.stop();
-  // Where perf looks for the names of code that lies in no file.
-  symbols = `/tmp/perf-${pid}.map`;
-  writeFileSync(symbols, compiledFunctions(readFileSync(jitDump(directory, pid))));
-  const script = Bun.spawn(["perf", "script", "-i", samples, "-F", "comm,ip,sym,dso"], {
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const stacks = stacksOf(await new Response(script.stdout).text());
-  const title = `${kind === "read" ? "GET ?fields=name,email" : "conditional PUT"}, ${CONNECTIONS} connections: processor time`;
-  writeFileSync(out, flameGraph(title, stacks));
-} finally {
-  rmSync(directory, { recursive: true, force: true });
-  if (symbols !== null) rmSync(symbols, { force: true });
+  const often = ["-F", `${SAMPLES_PER_SECOND}`];
+  const what = ["-p", `${pid}`, "-o", samples, "sleep", `${SECONDS}`];
+  await Promise.all([run(SECONDS), perf("record", "-q", "-g", ...often, ...what)]);
+  return pid;
+}
+
+/** @returns what it prints. @throws Error where perf fails */
+async function perf(...args: string[]): Promise<string> {
+  const child = Bun.spawn(["perf", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const [text, errors] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  if ((await child.exited) !== 0) throw new Error(`perf ${args[0]} failed: ${errors}`);
+  return text;
 }
 
 function jitDump(directory: string, pid: number): string {

@@ -11,7 +11,9 @@ function init()
     requests[i] = wrk.format("GET", "/customers/" .. ids[i] .. "?fields=" .. fields)
   end
 end
-local at = 0
+-- Each run begins elsewhere.
+math.randomseed(os.time())
+local at = math.random(#ids)
 function request()
   at = at % #requests + 1
   return requests[at]

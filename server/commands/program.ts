@@ -19,14 +19,14 @@ import { ignoreEmptyVariables } from "./setting-options.ts";
 import { endBySignals } from "./signals.ts";
 import { addTokenCommands } from "./token.ts";
 
-/** Of commander, where nobody says how wide it may be. */
+/** Where standard output is no terminal, or one that does not say how wide it is. */
 const HELP_COLUMNS = 80;
 
 /** By itself commander would open `process.stdout` and `process.stderr`, see print.ts. */
 const OUTPUT: OutputConfiguration = {
   writeOut: (text) => standardOutput.write(text),
   writeErr: (text) => console.error(text.trimEnd()),
-  getOutHelpWidth: () => (isatty(1) ? process.stdout.columns : HELP_COLUMNS),
+  getOutHelpWidth: () => (isatty(1) && process.stdout.columns) || HELP_COLUMNS,
   getErrHelpWidth: () => HELP_COLUMNS,
   getOutHasColors: () => false,
   getErrHasColors: () => false,

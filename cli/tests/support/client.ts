@@ -17,7 +17,7 @@ export type RunOptions = {
 /** Bun would make a missing home directory, to keep transpiled code in it; below this none can be made. */
 const NO_HOME = "/dev/null";
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
-/** The client by its source, as it runs from the npm package. */
+/** The client by its source, as `bun run customers` starts it. */
 export const SOURCE_COMMAND = [process.execPath, MAIN];
 const { TEST_CLIENT } = process.env;
 /** The whole test run compiles the client once: it then starts in a third of the processor time. */

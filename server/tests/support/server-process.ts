@@ -132,6 +132,7 @@ export class Workplace {
       return;
     }
     const db = new Database(this.database, { readwrite: true, create: false });
+    db.run("PRAGMA busy_timeout = 60000"); // A service may note the use of a token at this moment.
     db.run(sql);
     db.close();
   }

@@ -114,7 +114,7 @@ const CASES: [string, () => void, string][] = [
 describe.each(["inline", "thread"] as const)("committed %s, a database", (place) => {
   test.each(CASES)("%s takes no writes and is not ready", async (title, disturb, says) => {
     where = place;
-    await open(place === "thread");
+    await open(true);
     disturb();
     for (let count = 0; count < 3; count += 1) {
       expect(await fault(create("lost"))).toContain(says);
