@@ -3,7 +3,7 @@ import { Command, CommanderError } from "commander";
 import { addCleanupCommand } from "./commands/cleanup.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addInitCommand } from "./commands/init.ts";
-import { printText, takeOutputFailure, terminalColumns } from "./commands/print.ts";
+import { printText, standardOutput, takeOutputFailure } from "./commands/print.ts";
 import { programName } from "./commands/program-name.ts";
 import { addReplayCommand } from "./commands/replay.ts";
 import { addReportCommand } from "./commands/report.ts";
@@ -20,7 +20,7 @@ const KIT_FAULT = 5;
 
 /** By themselves these would open `process.stdout` and `process.stderr`. */
 const WITHOUT_STREAMS = {
-  getOutHelpWidth: () => terminalColumns() || HELP_COLUMNS,
+  getOutHelpWidth: () => standardOutput.columns() || HELP_COLUMNS,
   getErrHelpWidth: () => HELP_COLUMNS,
   getOutHasColors: () => false,
   getErrHasColors: () => false,

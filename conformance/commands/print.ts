@@ -12,8 +12,6 @@ export const standardOutput = {
   columns: (): number | null => (isatty(1) ? process.stdout.columns : null),
 };
 
-export const terminalColumns = (): number | null => standardOutput.columns();
-
 let failure: Error | null = null;
 
 /** What kept standard output from being written since the last call. A reader that went away (`| head`) is no failure. */

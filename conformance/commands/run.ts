@@ -8,7 +8,7 @@ import { terminal } from "../report/terminal.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { runKit } from "../run/engine.ts";
 import type { Profile } from "../target/profile.ts";
-import { print, terminalColumns } from "./print.ts";
+import { print, standardOutput } from "./print.ts";
 import { checkFolder, REPORT_FILES, writeReports } from "./report-files.ts";
 import { type RunFlags, runOptions } from "./run-flags.ts";
 import { beginJournal } from "./run-journal.ts";
@@ -94,7 +94,7 @@ function progressLine(): (finding: Finding | undefined) => void {
 }
 
 export function printReport(report: Report): void {
-  const columns = terminalColumns();
+  const columns = standardOutput.columns();
   const color = columns !== null && process.env["NO_COLOR"] === undefined;
   const text = terminal(report, { color, width: Math.min(columns || 110, 140) });
   // A file on a full disk, say. What was found is shown in any case.
