@@ -17,6 +17,8 @@ export type LoadOptions = {
   readonly writes: number;
   /** All connections read, change and write one customer until accepted. */
   readonly isContended?: boolean;
+  /** So many connections more, which ask once before the load begins and then stay open. */
+  readonly idle?: number;
 };
 
 export type LoadResult = {
@@ -44,6 +46,7 @@ type Sample = {
 
 async function run(options: LoadOptions): Promise<LoadResult> {
   const ids = (await Bun.file(options.idsFile).text()).split("\n");
+  const idle = await idleConnections(options, ids[0] ?? "");
   const sample: Sample = { reads: [], writes: [], stale: 0, unexpected: {} };
   const startedAt = performance.now();
   const endsAt = startedAt + (options.seconds ?? Number.POSITIVE_INFINITY) * 1000;
@@ -62,6 +65,7 @@ async function run(options: LoadOptions): Promise<LoadResult> {
     }),
   );
   const seconds = (performance.now() - startedAt) / 1000;
+  for (const connection of idle) connection.close();
   return {
     reads: latencies(sample.reads),
     writes: latencies(sample.writes),
@@ -69,6 +73,24 @@ async function run(options: LoadOptions): Promise<LoadResult> {
     unexpected: sample.unexpected,
     seconds,
   };
+}
+
+/** Opened a few at a time, as the queue of a listening socket is short. */
+async function idleConnections(
+  { url, token, idle = 0 }: LoadOptions,
+  id: string,
+): Promise<readonly Connection[]> {
+  const open: Connection[] = [];
+  while (open.length < idle) {
+    const few = Array.from({ length: Math.min(100, idle - open.length) }, async () => {
+      const connection = await Connection.open(url, token);
+      const { status } = await connection.get(id);
+      if (status !== 200) throw new Error(`connection ${open.length} of ${idle} was answered ${status}`);
+      return connection;
+    });
+    open.push(...(await Promise.all(few)));
+  }
+  return open;
 }
 
 async function mix(

@@ -13,12 +13,14 @@ export type RoundsPlan = {
 /**
  * All of `servers` in each round, one after the other; every other round the other way about.
  *
+ * @param warmUp what each is asked before it is measured
  * @returns the figures of each server, by round
  */
 export async function rounds<Figure>(
   servers: readonly Server[],
   plan: RoundsPlan,
   run: (target: Target, seconds: number) => Promise<Figure>,
+  warmUp: (target: Target, seconds: number) => Promise<unknown> = run,
 ): Promise<Figure[][]> {
   const results: Figure[][] = servers.map(() => []);
   for (let round = 0; round < plan.rounds; round += 1) {
@@ -26,7 +28,7 @@ export async function rounds<Figure>(
     if (round % 2 === 1) order.reverse();
     for (const [index, server] of order) {
       const figure = await started(server, async (target) => {
-        await run(target, plan.warmUpSeconds);
+        await warmUp(target, plan.warmUpSeconds);
         return run(target, plan.seconds);
       });
       results[index]?.push(figure);

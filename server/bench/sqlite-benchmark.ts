@@ -29,7 +29,7 @@ const plan = isQuick
       rounds: 3,
       seconds: 1,
       warmUpSeconds: 1,
-      sizeWarmUpSeconds: 5,
+      longWarmUpSeconds: 5,
       customers: 100_000,
       many: 200_000,
       few: 1_000,
@@ -40,7 +40,7 @@ const plan = isQuick
       rounds: 7,
       seconds: 2,
       warmUpSeconds: 1,
-      sizeWarmUpSeconds: 10,
+      longWarmUpSeconds: 10,
       customers: 100_000,
       many: 1_000_000,
       few: 1_000,
@@ -48,6 +48,9 @@ const plan = isQuick
       starts: 10,
     };
 const CONNECTIONS = 64;
+/** Of 10,000 connections in all. */
+const IDLE = 9_900;
+const BUSY = 100;
 
 /** A server that is compared: ours, or another. */
 type Peer = Server & {
@@ -83,6 +86,7 @@ try {
     if (wants("read")) await measureReads(ours, ceiling, peers);
     if (wants("write")) await measureWrites(ours, peers, seeded);
     if (wants("mix")) await measureMix(ours);
+    if (wants("idle")) await measureIdle(ours);
     if (wants("contention")) await measureContention(ours);
     if (wants("size")) await measureSize();
     if (wants("growth")) await measureGrowth(ours);
@@ -188,9 +192,13 @@ async function measureWrites(ours: Peer, peers: readonly Peer[], seeded: SeededD
   const batches = `batches of ${CONNECTIONS / 2} straight into bun:sqlite`;
   measures.push(ratio(what, batches, { atLeast: 0.4 }, perSecond(mine), ceilings, "PUT/s"));
 
-  const [alone = [], ...othersAlone] = await rounds(all, plan, async (target, seconds) => {
-    return (await load(target, { connections: 1, seconds, writes: 1 })).writes.p50;
-  });
+  // A lone connection sends too little to make a new process compile what it runs, so 64 warm it up.
+  const [alone = [], ...othersAlone] = await rounds(
+    all,
+    { ...plan, warmUpSeconds: plan.longWarmUpSeconds / 2 },
+    async (target, seconds) => (await load(target, { connections: 1, seconds, writes: 1 })).writes.p50,
+    writes,
+  );
   peers.forEach(({ name, doesSameWork }, index) => {
     const goal = { atMost: doesSameWork ? 1 : 1.3 };
     measures.push(
@@ -222,6 +230,31 @@ async function measureMix(ours: Server): Promise<void> {
   measures.push(ratio(what, "p99 of GETs alone", { atMost: 2 }, mixed, pure, "ms"));
 }
 
+/** What connections that ask nothing cost those that do. */
+async function measureIdle(ours: Server): Promise<void> {
+  const alone: LoadResult[] = [];
+  const beside: LoadResult[] = [];
+  const options = { connections: BUSY, seconds: plan.seconds, writes: 0 };
+  for (let round = 0; round < plan.rounds; round += 1) {
+    await started(ours, async (target) => {
+      // Long enough that the order of the two says nothing.
+      await load(target, { ...options, seconds: plan.longWarmUpSeconds });
+      const measureAlone = async () => alone.push(await load(target, options));
+      if (round % 2 === 0) await measureAlone();
+      beside.push(await load(target, { ...options, idle: IDLE }));
+      if (round % 2 === 1) await measureAlone();
+    });
+  }
+  for (const result of [...alone, ...beside]) requireExpected(ours, result);
+  const what = `GETs on ${BUSY} connections beside ${IDLE.toLocaleString("en-US")} idle ones`;
+  const rate = ({ reads, seconds }: LoadResult): number => reads.count / seconds;
+  const p99 = ({ reads }: LoadResult): number => reads.p99;
+  measures.push(
+    ratio(what, "without idle ones", null, beside.map(rate), alone.map(rate), "req/s"),
+    ratio(`${what}: p99`, "without idle ones", null, beside.map(p99), alone.map(p99), "ms"),
+  );
+}
+
 async function measureContention(ours: Server): Promise<void> {
   const [results = []] = await rounds([ours], plan, async (target, seconds) => {
     const result = await load(target, { connections: CONNECTIONS, seconds, writes: 1, isContended: true });
@@ -241,7 +274,7 @@ async function measureSize(): Promise<void> {
   const large = await seededServer("many", plan.many);
   // A page of the database that is read for the first time costs more than all else of a request. The warm-up reads
   // each customer that is asked for once.
-  const onceAllIsRead = { ...plan, warmUpSeconds: plan.sizeWarmUpSeconds };
+  const onceAllIsRead = { ...plan, warmUpSeconds: plan.longWarmUpSeconds };
   const [few = [], many = []] = await rounds([small, large], onceAllIsRead, async (target, seconds) => {
     return (await wrk(target, CONNECTIONS, seconds)).requestsPerSecond;
   });
