@@ -65,6 +65,7 @@ describe("a query that is not right is refused before anything is looked up", ()
     [`fields=${Array(17).fill("name").join()}`, "too-many-fields"],
     ["field=name", "unknown-parameter"],
     ["Fields=name", "unknown-parameter"],
+    ["?fields=name", "unknown-parameter"],
     ["fields[]=name", "unknown-parameter"],
     ["__proto__=1", "unknown-parameter"],
     ["limit=1", "unknown-parameter"],

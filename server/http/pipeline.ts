@@ -233,16 +233,19 @@ const OUTCOME_UNKNOWN = refuse(
 );
 const INTERNAL_ERROR = refuse("internal-error", "The service failed. Report the request id.");
 
+/** `uri-host [ ":" port ]` (RFC 3986, section 3.2.2), less the comma, with which Bun joins several Host lines. */
+const HOST = /^(?:\[[\d.:A-Fa-f]+\]|[\w.~!$&'()*+;=%-]+)(?::\d*)?$/;
+
 /**
- * One Host line with a host in it (RFC 9112, section 3.2). Bun joins several with a
- * comma, and gives a bare path for `url` where it cannot use the host. HTTP/1.0 may leave
- * it out, as HAProxy's plain `httpchk` does; with HTTP/1.1 Bun itself refuses that.
+ * One Host line with a host in it (RFC 9112, section 3.2). Bun gives a bare path for `url`
+ * where it cannot use the host. HTTP/1.0 may leave the line out, as HAProxy's plain
+ * `httpchk` does; with HTTP/1.1 Bun itself refuses that.
  */
 function hasClearHost({ request: { url }, headers }: RequestContext): boolean {
   const host = headers.get("host");
   if (host === null) return true;
   const at = url.indexOf("://");
-  return (at === 4 || at === 5) && url[at + 3] !== "/" && !host.includes(",");
+  return (at === 4 || at === 5) && url[at + 3] !== "/" && HOST.test(host);
 }
 
 /** `Connection: close` among the options of that header (RFC 9112, section 9.6). */

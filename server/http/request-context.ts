@@ -42,8 +42,8 @@ export type RequestContext = {
   rateLimit: RateLimitFields | null;
 };
 
-/** The query string of a request, without its question mark. */
+/** The query string of a request, with its question mark: `URLSearchParams` takes one away, also a second one. */
 export function searchOf({ url }: Request): string {
   const start = url.indexOf("?");
-  return start === -1 ? "" : url.slice(start + 1);
+  return start === -1 ? "" : url.slice(start);
 }

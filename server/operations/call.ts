@@ -25,7 +25,7 @@ export type Call = {
   readonly authority: Authority;
   readonly headers: Headers;
   readonly requestId: string;
-  /** The query string, without its question mark. */
+  /** The query string, with its question mark. */
   readonly search: string;
   /** Reads the body as JSON of one of these media types; may be called once. */
   readonly readJson: (mediaTypes: readonly string[]) => Promise<Result<unknown>>;
