@@ -15,7 +15,7 @@ export type RunEnd = {
   readonly unreachable: string | undefined;
 };
 
-export type Judgement = Pick<Report, "verdict" | "exitCode" | "headline">;
+type Judgement = Pick<Report, "verdict" | "exitCode" | "headline">;
 
 /** Where several hold: 130, then 5, 1, 4, 6, 3. Warnings never change it; a run that tested nothing is never 0. */
 export function judge(end: RunEnd): Judgement {
@@ -31,63 +31,51 @@ export function judge(end: RunEnd): Judgement {
   const tested = of("pass").length + of("violation").length + of("warning").length;
   const kitFault = end.kitFault ?? of("kit-error")[0]?.reason;
 
-  if (end.interrupted)
-    return {
-      verdict: "interrupted",
-      exitCode: 130,
-      headline: "Interrupted; what was made has been cleaned up.",
-    };
+  if (end.interrupted) return judgement("interrupted", "Interrupted; what was made has been cleaned up.");
   if (kitFault !== undefined)
-    return {
-      verdict: "kit-fault",
-      exitCode: 5,
-      headline: `The kit itself failed: ${kitFault.split("\n")[0]}`,
-    };
+    return judgement("kit-fault", `The kit itself failed: ${kitFault.split("\n")[0]}`);
   if (unexpected.length > 0)
-    return {
-      verdict: "violates",
-      exitCode: 1,
-      headline: `Does not conform: ${list(unexpected.map(({ id }) => id))}.${startWith(end.causes)}`,
-    };
+    return judgement(
+      "violates",
+      `Does not conform: ${list(unexpected.map(({ id }) => id))}.${startWith(end.causes)}`,
+    );
   if (fixed.length > 0)
-    return {
-      verdict: "violates",
-      exitCode: 1,
-      headline: `These expected violations no longer fail. Remove them from the list: ${list(fixed.map(({ rule }) => rule))}.`,
-    };
-  if (end.unreachable !== undefined)
-    return {
-      verdict: "unreachable",
-      exitCode: 4,
-      headline: `${tested === 0 ? "Nothing was tested" : "The run ended early"}: ${end.unreachable.replace(/[.?]?$/, (mark) => mark || ".")}`,
-    };
+    return judgement(
+      "violates",
+      `These expected violations no longer fail. Remove them from the list: ${list(fixed.map(({ rule }) => rule))}.`,
+    );
+  if (end.unreachable !== undefined) {
+    const how = tested === 0 ? "Nothing was tested" : "The run ended early";
+    return judgement("unreachable", `${how}: ${end.unreachable.replace(/[.?]?$/, (mark) => mark || ".")}`);
+  }
   if (left > 0)
-    return {
-      verdict: "fixtures-left",
-      exitCode: 6,
-      headline: `${amount(left, "customer")} could not be removed or put back.`,
-    };
+    return judgement("fixtures-left", `${amount(left, "customer")} could not be removed or put back.`);
   if (tested === 0)
-    return {
-      verdict: "incomplete",
-      exitCode: 3,
-      headline: `Nothing was tested: ${rules[0]?.reason ?? "no rule was selected"}.`,
-    };
+    return judgement("incomplete", `Nothing was tested: ${rules[0]?.reason ?? "no rule was selected"}.`);
   if (untested > 0 && !end.allowIncomplete)
-    return {
-      verdict: "incomplete",
-      exitCode: 3,
-      headline: `No violation, but ${amount(untested, "rule")} could not be tested to the end.`,
-    };
+    return judgement(
+      "incomplete",
+      `No violation, but ${amount(untested, "rule")} could not be tested to the end.`,
+    );
   const open = untested > 0 ? `, ${untested} could not be tested` : "";
   const expected = of("violation").length;
   const known =
     expected > 0 ? ` ${amount(expected, "known violation")} ${expected === 1 ? "is" : "are"} expected.` : "";
-  return {
-    verdict: "conforms",
-    exitCode: 0,
-    headline: `Conforms: ${amount(of("pass").length, "rule")} passed${open}.${known}`,
-  };
+  return judgement("conforms", `Conforms: ${amount(of("pass").length, "rule")} passed${open}.${known}`);
+}
+
+const EXIT_CODE_OF = {
+  conforms: 0,
+  violates: 1,
+  incomplete: 3,
+  unreachable: 4,
+  "kit-fault": 5,
+  "fixtures-left": 6,
+  interrupted: 130,
+} as const satisfies Record<Report["verdict"], number>;
+
+function judgement(verdict: Report["verdict"], headline: string): Judgement {
+  return { verdict, exitCode: EXIT_CODE_OF[verdict], headline };
 }
 
 function startWith(causes: RunEnd["causes"] = []): string {
