@@ -2,7 +2,8 @@
 import { amount } from "../amount.ts";
 import { causesFirst } from "../causes.ts";
 import { caveats, customerNote, groupsByReason, OVERLAP } from "../finding.ts";
-import { FAMILIES, type Family, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
+import { FAMILY_TITLES } from "../rule-listing.ts";
+import { FAMILIES, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
 import { escapeMarkup as esc, inlineCode } from "../visible.ts";
 import { chip, findingHtml, TONES, type Tone } from "./html-finding.ts";
 import { raceHtml } from "./html-race.ts";
@@ -12,18 +13,6 @@ import { citationHtml, specificationHtml } from "./specification-html.ts";
 /** Rows of the ledger that a page holds; report.json holds all. */
 const LEDGER_MAX = 5000;
 const OPEN_MAX = 3;
-
-const FAMILY_NAMES: Record<Family, string> = {
-  ETG: "entity-tag",
-  IFM: "If-Match",
-  ORD: "order of checks",
-  ATM: "atomicity",
-  FLD: "fields",
-  AUT: "authorization and tenants",
-  PRB: "errors",
-  MET: "metrics",
-  ENV: "between kit and service",
-};
 
 const VERDICTS: Record<Report["verdict"], { word: string; tone: Tone }> = {
   conforms: { word: "Conforms", tone: "good" },
@@ -109,7 +98,7 @@ function families(report: Report): string {
         citationHtml(rule.section),
       ];
     });
-    return `<h3>${family} <small>${FAMILY_NAMES[family]}: ${passed} of ${rules.length} pass</small></h3>${table([["id", "k"], ["title"], ["level", "k"], ["outcome", "k"], ["specification", "k"]], rows, "stack")}`;
+    return `<h3>${family} <small>${FAMILY_TITLES[family]}: ${passed} of ${rules.length} pass</small></h3>${table([["id", "k"], ["title"], ["level", "k"], ["outcome", "k"], ["specification", "k"]], rows, "stack")}`;
   }).join("");
 }
 
