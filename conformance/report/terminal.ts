@@ -1,4 +1,5 @@
 /** The terminal report: a block for each failure, then the account and the verdict. Drawn from report.json alone. */
+import { styleText } from "node:util";
 import { amount } from "./amount.ts";
 import { causesFirst } from "./causes.ts";
 import {
@@ -13,7 +14,7 @@ import {
 import type { Moment, Report, RuleResult } from "./schema.ts";
 import { visible } from "./visible.ts";
 
-export type TerminalStyle = { readonly color: boolean /** In columns. */; readonly width: number };
+type TerminalStyle = { readonly color: boolean /** In columns. */; readonly width: number };
 
 const LABEL_COLUMNS = 17;
 const LEFT_SHOWN = 3;
@@ -22,21 +23,14 @@ export const BLOCK_LINES_MAX = 24;
 const QUERY_CHARACTERS_MAX = 60;
 const CURL_CHARACTERS_MAX = 1500;
 
-type Paint = (text: string) => string;
+type Colour = "bold" | "red" | "yellow" | "green" | "dim";
+type Paint = (colour: Colour, text: string) => string;
 
-function paints({ color }: TerminalStyle): Record<"bold" | "red" | "yellow" | "green" | "dim", Paint> {
-  const code =
-    (on: number, off: number): Paint =>
-    (text) =>
-      color ? `\x1b[${on}m${text}\x1b[${off}m` : text;
-  return {
-    bold: code(1, 22),
-    red: code(31, 39),
-    yellow: code(33, 39),
-    green: code(32, 39),
-    dim: code(2, 22),
-  };
-}
+/** Whether the terminal takes colours was decided by the caller: `styleText` is not to look at the stream again. */
+const paintWith =
+  ({ color }: TerminalStyle): Paint =>
+  (colour, text) =>
+    color ? styleText(colour, text, { validateStream: false }) : text;
 
 /** Everything that a stranger's service can have a hand in, without control sequences. */
 function readable<T>(value: T): T {
@@ -52,7 +46,7 @@ function readable<T>(value: T): T {
 
 export function terminal(raw: Report, style: TerminalStyle): string {
   const report = readable(raw);
-  const paint = paints(style);
+  const paint = paintWith(style);
   const failures = report.rules.filter(({ outcome }) => outcome === "violation" || outcome === "warning");
   const lines = causesFirst(report, failures).flatMap((rule) => [...failureBlock(rule, style), ""]);
   const untested = report.rules.filter(
@@ -64,7 +58,7 @@ export function terminal(raw: Report, style: TerminalStyle): string {
     ["Not applicable here", absent],
   ] as const) {
     if (rules.length === 0) continue;
-    lines.push(paint.bold(title));
+    lines.push(paint("bold", title));
     for (const { reason, names } of groupsByReason(rules, report.rules))
       lines.push(...wrap(`${reason}: ${names.join(" ")}`, style.width, "  ", 3));
     lines.push("");
@@ -73,7 +67,7 @@ export function terminal(raw: Report, style: TerminalStyle): string {
   return lines.join("\n");
 }
 
-function account(report: Report, paint: ReturnType<typeof paints>, width: number): string[] {
+function account(report: Report, paint: Paint, width: number): string[] {
   const { counts, fixtures } = report;
   const parts = Object.entries(counts)
     .filter(([, count]) => count > 0)
@@ -96,38 +90,38 @@ function account(report: Report, paint: ReturnType<typeof paints>, width: number
   if (fixtures.left.length > 0) lines.push("The command `cleanup` tries again.");
   const note = customerNote(report);
   if (note !== undefined) lines.push(...wrap(note, width, "", 3));
-  for (const caveat of caveats(report)) lines.push(...wrap(caveat, width, "", 3).map(paint.yellow));
-  const tone = report.exitCode === 0 ? paint.green : report.verdict === "violates" ? paint.red : paint.yellow;
-  lines.push("", tone(paint.bold(`${report.verdict}: ${report.headline} (exit ${report.exitCode})`)));
+  for (const caveat of caveats(report)) lines.push(...wrap(caveat, width, "", 3).map((line) => paint("yellow", line)));
+  const tone = report.exitCode === 0 ? "green" : report.verdict === "violates" ? "red" : "yellow";
+  lines.push("", paint(tone, paint("bold", `${report.verdict}: ${report.headline} (exit ${report.exitCode})`)));
   return lines;
 }
 
 /** At most 24 lines. The curl line is never wrapped, so that it can be pasted. */
 export function failureBlock(raw: RuleResult, style: TerminalStyle): string[] {
   const rule = readable(raw);
-  const paint = paints(style);
+  const paint = paintWith(style);
   const { about, probes, advice } = findingOf(rule);
   const [first] = probes;
-  const mark = rule.outcome === "violation" ? paint.red("✗") : paint.yellow("!");
+  const mark = rule.outcome === "violation" ? paint("red", "✗") : paint("yellow", "!");
   const others = probes.length - 1 + (rule.evidenceOmitted ?? 0);
   const more = others > 0 ? ` (and ${others} more ${others === 1 ? "probe" : "probes"} like it)` : "";
   const row = ({ label, text }: Line) => {
     const shown = label === "probe" ? text + more : text;
     const indent = " ".repeat(LABEL_COLUMNS + 2);
     return wrap(shown, style.width, indent, LINES_MAX[label] ?? 2).map((line, index) =>
-      index === 0 ? `  ${paint.dim(label.padEnd(LABEL_COLUMNS))}${line.trimStart()}` : line,
+      index === 0 ? `  ${paint("dim", label.padEnd(LABEL_COLUMNS))}${line.trimStart()}` : line,
     );
   };
   const whole = ({ label, text }: Line) => {
     const tooLong = text.length > CURL_CHARACTERS_MAX;
     const shown = tooLong ? "too long for a terminal: see report.html or report.json" : text;
-    return `  ${paint.dim(label.padEnd(LABEL_COLUMNS))}${shown}`;
+    return `  ${paint("dim", label.padEnd(LABEL_COLUMNS))}${shown}`;
   };
   const isCommand = ({ label }: Line) => label === "curl" || label === "rerun";
   // The title names the route already.
   const probeLines = (first?.lines ?? []).filter(({ label }) => label !== "request");
   const lines = [
-    `${mark} ${paint.bold(`${rule.id}  ${rule.outcome === "warning" ? "warning" : rule.level}  ${rule.title}`)}  ${route(rule)}`,
+    `${mark} ${paint("bold", `${rule.id}  ${rule.outcome === "warning" ? "warning" : rule.level}  ${rule.title}`)}  ${route(rule)}`,
     ...[...about, ...probeLines].flatMap(row),
     ...timeline(rule.timeline, paint),
     ...advice.filter((line) => !isCommand(line)).flatMap(row),
@@ -150,7 +144,7 @@ function route({ exchanges, evidence }: RuleResult): string {
 }
 
 /** Who wrote what, in the order of the answers: the winners first of all that came at once. */
-function timeline(moments: readonly Moment[], paint: ReturnType<typeof paints>): string[] {
+function timeline(moments: readonly Moment[], paint: Paint): string[] {
   const [first] = moments;
   if (first === undefined) return [];
   const round = moments.filter((moment) => moment.round === first.round);
@@ -159,11 +153,11 @@ function timeline(moments: readonly Moment[], paint: ReturnType<typeof paints>):
     .sort((a, b) => Number(b.won) - Number(a.won) || a.sentMs - b.sentMs)
     .slice(0, TIMELINE_LINES_MAX - 1);
   return [
-    `  ${paint.dim(`round ${first.round}`.padEnd(LABEL_COLUMNS))}all with If-Match: ${first.from ?? "none"}`,
+    `  ${paint("dim", `round ${first.round}`.padEnd(LABEL_COLUMNS))}all with If-Match: ${first.from ?? "none"}`,
     ...shown.map(({ lane, what, sentMs, answeredMs, status, to, won }) => {
       const end = answeredMs === null ? "no reply" : `${(answeredMs - start).toFixed(1)} ms`;
       const text = `${(sentMs - start).toFixed(1)}–${end}  ${lane.padEnd(11)} ${status ?? "—"}${to === null ? "" : ` → ${to}`}  ${what}`;
-      return `  ${" ".repeat(LABEL_COLUMNS)}${won ? paint.bold(text) : text}`;
+      return `  ${" ".repeat(LABEL_COLUMNS)}${won ? paint("bold", text) : text}`;
     }),
   ];
 }
