@@ -3,10 +3,10 @@ import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Evidence } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
-import { Proof, type Weight } from "./proof.ts";
+import { Proof } from "./proof.ts";
 import type { RuleId } from "./rule-id.ts";
 import { accepted, difference, type Method, type Snapshot } from "./snapshot.ts";
-import type { Trial } from "./trial.ts";
+import type { Trial, Weight } from "./trial.ts";
 
 /** What a probe may be answered with. */
 export type Statuses = number | readonly number[] | "2xx" | "4xx";

@@ -2,9 +2,9 @@
 
 import { KitFault } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
-import type { Evidence, Level } from "../report/schema.ts";
+import type { Evidence } from "../report/schema.ts";
 import { accepted, stateOf } from "./snapshot.ts";
-import type { Trial } from "./trial.ts";
+import type { Trial, Weight } from "./trial.ts";
 
 /**
  * The same request with one thing different, which shows that the probe was answered so for that one thing.
@@ -19,13 +19,6 @@ type Shown = {
   readonly before?: Seen | undefined;
   readonly after?: Seen | undefined;
   readonly unchanged?: boolean;
-  readonly control?: Control | undefined;
-};
-
-export type Weight = {
-  readonly level?: Level;
-  /** Writes of other people in the middle of the probe would make it fail as well. */
-  readonly othersMayCause?: boolean;
 };
 
 export class Proof {
@@ -38,14 +31,13 @@ export class Proof {
   }
 
   /** Keeps the exchange that decides, and the reads around it. */
-  show(seen: Seen, { came, before, after, unchanged, control }: Shown = {}): this {
+  show(seen: Seen, { came, before, after, unchanged }: Shown = {}): this {
     const { evidence } = this;
     evidence.sent = seen.exchange.n;
     evidence.came = came ?? describe(seen);
     if (before !== undefined) evidence.before = stateOf(before);
     if (after !== undefined) evidence.after = stateOf(after);
     if (unchanged !== undefined) evidence.unchanged = unchanged;
-    if (control !== undefined) this.control(control);
     return this;
   }
 

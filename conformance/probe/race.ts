@@ -26,7 +26,6 @@ export type Contender = Lane & {
   /** Whether the deployment took its connection. */
   readonly opened: boolean;
   readonly seen: Seen | undefined;
-  readonly n: number;
   readonly sentMs: number;
   readonly answeredMs: number;
 };
@@ -270,7 +269,6 @@ async function compete(
       outcome,
       opened: held[index]?.opened === true,
       seen,
-      n: exchange.n,
       sentMs,
       answeredMs,
     };

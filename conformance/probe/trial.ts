@@ -50,6 +50,13 @@ export type AskOptions = Content & {
   readonly purpose?: string;
 };
 
+/** What a failed assertion is worth. */
+export type Weight = {
+  readonly level?: Level;
+  /** Writes of other people in the middle of the probe would make it fail as well. */
+  readonly othersMayCause?: boolean;
+};
+
 export class Trial {
   readonly kit: Kit;
   readonly rule: { readonly id: RuleId; readonly level: Level };
@@ -93,35 +100,26 @@ export class Trial {
   readonly failures: { id: string; othersMayCause: boolean }[] = [];
 
   assert(
-    evidence: Evidence | undefined,
+    evidence: Evidence,
     name: string,
     ok: boolean,
     detail: string | (() => string),
-    { level = this.rule.level, othersMayCause = false }: { level?: Level; othersMayCause?: boolean },
+    { level: asked = this.rule.level, othersMayCause = false }: Weight,
   ): boolean {
     const id = `${this.rule.id}.${name}`;
-    let assertion = this.assertions.get(id);
-    if (assertion === undefined) {
-      assertion = {
-        id,
-        looked: 0,
-        fired: 0,
-        level: this.rule.level === "MUST" ? level : this.rule.level,
-        detail: null,
-      };
-      this.assertions.set(id, assertion);
-    }
+    // No assertion weighs more than its rule.
+    const level = this.rule.level === "MUST" ? asked : this.rule.level;
+    const assertion = this.assertions.get(id) ?? { id, looked: 0, fired: 0, level, detail: null };
+    this.assertions.set(id, assertion);
     assertion.looked += 1;
-    if (!ok) {
-      // No assertion weighs more than its rule; of several failures the heaviest counts.
-      if (assertion.fired === 0 || level === "MUST")
-        assertion.level = this.rule.level === "MUST" ? level : this.rule.level;
-      assertion.fired += 1;
-      assertion.detail ??= this.kit.wire.mask(typeof detail === "string" ? detail : detail());
-      this.failures.push({ id, othersMayCause });
-      evidence?.fired.push(id);
-    }
-    return ok;
+    if (ok) return true;
+    // Of several failures the heaviest counts.
+    if (assertion.fired === 0 || level === "MUST") assertion.level = level;
+    assertion.fired += 1;
+    assertion.detail ??= this.kit.wire.mask(typeof detail === "string" ? detail : detail());
+    this.failures.push({ id, othersMayCause });
+    evidence.fired.push(id);
+    return false;
   }
 
   /** @throws NoReply */
@@ -242,11 +240,6 @@ export class Trial {
   needsStableTag(): void {
     if (this.kit.doubts.has("tag changes by itself"))
       throw new CouldNotRun("the tag changes without any write", ["ETG-04"]);
-  }
-
-  /** Another customer that may be written: given, or made. */
-  second(): Promise<Customer> {
-    return this.kit.ground.second();
   }
 
   async patchOffered(): Promise<boolean> {

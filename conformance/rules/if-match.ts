@@ -197,7 +197,7 @@ const put: readonly Rule[] = [
     needs: ["write"],
     after: afterBase("IFM-19", "PUT", "stale"),
     async check(t) {
-      const other = await t.second();
+      const other = await t.kit.ground.second();
       const main = await t.state(t.kit.main, "read before");
       let foreign = await t.state(other, "read the other customer");
       // Counted tokens of two customers may be equal: write the other until its tag is one of its own.

@@ -1,6 +1,7 @@
 /** ATM: writes and reads that come between the parts of another write. */
 
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import type { Seen } from "../http/wire.ts";
 import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
@@ -23,7 +24,7 @@ async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     "412, and the other's values stay",
   );
   const slow = await t.hold(method, t.kit.main, { ifMatch: tag, purpose: "probe: slow body" });
-  const between = t.send(t.writeAsk(method, t.kit.main, { ifMatch: tag, purpose: `${method} in between` }));
+  const between = t.sendWrite(method, t.kit.main, { ifMatch: tag, purpose: `${method} in between` });
   if (!(await isAnswered(t, between))) {
     const other = t.get(t.kit.ground.missing(), { purpose: "is anything answered meanwhile" });
     const alive = await isAnswered(t, other);
@@ -47,8 +48,8 @@ async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     before: before.seen,
     after: after.seen,
     unchanged: t.same(before, after),
-    control: { differs: "nobody else writes meanwhile", seen: written.seen },
   });
+  proof.control({ differs: "nobody else writes meanwhile", seen: written.seen });
   const open = t.proof(`${method} with the current tag, while a slow ${method} is open`, "accepted");
   const locked = `while a slow ${method} was open, another with the current tag was answered ${quick.status}`;
   if (!open.show(quick).must("not-locked", accepted(quick.status), locked, OTHERS_MAY_CAUSE)) return;
@@ -94,7 +95,7 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
   const first = await t.state(main, "read before");
   versions.set(first.tag, { name: first.fields.name, email: first.fields.email });
   const queries = [deployment.stateQuery, "?fields=name,email", "?fields=name", "?fields=email"];
-  const reads: { query: string; seen: Awaited<ReturnType<Attempt["get"]>> }[] = [];
+  const reads: { query: string; seen: Seen }[] = [];
   let writing = true;
   const reader = async (_: unknown, lane: number) => {
     for (let count = lane; writing && reads.length < (t.quick ? 40 : 400); count += 1) {
@@ -107,9 +108,7 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
       let { tag } = first;
       for (let count = 0; count < (t.quick ? 10 : 40); count += 1) {
         const values = t.kit.values.next();
-        const seen = await t.send(
-          t.writeAsk("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" }),
-        );
+        const seen = await t.sendWrite("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" });
         t.needAccepted("PUT", seen);
         tag = seen.tag ?? (await t.state(main)).tag;
         // A tag that stays or comes back is the ETG rules' matter; it cannot tell versions apart here.
@@ -142,23 +141,23 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
   t.note = `; ${reads.length} reads among ${versions.size - 1} writes`;
 }
 
-type Link = { readonly who: string; readonly from: string; readonly to: string; readonly n: number };
+type Link = { readonly who: string; readonly from: string; readonly to: string; readonly seen: Seen };
 
 /** Each writer goes on from the tag of its own answer, or of the 412 that refused it, as clients do. */
 async function chains(t: Attempt): Promise<void> {
   const { main } = t.kit;
   const first = await t.state(main, "read before");
-  const links: (Link & { seen: Awaited<ReturnType<Attempt["get"]>> })[] = [];
+  const links: Link[] = [];
   const writer = async (who: string) => {
     let { tag } = first;
     // Over a connection that is kept: a writer that is refused writes again within the gap that a winner may leave open.
     const via = t.kit.wire.connect();
     try {
       for (let count = 0; count < (t.quick ? 16 : 48); count += 1) {
-        const seen = await t.send(t.writeAsk("PUT", main, { ifMatch: tag, purpose: who, via }));
+        const seen = await t.sendWrite("PUT", main, { ifMatch: tag, purpose: who, via });
         if (seen.status >= 500) return;
         if (accepted(seen.status) && seen.tag !== undefined)
-          links.push({ who, from: tag, to: seen.tag, n: seen.exchange.n, seen });
+          links.push({ who, from: tag, to: seen.tag, seen });
         tag = seen.tag ?? (await t.state(main, "read again")).tag;
       }
     } finally {

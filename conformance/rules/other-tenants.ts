@@ -10,11 +10,11 @@ import { inWords, tellsExistence } from "../probe/existence.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPaths, pathEnd } from "../probe/other-paths.ts";
-import type { Proof, Weight } from "../probe/proof.ts";
+import type { Proof } from "../probe/proof.ts";
 import type { Ground } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { accepted, difference, type Method, type Snapshot } from "../probe/snapshot.ts";
-import type { AskOptions, Lines } from "../probe/trial.ts";
+import type { AskOptions, Lines, Weight } from "../probe/trial.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 
 async function asOther(

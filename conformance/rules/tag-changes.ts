@@ -56,17 +56,11 @@ async function newTagIn(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   first.must("etag-current", seen.tag === now.tag, wrongTag(seen.tag, before.tag, now.tag), OTHERS_MAY_CAUSE);
   if (now.tag === before.tag || seen.tag !== now.tag) return;
   // Twice in a row, with no read in between: what only reads fill has not seen the tag.
-  const options = (tag: string) => ({ ifMatch: tag, values: valuesOf(t, method) });
-  const one = await t.sendWrite(method, t.kit.main, { ...options(now.tag), purpose: "first of two writes" });
+  const one = await t.sendWrite(method, t.kit.main, { ifMatch: now.tag, purpose: "first of two writes" });
   if (!accepted(one.status) || one.tag === undefined) return;
   const what = `with the tag ${one.tag} of the answer before, and no read in between`;
-  const next = await t.writeOnly(method, t.kit.main, { ...options(one.tag), what, allowed: "2xx" });
+  const next = await t.writeOnly(method, t.kit.main, { ifMatch: one.tag, what, allowed: "2xx" });
   if (!saysNothing(next.seen, "main")) next.mustAnswer("serves-next", "2xx", OTHERS_MAY_CAUSE);
-}
-
-function valuesOf(t: Attempt, method: "PUT" | "PATCH"): Partial<Values> {
-  const { name, email } = t.kit.values.next();
-  return method === "PUT" ? { name, email } : { name };
 }
 
 type Way = Partial<Refused> & { readonly patchForm?: PatchForm };
@@ -87,7 +81,7 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     ways.push([`with Prefer: ${preference}`, { headers: [["Prefer", preference]] }]);
   if (t.kit.ground.cannotMake === undefined) {
     // Where emails are unique it is refused; it is not left out without a word.
-    const other = values(await t.state(await t.second(), "read another customer"));
+    const other = values(await t.state(await t.kit.ground.second(), "read another customer"));
     const name = (stored: Values, fresh: Values) => (method === "PUT" ? fresh : stored).name;
     ways.push([
       "with the email of another customer",
