@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import type { TSchema } from "@sinclair/typebox";
 import { Glob } from "bun";
-import { referenceTables } from "../commands/reference.ts";
 import { makeProgram } from "../program.ts";
 import { coverage, coverageMarkdown } from "../report/coverage.ts";
 import { rulesMarkdown } from "../report/rule-listing.ts";
@@ -11,6 +10,7 @@ import { catalogue } from "../rules/catalogue.ts";
 import { spec } from "../specification/spec.ts";
 import { UNTESTED } from "../specification/untested.ts";
 import { ProfileFile } from "../target/profile-file.ts";
+import { referenceTables } from "./reference-tables.ts";
 
 const here = (name: string) => Bun.file(new URL(`../${name}`, import.meta.url)).text();
 

@@ -4,12 +4,13 @@ import { EXIT_CODES } from "../report/exit-codes.ts";
 
 /** @param program with all of its commands */
 export function referenceTables(program: Command): string {
-  const described = program.commands.map((command) => [
-    `| \`${command.name()}${command
+  const described = program.commands.map((command) => {
+    const usage = command
       .usage()
       .replace(/^\[options\] ?/, " ")
-      .trimEnd()}\` | ${command.description()} |`,
-  ]);
+      .trimEnd();
+    return `| \`${command.name()}${usage}\` | ${command.description()} |`;
+  });
   const run = program.commands.find((command) => command.name() === "run");
   const shared = new Set(run?.options.map(({ flags }) => flags));
   const own = program.commands
@@ -24,7 +25,7 @@ export function referenceTables(program: Command): string {
     "",
     "| command | what it does |",
     "|---|---|",
-    ...described.flat(),
+    ...described,
     "",
     "## Flags of `run`",
     "",
