@@ -1,7 +1,6 @@
 /** Reads the flags back that a report or a journal has kept. Masked credentials come from the environment. */
 import { Command } from "commander";
-import type { RunFlags } from "./run-flags.ts";
-import { addRunOptions } from "./run-options.ts";
+import { addRunOptions, type RunFlags } from "./run-flags.ts";
 
 /** The flags in the words that follow `run`. */
 function flagsIn(words: readonly string[]): RunFlags {

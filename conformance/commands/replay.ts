@@ -11,8 +11,7 @@ import { print } from "./print.ts";
 import { recordedFlags } from "./recorded-flags.ts";
 import { REPORT_FILE } from "./report-files.ts";
 import { printReport, run } from "./run.ts";
-import type { RunFlags } from "./run-flags.ts";
-import { addRunOptions } from "./run-options.ts";
+import { addRunOptions, type RunFlags } from "./run-flags.ts";
 import { profileOf } from "./target-options.ts";
 
 export function addReplayCommand(program: Command, end: (exitCode: number) => void): void {

@@ -10,9 +10,8 @@ import { runKit } from "../run/engine.ts";
 import type { Profile } from "../target/profile.ts";
 import { print, standardOutput } from "./print.ts";
 import { checkFolder, REPORT_FILES, writeReports } from "./report-files.ts";
-import { type RunFlags, runOptions } from "./run-flags.ts";
+import { addRunOptions, type RunFlags, runOptions } from "./run-flags.ts";
 import { beginJournal } from "./run-journal.ts";
-import { addRunOptions } from "./run-options.ts";
 import { profileOf } from "./target-options.ts";
 
 export function addRunCommand(program: Command, end: (exitCode: number) => void): void {
