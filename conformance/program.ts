@@ -10,6 +10,7 @@ import { addReportCommand } from "./commands/report.ts";
 import { addRulesCommand } from "./commands/rules.ts";
 import { addRunCommand } from "./commands/run.ts";
 import { EXIT_CODES } from "./report/exit-codes.ts";
+import { stackOf } from "./target/message.ts";
 import { ProfileFault } from "./target/profile.ts";
 import { VERSION_LINE } from "./version.ts";
 
@@ -73,7 +74,7 @@ async function runCommand(): Promise<number> {
       for (const fault of error.faults) console.error(fault);
       return USAGE;
     }
-    console.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    console.error(stackOf(error));
     return KIT_FAULT;
   }
 }

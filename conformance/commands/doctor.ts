@@ -6,6 +6,7 @@ import { checkTransport } from "../http/transport-check.ts";
 import { ownAsk, Wire } from "../http/wire.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { journalFolder, journalsIn } from "../target/journal.ts";
+import { messageOf } from "../target/message.ts";
 import { defaultOptions } from "../target/options.ts";
 import { print } from "./print.ts";
 import { addTargetOptions, profileOf, type TargetFlags } from "./target-options.ts";
@@ -19,33 +20,28 @@ export function addDoctorCommand(program: Command, end: (exitCode: number) => vo
 /** @returns 0, 4 where the deployment can't be reached, 5 where the kit is at fault. */
 async function doctor(flags: TargetFlags): Promise<number> {
   let code = 0;
-  const say = (ok: boolean, text: string, bad: number) => {
-    print(`${ok ? "ok  " : "FAIL"} ${text}`);
-    if (!ok) code = Math.max(code, bad);
+  const ok = (text: string) => print(`ok   ${text}`);
+  const fail = (exitCode: number, text: string) => {
+    print(`FAIL ${text}`);
+    code = Math.max(code, exitCode);
   };
-  say(true, `Bun ${Bun.version}, ${catalogue.length} rules`, 5);
+  ok(`Bun ${Bun.version}, ${catalogue.length} rules`);
   try {
     await checkTransport();
-    say(true, "awkward headers leave this machine byte for byte, by undici and by raw socket", 5);
+    ok("awkward headers leave this machine byte for byte, by undici and by raw socket");
   } catch (error) {
-    say(false, error instanceof Error ? error.message : String(error), 5);
+    fail(5, messageOf(error));
   }
   const folder = journalFolder(process.env);
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     accessSync(folder, constants.W_OK);
     const open = journalsIn(folder).length;
-    say(
-      true,
+    ok(
       `journals are kept in ${folder}${open > 0 ? `; ${open} of earlier runs are open: run \`cleanup\`` : ""}`,
-      5,
     );
   } catch (error) {
-    say(
-      false,
-      `journals can't be kept in ${folder}: ${error instanceof Error ? error.message : String(error)}`,
-      5,
-    );
+    fail(5, `journals can't be kept in ${folder}: ${messageOf(error)}`);
   }
   if (flags.baseUrl === undefined && flags.profile === undefined) {
     print("     no --base-url: nothing was sent to any deployment");
@@ -57,14 +53,12 @@ async function doctor(flags: TargetFlags): Promise<number> {
     const seen = await wire.send(
       ownAsk("doctor", "GET", `${profile.baseUrl}/customers/${crypto.randomUUID()}`),
     );
-    say(
-      seen.status !== 401,
-      `${profile.baseUrl} answers ${seen.status} for a customer that nobody has (404 is right)`,
-      4,
-    );
+    const answers = `${profile.baseUrl} answers ${seen.status} for a customer that nobody has (404 is right)`;
+    if (seen.status === 401) fail(4, answers);
+    else ok(answers);
   } catch (error) {
     if (!(error instanceof NoReply)) throw error;
-    say(false, `${profile.baseUrl} can't be reached: ${error.exchange.failure}`, 4);
+    fail(4, `${profile.baseUrl} can't be reached: ${error.exchange.failure}`);
   } finally {
     await wire.close();
   }

@@ -7,6 +7,7 @@ import { markdown } from "../report/markdown.ts";
 import { sarif } from "../report/sarif.ts";
 import type { Report } from "../report/schema.ts";
 import { masking } from "../target/mask.ts";
+import { messageOf } from "../target/message.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
 
 export const REPORT_FILE = "report.json";
@@ -32,8 +33,7 @@ export function checkFolder(folder: string): void {
     writeFileSync(probe, "");
     rmSync(probe);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ProfileFault([`--out: reports can't be written to ${folder}: ${why}`]);
+    throw new ProfileFault([`--out: reports can't be written to ${folder}: ${messageOf(error)}`]);
   }
 }
 

@@ -1,4 +1,5 @@
 import { Journal, journalFolder } from "../target/journal.ts";
+import { messageOf } from "../target/message.ts";
 import type { RunOptions } from "../target/options.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
 
@@ -21,9 +22,8 @@ export function beginJournal(
       arguments: words,
     });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
     throw new ProfileFault([
-      `the journal can't be written in ${folder}: ${why}. Name another folder in CUSTOMERS_CONFORMANCE_STATE.`,
+      `the journal can't be written in ${folder}: ${messageOf(error)}. Name another folder in CUSTOMERS_CONFORMANCE_STATE.`,
     ]);
   }
 }

@@ -7,6 +7,7 @@ import type { Report } from "../report/schema.ts";
 import { terminal } from "../report/terminal.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { runKit } from "../run/engine.ts";
+import { messageOf } from "../target/message.ts";
 import type { Profile } from "../target/profile.ts";
 import { print, standardOutput } from "./print.ts";
 import { checkFolder, REPORT_FILES, writeReports } from "./report-files.ts";
@@ -34,8 +35,7 @@ async function runAndWrite(flags: RunFlags, words: readonly string[]): Promise<n
     if (leaks.length === 0) return report.exitCode;
     console.error(`A secret stood in ${leaks.join(", ")} and was removed. This is a fault of the kit.`);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    console.error(`The reports could not be written to ${folder}: ${why}`);
+    console.error(`The reports could not be written to ${folder}: ${messageOf(error)}`);
   }
   return KIT_FAULT;
 }

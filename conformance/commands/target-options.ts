@@ -1,6 +1,7 @@
 /** The flags that say which deployment is meant and with which credentials; shared by several commands. */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { messageOf } from "../target/message.ts";
 import { type Profile, ProfileFault, type ProfileFlags, readProfile } from "../target/profile.ts";
 
 /** `profile` is a path. */
@@ -77,8 +78,6 @@ export function readTextFile(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw new ProfileFault([
-      `${path} can't be read: ${error instanceof Error ? error.message : String(error)}`,
-    ]);
+    throw new ProfileFault([`${path} can't be read: ${messageOf(error)}`]);
   }
 }

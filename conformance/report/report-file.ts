@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Value } from "@sinclair/typebox/value";
+import { messageOf } from "../target/message.ts";
 import { ProfileFault } from "../target/profile.ts";
 import { Report } from "./schema.ts";
 
@@ -9,8 +10,9 @@ export function readReport(path: string): Report {
   try {
     value = JSON.parse(readFileSync(path, "utf8"));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ProfileFault([`${path} can't be read as JSON: ${why}. Give the report.json of a run.`]);
+    throw new ProfileFault([
+      `${path} can't be read as JSON: ${messageOf(error)}. Give the report.json of a run.`,
+    ]);
   }
   if (Value.Check(Report, value)) return value;
   const [first] = [...Value.Errors(Report, value)];

@@ -90,9 +90,13 @@ function account(report: Report, paint: Paint, width: number): string[] {
   if (fixtures.left.length > 0) lines.push("The command `cleanup` tries again.");
   const note = customerNote(report);
   if (note !== undefined) lines.push(...wrap(note, width, "", 3));
-  for (const caveat of caveats(report)) lines.push(...wrap(caveat, width, "", 3).map((line) => paint("yellow", line)));
+  for (const caveat of caveats(report))
+    lines.push(...wrap(caveat, width, "", 3).map((line) => paint("yellow", line)));
   const tone = report.exitCode === 0 ? "green" : report.verdict === "violates" ? "red" : "yellow";
-  lines.push("", paint(tone, paint("bold", `${report.verdict}: ${report.headline} (exit ${report.exitCode})`)));
+  lines.push(
+    "",
+    paint(tone, paint("bold", `${report.verdict}: ${report.headline} (exit ${report.exitCode})`)),
+  );
   return lines;
 }
 

@@ -21,6 +21,7 @@ import type { Rule } from "../probe/rule.ts";
 import { type Finding, makeReport, type RunFacts } from "../report/make.ts";
 import type { Report } from "../report/schema.ts";
 import { catalogue } from "../rules/catalogue.ts";
+import { messageOf, stackOf } from "../target/message.ts";
 import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 import { FreshValues } from "../target/values.ts";
@@ -82,7 +83,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
   } catch (error) {
     explain(error, facts);
     const done = new Set(facts.findings.map(({ rule }) => rule.id));
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     for (const rule of selected.filter(({ id }) => !done.has(id)))
       report(blank(rule, facts.kitFault === undefined ? "could-not-run" : "kit-error", wire.mask(reason)));
   } finally {
@@ -117,8 +118,7 @@ function isSelected({ id }: Rule, { only, skip }: RunOptions): boolean {
 function explain(error: unknown, facts: RunFacts): void {
   if (error instanceof Interrupted) facts.interrupted = true;
   else if (error instanceof Unreachable || error instanceof NoReply) facts.unreachable = error.message;
-  else if (!(error instanceof CouldNotRun))
-    facts.kitFault = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  else if (!(error instanceof CouldNotRun)) facts.kitFault = stackOf(error);
 }
 
 function blank(rule: Rule, outcome: Finding["outcome"], reason: string): Finding {
@@ -242,11 +242,7 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
       if (error instanceof NotApplicable) return done(trial, "not-applicable", error.message);
       if (error instanceof CouldNotRun) return done(trial, "could-not-run", error.message, error.pointer);
       if (error instanceof Inconclusive) return done(trial, "inconclusive", error.message);
-      return done(
-        trial,
-        "kit-error",
-        error instanceof Error ? (error.stack ?? error.message) : String(error),
-      );
+      return done(trial, "kit-error", stackOf(error));
     }
   }
 }

@@ -3,6 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { parse } from "smol-toml";
 import { catalogue } from "../rules/catalogue.ts";
+import { messageOf } from "../target/message.ts";
 import type { Expectation } from "../target/options.ts";
 import { ProfileFault } from "../target/profile.ts";
 
@@ -32,7 +33,7 @@ export function readExpected(text: string): Expectation[] {
   try {
     value = withPlainDates(parse(text));
   } catch (error) {
-    throw new ProfileFault([`expected: ${error instanceof Error ? error.message.trim() : String(error)}`]);
+    throw new ProfileFault([`expected: ${messageOf(error).trim()}`]);
   }
   if (!Value.Check(ExpectedFile, value))
     throw new ProfileFault(

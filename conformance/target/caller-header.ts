@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { type Static, Type } from "@sinclair/typebox";
 import type { Secret } from "./mask.ts";
+import { messageOf } from "./message.ts";
 
 export const HeaderTable = Type.Record(
   Type.String(),
@@ -113,7 +114,7 @@ export function readTextFile(path: string, name: string, faults: string[]): stri
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    faults.push(`${name}: ${path} can't be read: ${error instanceof Error ? error.message : String(error)}`);
+    faults.push(`${name}: ${path} can't be read: ${messageOf(error)}`);
     return "";
   }
 }

@@ -13,6 +13,7 @@ import {
 } from "./caller-header.ts";
 import { type Printed, runHeaderCommand } from "./header-command.ts";
 import type { Secret } from "./mask.ts";
+import { messageOf } from "./message.ts";
 import { FIELDS, type Field, ProfileFile } from "./profile-file.ts";
 import { type ProxySetting, proxyFor, proxySetting } from "./proxy.ts";
 
@@ -221,7 +222,7 @@ function readFile(text: string | undefined, faults: string[]): ProfileFile {
   try {
     value = parse(text);
   } catch (error) {
-    faults.push(`profile: ${error instanceof Error ? error.message.trim() : String(error)}`);
+    faults.push(`profile: ${messageOf(error).trim()}`);
     return {};
   }
   if (Value.Check(ProfileFile, value)) return value;
