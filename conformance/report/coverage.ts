@@ -3,10 +3,10 @@
 import type { Rule } from "../probe/rule.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import TEXT from "../specification/customer-resource-api.md" with { type: "text" };
-import { type SpecKey, spec } from "../specification/spec.ts";
+import { outsideTable, type SpecKey, spec } from "../specification/spec.ts";
 import { UNTESTED } from "../specification/untested.ts";
 
-export type Covered = {
+type Covered = {
   readonly heading: string;
   readonly line: string;
   readonly rules: readonly Rule["id"][];
@@ -40,7 +40,7 @@ export function coverageMarkdown(): string {
       "|---|---|",
       ...lines.map(
         ({ line, rules, reason }) =>
-          `| ${shown(line)} | ${[rules.join(", "), reason ?? ""].filter((each) => each !== "").join("; ")} |`,
+          `| ${outsideTable(line)} | ${[rules.join(", "), reason ?? ""].filter((each) => each !== "").join("; ")} |`,
       ),
       "",
     ].join("\n"),
@@ -53,13 +53,4 @@ export function coverageMarkdown(): string {
     "",
     ...sections,
   ].join("\n");
-}
-
-/** Cells of a table are joined by a colon. */
-function shown(line: string): string {
-  return line
-    .replace(/^[-|] | \|$/g, "")
-    .split(/ ?\| ?/)
-    .filter((cell) => cell.trim() !== "")
-    .join(": ");
 }

@@ -101,11 +101,13 @@ export const spec = {
 
 export type SpecKey = keyof typeof spec;
 
-/** The sentence as it may be shown outside its table: cells are joined by a colon. */
-export function sentenceOf(key: SpecKey): string {
-  const cells = spec[key].replace(/^\| | \|$/g, "").split(" | ");
-  return cells
-    .map((cell) => cell.replace(/\|/g, "").trim())
-    .filter((cell) => cell !== "")
+export const sentenceOf = (key: SpecKey): string => outsideTable(spec[key]);
+
+/** A line as it may be shown outside its list or table: cells are joined by a colon. */
+export function outsideTable(line: string): string {
+  return line
+    .replace(/^[-|] | \|$/g, "")
+    .split(/ ?\| ?/)
+    .filter((cell) => cell.trim() !== "")
     .join(": ");
 }
