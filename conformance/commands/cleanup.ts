@@ -5,10 +5,9 @@ import { NoReply } from "../http/outcome-signal.ts";
 import { ownAsk, Wire } from "../http/wire.ts";
 import { amount } from "../report/amount.ts";
 import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../target/journal.ts";
-import type { Names } from "../target/names.ts";
 import { defaultOptions } from "../target/options.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
-import { FreshValues, fillTemplate, type Values } from "../target/values.ts";
+import { FreshValues, putBody, type Values } from "../target/values.ts";
 import { print } from "./print.ts";
 import { recordedFlags } from "./recorded-flags.ts";
 import { addTargetOptions, profileOf, type TargetFlags } from "./target-options.ts";
@@ -108,17 +107,10 @@ async function settle(
   try {
     if (ids.length + unanswered.length > 0) await knock(wire, ground);
     for (const id of made) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
-    for (const { id, names, values } of borrowed)
-      note(
-        id,
-        await giveBack(
-          wire,
-          ground.customerAt(id, false).url,
-          names as Names,
-          values,
-          putBodyOf(profile, names),
-        ),
-      );
+    for (const { id, names, values } of borrowed) {
+      const body = (former: Values) => putBody(profile.putBody, names, former);
+      note(id, await giveBack(wire, ground.customerAt(id, false).url, names, values, body));
+    }
     for (const email of unanswered) {
       const id = await ground.findByEmail(email);
       if (id !== undefined) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
@@ -146,18 +138,10 @@ function unansweredCreates(entries: readonly JournalEntry[]): string[] {
   const open: string[] = [];
   for (const entry of entries) {
     if (entry.kind === "making") open.push(entry.email);
-    if (entry.kind === "made") open.shift();
-    if (entry.kind === "not-made") open.shift();
+    if (entry.kind === "made" || entry.kind === "not-made") open.shift();
   }
   return open;
 }
-
-const putBodyOf =
-  ({ putBody }: Profile, names: Readonly<Record<string, string>>) =>
-  ({ name, email }: Values): string =>
-    putBody === undefined
-      ? JSON.stringify({ [names["name"] ?? "name"]: name, [names["email"] ?? "email"]: email })
-      : fillTemplate(putBody, { name, email });
 
 /** Flags of this call, completed from the killed run's own. */
 function profileFor(begin: Begin, flags: TargetFlags): Profile {

@@ -5,6 +5,7 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import type { Names } from "./names.ts";
 
 export type JournalEntry =
   | {
@@ -22,7 +23,7 @@ export type JournalEntry =
   | {
       readonly kind: "borrowed";
       readonly id: string;
-      readonly names: Readonly<Record<string, string>>;
+      readonly names: Names;
       readonly values: Readonly<Record<string, unknown>>;
     }
   | { readonly kind: "settled"; readonly id: string };

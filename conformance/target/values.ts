@@ -1,3 +1,5 @@
+import type { Names } from "./names.ts";
+
 /** Values that no customer has ever had, so that a write that should not have happened shows. */
 export type Values = { readonly name: string; readonly email: string };
 
@@ -34,6 +36,12 @@ export function fillTemplate(template: string, values: Record<string, string>): 
     const value = values[key];
     return value === undefined ? whole : JSON.stringify(value).slice(1, -1);
   });
+}
+
+/** @param template of the profile, in place of an object with these names */
+export function putBody(template: string | undefined, names: Names, { name, email }: Values): string {
+  if (template !== undefined) return fillTemplate(template, { name, email });
+  return JSON.stringify({ [names.name]: name, [names.email]: email });
 }
 
 /** A JSON Patch, or a template that is no JSON object, has no place for them and stays as it is. */
