@@ -60,16 +60,10 @@ export async function run(
   const journal = beginJournal(profile, options, process.env);
   const progress = isatty(2) ? progressLine() : undefined;
   try {
-    const report = await runKit(
-      profile,
-      { ...options, signal: abort.signal, journal },
-      {
-        rule(finding) {
-          progress?.(finding);
-          observe?.(finding);
-        },
-      },
-    );
+    const report = await runKit(profile, { ...options, signal: abort.signal, journal }, (finding) => {
+      progress?.(finding);
+      observe?.(finding);
+    });
     progress?.(undefined);
     return report;
   } finally {

@@ -7,6 +7,7 @@ import type { Customer } from "../fixtures/ground.ts";
 import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, Disturbed, OTHERS_MAY_CAUSE, type Pointer } from "../http/outcome-signal.ts";
 import type { Ask, Seen } from "../http/wire.ts";
+import type { Exchange } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
 import { Answered, getOf, Written } from "./answered.ts";
 import { describe, Proof } from "./proof.ts";
@@ -313,6 +314,6 @@ function lostThough({ method, seen, after }: Written, field: string): Pick<Point
 }
 
 /** The request as the next attempt would send it again, apart from fresh values. */
-export function signature({ method, purpose, caller }: Pick<Ask, "method" | "purpose" | "caller">): string {
+export function signature({ method, purpose, caller }: Pick<Exchange, "purpose" | "caller"> & { readonly method: string }): string {
   return `${caller} ${method} ${purpose}`;
 }

@@ -30,13 +30,15 @@ import { meetNeeds } from "./needs.ts";
 import { inOrder, runAll } from "./schedule.ts";
 import { prepare } from "./set-up.ts";
 
-export { defaultOptions, type RunOptions } from "../target/options.ts";
-
-/** Told while the run goes on. */
-export type Progress = { rule(finding: Finding): void };
-
-/** @returns the report, whatever the target does. */
-export async function runKit(profile: Profile, options: RunOptions, progress?: Progress): Promise<Report> {
+/**
+ * @param progress is given each finding as soon as it is known
+ * @returns the report, whatever the target does.
+ */
+export async function runKit(
+  profile: Profile,
+  options: RunOptions,
+  progress?: (finding: Finding) => void,
+): Promise<Report> {
   const startedAt = new Date();
   const selected = catalogue.filter((rule) => isSelected(rule, options));
   const wire = new Wire(profile, options);
@@ -59,7 +61,7 @@ export async function runKit(profile: Profile, options: RunOptions, progress?: P
   };
   const report = (finding: Finding) => {
     facts.findings.push(finding);
-    progress?.rule(finding);
+    progress?.(finding);
   };
   try {
     await checkTransport();
@@ -154,9 +156,7 @@ async function explained(
     false,
     `${found}, although ${again.pointer.see?.join(" and ")} passed: not always, then`,
   );
-  return {
-    ...judged(again.trial, (trial, outcome, reason) => ({ ...again, trial, outcome, reason, pointer: {} })),
-  };
+  return judged(again.trial, (trial, outcome, reason) => ({ ...again, trial, outcome, reason, pointer: {} }));
 }
 
 function isUnexplained({ outcome, pointer }: Finding, all: readonly Finding[]): boolean {
@@ -202,7 +202,7 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
       if (error instanceof Interrupted || error instanceof Unreachable) throw error;
       if (error instanceof Disturbed) {
         disturbed.push(
-          signature({ ...error.exchange, ...error.exchange.request } as Parameters<typeof signature>[0]),
+          signature({ ...error.exchange, method: error.exchange.request.method }),
         );
         if (disturbed.length <= DISTURBED_MAX) continue;
         return done(

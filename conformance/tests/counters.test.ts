@@ -1,6 +1,7 @@
 /** Counters that cannot be compared: several processes behind one metrics URL, or a process that restarts. */
 import { expect, test } from "bun:test";
-import { defaultOptions, type RunOptions, runKit } from "../run/engine.ts";
+import { runKit } from "../run/engine.ts";
+import { defaultOptions, type RunOptions } from "../target/options.ts";
 import { type Seams, soundSeams } from "../self/service/seams.ts";
 import { CREDENTIALS, type Faulty } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";

@@ -1,7 +1,8 @@
 /** --gentle: nothing that looks like an attack or a flood reaches the deployment, and the report says what that costs. */
 import { expect, test } from "bun:test";
 import { caveats } from "../report/finding.ts";
-import { defaultOptions, runKit } from "../run/engine.ts";
+import { runKit } from "../run/engine.ts";
+import { defaultOptions } from "../target/options.ts";
 import type { Request } from "../self/service/http-socket.ts";
 import { CREDENTIALS } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Report } from "../report/schema.ts";
-import { defaultOptions, runKit } from "../run/engine.ts";
+import { runKit } from "../run/engine.ts";
+import { defaultOptions } from "../target/options.ts";
 import { profileFlags } from "../self/case.ts";
 import { CREDENTIALS } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";

@@ -1,7 +1,8 @@
 /** Races set every two kinds of writers against each other, in both orders: each may check by its own code. */
 import { expect, test } from "bun:test";
 import type { Moment, Report } from "../report/schema.ts";
-import { defaultOptions, runKit } from "../run/engine.ts";
+import { runKit } from "../run/engine.ts";
+import { defaultOptions } from "../target/options.ts";
 import { profileFlags } from "../self/case.ts";
 import { FAULTS } from "../self/faults.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
