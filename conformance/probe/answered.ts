@@ -1,10 +1,9 @@
 /** A probe and its answer; a write also with the reads before and after it. */
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
-import type { Evidence } from "../report/schema.ts";
+import type { Evidence, RuleId } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
 import { Proof } from "./proof.ts";
-import type { RuleId } from "./rule-id.ts";
 import { accepted, difference, type Method, type Snapshot } from "./snapshot.ts";
 import type { Trial, Weight } from "./trial.ts";
 

@@ -2,12 +2,11 @@
 import type { Deployment } from "../fixtures/deployment.ts";
 import type { Customer, Ground } from "../fixtures/ground.ts";
 import type { Seen, Wire } from "../http/wire.ts";
-import type { Report } from "../report/schema.ts";
+import type { Report, RuleId } from "../report/schema.ts";
 import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 import type { FreshValues, Values } from "../target/values.ts";
 import type { Counters } from "./counters.ts";
-import type { RuleId } from "./rule-id.ts";
 import type { Method, Snapshot } from "./snapshot.ts";
 import type { Weather } from "./weather.ts";
 

@@ -10,10 +10,10 @@ import type { Values } from "../target/values.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
 import { type Ground, updatedCustomer } from "./refused.ts";
-import type { RuleId } from "./rule-id.ts";
 import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
 import { together } from "./together.ts";
 import { saysNothing } from "./weather.ts";
+import type { RuleId } from "../report/schema.ts";
 
 const RATE_LIMIT_REST_MS = 1000;
 /** For the deployment to read what each contender sent so far: else who comes first is chance, and not the line-up's. */

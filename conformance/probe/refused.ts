@@ -14,10 +14,10 @@ import { type Attempt, BASE } from "./attempt.ts";
 import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
 import { type Rule, rule } from "./rule.ts";
-import type { RuleId } from "./rule-id.ts";
 import { accepted, change, type Method, type Snapshot, sameFields, shows } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
+import type { RuleId } from "../report/schema.ts";
 
 export type Kind = "stale" | "missing";
 export const STATUS = { stale: 412, missing: 428 } as const satisfies Record<Kind, number>;

@@ -1,8 +1,7 @@
 /** A rule of the kit: one object says what it is, whom it serves, what it needs and how it is checked. */
-import type { Level, Need } from "../report/schema.ts";
+import type { Level, Need, RuleId } from "../report/schema.ts";
 import type { SpecKey } from "../specification/spec.ts";
 import type { Attempt } from "./attempt.ts";
-import type { RuleId } from "./rule-id.ts";
 
 export type Rule = {
   readonly id: RuleId;

@@ -3,12 +3,11 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Ask, Caller, Seen } from "../http/wire.ts";
-import type { Assertion, Evidence, Exchange, Level, Moment } from "../report/schema.ts";
+import type { Assertion, Evidence, Exchange, Level, Moment, RuleId } from "../report/schema.ts";
 import { registryFields } from "../target/names.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import { type Values, withMembers } from "../target/values.ts";
 import type { Kit } from "./kit.ts";
-import type { RuleId } from "./rule-id.ts";
 import { type Method, type Snapshot, sameFields } from "./snapshot.ts";
 
 /** How long reads may lag behind an accepted write before that counts as not applied. */

@@ -274,6 +274,8 @@ export const Report = closed({
 export type Outcome = (typeof OUTCOMES)[number];
 export type Level = (typeof LEVELS)[number];
 export type Family = (typeof FAMILIES)[number];
+/** `IFM-07`. Permanent; a retired id is never given again. */
+export type RuleId = `${Family}-${string}`;
 export type Need = (typeof NEEDS)[number];
 export type Exchange = Static<typeof Exchange>;
 export type State = Static<typeof State>;

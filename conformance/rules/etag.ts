@@ -7,9 +7,8 @@ import type { Attempt } from "../probe/attempt.ts";
 import { bodyWithoutToken } from "../probe/body-token.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Snapshot } from "../probe/snapshot.ts";
-import { isEntityTag, opaque } from "../probe/tag-forms.ts";
+import { isEntityTag, opaque, visible } from "../probe/tag-forms.ts";
 import { leaksOf } from "../probe/tag-leak.ts";
-import { notATag } from "../probe/tag-words.ts";
 import { registryFields } from "../target/names.ts";
 import { FIELDS } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
@@ -27,6 +26,15 @@ async function tagged(t: Attempt): Promise<Answered & { tag: string }> {
   const { status, tag } = read.seen;
   if (status !== 200 || tag === undefined) throw new CouldNotRun("a read carries no ETag", ["ETG-01"]);
   return Object.assign(read, { tag });
+}
+
+/** Why a field value is no entity-tag. */
+function notATag(value: string): string {
+  const odd = [...new Set(opaque(value).replace(/[\x21\x23-\x7e\x80-\xff]/g, ""))].map(visible);
+  const why = /^(?:W\/)?".*"$/s.test(value)
+    ? `it holds a blank or a character that none may hold: ${odd.join(" ")}`
+    : "it is not in double quotes";
+  return `ETag: ${visible(value)} is no quoted entity-tag: ${why}`;
 }
 
 /** Others' reads, and reads of other shapes, on which a service may count a read as a change. */

@@ -6,9 +6,7 @@ import type { Refused } from "../probe/if-match-forms.ts";
 import { carriedValues, NEEDS } from "../probe/refused.ts";
 import { rowsOf } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import type { RuleId } from "../probe/rule-id.ts";
 import { accepted, type Snapshot, shows } from "../probe/snapshot.ts";
-import { wrongTag } from "../probe/tag-words.ts";
 import type { Lines } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import type { PatchForm } from "../target/patch-form.ts";
@@ -44,6 +42,15 @@ function mustChange(written: Written, of: string): boolean {
     now.tag !== before.tag,
     `the ETag did not change: after an accepted ${of} it is still ${before.tag}`,
   );
+}
+
+/** What is wrong with the tag of an answer, in words. @param answered what the answer to a write carried; `before` and `after` are what reads show. */
+function wrongTag(answered: string | undefined, before: string, after: string): string {
+  if (answered === before && before !== after)
+    return `the answer carries the tag before the write, ${answered}; the next read shows ${after}`;
+  if (answered === `W/${after}`)
+    return `the answer carries the new tag weakened, ${answered}; the next read shows ${after}`;
+  return `the answer carries ${answered}, which differs from what the next read shows, ${after}`;
 }
 
 /** The response of an accepted write carries the tag of now, and that tag serves the next write without a read. */
@@ -134,7 +141,7 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   }
 }
 
-const everyWayRule = (id: RuleId, method: "PUT" | "PATCH"): Rule =>
+const everyWayRule = (id: Rule["id"], method: "PUT" | "PATCH"): Rule =>
   rule(id, `An accepted ${method} changes the ETag and answers the new one, in whatever way it is sent`, {
     spec: method === "PUT" ? ["2.4.6", "3 accepted", "4.2 204"] : ["2.4.6", "4.3 same"],
     reading:
