@@ -8,6 +8,7 @@ import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, Disturbed, OTHERS_MAY_CAUSE, type Pointer } from "../http/outcome-signal.ts";
 import type { Ask, Seen } from "../http/wire.ts";
 import type { Exchange, RuleId } from "../report/schema.ts";
+import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import { Answered, getOf, Written } from "./answered.ts";
 import { describe, Proof } from "./proof.ts";
@@ -244,6 +245,12 @@ export class Attempt extends Trial {
         "ENV-04",
       ]);
     return after;
+  }
+
+  /** Forms of a PATCH body beside the one in use; a short run leaves them out, unless it `always` tries them. */
+  async otherPatchForms(customer = this.kit.main, always = false): Promise<readonly PatchForm[]> {
+    if (!always && this.leavesOut("other media types of PATCH")) return [];
+    return await this.kit.deployment.otherPatchForms(customer, async () => (await this.state(customer)).tag);
   }
 
   /** A customer with no history of this run; the main one where none can be made. */

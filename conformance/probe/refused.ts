@@ -162,7 +162,9 @@ export async function refused(
   options: RefusalOptions = {},
 ): Promise<Ground> {
   const every = method === "PATCH" && options.bodies !== "one";
-  const bodies = [undefined, ...(every ? await otherBodies(t, kind, options.customer) : [])];
+  // A short run tries further forms of PATCH in the base rules alone.
+  const always = BASE.PATCH[kind] === t.rule.id;
+  const bodies = [undefined, ...(every ? await t.otherPatchForms(options.customer, always) : [])];
   let at = options.at ?? (await groundFor(t, method, options));
   const proofs: Written[] = [];
   // Where a read alone moves the tag, this one would spoil what comes next.
@@ -438,16 +440,6 @@ function mustTellTag(t: Attempt, written: Written, what: string): void {
   const carries = seen.tag === undefined ? "no ETag" : `the ETag ${seen.tag}`;
   const found = `the 412 to ${method} with ${what} carries ${carries}; the current tag is ${before.tag}`;
   written.must("etag", seen.tag === before.tag, found, OTHERS_MAY_CAUSE);
-}
-
-/** A short run leaves the special forms of If-Match to one form of PATCH. */
-async function otherBodies(
-  t: Attempt,
-  kind: Kind,
-  customer: Customer = t.kit.main,
-): Promise<readonly PatchForm[]> {
-  if (BASE.PATCH[kind] !== t.rule.id && t.leavesOut("other media types of PATCH")) return [];
-  return await t.kit.deployment.otherPatchForms(customer, async () => (await t.state(customer)).tag);
 }
 
 function inBody(form: Refused | undefined, body: PatchForm | undefined): Refused | undefined {

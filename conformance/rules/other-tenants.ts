@@ -74,14 +74,11 @@ type Way = { readonly method: Method; readonly patchForm?: PatchForm };
 
 /** Each method, and PATCH in each form of body that it takes. */
 async function waysOfWriting(t: Attempt): Promise<Way[]> {
-  const { ground, deployment, main } = t.kit;
+  const { ground, deployment } = t.kit;
   const ways: Way[] = [{ method: "PUT" }];
   if (await t.patchOffered()) {
     ways.push({ method: "PATCH" });
-    if (!t.leavesOut("other media types of PATCH")) {
-      const others = await deployment.otherPatchForms(main, async () => (await t.state(main)).tag);
-      ways.push(...others.map((patchForm): Way => ({ method: "PATCH", patchForm })));
-    }
+    for (const patchForm of await t.otherPatchForms()) ways.push({ method: "PATCH", patchForm });
   }
   if (deployment.deleteOffered !== false && ground.cannotMake === undefined) ways.push({ method: "DELETE" });
   return ways;
