@@ -4,11 +4,17 @@
  */
 
 import type { Customer } from "../fixtures/ground.ts";
+import type { Attempt } from "./attempt.ts";
 
 const COLLECTION = "/customers/";
 
-/** @param quick the two that frameworks take for the same most often */
-export function otherPaths(customer: Customer, quick: boolean): Customer[] {
+/** A short run tries the two that frameworks take for the same most often. */
+export function otherPathsOf(t: Attempt): Customer[] {
+  const all = otherPaths(t.kit.main);
+  return t.leavesOut("all but two other spellings of the address") ? all.slice(0, 2) : all;
+}
+
+export function otherPaths(customer: Customer): Customer[] {
   const at = customer.url.lastIndexOf("/") + 1;
   const base = customer.url.slice(0, at);
   const root = base.slice(0, -COLLECTION.length);
@@ -28,7 +34,7 @@ export function otherPaths(customer: Customer, quick: boolean): Customer[] {
     ...paths.map((path) => base + path),
     ...["/Customers/", "//customers/"].map((path) => root + path + id),
   ];
-  return [...new Set(quick ? urls.slice(0, 2) : urls)].map((url) => ({ ...customer, url }));
+  return [...new Set(urls)].map((url) => ({ ...customer, url }));
 }
 
 /** The last segments of an address, as a finding shows them. */

@@ -191,7 +191,7 @@ const LIMITED = "by the limited caller";
 function addresses(customer: Customer): Customer[] {
   const { url } = customer;
   const dotted = url.replace(/\/(?=[^/]*$)/, "/./");
-  return [...otherPaths(customer, false), { ...customer, url: dotted }, { ...customer, url: `${url}?` }];
+  return [...otherPaths(customer), { ...customer, url: dotted }, { ...customer, url: `${url}?` }];
 }
 
 /** Every shape with every kind of If-Match that must be refused. */

@@ -7,7 +7,7 @@ import type { Answered } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
-import { otherPaths, pathEnd } from "../probe/other-paths.ts";
+import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
 import { judgeRefusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -288,10 +288,7 @@ export const callers: readonly Rule[] = [
         t.leavesOut("fields and a parameter of another name in one query"),
       ))
         mustHide(await asLimited(t, query, "the value does not come"), at, query);
-      for (const customer of otherPaths(
-        t.kit.main,
-        t.leavesOut("all but two other spellings of the address"),
-      ))
+      for (const customer of otherPathsOf(t))
         for (const query of [`?fields=${field}`, ""]) {
           const read = await asLimited(t, query, "the value does not come", customer);
           mustHide(read, at, `${pathEnd(customer)}${query}`);

@@ -9,7 +9,7 @@ import type { Attempt } from "../probe/attempt.ts";
 import { inWords, tellsExistence } from "../probe/existence.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
-import { otherPaths, pathEnd } from "../probe/other-paths.ts";
+import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
 import type { Ground } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -254,10 +254,7 @@ export const tenants: readonly Rule[] = [
         });
         own.mustAnswer("owner-unaffected", before.status, OTHERS_MAY_CAUSE);
       }
-      for (const customer of otherPaths(
-        t.kit.main,
-        t.leavesOut("all but two other spellings of the address"),
-      ))
+      for (const customer of otherPathsOf(t))
         for (const query of ["", "?fields=name,email"]) {
           const read = await asOther(t, query, customer);
           mustHideValues(read, read.seen, main, `another tenant's GET ${pathEnd(customer)}${query}`);
@@ -347,9 +344,7 @@ export const tenants: readonly Rule[] = [
       for (const [to, query] of [
         [bare, ""],
         [bare, "?fields=email"],
-        ...otherPaths(bare, t.leavesOut("all but two other spellings of the address")).map(
-          (each) => [each, ""] as const,
-        ),
+        ...otherPathsOf(t).map((each) => [each, ""] as const),
       ] as const) {
         for (const [caller, how] of unknownCallers(t)) {
           if (caller === "lengthened" && to !== bare) continue;
