@@ -12,7 +12,7 @@ import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import { Answered, getOf, Written } from "./answered.ts";
 import { describe, Proof } from "./proof.ts";
-import { accepted, type Method, type Snapshot, shows } from "./snapshot.ts";
+import { accepted, type Method, notShown, type Snapshot, shows, storedValues } from "./snapshot.ts";
 import { visible } from "./tag-forms.ts";
 import { type AskOptions, LAG_MS, type Shape, Trial } from "./trial.ts";
 import { Passing, saysNothing } from "./weather.ts";
@@ -79,13 +79,8 @@ export class Attempt extends Trial {
       purpose = "probe",
     } = options;
     const before = options.before ?? (await this.state(to, "read before"));
-    const stored = { name: String(before.fields.name), email: String(before.fields.email) };
     const whole =
-      options.values === "as stored"
-        ? stored
-        : options.values === undefined
-          ? kit.values.next()
-          : options.values;
+      options.values === "as stored" ? storedValues(before) : (options.values ?? kit.values.next());
     const values =
       method === "PATCH" && typeof options.values !== "object" ? { name: whole.name ?? "" } : whole;
     const ifMatch = options.ifMatch ?? before.tag;
@@ -288,9 +283,7 @@ export class Attempt extends Trial {
         );
       if (method === "DELETE") return { ...before, former: before.tag, written };
       const { now } = written;
-      const lost = (["name", "email"] as const).find(
-        (field) => values[field] !== undefined && !shows(now.fields[field], String(values[field])),
-      );
+      const lost = notShown(now.fields, values);
       if (lost !== undefined)
         throw new CouldNotRun(
           `the control request, ${method} with the current tag, was accepted, and the new ${lost} is not read back`,

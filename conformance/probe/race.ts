@@ -10,7 +10,7 @@ import type { Values } from "../target/values.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
 import { type Ground, updatedCustomer } from "./refused.ts";
-import { accepted, difference, type Method, type Snapshot, shows } from "./snapshot.ts";
+import { accepted, difference, type Method, notShown, type Snapshot, WRITABLE } from "./snapshot.ts";
 import { together } from "./together.ts";
 import { saysNothing } from "./weather.ts";
 import type { RuleId } from "../report/schema.ts";
@@ -128,7 +128,7 @@ export async function enforced(t: Attempt, method: Method): Promise<void> {
 async function writtenAlone(t: Attempt, method: "PUT" | "PATCH"): Promise<Ground> {
   const control = await t.control(method);
   const { before, values } = control.written;
-  const other = (["name", "email"] as const).find(
+  const other = WRITABLE.find(
     (field) => values[field] === undefined && !Bun.deepEquals(before.fields[field], control.fields[field]),
   );
   if (other !== undefined)
@@ -305,10 +305,7 @@ function account(t: Attempt, all: readonly Round[], failed: ReadonlySet<number>)
 }
 
 export function heldBy(state: Snapshot | undefined, values: Partial<Values> | undefined): boolean {
-  return (
-    state !== undefined &&
-    Object.entries(values ?? {}).every(([field, value]) => shows(state.fields[field as keyof Values], value))
-  );
+  return state !== undefined && notShown(state.fields, values ?? {}) === undefined;
 }
 
 /** At most one winner, and the final state is its own. */
@@ -322,7 +319,7 @@ export function oneWinner({ winners, before, after, proof }: Round, stays: strin
   const [winner] = winners;
   if (winners.length !== 1 || winner?.values === undefined) return;
   const { values } = winner;
-  const rest = (["name", "email"] as const).filter((field) => values[field] === undefined);
+  const rest = WRITABLE.filter((field) => values[field] === undefined);
   proof.must(
     stays,
     heldBy(after, values) &&

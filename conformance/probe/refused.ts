@@ -14,7 +14,16 @@ import { type Attempt, BASE } from "./attempt.ts";
 import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
 import { type Rule, rule } from "./rule.ts";
-import { accepted, change, type Method, type Snapshot, sameFields, shows } from "./snapshot.ts";
+import {
+  accepted,
+  change,
+  type Method,
+  type Snapshot,
+  sameFields,
+  shows,
+  storedValues,
+  WRITABLE,
+} from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
 import type { RuleId } from "../report/schema.ts";
@@ -271,7 +280,7 @@ export function carriedValues(
   { now }: Pick<Ground, "now">,
 ): Partial<Values> | undefined {
   if (values === undefined) return undefined;
-  const stored = { name: String(now.fields.name), email: String(now.fields.email) };
+  const stored = storedValues(now);
   const { name, email } = values(stored, t.kit.values.next());
   if (method !== "PATCH") return { name, email };
   if (email === stored.email) return { name };
@@ -473,8 +482,7 @@ function whoseChange(t: Attempt, { before, after, values, afterSeen }: Written):
       );
     return;
   }
-  const fields = ["name", "email"] as const;
-  const changed = fields.filter((field) => after.fields[field] !== before.fields[field]);
+  const changed = WRITABLE.filter((field) => after.fields[field] !== before.fields[field]);
   if (changed.length === 0) return;
   if (changed.some((field) => shows(after.fields[field], String(values[field])))) {
     t.decisive = true;

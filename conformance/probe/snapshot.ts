@@ -2,6 +2,7 @@
 import type { Seen } from "../http/wire.ts";
 import type { State } from "../report/schema.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
+import type { Values } from "../target/values.ts";
 
 export const METHODS = ["PUT", "PATCH", "DELETE"] as const;
 export type Method = (typeof METHODS)[number];
@@ -50,6 +51,19 @@ export function change(name: string, from: unknown, to: unknown): string {
   if (to === undefined) return `${name} ${JSON.stringify(from)} is no longer shown`;
   return `${name} ${JSON.stringify(from)} became ${JSON.stringify(to)}`;
 }
+
+/** The fields that a PUT or PATCH writes. */
+export const WRITABLE = ["name", "email"] as const;
+
+/** What a PUT sends to leave name and email as they are. */
+export const storedValues = ({ fields }: Snapshot): Values => ({
+  name: String(fields.name),
+  email: String(fields.email),
+});
+
+/** The first field that was written and is not shown. */
+export const notShown = (fields: Snapshot["fields"], written: Partial<Values>) =>
+  WRITABLE.find((field) => written[field] !== undefined && !shows(fields[field], String(written[field])));
 
 /** Whether a value reads back as written. Deployments may trim it or fold its case: the specification fixes the type alone. */
 export function shows(read: unknown, written: string): boolean {

@@ -1,6 +1,7 @@
 /** Whether a token is made of customer data: the data itself in a usual encoding, or a raw hash of it. */
 import { createHash, getHashes } from "node:crypto";
 import type { Field } from "../target/profile-file.ts";
+import { WRITABLE } from "./snapshot.ts";
 
 export type Leak = { readonly kind: "data" | "hash"; readonly what: string };
 
@@ -15,7 +16,7 @@ const ALGORITHMS = ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"].filte
  * @param body the body of the read that carried it
  */
 export function leaksOf(text: string, fields: Partial<Record<Field, unknown>>, body: string): Leak[] {
-  const personal = (["name", "email"] as const).flatMap((field): { what: string; value: string }[] => {
+  const personal = WRITABLE.flatMap((field): { what: string; value: string }[] => {
     const value = fields[field];
     return typeof value === "string" && value.length >= CHARACTERS_MIN ? [{ what: field, value }] : [];
   });

@@ -5,7 +5,7 @@ import type { Written } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { change as changeOf, difference } from "../probe/snapshot.ts";
+import { change as changeOf, difference, WRITABLE } from "../probe/snapshot.ts";
 import { opaque } from "../probe/tag-forms.ts";
 import { registryFields } from "../target/names.ts";
 
@@ -210,7 +210,7 @@ export const bodies: readonly Rule[] = [
     async check(t) {
       await t.control("PUT");
       for (const method of await methodsOf(t)) {
-        for (const field of ["name", "email"] as const) {
+        for (const field of WRITABLE) {
           const member = t.kit.deployment.bodyNames[field];
           // Of PUT, null is asked by FLD-16 and FLD-17.
           for (const value of [42, true, ["a"], { a: "b" }, ...(method === "PATCH" ? [null] : [])]) {

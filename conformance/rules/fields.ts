@@ -6,7 +6,7 @@ import type { Answered } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted } from "../probe/snapshot.ts";
+import { accepted, WRITABLE } from "../probe/snapshot.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { bareGuid, plain, registryFields } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
@@ -183,7 +183,7 @@ export const fields: readonly Rule[] = [
         const read = await t.read(query, "400, and no value of the customer");
         const { seen } = read;
         if (seen.status === 200) continue;
-        const come = (["name", "email"] as const).filter((field) => holds(seen, full.fields[field]));
+        const come = WRITABLE.filter((field) => holds(seen, full.fields[field]));
         const found = `the answer ${seen.status} to GET ${query} holds the ${come.join(" and ")}`;
         read.must("no-values", come.length === 0, found);
       }
@@ -315,7 +315,7 @@ export const fields: readonly Rule[] = [
         if (read.seen.status !== 200 || read.seen.object === undefined) continue;
         const shown = registryFields(read.seen.object, t.kit.deployment.names);
         const is = (field: Field) => `${field} is ${JSON.stringify(shown[field])}`;
-        for (const field of ["name", "email"] as const)
+        for (const field of WRITABLE)
           if (field in shown)
             read.must(`${field}-string`, typeof shown[field] === "string", `${is(field)}, no string`);
         if ("status" in shown) {

@@ -26,7 +26,7 @@ import {
 } from "../probe/refused.ts";
 import { shapes } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { type Method, shows } from "../probe/snapshot.ts";
+import { type Method, shows, WRITABLE } from "../probe/snapshot.ts";
 import { saysNothing } from "../probe/weather.ts";
 import type { SpecKey } from "../specification/spec.ts";
 import { registryFields } from "../target/names.ts";
@@ -206,7 +206,7 @@ const patch: readonly Rule[] = [
 function changesWhatItNames(patch: Written): void {
   const { before, values, now } = patch;
   const as = (value: unknown) => JSON.stringify(value);
-  for (const field of ["name", "email"] as const) {
+  for (const field of WRITABLE) {
     const [was, written, is] = [before.fields[field], values[field], now.fields[field]];
     const found = () =>
       written === undefined

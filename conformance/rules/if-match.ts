@@ -24,7 +24,7 @@ import {
 } from "../probe/if-match-forms.ts";
 import { afterBase, refusal, refused } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { shows } from "../probe/snapshot.ts";
+import { shows, storedValues, WRITABLE } from "../probe/snapshot.ts";
 
 import { EXACT, methodRules, overwrite, padded, showsNew } from "./if-match-methods.ts";
 
@@ -40,7 +40,7 @@ function mustBeApplied(put: Written): void {
   const { seen, values, now } = put;
   // Under the tag that the answer gave, nobody else has written.
   const othersMayCause = seen.tag === undefined || seen.tag !== now.tag;
-  for (const field of ["name", "email"] as const)
+  for (const field of WRITABLE)
     put.must(
       `applied-${field}`,
       shows(now.fields[field], String(values[field])),
@@ -71,11 +71,10 @@ const put: readonly Rule[] = [
       if (!made && after.fields.name !== values.name && after.fields.name !== before.fields.name)
         throw new Inconclusive("somebody else wrote this customer meanwhile");
       mustBeApplied(put);
-      for (const field of ["name", "email"] as const) {
+      for (const field of WRITABLE) {
         const now = await t.state(t.kit.main, "read before");
-        const stored = { name: String(now.fields.name), email: String(now.fields.email) };
         const alone = await t.write("PUT", {
-          values: { ...stored, [field]: t.kit.values.next()[field] },
+          values: { ...storedValues(now), [field]: t.kit.values.next()[field] },
           before: now,
           what: `the current tag and another ${field} alone`,
         });

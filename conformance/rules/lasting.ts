@@ -6,7 +6,7 @@ import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { change, difference, type Method, type Snapshot, shows } from "../probe/snapshot.ts";
+import { change, difference, type Method, type Snapshot, shows, storedValues, WRITABLE } from "../probe/snapshot.ts";
 import type { AskOptions } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { registryFields } from "../target/names.ts";
@@ -38,11 +38,10 @@ async function leavesOthers(t: Attempt): Promise<void> {
   const last = await ground.make();
   // Made a moment ago: a job may still settle their status.
   await t.kit.wire.rest(SETTLES_MS);
-  const bystanders = [await look(t, t.kit.main), await look(t, first), await look(t, last)];
-  const beside = {
-    name: String(bystanders[1]?.now.fields.name),
-    email: String(bystanders[1]?.now.fields.email),
-  };
+  const main = await look(t, t.kit.main);
+  const older = await look(t, first);
+  const bystanders = [main, older, await look(t, last)];
+  const beside = storedValues(older.now);
   const patches = await t.patchOffered();
   const steps: Step[] = [
     { method: "PUT", what: "new values", options: {}, times: PUTS },
@@ -163,7 +162,7 @@ async function staysRefused(t: Attempt): Promise<void> {
     proof.show(seen, { before: now.seen, after });
     const gone = method === "DELETE" && [404, 410].includes(after.status);
     const shown = registryFields(after.object ?? {}, deployment.names);
-    const field = (["name", "email"] as const).find(
+    const field = WRITABLE.find(
       (each) => values[each] !== undefined && shows(shown[each], String(values[each])),
     );
     const later = gone

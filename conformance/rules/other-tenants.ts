@@ -13,7 +13,7 @@ import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
 import type { Ground } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, difference, type Method, type Snapshot } from "../probe/snapshot.ts";
+import { accepted, difference, type Method, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
 import type { AskOptions, Lines, Weight } from "../probe/trial.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 
@@ -31,7 +31,7 @@ async function asOther(
 }
 
 const valuesIn = (seen: Seen, of: Snapshot) =>
-  (["name", "email"] as const).filter((field) => holds(seen, of.fields[field]));
+  WRITABLE.filter((field) => holds(seen, of.fields[field]));
 
 function mustHideValues(proof: Proof, seen: Seen, of: Snapshot, what: string, weight: Weight = {}): void {
   const values = valuesIn(seen, of);

@@ -6,7 +6,7 @@ import type { Refused } from "../probe/if-match-forms.ts";
 import { carriedValues, NEEDS } from "../probe/refused.ts";
 import { rowsOf } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, type Snapshot, shows } from "../probe/snapshot.ts";
+import { accepted, notShown, type Snapshot, storedValues, WRITABLE } from "../probe/snapshot.ts";
 import type { Lines } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import type { PatchForm } from "../target/patch-form.ts";
@@ -71,7 +71,6 @@ async function newTagIn(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
 }
 
 type Way = Partial<Refused> & { readonly patchForm?: PatchForm };
-const FIELDS = ["name", "email"] as const;
 
 /** The new tag is answered, and is new, in whatever way an accepted write was sent. */
 async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
@@ -88,7 +87,7 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     ways.push([`with Prefer: ${preference}`, { headers: [["Prefer", preference]] }]);
   if (t.kit.ground.cannotMake === undefined) {
     // Where emails are unique it is refused; it is not left out without a word.
-    const other = values(await t.state(await t.kit.ground.second(), "read another customer"));
+    const other = storedValues(await t.state(await t.kit.ground.second(), "read another customer"));
     const name = (stored: Values, fresh: Values) => (method === "PUT" ? fresh : stored).name;
     ways.push([
       "with the email of another customer",
@@ -119,7 +118,7 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     sent.control({ differs: "it is sent the ordinary way", seen: ordinary.seen });
     const how = `the accepted ${method} ${what}`;
     const stays = `after ${how} the ETag is still ${before.tag}`;
-    const stored = shape.body === "{}" || !FIELDS.some((field) => before.fields[field] !== now.fields[field]);
+    const stored = shape.body === "{}" || !WRITABLE.some((field) => before.fields[field] !== now.fields[field]);
     sent.must("changes", now.tag !== before.tag, stays, stored ? { level: "SHOULD" } : {});
     const found = `the answer ${seen.status} to ${how} carries no ETag`;
     if (sent.must("etag", seen.tag !== undefined, found) && seen.tag !== undefined)
@@ -130,9 +129,7 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
         OTHERS_MAY_CAUSE,
       );
     if (shape.body !== undefined || t.kit.doubts.has("reads lag")) continue;
-    const lost = (["name", "email"] as const).find(
-      (field) => values[field] !== undefined && !shows(now.fields[field], String(values[field])),
-    );
+    const lost = notShown(now.fields, values);
     const not = () => `${how} was answered ${seen.status}, and the new ${lost} is not read back`;
     sent.must("stored", lost === undefined, not, OTHERS_MAY_CAUSE);
   }
@@ -149,8 +146,6 @@ const everyWayRule = (id: Rule["id"], method: "PUT" | "PATCH"): Rule =>
     check: (t) => everyWay(t, method),
   });
 
-const values = ({ fields }: Snapshot) => ({ name: String(fields.name), email: String(fields.email) });
-
 /** Changes of a name that databases compare as none, unless they are told otherwise. */
 const NEAR: readonly (readonly [what: string, change: (name: string) => string])[] = [
   ["its letter case", (name) => name.toUpperCase()],
@@ -162,7 +157,7 @@ const NEAR: readonly (readonly [what: string, change: (name: string) => string])
 async function nearChanges(t: Attempt, method: "PUT" | "PATCH", from: Snapshot): Promise<void> {
   let now = from;
   for (const [what, change] of NEAR) {
-    const { name, email } = values(now);
+    const { name, email } = storedValues(now);
     const changed = change(name);
     const written = await t.write(method, {
       what: `a name that differs in ${what} alone`,
@@ -231,13 +226,13 @@ export const tagChanges: readonly Rule[] = [
       const both = await write(t, "PUT", "other values");
       if (!mustChange(both, "PUT")) return;
       const { name, email } = t.kit.values.next();
-      const renamed = await write(t, "PUT", "another name alone", { ...values(both.now), name }, both.now);
+      const renamed = await write(t, "PUT", "another name alone", { ...storedValues(both.now), name }, both.now);
       mustChange(renamed, "PUT of another name alone");
       const mailed = await write(
         t,
         "PUT",
         "another email alone",
-        { ...values(renamed.now), email },
+        { ...storedValues(renamed.now), email },
         renamed.now,
       );
       mustChange(mailed, "PUT of another email alone");
@@ -268,7 +263,7 @@ export const tagChanges: readonly Rule[] = [
       const second = (await write(t, "PUT", "values B", undefined, first)).now;
       if (second.tag === first.tag)
         throw new CouldNotRun("the tag does not change with the values", ["ETG-08"]);
-      const again = await write(t, "PUT", "values A again", values(first), second);
+      const again = await write(t, "PUT", "values A again", storedValues(first), second);
       const { tag } = again.now;
       again.must("new", tag !== first.tag, `with the first values the first tag is back: ${tag}`);
     },
@@ -279,7 +274,7 @@ export const tagChanges: readonly Rule[] = [
     needs: NEEDS.PATCH,
     after: ["ETG-04", "IFM-30"],
     async check(t) {
-      for (const field of ["name", "email"] as const) {
+      for (const field of WRITABLE) {
         const patch = await write(t, "PATCH", `another ${field}`, { [field]: t.kit.values.next()[field] });
         if (!mustChange(patch, `PATCH of the ${field}`)) return;
       }
