@@ -86,6 +86,7 @@ const OPEN_MS_MAX = 2000;
 const CLEAN_UP_RESERVE = 100;
 
 export class Wire {
+  /** Puts `$NAME` in the place of every secret. */
   readonly mask = (text: string): string => this.#masked(text);
   readonly ledger: Report["ledger"] = [];
   readonly transport: Transport;
@@ -112,10 +113,6 @@ export class Wire {
   }
 
   /** While cleaning up the reserve may be used, and an interruption no longer stops it. */
-  get cleaning(): boolean {
-    return this.#cleaning;
-  }
-
   beginCleaning(): void {
     this.#cleaning = true;
     this.#quota = undefined;
@@ -148,7 +145,7 @@ export class Wire {
         throw new CouldNotRun(
           `the service kept answering ${result.reply.status} (too many requests); try a lower --rate`,
         );
-      await this.#pause(pauseMs);
+      await this.rest(pauseMs);
     }
   }
 
@@ -176,7 +173,7 @@ export class Wire {
   #quotaSpent(status: number, pauseMs: number): Unreachable | CouldNotRun {
     const seconds = Math.round(pauseMs / 1000);
     this.#quota ??= `the quota of requests is used up: the service answers ${status} and asks to wait ${seconds} s. Run again later, or with a lower --rate`;
-    return this.cleaning ? new CouldNotRun(this.#quota) : new Unreachable(this.#quota);
+    return this.#cleaning ? new CouldNotRun(this.#quota) : new Unreachable(this.#quota);
   }
 
   /** All but the last byte is sent; `release` lets it go. A failure stands in the exchange and is not thrown. */
@@ -196,11 +193,6 @@ export class Wire {
         return { exchange, seen: result.reply === null ? undefined : seen(exchange, result.reply) };
       },
     };
-  }
-
-  /** From here on each connection serves one request. */
-  async freshConnections(): Promise<void> {
-    await this.transport.withoutKeepAlive();
   }
 
   /** From here on each connection serves one request, if the server closes them without saying so. */
@@ -224,10 +216,10 @@ export class Wire {
   }
 
   async #permit(): Promise<void> {
-    if (this.#options.signal?.aborted && !this.cleaning) throw new Interrupted("interrupted");
-    if (this.#quota !== undefined && this.cleaning) throw new CouldNotRun(this.#quota);
+    if (this.#options.signal?.aborted && !this.#cleaning) throw new Interrupted("interrupted");
+    if (this.#quota !== undefined && this.#cleaning) throw new CouldNotRun(this.#quota);
     const limit =
-      this.#options.budget - (this.cleaning ? 0 : Math.min(CLEAN_UP_RESERVE, this.#options.budget / 4));
+      this.#options.budget - (this.#cleaning ? 0 : Math.min(CLEAN_UP_RESERVE, this.#options.budget / 4));
     if (this.requests >= limit)
       throw new CouldNotRun(`the budget of ${this.#options.budget} requests is spent`);
     const rate = this.#options.rate ?? this.#profile.rate;
@@ -235,16 +227,12 @@ export class Wire {
     const now = performance.now();
     const slot = Math.max(now, this.#nextSlot);
     this.#nextSlot = slot + 1000 / rate;
-    if (slot > now) await this.#pause(slot - now);
+    if (slot > now) await this.rest(slot - now);
   }
 
   /** Waits, unless the run is interrupted. */
-  rest(ms: number): Promise<void> {
-    return this.#pause(ms);
-  }
-
-  async #pause(ms: number): Promise<void> {
-    const signal = this.cleaning ? undefined : this.#options.signal;
+  async rest(ms: number): Promise<void> {
+    const signal = this.#cleaning ? undefined : this.#options.signal;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(done, ms);
       function done() {
@@ -278,7 +266,7 @@ export class Wire {
       const { reply } = result;
       if (!plain || reply === null) return;
       if (tag !== undefined && reply.status === 200) this.onlooker.read(pathname, tag);
-      if (method === "GET" && !this.cleaning) looked(reply.status, tag, jsonObject(bodyText(reply)));
+      if (method === "GET" && !this.#cleaning) looked(reply.status, tag, jsonObject(bodyText(reply)));
     };
   }
 

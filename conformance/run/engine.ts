@@ -214,7 +214,7 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
       if (error instanceof NoReply) {
         trial.keep(error.exchange);
         // A server may close an idle connection whenever it likes (RFC 9112 9.3.1): the next try gets fresh ones.
-        await kit.wire.freshConnections();
+        await kit.wire.transport.withoutKeepAlive();
         await kit.weather.settle();
         const { request, purpose } = error.exchange;
         // The place in the rule counts as well: a network loses now this request, now that one.
