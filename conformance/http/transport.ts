@@ -219,21 +219,16 @@ export class Transport {
    */
   async hold(outgoing: Outgoing, bytes = 1, openMs = this.#profile.timeoutMs): Promise<Held> {
     const url = new URL(outgoing.url);
-    const openedAt = performance.now();
-    const failed = (error: unknown): Held => ({
-      opened: false,
-      release: async () => ({
-        reply: null,
-        failure: describe(error),
-        sentAt: openedAt,
-        answeredAt: performance.now(),
-      }),
-    });
+    const sentAt = performance.now();
     let socket: Socket;
     try {
       socket = await this.#open(url, openMs);
     } catch (error) {
-      return failed(error);
+      const failure = describe(error);
+      return {
+        opened: false,
+        release: async () => ({ reply: null, failure, sentAt, answeredAt: performance.now() }),
+      };
     }
     const message = this.#message(url, outgoing);
     const cut = message.length - bytes;
@@ -289,7 +284,7 @@ export class Transport {
     const secure = url.protocol === "https:";
     const hop = proxy ?? url;
     const hopSecure = hop.protocol === "https:";
-    const port = Number(hop.port || (hop.protocol === "https:" ? 443 : 80));
+    const port = Number(hop.port || (hopSecure ? 443 : 80));
     const host = hop.hostname.replace(/^\[|\]$/g, "");
     const target = url.hostname.replace(/^\[|\]$/g, "");
     // No server name for an address (RFC 6066, section 3); Bun refuses to send one.
