@@ -1,6 +1,6 @@
 /** The flags of `run`, and the options of a run that follow from them. */
 import type { Command } from "commander";
-import { commandLine, DEFAULT_OUT, withoutCredentials } from "../report/command-line.ts";
+import { DEFAULT_OUT, withoutCredentials } from "../report/command-line.ts";
 import { FAMILIES } from "../report/schema.ts";
 import { catalogue } from "../rules/catalogue.ts";
 import { readExpected } from "../run/expected.ts";
@@ -50,7 +50,6 @@ export function addRunOptions(command: Command): Command {
 
 /** @param words the command line after `run`. @throws ProfileFault on wrong usage. */
 export function runOptions(flags: RunFlags, profile: Profile, words: readonly string[]): RunOptions {
-  const program = programName(process.argv, process.env, process.cwd());
   if (flags.quick && flags.readOnly)
     throw new ProfileFault(["--quick and --read-only exclude each other. Give one of them."]);
   const mode = flags.readOnly ? "read-only" : flags.quick ? "quick" : "full";
@@ -68,8 +67,7 @@ export function runOptions(flags: RunFlags, profile: Profile, words: readonly st
     arguments: withoutCredentials(words),
     gentle: flags.gentle ?? false,
     keepFailing: flags.keepFailing ?? false,
-    program,
-    command: commandLine(program, withoutCredentials(words)),
+    program: programName(process.argv, process.env, process.cwd()),
     expected: flags.expected === undefined ? [] : readExpected(readTextFile(flags.expected)),
     trust: trustSentences(),
   };

@@ -12,7 +12,7 @@ import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 import { proxyFor } from "../target/proxy.ts";
 import { causesOf } from "./causes.ts";
-import { commandLineFor } from "./command-line.ts";
+import { commandLine, commandLineFor } from "./command-line.ts";
 import { curlLine } from "./curl.ts";
 import { layerOf } from "./layer.ts";
 import {
@@ -114,7 +114,7 @@ export function makeReport(facts: RunFacts): Report {
       exclusive: options.exclusive,
       ...(options.gentle ? { gentle: true } : {}),
       allowIncomplete: options.allowIncomplete,
-      command: wire.mask(options.command),
+      command: wire.mask(commandLine(options.program, options.arguments)),
       arguments: options.arguments.map(wire.mask),
     },
     races: facts.races,

@@ -38,7 +38,7 @@ const OPTIONS: RunOptions = {
   connections: 6,
   exclusive: true,
   rate: 1_000_000,
-  command: "bun run conformance run --exclusive",
+  arguments: ["--exclusive"],
 };
 
 /** The sound service counts at once. */

@@ -30,8 +30,7 @@ export type RunOptions = {
   readonly keepFailing: boolean;
   /** How the kit was started, for the commands that it prints: `bun run conformance`. */
   readonly program: string;
-  /** The command line, for the report; and its words after `run`, for `replay`. */
-  readonly command: string;
+  /** The words after `run`, secrets as `$NAME`: for the report, and for `replay`. */
   readonly arguments: readonly string[];
   /** How often the header command may be run again, at most. */
   readonly renewalMs: number;
@@ -63,7 +62,6 @@ export const defaultOptions: RunOptions = {
   budget: 20_000,
   keepFailing: false,
   program: "bun run conformance",
-  command: "bun run conformance run",
   arguments: [],
   renewalMs: 60_000,
   patienceMs: 15_000,
