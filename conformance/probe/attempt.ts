@@ -313,6 +313,10 @@ function lostThough({ method, seen, after }: Written, field: string): Pick<Point
 }
 
 /** The request as the next attempt would send it again, apart from fresh values. */
-export function signature({ method, purpose, caller }: Pick<Exchange, "purpose" | "caller"> & { readonly method: string }): string {
+export function signature({
+  method,
+  purpose,
+  caller,
+}: Pick<Exchange, "purpose" | "caller"> & { readonly method: string }): string {
   return `${caller} ${method} ${purpose}`;
 }

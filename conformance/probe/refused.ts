@@ -6,6 +6,7 @@ import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Connection } from "../http/transport.ts";
 import type { Seen } from "../http/wire.ts";
+import type { RuleId } from "../report/schema.ts";
 import { registryFields } from "../target/names.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
@@ -26,7 +27,6 @@ import {
 } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
-import type { RuleId } from "../report/schema.ts";
 
 export type Kind = "stale" | "missing";
 export const STATUS = { stale: 412, missing: 428 } as const satisfies Record<Kind, number>;

@@ -4,6 +4,7 @@
  */
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun } from "../http/outcome-signal.ts";
+import type { RuleId } from "../report/schema.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import {
   type Allowed,
@@ -30,7 +31,6 @@ import {
 } from "./refused.ts";
 import { METHODS, type Method } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
-import type { RuleId } from "../report/schema.ts";
 
 type Way = Omit<Refused, "what" | "lines"> & {
   /** How the name of If-Match is spelled. */

@@ -173,7 +173,7 @@ export function customerNote({ rules, fixtures, options }: Report): string | und
   if (keptFailing.length > 0)
     return `Left in place by --keep-failing: customer ${keptFailing.join(" ")}. The command \`cleanup\` removes it.`;
   if (removed === 0 || !rules.some(({ curl }) => curl !== null)) return undefined;
-  const wanted = options.arguments?.includes("--keep-failing") ?? false;
+  const wanted = options.arguments.includes("--keep-failing");
   return wanted
     ? "No customer of a violation was left to keep."
     : "The customers that the curl lines name were deleted at the end of the run. With --keep-failing the first of them stays.";

@@ -172,36 +172,34 @@ async function longAgo(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   if (at.control !== undefined) await refusedInARow(t, method, "stale", tried, at.control, at);
 }
 
-const patch: readonly Rule[] = [
-  rule("IFM-30", "PATCH with the current tag is accepted and applied", {
-    spec: ["3 same rule", "4.3 same"],
-    reading: "The named fields are changed (name, email, both), the others stay.",
-    hurts: "Nobody can update a part, or loses the rest by it.",
-    needs: NEEDS.PATCH,
-    after: ["IFM-01"],
-    async check(t) {
-      // By PUT first, so that both values are known and not empty: a PATCH that wipes the rest has something to wipe.
-      const before = await t.control("PUT");
-      const patch = await t.write("PATCH", {
-        before,
-        allowed: "2xx; the name is new and the email is as before",
+const patch = rule("IFM-30", "PATCH with the current tag is accepted and applied", {
+  spec: ["3 same rule", "4.3 same"],
+  reading: "The named fields are changed (name, email, both), the others stay.",
+  hurts: "Nobody can update a part, or loses the rest by it.",
+  needs: NEEDS.PATCH,
+  after: ["IFM-01"],
+  async check(t) {
+    // By PUT first, so that both values are known and not empty: a PATCH that wipes the rest has something to wipe.
+    const before = await t.control("PUT");
+    const patch = await t.write("PATCH", {
+      before,
+      allowed: "2xx; the name is new and the email is as before",
+    });
+    const { statuses = "2xx" } = t.kit.profile.patch;
+    if (!patch.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) return;
+    showsNew(t, patch);
+    changesWhatItNames(patch);
+    for (const fields of [["email"], ["name", "email"]] as const) {
+      const fresh = t.kit.values.next();
+      const other = await t.write("PATCH", {
+        values: Object.fromEntries(fields.map((field) => [field, fresh[field]])),
+        what: `the current tag, of ${fields.join(" and ")},`,
+        allowed: "2xx; what it names is new, the rest as before",
       });
-      const { statuses = "2xx" } = t.kit.profile.patch;
-      if (!patch.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) return;
-      showsNew(t, patch);
-      changesWhatItNames(patch);
-      for (const fields of [["email"], ["name", "email"]] as const) {
-        const fresh = t.kit.values.next();
-        const other = await t.write("PATCH", {
-          values: Object.fromEntries(fields.map((field) => [field, fresh[field]])),
-          what: `the current tag, of ${fields.join(" and ")},`,
-          allowed: "2xx; what it names is new, the rest as before",
-        });
-        if (other.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) changesWhatItNames(other);
-      }
-    },
-  }),
-];
+      if (other.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) changesWhatItNames(other);
+    }
+  },
+});
 
 function changesWhatItNames(patch: Written): void {
   const { before, values, now } = patch;
@@ -217,28 +215,26 @@ function changesWhatItNames(patch: Written): void {
   }
 }
 
-const remove: readonly Rule[] = [
-  rule("IFM-40", "DELETE with the current tag is accepted", {
-    spec: ["3 same rule", "4.3 same"],
-    reading: "It takes effect: the customer is gone, or (soft delete) its token is a new one.",
-    hurts: "Nobody can delete, or is told so although nothing happened.",
-    needs: NEEDS.DELETE,
-    async check(t) {
-      const customer = await t.kit.ground.make();
-      const removal = await t.write("DELETE", { to: customer });
-      const { seen, before } = removal;
-      if (!removal.mustAnswer("accepted", t.kit.profile.delete.statuses ?? "2xx")) return;
-      const after = await t.untilGone(customer, removal);
-      const still = () => after.status === 200 && after.tag === before.tag;
-      if (seen.status === 202 && still())
-        throw new Inconclusive(
-          "DELETE was answered 202 and is not applied yet; 202 does not say when it will be",
-        );
-      const found = `after an accepted DELETE a read still answers 200 with the same tag ${before.tag}`;
-      removal.must("effect", !still(), found);
-    },
-  }),
-];
+const remove = rule("IFM-40", "DELETE with the current tag is accepted", {
+  spec: ["3 same rule", "4.3 same"],
+  reading: "It takes effect: the customer is gone, or (soft delete) its token is a new one.",
+  hurts: "Nobody can delete, or is told so although nothing happened.",
+  needs: NEEDS.DELETE,
+  async check(t) {
+    const customer = await t.kit.ground.make();
+    const removal = await t.write("DELETE", { to: customer });
+    const { seen, before } = removal;
+    if (!removal.mustAnswer("accepted", t.kit.profile.delete.statuses ?? "2xx")) return;
+    const after = await t.untilGone(customer, removal);
+    const still = () => after.status === 200 && after.tag === before.tag;
+    if (seen.status === 202 && still())
+      throw new Inconclusive(
+        "DELETE was answered 202 and is not applied yet; 202 does not say when it will be",
+      );
+    const found = `after an accepted DELETE a read still answers 200 with the same tag ${before.tag}`;
+    removal.must("effect", !still(), found);
+  },
+});
 
 /** What PATCH and DELETE share with PUT, under the ids that each has beside those of BASE. */
 const IDS = {
@@ -345,9 +341,9 @@ function alike(on: Method): Rule[] {
 }
 
 export const methodRules: readonly Rule[] = [
-  ...patch,
+  patch,
   ...asOnPut("PATCH"),
-  ...remove,
+  remove,
   ...asOnPut("DELETE"),
   ...(["PUT", "PATCH", "DELETE"] as const).flatMap(alike),
 ];

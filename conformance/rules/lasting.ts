@@ -6,7 +6,15 @@ import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { change, difference, type Method, type Snapshot, shows, storedValues, WRITABLE } from "../probe/snapshot.ts";
+import {
+  change,
+  difference,
+  type Method,
+  type Snapshot,
+  shows,
+  storedValues,
+  WRITABLE,
+} from "../probe/snapshot.ts";
 import type { AskOptions } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { registryFields } from "../target/names.ts";

@@ -30,8 +30,7 @@ async function asOther(
   return read;
 }
 
-const valuesIn = (seen: Seen, of: Snapshot) =>
-  WRITABLE.filter((field) => holds(seen, of.fields[field]));
+const valuesIn = (seen: Seen, of: Snapshot) => WRITABLE.filter((field) => holds(seen, of.fields[field]));
 
 function mustHideValues(proof: Proof, seen: Seen, of: Snapshot, what: string, weight: Weight = {}): void {
   const values = valuesIn(seen, of);

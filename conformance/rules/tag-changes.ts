@@ -118,7 +118,8 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     sent.control({ differs: "it is sent the ordinary way", seen: ordinary.seen });
     const how = `the accepted ${method} ${what}`;
     const stays = `after ${how} the ETag is still ${before.tag}`;
-    const stored = shape.body === "{}" || !WRITABLE.some((field) => before.fields[field] !== now.fields[field]);
+    const stored =
+      shape.body === "{}" || !WRITABLE.some((field) => before.fields[field] !== now.fields[field]);
     sent.must("changes", now.tag !== before.tag, stays, stored ? { level: "SHOULD" } : {});
     const found = `the answer ${seen.status} to ${how} carries no ETag`;
     if (sent.must("etag", seen.tag !== undefined, found) && seen.tag !== undefined)
@@ -226,7 +227,13 @@ export const tagChanges: readonly Rule[] = [
       const both = await write(t, "PUT", "other values");
       if (!mustChange(both, "PUT")) return;
       const { name, email } = t.kit.values.next();
-      const renamed = await write(t, "PUT", "another name alone", { ...storedValues(both.now), name }, both.now);
+      const renamed = await write(
+        t,
+        "PUT",
+        "another name alone",
+        { ...storedValues(both.now), name },
+        both.now,
+      );
       mustChange(renamed, "PUT of another name alone");
       const mailed = await write(
         t,

@@ -201,9 +201,7 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
     } catch (error) {
       if (error instanceof Interrupted || error instanceof Unreachable) throw error;
       if (error instanceof Disturbed) {
-        disturbed.push(
-          signature({ ...error.exchange, method: error.exchange.request.method }),
-        );
+        disturbed.push(signature({ ...error.exchange, method: error.exchange.request.method }));
         if (disturbed.length <= DISTURBED_MAX) continue;
         return done(
           trial,

@@ -1,11 +1,11 @@
 /** Counters that cannot be compared: several processes behind one metrics URL, or a process that restarts. */
 import { expect, test } from "bun:test";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions, type RunOptions } from "../target/options.ts";
 import { type Seams, soundSeams } from "../self/service/seams.ts";
 import { CREDENTIALS, type Faulty } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
 import { startSoundServer } from "../self/service/sound-server.ts";
+import { defaultOptions, type RunOptions } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 
 const ONE = { labels: false, format: "prometheus", replicas: 1, guarded: true } as const;

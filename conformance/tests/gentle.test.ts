@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import { caveats } from "../report/finding.ts";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions } from "../target/options.ts";
 import type { Request } from "../self/service/http-socket.ts";
 import { CREDENTIALS } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
 import { startSoundServer } from "../self/service/sound-server.ts";
+import { defaultOptions } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 
 /** What a firewall would stop, or an operator would ask about; undefined: nothing of it. */

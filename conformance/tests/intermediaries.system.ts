@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Report } from "../report/schema.ts";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions } from "../target/options.ts";
 import { profileFlags } from "../self/case.ts";
 import { CREDENTIALS } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
 import { type SoundServer, startSoundServer } from "../self/service/sound-server.ts";
+import { defaultOptions } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 import { apache, haproxy, nginx, type Recipe, startProxy, varnish } from "./intermediary.ts";
 

@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import type { Moment, Report } from "../report/schema.ts";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions } from "../target/options.ts";
 import { profileFlags } from "../self/case.ts";
 import { FAULTS } from "../self/faults.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
 import { startSoundServer } from "../self/service/sound-server.ts";
+import { defaultOptions } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 
 async function run(only: readonly string[], fault?: string): Promise<Report> {
