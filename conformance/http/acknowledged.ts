@@ -4,6 +4,7 @@
  */
 import { plain } from "../target/names.ts";
 import { placeOf } from "./onlooker.ts";
+import { isClientError, isGone } from "./status.ts";
 
 export type State = { readonly tag: string; readonly values: string | undefined };
 
@@ -61,7 +62,7 @@ export class Acknowledged {
     left.under -= 1;
     left.moment += 1;
     // Only a clear refusal leaves things as they were.
-    if (status !== undefined && status >= 400 && status < 500) return;
+    if (status !== undefined && isClientError(status)) return;
     if (left.state !== undefined) left.formerTags.add(left.state.tag);
     if (left.state?.values !== undefined) left.formerValues.add(left.state.values);
     left.open = true;
@@ -76,7 +77,7 @@ function read(
   tag: string | undefined,
   object: Readonly<Record<string, unknown>> | undefined,
 ): void {
-  if (status === 404 || status === 410) left.gone ||= left.deleted;
+  if (isGone(status)) left.gone ||= left.deleted;
   if (status !== 200 || tag === undefined) return;
   const state = { tag, values: object && valuesOf(object) };
   const known = tag === left.state?.tag || left.formerTags.has(tag);

@@ -10,6 +10,7 @@ import { Acknowledged } from "./acknowledged.ts";
 import { bodyText, headerValue, headerValues, type Reply } from "./http-reply.ts";
 import { Onlooker } from "./onlooker.ts";
 import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
+import { accepted } from "./status.ts";
 import { type Connection, type Held, type Outgoing, type Result, Transport } from "./transport.ts";
 
 /**
@@ -252,10 +253,10 @@ export class Wire {
       this.onlooker.writeBegins(pathname);
       this.acknowledged.writeBegins(pathname);
       return (result) => {
-        const status = result.reply?.status ?? 0;
-        const accepted = status >= 200 && status < 300 ? headerValue(headers, "if-match") : undefined;
-        this.onlooker.writeEnds(pathname, tagOf(result), accepted);
-        this.acknowledged.wrote(pathname, method, result.reply?.status);
+        const status = result.reply?.status;
+        const replaced = accepted(status ?? 0) ? headerValue(headers, "if-match") : undefined;
+        this.onlooker.writeEnds(pathname, tagOf(result), replaced);
+        this.acknowledged.wrote(pathname, method, status);
       };
     }
     // Another caller, or a compressing proxy, may be shown another tag of the same state.

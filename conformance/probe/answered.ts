@@ -4,8 +4,9 @@ import type { Seen } from "../http/wire.ts";
 import type { Evidence, RuleId } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
 import { Proof } from "./proof.ts";
-import { accepted, difference, type Method, type Snapshot } from "./snapshot.ts";
+import { difference, type Method, type Snapshot } from "./snapshot.ts";
 import type { Trial, Weight } from "./trial.ts";
+import { accepted, isClientError } from "../http/status.ts";
 
 /** What a probe may be answered with. */
 export type Statuses = number | readonly number[] | "2xx" | "4xx";
@@ -17,7 +18,7 @@ const WORDS = { "2xx": "accepted", "4xx": "by a 4xx" } as const;
 
 export function isAnswer(status: number, allowed: Statuses): boolean {
   if (allowed === "2xx") return accepted(status);
-  if (allowed === "4xx") return status >= 400 && status < 500;
+  if (allowed === "4xx") return isClientError(status);
   return typeof allowed === "number" ? status === allowed : allowed.includes(status);
 }
 

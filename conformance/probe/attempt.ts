@@ -12,10 +12,11 @@ import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import { Answered, getOf, Written } from "./answered.ts";
 import { describe, Proof } from "./proof.ts";
-import { accepted, type Method, notShown, type Snapshot, shows, storedValues } from "./snapshot.ts";
+import { type Method, notShown, type Snapshot, shows, storedValues } from "./snapshot.ts";
 import { visible } from "./tag-forms.ts";
 import { type AskOptions, LAG_MS, type Shape, Trial } from "./trial.ts";
 import { Passing, saysNothing } from "./weather.ts";
+import { accepted, isGone } from "../http/status.ts";
 
 /** The rules that say whether a method accepts the current tag, refuses what it must, and tells the tag in a 412. */
 export const BASE = {
@@ -164,7 +165,7 @@ export class Attempt extends Trial {
     for (;;) {
       const afterSeen = await this.get(to, { query: deployment.stateQuery, purpose: "read back" });
       if (afterSeen.status !== 200 || afterSeen.tag === undefined) {
-        if (method === "DELETE" || afterSeen.status === 404 || afterSeen.status === 410)
+        if (method === "DELETE" || isGone(afterSeen.status))
           return { afterSeen, after: undefined, lags: false };
       }
       const after = this.snapshot(afterSeen);

@@ -3,8 +3,9 @@
 import { KitFault } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Evidence } from "../report/schema.ts";
-import { accepted, stateOf } from "./snapshot.ts";
+import { stateOf } from "./snapshot.ts";
 import type { Trial, Weight } from "./trial.ts";
+import { accepted } from "../http/status.ts";
 
 /**
  * The same request with one thing different, which shows that the probe was answered so for that one thing.

@@ -11,9 +11,10 @@ import type { Values } from "../target/values.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
 import { type Ground, updatedCustomer } from "./refused.ts";
-import { accepted, difference, type Method, notShown, type Snapshot, WRITABLE } from "./snapshot.ts";
+import { difference, type Method, notShown, type Snapshot, WRITABLE } from "./snapshot.ts";
 import { together } from "./together.ts";
 import { saysNothing } from "./weather.ts";
+import { accepted, isGone } from "../http/status.ts";
 
 const RATE_LIMIT_REST_MS = 1000;
 /** For the deployment to read what each contender sent so far: else who comes first is chance, and not the line-up's. */
@@ -114,7 +115,7 @@ export async function enforced(t: Attempt, method: Method): Promise<void> {
     });
     const { status } = stale.seen;
     if (stale.accepted) throw stale.breach(`a stale ${method} is accepted even when nobody else writes`, see);
-    const gone = method === "DELETE" && [404, 410].includes(stale.afterSeen.status);
+    const gone = method === "DELETE" && isGone(stale.afterSeen.status);
     if (gone || (method !== "DELETE" && heldBy(stale.after, stale.values)))
       throw stale.breach(
         `a stale ${method} is answered ${status} and applied even when nobody else writes`,
@@ -330,8 +331,6 @@ export function oneWinner({ winners, before, after, proof }: Round, stays: strin
   );
 }
 
-/** Where a DELETE may have won, the others may as well find no customer. */
-const GONE = [404, 410];
 /** So many writes without an answer are the network's. */
 const FEW = 2;
 
@@ -373,7 +372,8 @@ class Losers {
 
   #judge(round: Round, one: Contender, seen: Seen): void {
     const mayBeGone = [...round.winners, ...round.unknown].some(({ method }) => method === "DELETE");
-    const allowed = mayBeGone ? [412, ...GONE] : [412];
+    // Where a DELETE may have won, the others may as well find no customer.
+    const allowed = mayBeGone ? [412, 404, 410] : [412];
     const proof = round.of(one, mayBeGone ? allowed.join(" or ") : "412 with the ETag of now");
     const ok = allowed.includes(seen.status) || this.#t.blamedBefore(one.method, "stale", seen.status);
     proof.must("status", ok, `${one.who} lost and was answered ${seen.status}, not ${allowed.join(" or ")}`);

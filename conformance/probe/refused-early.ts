@@ -4,6 +4,7 @@ import type { Attempt } from "./attempt.ts";
 import { ifMatch } from "./if-match-forms.ts";
 import type { RefusedEarly } from "./kit.ts";
 import { METHODS, type Method, sameFields } from "./snapshot.ts";
+import { isClientError } from "../http/status.ts";
 
 /** One customer a method. Where it can't be done, the rule that looks at it says so. */
 export async function refuseEarly(t: Attempt): Promise<RefusedEarly[]> {
@@ -37,7 +38,7 @@ async function refuse(t: Attempt, method: Method): Promise<RefusedEarly[]> {
       values,
       purpose: `${method} ${what}`,
     });
-    if (seen.status >= 400 && seen.status < 500) refused.push({ customer, method, what, values, seen });
+    if (isClientError(seen.status)) refused.push({ customer, method, what, values, seen });
   }
   const now = await t.state(customer);
   // What is applied at once is the IFM rules' to blame.

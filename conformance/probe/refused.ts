@@ -15,18 +15,10 @@ import { type Attempt, BASE } from "./attempt.ts";
 import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
 import { type Rule, rule } from "./rule.ts";
-import {
-  accepted,
-  change,
-  type Method,
-  type Snapshot,
-  sameFields,
-  shows,
-  storedValues,
-  WRITABLE,
-} from "./snapshot.ts";
+import { change, type Method, type Snapshot, sameFields, shows, storedValues, WRITABLE } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
+import { accepted, isGone } from "../http/status.ts";
 
 export type Kind = "stale" | "missing";
 export const STATUS = { stale: 412, missing: 428 } as const satisfies Record<Kind, number>;
@@ -475,7 +467,7 @@ function isCurrent({ lines }: Refused, tag: string): boolean {
  */
 function whoseChange(t: Attempt, { before, after, values, afterSeen }: Written): void {
   if (after === undefined) {
-    if (afterSeen.status === 404 || afterSeen.status === 410) t.decisive = true;
+    if (isGone(afterSeen.status)) t.decisive = true;
     else
       throw new CouldNotRun(
         `a read after the refused write answers ${afterSeen.status}, which tells nothing`,

@@ -69,5 +69,3 @@ export const notShown = (fields: Snapshot["fields"], written: Partial<Values>) =
 export function shows(read: unknown, written: string): boolean {
   return typeof read === "string" && read.trim().toLowerCase() === written.trim().toLowerCase();
 }
-
-export const accepted = (status: number): boolean => status >= 200 && status < 300;

@@ -8,6 +8,7 @@ import { type Rule, rule } from "../probe/rule.ts";
 import { change as changeOf, difference, WRITABLE } from "../probe/snapshot.ts";
 import { opaque } from "../probe/tag-forms.ts";
 import { registryFields } from "../target/names.ts";
+import { isClientError } from "../http/status.ts";
 
 type Member = Readonly<Record<string, unknown>>;
 
@@ -185,7 +186,7 @@ export const bodies: readonly Rule[] = [
             Bun.deepEquals(now, before.fields.id),
             `after ${method} the ${changeOf("id", before.fields.id, now)}`,
           );
-        const answered = (seen.status >= 400 && seen.status < 500) || write.accepted;
+        const answered = isClientError(seen.status) || write.accepted;
         write.must("answer", answered, `${method} with another id in the body was answered ${seen.status}`);
         const moved = await t.get(other, { purpose: "read the other id" });
         const everywhere = async () =>
@@ -307,7 +308,7 @@ export const bodies: readonly Rule[] = [
           write.control({ differs: "name and email are of plain letters", seen: control.written.seen });
           const { seen } = write;
           const found = `${method} with ${what} was answered ${seen.status}`;
-          write.should("answered", write.accepted || (seen.status >= 400 && seen.status < 500), found);
+          write.should("answered", write.accepted || isClientError(seen.status), found);
           if (!write.accepted) continue;
           const shown = write.now.fields[field];
           write.must(

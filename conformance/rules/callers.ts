@@ -11,11 +11,12 @@ import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
 import { judgeRefusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, difference } from "../probe/snapshot.ts";
+import { difference } from "../probe/snapshot.ts";
 import type { Lines } from "../probe/trial.ts";
 import { plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { tenants } from "./other-tenants.ts";
+import { accepted, isClientError } from "../http/status.ts";
 
 const hurts = "Personal data reaches someone who may not see it.";
 const omitted = "A caller takes a silent omission for an empty field.";
@@ -33,7 +34,7 @@ async function deniedField(t: Attempt): Promise<Field> {
   for (const field of ["email", "name", "status", "id"] as const) {
     const query = `?fields=${field}`;
     const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "find the forbidden field" });
-    if (seen.status >= 400 && seen.status < 500) return field;
+    if (isClientError(seen.status)) return field;
     if (seen.status !== 200 || (memberOf(seen, field)?.[1] ?? null) !== null) continue;
     const own = await t.get(t.kit.main, { query, purpose: "the same by the main caller" });
     if ((memberOf(own, field)?.[1] ?? null) !== null) return field;

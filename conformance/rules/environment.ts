@@ -9,10 +9,11 @@ import { ifMatch } from "../probe/if-match-forms.ts";
 import { describe } from "../probe/proof.ts";
 import { groundFor, NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, type Method, type Snapshot, sameFields, shows } from "../probe/snapshot.ts";
+import { type Method, type Snapshot, sameFields, shows } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
 import { registryFields } from "../target/names.ts";
 import type { Values } from "../target/values.ts";
+import { accepted } from "../http/status.ts";
 
 const CODINGS = ["gzip", "br", "deflate", "zstd", "gzip, deflate, br"];
 const accepting = (codings: string): [string, string][] => [["Accept-Encoding", codings]];

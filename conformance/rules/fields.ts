@@ -6,12 +6,13 @@ import type { Answered } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, WRITABLE } from "../probe/snapshot.ts";
+import { WRITABLE } from "../probe/snapshot.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { bareGuid, plain, registryFields } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
 import { bodies } from "./bodies.ts";
+import { accepted, isClientError } from "../http/status.ts";
 
 const less = "Clients get less than they asked for, or data that they did not ask for.";
 const isOneOf = (name: string, fields: readonly Field[]) =>
@@ -52,7 +53,7 @@ async function fieldsAtMost(t: Attempt): Promise<number> {
     for (const fields of COMBINATIONS.filter(({ length }) => length === size)) {
       const query = `?fields=${fields.join(",")}`;
       const { status } = await t.get(t.kit.main, { query, purpose: "find the maximum of fields" });
-      if (status < 400 || status > 499) return size;
+      if (!isClientError(status)) return size;
     }
   }
   // A list of one is none: pairs must be taken.

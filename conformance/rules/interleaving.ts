@@ -7,9 +7,10 @@ import type { Attempt } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
 import { CHANGES_TAG, contendersOf, enforced } from "../probe/race.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, difference, shows } from "../probe/snapshot.ts";
+import { difference, shows } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
 import { registryFields } from "../target/names.ts";
+import { accepted } from "../http/status.ts";
 
 /** What a race of PUTs stands on. */
 export const PUT_RULES = ["IFM-01", "IFM-03", "ETG-08"] as const;

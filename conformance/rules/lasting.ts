@@ -18,6 +18,7 @@ import {
 import type { AskOptions } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { registryFields } from "../target/names.ts";
+import { isGone } from "../http/status.ts";
 
 /** A customer that is not written, and how it was. */
 type Bystander = { readonly customer: Customer; now: Snapshot; status: unknown };
@@ -106,7 +107,7 @@ function fault(left: Left, seen: Seen): readonly [name: string, found: string] |
     return seen.status === 200
       ? ["stays-deleted", "is there again, although its DELETE was accepted"]
       : undefined;
-  if (seen.status === 404 || seen.status === 410)
+  if (isGone(seen.status))
     return ["still-there", `is answered ${seen.status}, although no DELETE was accepted`];
   const { state } = left;
   const values = valuesOf(seen.object ?? {});
@@ -168,7 +169,7 @@ async function staysRefused(t: Attempt): Promise<void> {
     t.keep(seen.exchange);
     const proof = t.proof(`${method} ${what}, at the start of the run`, "never applied");
     proof.show(seen, { before: now.seen, after });
-    const gone = method === "DELETE" && [404, 410].includes(after.status);
+    const gone = method === "DELETE" && isGone(after.status);
     const shown = registryFields(after.object ?? {}, deployment.names);
     const field = WRITABLE.find(
       (each) => values[each] !== undefined && shows(shown[each], String(values[each])),

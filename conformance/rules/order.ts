@@ -7,8 +7,9 @@ import { type Attempt, BASE } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, type Method } from "../probe/snapshot.ts";
+import type { Method } from "../probe/snapshot.ts";
 import type { Lines } from "../probe/trial.ts";
+import { accepted, isClientError, isGone } from "../http/status.ts";
 
 type MissingRow = Pick<Rule, "id" | "title" | "spec" | "hurts"> & {
   readonly on: Method;
@@ -196,7 +197,7 @@ async function late(t: Attempt, method: "PATCH" | "DELETE", customer: Customer, 
   write.show(write.seen, { after });
   if (method === "PATCH") write.must("patch-refused", !accepted(status), `${found}: accepted`);
   write.must("not-revived", after.status !== 200, `${found}, and the deleted customer is back`);
-  write.should("gone", accepted(status) || status === 404 || status === 410, `${found}, not 404`);
+  write.should("gone", accepted(status) || isGone(status), `${found}, not 404`);
 }
 
 export const order: readonly Rule[] = [
@@ -267,7 +268,7 @@ export const order: readonly Rule[] = [
       const get = (to: Customer, query: string, purpose: string) => t.get(to, { query, purpose });
       const exists = await get(t.kit.main, "?fields=kitunknown", "control request: the customer exists");
       const known = await get(missing, "?fields=name", "control request: the field is known");
-      if (exists.status < 400 || exists.status > 499 || accepted(known.status))
+      if (!isClientError(exists.status) || accepted(known.status))
         throw new CouldNotRun(
           `an unknown field is answered ${exists.status}, a missing customer ${known.status}`,
           ["FLD-03", "PRB-01"],

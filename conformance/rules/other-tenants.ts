@@ -13,9 +13,10 @@ import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
 import type { Ground } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, difference, type Method, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
+import { difference, type Method, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
 import type { AskOptions, Lines, Weight } from "../probe/trial.ts";
 import type { PatchForm } from "../target/patch-form.ts";
+import { accepted, isClientError, isGone } from "../http/status.ts";
 
 async function asOther(
   t: Attempt,
@@ -208,7 +209,7 @@ async function isGated(t: Attempt): Promise<boolean> {
   const refused = async (caller: "other-tenant" | "limited") => {
     const purpose = `control request: what the ${caller} caller is refused`;
     const { status } = await t.get(t.kit.main, { caller, query: "?fields=name,email", purpose });
-    return status >= 400 && status < 500 && status !== 429;
+    return isClientError(status) && status !== 429;
   };
   return (
     (otherTenant !== undefined && (await refused("other-tenant"))) ||
@@ -270,7 +271,7 @@ export const tenants: readonly Rule[] = [
         const { at, what } = write;
         const { seen } = proof;
         const read = await t.get(at.customer, { query: t.kit.deployment.stateQuery, purpose: "read back" });
-        const gone = read.status === 404 || read.status === 410;
+        const gone = isGone(read.status);
         const after = gone ? undefined : t.snapshot(read);
         const same = after !== undefined && t.same(at.now, after);
         proof.show(seen, { before: at.now.seen, after: read, unchanged: same });
@@ -322,7 +323,7 @@ export const tenants: readonly Rule[] = [
     async check(t) {
       const query = "?fields=kitunknown";
       const control = await t.get(t.kit.main, { query, purpose: "control request: the main caller" });
-      if (control.status < 400 || control.status > 499)
+      if (!isClientError(control.status))
         throw new CouldNotRun(`an unknown field is answered ${control.status}`, ["FLD-03"]);
       let read = await asOther(t, query);
       for (let again = 0; again < REFUSED_MAX && isRefusal(read.seen); again += 1)

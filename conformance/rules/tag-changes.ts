@@ -6,11 +6,12 @@ import type { Refused } from "../probe/if-match-forms.ts";
 import { carriedValues, NEEDS } from "../probe/refused.ts";
 import { rowsOf } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { accepted, notShown, type Snapshot, storedValues, WRITABLE } from "../probe/snapshot.ts";
+import { notShown, type Snapshot, storedValues, WRITABLE } from "../probe/snapshot.ts";
 import type { Lines } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
+import { accepted } from "../http/status.ts";
 
 const lost = "A stale client's token still matches: its write silently overwrites newer state.";
 const unnoticed = "A write that was confirmed between a client's read and its own write goes unnoticed.";

@@ -6,6 +6,7 @@ import { type Ask, ownAsk, type Seen } from "../http/wire.ts";
 import { Counters } from "../probe/counters.ts";
 import type { Kit } from "../probe/kit.ts";
 import { Weather } from "../probe/weather.ts";
+import { isGone } from "../http/status.ts";
 
 /** Where every read lags, each rule waits for many of them: a cache of 2 s made a short run take 150 s. */
 const LAG_RUN_MS = { quick: 10_000, full: 60_000 } as const;
@@ -22,7 +23,7 @@ export async function prepare(parts: Parts): Promise<Kit> {
   const first = await ground.firstRead(main);
   if (first.status === 401) throw refused(first);
   if (first.status === 403) throw refused(first);
-  if (given === undefined && (first.status === 404 || first.status === 410))
+  if (given === undefined && isGone(first.status))
     throw new Unreachable(
       `the id that create answered is not found: GET ${new URL(main.url).pathname} answered ${first.status} (is the base URL right? Else give --customer-id)`,
     );

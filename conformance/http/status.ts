@@ -1,0 +1,4 @@
+/** What a status says (RFC 9110 15). */
+export const accepted = (status: number): boolean => status >= 200 && status < 300;
+export const isClientError = (status: number): boolean => status >= 400 && status < 500;
+export const isGone = (status: number): boolean => status === 404 || status === 410;
