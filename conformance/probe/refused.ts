@@ -7,7 +7,6 @@ import { CouldNotRun, Inconclusive, NotApplicable, OTHERS_MAY_CAUSE } from "../h
 import type { Connection } from "../http/transport.ts";
 import type { Seen } from "../http/wire.ts";
 import type { RuleId } from "../report/schema.ts";
-import { registryFields } from "../target/names.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import type { Written } from "./answered.ts";
@@ -293,7 +292,7 @@ type Status = { readonly seen: Seen; readonly value: unknown };
 
 async function statusOf(t: Attempt, customer: Customer): Promise<Status> {
   const seen = await t.get(customer, { query: "?fields=status", purpose: "the status" });
-  return { seen, value: registryFields(seen.object ?? {}, t.kit.deployment.names).status };
+  return { seen, value: t.fieldsOf(seen).status };
 }
 
 const differs = (a: Status, b: Status) => !Bun.deepEquals(a.value, b.value);

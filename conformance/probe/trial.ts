@@ -175,6 +175,11 @@ export class Trial {
     await this.kit.wire.rest(LAG_READ_MS);
   }
 
+  /** The registry fields that an answer shows. */
+  fieldsOf({ object = {} }: Seen): Snapshot["fields"] {
+    return registryFields(object, this.kit.deployment.names);
+  }
+
   /** @throws CouldNotRun where the read shows no customer or no tag. */
   snapshot(seen: Seen): Snapshot {
     if (seen.status !== 200 || seen.object === undefined)
@@ -189,7 +194,7 @@ export class Trial {
         breach: { exchange: seen.exchange, allowed: "an ETag", found },
       });
     }
-    return { seen, tag: seen.tag, fields: registryFields(seen.object, this.kit.deployment.names) };
+    return { seen, tag: seen.tag, fields: this.fieldsOf(seen) };
   }
 
   writeAsk(method: Method, customer: Customer, options: AskOptions): Omit<Ask, "rule"> {

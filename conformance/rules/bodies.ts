@@ -7,7 +7,6 @@ import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { change as changeOf, difference, WRITABLE } from "../probe/snapshot.ts";
 import { opaque } from "../probe/tag-forms.ts";
-import { registryFields } from "../target/names.ts";
 import { isClientError } from "../http/status.ts";
 
 type Member = Readonly<Record<string, unknown>>;
@@ -332,8 +331,7 @@ export const bodies: readonly Rule[] = [
     async check(t) {
       const { ground, deployment } = t.kit;
       const to = await ground.make();
-      const status = async () =>
-        registryFields((await t.get(to, { query: "?fields=status" })).object ?? {}, deployment.names).status;
+      const status = async () => t.fieldsOf(await t.get(to, { query: "?fields=status" })).status;
       const before = await status();
       if (before === undefined) throw new CouldNotRun("a read shows no status", ["FLD-01"]);
       const rows: ["PUT" | "PATCH", string, Member][] = [

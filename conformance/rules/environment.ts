@@ -11,7 +11,6 @@ import { groundFor, NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, type Snapshot, sameFields, shows } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
-import { registryFields } from "../target/names.ts";
 import type { Values } from "../target/values.ts";
 import { accepted } from "../http/status.ts";
 
@@ -132,7 +131,7 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     const stale = `right after an accepted ${method} a read shows`;
     const newTag = seen.tag !== before.tag || write.tag === before.tag;
     proof.must("tag", newTag, `${stale} the tag before it, ${before.tag}`, OTHERS_MAY_CAUSE);
-    const { name } = registryFields(seen.object ?? {}, t.kit.deployment.names);
+    const { name } = t.fieldsOf(seen);
     const newValues = name === undefined || name !== before.fields.name || !applied;
     const found = `${stale} the name before it, ${JSON.stringify(name)}`;
     proof.must("values", newValues, found, OTHERS_MAY_CAUSE);

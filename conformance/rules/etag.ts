@@ -9,7 +9,6 @@ import { type Rule, rule } from "../probe/rule.ts";
 import type { Snapshot } from "../probe/snapshot.ts";
 import { isEntityTag, opaque, visible } from "../probe/tag-forms.ts";
 import { leaksOf } from "../probe/tag-leak.ts";
-import { registryFields } from "../target/names.ts";
 import { FIELDS } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
 import { tagChanges } from "./tag-changes.ts";
@@ -173,7 +172,7 @@ export const etag: readonly Rule[] = [
       for (const method of ["PUT", "PATCH"] as const) {
         if (method === "PATCH" && !(await t.patchOffered())) continue;
         const { seen: answer, accepted } = await t.write(method, { purpose: "write" });
-        const shown = registryFields(answer.object ?? {}, t.kit.deployment.names);
+        const shown = t.fieldsOf(answer);
         // An answer that shows no customer is of a shape that nobody has fixed.
         if (accepted && (shown.name ?? shown.email) !== undefined)
           bodyWithoutToken(t, `the answer to ${method}`, answer);

@@ -8,7 +8,7 @@ import { holds } from "../probe/holds.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { WRITABLE } from "../probe/snapshot.ts";
 import { saysNothing } from "../probe/weather.ts";
-import { bareGuid, plain, registryFields } from "../target/names.ts";
+import { bareGuid, plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
 import { bodies } from "./bodies.ts";
@@ -247,15 +247,14 @@ export const fields: readonly Rule[] = [
     async check(t) {
       // A value written just now: a projection from an old copy shows.
       const full = t.kit.options.mode === "read-only" ? await t.state(t.kit.main) : await t.control("PUT");
-      const { names } = t.kit.deployment;
       const shownBy = async (query: string, purpose: string) =>
-        registryFields((await t.get(t.kit.main, { query, purpose })).object ?? {}, names);
+        t.fieldsOf(await t.get(t.kit.main, { query, purpose }));
       for (const fields of [...FIELDS.map((field) => [field]), ...COMBINATIONS]) {
         const query = `?fields=${fields.join(",")}`;
         const before = fields.includes("status") ? await shownBy("?fields=status", "the status before") : {};
         const read = await t.read(query, "the values of the full read");
         if (read.seen.status !== 200) continue;
-        const shown = registryFields(read.seen.object ?? {}, names);
+        const shown = t.fieldsOf(read.seen);
         const as = (value: unknown) => JSON.stringify(value);
         for (const field of ["id", "name", "email"] as const) {
           if (!fields.includes(field) || shown[field] === undefined || full.fields[field] === undefined)
@@ -304,7 +303,7 @@ export const fields: readonly Rule[] = [
       for (const query of ["", "?fields=id,name,email,status"]) {
         const read = await t.read(query, "Id a UUID and the one asked for; Name and Email strings");
         if (read.seen.status !== 200 || read.seen.object === undefined) continue;
-        const shown = registryFields(read.seen.object, t.kit.deployment.names);
+        const shown = t.fieldsOf(read.seen);
         const is = (field: Field) => `${field} is ${JSON.stringify(shown[field])}`;
         for (const field of WRITABLE)
           if (field in shown)

@@ -29,7 +29,6 @@ import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, shows, WRITABLE } from "../probe/snapshot.ts";
 import { saysNothing } from "../probe/weather.ts";
 import type { SpecKey } from "../specification/spec.ts";
-import { registryFields } from "../target/names.ts";
 import type { Values } from "../target/values.ts";
 
 export const overwrite = "A write that its sender did not base on the current state overwrites it silently.";
@@ -77,7 +76,7 @@ async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
 /** A body that an accepted write is answered with is of no fixed shape; but where it shows the name, it is the new one. */
 export function showsNew(t: Attempt, written: Written): void {
   const { seen, values, before } = written;
-  const { name } = registryFields(seen.object ?? {}, t.kit.deployment.names);
+  const { name } = t.fieldsOf(seen);
   const old = name !== undefined && name === before.fields.name && name !== values.name;
   const found = `the answer ${seen.status} shows the former name, ${JSON.stringify(name)}`;
   written.should("shows-new", !old, found);

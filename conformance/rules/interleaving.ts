@@ -9,7 +9,6 @@ import { CHANGES_TAG, contendersOf, enforced } from "../probe/race.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference, shows } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
-import { registryFields } from "../target/names.ts";
 import { accepted } from "../http/status.ts";
 
 /** What a race of PUTs stands on. */
@@ -126,7 +125,7 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
   for (const { query, seen } of reads) {
     const version = seen.status === 200 && seen.tag !== undefined ? versions.get(seen.tag) : undefined;
     if (version === undefined) continue;
-    const { name, email } = registryFields(seen.object ?? {}, deployment.names);
+    const { name, email } = t.fieldsOf(seen);
     if (name === undefined && email === undefined) continue;
     known += 1;
     const is = JSON.stringify(version);

@@ -17,7 +17,6 @@ import {
 } from "../probe/snapshot.ts";
 import type { AskOptions } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
-import { registryFields } from "../target/names.ts";
 import { isGone } from "../http/status.ts";
 
 /** A customer that is not written, and how it was. */
@@ -26,7 +25,7 @@ type Bystander = { readonly customer: Customer; now: Snapshot; status: unknown }
 async function look(t: Attempt, customer: Customer): Promise<Bystander> {
   const now = await t.state(customer, "read a customer that is not written");
   const read = await t.get(customer, { query: "?fields=status", purpose: "its status" });
-  return { customer, now, status: registryFields(read.object ?? {}, t.kit.deployment.names).status };
+  return { customer, now, status: t.fieldsOf(read).status };
 }
 
 /** A statement that lost its WHERE, or names another column in it, may need several writes to show. */
@@ -170,7 +169,7 @@ async function staysRefused(t: Attempt): Promise<void> {
     const proof = t.proof(`${method} ${what}, at the start of the run`, "never applied");
     proof.show(seen, { before: now.seen, after });
     const gone = method === "DELETE" && isGone(after.status);
-    const shown = registryFields(after.object ?? {}, deployment.names);
+    const shown = t.fieldsOf(after);
     const field = WRITABLE.find(
       (each) => values[each] !== undefined && shows(shown[each], String(values[each])),
     );
