@@ -2,7 +2,7 @@ import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
 import type { Connection } from "../http/transport.ts";
 import type { Attempt } from "./attempt.ts";
 import { type Counter, lagMsOf, STATUS_OF, type Window } from "./counters.ts";
-import { ifMatch } from "./if-match-forms.ts";
+import { ifMatch, NEVER_GIVEN_TAG } from "./if-match-forms.ts";
 import { updatedCustomer } from "./refused.ts";
 import type { Method } from "./snapshot.ts";
 
@@ -25,7 +25,7 @@ export async function refuse(
   let answered = 0;
   for (let event = 0; event < events; event += 1) {
     const odd = event % 3 === 2;
-    const lines = status === 412 ? ifMatch(odd ? '"kit-never-given"' : former) : odd ? ifMatch("  ") : [];
+    const lines = status === 412 ? ifMatch(odd ? NEVER_GIVEN_TAG : former) : odd ? ifMatch("  ") : [];
     const seen = await t.sendWrite(method, customer, { ifMatch: lines, purpose: "to be counted" });
     if (seen.status === status) answered += 1;
   }
@@ -39,7 +39,7 @@ export async function refuse(
 
 /** One more 428 and one more 412. */
 export const nudge = (t: Attempt) => async (via?: Connection) => {
-  for (const lines of [[], ifMatch('"kit-never-given"')])
+  for (const lines of [[], ifMatch(NEVER_GIVEN_TAG)])
     await t.sendWrite("PUT", t.kit.main, {
       ifMatch: lines,
       purpose: "one more to be counted",

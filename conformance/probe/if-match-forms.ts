@@ -63,6 +63,9 @@ const ODD_BYTES = [400, 403];
 /** A list is "not supported": whether it is a wrong token (412) or a bad header (400) is open. */
 const AS_LIST = [400];
 
+/** A tag that no customer has ever had. */
+export const NEVER_GIVEN_TAG = '"kit-never-given"';
+export const NEVER_GIVEN: Derive = () => ({ what: "a tag never given", lines: ifMatch(NEVER_GIVEN_TAG) });
 export const NONE: Derive = () => ({ what: "no If-Match", lines: [] });
 export const EMPTY = rows([["an empty If-Match", ""]]);
 export const BLANKS = rows([

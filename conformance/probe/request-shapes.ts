@@ -9,8 +9,11 @@ import { type Attempt, BASE } from "./attempt.ts";
 import {
   type Allowed,
   type Derive,
+  EMPTY,
   ifMatch,
   LISTS,
+  NEVER_GIVEN,
+  NONE,
   type Refused,
   STAND_IN_HEADERS,
   STAR,
@@ -157,7 +160,7 @@ export function rowsOf(t: Attempt, method: Method, usedKey: Lines): Row[] {
 type Form = readonly [kind: Kind, base: "missing" | "blank" | "stale", derive: Derive];
 
 const FORMS: readonly Form[] = [
-  ["missing", "missing", () => ({ what: "no If-Match", lines: [] })],
+  ["missing", "missing", NONE],
   ["missing", "blank", () => ({ what: "a blank If-Match", lines: ifMatch("  ") })],
   [
     "stale",
@@ -166,21 +169,19 @@ const FORMS: readonly Form[] = [
   ],
 ];
 
+const firstOfEach = (...kinds: readonly (readonly Derive[])[]) => kinds.flatMap((forms) => forms.slice(0, 1));
+
 /** A customer that was never updated has no former tag; these are wrong for it too. */
-const NEVER_UPDATED: readonly (readonly [Kind, Derive])[] = [
-  ["missing", () => ({ what: "no If-Match", lines: [] })],
-  ["missing", () => ({ what: "an empty If-Match", lines: ifMatch("") })],
-  ["stale", () => ({ what: "a tag never given", lines: ifMatch('"kit-never-given"') })],
-  ["stale", () => ({ what: "If-Match *", lines: ifMatch("*") })],
-  ["stale", (tag) => ({ what: "the current tag weakened", lines: ifMatch(`W/${tag}`) })],
-  ...[...UNQUOTED.slice(0, 1), ...LISTS.slice(0, 1)].map((derive) => ["stale", derive] as const),
-];
+const NEVER_UPDATED = {
+  missing: [NONE, ...EMPTY],
+  stale: [NEVER_GIVEN, ...firstOfEach(STAR, WEAK, UNQUOTED, LISTS)],
+} as const satisfies Record<Kind, readonly Derive[]>;
 
 /** Forms that hold the current tag, or none at all. Each way of sending meets two of them or more with each method. */
 const WRONG: readonly Derive[] = [
-  ...[STAR, WEAK, LISTS, UNQUOTED].flatMap((forms) => forms.slice(0, 1)),
+  ...firstOfEach(STAR, WEAK, LISTS, UNQUOTED),
   (_, former) => ({ what: "the previous tag weakened", lines: ifMatch(`W/${former}`) }),
-  () => ({ what: "a tag never given", lines: ifMatch('"kit-never-given"') }),
+  NEVER_GIVEN,
 ];
 const WRONG_EACH = 2;
 
@@ -357,13 +358,10 @@ async function onOneConnection(t: Attempt, method: Method, from: Ground): Promis
 
 async function neverUpdated(t: Attempt, method: Method): Promise<void> {
   for (const kind of ["missing", "stale"] as const) {
-    const forms = NEVER_UPDATED.filter(([each]) => each === kind).map(
-      ([, derive]): Derive =>
-        (...at) => {
-          const form = derive(...at);
-          return form && { ...form, what: `${form.what}, to a customer that was never updated` };
-        },
-    );
+    const forms = NEVER_UPDATED[kind].map((derive): Derive => (...at) => {
+      const form = derive(...at);
+      return form && { ...form, what: `${form.what}, to a customer that was never updated` };
+    });
     await refused(t, method, kind, forms, { bodies: "one", untouched: await t.kit.ground.make() });
   }
 }

@@ -4,7 +4,7 @@ import { type Left, valuesOf } from "../http/acknowledged.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
-import { ifMatch } from "../probe/if-match-forms.ts";
+import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import {
   change,
@@ -65,7 +65,7 @@ async function leavesOthers(t: Attempt): Promise<void> {
       options: { values: { ...beside, email: values.next().email } },
     },
     ...(patches ? [{ method: "PATCH", what: "another name", options: {} } as const] : []),
-    { method: "PUT", what: "a tag never given", options: { ifMatch: ifMatch('"kit-never-given"') } },
+    { method: "PUT", what: "a tag never given", options: { ifMatch: ifMatch(NEVER_GIVEN_TAG) } },
     { method: "PUT", what: "no If-Match", options: { ifMatch: [] } },
     ...(t.kit.deployment.deleteOffered === false
       ? []

@@ -4,7 +4,7 @@ import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
-import { ifMatch } from "../probe/if-match-forms.ts";
+import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
@@ -19,7 +19,7 @@ type MissingRow = Pick<Rule, "id" | "title" | "spec" | "hurts"> & {
 };
 
 const none = (): readonly Lines[] => [[]];
-const any = (tag: string): readonly Lines[] => [ifMatch(tag), ifMatch('"kit-never-given"')];
+const any = (tag: string): readonly Lines[] => [ifMatch(tag), ifMatch(NEVER_GIVEN_TAG)];
 const PUT_FIRST =
   "PATCH and DELETE follow PUT; the specification says 404 of GET and PUT alone, hence a warning. That nothing is created is no matter of order.";
 
@@ -169,7 +169,7 @@ function badBody(id: Rule["id"], kind: Kind, told: Pick<Rule, "spec" | "hurts" |
     after: afterBase(id, "PUT", kind),
     async check(t) {
       const { former, ...now } = await t.control("PUT");
-      const stale = former === now.tag ? '"kit-never-given"' : former;
+      const stale = former === now.tag ? NEVER_GIVEN_TAG : former;
       for (const { what, body, json } of badBodies(t)) {
         const put = await t.write("PUT", {
           ifMatch: kind === "missing" ? [] : ifMatch(stale),

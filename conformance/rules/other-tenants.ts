@@ -8,7 +8,7 @@ import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { inWords, tellsExistence } from "../probe/existence.ts";
 import { holds } from "../probe/holds.ts";
-import { ifMatch } from "../probe/if-match-forms.ts";
+import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
 import type { Ground } from "../probe/refused.ts";
@@ -60,7 +60,7 @@ const FORMS: readonly Sent[] = [
   { what: "an empty If-Match", lines: () => ifMatch("") },
   { what: "a blank If-Match", lines: () => ifMatch("  ") },
   { what: "a stale tag", lines: (_tag, former) => ifMatch(former) },
-  { what: "a tag never given", lines: () => ifMatch('"kit-never-given"') },
+  { what: "a tag never given", lines: () => ifMatch(NEVER_GIVEN_TAG) },
   { what: "If-Match *", lines: () => ifMatch("*") },
 ];
 
