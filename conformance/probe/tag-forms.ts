@@ -10,6 +10,11 @@ export const quoted = (text: string): string => `"${text}"`;
 /** A tag in another form, and in words what was done to it. */
 export type Form = { readonly what: string; readonly value: string };
 
+/** @param rows how the current tag is altered, and the value; those that leave it as it is are left out */
+function formsOf(tag: string, rows: readonly (readonly [how: string, value: string])[]): Form[] {
+  return rows.flatMap(([how, value]) => (value === tag ? [] : [{ what: `the current tag ${how}`, value }]));
+}
+
 /** One letter in the other case, then all; empty where the tag has no letters. */
 export function caseFlips(tag: string): Form[] {
   const text = opaque(tag);
@@ -23,35 +28,32 @@ export function caseFlips(tag: string): Form[] {
   const last = letters.at(-1);
   if (first === undefined || last === undefined) return [];
   const folded = [text.toLowerCase(), text.toUpperCase()].find((other) => other !== text) ?? text;
-  return different(tag, [
-    { what: "the current tag with its first letter in the other case", value: flip(first) },
-    { what: "the current tag with its last letter in the other case", value: flip(last) },
-    { what: "the current tag in one letter case", value: quoted(folded) },
+  return formsOf(tag, [
+    ["with its first letter in the other case", flip(first)],
+    ["with its last letter in the other case", flip(last)],
+    ["in one letter case", quoted(folded)],
   ]);
 }
 
 /** Something added before, behind, inside the quotes or after them, or cut off. */
 export function affixes(tag: string): Form[] {
   const text = opaque(tag);
-  return different(tag, [
-    { what: "the current tag with the suffix -gzip before its closing quote", value: quoted(`${text}-gzip`) },
-    {
-      what: "the current tag one character longer (x appended before the closing quote)",
-      value: quoted(`${text}x`),
-    },
-    { what: "the current tag shorter by its last character", value: quoted(text.slice(0, -1)) },
-    { what: "the current tag with x before its first character", value: quoted(`x${text}`) },
-    { what: "the current tag without its first character", value: quoted(text.slice(1)) },
-    { what: "the current tag with trailing text after its closing quote", value: `${tag}x` },
-    { what: "the current tag with a parameter after its closing quote", value: `${tag};q=1` },
-    { what: "the current tag with a semicolon after its closing quote", value: `${tag};` },
-    { what: "the current tag with a semicolon before its opening quote", value: `;${tag}` },
-    { what: "the current tag in angle brackets", value: `<${tag}>` },
-    { what: "the current tag with a blank after its opening quote", value: quoted(` ${text}`) },
-    { what: "the current tag with a blank before its closing quote", value: quoted(`${text} `) },
-    { what: "the current tag with the suffix ;gzip before its closing quote", value: quoted(`${text};gzip`) },
-    { what: "the current tag with a comment after its closing quote", value: `${tag} (kit)` },
-    { what: "the current tag with Not before it", value: `Not ${tag}` },
+  return formsOf(tag, [
+    ["with the suffix -gzip before its closing quote", quoted(`${text}-gzip`)],
+    ["one character longer (x appended before the closing quote)", quoted(`${text}x`)],
+    ["shorter by its last character", quoted(text.slice(0, -1))],
+    ["with x before its first character", quoted(`x${text}`)],
+    ["without its first character", quoted(text.slice(1))],
+    ["with trailing text after its closing quote", `${tag}x`],
+    ["with a parameter after its closing quote", `${tag};q=1`],
+    ["with a semicolon after its closing quote", `${tag};`],
+    ["with a semicolon before its opening quote", `;${tag}`],
+    ["in angle brackets", `<${tag}>`],
+    ["with a blank after its opening quote", quoted(` ${text}`)],
+    ["with a blank before its closing quote", quoted(`${text} `)],
+    ["with the suffix ;gzip before its closing quote", quoted(`${text};gzip`)],
+    ["with a comment after its closing quote", `${tag} (kit)`],
+    ["with Not before it", `Not ${tag}`],
   ]);
 }
 
@@ -73,9 +75,9 @@ export function spellings(tag: string): Form[] {
   const first = text.charCodeAt(0);
   if (first < 0x80)
     forms.push(["percent-encoded", `%${first.toString(16).padStart(2, "0").toUpperCase()}${text.slice(1)}`]);
-  return different(
+  return formsOf(
     tag,
-    forms.map(([what, value]) => ({ what: `the current tag ${what}`, value: quoted(value) })),
+    forms.map(([how, text]) => [how, quoted(text)]),
   );
 }
 
@@ -125,21 +127,12 @@ export function foldings(tag: string): Form[] {
   };
   const ascii = text.search(/[\x21-\x7e]/);
   const wide = Buffer.from(String.fromCharCode(text.charCodeAt(ascii) + 0xfee0), "utf8").toString("latin1");
-  return different(tag, [
-    {
-      what: "the current tag with a soft hyphen in it",
-      value: quoted(`${text.slice(0, 1)}\u00ad${text.slice(1)}`),
-    },
-    {
-      what: "the current tag with a character of full width",
-      value: ascii < 0 ? tag : quoted(text.slice(0, ascii) + wide + text.slice(ascii + 1)),
-    },
+  return formsOf(tag, [
+    ["with a soft hyphen in it", quoted(`${text.slice(0, 1)}\u00ad${text.slice(1)}`)],
+    ["with a character of full width", ascii < 0 ? tag : quoted(text.slice(0, ascii) + wide + text.slice(ascii + 1))],
     // Not every tag has such a character, so these two come last: a run that tries some forms alone tries the same each time.
-    {
-      what: "the current tag with a superscript in place of a character",
-      value: quoted(replaced(COMPATIBLE)),
-    },
-    { what: "the current tag with an accent on a letter", value: quoted(replaced(ACCENTED)) },
+    ["with a superscript in place of a character", quoted(replaced(COMPATIBLE))],
+    ["with an accent on a letter", quoted(replaced(ACCENTED))],
   ]);
 }
 
@@ -165,13 +158,8 @@ export function successors(tag: string): Form[] {
     forms.push(
       text.slice(0, -1) + String.fromCharCode(last === 0x21 ? 0x23 : last >= 0x7e ? 0x7d : last + 1),
     );
-  return different(
-    tag,
-    [...new Set(forms)].map((form) => ({
-      what: "a tag beyond the current one, not yet given",
-      value: quoted(form),
-    })),
-  );
+  const what = "a tag beyond the current one, not yet given";
+  return [...new Set(forms.map(quoted))].flatMap((value) => (value === tag ? [] : [{ what, value }]));
 }
 
 function nextBytes(text: string): string[] {
@@ -188,10 +176,6 @@ function nextBytes(text: string): string[] {
   };
   const places = [...bytes.keys()];
   return [bumped([...places].reverse()), bumped(places)];
-}
-
-function different(tag: string, forms: readonly Form[]): Form[] {
-  return forms.filter(({ value }) => value !== tag);
 }
 
 /** RFC 9110 8.8.3: `[ W/ ] DQUOTE *( %x21 / %x23-7E / obs-text ) DQUOTE`. */
