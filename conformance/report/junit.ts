@@ -35,13 +35,16 @@ function resultOf(rule: RuleResult, incompleteIsFine: boolean): Result | undefin
   }
 }
 
-function testcase(
-  classname: string,
-  name: string,
-  seconds: number,
-  result: Result | undefined,
-  said: string,
-): string {
+type Case = {
+  readonly classname: string;
+  readonly name: string;
+  readonly seconds: number;
+  readonly result: Result | undefined;
+  /** What stands in system-out. */
+  readonly said: string;
+};
+
+function testcase({ classname, name, seconds, result, said }: Case): string {
   const open = `    <testcase classname="${escapeMarkup(classname)}" name="${escapeMarkup(name)}" time="${seconds.toFixed(3)}"`;
   const output = said === "" ? "" : `\n      <system-out>${escapeMarkup(said)}</system-out>`;
   if (result === undefined) return output === "" ? `${open}/>` : `${open}>${output}\n    </testcase>`;
@@ -50,12 +53,26 @@ function testcase(
   return `${open}>\n      <${tag} ${attributes}>${escapeMarkup(text)}</${tag}>${output}\n    </testcase>`;
 }
 
-function suite(name: string, cases: { xml: string; result: Result | undefined; seconds: number }[]): string {
+/** The attributes that a suite and the whole have alike. */
+function totals(cases: readonly Case[], seconds: number): string {
   const count = (tag: Result["tag"]) => cases.filter(({ result }) => result?.tag === tag).length;
+  return `tests="${cases.length}" failures="${count("failure")}" errors="${count("error")}" skipped="${count("skipped")}" time="${seconds.toFixed(3)}"`;
+}
+
+function suite([name, cases]: readonly [name: string, cases: readonly Case[]]): string {
   const seconds = cases.reduce((sum, each) => sum + each.seconds, 0);
-  const totals = `tests="${cases.length}" failures="${count("failure")}" errors="${count("error")}" skipped="${count("skipped")}"`;
-  const body = cases.map(({ xml }) => xml).join("\n");
-  return `  <testsuite name="${name}" ${totals} time="${seconds.toFixed(3)}">\n${body}\n  </testsuite>`;
+  const body = cases.map(testcase).join("\n");
+  return `  <testsuite name="${name}" ${totals(cases, seconds)}>\n${body}\n  </testsuite>`;
+}
+
+function caseOf(rule: RuleResult, incompleteIsFine: boolean): Case {
+  return {
+    classname: `conformance.${rule.family}`,
+    name: `${rule.id} ${rule.title}`,
+    seconds: rule.durationMs / 1000,
+    result: resultOf(rule, incompleteIsFine),
+    said: rule.outcome === "warning" ? findingText(rule).join("\n") : "",
+  };
 }
 
 export function junit(report: Report): string {
@@ -69,34 +86,18 @@ export function junit(report: Report): string {
           text: `exit code ${report.exitCode}`,
         };
   const seconds = report.durationMs / 1000;
-  const said = [report.headline, ...caveats(report)].join("\n");
-  const suites = [
-    suite("verdict", [
-      {
-        xml: testcase("conformance", `verdict: ${report.target.baseUrl}`, seconds, verdict, said),
-        result: verdict,
-        seconds,
-      },
-    ]),
-  ];
-  const results: (Result | undefined)[] = [verdict];
-  for (const family of FAMILIES) {
+  const whole: Case = {
+    classname: "conformance",
+    name: `verdict: ${report.target.baseUrl}`,
+    seconds,
+    result: verdict,
+    said: [report.headline, ...caveats(report)].join("\n"),
+  };
+  const families = FAMILIES.map((family) => {
     const rules = report.rules.filter((rule) => rule.family === family);
-    if (rules.length === 0) continue;
-    const cases = rules.map((rule) => {
-      const result = resultOf(rule, report.options.allowIncomplete);
-      const said = rule.outcome === "warning" ? findingText(rule).join("\n") : "";
-      const time = rule.durationMs / 1000;
-      return {
-        xml: testcase(`conformance.${family}`, `${rule.id} ${rule.title}`, time, result, said),
-        result,
-        seconds: time,
-      };
-    });
-    results.push(...cases.map(({ result }) => result));
-    suites.push(suite(family, cases));
-  }
-  const count = (tag: Result["tag"]) => results.filter((result) => result?.tag === tag).length;
-  const totals = `tests="${results.length}" failures="${count("failure")}" errors="${count("error")}" skipped="${count("skipped")}"`;
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="customers-conformance" ${totals} time="${seconds.toFixed(3)}">\n${suites.join("\n")}\n</testsuites>\n`;
+    return [family, rules.map((rule) => caseOf(rule, report.options.allowIncomplete))] as const;
+  });
+  const suites = [["verdict", [whole]] as const, ...families.filter(([, cases]) => cases.length > 0)];
+  const all = suites.flatMap(([, cases]) => cases);
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="customers-conformance" ${totals(all, seconds)}>\n${suites.map(suite).join("\n")}\n</testsuites>\n`;
 }
