@@ -28,10 +28,9 @@ const BURST = 32;
 async function counted(t: Attempt, method: Method, counter: Counter, name: string): Promise<void> {
   const status = STATUS_OF[counter];
   const proof = t.proof(`${method} answered ${status}, several times`, `${counter} rises by as many`);
-  const { answered, rose, after, right } = await risen(t, counter, () => refuse(t, method, status));
-  proof.show(after.seen, {
-    came: `${answered[counter]} answers of ${status}; ${counter} rose by ${rose[counter]}`,
-  });
+  const window = await risen(t, counter, () => refuse(t, method, status));
+  const { answered, rose, after, right } = window;
+  proof.show(after.seen, { came: counts(window, counter) });
   const exists = after.pages.some((page) => seriesOf(page, counter).size > 0);
   const found = absence(after, counter, `${answered[counter]} responses of ${status}`);
   if (!proof.must(`${name}exists`, exists, found)) return;
@@ -42,6 +41,9 @@ async function counted(t: Attempt, method: Method, counter: Counter, name: strin
     `${answered[counter]} times ${method} was answered ${status}, ${how}, and ${counter} rose by ${rose[counter]}`,
   );
 }
+
+const counts = ({ answered, rose }: Window, counter: Counter): string =>
+  `${answered[counter]} answers of ${STATUS_OF[counter]}; ${counter} rose by ${rose[counter]}`;
 
 function absence({ pages }: Scrape, counter: Counter, after: string): string {
   const malformed = pages.find((page) => page.malformed !== undefined)?.malformed;
@@ -58,19 +60,13 @@ async function burst(t: Attempt, counter: Counter): Promise<void> {
   const proof = t.proof(`${BURST} PUTs at once, answered ${status}`, `${counter} rises by as many`);
   const { former } = await t.control("PUT");
   const lines = status === 412 ? ifMatch(former) : [];
-  const { answered, rose, after, right } = await risen(t, counter, async () => {
+  const window = await risen(t, counter, async () => {
     const one = () => t.sendWrite("PUT", t.kit.main, { ifMatch: lines, purpose: "to be counted" });
     await together(Array.from({ length: BURST }, one));
   });
-  proof
-    .show(after.seen, {
-      came: `${answered[counter]} answers of ${status}; ${counter} rose by ${rose[counter]}`,
-    })
-    .must(
-      "counts-at-once",
-      right,
-      `${answered[counter]} PUTs at once were answered ${status}, and ${counter} rose by ${rose[counter]}`,
-    );
+  const { answered, rose, after, right } = window;
+  const found = `${answered[counter]} PUTs at once were answered ${status}, and ${counter} rose by ${rose[counter]}`;
+  proof.show(after.seen, { came: counts(window, counter) }).must("counts-at-once", right, found);
 }
 
 /** Those that lose a race have passed the check, and the database refuses them: that is another piece of code. */
