@@ -252,12 +252,12 @@ async function judgeWay(
   if (t.blamedBefore(method, kind, seen.status)) return false;
   const what = `the current tag, ${optional.way}`;
   const current = { ...form, what, lines: [["If-Match", at.now.tag]] as const };
-  const twin = await probeRefusal(t, method, kind, current, at, patchForm);
-  if (!twin.accepted) {
-    if (!saysNothing(twin.seen, "main")) t.notTaken.add(key);
+  const control = await probeRefusal(t, method, kind, current, at, patchForm);
+  if (!control.accepted) {
+    if (!saysNothing(control.seen, "main")) t.notTaken.add(key);
     return false;
   }
-  written.control({ differs: "If-Match is the current tag", seen: twin.seen });
+  written.control({ differs: "If-Match is the current tag", seen: control.seen });
   const found = `${method} with ${form.what} was answered ${seen.status}, not ${STATUS[kind]}, although the same with the current tag is accepted`;
   written.must("status", false, found);
   return true;

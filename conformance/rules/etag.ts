@@ -1,8 +1,7 @@
 /** ETG: the entity-tag of a customer. */
 
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
-import type { Answered } from "../probe/answered.ts";
-import { getOf } from "../probe/answered.ts";
+import { type Answered, getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { bodyWithoutToken } from "../probe/body-token.ts";
 import { type Rule, rule } from "../probe/rule.ts";

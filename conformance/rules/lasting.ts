@@ -15,7 +15,7 @@ import {
   storedValues,
   WRITABLE,
 } from "../probe/snapshot.ts";
-import type { AskOptions } from "../probe/trial.ts";
+import { type AskOptions, LAG_MS } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { isGone } from "../http/status.ts";
 
@@ -96,8 +96,6 @@ async function leavesOthers(t: Attempt): Promise<void> {
   }
 }
 
-/** How long a read may take to show the last write. */
-const LAG_MS = 2000;
 const LAG_READ_MS = 200;
 
 /** What is wrong with a customer as it is now; undefined where it is as it was left. */

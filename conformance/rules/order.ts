@@ -262,7 +262,6 @@ export const order: readonly Rule[] = [
     spec: ["4.1 rule 5"],
     reading: "The answer does not depend on whether the customer exists.",
     hurts: "A fault of the client hides behind 404, and each bad request costs a read.",
-
     async check(t) {
       const missing = t.kit.ground.missing();
       const get = (to: Customer, query: string, purpose: string) => t.get(to, { query, purpose });

@@ -3,8 +3,7 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
-import type { Answered } from "../probe/answered.ts";
-import { getOf } from "../probe/answered.ts";
+import { type Answered, getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { inWords, tellsExistence } from "../probe/existence.ts";
 import { holds } from "../probe/holds.ts";

@@ -3,8 +3,7 @@
 import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
-import type { Written } from "../probe/answered.ts";
-import { getOf } from "../probe/answered.ts";
+import { getOf, type Written } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { pathEnd } from "../probe/other-paths.ts";

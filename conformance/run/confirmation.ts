@@ -16,18 +16,10 @@ export async function confirmed(kit: Kit, attempt: () => Promise<Finding>): Prom
   const mayNotRest = kit.options.mode !== "read-only" && !kit.doubts.has("tag changes by itself");
   const unrest = othersMayBeTheCause(finding, true) && mayNotRest;
   if (unrest && (await kit.ground.learnToSettle())) finding = await attempt();
-  if (
-    kit.doubts.has("reads lag") &&
-    finding.rule.id !== "ENV-04" &&
-    doubtful(finding) &&
-    finding.outcome !== "could-not-run"
-  )
-    return lagging(finding);
-  for (
-    let again = 0;
-    doubtful(finding) && again < (onlooker.moved > 0 ? ATTEMPTS_AMONG_OTHERS : 1);
-    again += 1
-  ) {
+  const compares = finding.rule.id !== "ENV-04" && finding.outcome !== "could-not-run";
+  if (kit.doubts.has("reads lag") && compares && doubtful(finding)) return lagging(finding);
+  const attempts = () => (onlooker.moved > 0 ? ATTEMPTS_AMONG_OTHERS : 1);
+  for (let again = 0; doubtful(finding) && again < attempts(); again += 1) {
     const next = await attempt();
     if (doubtful(next)) {
       finding = next;

@@ -21,8 +21,7 @@ export async function prepare(parts: Parts): Promise<Kit> {
     throw new CouldNotRun("--read-only makes no customer: give one by --customer-id");
   const main = given ?? (await firstMade(parts));
   const first = await ground.firstRead(main);
-  if (first.status === 401) throw refused(first);
-  if (first.status === 403) throw refused(first);
+  if (first.status === 401 || first.status === 403) throw refused(first);
   if (given === undefined && isGone(first.status))
     throw new Unreachable(
       `the id that create answered is not found: GET ${new URL(main.url).pathname} answered ${first.status} (is the base URL right? Else give --customer-id)`,

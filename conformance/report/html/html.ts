@@ -54,13 +54,7 @@ function cover(report: Report): string {
   const facts: [string, string][] = [
     ["target", report.target.baseUrl],
     ["callers", report.target.callers.join(", ")],
-    [
-      "begun",
-      report.startedAt
-        .replace("T", " ")
-        .replace(/\.\d+Z$/, " UTC")
-        .replace(/Z$/, " UTC"),
-    ],
+    ["begun", report.startedAt.replace("T", " ").replace(/(?:\.\d+)?Z$/, " UTC")],
     ["took", seconds(report.durationMs)],
     ["requests", String(report.requests)],
     ["mode", report.options.mode],
