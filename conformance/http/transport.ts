@@ -27,6 +27,12 @@ export type Result = {
   readonly answeredAt: number;
 };
 
+function resultOf(reply: Reply | string, sentAt: number, answeredAt = performance.now()): Result {
+  return typeof reply === "string"
+    ? { reply: null, failure: reply, sentAt, answeredAt }
+    : { reply, failure: null, sentAt, answeredAt };
+}
+
 /** A request whose last body byte has not left yet. */
 export type Held = {
   /** Whether a connection was had at all; where not, `release` says why. */
@@ -135,8 +141,6 @@ export class Transport {
       let replyHeaders: [string, string][] = [];
       const chunks: Buffer[] = [];
       let length = 0;
-      const fail = (error: Error) =>
-        resolve({ reply: null, failure: describe(error), sentAt, answeredAt: performance.now() });
       dispatcher.dispatch(
         {
           origin,
@@ -157,15 +161,10 @@ export class Transport {
             if (length > REPLY_BYTES_MAX) controller.abort(new Error("the reply is larger than 8 MiB"));
           },
           onResponseEnd() {
-            resolve({
-              reply: { status, headers: replyHeaders, body: Buffer.concat(chunks) },
-              failure: null,
-              sentAt,
-              answeredAt: performance.now(),
-            });
+            resolve(resultOf({ status, headers: replyHeaders, body: Buffer.concat(chunks) }, sentAt));
           },
           onResponseError(_controller, error) {
-            fail(error);
+            resolve(resultOf(describe(error), sentAt));
           },
         },
       );
@@ -199,14 +198,14 @@ export class Transport {
             const { result, answeredAt } = await reply;
             if (typeof result !== "string") {
               if (/\bclose\b/i.test(headerValue(result.headers, "connection") ?? "")) socket.destroy();
-              return behindProxy({ reply: result, failure: null, sentAt, answeredAt });
+              return behindProxy(resultOf(result, sentAt, answeredAt));
             }
             socket.destroy();
             // A server may close an idle connection whenever it likes (RFC 9112 9.3.1).
-            if (fresh) return { reply: null, failure: result, sentAt, answeredAt };
+            if (fresh) return resultOf(result, sentAt, answeredAt);
           }
         } catch (error) {
-          return { reply: null, failure: describe(error), sentAt, answeredAt: performance.now() };
+          return resultOf(describe(error), sentAt);
         }
       },
       close: () => socket?.destroy(),
@@ -227,7 +226,7 @@ export class Transport {
       const failure = describe(error);
       return {
         opened: false,
-        release: async () => ({ reply: null, failure, sentAt, answeredAt: performance.now() }),
+        release: async () => resultOf(failure, sentAt),
       };
     }
     const message = this.#message(url, outgoing);
@@ -241,9 +240,7 @@ export class Transport {
         const sentAt = performance.now();
         socket.write(bytes > 0 ? message.subarray(cut) : message);
         const { result, answeredAt } = await reply;
-        return typeof result === "string"
-          ? { reply: null, failure: result, sentAt, answeredAt }
-          : { reply: result, failure: null, sentAt, answeredAt };
+        return resultOf(result, sentAt, answeredAt);
       },
     };
   }
