@@ -5,6 +5,7 @@
  */
 import type { Seen } from "../http/wire.ts";
 import { bareGuid } from "../target/names.ts";
+import type { Attempt } from "./attempt.ts";
 
 export type Difference = { readonly what: string; readonly here: string; readonly nobodys: string };
 
@@ -58,6 +59,11 @@ function between(here: readonly Map<string, string>[], there: readonly Map<strin
     const [[a], [b]] = [[...own], [...others]];
     return a === b ? [] : [{ what, here: a ?? "absent", nobodys: b ?? "absent" }];
   });
+}
+
+/** Where a GET of any id is 200, that of this one says nothing: PRB-01 blames it. */
+export async function isAnyIdRead(t: Attempt): Promise<boolean> {
+  return (await t.get(t.kit.ground.missing(), { purpose: "control request: another id" })).status === 200;
 }
 
 /** In words that follow "the answer differs from that to an id that nobody has: ". */

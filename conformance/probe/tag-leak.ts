@@ -65,16 +65,15 @@ function hashLeaks(text: string, fields: Partial<Record<Field, unknown>>, body: 
   }
   inputs.set("name and email as JSON", JSON.stringify({ name, email }));
   inputs.set("Name and Email as JSON", JSON.stringify({ Name: name, Email: email }));
-  for (const separator of ["", "|", ":", ",", "-", ";", "\n", "\0", " ", "/"]) {
-    inputs.set(`name and email joined by ${JSON.stringify(separator)}`, [name, email].join(separator));
-    inputs.set(`all fields joined by ${JSON.stringify(separator)}`, values.join(separator));
-    inputs.set(`id and email joined by ${JSON.stringify(separator)}`, [id, email].join(separator));
-    inputs.set(`email and id joined by ${JSON.stringify(separator)}`, [email, id].join(separator));
-    inputs.set(
-      `id, name and email joined by ${JSON.stringify(separator)}`,
-      [id, name, email].join(separator),
-    );
-  }
+  for (const separator of ["", "|", ":", ",", "-", ";", "\n", "\0", " ", "/"])
+    for (const [what, parts] of [
+      ["name and email", [name, email]],
+      ["all fields", values],
+      ["id and email", [id, email]],
+      ["email and id", [email, id]],
+      ["id, name and email", [id, name, email]],
+    ] as const)
+      inputs.set(`${what} joined by ${JSON.stringify(separator)}`, parts.join(separator));
   const found: Leak[] = [];
   for (const [what, input] of inputs) {
     for (const algorithm of ALGORITHMS) {

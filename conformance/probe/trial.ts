@@ -198,24 +198,11 @@ export class Trial {
   }
 
   writeAsk(method: Method, customer: Customer, options: AskOptions): Omit<Ask, "rule"> {
-    const { deployment, values, ground } = this.kit;
-    ground.guard(customer);
+    this.kit.ground.guard(customer);
     const { ifMatch } = options;
     const lines: readonly (readonly [string, string])[] =
       ifMatch === undefined ? [] : typeof ifMatch === "string" ? [["If-Match", ifMatch]] : ifMatch;
-    const content: { type: string; body: string } | undefined = (() => {
-      if (method === "DELETE")
-        return options.body === undefined ? undefined : { type: "application/json", body: options.body };
-      if (method === "PUT") {
-        const full = { ...values.next(), ...options.values };
-        return {
-          type: "application/json",
-          body: options.body ?? withMembers(deployment.putBody(full), options.members),
-        };
-      }
-      const form = deployment.patchBody(options.values ?? { name: values.next().name }, options.patchForm);
-      return { type: form.mediaType, body: options.body ?? withMembers(form.body, options.members) };
-    })();
+    const content = this.#contentOf(method, options);
     return {
       purpose: options.purpose ?? "write",
       caller: options.caller ?? "main",
@@ -225,7 +212,7 @@ export class Trial {
       headers: [
         ...(content === undefined || options.mediaType === null
           ? []
-          : ([["Content-Type", options.mediaType ?? content.type]] as [string, string][])),
+          : ([["Content-Type", options.mediaType ?? content.mediaType]] as [string, string][])),
         ...lines,
         ...(options.headers ?? []),
       ],
@@ -233,6 +220,16 @@ export class Trial {
       // Lines given one by one are meant to the byte.
       via: options.via ?? (typeof ifMatch === "object" ? "socket" : "undici"),
     };
+  }
+
+  #contentOf(method: Method, { values, patchForm, body, members }: AskOptions) {
+    const { deployment, values: fresh } = this.kit;
+    if (method === "DELETE") return body === undefined ? undefined : { mediaType: "application/json", body };
+    const made =
+      method === "PUT"
+        ? { mediaType: "application/json", body: deployment.putBody({ ...fresh.next(), ...values }) }
+        : deployment.patchBody(values ?? { name: fresh.next().name }, patchForm);
+    return { ...made, body: body ?? withMembers(made.body, members) };
   }
 
   /** Whether nothing that an update may change has changed. A tag that changes by itself says nothing. */

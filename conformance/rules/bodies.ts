@@ -3,6 +3,7 @@ import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Written } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
+import { isAnyIdRead } from "../probe/existence.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { change as changeOf, difference, WRITABLE } from "../probe/snapshot.ts";
@@ -188,10 +189,7 @@ export const bodies: readonly Rule[] = [
         const answered = isClientError(seen.status) || write.accepted;
         write.must("answer", answered, `${method} with another id in the body was answered ${seen.status}`);
         const moved = await t.get(other, { purpose: "read the other id" });
-        const everywhere = async () =>
-          (await t.get(t.kit.ground.missing(), { purpose: "control request: another id" })).status === 200;
-        // Where a GET of any id is 200, that is PRB-01's to blame.
-        const here = moved.status === 200 && !(await everywhere());
+        const here = moved.status === 200 && !(await isAnyIdRead(t));
         if (here) t.kit.ground.adopt(other);
         write.must("not-moved", !here, `a customer now answers at the id in the body, ${other.id}`);
         await leavesTheOther(t, method);
