@@ -2,16 +2,11 @@
 import { Command } from "commander";
 import { addRunOptions, type RunFlags } from "./run-flags.ts";
 
-/** The flags in the words that follow `run`. */
-function flagsIn(words: readonly string[]): RunFlags {
+/** The flags in the words that follow `run`: a header that stands there as `$NAME` is one from the environment. */
+export function recordedFlags(words: readonly string[]): RunFlags {
   const command = addRunOptions(new Command("run")).exitOverride();
   command.parse([...words], { from: "user" });
-  return command.opts<RunFlags>();
-}
-
-/** The same of masked words: a header that stands there as `$NAME` is one from the environment. */
-export function recordedFlags(words: readonly string[]): RunFlags {
-  const { header, limitedHeader, otherTenantHeader, metricsHeader, ...flags } = flagsIn(words);
+  const { header, limitedHeader, otherTenantHeader, metricsHeader, ...flags } = command.opts<RunFlags>();
   const both = (literal: readonly string[] = [], fromEnv: readonly string[] = []) => {
     const all = [...literal, ...fromEnv];
     return all.length === 0 ? undefined : all;

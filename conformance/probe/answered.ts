@@ -1,12 +1,12 @@
 /** A probe and its answer; a write also with the reads before and after it. */
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted, isClientError } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Evidence, RuleId } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
 import { Proof } from "./proof.ts";
 import { difference, type Method, type Snapshot } from "./snapshot.ts";
 import type { Trial, Weight } from "./trial.ts";
-import { accepted, isClientError } from "../http/status.ts";
 
 /** What a probe may be answered with. */
 export type Statuses = number | readonly number[] | "2xx" | "4xx";

@@ -6,6 +6,7 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, Disturbed, OTHERS_MAY_CAUSE, type Pointer } from "../http/outcome-signal.ts";
+import { accepted, isGone } from "../http/status.ts";
 import type { Ask, Seen } from "../http/wire.ts";
 import type { Exchange, RuleId } from "../report/schema.ts";
 import type { PatchForm } from "../target/patch-form.ts";
@@ -16,7 +17,6 @@ import { type Method, notShown, type Snapshot, shows, storedValues } from "./sna
 import { visible } from "./tag-forms.ts";
 import { type AskOptions, LAG_MS, type Shape, Trial } from "./trial.ts";
 import { Passing, saysNothing } from "./weather.ts";
-import { accepted, isGone } from "../http/status.ts";
 
 /** The rules that say whether a method accepts the current tag, refuses what it must, and tells the tag in a 412. */
 export const BASE = {

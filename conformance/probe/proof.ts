@@ -1,11 +1,11 @@
 /** One probe: what was sent, what the specification allows, what came, and what the kit asserts about it. */
 
 import { KitFault } from "../http/outcome-signal.ts";
+import { accepted } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Evidence } from "../report/schema.ts";
 import { stateOf } from "./snapshot.ts";
 import type { Trial, Weight } from "./trial.ts";
-import { accepted } from "../http/status.ts";
 
 /**
  * The same request with one thing different, which shows that the probe was answered so for that one thing.

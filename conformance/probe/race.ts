@@ -5,6 +5,7 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted, isGone } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { RuleId } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
@@ -14,7 +15,6 @@ import { type Ground, updatedCustomer } from "./refused.ts";
 import { difference, type Method, notShown, type Snapshot, WRITABLE } from "./snapshot.ts";
 import { together } from "./together.ts";
 import { saysNothing } from "./weather.ts";
-import { accepted, isGone } from "../http/status.ts";
 
 const RATE_LIMIT_REST_MS = 1000;
 /** For the deployment to read what each contender sent so far: else who comes first is chance, and not the line-up's. */

@@ -1,10 +1,10 @@
 /** Writes that are refused when the run begins, to be looked at again when it ends: a queue may apply them meanwhile. */
 import { CouldNotRun, Disturbed, NoReply } from "../http/outcome-signal.ts";
+import { isClientError } from "../http/status.ts";
 import type { Attempt } from "./attempt.ts";
 import { ifMatch } from "./if-match-forms.ts";
 import type { RefusedEarly } from "./kit.ts";
 import { METHODS, type Method, sameFields } from "./snapshot.ts";
-import { isClientError } from "../http/status.ts";
 
 /** One customer a method. Where it can't be done, the rule that looks at it says so. */
 export async function refuseEarly(t: Attempt): Promise<RefusedEarly[]> {

@@ -4,6 +4,7 @@
  */
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted, isGone } from "../http/status.ts";
 import type { Connection } from "../http/transport.ts";
 import type { Seen } from "../http/wire.ts";
 import type { RuleId } from "../report/schema.ts";
@@ -17,7 +18,6 @@ import { type Rule, rule } from "./rule.ts";
 import { change, type Method, type Snapshot, sameFields, shows, storedValues, WRITABLE } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
-import { accepted, isGone } from "../http/status.ts";
 
 export type Kind = "stale" | "missing";
 export const STATUS = { stale: 412, missing: 428 } as const satisfies Record<Kind, number>;

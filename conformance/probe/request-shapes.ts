@@ -358,10 +358,13 @@ async function onOneConnection(t: Attempt, method: Method, from: Ground): Promis
 
 async function neverUpdated(t: Attempt, method: Method): Promise<void> {
   for (const kind of ["missing", "stale"] as const) {
-    const forms = NEVER_UPDATED[kind].map((derive): Derive => (...at) => {
-      const form = derive(...at);
-      return form && { ...form, what: `${form.what}, to a customer that was never updated` };
-    });
+    const forms = NEVER_UPDATED[kind].map(
+      (derive): Derive =>
+        (...at) => {
+          const form = derive(...at);
+          return form && { ...form, what: `${form.what}, to a customer that was never updated` };
+        },
+    );
     await refused(t, method, kind, forms, { bodies: "one", untouched: await t.kit.ground.make() });
   }
 }

@@ -129,7 +129,10 @@ export function foldings(tag: string): Form[] {
   const wide = Buffer.from(String.fromCharCode(text.charCodeAt(ascii) + 0xfee0), "utf8").toString("latin1");
   return formsOf(tag, [
     ["with a soft hyphen in it", quoted(`${text.slice(0, 1)}\u00ad${text.slice(1)}`)],
-    ["with a character of full width", ascii < 0 ? tag : quoted(text.slice(0, ascii) + wide + text.slice(ascii + 1))],
+    [
+      "with a character of full width",
+      ascii < 0 ? tag : quoted(text.slice(0, ascii) + wide + text.slice(ascii + 1)),
+    ],
     // Not every tag has such a character, so these two come last: a run that tries some forms alone tries the same each time.
     ["with a superscript in place of a character", quoted(replaced(COMPATIBLE))],
     ["with an accent on a letter", quoted(replaced(ACCENTED))],

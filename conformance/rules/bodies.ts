@@ -1,6 +1,7 @@
 /** FLD: fields of request bodies. */
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { isClientError } from "../http/status.ts";
 import type { Written } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { isAnyIdRead } from "../probe/existence.ts";
@@ -8,7 +9,6 @@ import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { change as changeOf, difference, WRITABLE } from "../probe/snapshot.ts";
 import { opaque } from "../probe/tag-forms.ts";
-import { isClientError } from "../http/status.ts";
 
 type Member = Readonly<Record<string, unknown>>;
 

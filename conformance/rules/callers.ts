@@ -2,6 +2,7 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted, isClientError } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
@@ -16,7 +17,6 @@ import type { Lines } from "../probe/trial.ts";
 import { plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { tenants } from "./other-tenants.ts";
-import { accepted, isClientError } from "../http/status.ts";
 
 const hurts = "Personal data reaches someone who may not see it.";
 const omitted = "A caller takes a silent omission for an empty field.";

@@ -2,6 +2,7 @@
 
 import { headerValue, headerValues } from "../http/http-reply.ts";
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
@@ -12,7 +13,6 @@ import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, type Snapshot, sameFields, shows } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
 import type { Values } from "../target/values.ts";
-import { accepted } from "../http/status.ts";
 
 const CODINGS = ["gzip", "br", "deflate", "zstd", "gzip, deflate, br"];
 const accepting = (codings: string): [string, string][] => [["Accept-Encoding", codings]];

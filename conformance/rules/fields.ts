@@ -1,6 +1,7 @@
 /** FLD: fields of reads; those of request bodies stand in bodies.ts. */
 
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted, isClientError } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
@@ -12,7 +13,6 @@ import { bareGuid, plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
 import { bodies } from "./bodies.ts";
-import { accepted, isClientError } from "../http/status.ts";
 
 const less = "Clients get less than they asked for, or data that they did not ask for.";
 const isOneOf = (name: string, fields: readonly Field[]) =>

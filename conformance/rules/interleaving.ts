@@ -1,6 +1,7 @@
 /** ATM: writes and reads that come between the parts of another write. */
 
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
@@ -9,7 +10,6 @@ import { CHANGES_TAG, contendersOf, enforced } from "../probe/race.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference, shows } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
-import { accepted } from "../http/status.ts";
 
 /** What a race of PUTs stands on. */
 export const PUT_RULES = ["IFM-01", "IFM-03", "ETG-08"] as const;

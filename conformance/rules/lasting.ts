@@ -2,6 +2,7 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { type Left, valuesOf } from "../http/acknowledged.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { isGone } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
@@ -17,7 +18,6 @@ import {
 } from "../probe/snapshot.ts";
 import { type AskOptions, LAG_MS } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
-import { isGone } from "../http/status.ts";
 
 /** A customer that is not written, and how it was. */
 type Bystander = { readonly customer: Customer; now: Snapshot; status: unknown };

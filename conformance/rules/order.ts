@@ -2,6 +2,7 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
+import { accepted, isClientError, isGone } from "../http/status.ts";
 import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
 import { isAnyIdRead } from "../probe/existence.ts";
@@ -10,7 +11,6 @@ import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
 import type { Lines } from "../probe/trial.ts";
-import { accepted, isClientError, isGone } from "../http/status.ts";
 
 type MissingRow = Pick<Rule, "id" | "title" | "spec" | "hurts"> & {
   readonly on: Method;

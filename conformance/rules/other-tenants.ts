@@ -2,6 +2,7 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted, isClientError, isGone } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import { type Answered, getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
@@ -15,7 +16,6 @@ import { type Rule, rule } from "../probe/rule.ts";
 import { difference, type Method, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
 import type { AskOptions, Lines, Weight } from "../probe/trial.ts";
 import type { PatchForm } from "../target/patch-form.ts";
-import { accepted, isClientError, isGone } from "../http/status.ts";
 
 async function asOther(
   t: Attempt,

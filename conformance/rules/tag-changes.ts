@@ -1,5 +1,6 @@
 /** ETG: when the entity-tag changes, and which one a write answers. */
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted } from "../http/status.ts";
 import type { Written } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import type { Refused } from "../probe/if-match-forms.ts";
@@ -11,7 +12,6 @@ import type { Lines } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
-import { accepted } from "../http/status.ts";
 
 const lost = "A stale client's token still matches: its write silently overwrites newer state.";
 const unnoticed = "A write that was confirmed between a client's read and its own write goes unnoticed.";

@@ -2,11 +2,11 @@
 
 import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, NoReply, Unreachable } from "../http/outcome-signal.ts";
+import { isGone } from "../http/status.ts";
 import { type Ask, ownAsk, type Seen } from "../http/wire.ts";
 import { Counters } from "../probe/counters.ts";
 import type { Kit } from "../probe/kit.ts";
 import { Weather } from "../probe/weather.ts";
-import { isGone } from "../http/status.ts";
 
 /** Where every read lags, each rule waits for many of them: a cache of 2 s made a short run take 150 s. */
 const LAG_RUN_MS = { quick: 10_000, full: 60_000 } as const;
