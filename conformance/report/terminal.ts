@@ -169,16 +169,7 @@ function timeline(moments: readonly Moment[], paint: Paint): string[] {
 /** Words into lines of `width` columns; what is beyond `linesMax` lines is cut with an ellipsis. */
 function wrap(text: string, width: number, indent: string, linesMax: number): string[] {
   const room = Math.max(40, width - indent.length);
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.replace(/\s*\n\s*/g, " ").split(" ")) {
-    const longer = line === "" ? word : `${line} ${word}`;
-    if (longer.length > room && line !== "") {
-      lines.push(line);
-      line = word;
-    } else line = longer;
-  }
-  lines.push(line);
+  const lines = Bun.wrapAnsi(text.replace(/\s*\n\s*/g, " "), room).split("\n");
   const kept = lines.slice(0, linesMax);
   if (lines.length > linesMax) kept[linesMax - 1] = `${(kept[linesMax - 1] ?? "").slice(0, room - 1)}…`;
   return kept.map((each) => `${indent}${each}`);
