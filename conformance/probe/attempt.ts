@@ -28,7 +28,7 @@ export const BASE = {
 type WriteOptions = Omit<AskOptions, "values"> & {
   /** In place of the main customer. */
   readonly to?: Customer | undefined;
-  /** Fresh ones unless told. `ifMatch` is the current tag unless told. */
+  /** By default fresh ones; `ifMatch` is the current tag by default. */
   readonly values?: "as stored" | Partial<Values> | undefined;
   /** To follow `PUT`. */
   readonly what?: string;

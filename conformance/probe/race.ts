@@ -334,13 +334,13 @@ export function oneWinner({ winners, before, after, proof }: Round, stays: strin
 /** So many writes without an answer are the network's. */
 const FEW = 2;
 
-type Untold = { round: Round; one: Contender };
+type Unclear = { round: Round; one: Contender };
 
 /** The losers of all rounds of a rule: the outcomes are deterministic, 428 or 412 (7 rule 1). */
 class Losers {
   readonly #t: Attempt;
   /** Losers by method and by what won: a DELETE and an update leave them different things to find. */
-  readonly #groups = new Map<string, { method: Method; all: number; untold: Untold[] }>();
+  readonly #groups = new Map<string, { method: Method; all: number; unclear: Unclear[] }>();
 
   constructor(t: Attempt) {
     this.#t = t;
@@ -357,15 +357,15 @@ class Losers {
         continue;
       const group = this.#group(one.method, winner?.method);
       group.all += 1;
-      if (one.outcome === "unknown") group.untold.push({ round, one });
-      // Without exactly one winner it is told elsewhere what is wrong.
+      if (one.outcome === "unknown") group.unclear.push({ round, one });
+      // Without exactly one winner other assertions say what is wrong.
       else if (winner !== undefined) this.#judge(round, one, one.seen as Seen);
     }
   }
 
   #group(method: Method, winner: Method | undefined) {
     const key = `${method} ${winner === "DELETE" ? "deleted" : winner === undefined ? "nobody" : "updated"}`;
-    const group = this.#groups.get(key) ?? { method, all: 0, untold: [] };
+    const group = this.#groups.get(key) ?? { method, all: 0, unclear: [] };
     this.#groups.set(key, group);
     return group;
   }
@@ -390,28 +390,28 @@ class Losers {
   /** A few are the network's; most of one kind are the race's, where as many writes that do not meet are all accepted. */
   async judgeSilence(): Promise<void> {
     const groups = [...this.#groups.values()];
-    const many = groups.filter(({ all, untold }) => untold.length > FEW && untold.length * 2 > all);
+    const many = groups.filter(({ all, unclear }) => unclear.length > FEW && unclear.length * 2 > all);
     let ofRace = false;
     for (const method of new Set(many.map(({ method }) => method))) ofRace ||= await apart(this.#t, method);
-    const untold = groups.flatMap((group) => group.untold);
-    const [first] = many[0]?.untold ?? untold;
+    const unclear = groups.flatMap((group) => group.unclear);
+    const [first] = many[0]?.unclear ?? unclear;
     const proof =
       first?.round.of(first.one, "412 to all but one") ??
       this.#t.proof("the losers of all rounds", "each is answered 412");
     const all = groups.reduce((sum, group) => sum + group.all, 0);
-    const told = () =>
-      `${untold.length} of ${all} writes that lost a race were answered neither 412 nor 428 (${kinds(untold.map(({ one }) => one))})`;
+    const found = () =>
+      `${unclear.length} of ${all} writes that lost a race were answered neither 412 nor 428 (${kinds(unclear.map(({ one }) => one))})`;
     const apartToo = () =>
-      `${told()}, while as many at once, each to a customer of its own, are all accepted`;
+      `${found()}, while as many at once, each to a customer of its own, are all accepted`;
     proof.must("told", !ofRace, apartToo, OTHERS_MAY_CAUSE);
     // A gateway under load answers a few of any requests so.
-    if (many.length === 0 && untold.length > 0) this.#t.note += `; ${told()}`;
-    proof.must("available", ofRace || many.length === 0, told, { othersMayCause: true, level: "SHOULD" });
+    if (many.length === 0 && unclear.length > 0) this.#t.note += `; ${found()}`;
+    proof.must("available", ofRace || many.length === 0, found, { othersMayCause: true, level: "SHOULD" });
   }
 }
 
-function kinds(untold: readonly Contender[]): string {
-  const words = untold.map(({ seen }) => (seen === undefined ? "no answer" : String(seen.status)));
+function kinds(unclear: readonly Contender[]): string {
+  const words = unclear.map(({ seen }) => (seen === undefined ? "no answer" : String(seen.status)));
   return [...new Set(words)]
     .map((word) => `${word} ×${words.filter((each) => each === word).length}`)
     .join(", ");

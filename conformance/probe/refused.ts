@@ -33,7 +33,7 @@ type RefusalOptions = {
   readonly customer?: Customer;
   /** A customer that is not written before it is probed. */
   readonly untouched?: Customer;
-  /** PATCH is tried in `all` forms of body that it takes, unless told. */
+  /** PATCH is tried in `all` forms of body that it takes, by default. */
   readonly bodies?: "all" | "one";
   /** In place of the accepted write that goes before. */
   readonly control?: Control;
@@ -51,11 +51,11 @@ type Refusal = Pick<Rule, "spec" | "hurts"> &
   };
 
 /** A rule that is nothing but forms that must be refused. */
-export function refusal(id: RuleId, title: string, { on, kind, forms, ...told }: Refusal): Rule {
+export function refusal(id: RuleId, title: string, { on, kind, forms, ...given }: Refusal): Rule {
   return rule(id, title, {
     needs: NEEDS[on],
     after: afterBase(id, on, kind),
-    ...told,
+    ...given,
     async check(t) {
       await refused(t, on, kind, typeof forms === "function" ? await forms(t) : forms);
     },
@@ -209,7 +209,7 @@ export function probeRefusal(
   patchForm?: PatchForm,
 ): Promise<Written> {
   const { lines, what, allowed = [], opening: _, values: __, ...shape } = form;
-  const told = typeof allowed === "string" ? [401, 403] : allowed;
+  const answers = typeof allowed === "string" ? [401, 403] : allowed;
   return t.write(method, {
     ...shape,
     to: at.customer,
@@ -219,7 +219,7 @@ export function probeRefusal(
     patchForm,
     what,
     allowed: allowedText(kind, allowed),
-    answers: told,
+    answers,
   });
 }
 

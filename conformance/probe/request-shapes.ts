@@ -331,7 +331,7 @@ async function onOneConnection(t: Attempt, method: Method, from: Ground): Promis
     ([, base]) => base === "missing" || (base === "stale" && !short),
   )) {
     const control = await ordinary(t, method, kind, derive, at);
-    // What is not refused the ordinary way is told elsewhere.
+    // What is not refused the ordinary way is a base rule's to blame.
     if (control === undefined) {
       at = await groundFor(t, method);
       continue;

@@ -19,9 +19,9 @@ export type Rule = {
   check(t: Attempt): Promise<void>;
 };
 
-type Told = Pick<Rule, "spec" | "hurts" | "check"> &
+type Given = Pick<Rule, "spec" | "hurts" | "check"> &
   Partial<Pick<Rule, "level" | "reading" | "needs" | "after">>;
 
-export function rule(id: RuleId, title: string, told: Told): Rule {
-  return { id, title, level: "MUST", reading: "", needs: [], after: [], ...told };
+export function rule(id: RuleId, title: string, given: Given): Rule {
+  return { id, title, level: "MUST", reading: "", needs: [], after: [], ...given };
 }

@@ -22,7 +22,7 @@ export function stateOf(seen: Seen): State {
   };
 }
 
-/** No probe ever writes Status, and jobs of the deployment may: it counts where it tells of a deletion alone. */
+/** No probe ever writes Status, and jobs of the deployment may: only a change that shows a deletion counts. */
 export function sameFields(a: Snapshot, b: Snapshot): boolean {
   return (
     UPDATED_FIELDS.every((field) => Bun.deepEquals(a.fields[field], b.fields[field])) &&

@@ -2,7 +2,7 @@
 
 import { variableOf } from "../target/caller-header.ts";
 
-/** Where reports go unless told otherwise. */
+/** Where reports go by default. */
 export const DEFAULT_OUT = "conformance-report";
 
 /**

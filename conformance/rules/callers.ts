@@ -29,8 +29,8 @@ const memberOf = (seen: Seen, field: Field) =>
  * left out or null where the main caller is shown a value.
  */
 async function deniedField(t: Attempt): Promise<Field> {
-  const told = t.kit.profile.limited?.denied;
-  if (told !== undefined) return told;
+  const named = t.kit.profile.limited?.denied;
+  if (named !== undefined) return named;
   for (const field of ["email", "name", "status", "id"] as const) {
     const query = `?fields=${field}`;
     const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "find the forbidden field" });

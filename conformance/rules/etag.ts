@@ -210,9 +210,9 @@ export const etag: readonly Rule[] = [
         what: "GET with the current tag in If-None-Match",
         headers: [["If-None-Match", tag]],
       });
-      const told = confirmed.seen.tag;
-      const found = `the 304 for ${tag} carries ${told ?? "no ETag"}`;
-      confirmed.should("tag-of-304", confirmed.seen.status !== 304 || told === tag, found);
+      const shown = confirmed.seen.tag;
+      const found = `the 304 for ${tag} carries ${shown ?? "no ETag"}`;
+      confirmed.should("tag-of-304", confirmed.seen.status !== 304 || shown === tag, found);
     },
   }),
   ...tagChanges,

@@ -30,10 +30,10 @@ import { EXACT, methodRules, overwrite, padded, showsNew } from "./if-match-meth
 const blind = "Old clients overwrite blindly.";
 
 type OnPut = Omit<Parameters<typeof refusal>[2], "on" | "kind">;
-const stale = (id: Rule["id"], title: string, told: OnPut) =>
-  refusal(id, title, { on: "PUT", kind: "stale", ...told });
-const missing = (id: Rule["id"], title: string, told: OnPut) =>
-  refusal(id, title, { on: "PUT", kind: "missing", ...told });
+const stale = (id: Rule["id"], title: string, given: OnPut) =>
+  refusal(id, title, { on: "PUT", kind: "stale", ...given });
+const missing = (id: Rule["id"], title: string, given: OnPut) =>
+  refusal(id, title, { on: "PUT", kind: "missing", ...given });
 
 function mustBeApplied(put: Written): void {
   const { seen, values, now } = put;

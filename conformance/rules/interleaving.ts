@@ -177,8 +177,8 @@ async function chains(t: Attempt): Promise<void> {
     const found = `${link.who} and ${fork?.who} were both accepted with ${link.from}`;
     proof.must("no-fork", fork === undefined, found, OTHERS_MAY_CAUSE);
     const same = also("to");
-    const told = `${link.who} and ${same?.who} were both told the new tag ${link.to}: one of them goes on from a write that is not its own`;
-    proof.must("own-tag", same === undefined || same.from === link.from, told, OTHERS_MAY_CAUSE);
+    const twice = `${link.who} and ${same?.who} were both told the new tag ${link.to}: one of them goes on from a write that is not its own`;
+    proof.must("own-tag", same === undefined || same.from === link.from, twice, OTHERS_MAY_CAUSE);
   }
   t.note = `; ${links.length} accepted writes were linked`;
 }

@@ -88,10 +88,10 @@ const MISSING: readonly MissingRow[] = [
   ),
 ];
 
-function toMissing({ id, title, on, lines, answered, ...told }: MissingRow): Rule {
+function toMissing({ id, title, on, lines, answered, ...given }: MissingRow): Rule {
   const level = on === "PUT" ? "MUST" : "SHOULD";
   return rule(id, title, {
-    ...told,
+    ...given,
     needs: on === "DELETE" ? ["write", "delete"] : NEEDS[on],
     after: afterBase(id, on, ...(answered === 428 ? (["missing"] as const) : [])),
     async check(t) {
@@ -156,10 +156,10 @@ const EARLIER_REFUSAL = {
   stale: { json: "SHOULD", other: "SHOULD" },
 } as const;
 
-function badBody(id: Rule["id"], kind: Kind, told: Pick<Rule, "spec" | "hurts" | "reading">): Rule {
+function badBody(id: Rule["id"], kind: Kind, given: Pick<Rule, "spec" | "hurts" | "reading">): Rule {
   const what = kind === "missing" ? "without If-Match" : "with a stale tag";
   return rule(id, `PUT ${what} and with a bad body: ${STATUS[kind]}`, {
-    ...told,
+    ...given,
     needs: ["write"],
     after: afterBase(id, "PUT", kind),
     async check(t) {
