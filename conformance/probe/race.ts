@@ -11,7 +11,7 @@ import type { RuleId } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
-import { type Ground, updatedCustomer } from "./refused.ts";
+import { type Prepared, updatedCustomer } from "./refused.ts";
 import { difference, type Method, notShown, type Snapshot, WRITABLE } from "./snapshot.ts";
 import { together } from "./together.ts";
 import { saysNothing } from "./weather.ts";
@@ -126,7 +126,7 @@ export async function enforced(t: Attempt, method: Method): Promise<void> {
 }
 
 /** @throws CouldNotRun where a write changes what it does not name even when nobody else writes. */
-async function writtenAlone(t: Attempt, method: "PUT" | "PATCH"): Promise<Ground> {
+async function writtenAlone(t: Attempt, method: "PUT" | "PATCH"): Promise<Prepared> {
   const control = await t.control(method);
   const { before, values } = control.written;
   const other = WRITABLE.find(

@@ -38,7 +38,7 @@ type RefusalOptions = {
   /** In place of the accepted write that goes before. */
   readonly control?: Control;
   /** What was prepared before. */
-  readonly at?: Ground;
+  readonly at?: Prepared;
   /** Header lines that the accepted write before carries too. */
   readonly headers?: Lines | undefined;
 };
@@ -70,7 +70,7 @@ export function afterBase(id: RuleId, method: Method, ...kinds: readonly Kind[])
 }
 
 /** What a probe of a refusal starts from. */
-export type Ground = {
+export type Prepared = {
   readonly customer: Customer;
   former: string;
   now: Snapshot;
@@ -78,11 +78,11 @@ export type Ground = {
 };
 
 /** DELETE is tried on customers made for it, and its control request comes last. */
-export async function groundFor(
+export async function preparedFor(
   t: Attempt,
   method: Method,
   { customer, untouched, headers }: RefusalOptions = {},
-): Promise<Ground> {
+): Promise<Prepared> {
   if (untouched !== undefined) {
     const now = await t.state(untouched, "read before");
     return { customer: untouched, former: now.tag, now };
@@ -108,8 +108,8 @@ export async function refusedInARow(
   kind: Kind,
   forms: readonly Derive[],
   control: Control,
-  at: Ground,
-): Promise<Ground> {
+  at: Prepared,
+): Promise<Prepared> {
   const suspects: Derive[] = [];
   for (const derive of forms) {
     const form = derive(at.now.tag, at.former, at.customer);
@@ -132,7 +132,7 @@ export async function refusedInARow(
   const query = t.kit.deployment.stateQuery;
   const seen = await t.get(at.customer, { query, purpose: "read back" });
   const unchanged = seen.status === 200 && seen.tag !== undefined && t.same(at.now, t.snapshot(seen));
-  const then = unchanged ? at : await groundFor(t, method);
+  const then = unchanged ? at : await preparedFor(t, method);
   const end = await refused(t, method, kind, unchanged ? suspects : forms, {
     bodies: "one",
     control,
@@ -147,7 +147,7 @@ export async function refusedInARow(
 }
 
 /** A customer that has had a former tag: written once with PUT. */
-export async function updatedCustomer(t: Attempt, headers?: Lines): Promise<Ground> {
+export async function updatedCustomer(t: Attempt, headers?: Lines): Promise<Prepared> {
   const customer = await t.kit.ground.make();
   const control = await t.control("PUT", { to: customer, headers, purpose: "make the tag stale" });
   return { customer, former: control.former, now: control };
@@ -160,12 +160,12 @@ export async function refused(
   kind: Kind,
   forms: readonly Derive[],
   options: RefusalOptions = {},
-): Promise<Ground> {
+): Promise<Prepared> {
   const every = method === "PATCH" && options.bodies !== "one";
   // A short run tries further forms of PATCH in the base rules alone.
   const always = BASE.PATCH[kind] === t.rule.id;
   const bodies = [undefined, ...(every ? await t.otherPatchForms(options.customer, always) : [])];
-  let at = options.at ?? (await groundFor(t, method, options));
+  let at = options.at ?? (await preparedFor(t, method, options));
   const proofs: Written[] = [];
   // Where a read alone moves the tag, this one would spoil what comes next.
   const reads = !t.kit.doubts.has("tag changes by itself");
@@ -186,7 +186,7 @@ export async function refused(
       judgeRefusal(t, written, kind, form);
       const wrote = await judgeWay(t, written, kind, asked, at, patchForm);
       if (wrote || written.after === undefined)
-        at = await groundFor(t, method, { ...options, ...(await another(t, options)) });
+        at = await preparedFor(t, method, { ...options, ...(await another(t, options)) });
       else at.now = written.after;
     }
   }
@@ -205,7 +205,7 @@ export function probeRefusal(
   method: Method,
   kind: Kind,
   form: Refused,
-  at: Ground,
+  at: Prepared,
   patchForm?: PatchForm,
 ): Promise<Written> {
   const { lines, what, allowed = [], opening: _, values: __, ...shape } = form;
@@ -234,7 +234,7 @@ async function judgeWay(
   written: Written,
   kind: Kind,
   form: Refused,
-  at: Ground,
+  at: Prepared,
   patchForm: PatchForm | undefined,
 ): Promise<boolean> {
   const { method, seen, unchanged } = written;
@@ -268,7 +268,7 @@ export function carriedValues(
   t: Attempt,
   method: Method,
   { values }: Pick<Refused, "values">,
-  { now }: Pick<Ground, "now">,
+  { now }: Pick<Prepared, "now">,
 ): Partial<Values> | undefined {
   if (values === undefined) return undefined;
   const stored = storedValues(now);
@@ -309,7 +309,7 @@ async function mustKeepStatus(
   method: Method,
   kind: Kind,
   forms: readonly Derive[],
-  { customer }: Ground,
+  { customer }: Prepared,
   before: Status,
 ): Promise<void> {
   const { doubts, ground, wire } = t.kit;
@@ -360,7 +360,7 @@ async function connectionAfter(
   t: Attempt,
   method: Method,
   opening: NonNullable<Refused["opening"]>,
-  at: Ground,
+  at: Prepared,
 ): Promise<Connection> {
   const via = t.kit.wire.connect();
   if (opening !== "an accepted write") {
@@ -447,7 +447,7 @@ function inBody(form: Refused | undefined, body: PatchForm | undefined): Refused
   return { ...form, what: `${form.what} as ${body.mediaType}` };
 }
 
-function nothingTried({ now, former }: Ground): never {
+function nothingTried({ now, former }: Prepared): never {
   if (now.tag === former)
     throw new CouldNotRun("the tag did not change on an accepted write, so there is no stale one", [
       "ETG-08",

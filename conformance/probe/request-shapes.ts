@@ -23,8 +23,8 @@ import {
 import { otherPaths, pathEnd } from "./other-paths.ts";
 import type { Control } from "./proof.ts";
 import {
-  type Ground,
-  groundFor,
+  type Prepared,
+  preparedFor,
   judgeRefusal,
   type Kind,
   probeRefusal,
@@ -208,12 +208,12 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
   );
   const all = [...rows, ...spelled];
   const hidden: RuleId[] = [];
-  let at = await groundFor(t, method, { headers: usedKey });
+  let at = await preparedFor(t, method, { headers: usedKey });
   for (const [index, [kind, base, derive]] of FORMS.entries()) {
     const control = await ordinary(t, method, kind, derive, at);
     if (control === undefined) {
       hidden.push(BASE[method][base]);
-      at = await groundFor(t, method);
+      at = await preparedFor(t, method);
       continue;
     }
     at = await atOnce(t, method, kind, derive, control, at);
@@ -281,7 +281,7 @@ async function ordinary(
   method: Method,
   kind: Kind,
   derive: Derive,
-  at: Ground,
+  at: Prepared,
 ): Promise<Control | undefined> {
   const form = derive(at.now.tag, at.former, at.customer);
   if (form === undefined) return undefined;
@@ -298,8 +298,8 @@ async function atOnce(
   kind: Kind,
   derive: Derive,
   control: Control,
-  at: Ground,
-): Promise<Ground> {
+  at: Prepared,
+): Promise<Prepared> {
   const rows = headerRows(t, method);
   const form = derive(at.now.tag, at.former, at.customer);
   if (form === undefined) return at;
@@ -324,7 +324,7 @@ async function atOnce(
 const KEPT = 12;
 
 /** Refusals one after the other on a connection that is kept, one of them in the midst with Expect: 100-continue. */
-async function onOneConnection(t: Attempt, method: Method, from: Ground): Promise<Ground> {
+async function onOneConnection(t: Attempt, method: Method, from: Prepared): Promise<Prepared> {
   let at = from;
   const short = t.leavesOut("stale tags on a connection that is kept");
   for (const [kind, , derive] of FORMS.filter(
@@ -333,7 +333,7 @@ async function onOneConnection(t: Attempt, method: Method, from: Ground): Promis
     const control = await ordinary(t, method, kind, derive, at);
     // What is not refused the ordinary way is a base rule's to blame.
     if (control === undefined) {
-      at = await groundFor(t, method);
+      at = await preparedFor(t, method);
       continue;
     }
     const via = t.kit.wire.connect();
@@ -373,7 +373,7 @@ async function neverUpdated(t: Attempt, method: Method): Promise<void> {
  * POST, GET or HEAD that a header or a parameter turns into the method. What POST does here is open, so only a change
  * counts that an ordinary one does not bring about.
  */
-async function overridden(t: Attempt, method: Method, from: Ground): Promise<void> {
+async function overridden(t: Attempt, method: Method, from: Prepared): Promise<void> {
   const headers = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"].map(
     (name) => [name, method] as const,
   );
@@ -394,9 +394,9 @@ async function overridden(t: Attempt, method: Method, from: Ground): Promise<voi
       const written = await probeRefusal(t, method, kind, { ...post, ...shape }, at);
       let toBlame = true;
       if (!written.unchanged) {
-        at = await groundFor(t, method);
+        at = await preparedFor(t, method);
         toBlame = (await probeRefusal(t, method, kind, post, at)).unchanged;
-        at = await groundFor(t, method);
+        at = await preparedFor(t, method);
       }
       if (toBlame) judgeRefusal(t, written, kind, post);
     }

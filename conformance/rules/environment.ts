@@ -8,7 +8,7 @@ import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { describe } from "../probe/proof.ts";
-import { groundFor, NEEDS } from "../probe/refused.ts";
+import { preparedFor, NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, type Snapshot, sameFields, shows } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
@@ -46,7 +46,7 @@ async function answeredTags(t: Attempt, method: "PUT" | "PATCH"): Promise<void> 
 
 /** A stale write carries the current tag byte for byte, whatever coding is accepted. */
 async function tagsOf412(t: Attempt, method: Method): Promise<void> {
-  const { customer, former, now } = await groundFor(t, method);
+  const { customer, former, now } = await preparedFor(t, method);
   const stale = (headers: [string, string][]) =>
     t.writeOnly(method, customer, {
       what: `with a stale tag and ${headers.map((line) => line.join(": ")).join() || "no Accept-Encoding"}`,

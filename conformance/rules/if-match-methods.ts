@@ -17,8 +17,8 @@ import {
 } from "../probe/if-match-forms.ts";
 import {
   afterBase,
-  type Ground,
-  groundFor,
+  type Prepared,
+  preparedFor,
   NEEDS,
   refusal,
   refused,
@@ -36,7 +36,7 @@ export const EXACT: readonly SpecKey[] = ["4.2 exact", "3 stale"];
 
 /** 412 carries the tag of now: the one that a read shows, with which a write is accepted. */
 async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
-  const { customer, former, now } = await groundFor(t, method);
+  const { customer, former, now } = await preparedFor(t, method);
   const stale = await t.write(method, {
     to: customer,
     ifMatch: ifMatch(former),
@@ -88,7 +88,7 @@ export async function padded(t: Attempt, method: Method, name: string): Promise<
     ["", "  "],
     ["\t", " \t"],
   ] as const) {
-    const { customer, control, now } = await groundFor(t, method);
+    const { customer, control, now } = await preparedFor(t, method);
     const write = await t.write(method, {
       to: customer,
       ifMatch: ifMatch(`${before}${now.tag}${after}`),
@@ -126,7 +126,7 @@ async function formerTags(t: Attempt, method: Method): Promise<void> {
   const long = method === "DELETE" && !t.leavesOut("DELETE with tags of more than six writes ago");
   const tags = await makeFormer(t, customer, long ? LONG_AGO : 1);
   const [first, second] = [t.kit.values.next(), t.kit.values.next()];
-  const write = async (by: "PUT" | "PATCH", values: Partial<Values> | "as stored"): Promise<Ground> => {
+  const write = async (by: "PUT" | "PATCH", values: Partial<Values> | "as stored"): Promise<Prepared> => {
     const control = await t.control(by, { to: customer, values });
     tags.push(control.former);
     return { customer, former: control.former, now: control };
@@ -167,7 +167,7 @@ async function longAgo(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
       return () => ({ what, lines: ifMatch(former) });
     })
     .filter((_, index) => index % every === 0);
-  const at = await groundFor(t, method);
+  const at = await preparedFor(t, method);
   if (at.control !== undefined) await refusedInARow(t, method, "stale", tried, at.control, at);
 }
 

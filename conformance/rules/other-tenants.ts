@@ -11,7 +11,7 @@ import { holds } from "../probe/holds.ts";
 import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
-import type { Ground } from "../probe/refused.ts";
+import type { Prepared } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference, type Method, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
 import type { AskOptions, Lines, Weight } from "../probe/trial.ts";
@@ -87,7 +87,7 @@ type Foreign = {
   readonly way: Way;
   readonly sent: Sent;
   /** The customer, updated once, so that it has a former tag. */
-  readonly at: Ground;
+  readonly at: Prepared;
   readonly what: string;
 };
 
@@ -108,7 +108,7 @@ async function toNobody(t: Attempt, { way, sent, at }: Foreign): Promise<{ seen:
 const REFUSED_MAX = 3;
 const isRefusal = ({ status }: Seen) => status === 401 || status === 403;
 
-const asSent = ({ lines, body }: Sent, { now, former }: Ground, { patchForm }: Way): AskOptions => ({
+const asSent = ({ lines, body }: Sent, { now, former }: Prepared, { patchForm }: Way): AskOptions => ({
   ifMatch: lines(now.tag, former),
   body,
   patchForm,
@@ -143,7 +143,7 @@ async function foreignWrites(
 }
 
 /** Of its own where one can be made: the other tenant may take it over. */
-async function strangersTarget(t: Attempt): Promise<Ground> {
+async function strangersTarget(t: Attempt): Promise<Prepared> {
   const customer = await t.ownCustomer();
   const control = await t.control("PUT", { to: customer, purpose: "make the tag stale" });
   return { customer, former: control.former, now: control };
