@@ -1,5 +1,6 @@
 /** How the kit was started, so that the commands that it prints run as printed. */
 import { basename, relative } from "node:path";
+import { shellQuoted } from "../report/command-line.ts";
 
 /** @param argv of the process: the runtime, then the entry point as it was named */
 export function programName(
@@ -12,6 +13,5 @@ export function programName(
   // A link of an installed package; anybody on that PATH has it.
   if (!entry.endsWith(".ts")) return basename(entry);
   const below = relative(cwd, entry);
-  const path = below.length < entry.length ? below : entry;
-  return `bun ${/^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`}`;
+  return `bun ${shellQuoted(below.length < entry.length ? below : entry)}`;
 }

@@ -23,10 +23,10 @@ import {
 import { otherPaths, pathEnd } from "./other-paths.ts";
 import type { Control } from "./proof.ts";
 import {
-  type Prepared,
-  preparedFor,
   judgeRefusal,
   type Kind,
+  type Prepared,
+  preparedFor,
   probeRefusal,
   refused,
   refusedInARow,

@@ -11,7 +11,7 @@ export const quoted = (text: string): string => `"${text}"`;
 export type Form = { readonly what: string; readonly value: string };
 
 /** @param rows how the current tag is altered, and the value; those that leave it as it is are left out */
-function formsOf(tag: string, rows: readonly (readonly [how: string, value: string])[]): Form[] {
+function altered(tag: string, rows: readonly (readonly [how: string, value: string])[]): Form[] {
   return rows.flatMap(([how, value]) => (value === tag ? [] : [{ what: `the current tag ${how}`, value }]));
 }
 
@@ -28,7 +28,7 @@ export function caseFlips(tag: string): Form[] {
   const last = letters.at(-1);
   if (first === undefined || last === undefined) return [];
   const folded = [text.toLowerCase(), text.toUpperCase()].find((other) => other !== text) ?? text;
-  return formsOf(tag, [
+  return altered(tag, [
     ["with its first letter in the other case", flip(first)],
     ["with its last letter in the other case", flip(last)],
     ["in one letter case", quoted(folded)],
@@ -38,7 +38,7 @@ export function caseFlips(tag: string): Form[] {
 /** Something added before, behind, inside the quotes or after them, or cut off. */
 export function affixes(tag: string): Form[] {
   const text = opaque(tag);
-  return formsOf(tag, [
+  return altered(tag, [
     ["with the suffix -gzip before its closing quote", quoted(`${text}-gzip`)],
     ["one character longer (x appended before the closing quote)", quoted(`${text}x`)],
     ["shorter by its last character", quoted(text.slice(0, -1))],
@@ -75,7 +75,7 @@ export function spellings(tag: string): Form[] {
   const first = text.charCodeAt(0);
   if (first < 0x80)
     forms.push(["percent-encoded", `%${first.toString(16).padStart(2, "0").toUpperCase()}${text.slice(1)}`]);
-  return formsOf(
+  return altered(
     tag,
     forms.map(([how, text]) => [how, quoted(text)]),
   );
@@ -127,7 +127,7 @@ export function foldings(tag: string): Form[] {
   };
   const ascii = text.search(/[\x21-\x7e]/);
   const wide = Buffer.from(String.fromCharCode(text.charCodeAt(ascii) + 0xfee0), "utf8").toString("latin1");
-  return formsOf(tag, [
+  return altered(tag, [
     ["with a soft hyphen in it", quoted(`${text.slice(0, 1)}\u00ad${text.slice(1)}`)],
     [
       "with a character of full width",

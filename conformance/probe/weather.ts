@@ -49,7 +49,6 @@ export class Weather {
   async settle(): Promise<void> {
     let pauseMs = PAUSE_MS;
     let good = 0;
-    let last = "";
     while (good < READS) {
       const answer = await this.#answer();
       if (answer === String(this.#usual)) {
@@ -57,9 +56,8 @@ export class Weather {
         continue;
       }
       good = 0;
-      last = answer;
       if (this.#waitedMs > this.#patienceMs)
-        throw new Unreachable(`the deployment no longer answers as before: ${last}`);
+        throw new Unreachable(`the deployment no longer answers as before: ${answer}`);
       await this.#wire.rest(pauseMs);
       this.#waitedMs += pauseMs;
       pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX);

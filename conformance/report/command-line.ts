@@ -37,9 +37,13 @@ function without(flag: string, words: readonly string[]): [value: string | undef
 
 /** A value with `$NAME` is left to the shell, as a header of `--header-env` must not be. */
 function shellWord(word: string, index: number, words: readonly string[]): string {
-  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
   const expands = /\$\{?[A-Z]/.test(word) && !/-env$/.test(words[index - 1] ?? "");
-  return expands ? `"${word.replace(/["\\`]/g, "\\$&")}"` : `'${word.replaceAll("'", `'\\''`)}'`;
+  return expands ? `"${word.replace(/["\\`]/g, "\\$&")}"` : shellQuoted(word);
+}
+
+/** A word that the shell leaves as it is. */
+export function shellQuoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Flags whose value is a header with its credential spelled out, and what stands before the name in its variable. */

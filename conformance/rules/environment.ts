@@ -8,7 +8,7 @@ import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { describe } from "../probe/proof.ts";
-import { preparedFor, NEEDS } from "../probe/refused.ts";
+import { NEEDS, preparedFor } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, type Snapshot, sameFields, shows } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";

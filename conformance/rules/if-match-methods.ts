@@ -17,9 +17,9 @@ import {
 } from "../probe/if-match-forms.ts";
 import {
   afterBase,
+  NEEDS,
   type Prepared,
   preparedFor,
-  NEEDS,
   refusal,
   refused,
   refusedInARow,
