@@ -83,11 +83,11 @@ export async function detectFormat(source: Source, name: string): Promise<Format
 async function* readCsv(source: Source, onHeader: (header: Header) => void): AsyncGenerator<Row> {
   const parser = csvParser({
     bom: true,
-    info: true,
     relax_column_count: true, // refused below, with the line and both counts
     skip_empty_lines: true,
     skip_records_with_empty_values: true, // the `,,,` that spreadsheets leave behind
     max_record_size: RECORD_CHARACTERS_MAX,
+    on_record: locate,
   });
   pipeline(Readable.from(decoded(source)), parser, () => {}); // an error of the file arrives through the parser
   let header: Header | undefined;
@@ -95,12 +95,11 @@ async function* readCsv(source: Source, onHeader: (header: Header) => void): Asy
   let lastLine = 0;
   // csv-parse counts a line break of two characters (CRLF) in a quoted cell twice.
   let surplus = 0;
-  const records = parser as AsyncIterable<{ record: string[]; info: { lines: number } }>;
+  /** Where the records begin that are parsed, and not read here yet. */
+  const begins: number[] = [];
   try {
-    for await (const { record: cells, info } of records) {
-      const begin = info.lines - surplus - count(cells, /[\r\n]/g);
-      surplus += count(cells, /\r\n/g);
-      lastLine = info.lines - surplus;
+    for await (const cells of parser as AsyncIterable<string[]>) {
+      const line = begins.shift() as number;
       if (header === undefined) {
         header = cells.map((name) => name.trim());
         checkHeader(header);
@@ -108,13 +107,21 @@ async function* readCsv(source: Source, onHeader: (header: Header) => void): Asy
         continue;
       }
       number += 1;
-      yield csvRow(header, cells, number, begin);
+      yield csvRow(header, cells, number, line);
     }
   } catch (error) {
     throw csvError(error, lastLine + 1);
   }
   if (header === undefined)
     throw new InputError("the file is empty: a CSV file begins with a line of column names");
+
+  /** Not in the loop above: at an error the parser drops the records that were not read yet. */
+  function locate(cells: string[], info: { lines: number }): string[] {
+    begins.push(info.lines - surplus - count(cells, /[\r\n]/g));
+    surplus += count(cells, /\r\n/g);
+    lastLine = info.lines - surplus;
+    return cells;
+  }
 }
 
 function checkHeader(header: Header): void {
@@ -152,15 +159,22 @@ function count(cells: readonly string[], pattern: RegExp): number {
   return cells.reduce((sum, cell) => sum + (cell.match(pattern)?.length ?? 0), 0);
 }
 
+const MISPLACED_QUOTE =
+  "a quote stands inside a cell: put the whole cell in quotes, and write each quote in it twice";
+const CSV_FAULTS: Readonly<Record<string, string>> = {
+  INVALID_OPENING_QUOTE: MISPLACED_QUOTE,
+  CSV_INVALID_CLOSING_QUOTE: MISPLACED_QUOTE,
+  CSV_QUOTE_NOT_CLOSED: "a quote that opens in this row is not closed",
+  CSV_MAX_RECORD_SIZE: `the row that begins here has more than ${RECORD_CHARACTERS_MAX} characters; is a quote in it not closed?`,
+};
+
 /**
  * @param line where the record begins that can't be read: the parser notices an open quote only far behind
  * it.
  */
 function csvError(error: unknown, line: number): unknown {
   if (!(error instanceof CsvError)) return error;
-  return error.code === "CSV_QUOTE_NOT_CLOSED" || error.code === "CSV_MAX_RECORD_SIZE"
-    ? new InputError(`line ${line}: a quote that opens in this row is not closed`)
-    : new InputError(`line ${line}: not CSV: ${error.message}`);
+  return new InputError(`line ${line}: ${CSV_FAULTS[error.code] ?? `not CSV: ${error.message}`}`);
 }
 
 async function* readNdjson(source: Source): AsyncGenerator<Row> {

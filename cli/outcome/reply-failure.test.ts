@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Refusal, refusalOf } from "../client/refusal.ts";
+import { type ReadRefusal, type Refusal, refusalOf } from "../client/refusal.ts";
 import { readFailure, unclearReply, writeFailure } from "./reply-failure.ts";
 
 const reply = (status: number, body?: object): Refusal =>
@@ -90,6 +90,22 @@ test.each<[number, string, object | undefined, string, string]>([
   expect(message).toContain(words);
   expect(hint).toContain(advice);
   expect(`${message} ${hint}`).not.toMatch(/redirect|points to|Correct the request/);
+});
+
+test("304 to a reading without a condition is no redirect", () => {
+  const { message, hint } = readFailure(reply(304), customer);
+  expect(message).toEndWith("and this one names none (304)");
+  expect(hint).toContain("mixes up replies");
+});
+
+test.each([404, 410])("%d, also to a field that does not exist, is no missing customer", (status) => {
+  const refusal = { ...reply(status), kind: "not-a-service" } as ReadRefusal;
+  const { exit, message, hint } = readFailure(refusal, customer);
+  expect({ exit, message }).toEqual({
+    exit: "failure",
+    message: `customer 1 could not be read: ${status}, also to a field that does not exist`,
+  });
+  expect(hint).toContain("is the base URL of a customer service");
 });
 
 test("a success that was not one says what the reading after it showed", () => {

@@ -126,8 +126,8 @@ export function readReason(refusal: ReadRefusal | ListFailure, subject: Subject)
       );
   }
   const { reply } = refusal;
-  if (refusal.kind === "not-a-service" && reply.status === 404) {
-    const why = isPage(reply) ? aPage(reply) : "404, also to a field that does not exist";
+  if (refusal.kind === "not-a-service" && meaningOf(reply.status).kind === "not-found") {
+    const why = isPage(reply) ? aPage(reply) : `${reply.status}, also to a field that does not exist`;
     return { ...unbelieved(claim, why, notAService(subject.url)), code: NOT_A_SERVICE };
   }
   // A read that a server can't answer now leaves nothing undecided: it is as if the server were not there.
@@ -224,6 +224,7 @@ const KINDS = {
 /** Where the status says more than its kind. */
 const SENTENCES: Readonly<Record<number, string>> = {
   202: "the server has taken the request, and not done it yet",
+  304: "a service answers so only where the request names a version, and this one names none",
   408: "the server gave up waiting for the request",
   409: "the service refuses it now",
   415: "the server does not take this kind of body",

@@ -156,6 +156,7 @@ function conflictReason(
     reply === undefined
       ? undefined
       : writeFailure({ kind: "stale", during: "writing", reply }, done, { what: `customer ${id}`, url });
+  const unreadable = conflict.unreadable && readReason(conflict.unreadable, { what: `customer ${id}`, url });
   const reason: Why = {
     exit: "conflict",
     code: shown?.code.startsWith("http-") === false ? shown.code : "conflict",
@@ -182,9 +183,7 @@ function conflictReason(
       case "contradicted":
         return `${refused} each time the server named the refused tag as the current one`;
       case "unreadable": {
-        const { unreadable } = conflict;
-        const what = { what: `customer ${id}`, url };
-        return `${refused} ${unreadable === undefined ? "it could not be read" : inOneSentence(readReason(unreadable, what)).message}`;
+        return `${refused} ${unreadable === undefined ? "it could not be read" : inOneSentence(unreadable).message}`;
       }
     }
   }
@@ -195,6 +194,7 @@ function conflictReason(
       return done === "deleted"
         ? "Look at it as it is now, and run it again; with --yes --on-conflict reapply it is deleted whatever others changed."
         : "Decide which value is right: run it again to see the values of now, or with --on-conflict reapply to set yours.";
+    if (unreadable?.hint !== undefined) return unreadable.hint;
     return currentTag !== undefined && currentTag === sentTag
       ? `The server refuses ${currentTag}, the very tag that it still shows: a proxy changes If-Match on the way, or a cache answers the reads. customers doctor looks for both.`
       : "Others write to it all the time: give it more time with --timeout, or more --max-attempts.";
