@@ -93,6 +93,7 @@ describe("no_proxy knows the forms of curl and Go", () => {
 test.each([
   ["http://me:secret@host:1", "http://me:***@host:1", ["secret", "bWU6c2VjcmV0"]],
   ["me:se%40cret@host:1", "me:***@host:1", ["se%40cret", "se@cret", "bWU6c2VAY3JldA=="]],
+  ["http://me:s%e@host:1", "http://me:***@host:1", ["s%e", "bWU6cyVl"]],
   ["http://host:1", "http://host:1", []],
 ])("the password of %s is masked", (text, shown, secrets) => {
   expect(maskedProxyUrl(text)).toBe(shown);

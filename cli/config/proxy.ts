@@ -101,15 +101,23 @@ export function proxySecrets(text: string): string[] {
   if (!URL.canParse(withScheme)) return [];
   const { username, password } = new URL(withScheme);
   if (password === "") return [];
-  const plain = decode(password);
-  const basic = Buffer.from(`${decode(username)}:${plain}`).toString("base64");
-  return [...new Set([password, plain, basic])];
+  return [...new Set([password, decoded(password).toString(), basic(username, password)])];
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text; // a lone % stands for itself
-  }
+/** For the header Proxy-Authorization; undefined where the URL has no credentials. */
+export function proxyAuthorization(url: string): string | undefined {
+  const { username, password } = new URL(url);
+  return username === "" ? undefined : `Basic ${basic(username, password)}`;
+}
+
+function basic(username: string, password: string): string {
+  return Buffer.concat([decoded(username), Buffer.from(":"), decoded(password)]).toString("base64");
+}
+
+/** As curl does: a lone % stands for itself, and the bytes need not be UTF-8, which decodeURIComponent refuses. */
+function decoded(text: string): Buffer {
+  const bytes = text.replace(/%([0-9a-f]{2})/gi, (_, digits) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
+  return Buffer.from(bytes, "latin1");
 }

@@ -5,7 +5,7 @@
  */
 import type { Dispatcher } from "undici/index.js";
 import Agent from "undici/lib/dispatcher/agent.js";
-import type { ProxySetting } from "../config/proxy.ts";
+import { type ProxySetting, proxyAuthorization } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 
 export const BODY_BYTES_MAX = 256 * 1024 * 1024;
@@ -27,7 +27,8 @@ export async function openDispatcher(settings: Settings, origin: string): Promis
   if (proxy.kind === "direct") return new Agent({ ...limits, connect });
   if (origin.startsWith("http:")) return forwarding(new Agent({ ...limits, connect }), proxy.url, origin);
   const { openTunnels } = await import("./tunnels.ts");
-  return openTunnels({ ...limits, uri: proxy.url, requestTls: connect });
+  const token = proxyAuthorization(proxy.url);
+  return openTunnels({ ...limits, uri: proxy.url, requestTls: connect, ...(token && { token }) });
 }
 
 /**
@@ -36,13 +37,11 @@ export async function openDispatcher(settings: Settings, origin: string): Promis
  * here.
  */
 function forwarding(agent: Agent, proxyUrl: string, origin: string): Dispatcher {
-  const { username, password, origin: proxyOrigin } = new URL(proxyUrl);
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const proxyOrigin = new URL(proxyUrl).origin;
+  const authorization = proxyAuthorization(proxyUrl);
   const ofProxy = {
     host: new URL(origin).host,
-    ...(username === ""
-      ? {}
-      : { "proxy-authorization": `Basic ${Buffer.from(credentials).toString("base64")}` }),
+    ...(authorization && { "proxy-authorization": authorization }),
   };
   return agent.compose(
     (dispatch) => (options, handler) =>

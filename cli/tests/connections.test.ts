@@ -102,6 +102,20 @@ describe("proxies", () => {
     ]);
   });
 
+  test.each([
+    ["a lone %", "ge%heim%", Buffer.from("ge%heim%")],
+    ["a lone % beside an escape", "p%40s%", Buffer.from("p@s%")],
+    ["a byte that is not UTF-8", "%e9", Buffer.of(0xe9)],
+  ])("%s in a proxy's password is what curl makes of it", async (_, password, bytes) => {
+    const credentials = `Basic ${Buffer.concat([Buffer.from("me:"), bytes]).toString("base64")}`;
+    for (const scheme of ["http", "https"]) {
+      const proxy = await startProxy(403);
+      const url = `http://me:${password}@127.0.0.1:${proxy.port}`;
+      await get(`${scheme}://customers.invalid`, { env: { [`${scheme}_proxy`]: url } });
+      expect({ scheme, sent: proxy.seen[0]?.credentials }).toEqual({ scheme, sent: credentials });
+    }
+  });
+
   test("a server that no_proxy names is not asked for through the proxy: the token does not go there", async () => {
     const proxy = await startProxy(200);
     const env = { http_proxy: proxy.url, no_proxy: "10.0.0.0/8, .invalid:8080" };
