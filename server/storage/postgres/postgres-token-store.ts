@@ -1,7 +1,9 @@
 import { storedScope } from "../../domain/scope.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import { StoreUnavailable } from "../customer-store.ts";
+import { storedTime } from "../stored-time.ts";
 import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
+import { type TokenRow, tokenRecord } from "../token-row.ts";
 import type {
   Caller,
   CreatedToken,
@@ -17,7 +19,6 @@ import { TokenUseNotes } from "../token-use-notes.ts";
 import type { Param } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";
-import { timeOf } from "./rows/time.ts";
 import {
   EXPIRING_TOKENS_TEXT,
   FIND_TOKEN_TEXT,
@@ -26,20 +27,19 @@ import {
   MATCHING_TOKENS_TEXT,
   NOTE_TOKEN_USE_TEXT,
   OVERLAPS_TEXT,
-  type PostgresTokenRow,
   REVOKE_TOKEN_TEXT,
   ROTATE_TOKEN_TEXT,
 } from "./rows/token-sql.ts";
 import { type Meta, metaFault } from "./schema/migration.ts";
 
-type OverlapRow = PostgresTokenRow & {
+type OverlapRow = TokenRow & {
   readonly rotated_at: string;
   readonly replacement_used_at: string | null;
 };
 
 type FoundRow = Meta &
   (
-    | (PostgresTokenRow & { readonly token_id: string | null })
+    | (TokenRow & { readonly token_id: string | null })
     /** A token that is unknown or revoked. */
     | { readonly client: null }
   );
@@ -69,7 +69,7 @@ export class PostgresTokenStore implements TokenStore {
     const fault = row === null ? "the database has lost its schema" : metaFault(row);
     if (fault !== null) throw new StoreUnavailable(fault);
     if (row === null || row.client === null) return null;
-    const expiry = tokenExpiry(Number(row.created_at), timeOf(row.expires_at));
+    const expiry = tokenExpiry(Number(row.created_at), storedTime(row.expires_at));
     if (expiry !== null && expiry.atMs <= nowMs) return null;
     this.#notes.note(digest, Number(row.last_used_at ?? 0), nowMs, addressOf);
     const { client, role, tenant } = row;
@@ -91,21 +91,21 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   async list(): Promise<TokenRecord[]> {
-    return (await this.#lanes.run<PostgresTokenRow>(LIST_TOKENS_TEXT, [], true)).map(recordOf);
+    return (await this.#lanes.run<TokenRow>(LIST_TOKENS_TEXT, [], true)).map(tokenRecord);
   }
 
   async expiring(nowMs: number): Promise<TokenRecord[]> {
     const params = [String(nowMs), String(NOTICE_MS_MAX)];
-    const rows = await this.#lanes.run<PostgresTokenRow>(EXPIRING_TOKENS_TEXT, params, true);
-    return expiringOf(rows.map(recordOf), nowMs);
+    const rows = await this.#lanes.run<TokenRow>(EXPIRING_TOKENS_TEXT, params, true);
+    return expiringOf(rows.map(tokenRecord), nowMs);
   }
 
   async stillUsed(nowMs: number): Promise<TokenRecord[]> {
     const rows = await this.#lanes.run<OverlapRow>(OVERLAPS_TEXT, [String(nowMs)], true);
     const overlaps = rows.map((row) => ({
-      token: recordOf(row),
+      token: tokenRecord(row),
       rotatedAtMs: Number(row.rotated_at),
-      replacementUsedAtMs: timeOf(row.replacement_used_at),
+      replacementUsedAtMs: storedTime(row.replacement_used_at),
     }));
     return stillUsedOf(overlaps, nowMs);
   }
@@ -114,8 +114,8 @@ export class PostgresTokenStore implements TokenStore {
     // Tokens that have ended may be revoked too.
     const which = await this.#digestOf(text, 0);
     if (typeof which !== "string") return which;
-    const [row] = await this.#lanes.run<PostgresTokenRow>(REVOKE_TOKEN_TEXT, [which, String(nowMs)], false);
-    return row === undefined ? { kind: "missing" } : { kind: "revoked", token: recordOf(row) };
+    const [row] = await this.#lanes.run<TokenRow>(REVOKE_TOKEN_TEXT, [which, String(nowMs)], false);
+    return row === undefined ? { kind: "missing" } : { kind: "revoked", token: tokenRecord(row) };
   }
 
   async rotate(text: string, terms: RotationTerms, nowMs: number): Promise<RotateOutcome> {
@@ -125,7 +125,7 @@ export class PostgresTokenStore implements TokenStore {
     const { overlapMs, lifetimeMs } = terms;
     const isSame = lifetimeMs === "same";
     const expiresAtMs = isSame || lifetimeMs === null ? null : String(nowMs + lifetimeMs);
-    const [made, replaced] = await this.#lanes.run<PostgresTokenRow>(
+    const [made, replaced] = await this.#lanes.run<TokenRow>(
       ROTATE_TOKEN_TEXT,
       [
         ...[which, tokenDigest(token), tokenPrefix(token), String(nowMs)],
@@ -134,7 +134,7 @@ export class PostgresTokenStore implements TokenStore {
       false,
     );
     if (made === undefined || replaced === undefined) return { kind: "missing" };
-    return { kind: "rotated", token, made: recordOf(made), replaced: recordOf(replaced) };
+    return { kind: "rotated", token, made: tokenRecord(made), replaced: tokenRecord(replaced) };
   }
 
   /** Finishes the notes under way. */
@@ -147,14 +147,14 @@ export class PostgresTokenStore implements TokenStore {
     if (isToken(text)) return tokenDigest(text);
     // What all tokens begin with names none: an empty argument must not revoke the only token there is.
     if (!/^cst_[A-Za-z0-9]+$/.test(text)) return { kind: "missing" };
-    const rows = await this.#lanes.run<PostgresTokenRow & { digest: string }>(
+    const rows = await this.#lanes.run<TokenRow & { digest: string }>(
       MATCHING_TOKENS_TEXT,
       [text, String(thenMs)],
       true,
     );
     const [row, ...others] = rows;
     if (row === undefined) return { kind: "missing" };
-    if (others.length > 0) return { kind: "ambiguous", tokens: rows.map(recordOf) };
+    if (others.length > 0) return { kind: "ambiguous", tokens: rows.map(tokenRecord) };
     return row.digest;
   }
 }
@@ -169,20 +169,4 @@ export function tokenParams(
   const expires = expiresAtMs === null ? null : String(expiresAtMs);
   const rights = [client, role, tenant, scope?.fields ?? null, scope?.operations ?? null];
   return [tokenDigest(token), tokenPrefix(token), ...rights, String(nowMs), expires];
-}
-
-function recordOf(row: PostgresTokenRow): TokenRecord {
-  return {
-    prefix: row.prefix,
-    client: row.client,
-    role: row.role,
-    tenant: row.tenant,
-    scope: storedScope(row.scope_fields, row.scope_operations),
-    createdAtMs: Number(row.created_at),
-    expiresAtMs: timeOf(row.expires_at),
-    lastUsedAtMs: timeOf(row.last_used_at),
-    lastUsedFrom: row.last_used_from,
-    replacedBy: row.replaced_by,
-    revokedAtMs: timeOf(row.revoked_at),
-  };
 }

@@ -1,4 +1,5 @@
 import { boundVersions, type KnownVersion, type WriteCount } from "../../domain/rollout/write-count.ts";
+import { type WriteCountRow, writeCountOf } from "../write-count-row.ts";
 import {
   COUNTS_MAX,
   COUNTS_PAGE,
@@ -13,9 +14,7 @@ import {
   countParams,
   KNOWN_VERSIONS_TEXT,
   PAGE_OF_COUNTS_TEXT,
-  type PostgresWriteCountRow,
   PURGE_COUNTS_TEXT,
-  writeCountOf,
 } from "./rows/write-count-sql.ts";
 
 /** Counts of writes in PostgreSQL, on a connection for what is slow: no customer's write waits for them. */
@@ -37,7 +36,7 @@ export class PostgresWriteCounts implements WriteCountStore {
 
   async page(fromDay: string, after: CountKey | null): Promise<WriteCount[]> {
     const params = [...countKeyParams(after), fromDay, String(COUNTS_PAGE)];
-    const rows = await this.#lanes.run<PostgresWriteCountRow>(PAGE_OF_COUNTS_TEXT, params, true);
+    const rows = await this.#lanes.run<WriteCountRow>(PAGE_OF_COUNTS_TEXT, params, true);
     return rows.map(writeCountOf);
   }
 

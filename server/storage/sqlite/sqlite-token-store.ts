@@ -1,6 +1,7 @@
 import { storedScope } from "../../domain/scope.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
+import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../token-row.ts";
 import type {
   Caller,
   CreatedToken,
@@ -14,7 +15,6 @@ import type {
 import { TokenUseNotes } from "../token-use-notes.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
-import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./statements/token-rows.ts";
 import type { NewToken, WhichToken } from "./statements/token-writes.ts";
 
 type FoundToken = {
@@ -23,8 +23,11 @@ type FoundToken = {
   readonly expiresAtMs: number;
   readonly lastUsedAtMs: number;
 };
-type OverlapRow = TokenRow & { readonly rotated_at: number; readonly replacement_used_at: number | null };
-type FoundRow = TokenRow & { readonly token_id: string | null };
+type OverlapRow = TokenRow<number> & {
+  readonly rotated_at: number;
+  readonly replacement_used_at: number | null;
+};
+type FoundRow = TokenRow<number> & { readonly token_id: string | null };
 const FIND_SQL = `SELECT token_id, ${TOKEN_COLUMNS} FROM tokens WHERE digest = unhex(?)`;
 const EXPIRING_SQL = `SELECT ${TOKEN_COLUMNS} FROM tokens
   WHERE revoked_at IS NULL AND replaced_by IS NULL AND expires_at > ? AND expires_at <= ? ORDER BY expires_at, prefix`;

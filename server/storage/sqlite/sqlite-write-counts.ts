@@ -1,8 +1,9 @@
 import type { WriteCount } from "../../domain/rollout/write-count.ts";
+import { type WriteCountRow, writeCountOf } from "../write-count-row.ts";
 import { COUNTS_PAGE, type CountKey, countKeyParams, type WriteCountStore } from "../write-count-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
-import { PAGE_OF_COUNTS, type WriteCountRow, writeCountOf } from "./statements/write-counts.ts";
+import { PAGE_OF_COUNTS } from "./statements/write-counts.ts";
 
 /** Counts of writes in SQLite. What is added shares a commit with the writes that wait at that moment. */
 export class SqliteWriteCounts implements WriteCountStore {

@@ -1,21 +1,4 @@
-const TOKEN_COLUMNS =
-  "prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at, last_used_at, last_used_from, replaced_by, revoked_at";
-
-/** Times are bigint, which Bun gives as text. */
-export type PostgresTokenRow = {
-  readonly prefix: string;
-  readonly client: string;
-  readonly role: string;
-  readonly tenant: string | null;
-  readonly scope_fields: string | null;
-  readonly scope_operations: string | null;
-  readonly created_at: string;
-  readonly expires_at: string | null;
-  readonly last_used_at: string | null;
-  readonly last_used_from: string | null;
-  readonly replaced_by: string | null;
-  readonly revoked_at: string | null;
-};
+import { TOKEN_COLUMNS } from "../../token-row.ts";
 
 /**
  * $1 digests, hexadecimal. Every request asks this, so it is also how

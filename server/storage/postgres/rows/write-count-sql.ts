@@ -1,6 +1,4 @@
-import type { WriteMethod } from "../../../domain/policy.ts";
 import type { WriteCount } from "../../../domain/rollout/write-count.ts";
-import { timeOf } from "./time.ts";
 
 /** $1 tenants, $2 clients, $3 days. */
 export const KNOWN_VERSIONS_TEXT = `SELECT DISTINCT w.tenant, w.client, w.day, w.client_version AS version
@@ -43,36 +41,3 @@ export const PURGE_COUNTS_TEXT = `DELETE FROM write_counts WHERE (tenant, client
     (SELECT tenant, client, day, client_version, method FROM write_counts WHERE day < $1::text
       ORDER BY day LIMIT $2::int FOR UPDATE SKIP LOCKED)
   RETURNING 1`;
-
-/** Numbers are bigint, which Bun gives as text. */
-export type PostgresWriteCountRow = {
-  readonly tenant: string;
-  readonly client: string;
-  readonly day: string;
-  readonly client_version: string;
-  readonly method: WriteMethod;
-  readonly with_if_match: string;
-  readonly allowed: string;
-  readonly refused: string;
-  readonly first_at: string;
-  readonly last_with_at: string | null;
-  readonly first_without_at: string | null;
-  readonly last_without_at: string | null;
-};
-
-export function writeCountOf(row: PostgresWriteCountRow): WriteCount {
-  return {
-    tenant: row.tenant,
-    client: row.client,
-    version: row.client_version,
-    method: row.method,
-    day: row.day,
-    withIfMatch: Number(row.with_if_match),
-    allowed: Number(row.allowed),
-    refused: Number(row.refused),
-    firstAtMs: Number(row.first_at),
-    lastWithAtMs: timeOf(row.last_with_at),
-    firstWithoutAtMs: timeOf(row.first_without_at),
-    lastWithoutAtMs: timeOf(row.last_without_at),
-  };
-}

@@ -1,8 +1,8 @@
 import { tokenIdOf } from "../../bearer-token.ts";
+import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../../token-row.ts";
 import type { NotOneToken, RevokeOutcome, Rotated, RotationTerms, TokenHolder } from "../../token-store.ts";
 import type { TokenUse } from "../../token-use-notes.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";
-import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "./token-rows.ts";
 
 export type NewToken = {
   /** SHA-256 of the token, hexadecimal. */
@@ -64,13 +64,13 @@ function rotateToken(
   if (found.kind !== "one") return found;
   const { row } = found;
   const tokenId = row.token_id ?? tokenIdOf(row.digest.toHex());
-  const madeRow = statements.get<TokenRow>(
+  const madeRow = statements.get<TokenRow<number>>(
     `INSERT INTO tokens (digest, prefix, client, role, tenant, scope_fields, scope_operations, created_at, expires_at, token_id)
       VALUES (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING ${TOKEN_COLUMNS}`,
     ...[digest, prefix, row.client, row.role, row.tenant, row.scope_fields, row.scope_operations, nowMs],
     ...[newExpiry(lastingOf(statements, row, tokenId), terms, nowMs), tokenId],
   );
-  const replacedRow = statements.get<TokenRow>(
+  const replacedRow = statements.get<TokenRow<number>>(
     `UPDATE tokens SET expires_at = min(coalesce(expires_at, ?1), ?1), replaced_by = ?2 WHERE digest = ?3 RETURNING ${TOKEN_COLUMNS}`,
     ...[nowMs + terms.overlapMs, prefix, row.digest],
   );
@@ -79,16 +79,16 @@ function rotateToken(
 }
 
 /** The end of a token that was rotated is that of its overlap; how long it was to be valid is known by the newest one. */
-function lastingOf(statements: StatementCache, row: TokenRow, tokenId: string): TokenRow {
+function lastingOf(statements: StatementCache, row: TokenRow<number>, tokenId: string): TokenRow<number> {
   if (row.replaced_by === null) return row;
-  const newest = statements.get<TokenRow>(
+  const newest = statements.get<TokenRow<number>>(
     `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE token_id = ? AND replaced_by IS NULL ORDER BY created_at DESC LIMIT 1`,
     tokenId,
   );
   return newest ?? row;
 }
 
-function newExpiry(replaced: TokenRow, { lifetimeMs }: RotationTerms, nowMs: number): number | null {
+function newExpiry(replaced: TokenRow<number>, { lifetimeMs }: RotationTerms, nowMs: number): number | null {
   if (lifetimeMs !== "same") return lifetimeMs === null ? null : nowMs + lifetimeMs;
   return replaced.expires_at === null ? null : nowMs + replaced.expires_at - replaced.created_at;
 }
@@ -102,7 +102,7 @@ function noteTokenUse(statements: StatementCache, { digest, hourMs, from }: Toke
 }
 
 type Unrevoked =
-  | { readonly kind: "one"; readonly row: TokenRow & { digest: Uint8Array; token_id: string | null } }
+  | { readonly kind: "one"; readonly row: TokenRow<number> & { digest: Uint8Array; token_id: string | null } }
   | NotOneToken;
 
 /** Before any token's end: one that has ended counts too. */
@@ -111,7 +111,7 @@ const EVER = 0;
 /** @returns the one that is neither revoked nor at its end by then */
 function unrevoked(statements: StatementCache, which: WhichToken, thenMs: number): Unrevoked {
   const { condition, params } = matching(which);
-  const rows = statements.all<TokenRow & { digest: Uint8Array; token_id: string | null }>(
+  const rows = statements.all<TokenRow<number> & { digest: Uint8Array; token_id: string | null }>(
     `SELECT digest, token_id, ${TOKEN_COLUMNS} FROM tokens WHERE revoked_at IS NULL
       AND (expires_at IS NULL OR expires_at > ?) AND ${condition} ORDER BY prefix`,
     ...[thenMs, ...params],

@@ -1,4 +1,3 @@
-import type { WriteMethod } from "../../../domain/policy.ts";
 import { boundVersions, type KnownVersion, type WriteCount } from "../../../domain/rollout/write-count.ts";
 import { COUNTS_MAX } from "../../write-count-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
@@ -48,37 +47,6 @@ function purgeWriteCounts(statements: StatementCache, { beforeDay }: { readonly 
   );
 }
 
-export type WriteCountRow = {
-  tenant: string;
-  client: string;
-  day: string;
-  client_version: string;
-  method: WriteMethod;
-  with_if_match: number;
-  allowed: number;
-  refused: number;
-  first_at: number;
-  last_with_at: number | null;
-  first_without_at: number | null;
-  last_without_at: number | null;
-};
 export const PAGE_OF_COUNTS = `SELECT * FROM write_counts
   WHERE (tenant, client, day, client_version, method) > (?, ?, ?, ?, ?) AND day >= ?
   ORDER BY tenant, client, day, client_version, method LIMIT ?`;
-
-export function writeCountOf(row: WriteCountRow): WriteCount {
-  return {
-    tenant: row.tenant,
-    client: row.client,
-    version: row.client_version,
-    method: row.method,
-    day: row.day,
-    withIfMatch: row.with_if_match,
-    allowed: row.allowed,
-    refused: row.refused,
-    firstAtMs: row.first_at,
-    lastWithAtMs: row.last_with_at,
-    firstWithoutAtMs: row.first_without_at,
-    lastWithoutAtMs: row.last_without_at,
-  };
-}
