@@ -10,9 +10,7 @@ import type {
   HistoryQuery,
 } from "../audit-store.ts";
 import { sealRows } from "./audit-sealing.ts";
-import type { LaneConnection } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
-import { persist } from "./connection/persistence.ts";
 import {
   AUDIT_ROWS_TEXT,
   auditPartText,
@@ -36,14 +34,8 @@ export class PostgresAuditTrail implements AuditStore {
   }
 
   seal(isWaiting = false): Promise<number> {
-    const { slow, limits, onRetry } = this.#lanes;
     // Done again it finds fewer rows without a place.
-    const work = (transaction: LaneConnection): Promise<number> => sealRows(transaction, isWaiting);
-    return persist((giveUpAt) => slow.use((lane) => lane.transact(work), giveUpAt), {
-      isRepeatable: true,
-      giveUpMs: limits.giveUpMs,
-      onRetry,
-    });
+    return this.#lanes.transact((transaction) => sealRows(transaction, isWaiting));
   }
 
   async tenants(): Promise<string[]> {
@@ -59,18 +51,12 @@ export class PostgresAuditTrail implements AuditStore {
   }
 
   moveStart(start: ChainLink, { tenant, number, hash, timeMs }: ChainedEntry): Promise<boolean> {
-    const { slow, limits, onRetry } = this.#lanes;
     const anchor = [tenant, String(number), hash, String(timeMs), String(start.number)];
-    const move = async (transaction: LaneConnection): Promise<boolean> => {
+    // Done again it finds the start moved.
+    return this.#lanes.transact(async (transaction) => {
       if ((await transaction.run(MOVE_START_TEXT, anchor)).length === 0) return false;
       await transaction.run(DELETE_ROWS_TEXT, [tenant, String(number), String(start.number)]);
       return true;
-    };
-    // Done again it finds the start moved.
-    return persist((giveUpAt) => slow.use((lane) => lane.transact(move), giveUpAt), {
-      isRepeatable: true,
-      giveUpMs: limits.giveUpMs,
-      onRetry,
     });
   }
 
@@ -89,15 +75,11 @@ export class PostgresAuditTrail implements AuditStore {
 
   async history(query: HistoryQuery): Promise<CustomerHistory> {
     const { tenant, customerId, before, limit } = query;
-    const { page, limits, onRetry } = this.#lanes;
     const isUnsealed = before?.startsWith(UNSEALED) === true;
     const text = historyText(before === null ? "newest" : isUnsealed ? "before id" : "before number", query);
     const start = before === null ? [] : [isUnsealed ? before.slice(UNSEALED.length) : before];
     const params = [tenant, customerId, String(limit + 1), ...start];
-    const rows = await persist(
-      (giveUpAt) => page.use((lane) => lane.run<PostgresAuditRow>(text, params), giveUpAt),
-      { isRepeatable: true, giveUpMs: limits.giveUpMs, onRetry },
-    );
+    const rows = await this.#lanes.readPage<PostgresAuditRow>(text, params);
     const last = rows.length > limit ? rows[limit - 1] : undefined;
     return {
       items: rows.slice(0, limit).map(auditEntry),

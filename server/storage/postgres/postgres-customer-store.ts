@@ -17,7 +17,6 @@ import {
   type WriteTarget,
 } from "../customer-store.ts";
 import type { Lanes } from "./connection/lanes.ts";
-import { persist } from "./connection/persistence.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";
 import { KEY_TEXT, PURGE_KEYS_TEXT, pageText, readText } from "./rows/customer-sql.ts";
 import { createOf, removeOf, updateOf } from "./writes/customer-kinds.ts";
@@ -56,13 +55,8 @@ export class PostgresCustomerStore implements CustomerStore {
     const filters = { after: after !== null, status: status !== null, email: email !== null };
     const folded = email === null ? null : foldEmail(email);
     const values = [after, status, folded].filter((value) => value !== null);
-    const text = pageText(projection, filters);
-    const { page, onRetry, limits } = this.#lanes;
-    const rows = await persist(
-      (giveUpAt) =>
-        page.use((lane) => lane.run<PageRow>(text, [tenant, String(limit + 1), ...values]), giveUpAt),
-      { isRepeatable: true, giveUpMs: limits.giveUpMs, onRetry },
-    );
+    const params = [tenant, String(limit + 1), ...values];
+    const rows = await this.#lanes.readPage<PageRow>(pageText(projection, filters), params);
     const items = rows
       .slice(0, limit)
       .map((row) => ({ rowVersion: row.row_version, fields: pick(row, projection) }));

@@ -6,7 +6,6 @@ import { publish, stage, stagedToken } from "../staged-token.ts";
 import type { FirstStart } from "../storage.ts";
 import type { LaneConnection } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
-import { persist } from "./connection/persistence.ts";
 import { tokenParams } from "./postgres-token-store.ts";
 import { INSERT_TOKEN_TEXT } from "./rows/token-sql.ts";
 import { createOf } from "./writes/customer-kinds.ts";
@@ -27,14 +26,8 @@ export async function postgresFirstStart(
   nowMs: number,
 ): Promise<FirstStart | null> {
   const tokenFile = resolve(TOKEN_FILE);
-  const run = <T>(work: (connection: LaneConnection) => Promise<T>): Promise<T> =>
-    persist((giveUpAt) => lanes.slow.use((lane) => lane.transact(work), giveUpAt), {
-      // Run again it finds its own token, and the staged file is published.
-      isRepeatable: true,
-      giveUpMs: lanes.limits.giveUpMs,
-      onRetry: lanes.onRetry,
-    });
-  const made = await run(async (transaction) => {
+  // Done again it finds its own token, and the staged file is published.
+  const made = await lanes.transact(async (transaction) => {
     if (await hasTokens(transaction)) return null;
     await transaction.run("UPDATE meta SET only_row = only_row", []);
     if (await hasTokens(transaction)) return null;
@@ -47,7 +40,7 @@ export async function postgresFirstStart(
     publish(tokenFile);
     return { tokenFile, ...made };
   }
-  await run((transaction) => finishCutOff(transaction, tokenFile));
+  await lanes.transact((transaction) => finishCutOff(transaction, tokenFile));
   return null;
 }
 

@@ -14,7 +14,6 @@ import {
 } from "../person-store.ts";
 import type { LaneConnection } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
-import { persist } from "./connection/persistence.ts";
 import { IS_ERASED_TEXT } from "./rows/audit-sql.ts";
 import {
   APPEND_ERASURE_TEXT,
@@ -87,7 +86,8 @@ export class PostgresPersons implements PersonStore {
   }
 
   async erase(tenant: string, id: string): Promise<Erased> {
-    const erased = await this.#transact((transaction) => eraseCustomer(transaction, tenant, id));
+    // Done again it finds the customer erased.
+    const erased = await this.#lanes.transact((transaction) => eraseCustomer(transaction, tenant, id));
     if ("roleWithoutRight" in erased) throw rightIsMissing(erased.roleWithoutRight);
     const { hasValues, ...counts } = erased;
     let values = 0;
@@ -109,16 +109,6 @@ export class PostgresPersons implements PersonStore {
 
   #run<Row>(text: string, params: readonly string[]): Promise<readonly Row[]> {
     return this.#lanes.run<Row>(text, params, true);
-  }
-
-  /** Done again it finds the customer erased. */
-  #transact<T>(work: (transaction: LaneConnection) => Promise<T>): Promise<T> {
-    const { slow, limits, onRetry } = this.#lanes;
-    return persist((giveUpAt) => slow.use((lane) => lane.transact(work), giveUpAt), {
-      isRepeatable: true,
-      giveUpMs: limits.giveUpMs,
-      onRetry,
-    });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ConnectionStats } from "../../storage.ts";
-import { Lane, type LaneOptions, type Param } from "./lane.ts";
+import { Lane, type LaneConnection, type LaneOptions, type Param } from "./lane.ts";
 import { LanePool } from "./lane-pool.ts";
 import { persist, retryDelayMs } from "./persistence.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
@@ -91,12 +91,28 @@ export class Lanes {
 
   /** One statement on a slow lane. @throws StoreUnavailable, StatementFailed of the kind "refused" */
   run<Row>(text: string, params: readonly Param[], isRepeatable: boolean): Promise<readonly Row[]> {
+    return this.#persist(this.slow, (lane) => lane.run<Row>(text, params), isRepeatable);
+  }
+
+  /** A statement that reads a page. @throws as {@link run} does */
+  readPage<Row>(text: string, params: readonly Param[]): Promise<readonly Row[]> {
+    return this.#persist(this.page, (lane) => lane.run<Row>(text, params), true);
+  }
+
+  /**
+   * A transaction on a slow lane.
+   *
+   * @param work may be done again after its answer was lost
+   * @throws as {@link run} does, and what `work` throws
+   */
+  transact<T>(work: (transaction: LaneConnection) => Promise<T>): Promise<T> {
+    return this.#persist(this.slow, (lane) => lane.transact(work), true);
+  }
+
+  #persist<T>(pool: LanePool, work: (lane: Lane) => Promise<T>, isRepeatable: boolean): Promise<T> {
     const { onRetry, limits } = this;
-    return persist((giveUpAt) => this.slow.use((lane) => lane.run<Row>(text, params), giveUpAt), {
-      isRepeatable,
-      giveUpMs: limits.giveUpMs,
-      onRetry,
-    });
+    const attempt = (giveUpAt: number): Promise<T> => pool.use(work, giveUpAt);
+    return persist(attempt, { isRepeatable, giveUpMs: limits.giveUpMs, onRetry });
   }
 
   /**
