@@ -1,7 +1,7 @@
 import type { StorageOptions } from "../storage.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { OWNER_SESSION } from "./connection/session.ts";
-import { openLanes, refusalOf } from "./open-lanes.ts";
+import { withLanes } from "./open-lanes.ts";
 import { type MigrationOutcome, migrate } from "./schema/migration.ts";
 
 /** Of a migration, whose statements may wait for others. */
@@ -23,16 +23,6 @@ export async function makeSchema(lanes: Lanes, carriesOver = false): Promise<Mig
 }
 
 /** Makes the schema, or carries one of an earlier version over. @throws CommandRefused */
-export async function migratePostgres(
-  databaseUrl: string,
-  options: StorageOptions,
-): Promise<MigrationOutcome> {
-  const lanes = openLanes(databaseUrl, options);
-  try {
-    return await makeSchema(lanes, true);
-  } catch (error) {
-    throw refusalOf(error, databaseUrl);
-  } finally {
-    await lanes.close();
-  }
+export function migratePostgres(databaseUrl: string, options: StorageOptions): Promise<MigrationOutcome> {
+  return withLanes(databaseUrl, options, (lanes) => makeSchema(lanes, true));
 }

@@ -15,6 +15,22 @@ export function openLanes(databaseUrl: string, options: PostgresOptions): Lanes 
   return new Lanes(lanesOptions(databaseUrl, options));
 }
 
+/** Closes them after the work. @throws CommandRefused where the work fails, with a sentence for the operator */
+export async function withLanes<T>(
+  databaseUrl: string,
+  options: PostgresOptions,
+  work: (lanes: Lanes) => Promise<T>,
+): Promise<T> {
+  const lanes = openLanes(databaseUrl, options);
+  try {
+    return await work(lanes);
+  } catch (error) {
+    throw refusalOf(error, databaseUrl);
+  } finally {
+    await lanes.close();
+  }
+}
+
 function lanesOptions(databaseUrl: string, options: PostgresOptions): LanesOptions {
   const parsed = parsePostgresUrl(databaseUrl);
   if (!parsed.ok) throw new CommandRefused(`DATABASE_URL ${parsed.fault}.`);

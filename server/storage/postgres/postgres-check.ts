@@ -1,6 +1,7 @@
 import type { StorageOptions } from "../storage.ts";
+import type { LaneConnection } from "./connection/lane.ts";
 import { SESSION } from "./connection/session.ts";
-import { openLanes, refusalOf } from "./open-lanes.ts";
+import { withLanes } from "./open-lanes.ts";
 import { readMeta, requireMeta } from "./schema/migration.ts";
 
 /** What a look at a database found. */
@@ -22,33 +23,32 @@ const FAULTS: Readonly<Record<string, string>> = {
 };
 
 /** Looks at the schema and at what its constraints cannot say. `pg_amcheck` looks at pages and indexes. */
-export async function checkPostgres(
-  databaseUrl: string,
-  options: StorageOptions,
-): Promise<PostgresCheckReport> {
-  const lanes = openLanes(databaseUrl, options);
-  const lane = lanes.lane(CHECK_SESSION, CHECK_STATEMENT_MS);
+export function checkPostgres(databaseUrl: string, options: StorageOptions): Promise<PostgresCheckReport> {
+  return withLanes(databaseUrl, options, async (lanes) => {
+    const lane = lanes.lane(CHECK_SESSION, CHECK_STATEMENT_MS);
+    try {
+      return await look(lane);
+    } finally {
+      await lane.close();
+    }
+  });
+}
+
+async function look(lane: LaneConnection): Promise<PostgresCheckReport> {
   const count = async (sql: string): Promise<number> =>
     Number((await lane.run<{ n: string }>(sql, []))[0]?.n);
-  try {
-    const meta = await readMeta(lane);
-    if (meta === null)
-      return { faults: ["it has no schema of this service"], customers: 0, tokens: 0, schemaVersion: 0 };
-    requireMeta(meta);
-    const faults: string[] = [];
-    for (const [what, sql] of Object.entries(FAULTS)) {
-      const found = await count(sql);
-      if (found > 0) faults.push(`${found} ${what}`);
-    }
-    const customers = await count("SELECT count(*) AS n FROM customers");
-    const tokens = await count("SELECT count(*) AS n FROM tokens");
-    return { faults, customers, tokens, schemaVersion: meta.schema_version };
-  } catch (error) {
-    throw refusalOf(error, databaseUrl);
-  } finally {
-    await lane.close();
-    await lanes.close();
+  const meta = await readMeta(lane);
+  if (meta === null)
+    return { faults: ["it has no schema of this service"], customers: 0, tokens: 0, schemaVersion: 0 };
+  requireMeta(meta);
+  const faults: string[] = [];
+  for (const [what, sql] of Object.entries(FAULTS)) {
+    const found = await count(sql);
+    if (found > 0) faults.push(`${found} ${what}`);
   }
+  const customers = await count("SELECT count(*) AS n FROM customers");
+  const tokens = await count("SELECT count(*) AS n FROM tokens");
+  return { faults, customers, tokens, schemaVersion: meta.schema_version };
 }
 
 /**
@@ -56,12 +56,6 @@ export async function checkPostgres(
  * @throws CommandRefused when it can't be asked
  */
 export async function hasPostgresSchema(databaseUrl: string, options: StorageOptions): Promise<boolean> {
-  const lanes = openLanes(databaseUrl, options);
-  try {
-    return (await lanes.slow.use((lane) => readMeta(lane))) !== null;
-  } catch (error) {
-    throw refusalOf(error, databaseUrl);
-  } finally {
-    await lanes.close();
-  }
+  const meta = await withLanes(databaseUrl, options, (lanes) => lanes.slow.use(readMeta));
+  return meta !== null;
 }

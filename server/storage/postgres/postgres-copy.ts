@@ -20,7 +20,7 @@ import type { Lanes } from "./connection/lanes.ts";
 import { SESSION } from "./connection/session.ts";
 import { failureOf } from "./connection/statement-failure.ts";
 import { makeSchema } from "./migrate-postgres.ts";
-import { openLanes, refusalOf } from "./open-lanes.ts";
+import { openLanes, refusalOf, withLanes } from "./open-lanes.ts";
 import { columnsOf } from "./rows/array-literal.ts";
 import { readMeta, requireMeta } from "./schema/migration.ts";
 import { APPLICATION, COPYING } from "./schema/postgres-schema.ts";
@@ -207,18 +207,13 @@ export async function withPostgresTarget<T>(
   options: StorageOptions,
   work: (target: CopyTarget) => Promise<T>,
 ): Promise<T> {
-  const lanes = openLanes(databaseUrl, options);
-  try {
-    if ((await lanes.slow.use((lane) => readMeta(lane))) === null) await makeSchema(lanes);
+  return await withLanes(databaseUrl, options, async (lanes) => {
+    if ((await lanes.slow.use(readMeta)) === null) await makeSchema(lanes);
     const state = await lanes.slow.use((lane) =>
       lane.transact((transaction) => begin(transaction, identity)),
     );
     return await work(new PostgresTarget(identity, state, lanes, databaseUrl));
-  } catch (error) {
-    throw refusalOf(error, databaseUrl);
-  } finally {
-    await lanes.close();
-  }
+  });
 }
 
 async function begin(transaction: LaneConnection, identity: string): Promise<TargetState> {
