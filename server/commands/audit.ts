@@ -8,9 +8,8 @@ import { parseCustomerId } from "../domain/customer-id.ts";
 import { isoTime } from "../domain/iso-time.ts";
 import type { AuditSearch, AuditStore } from "../storage/audit-store.ts";
 import { type ChainReport, reportOnChain } from "../storage/chain-report.ts";
-import { openStorage } from "../storage/database-url/open-storage.ts";
 import { sealBacklog } from "../storage/sealing-timer.ts";
-import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
+import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
 import { print } from "./print.ts";
 import { withSettings } from "./setting-options.ts";
 import { shownTime, table } from "./table.ts";
@@ -83,15 +82,11 @@ async function withTrail(
   options: Options,
   work: (trail: AuditStore, tenants: readonly string[]) => Promise<void>,
 ): Promise<void> {
-  const { databaseUrl, storage: storageOptions } = await existingDatabaseOf(options);
-  const storage = await openStorage(databaseUrl, storageOptions);
-  try {
-    await sealBacklog(storage.audit, true);
-    const { tenant } = options;
-    await work(storage.audit, tenant === undefined ? await storage.audit.tenants() : [tenant]);
-  } finally {
-    await storage.close();
-  }
+  const { tenant } = options;
+  await withStorage(await existingDatabaseOf(options), async ({ audit }) => {
+    await sealBacklog(audit, true);
+    await work(audit, tenant === undefined ? await audit.tenants() : [tenant]);
+  });
 }
 
 type Filter = Pick<AuditSearch, "customerId" | "client" | "fromMs" | "untilMs">;

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { maskPassword } from "../domain/mask-password.ts";
-import { databaseExists, MEMORY_URL } from "../storage/database-url/open-storage.ts";
+import { databaseExists, MEMORY_URL, openStorage } from "../storage/database-url/open-storage.ts";
 import { isPostgresUrl, parsePostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { checkPostgres } from "../storage/postgres/postgres-check.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";
@@ -9,7 +9,7 @@ import { checkDatabase } from "../storage/sqlite/files/check.ts";
 import type { Erasure } from "../storage/sqlite/files/erasures.ts";
 import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
 import { MEMORY, sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
-import type { StorageOptions } from "../storage/storage.ts";
+import type { Storage, StorageOptions } from "../storage/storage.ts";
 import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
@@ -92,6 +92,19 @@ export async function existingDatabaseOf(options: Options): Promise<NamedDatabas
     ? `A schema of this service in ${maskPassword(named.databaseUrl)}`
     : sqlitePath(named.databaseUrl);
   throw new CommandRefused(`${shown} does not exist. Name the database of the service in DATABASE_URL.`);
+}
+
+/** Opens a database for a command, and closes it after its work. */
+export async function withStorage<T>(
+  { databaseUrl, storage: options }: NamedDatabase,
+  work: (storage: Storage) => Promise<T>,
+): Promise<T> {
+  const storage = await openStorage(databaseUrl, options);
+  try {
+    return await work(storage);
+  } finally {
+    await storage.close();
+  }
 }
 
 /**

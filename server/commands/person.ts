@@ -1,11 +1,10 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
-import { openStorage } from "../storage/database-url/open-storage.ts";
 import { exportPerson } from "../storage/person-export.ts";
 import { type FoundCustomer, findPerson, isSelected } from "../storage/person-search.ts";
 import type { Storage } from "../storage/storage.ts";
-import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
+import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
 import { print } from "./print.ts";
 import { withSettings } from "./setting-options.ts";
 import { table } from "./table.ts";
@@ -72,9 +71,7 @@ async function withFound(
     if (!one.includes("@") && parseCustomerId(one) === null)
       throw new CommandRefused(`"${one}" must be an email or the id of a customer, a UUID.`);
   }
-  const { databaseUrl, storage: storageOptions } = await existingDatabaseOf(options);
-  const storage = await openStorage(databaseUrl, storageOptions);
-  try {
+  await withStorage(await existingDatabaseOf(options), async (storage) => {
     const known = await storage.persons.tenants();
     const unknown = (options.tenant ?? []).filter((tenant) => !known.includes(tenant));
     if (unknown.length > 0)
@@ -99,9 +96,7 @@ async function withFound(
       );
     }
     if (faults.length > 0) throw new CommandRefused(faults.join("\n"));
-  } finally {
-    await storage.close();
-  }
+  });
 }
 
 /** Says which of those found are left out, and which may hold values of someone else. */

@@ -12,9 +12,8 @@ import {
   sumBySeries,
   type WriteCount,
 } from "../domain/rollout/write-count.ts";
-import { openStorage } from "../storage/database-url/open-storage.ts";
 import { allCounts } from "../storage/write-count-store.ts";
-import { DATABASE_SETTINGS, existingDatabaseOf } from "./database.ts";
+import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
 import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 import { shownTime, table } from "./table.ts";
@@ -83,16 +82,11 @@ async function observed(options: Options, nowMs: number): Promise<Observed> {
   if (!/^\d{1,3}$/.test(cleanDays) || Number(cleanDays) >= DAYS_KEPT)
     throw new CommandRefused(`--clean-days "${cleanDays}" must be a number of days below ${DAYS_KEPT}.`);
   const { policyFile } = settingsOf(options, ["policyFile"]);
-  const { databaseUrl, storage: storageOptions } = await existingDatabaseOf(options);
-  const storage = await openStorage(databaseUrl, storageOptions);
-  try {
-    const counts = await allCounts(storage.writeCounts, firstDayKept(nowMs));
-    const { policy, path } = policyFile;
-    const isBuiltIn = path === null;
-    return { counts, enforcement: policy.enforcement, cleanDays: Number(cleanDays), isBuiltIn };
-  } finally {
-    await storage.close();
-  }
+  const counts = await withStorage(await existingDatabaseOf(options), ({ writeCounts }) =>
+    allCounts(writeCounts, firstDayKept(nowMs)),
+  );
+  const { policy, path } = policyFile;
+  return { counts, enforcement: policy.enforcement, cleanDays: Number(cleanDays), isBuiltIn: path === null };
 }
 
 /** Counts are kept by day, so the first day is shown whole. */

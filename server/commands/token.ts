@@ -1,9 +1,15 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { maskPassword } from "../domain/mask-password.ts";
-import { databaseExists, openStorage } from "../storage/database-url/open-storage.ts";
-import type { NotOneToken, RotationTerms, TokenHolder, TokenStore } from "../storage/token-store.ts";
-import { DATABASE_SETTINGS, databaseOf, existingDatabaseOf, type NamedDatabase } from "./database.ts";
+import { databaseExists } from "../storage/database-url/open-storage.ts";
+import type { NotOneToken, RotationTerms, TokenHolder } from "../storage/token-store.ts";
+import {
+  DATABASE_SETTINGS,
+  databaseOf,
+  existingDatabaseOf,
+  type NamedDatabase,
+  withStorage,
+} from "./database.ts";
 import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 import { shownTime } from "./table.ts";
@@ -77,7 +83,7 @@ async function createToken(
   expiresAtMs: number | null,
 ): Promise<void> {
   const isNew = !(await databaseExists(database.databaseUrl, database.storage));
-  const { token, isTenantNew } = await withTokens(database, (tokens) =>
+  const { token, isTenantNew } = await withStorage(database, ({ tokens }) =>
     tokens.create(holder, Date.now(), expiresAtMs),
   );
   if (isNew) console.error(`Created the database ${maskPassword(database.databaseUrl)}.`);
@@ -90,7 +96,7 @@ async function createToken(
 }
 
 async function revokeToken(database: NamedDatabase, prefix: string): Promise<void> {
-  const outcome = await withTokens(database, (tokens) => tokens.revoke(prefix, Date.now()));
+  const outcome = await withStorage(database, ({ tokens }) => tokens.revoke(prefix, Date.now()));
   if (outcome.kind !== "revoked") throw notOneToken(outcome);
   const { prefix: revoked, client, role } = outcome.token;
   print(`${revoked}: revoked (client ${client}, role ${role})`);
@@ -98,7 +104,7 @@ async function revokeToken(database: NamedDatabase, prefix: string): Promise<voi
 
 /** Prints the new token alone on stdout, as {@link createToken} does. */
 async function rotateToken(database: NamedDatabase, prefix: string, terms: RotationTerms): Promise<void> {
-  const outcome = await withTokens(database, (tokens) => tokens.rotate(prefix, terms, Date.now()));
+  const outcome = await withStorage(database, ({ tokens }) => tokens.rotate(prefix, terms, Date.now()));
   if (outcome.kind !== "rotated") throw notOneToken(outcome);
   const { token, made, replaced } = outcome;
   const end = made.expiresAtMs === null ? "until it is revoked" : `until ${shownTime(made.expiresAtMs)} UTC`;
@@ -123,7 +129,7 @@ type ListOptions = { readonly breakGlass?: boolean; readonly unused: string; rea
 async function listTokens(options: ListOptions & Options): Promise<void> {
   const unusedMs = durationMs(options.unused);
   if (Number.isNaN(unusedMs)) throw new CommandRefused(notATime("--unused", options.unused));
-  const tokens = await withTokens(await existingDatabaseOf(options), async (tokens) => tokens.list());
+  const tokens = await withStorage(await existingDatabaseOf(options), async ({ tokens }) => tokens.list());
   if (options.breakGlass !== true) {
     print(options.json === true ? tokenLines(tokens) : tokenTable(tokens));
     return;
@@ -131,16 +137,4 @@ async function listTokens(options: ListOptions & Options): Promise<void> {
   const { policy } = settingsOf(options, ["policyFile"]).policyFile;
   const found = breakGlass(tokens, policy, unusedMs, Date.now());
   print(options.json === true ? tokenLines(found) : findingTable(found));
-}
-
-async function withTokens<T>(
-  { databaseUrl, storage: options }: NamedDatabase,
-  use: (tokens: TokenStore) => Promise<T>,
-): Promise<T> {
-  const storage = await openStorage(databaseUrl, options);
-  try {
-    return await use(storage.tokens);
-  } finally {
-    await storage.close();
-  }
 }
