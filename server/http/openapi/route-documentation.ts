@@ -294,12 +294,7 @@ export const ROUTE_DOCUMENTATION = {
     summary: "Delete a customer",
     query: ["fields"],
     headers: WRITE_HEADERS,
-    replies: {
-      204: {
-        description: "Deleted.",
-        headers: WRITTEN_HEADERS.filter((name) => name !== "ETag"),
-      },
-    },
+    replies: { 204: { description: "Deleted.", headers: WRITTEN_HEADERS.filter((name) => name !== "ETag") } },
     problems: WRITE_PROBLEMS,
   },
   history: {
@@ -319,26 +314,14 @@ export const ROUTE_DOCUMENTATION = {
     operationId: "getMetrics",
     tag: "Operations",
     summary: "Metrics in Prometheus' text format",
-    replies: {
-      200: {
-        description: "The metrics.",
-        content: { "text/plain": "text" },
-        headers: [],
-      },
-    },
+    replies: { 200: { description: "The metrics.", content: { "text/plain": "text" }, headers: [] } },
     problems: ["unknown-parameter"],
   },
   health: {
     operationId: "getHealth",
     tag: "Operations",
     summary: "Whether the process answers",
-    replies: {
-      200: {
-        description: "It does.",
-        content: { "application/json": "Health" },
-        headers: [],
-      },
-    },
+    replies: { 200: { description: "It does.", content: { "application/json": "Health" }, headers: [] } },
     problems: [],
   },
   readiness: {
@@ -347,16 +330,8 @@ export const ROUTE_DOCUMENTATION = {
     summary: "Whether the service takes requests",
     description: "The store answers reads and takes writes, as of the last second.",
     replies: {
-      200: {
-        description: "It does.",
-        content: { "application/json": "Health" },
-        headers: [],
-      },
-      503: {
-        description: "It is about to stop.",
-        content: { "application/json": "Health" },
-        headers: [],
-      },
+      200: { description: "It does.", content: { "application/json": "Health" }, headers: [] },
+      503: { description: "It is about to stop.", content: { "application/json": "Health" }, headers: [] },
     },
     problems: ["store-unavailable"],
   },
@@ -378,11 +353,7 @@ export const ROUTE_DOCUMENTATION = {
     tag: "Documents",
     summary: "This description as JSON",
     replies: {
-      200: {
-        description: "The description.",
-        content: { "application/json": "OpenApi" },
-        headers: [],
-      },
+      200: { description: "The description.", content: { "application/json": "OpenApi" }, headers: [] },
     },
     problems: ["unknown-parameter"],
   },
@@ -391,11 +362,7 @@ export const ROUTE_DOCUMENTATION = {
     tag: "Documents",
     summary: "This description as YAML",
     replies: {
-      200: {
-        description: "The description.",
-        content: { "application/yaml": "text" },
-        headers: [],
-      },
+      200: { description: "The description.", content: { "application/yaml": "text" }, headers: [] },
     },
     problems: ["unknown-parameter"],
   },
@@ -403,13 +370,7 @@ export const ROUTE_DOCUMENTATION = {
     operationId: "getReference",
     tag: "Documents",
     summary: "This description as a page to try it out",
-    replies: {
-      200: {
-        description: "The page.",
-        content: { "text/html": "text" },
-        headers: [PAGE_OF_HTML],
-      },
-    },
+    replies: { 200: { description: "The page.", content: { "text/html": "text" }, headers: [PAGE_OF_HTML] } },
     problems: ["unknown-parameter"],
   },
   referenceFile: {
