@@ -1,8 +1,8 @@
-import { FIELD_NAMES, type FieldName, isFieldName } from "../domain/field-registry.ts";
+import { FIELD_NAMES } from "../domain/field-registry.ts";
 import { NAME_PATTERN } from "../domain/issuer.ts";
 import { nearest } from "../domain/nearest.ts";
 import type { Policy } from "../domain/policy.ts";
-import { isOperation, OPERATIONS, type Operation, type Rights, scopeOf } from "../domain/rights.ts";
+import { OPERATIONS, scopeOf } from "../domain/rights.ts";
 import type { RotationTerms, TokenHolder } from "../storage/token-store.ts";
 
 export type TokenOptions = {
@@ -49,9 +49,11 @@ export function readTokenOptions(policy: Policy, options: TokenOptions, nowMs: n
   }
   const lifetimeMs = expires === undefined ? null : durationMs(expires);
   if (Number.isNaN(lifetimeMs)) return refuse(notATime("--expires", expires));
-  const fields = readScopeFields(options.fields, role, rights);
+  const mayNotRead = `the role ${role} may not read. It may read`;
+  const fields = readScope("--fields", options.fields, FIELD_NAMES, rights.read, mayNotRead);
   if (!fields.ok) return fields;
-  const operations = readScopeOperations(options.operations, role, rights);
+  const mayNotDo = `the role ${role} lacks. It has the operations`;
+  const operations = readScope("--operations", options.operations, OPERATIONS, rights.operations, mayNotDo);
   if (!operations.ok) return operations;
   return {
     ok: true,
@@ -88,53 +90,34 @@ export function durationMs(text: string): number {
 
 type Names<Name> = { readonly ok: true; readonly names: readonly Name[] | null } | Fault;
 
-function readScopeFields(text: string | undefined, role: string, { read }: Rights): Names<FieldName> {
-  return withinRole(
-    readNames("--fields", text, FIELD_NAMES, isFieldName),
-    FIELD_NAMES.filter((name) => read.has(name)),
-    (lacking, held) =>
-      `--fields names ${lacking}, which the role ${role} may not read. It may read: ${held}.`,
-  );
-}
-
-function readScopeOperations(
-  text: string | undefined,
-  role: string,
-  { operations }: Rights,
-): Names<Operation> {
-  return withinRole(
-    readNames("--operations", text, OPERATIONS, isOperation),
-    OPERATIONS.filter((name) => operations.has(name)),
-    (lacking, held) =>
-      `--operations names ${lacking}, which the role ${role} lacks. It has the operations: ${held}.`,
-  );
-}
-
-/** Refuses names that the role does not hold: a scope only narrows. */
-function withinRole<Name extends string>(
-  asked: Names<Name>,
-  held: readonly Name[],
-  explain: (lacking: string, held: string) => string,
-): Names<Name> {
-  if (!asked.ok) return asked;
-  const lacking = asked.names?.filter((name) => !held.includes(name)) ?? [];
-  return lacking.length === 0 ? asked : refuse(explain(lacking.join(", "), held.join(", ") || "none"));
-}
-
-/** @param text names separated by commas; left out: all, those too that the role gets later */
-function readNames<Name extends string>(
+/**
+ * Reads what a scope lists. It only narrows: names that the role does not hold are refused.
+ *
+ * @param text names separated by commas; left out: all, those too that the role gets later
+ * @param lacks goes between the names that it lacks and those that it holds: "which", `lacks`, ":"
+ */
+function readScope<Name extends string>(
   flag: string,
   text: string | undefined,
   known: readonly Name[],
-  isKnown: (name: string) => name is Name,
+  held: ReadonlySet<Name>,
+  lacks: string,
 ): Names<Name> {
   if (text === undefined) return { ok: true, names: null };
-  const given = text.split(",").map((name) => name.trim());
-  const unknown = given.find((name) => !isKnown(name));
-  if (unknown === undefined) return { ok: true, names: given.filter(isKnown) };
-  const near = nearest(unknown, known);
-  const hint = near === null ? "" : ` Did you mean ${near}?`;
-  return refuse(`${flag} names "${unknown}", but must name some of ${known.join(", ")}.${hint}`);
+  const names: Name[] = [];
+  for (const given of text.split(",").map((name) => name.trim())) {
+    const name = known.find((candidate) => candidate === given);
+    if (name === undefined) {
+      const near = nearest(given, known);
+      const hint = near === null ? "" : ` Did you mean ${near}?`;
+      return refuse(`${flag} names "${given}", but must name some of ${known.join(", ")}.${hint}`);
+    }
+    names.push(name);
+  }
+  const lacking = names.filter((name) => !held.has(name));
+  if (lacking.length === 0) return { ok: true, names };
+  const rest = known.filter((name) => held.has(name)).join(", ") || "none";
+  return refuse(`${flag} names ${lacking.join(", ")}, which ${lacks}: ${rest}.`);
 }
 
 function refuse(fault: string): Fault {

@@ -1,4 +1,4 @@
-import { FIELD_NAMES, type FieldName, isFieldName } from "./field-registry.ts";
+import { FIELD_NAMES, type FieldName } from "./field-registry.ts";
 import { type Scope, storedScope } from "./scope.ts";
 
 /** What a role may be allowed to do. `metrics` stands alone, since its tokens belong to no tenant. */
@@ -47,24 +47,13 @@ export function narrow(rights: Rights, scope: Scope | undefined): Rights {
   const found = known.get(key);
   if (found !== undefined) return found;
   const both: Rights = {
-    read: fields === null ? rights.read : rights.read.intersection(new Set(fieldsOf(fields))),
-    operations:
-      operations === null
-        ? rights.operations
-        : rights.operations.intersection(new Set(operationsOf(operations))),
+    read: within(rights.read, fields),
+    operations: within(rights.operations, operations),
   };
   narrowed.set(rights, known.set(key, both));
   return both;
 }
 
-function fieldsOf(text: string): FieldName[] {
-  return text.split(",").filter(isFieldName);
-}
-
-export function isOperation(text: string): text is Operation {
-  return (OPERATIONS as readonly string[]).includes(text);
-}
-
-function operationsOf(text: string): Operation[] {
-  return text.split(",").filter(isOperation);
+function within<Name extends string>(held: ReadonlySet<Name>, names: string | null): ReadonlySet<Name> {
+  return names === null ? held : held.intersection(new Set<string>(names.split(",")));
 }
