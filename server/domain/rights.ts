@@ -46,10 +46,7 @@ export function narrow(rights: Rights, scope: Scope | undefined): Rights {
   const key = `${fields} ${operations}`;
   const found = known.get(key);
   if (found !== undefined) return found;
-  const both: Rights = {
-    read: within(rights.read, fields),
-    operations: within(rights.operations, operations),
-  };
+  const both = { read: within(rights.read, fields), operations: within(rights.operations, operations) };
   narrowed.set(rights, known.set(key, both));
   return both;
 }

@@ -1,10 +1,10 @@
 import {
+  addTo,
   countOf,
   dayOf,
   firstDayKept,
-  OTHER_VERSIONS,
-  sumOf,
-  VERSIONS_MAX,
+  seriesKey,
+  VersionPlaces,
   type WriteCount,
   type WriteKind,
 } from "../domain/rollout/write-count.ts";
@@ -30,8 +30,8 @@ export class WriteCounter {
   readonly #onFailure: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
   readonly #gathered = new Map<string, WriteCount>();
-  /** The versions of each client that were gathered: a caller that invents them must not fill the memory. */
-  readonly #versions = new Map<string, Set<string>>();
+  /** Of the versions that were gathered: a caller that invents them must not fill the memory. */
+  #places = new VersionPlaces();
   #storing: Promise<void> = Promise.resolve();
   #hasFailed = false;
   #purgedDay = "";
@@ -45,7 +45,8 @@ export class WriteCounter {
   }
 
   record({ answered, method, client, tenant, version }: AnsweredWrite, kind: WriteKind): void {
-    const series = { tenant, client, version: this.#bounded(tenant, client, version), method };
+    const counted = this.#places.versionFor(`${tenant} ${client}`, version);
+    const series = { tenant, client, version: counted, method };
     this.#gather(countOf(series, kind, answered.timeMs));
   }
 
@@ -64,7 +65,7 @@ export class WriteCounter {
   async #storeGathered(): Promise<void> {
     const counts = [...this.#gathered.values()];
     this.#gathered.clear();
-    this.#versions.clear();
+    this.#places = new VersionPlaces();
     try {
       while (counts.length > 0) {
         await this.#store.add(counts.slice(0, COUNTS_MAX));
@@ -89,22 +90,6 @@ export class WriteCounter {
   }
 
   #gather(count: WriteCount): void {
-    const { tenant, client, version, method, day } = count;
-    const key = `${tenant} ${client} ${version} ${method} ${day}`;
-    const before = this.#gathered.get(key);
-    this.#gathered.set(key, before === undefined ? count : sumOf(before, count));
-  }
-
-  #bounded(tenant: string, client: string, version: string): string {
-    const key = `${tenant} ${client}`;
-    let versions = this.#versions.get(key);
-    if (versions === undefined) {
-      versions = new Set();
-      this.#versions.set(key, versions);
-    }
-    if (versions.has(version)) return version;
-    if (versions.size >= VERSIONS_MAX) return OTHER_VERSIONS;
-    versions.add(version);
-    return version;
+    addTo(this.#gathered, `${seriesKey(count)} ${count.day}`, count);
   }
 }

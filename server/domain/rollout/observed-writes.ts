@@ -1,4 +1,4 @@
-import { addTo, OTHER_VERSIONS, seriesKey, VERSIONS_MAX, type WriteCount } from "./write-count.ts";
+import { addTo, seriesKey, VersionPlaces, type WriteCount } from "./write-count.ts";
 
 /** The counts of one client, summed as they come. */
 type ClientCounts = {
@@ -13,11 +13,8 @@ export class ObservedWrites {
 
   add(counts: readonly WriteCount[]): void {
     for (const count of counts) {
-      let client = this.#clients.get(count.client);
-      if (client === undefined) {
-        client = { days: new Map(), series: new Map() };
-        this.#clients.set(count.client, client);
-      }
+      const none = (): ClientCounts => ({ days: new Map(), series: new Map() });
+      const client = this.#clients.getOrInsertComputed(count.client, none);
       addTo(client.days, `${count.day} ${count.method}`, count);
       addTo(client.series, seriesKey(count), count);
     }
@@ -34,20 +31,16 @@ export class ObservedWrites {
 
   /**
    * The series of a client that have writes without If-Match. Of each tenant those of the versions that wrote so last are
-   * apart, at most {@link VERSIONS_MAX}: a caller chooses its versions, and may choose new ones each day.
+   * apart, as {@link VersionPlaces} says: a caller chooses its versions, and may choose new ones each day.
    */
   withoutIfMatch(client: string): readonly WriteCount[] {
     const series = [...(this.#clients.get(client)?.series.values() ?? [])]
       .filter(({ lastWithoutAtMs }) => lastWithoutAtMs !== null)
       .sort((one, other) => (other.lastWithoutAtMs ?? 0) - (one.lastWithoutAtMs ?? 0));
-    const named = new Map<string, Set<string>>();
+    const places = new VersionPlaces();
     const bounded = new Map<string, WriteCount>();
     for (const count of series) {
-      const versions = named.get(count.tenant) ?? new Set();
-      named.set(count.tenant, versions);
-      if (versions.size < VERSIONS_MAX) versions.add(count.version);
-      const version = versions.has(count.version) ? count.version : OTHER_VERSIONS;
-      const shown = { ...count, version };
+      const shown = { ...count, version: places.versionFor(count.tenant, count.version) };
       addTo(bounded, seriesKey(shown), shown);
     }
     return [...bounded.values()];

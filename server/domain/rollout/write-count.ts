@@ -105,6 +105,27 @@ function earliest(one: number | null, other: number | null): number | null {
 /** A version that is counted for a client on a day. */
 export type KnownVersion = Pick<WriteCount, "tenant" | "client" | "day" | "version">;
 
+/** Which versions have a place of their own, and so are counted apart: at most {@link VERSIONS_MAX} under one key. */
+export class VersionPlaces {
+  readonly #named = new Map<string, Set<string>>();
+
+  /** A version that has a place already. */
+  take(key: string, version: string): void {
+    this.#of(key).add(version);
+  }
+
+  /** Gives the version a place, where there is one left. @returns what it is counted as */
+  versionFor(key: string, version: string): string {
+    const named = this.#of(key);
+    if (named.size < VERSIONS_MAX) named.add(version);
+    return named.has(version) ? version : OTHER_VERSIONS;
+  }
+
+  #of(key: string): Set<string> {
+    return this.#named.getOrInsertComputed(key, () => new Set());
+  }
+}
+
 /**
  * Counts versions beyond {@link VERSIONS_MAX} as one.
  *
@@ -114,16 +135,12 @@ export function boundVersions(
   counts: readonly WriteCount[],
   known: readonly KnownVersion[],
 ): readonly WriteCount[] {
-  const versions = Map.groupBy(known, clientDayOf);
-  const named = new Map([...versions].map(([key, rows]) => [key, new Set(rows.map((row) => row.version))]));
+  const places = new VersionPlaces();
+  for (const row of known) places.take(clientDayOf(row), row.version);
   const bounded = new Map<string, WriteCount>();
   for (const count of counts) {
     const key = clientDayOf(count);
-    const names = named.get(key) ?? new Set();
-    named.set(key, names);
-    const hasPlace = names.has(count.version) || names.size < VERSIONS_MAX;
-    const version = hasPlace ? count.version : OTHER_VERSIONS;
-    names.add(version);
+    const version = places.versionFor(key, count.version);
     addTo(bounded, `${key} ${version} ${count.method}`, { ...count, version });
   }
   return [...bounded.values()];
