@@ -48,7 +48,7 @@ export function updateOf(
 export function removeOf(target: WriteTarget, key: IdempotencyKey | null, origin: WriteOrigin): QueuedWrite {
   return {
     ...conditional(target, key),
-    kind: REMOVE_KINDS[key === null ? "plain" : "keyed"],
+    kind: removeKind(key !== null),
     values: [...targetValues(target), ...originValues(origin), ...keyValues(key)],
     next: null,
     rereadText: null,
@@ -67,7 +67,7 @@ export function createOf(
   const next = drawRowVersion();
   const values = [tenant, name, email, foldEmail(email), status, next, String(nowMs)];
   return {
-    kind: createKindOf(key !== null, origin.keepsValues),
+    kind: createKind(key !== null, origin.keepsValues),
     target: null,
     lockKey: tenant,
     values: [...values, ...originValues(origin), ...saltOf(origin), ...keyValues(key)],
@@ -105,39 +105,36 @@ function keyValues(key: IdempotencyKey | null): Param[] {
 
 const params = (writes: readonly QueuedWrite[]): Param[] => columnsOf(writes.map(({ values }) => values));
 
-/** One for each projection, whether there is a key, and whether values are kept: 64 at most. */
-const updateKinds = new Map<string, WriteKind>();
+/** One for each operation, projection, whether there is a key, and whether values are kept: 70 at most. */
+const kinds = new Map<string, WriteKind>();
 
-function updateKind(projection: Projection, isKeyed: boolean, keepsValues: boolean): WriteKind {
-  const name = `${projection.fields.join()} ${isKeyed} ${keepsValues}`;
-  let kind = updateKinds.get(name);
-  if (kind === undefined) {
-    const text = (isSkipping: boolean): string =>
-      updateText(projection, { isSkipping, isKeyed, keepsValues });
-    kind = { batchText: text(true), aloneText: text(false), params };
-    updateKinds.set(name, kind);
-  }
+function kindOf(name: string, make: () => WriteKind): WriteKind {
+  const kind = kinds.get(name) ?? make();
+  kinds.set(name, kind);
   return kind;
 }
 
-const removeKind = (isKeyed: boolean): WriteKind => ({
-  batchText: removeText({ isSkipping: true, isKeyed }),
-  aloneText: removeText({ isSkipping: false, isKeyed }),
-  params,
-});
+function updateKind(projection: Projection, isKeyed: boolean, keepsValues: boolean): WriteKind {
+  return kindOf(`update ${projection.fields.join()} ${isKeyed} ${keepsValues}`, () => ({
+    batchText: updateText(projection, { isSkipping: true, isKeyed, keepsValues }),
+    aloneText: updateText(projection, { isSkipping: false, isKeyed, keepsValues }),
+    params,
+  }));
+}
 
-const createKind = (isKeyed: boolean, keepsValues: boolean): WriteKind => ({
-  batchText: createText({ isKeyed, keepsValues }),
-  aloneText: createText({ isKeyed, keepsValues }),
-  params: creationParams,
-});
+function removeKind(isKeyed: boolean): WriteKind {
+  return kindOf(`remove ${isKeyed}`, () => ({
+    batchText: removeText({ isSkipping: true, isKeyed }),
+    aloneText: removeText({ isSkipping: false, isKeyed }),
+    params,
+  }));
+}
 
-const REMOVE_KINDS = { plain: removeKind(false), keyed: removeKind(true) };
-const CREATE_KINDS = { plain: createKind(false, false), keyed: createKind(true, false) };
-const VALUED_CREATE_KINDS = { plain: createKind(false, true), keyed: createKind(true, true) };
-
-function createKindOf(isKeyed: boolean, keepsValues: boolean): WriteKind {
-  return (keepsValues ? VALUED_CREATE_KINDS : CREATE_KINDS)[isKeyed ? "keyed" : "plain"];
+function createKind(isKeyed: boolean, keepsValues: boolean): WriteKind {
+  return kindOf(`create ${isKeyed} ${keepsValues}`, () => {
+    const text = createText({ isKeyed, keepsValues });
+    return { batchText: text, aloneText: text, params: creationParams };
+  });
 }
 
 /**
