@@ -62,10 +62,8 @@ function insert(
   statements: StatementCache,
   { tenant, customer, nowMs, key, origin }: Creation,
 ): CreateOutcome {
-  const newest = statements.get<{ newest_id: string }>(
-    "SELECT newest_id FROM tenants WHERE tenant = ?",
-    tenant,
-  );
+  const sql = "SELECT newest_id FROM tenants WHERE tenant = ?";
+  const newest = statements.get<{ newest_id: string }>(sql, tenant);
   const id = drawCustomerId(nowMs, newest?.newest_id ?? null);
   const rowVersion = drawRowVersion();
   const { name, email, status } = customer;
@@ -77,17 +75,10 @@ function insert(
     "INSERT INTO tenants VALUES (?, ?) ON CONFLICT DO UPDATE SET newest_id = excluded.newest_id",
     ...[tenant, id],
   );
+  const write = { ...origin, tenant, customerId: id, versionBefore: null, versionAfter: rowVersion };
   appendAudit(
     statements,
-    {
-      ...origin,
-      tenant,
-      customerId: id,
-      versionBefore: null,
-      versionAfter: rowVersion,
-      changed: AUDITED_FIELDS,
-      hasKey: key !== null,
-    },
+    { ...write, changed: AUDITED_FIELDS, hasKey: key !== null },
     origin.keepsValues ? changesOf(AUDITED_FIELDS, {}, customer) : null,
   );
   return { kind: "created", id, rowVersion, isReplayed: false };
@@ -115,16 +106,10 @@ function update(
     return { kind: "stale", rowVersion: before.row_version };
   // Setting a column writes the pages of its indexes, even when it had the value before.
   const differing = sent.filter(([name]) => before[`differs_in_${name}`] === 1);
-  const values = differing.flatMap(([name, value]) =>
-    name === "email"
-      ? [
-          [name, value],
-          ["email_folded", foldEmail(value)],
-        ]
-      : [[name, value]],
-  );
+  const email = differing.find(([name]) => name === "email")?.[1];
+  const folded = email === undefined ? [] : [["email_folded", foldEmail(email)]];
   const rowVersion = drawRowVersion();
-  const set = [...values, ["row_version", rowVersion]];
+  const set = [...differing, ...folded, ["row_version", rowVersion]];
   const sql = `UPDATE customers SET ${set.map(([column]) => `${column} = ?`).join(", ")} WHERE tenant = ? AND id = ? AND row_version = ?`;
   const params = [...set.map(([, value = ""]) => value), tenant, id, before.row_version];
   // RETURNING takes 1.2 µs of processor time, and the version is known.
@@ -134,17 +119,10 @@ function update(
     : statements.run(sql, ...params) === 1 && { row_version: rowVersion };
   if (!row) throw new Error("the row changed inside its transaction");
   const changed = differing.map(([name]) => name);
+  const written = { ...origin, tenant, customerId: id, versionAfter: rowVersion };
   appendAudit(
     statements,
-    {
-      ...origin,
-      tenant,
-      customerId: id,
-      versionBefore: before.row_version,
-      versionAfter: rowVersion,
-      changed,
-      hasKey: key !== null,
-    },
+    { ...written, versionBefore: before.row_version, changed, hasKey: key !== null },
     origin.keepsValues && changed.length > 0 ? changesOf(changed, before, changes) : null,
   );
   return { kind: "applied", ...stored(row, projection), isReplayed: false };
@@ -169,25 +147,10 @@ function remove(statements: StatementCache, { target, key, origin }: Removal): R
   const versionBefore = readRowVersion(statements, tenant, id);
   if (versionBefore === null) return { kind: "missing" };
   if (!isExpected(target.expected, versionBefore)) return { kind: "stale", rowVersion: versionBefore };
-  statements.run(
-    "DELETE FROM customers WHERE tenant = ? AND id = ? AND row_version = ?",
-    tenant,
-    id,
-    versionBefore,
-  );
+  const sql = "DELETE FROM customers WHERE tenant = ? AND id = ? AND row_version = ?";
+  statements.run(sql, tenant, id, versionBefore);
   forgetFields(statements, target);
-  appendAudit(
-    statements,
-    {
-      ...origin,
-      tenant,
-      customerId: id,
-      versionBefore,
-      versionAfter: null,
-      changed: [],
-      hasKey: key !== null,
-    },
-    null,
-  );
+  const write = { ...origin, tenant, customerId: id, versionBefore, versionAfter: null };
+  appendAudit(statements, { ...write, changed: [], hasKey: key !== null }, null);
   return { kind: "removed", isReplayed: false };
 }
