@@ -1,6 +1,7 @@
 import type { Elysia } from "elysia";
 import type { TlsFiles } from "./config/tls-files.ts";
 import { CommandRefused } from "./domain/command-refused.ts";
+import { hostInUrl } from "./domain/network.ts";
 
 type Address = {
   readonly host: string;
@@ -136,10 +137,4 @@ function listenRefused({ host, port, portVariable }: Address, error: unknown): C
     EACCES: `This user may not listen on port ${port}. Choose one from 1024 on with ${portVariable}=….`,
   };
   return new CommandRefused(reasons[code ?? ""] ?? `${host}:${port} cannot be listened on: ${message}.`);
-}
-
-function hostInUrl(host: string): string {
-  if (host === "0.0.0.0") return "127.0.0.1";
-  if (host === "::") return "[::1]";
-  return host.includes(":") ? `[${host}]` : host;
 }

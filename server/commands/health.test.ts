@@ -24,4 +24,14 @@ describe("health", () => {
       stderr: `http://127.0.0.1:${port}/readyz does not answer. Start the service, or correct HOST and PORT.\n`,
     });
   });
+
+  test.each([
+    ["0.0.0.0", "127.0.0.1"],
+    ["::", "[::1]"],
+    ["::1", "[::1]"],
+    ["localhost", "localhost"],
+  ])("asks a service with HOST=%s at %s", async (host, asked) => {
+    const { stderr } = await place.run(["health", "--host", host, "--port", "1"]);
+    expect(stderr).toStartWith(`http://${asked}:1/readyz does not answer`);
+  });
 });

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
+import { hostInUrl } from "../domain/network.ts";
 import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 
@@ -12,9 +13,8 @@ export function addHealthCommand(program: Command): void {
     .description("Ask the service of these settings whether it is ready; exit code 1 when it is not.")
     .action(async (options: Readonly<Record<string, unknown>>) => {
       const { host, port, adminPort, tlsCertFile } = settingsOf(options, NAMES);
-      // Listening on all addresses, it is reached on this machine's own.
-      const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host;
-      const url = `${tlsCertFile === "" ? "http" : "https"}://${address}:${adminPort ?? port}/readyz`;
+      const scheme = tlsCertFile === "" ? "http" : "https";
+      const url = `${scheme}://${hostInUrl(host)}:${adminPort ?? port}/readyz`;
       print(await askReadiness(url));
     });
 }

@@ -17,6 +17,13 @@ export function limitHolderOf(address: string): string {
   return isIPv4(v4) ? v4 : (ipv6Network(address, 4) ?? "");
 }
 
+/** The host by which this machine reaches what listens on an address: listening on all, it is reached on its own. */
+export function hostInUrl(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
 function withoutMapping(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");
 }
