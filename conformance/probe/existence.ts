@@ -61,6 +61,10 @@ function between(here: readonly Map<string, string>[], there: readonly Map<strin
   });
 }
 
+/** 200 without an object and a tag is no customer: PRB-01 blames it. */
+export const showsCustomer = ({ status, tag, object }: Seen): boolean =>
+  status === 200 && tag !== undefined && object !== undefined;
+
 /** Where a GET of any id is 200, that of this one says nothing: PRB-01 blames it. */
 export async function isAnyIdRead(t: Attempt): Promise<boolean> {
   return (await t.get(t.kit.ground.missing(), { purpose: "control request: another id" })).status === 200;

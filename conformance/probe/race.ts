@@ -198,7 +198,7 @@ async function oneRound(
   const contenders = await compete(t, number, to, before, taking);
   const winners = contenders.filter(({ outcome }) => outcome === "won");
   const afterSeen = await t.get(to, { query: t.kit.deployment.stateQuery, purpose: "read back" });
-  const after = afterSeen.status === 200 && afterSeen.tag !== undefined ? t.snapshot(afterSeen) : undefined;
+  const after = t.snapshotIn(afterSeen);
   const decides = winners[1] ?? winners[0] ?? contenders.find(({ seen }) => seen !== undefined);
   const won = winners.map(({ who, seen }) => `${who} (${seen?.status}, ETag ${seen?.tag ?? "none"})`);
   const then =

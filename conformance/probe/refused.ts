@@ -131,7 +131,8 @@ export async function refusedInARow(
   const from = t.failures.length;
   const query = t.kit.deployment.stateQuery;
   const seen = await t.get(at.customer, { query, purpose: "read back" });
-  const unchanged = seen.status === 200 && seen.tag !== undefined && t.same(at.now, t.snapshot(seen));
+  const after = t.snapshotIn(seen);
+  const unchanged = after !== undefined && t.same(at.now, after);
   const then = unchanged ? at : await preparedFor(t, method);
   const end = await refused(t, method, kind, unchanged ? suspects : forms, {
     bodies: "one",

@@ -197,6 +197,11 @@ export class Trial {
     return { seen, tag: seen.tag, fields: this.fieldsOf(seen) };
   }
 
+  /** undefined where the answer is no 200 with a tag. */
+  snapshotIn(seen: Seen): Snapshot | undefined {
+    return seen.status === 200 && seen.tag !== undefined ? this.snapshot(seen) : undefined;
+  }
+
   writeAsk(method: Method, customer: Customer, options: AskOptions): Omit<Ask, "rule"> {
     this.kit.ground.guard(customer);
     const { ifMatch } = options;

@@ -147,7 +147,7 @@ async function leavesTheOther(t: Attempt, method: "PUT" | "PATCH"): Promise<void
   const what = "the id of another customer in the body";
   const write = await change(t, method, what, { [name]: sent, [member]: other.id }, allowed, to);
   const seen = await t.get(other, { query: deployment.stateQuery, purpose: "read that customer" });
-  const after = seen.status === 200 && seen.tag !== undefined ? t.snapshot(seen) : undefined;
+  const after = t.snapshotIn(seen);
   write.show(write.seen, { before: before.seen, after: seen });
   write.control({ differs: "the body names no id", seen: plain.seen });
   const then = () => (after === undefined ? `is answered ${seen.status}` : difference(before, after));

@@ -5,7 +5,7 @@ import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import { accepted, isClientError, isGone } from "../http/status.ts";
 import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
-import { isAnyIdRead } from "../probe/existence.ts";
+import { isAnyIdRead, showsCustomer } from "../probe/existence.ts";
 import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -119,8 +119,7 @@ function toMissing({ id, title, on, lines, answered, ...given }: MissingRow): Ru
           if (after.status === 200 && (await isAnyIdRead(t))) continue;
           probe.show(seen, { after }).must(
             "not-created",
-            // 200 without an object and a tag is no customer: PRB-01 blames it.
-            after.status !== 200 || after.object === undefined || after.tag === undefined,
+            !showsCustomer(after),
             `a GET of the missing customer then answers ${after.status}: it was created`,
           );
         }

@@ -5,6 +5,7 @@ import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import { getOf, type Written } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
+import { showsCustomer } from "../probe/existence.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { pathEnd } from "../probe/other-paths.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -48,9 +49,6 @@ function codesOf(object: Readonly<Record<string, unknown>>): string[] {
 
 /** ID is one that nobody has. */
 const ID_PATTERNS = ["' OR '1'='1", "ID' OR 'a'='a' --", "%", "*", "ID|.*"];
-
-const showsCustomer = ({ status, tag, object }: Seen): boolean =>
-  status === 200 && tag !== undefined && object !== undefined;
 
 export const problems: readonly Rule[] = [
   rule("PRB-01", "GET of a missing customer is 404", {
