@@ -10,7 +10,7 @@ export type Reply = {
   readonly continued?: boolean;
 };
 
-export type Parsed =
+type Parsed =
   | { readonly kind: "complete"; readonly reply: Reply; readonly rest: Buffer }
   | { readonly kind: "incomplete" }
   | { readonly kind: "malformed"; readonly why: string };

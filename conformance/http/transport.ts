@@ -6,6 +6,7 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Dispatcher } from "undici/index.js";
+import type { Exchange } from "../report/schema.ts";
 import type { Profile } from "../target/profile.ts";
 import { proxyAuthorization, proxyFor } from "../target/proxy.ts";
 import { headerValue, parseReply, type Reply } from "./http-reply.ts";
@@ -15,7 +16,7 @@ export type Outgoing = {
   readonly url: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string | undefined;
-  readonly framing?: "chunked" | "http/1.0" | "absolute-form" | undefined;
+  readonly framing?: Exchange["framing"] | undefined;
 };
 
 export type Result = {

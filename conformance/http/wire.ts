@@ -31,7 +31,7 @@ export type Ask = {
   /** A connection is used for request after request. */
   readonly via?: "undici" | "socket" | Connection | undefined;
   /** How the message is framed; over a socket alone. */
-  readonly framing?: "chunked" | "http/1.0" | "absolute-form" | undefined;
+  readonly framing?: Outgoing["framing"];
 };
 
 /** A request of the kit's own, beside the rules. */

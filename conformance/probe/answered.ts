@@ -16,7 +16,7 @@ export const getOf = (query: string): string => (query === "" ? "GET" : `GET ${q
 
 const WORDS = { "2xx": "accepted", "4xx": "by a 4xx" } as const;
 
-export function isAnswer(status: number, allowed: Statuses): boolean {
+function isAnswer(status: number, allowed: Statuses): boolean {
   if (allowed === "2xx") return accepted(status);
   if (allowed === "4xx") return isClientError(status);
   return typeof allowed === "number" ? status === allowed : allowed.includes(status);

@@ -7,7 +7,7 @@ import type { Seen } from "../http/wire.ts";
 import { bareGuid } from "../target/names.ts";
 import type { Attempt } from "./attempt.ts";
 
-export type Difference = { readonly what: string; readonly here: string; readonly nobodys: string };
+type Difference = { readonly what: string; readonly here: string; readonly nobodys: string };
 
 /** What an answer shows, by a name that words can hold. Length and date say nothing that the rest does not. */
 const LEFT_OUT = new Set(["content-length", "date", "age", "expires"]);

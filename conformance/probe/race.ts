@@ -53,7 +53,7 @@ export function contendersOf({ kit }: Attempt): number {
   return Math.max(2, Math.min(kit.options.connections, kit.limits.connections));
 }
 
-export type LineUp = (lane: number) => Lane;
+type LineUp = (lane: number) => Lane;
 
 /** Two kinds of writers by turns; `first` is released first, and that decides who wins where nothing else does. */
 export function lineUp(t: Attempt, first: Method, second: Method): LineUp {

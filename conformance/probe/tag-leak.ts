@@ -3,7 +3,7 @@ import { createHash, getHashes } from "node:crypto";
 import type { Field } from "../target/profile-file.ts";
 import { WRITABLE } from "./snapshot.ts";
 
-export type Leak = { readonly kind: "data" | "hash"; readonly what: string };
+type Leak = { readonly kind: "data" | "hash"; readonly what: string };
 
 /** A shorter match is chance. */
 const CHARACTERS_MIN = 6;

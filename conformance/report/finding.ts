@@ -146,7 +146,7 @@ export const OVERLAP =
   "The time is the median within which the last bytes of a round left. A gap between check and write that is longer has probably been hit in so many rounds; a shorter one may have gone unseen.";
 
 /** Rules that share a reason, each family as a whole where all of its rules are among them. */
-export type ReasonGroup = {
+type ReasonGroup = {
   readonly reason: string;
   readonly rules: readonly RuleResult[];
   readonly names: readonly string[];

@@ -172,7 +172,7 @@ const Offer = words(["offered", "absent", "unknown"] as const);
 
 export const SCHEMA = "customers-conformance/1";
 
-export const VERDICTS = [
+const VERDICTS = [
   "conforms",
   "violates",
   "incomplete",
