@@ -37,16 +37,8 @@ export type Profile = {
   };
   readonly json: Partial<Record<Field, string>>;
   readonly putBody: string | undefined;
-  readonly patch: {
-    readonly offered: boolean | undefined;
-    readonly mediaType: string | undefined;
-    readonly body: string | undefined;
-    readonly statuses: readonly number[] | undefined;
-  };
-  readonly delete: {
-    readonly offered: boolean | undefined;
-    readonly statuses: readonly number[] | undefined;
-  };
+  readonly patch: Readonly<NonNullable<ProfileFile["patch"]>>;
+  readonly delete: Readonly<NonNullable<ProfileFile["delete"]>>;
   readonly metrics: {
     readonly urls: readonly string[];
     readonly headers: readonly CallerHeader[];
@@ -159,13 +151,8 @@ export function readProfile(flags: ProfileFlags, env: Environment): Profile {
     },
     json: file.json ?? {},
     putBody: file.put?.body,
-    patch: {
-      offered: file.patch?.offered,
-      mediaType: file.patch?.["media-type"],
-      body: file.patch?.body,
-      statuses: file.patch?.statuses,
-    },
-    delete: { offered: file.delete?.offered, statuses: file.delete?.statuses },
+    patch: file.patch ?? {},
+    delete: file.delete ?? {},
     metrics: {
       urls: (flags.metricsUrl ?? file.metrics?.urls ?? []).map((url) => readUrl(url, "metrics-url", faults)),
       headers: headers(flags.metricsHeader, flags.metricsHeaderEnv, file.metrics?.headers, "METRICS_"),
