@@ -25,6 +25,13 @@ export const BASE = {
   DELETE: { current: "IFM-40", stale: "IFM-41", missing: "IFM-42", blank: "IFM-43", tag412: "IFM-44" },
 } as const satisfies Record<Method, Record<"current" | "stale" | "missing" | "blank" | "tag412", RuleId>>;
 
+/** The rules on special forms of a refusal; `shapes` try other ways of sending it, another field alone among them. */
+export const SPECIAL = {
+  PUT: { shapes: "IFM-23", former: "IFM-18" },
+  PATCH: { exact: "IFM-35", shapes: "IFM-36", former: "IFM-37" },
+  DELETE: { exact: "IFM-45", shapes: "IFM-46", former: "IFM-47" },
+} as const satisfies Record<Method, { exact?: RuleId; shapes: RuleId; former: RuleId }>;
+
 type WriteOptions = Omit<AskOptions, "values"> & {
   /** In place of the main customer. */
   readonly to?: Customer | undefined;

@@ -9,7 +9,7 @@ import { accepted, isGone } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { RuleId } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
-import { type Attempt, BASE } from "./attempt.ts";
+import { type Attempt, BASE, SPECIAL } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
 import { type Prepared, updatedCustomer } from "./refused.ts";
 import { difference, type Method, notShown, type Snapshot, WRITABLE } from "./snapshot.ts";
@@ -83,12 +83,6 @@ export const CHANGES_TAG = { PUT: "ETG-08", PATCH: "ETG-11", DELETE: "ETG-08" } 
   RuleId
 >;
 
-/** The rules that try other ways of sending a refused write, another field alone among them. */
-const OTHER_WAYS = { PUT: "IFM-23", PATCH: "IFM-36", DELETE: "IFM-46" } as const satisfies Record<
-  Method,
-  RuleId
->;
-
 /**
  * A race says nothing where a plain stale write is accepted or applied as well, where the current tag is refused, or
  * where a write changes more than it names.
@@ -101,7 +95,7 @@ export async function enforced(t: Attempt, method: Method): Promise<void> {
     throw new CouldNotRun(`the tag does not change on an accepted write, so no ${method} is ever stale`, [
       CHANGES_TAG[method],
     ]);
-  const see = [BASE[method].stale, OTHER_WAYS[method]];
+  const see = [BASE[method].stale, SPECIAL[method].shapes];
   // The writers of a race carry either field.
   const { name, email } = t.kit.values.next();
   for (const values of method === "PATCH" ? [{ name }, { email }] : [undefined]) {

@@ -5,7 +5,7 @@ import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { accepted, isClientError } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
-import type { Attempt } from "../probe/attempt.ts";
+import { type Attempt, SPECIAL } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
@@ -225,7 +225,7 @@ async function oneVersion(t: Attempt): Promise<void> {
   if (theirs.accepted && (await acceptsStale(t, method, to)))
     throw new CouldNotRun(
       `a stale ${method} by the limited caller is accepted, whichever caller wrote before`,
-      [method === "PATCH" ? "IFM-36" : "IFM-23"],
+      [SPECIAL[method].shapes],
     );
   judgeRefusal(t, theirs, "stale", { what, allowed: "refused" });
   if (withoutPatch !== undefined) throw withoutPatch;

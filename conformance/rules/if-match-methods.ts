@@ -3,7 +3,7 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Written } from "../probe/answered.ts";
-import { type Attempt, BASE } from "../probe/attempt.ts";
+import { type Attempt, BASE, SPECIAL } from "../probe/attempt.ts";
 import {
   BLANKS,
   type Derive,
@@ -235,13 +235,6 @@ const remove = rule("IFM-40", "DELETE with the current tag is accepted", {
   },
 });
 
-/** What PATCH and DELETE share with PUT, under the ids that each has beside those of BASE. */
-const IDS = {
-  PUT: { shapes: "IFM-23", former: "IFM-18" },
-  PATCH: { exact: "IFM-35", shapes: "IFM-36", former: "IFM-37" },
-  DELETE: { exact: "IFM-45", shapes: "IFM-46", former: "IFM-47" },
-} as const satisfies Record<Method, { exact?: Rule["id"]; shapes: Rule["id"]; former: Rule["id"] }>;
-
 const HURTS = {
   PATCH: { stale: "Lost updates through the partial door.", missing: "Blind partial writes" },
   DELETE: {
@@ -286,13 +279,13 @@ function asOnPut(on: "PATCH" | "DELETE"): Rule[] {
       hurts: `${missing} by a client whose variable was blank.`,
       forms: [...EMPTY, ...BLANKS],
     }),
-    rule(IDS[on].exact, `${on} compares exactly`, {
+    rule(SPECIAL[on].exact, `${on} compares exactly`, {
       spec: [...spec, ...EXACT],
       reading:
         "Weak, unquoted, `*`, another case, an addition: refused as on PUT; a list by 412 or 400. A padded tag is accepted.",
       hurts: overwrite,
       needs: NEEDS[on],
-      after: afterBase(IDS[on].exact, on, "stale"),
+      after: afterBase(SPECIAL[on].exact, on, "stale"),
       async check(t) {
         const forms = t.leavesOut("all but two forms of each kind of inexact tag")
           ? INEXACT.flatMap((kind) => kind.slice(0, 2))
@@ -307,7 +300,7 @@ function asOnPut(on: "PATCH" | "DELETE"): Rule[] {
 /** The rules that all three methods have alike. */
 function alike(on: Method): Rule[] {
   const { tag412 } = BASE[on];
-  const { shapes: id, former } = IDS[on];
+  const { shapes: id, former } = SPECIAL[on];
   const spec = specOf(on);
   return [
     rule(tag412, `412 on ${on} carries the current ETag`, {

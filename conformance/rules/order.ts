@@ -117,11 +117,13 @@ function toMissing({ id, title, on, lines, answered, ...given }: MissingRow): Ru
           if (on === "DELETE") continue;
           const after = await t.get(missing, { purpose: "read back" });
           if (after.status === 200 && (await isAnyIdRead(t))) continue;
-          probe.show(seen, { after }).must(
-            "not-created",
-            !showsCustomer(after),
-            `a GET of the missing customer then answers ${after.status}: it was created`,
-          );
+          probe
+            .show(seen, { after })
+            .must(
+              "not-created",
+              !showsCustomer(after),
+              `a GET of the missing customer then answers ${after.status}: it was created`,
+            );
         }
       }
     },
