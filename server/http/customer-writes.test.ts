@@ -158,4 +158,16 @@ describe("bodies", () => {
       { pointer: "/id", detail: "is not the id in the path; an id cannot be changed" },
     ]);
   });
+
+  test.each([
+    ["PUT", { id: NOBODY, name: "a" }, ["/email", "/id"]],
+    ["PUT", { id: 5, name: "a" }, ["/email", "/id"]],
+    ["PATCH", { id: NOBODY, nmae: "a", status: "gone" }, ["/nmae", "/status", "/id"]],
+  ])("%s %j: the id is listed with the other faults", async (method, body, pointers) => {
+    const { path, etag } = await service.customer();
+    const { json } = await service.send(method, path, { body, headers: { "if-match": etag } });
+    expect(json.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual(
+      pointers.toSorted(),
+    );
+  });
 });

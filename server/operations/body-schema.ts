@@ -27,9 +27,14 @@ export class BodySchema<Schema extends TObject> {
     return this.#compiled;
   }
 
-  /** @returns the body, typed; or `invalid-body` with a JSON Pointer and a sentence for each fault */
-  readonly read = (body: unknown): Result<Static<Schema>> =>
-    this.#check.Check(body) ? ok(body) : refuseMembers(this.#faults(body));
+  /**
+   * @param further faults that the schema cannot know
+   * @returns the body, typed; or `invalid-body` with a JSON Pointer and a sentence for each fault
+   */
+  readonly read = (body: unknown, further: readonly MemberFault[] = []): Result<Static<Schema>> =>
+    further.length === 0 && this.#check.Check(body)
+      ? ok(body)
+      : refuseMembers([...this.#faults(body), ...further]);
 
   #faults(body: unknown): MemberFault[] {
     const members = Object.keys(this.#schema.properties);
@@ -48,7 +53,7 @@ function shortened(pointer: string): string {
   return `${pointer.slice(0, POINTER_CHARACTERS_MAX).toWellFormed()}…`;
 }
 
-export function refuseMembers(errors: MemberFault[]): Result<never> {
+function refuseMembers(errors: MemberFault[]): Result<never> {
   const [first] = errors;
   const where = first === undefined || first.pointer === "" ? "The body" : `\`${first.pointer.slice(1)}\``;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more: see \`errors\`)` : "";

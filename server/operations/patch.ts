@@ -5,11 +5,11 @@ import type { Call } from "./call.ts";
 import {
   checkWrite,
   idempotencyKeyOf,
+  readChanges,
   refuseBody,
   resultOf,
   type WriteStores,
   type Written,
-  withoutId,
 } from "./conditional-write.ts";
 
 export const PATCH_TYPES = ["application/merge-patch+json", "application/json"] as const;
@@ -20,8 +20,8 @@ const patchBody = new BodySchema(PATCH_BODY);
 export async function patch(stores: WriteStores, call: Call, id: string): Promise<Result<Written>> {
   const early = checkWrite(call, call.authority, "PATCH", id);
   if (!early.ok) return early;
-  const body = flatMap(flatMap(await call.readJson(PATCH_TYPES), patchBody.read), (read) =>
-    withoutId(read, early.value.target.id),
+  const body = flatMap(await call.readJson(PATCH_TYPES), (json) =>
+    readChanges(patchBody, json, early.value.target.id),
   );
   const authority = await call.lookAgain();
   if (!authority.ok) return authority;

@@ -6,11 +6,11 @@ import { JSON_TYPES } from "./checks.ts";
 import {
   checkWrite,
   idempotencyKeyOf,
+  readChanges,
   refuseBody,
   resultOf,
   type WriteStores,
   type Written,
-  withoutId,
 } from "./conditional-write.ts";
 
 const replacementBody = new BodySchema(REPLACEMENT_BODY);
@@ -19,8 +19,8 @@ const replacementBody = new BodySchema(REPLACEMENT_BODY);
 export async function replace(stores: WriteStores, call: Call, id: string): Promise<Result<Written>> {
   const early = checkWrite(call, call.authority, "PUT", id);
   if (!early.ok) return early;
-  const body = flatMap(flatMap(await call.readJson(JSON_TYPES), replacementBody.read), (read) =>
-    withoutId(read, early.value.target.id),
+  const body = flatMap(await call.readJson(JSON_TYPES), (json) =>
+    readChanges(replacementBody, json, early.value.target.id),
   );
   const authority = await call.lookAgain();
   if (!authority.ok) return authority;
