@@ -84,7 +84,6 @@ function findingsOf(token: TokenRecord, policy: Policy, unusedMs: number, nowMs:
   ];
 }
 
-/** No role has `metrics` beside others. */
 /** All that read or write customers themselves. */
 const CUSTOMER_OPERATIONS = OPERATIONS.filter((name) => name !== "metrics" && name !== "history");
 
