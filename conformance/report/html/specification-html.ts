@@ -1,63 +1,51 @@
 /** The specification as a section of the page, so that "4.1 rule 6" can be looked up where it is cited. */
 import TEXT from "../../specification/customer-resource-api.md" with { type: "text" };
-import { escapeMarkup, inlineCode } from "../visible.ts";
-
-type Block = { readonly html: string; readonly anchor: string | undefined };
+import { escapeMarkup } from "../visible.ts";
 
 /** What stands before a numbered list within a section, and how citations call its items. */
 const LISTS: Readonly<Record<string, string>> = { "Rules:": "rule", "Order of checks:": "order" };
 
 /** Anchors of all headings and numbered items: `spec-4.1`, `spec-2.4.6`, `spec-4.1-rule-6`, `spec-4.2-order-2`. */
-function blocksOf(text: string): Block[] {
-  const blocks: Block[] = [];
+const ANCHORS = new Set<string>();
+const HTML = specificationIn(TEXT);
+
+function specificationIn(text: string): string {
   let section = "";
   let list = "";
-  const lines = text.split("\n");
-  for (let at = 0; at < lines.length; at += 1) {
-    const line = lines[at] ?? "";
-    const heading = /^(#+) ((\d+(?:\.\d+)*)?\.?.*)$/.exec(line);
-    const item = /^(\d+)\. (.*)$/.exec(line);
-    if (heading !== null) {
-      section = heading[3] ?? "";
+  const anchored = (place: string): string => {
+    ANCHORS.add(`spec-${place}`);
+    return ` id="spec-${place}"`;
+  };
+  return Bun.markdown.render(text, {
+    text: escapeMarkup,
+    codespan: (code) => `<code>${code}</code>`,
+    heading(title, { level }) {
+      section = /^\d+(?:\.\d+)*/.exec(title)?.[0] ?? "";
       list = "";
-      const level = Math.min((heading[1] ?? "").length + 2, 6);
-      const anchor = section === "" ? undefined : `spec-${section}`;
-      blocks.push({ anchor, html: `<h${level}${idOf(anchor)}>${inline(heading[2] ?? "")}</h${level}>` });
-    } else if (item !== null) {
-      const number = item[1] ?? "";
+      const tag = `h${Math.min(level + 2, 6)}`;
+      return `<${tag}${section === "" ? "" : anchored(section)}>${title}</${tag}>\n`;
+    },
+    paragraph(sentences) {
+      list = LISTS[sentences] ?? "";
+      return `<p>${sentences}</p>\n`;
+    },
+    listItem(item, { ordered, index }) {
+      if (!ordered) return `<p class="item">• ${item}</p>\n`;
       // Section 7 has a table and "Rules:", 2.4 a list of its own: `2.4.6` cites the latter.
-      const anchor = list === "" ? `spec-${section}.${number}` : `spec-${section}-${list}-${number}`;
-      blocks.push({ anchor, html: `<p class="item"${idOf(anchor)}>${number}. ${inline(item[2] ?? "")}</p>` });
-    } else if (line.startsWith("- "))
-      blocks.push({ anchor: undefined, html: `<p class="item">• ${inline(line.slice(2))}</p>` });
-    else if (line.startsWith("|")) {
-      const rows: string[][] = [];
-      for (; lines[at]?.startsWith("|"); at += 1) rows.push((lines[at] ?? "").split("|").slice(1, -1));
-      at -= 1;
-      blocks.push({ anchor: undefined, html: table(rows) });
-    } else if (line.trim() !== "") {
-      list = LISTS[line.trim()] ?? "";
-      blocks.push({ anchor: undefined, html: `<p>${inline(line)}</p>` });
-    }
-  }
-  return blocks;
+      const place = list === "" ? `${section}.${index + 1}` : `${section}-${list}-${index + 1}`;
+      return `<p class="item"${anchored(place)}>${index + 1}. ${item}</p>\n`;
+    },
+    table: (rows) => `<div class="scroll"><table>${rows}</table></div>\n`,
+    thead: (row) => `<thead>${row}</thead>`,
+    tbody: (rows) => `<tbody>${rows}</tbody>`,
+    tr: (cells) => `<tr>${cells}</tr>`,
+    th: (cell) => `<th>${cell}</th>`,
+    td: (cell) => `<td>${cell}</td>`,
+  });
 }
-
-const idOf = (anchor: string | undefined): string => (anchor === undefined ? "" : ` id="${anchor}"`);
-const inline = (text: string): string => inlineCode(escapeMarkup(text));
-
-function table([heads = [], , ...rows]: string[][]): string {
-  const row = (cells: string[], tag: "td" | "th") =>
-    `<tr>${cells.map((cell) => `<${tag}>${inline(cell.trim())}</${tag}>`).join("")}</tr>`;
-  const body = rows.map((cells) => row(cells, "td")).join("");
-  return `<div class="scroll"><table><thead>${row(heads, "th")}</thead><tbody>${body}</tbody></table></div>`;
-}
-
-const BLOCKS = blocksOf(TEXT);
-const ANCHORS = new Set(BLOCKS.flatMap(({ anchor }) => anchor ?? []));
 
 export function specificationHtml(): string {
-  return `<div class="card spec">${BLOCKS.map(({ html }) => html).join("\n")}</div>`;
+  return `<div class="card spec">${HTML.trimEnd()}</div>`;
 }
 
 /** A citation such as `7 rule 4, 4.3`, each place linked to its item, or else to its section. */
