@@ -32,7 +32,7 @@ export const SPECIAL = {
   DELETE: { exact: "IFM-45", shapes: "IFM-46", former: "IFM-47" },
 } as const satisfies Record<Method, { exact?: RuleId; shapes: RuleId; former: RuleId }>;
 
-type WriteOptions = Omit<AskOptions, "values"> & {
+export type WriteOptions = Omit<AskOptions, "values"> & {
   /** In place of the main customer. */
   readonly to?: Customer | undefined;
   /** By default fresh ones; `ifMatch` is the current tag by default. */
@@ -43,7 +43,7 @@ type WriteOptions = Omit<AskOptions, "values"> & {
   /** Statuses that answer the probe, though elsewhere they may come from the environment. */
   readonly answers?: readonly number[];
   /** Where a read has shown it just now. */
-  readonly before?: Snapshot;
+  readonly before?: Snapshot | undefined;
 };
 
 export type ReadOptions = Shape & {
@@ -276,7 +276,7 @@ export class Attempt extends Trial {
         purpose: "control request",
         what: "the current tag",
         ...asked,
-        ...(again === 0 && known !== undefined ? { before: known } : {}),
+        before: again === 0 ? known : undefined,
       });
       const { seen, before, values } = written;
       // A 412 with another tag says that the tag just read was not the current one: a lagging read, or others writing.

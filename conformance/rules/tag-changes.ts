@@ -2,7 +2,7 @@
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { accepted } from "../http/status.ts";
 import type { Written } from "../probe/answered.ts";
-import type { Attempt } from "../probe/attempt.ts";
+import type { Attempt, WriteOptions } from "../probe/attempt.ts";
 import type { Refused } from "../probe/if-match-forms.ts";
 import { carriedValues, NEEDS } from "../probe/refused.ts";
 import { rowsOf } from "../probe/request-shapes.ts";
@@ -21,17 +21,9 @@ async function write(
   t: Attempt,
   method: "PUT" | "PATCH",
   what: string,
-  values?: Partial<Values> | "as stored",
-  before?: Snapshot,
-  headers?: Lines,
+  options: Pick<WriteOptions, "values" | "before" | "headers"> = {},
 ): Promise<Written> {
-  const written = await t.write(method, {
-    what,
-    allowed: "accepted, and the ETag changes",
-    values,
-    headers,
-    ...(before === undefined ? {} : { before }),
-  });
+  const written = await t.write(method, { what, allowed: "accepted, and the ETag changes", ...options });
   t.needAccepted(method, written.seen);
   return written;
 }
@@ -78,7 +70,7 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   t.needsStableTag();
   const see = [method === "PUT" ? "ETG-07" : "ETG-11"] as const;
   const usedKey: Lines = [["Idempotency-Key", crypto.randomUUID()]];
-  const ordinary = await write(t, method, "the current tag", undefined, undefined, usedKey);
+  const ordinary = await write(t, method, "the current tag", { headers: usedKey });
   if (ordinary.seen.tag === undefined || ordinary.seen.tag !== ordinary.now.tag)
     throw new CouldNotRun(`an ordinary ${method} does not answer the current tag`, see);
   if (ordinary.now.tag === ordinary.before.tag)
@@ -228,21 +220,15 @@ export const tagChanges: readonly Rule[] = [
       const both = await write(t, "PUT", "other values");
       if (!mustChange(both, "PUT")) return;
       const { name, email } = t.kit.values.next();
-      const renamed = await write(
-        t,
-        "PUT",
-        "another name alone",
-        { ...storedValues(both.now), name },
-        both.now,
-      );
+      const renamed = await write(t, "PUT", "another name alone", {
+        values: { ...storedValues(both.now), name },
+        before: both.now,
+      });
       mustChange(renamed, "PUT of another name alone");
-      const mailed = await write(
-        t,
-        "PUT",
-        "another email alone",
-        { ...storedValues(renamed.now), email },
-        renamed.now,
-      );
+      const mailed = await write(t, "PUT", "another email alone", {
+        values: { ...storedValues(renamed.now), email },
+        before: renamed.now,
+      });
       mustChange(mailed, "PUT of another email alone");
       await nearChanges(t, "PUT", mailed.now);
     },
@@ -256,7 +242,10 @@ export const tagChanges: readonly Rule[] = [
       const other = await write(t, "PUT", "other values");
       if (other.now.tag === other.before.tag)
         throw new CouldNotRun("the tag does not change even with the values", ["ETG-08"]);
-      const put = await write(t, "PUT", "the values that are stored", "as stored", other.now);
+      const put = await write(t, "PUT", "the values that are stored", {
+        values: "as stored",
+        before: other.now,
+      });
       mustChange(put, "PUT of the same values");
     },
   }),
@@ -268,10 +257,10 @@ export const tagChanges: readonly Rule[] = [
     after: ["ETG-08"],
     async check(t) {
       const first = (await write(t, "PUT", "values A")).now;
-      const second = (await write(t, "PUT", "values B", undefined, first)).now;
+      const second = (await write(t, "PUT", "values B", { before: first })).now;
       if (second.tag === first.tag)
         throw new CouldNotRun("the tag does not change with the values", ["ETG-08"]);
-      const again = await write(t, "PUT", "values A again", storedValues(first), second);
+      const again = await write(t, "PUT", "values A again", { values: storedValues(first), before: second });
       const { tag } = again.now;
       again.must("new", tag !== first.tag, `with the first values the first tag is back: ${tag}`);
     },
@@ -283,7 +272,9 @@ export const tagChanges: readonly Rule[] = [
     after: ["ETG-04", "IFM-30"],
     async check(t) {
       for (const field of WRITABLE) {
-        const patch = await write(t, "PATCH", `another ${field}`, { [field]: t.kit.values.next()[field] });
+        const patch = await write(t, "PATCH", `another ${field}`, {
+          values: { [field]: t.kit.values.next()[field] },
+        });
         if (!mustChange(patch, `PATCH of the ${field}`)) return;
       }
       await nearChanges(t, "PATCH", await t.state(t.kit.main, "read before"));
@@ -299,10 +290,9 @@ export const tagChanges: readonly Rule[] = [
       const other = await write(t, "PATCH", "another name");
       if (other.now.tag === other.before.tag)
         throw new CouldNotRun("PATCH does not change the tag at all", ["ETG-11"]);
-      mustChange(
-        await write(t, "PATCH", "the name that is stored", "as stored", other.now),
-        "PATCH of the same value",
-      );
+      const again = { values: "as stored", before: other.now } as const;
+      const patch = await write(t, "PATCH", "the name that is stored", again);
+      mustChange(patch, "PATCH of the same value");
     },
   }),
   rule("ETG-15", "No tag comes back in a customer's life", {
@@ -315,7 +305,7 @@ export const tagChanges: readonly Rule[] = [
       let now = await t.state(t.kit.main, "read before");
       const tags = [now.tag];
       for (let count = 1; count <= (t.quick ? 3 : 16); count += 1) {
-        const put = await write(t, "PUT", `the current tag, number ${count} of a series`, undefined, now);
+        const put = await write(t, "PUT", `the current tag, number ${count} of a series`, { before: now });
         now = put.now;
         const { tag } = now;
         // A tag that does not move is ETG-08's to blame, unless it moved there: one that a clock makes does, now and then.
