@@ -43,7 +43,7 @@ export function findingOf(rule: RuleResult): Finding {
   const { expected, layer } = rule;
   return {
     about: lines([
-      ["rule", ruleText(rule)],
+      ["rule", `${rule.rule} (specification ${rule.section})`],
       ["found", rule.reason],
       ["known", expected && `expected until ${expected.until} (${expected.owner}): ${expected.reason}`],
     ]),
@@ -64,11 +64,6 @@ export function findingText(rule: RuleResult): string[] {
   return [...about, ...probes.flatMap((probe) => probe.lines), ...advice].map(
     ({ label, text }) => `${label}: ${text}`,
   );
-}
-
-/** The sentence of the specification and its place. */
-function ruleText({ rule, section }: RuleResult): string {
-  return `${rule} (specification ${section})`;
 }
 
 function probeOf(rule: RuleResult, evidence: Evidence): Probe {

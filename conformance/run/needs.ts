@@ -1,6 +1,7 @@
 /** Whether a rule can be tried on this deployment, by this run. */
 
 import type { Offer } from "../fixtures/deployment.ts";
+import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import { ownAsk } from "../http/wire.ts";
 import type { Kit } from "../probe/kit.ts";
@@ -9,10 +10,8 @@ import type { Rule } from "../probe/rule.ts";
 /** @throws NotApplicable or CouldNotRun, with the reason, when the rule can't be tried here. */
 export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {
   const { profile, options, ground, deployment } = kit;
-  const tagOf = (url: string) => async () => {
-    const seen = await kit.wire.send(ownAsk("read a tag", "GET", url));
-    return seen.tag ?? "";
-  };
+  const tagOf = async ({ url }: Customer) =>
+    (await kit.wire.send(ownAsk("read a tag", "GET", url))).tag ?? "";
   for (const need of needs) {
     if (need === "write" && options.mode === "read-only")
       throw new CouldNotRun("it writes, and this run is --read-only");
@@ -29,13 +28,13 @@ export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {
     if (need === "credentials" && profile.main.length === 0)
       throw new NotApplicable("no credentials are configured, so callers cannot be told apart");
     if (need === "patch") {
-      const offer = await deployment.patchOffer(kit.main, tagOf(kit.main.url));
+      const offer = await deployment.patchOffer(kit.main, () => tagOf(kit.main));
       refuse("patch", offer, profile.patch.offered);
     }
     if (need === "delete") {
       const offer =
         ground.cannotMake === undefined
-          ? await deployment.deleteOffer(ground, (customer) => tagOf(customer.url)())
+          ? await deployment.deleteOffer(ground, tagOf)
           : await deployment.deleteOfferOnMissing(ground);
       refuse("delete", offer, profile.delete.offered);
     }
