@@ -22,7 +22,7 @@ import { interleaving, PUT_RULES } from "./interleaving.ts";
 const PATCH_RULES = ["IFM-30", "IFM-31", "IFM-34"] as const;
 const DELETE_RULES = ["IFM-40", "IFM-41", "IFM-44"] as const;
 /** Whether a read shows what was written; a customer that is gone, or of which nothing was written, shows nothing. */
-function holds(text: string, values: Contender["values"] = {}): boolean {
+function showsWritten(text: string, values: Contender["values"] = {}): boolean {
   const shown = text.toLowerCase();
   const written = Object.values(values);
   return written.length > 0 && written.every((value) => shown.includes(value.toLowerCase()));
@@ -45,7 +45,7 @@ async function outlasts(t: Attempt, rounds: readonly Round[]): Promise<void> {
   for (const { number, customer, before, winners, proof } of rounds) {
     const update = winners.find(({ method }) => method !== "DELETE");
     const then = await t.get(customer, { query: t.kit.deployment.stateQuery, purpose: "read back later" });
-    const stands = then.status === 200 && holds(then.text, update?.values);
+    const stands = then.status === 200 && showsWritten(then.text, update?.values);
     proof.show(update?.seen ?? then, {
       came: `round ${number}: ${update?.who} accepted, DELETE answered 202; later read: ${then.status}`,
       before: before.seen,
@@ -157,12 +157,12 @@ export const races: readonly Rule[] = [
         // Two DELETEs that both report success are ATM-07's matter.
         proof.must("no-fork", updates.length + Math.min(1, deletes.length) <= 1, both);
         if (updates.length === 1 && deletes.length === 0) {
-          const stays = afterSeen.status === 200 && holds(afterSeen.text, updates[0]?.values);
+          const stays = afterSeen.status === 200 && showsWritten(afterSeen.text, updates[0]?.values);
           const found = `${updates[0]?.who} alone was accepted, and a read then answers ${afterSeen.status} without its values`;
           proof.must("put-stays", stays, found, OTHERS_MAY_CAUSE);
         }
         if (updates.length === 0 && deletes.length > 0) {
-          const back = contenders.some(({ values }) => holds(afterSeen.text, values));
+          const back = contenders.some(({ values }) => showsWritten(afterSeen.text, values));
           const found = `a DELETE alone was accepted, and a read then answers ${afterSeen.status} with the values of a refused write`;
           proof.must("delete-stays", !back, found);
         }
