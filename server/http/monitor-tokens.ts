@@ -1,9 +1,8 @@
 import { StoreUnavailable } from "../storage/customer-store.ts";
 import type { Caller } from "../storage/token-store.ts";
+import { withinTime } from "../telemetry/last-answer.ts";
 import type { TokenLookup } from "./authentication.ts";
 
-/** How long a scrape waits for the store before what it said last counts. Prometheus gives up after 10 s. */
-const ANSWER_MS = 1_000;
 /** How long what the store said counts: an outage within which no alert may fall silent. */
 const REMEMBER_MS = 3_600_000;
 /** The maximum number of tokens that are remembered. More monitors than these are not known to exist. */
@@ -29,7 +28,7 @@ export class MonitorTokens implements TokenLookup {
     const known = this.#remembered.get(digestOf(token));
     if (known === undefined || nowMs - known.atMs >= REMEMBER_MS) return await answer;
     if (known.caller.expiry !== null && nowMs >= known.caller.expiry.atMs) return await answer;
-    return await withinTime(answer, known.caller);
+    return await withinTime(unlessUnavailable(answer, known.caller), known.caller);
   }
 
   async #ask(token: string, nowMs: number, addressOf?: () => string): Promise<Caller | null> {
@@ -46,13 +45,10 @@ function digestOf(token: string): string {
   return Bun.SHA256.hash(token, "hex");
 }
 
-/** @returns `otherwise` where the store says that it cannot answer, or does not in time */
-async function withinTime(answer: Promise<Caller | null>, otherwise: Caller): Promise<Caller | null> {
-  const { promise: late, resolve } = Promise.withResolvers<Caller>();
-  const timer = setTimeout(() => resolve(otherwise), ANSWER_MS);
-  const inTime = answer.catch((error: unknown) => {
+/** @returns `otherwise` where the store says that it cannot answer */
+function unlessUnavailable(answer: Promise<Caller | null>, otherwise: Caller): Promise<Caller | null> {
+  return answer.catch((error: unknown) => {
     if (error instanceof StoreUnavailable) return otherwise;
     throw error;
   });
-  return await Promise.race([inTime, late]).finally(() => clearTimeout(timer));
 }

@@ -2,7 +2,7 @@ import { StoreUnavailable } from "../storage/customer-store.ts";
 
 /**
  * How long a scrape waits for the store. One that does not answer would otherwise keep
- * back the metrics that say so; what was known last is shown then.
+ * back the metrics that say so; what was known last counts then. Prometheus gives up after 10 s.
  */
 const ANSWER_MS = 1_000;
 
@@ -26,7 +26,7 @@ export class LastAnswer<T> {
       this.#underWay = this.#ask().finally(() => {
         this.#underWay = null;
       });
-    if (this.#underWay !== null) await withinTime(this.#underWay);
+    if (this.#underWay !== null) await withinTime(this.#underWay, undefined);
     return this.#known;
   }
 
@@ -43,8 +43,9 @@ export class LastAnswer<T> {
   }
 }
 
-async function withinTime(answer: Promise<void>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ANSWER_MS);
-  await Promise.race([answer, late]).finally(() => clearTimeout(timer));
+/** @returns `otherwise` where the store does not answer within {@link ANSWER_MS} */
+export async function withinTime<T>(answer: Promise<T>, otherwise: T): Promise<T> {
+  const { promise: late, resolve } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => resolve(otherwise), ANSWER_MS);
+  return await Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }
