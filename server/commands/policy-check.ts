@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { readPolicyFile } from "../config/policy-file.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
+import { dayOf } from "../domain/iso-time.ts";
 import type { Issuer } from "../domain/issuer.ts";
 import type { Quotas } from "../domain/limits.ts";
 import type { Policy } from "../domain/policy.ts";
@@ -20,10 +21,10 @@ export function addPolicyCommands(program: Command): void {
       const result = readPolicyFile(file);
       if (!result.ok) throw new CommandRefused([`${file}: refused`, ...result.faults].join("\n  "));
       const { roles, enforcement, issuers, keepsAuditValues } = result.policy;
-      const end =
-        enforcement.mode === "observe" ? new Date(enforcement.untilMs).toISOString().slice(0, 10) : null;
       const until =
-        end === null ? "" : ` until ${end}${Date.parse(end) <= Date.now() ? ", which is over" : ""}`;
+        enforcement.mode === "observe"
+          ? ` until ${dayOf(enforcement.untilMs)}${enforcement.untilMs <= Date.now() ? ", which is over" : ""}`
+          : "";
       const signers = issuers.length === 0 ? "" : `; issuers ${issuers.map(({ name }) => name).join(", ")}`;
       const kept = keepsAuditValues ? "; the audit trail keeps values, which are personal data" : "";
       print(

@@ -1,17 +1,10 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { isoTime } from "../domain/iso-time.ts";
+import { DAY_MS, dayOf, isoTime } from "../domain/iso-time.ts";
 import { type Enforcement, isEnforced } from "../domain/policy.ts";
 import { CLEAN_DAYS, type ClientReadiness, readinessOf } from "../domain/rollout/client-readiness.ts";
 import { type EnforcementPlan, planOf } from "../domain/rollout/enforcement-plan.ts";
-import {
-  DAY_MS,
-  DAYS_KEPT,
-  dayOf,
-  firstDayKept,
-  sumBySeries,
-  type WriteCount,
-} from "../domain/rollout/write-count.ts";
+import { DAYS_KEPT, firstDayKept, sumBySeries, type WriteCount } from "../domain/rollout/write-count.ts";
 import { allCounts } from "../storage/write-count-store.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
 import { print } from "./print.ts";

@@ -1,4 +1,5 @@
 import { parse, TomlError } from "smol-toml";
+import { dayOf } from "../domain/iso-time.ts";
 import { type Enforcement, type PolicyResult, readPolicy } from "../domain/policy.ts";
 import { readRegularFile } from "./regular-file.ts";
 
@@ -52,7 +53,7 @@ export function readPolicyText(text: string): PolicyResult {
  */
 function movedDateFault(text: string, enforcement: Enforcement): string | null {
   if (enforcement.mode !== "observe") return null;
-  const date = new Date(enforcement.untilMs).toISOString().slice(0, 10);
+  const date = dayOf(enforcement.untilMs);
   if (text.includes(date)) return null;
   return `enforcement.until must be a day of the calendar, as in 2027-03-31; as written it would mean ${date}`;
 }

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { FIELD_NAMES } from "./field-registry.ts";
+import { DAY_MS } from "./iso-time.ts";
 import { buildIssuers, ISSUERS, type Issuer, issuerFaults, NAME_PATTERN } from "./issuer.ts";
 import { buildLimits, LIMITS, type Limits, limitFaults, wrongTokensOf } from "./limits.ts";
 import { nearest } from "./nearest.ts";
@@ -224,7 +225,7 @@ function enforcementFaults({ enforcement }: PolicyDocument): string[] {
       'enforcement.until is missing: "observe" is temporary and needs an end date, as in until = 2027-03-31',
     ];
   }
-  if (until.getTime() % 86_400_000 !== 0)
+  if (until.getTime() % DAY_MS !== 0)
     return ["enforcement.until must be a date without a time, as in 2027-03-31"];
   return [];
 }

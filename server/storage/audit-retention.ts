@@ -1,7 +1,7 @@
 import { type ChainedEntry, type ChainLink, chainFault } from "../domain/audit/audit-chain.ts";
+import { DAY_MS } from "../domain/iso-time.ts";
 import { type AuditStore, DELETED_ROWS_MAX } from "./audit-store.ts";
 
-const DAY_MS = 86_400_000;
 const EVERY_MS = 3_600_000;
 /** Between two full deletions: a commit of users' writes takes less, so they hardly wait. */
 const FULL_PAUSE_MS = 100;
@@ -84,11 +84,8 @@ export class AuditRetention implements RetentionProgress {
   /** @returns whether no row is left that is too old */
   async #deleteOf(tenant: string): Promise<boolean> {
     while (!this.#isStopped) {
-      const { deleted, fault } = await deleteOldRows(
-        this.#audit,
-        tenant,
-        this.#parts.now() - this.#days * DAY_MS,
-      );
+      const beforeMs = this.#parts.now() - this.#days * DAY_MS;
+      const { deleted, fault } = await deleteOldRows(this.#audit, tenant, beforeMs);
       this.#rowsDeleted += deleted;
       if (fault !== null) this.#parts.onFault(tenant, fault);
       const isMore = deleted === DELETED_ROWS_MAX;

@@ -1,8 +1,10 @@
+import { DAY_MS } from "../domain/iso-time.ts";
+
 /** When a token ends, and from when its caller is told so. In ms since 1970. */
 export type TokenExpiry = { readonly atMs: number; readonly noticeFromMs: number };
 
 /** The longest notice: two weeks, as for a certificate. */
-export const NOTICE_MS_MAX = 14 * 86_400_000;
+export const NOTICE_MS_MAX = 14 * DAY_MS;
 /** A token that is made anew every few hours would otherwise always be about to end. */
 const NOTICE_SHARE_OF_LIFETIME = 1 / 4;
 

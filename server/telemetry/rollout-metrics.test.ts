@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
-import { countOf, DAY_MS, type WriteCount } from "../domain/rollout/write-count.ts";
+import { DAY_MS } from "../domain/iso-time.ts";
+import { countOf, type WriteCount } from "../domain/rollout/write-count.ts";
 import { COUNTS_PAGE } from "../storage/write-count-store.ts";
 import { seriesOf } from "../tests/support/metric-series.ts";
 import { RolloutMetrics } from "./rollout-metrics.ts";

@@ -1,7 +1,7 @@
+import { dayOf } from "../domain/iso-time.ts";
 import {
   addTo,
   countOf,
-  dayOf,
   firstDayKept,
   seriesKey,
   VersionPlaces,

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { DAY_MS } from "../iso-time.ts";
 import { type Enforcement, WRITE_METHODS, type WriteMethod } from "../policy.ts";
 import { type ClientState, readinessOf } from "./client-readiness.ts";
 import { planOf } from "./enforcement-plan.ts";
-import { countOf, DAY_MS, sumOf, type WriteCount, type WriteKind } from "./write-count.ts";
+import { countOf, sumOf, type WriteCount, type WriteKind } from "./write-count.ts";
 
 const NOW_MS = Date.UTC(2027, 2, 1, 12);
 const observe = (clients: readonly string[] = [], methods: readonly WriteMethod[] = []): Enforcement => ({

@@ -1,5 +1,6 @@
+import { DAY_MS } from "../iso-time.ts";
 import { type Enforcement, isEnforced, type WriteMethod } from "../policy.ts";
-import { DAY_MS, latest, type WriteCount } from "./write-count.ts";
+import { latest, type WriteCount } from "./write-count.ts";
 
 /**
  * How far a client is. A policy enforces a client by its name, in every tenant, so all of its tenants count.

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { DAY_MS } from "../iso-time.ts";
 import { readinessOf } from "./client-readiness.ts";
 import { ObservedWrites } from "./observed-writes.ts";
-import { countOf, DAY_MS, OTHER_VERSIONS, VERSIONS_MAX, type WriteCount } from "./write-count.ts";
+import { countOf, OTHER_VERSIONS, VERSIONS_MAX, type WriteCount } from "./write-count.ts";
 
 const NOW_MS = Date.UTC(2027, 2, 1, 12);
 const SERIES = { tenant: "acme", client: "shop", version: "1.0", method: "PUT" } as const;

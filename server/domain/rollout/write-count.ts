@@ -1,3 +1,4 @@
+import { DAY_MS, dayOf } from "../iso-time.ts";
 import type { WriteMethod } from "../policy.ts";
 
 /** How often one version of a client wrote by one method on one day, and how many of these writes had If-Match. */
@@ -32,12 +33,6 @@ export const OTHER_VERSIONS = "other";
 
 /** How long counts are kept. Longer than most rollouts take, and than any client pauses. */
 export const DAYS_KEPT = 180;
-
-export const DAY_MS = 86_400_000;
-
-export function dayOf(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, 10);
-}
 
 /** The first day of which counts are kept. */
 export function firstDayKept(nowMs: number): string {

@@ -1,4 +1,5 @@
 import { formatEntityTag } from "../../domain/entity-tag.ts";
+import { dayOf } from "../../domain/iso-time.ts";
 import type { Written } from "../../operations/conditional-write.ts";
 import type { Created } from "../../operations/create.ts";
 import type { HistoryPage } from "../../operations/history.ts";
@@ -91,7 +92,7 @@ export function writtenReply(outcome: Written, publicUrl: string): Reply {
  */
 function allowanceHeaders(untilMs: number, publicUrl: string): Record<string, string> {
   return {
-    "precondition-enforced-from": new Date(untilMs).toISOString().slice(0, 10),
+    "precondition-enforced-from": dayOf(untilMs),
     link: `<${publicUrl}/problems/precondition-required>; rel="deprecation"; type="text/html"`,
   };
 }
