@@ -1,12 +1,10 @@
 import type { Registry } from "prom-client";
 import Counter from "prom-client/lib/counter.js";
 import { WRITE_METHODS } from "../domain/policy.ts";
+import { OTHER_VERSIONS } from "../domain/rollout/write-count.ts";
 import { type AnsweredWrite, CUSTOMER_ROUTE } from "./answered-write.ts";
 import { ClientVersions } from "./client-versions.ts";
 import { OTHERS, RecentSeries, SERIES_MAX } from "./recent-series.ts";
-
-/** Holds the counts of versions that gave up their place. Nothing is counted here first. */
-const OTHER_VERSIONS = "other";
 
 const COUNTERS = {
   required: {
@@ -92,7 +90,7 @@ export class WriteMetrics {
     return this.#namedOf(method, client, version, tenant);
   }
 
-  /** Moves the counts of a version to `other`, so that no sum over a client's versions falls. */
+  /** Moves the counts of a version to {@link OTHER_VERSIONS}, so that no sum over a client's versions falls. */
   #retireVersion(client: string, version: string): void {
     for (const series of this.#named.take((each) => each.client === client && each.version === version)) {
       addTo(this.#namedOf(series.method, client, OTHER_VERSIONS, series.tenant), series);

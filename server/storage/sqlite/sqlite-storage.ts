@@ -212,11 +212,7 @@ export class SqliteStorage implements Storage {
   }
 }
 
-/**
- * @returns NaN where the file cannot be looked at: then its
- *   reads and writes say so, and the other metrics go on
- */
-/** For a user without privileges, as the service is. */
+/** For a user without privileges, as the service is. @returns NaN where the directory cannot be looked at */
 function freeBytesOf(directory: string): number {
   try {
     const { bavail, bsize } = statfsSync(directory);
@@ -226,6 +222,7 @@ function freeBytesOf(directory: string): number {
   }
 }
 
+/** @returns NaN where the file cannot be looked at: then its reads and writes say so, and the other metrics go on */
 function bytesOf(file: string): number {
   try {
     return statSync(file, { throwIfNoEntry: false })?.size ?? 0;

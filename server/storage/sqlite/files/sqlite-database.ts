@@ -102,9 +102,7 @@ export function openExistingDatabase(path: string, lockWaitMs = LOCK_WAIT_MS): D
   if (!existsSync(path)) throw new CommandRefused(`${path} does not exist.`);
   return withReasons(path, () =>
     opened(path, false, lockWaitMs, (db) => {
-      if (pragma(db, "application_id") !== APPLICATION_ID) {
-        throw new CommandRefused(`${path} is not a database of this service.`);
-      }
+      if (!isOurs(db)) throw new CommandRefused(`${path} is not a database of this service.`);
       refuseForeign(db, path);
     }),
   );
