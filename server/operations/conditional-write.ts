@@ -76,8 +76,8 @@ export function checkWrite(
   const storedId = parseCustomerId(id);
   if (storedId === null) return customerNotFound();
   const { client, tokenPrefix, keepsValues } = authority;
+  const who = { client, tokenPrefix, requestId: call.requestId, keepsValues };
   const isWithoutIfMatch = preconditions.value.ifMatch === null;
-  const { requestId } = call;
   return ok({
     method,
     call,
@@ -86,14 +86,7 @@ export function checkWrite(
     target: { tenant: authority.tenant, id: storedId, expected: expectedVersion(preconditions.value) },
     projection: prefersRepresentation(call.headers.get("prefer")) ? projection.value : NO_BODY,
     key: key.value,
-    origin: {
-      client,
-      tokenPrefix,
-      requestId,
-      operation: OPERATION_OF[method],
-      isWithoutIfMatch,
-      keepsValues,
-    },
+    origin: { ...who, operation: OPERATION_OF[method], isWithoutIfMatch },
   });
 }
 

@@ -5,7 +5,7 @@ import type { FieldName } from "../domain/field-registry.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { type Diagnosis, EXPLANATIONS, type Preconditions } from "../domain/precondition.ts";
 import { type Refusal, refuse } from "../domain/problem.ts";
-import type { CustomerHistory } from "../storage/audit-store.ts";
+import type { HistoryQuery } from "../storage/audit-store.ts";
 import type { Authority, Call } from "./call.ts";
 import { namedChange } from "./history.ts";
 import { prefersChanges } from "./prefer.ts";
@@ -77,13 +77,8 @@ async function changesSince(
   const entries: AuditEntry[] = [];
   let before: string | null = null;
   for (const limit of [FIRST_CHANGES, SEARCHED_CHANGES_MAX - FIRST_CHANGES]) {
-    const page: CustomerHistory = await audit.history({
-      tenant,
-      customerId: id,
-      before,
-      limit,
-      withValues: false,
-    });
+    const query: HistoryQuery = { tenant, customerId: id, before, limit, withValues: false };
+    const page = await audit.history(query);
     entries.push(...page.items);
     // The write after it names it also where retention has deleted its own row.
     const oldest = entries.findIndex(({ versionBefore }) => versionBefore === sent);

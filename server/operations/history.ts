@@ -48,13 +48,8 @@ export async function history(
     return invalidParameter("cursor", "was not made by this service for this customer; start without it");
   }
   if (storedId === null) return customerNotFound();
-  const found = await audit.history({
-    tenant,
-    customerId: storedId,
-    before,
-    limit: limit.value,
-    withValues: true,
-  });
+  const page = { tenant, customerId: storedId, before, limit: limit.value };
+  const found = await audit.history({ ...page, withValues: true });
   const isUnknown = found.items.length === 0 && (await customers.rowVersion(tenant, storedId)) === null;
   if (isUnknown) return customerNotFound();
   const items = found.items.map((entry) => shownChange(entry, rights.read));

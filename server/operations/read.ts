@@ -34,12 +34,8 @@ export function read({ customers, trail }: ReadStores, call: Call, id: string): 
       const failed = failedPrecondition(preconditions, rowVersion);
       if (failed === "If-Match") {
         const diagnosis = diagnose(preconditions, rowVersion);
-        return preconditionFailed(trail, call, storedId, {
-          authority,
-          preconditions,
-          diagnosis,
-          current: rowVersion,
-        });
+        const refused = { authority, preconditions, diagnosis, current: rowVersion };
+        return preconditionFailed(trail, call, storedId, refused);
       }
       // The policy hides a field of the default set, and the tag is the same for every caller: the copy that
       // it names may be from before, and a 304 would confirm it. With `fields` a copy has what was asked for.

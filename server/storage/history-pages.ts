@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../domain/audit/audit-entry.ts";
-import type { AuditStore } from "./audit-store.ts";
+import type { AuditStore, HistoryQuery } from "./audit-store.ts";
 
 const PAGE_ROWS = 500;
 
@@ -10,13 +10,8 @@ export async function* historyPages(
   customerId: string,
 ): AsyncGenerator<readonly AuditEntry[]> {
   for (let before: string | null = null; ; ) {
-    const { items, last } = await audit.history({
-      tenant,
-      customerId,
-      before,
-      limit: PAGE_ROWS,
-      withValues: true,
-    });
+    const query: HistoryQuery = { tenant, customerId, before, limit: PAGE_ROWS, withValues: true };
+    const { items, last } = await audit.history(query);
     yield items;
     if (last === null) return;
     before = last;
