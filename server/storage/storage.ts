@@ -22,6 +22,15 @@ export type ConnectionStats = {
   readonly waiting: number;
 };
 
+/** What `check` found in a database. */
+export type CheckReport = {
+  /** Empty where it is sound. */
+  readonly faults: readonly string[];
+  readonly customers: number;
+  readonly tokens: number;
+  readonly schemaVersion: number;
+};
+
 /** Plain numbers, for metrics. */
 export type StorageStats = {
   /** Writes that wait for their commit, or whose commit is under way. */

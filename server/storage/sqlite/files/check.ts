@@ -1,14 +1,7 @@
 import { type Database, SQLiteError } from "bun:sqlite";
 import { CommandRefused } from "../../../domain/command-refused.ts";
+import type { CheckReport } from "../../storage.ts";
 import { openExistingDatabase, schemaVersion } from "./sqlite-database.ts";
-
-/** What a look at a database found. */
-type CheckReport = {
-  readonly faults: readonly string[];
-  readonly customers: number;
-  readonly tokens: number;
-  readonly schemaVersion: number;
-};
 
 const FAULTS_MAX = 20;
 const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_ERROR"];
