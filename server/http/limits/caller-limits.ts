@@ -44,8 +44,8 @@ export class CallerLimits {
   /**
    * Kept for each refusal. A client that heeds Retry-After loses nothing by it. One that does not would
    * otherwise take as much of the service with refused requests as with others: each costs as much as a read.
-   * Not the same time for each: 64 connections that were refused together would come back together, and with bodies
-   * of 64 KiB that held up others for 18 ms of processor time; now for 4 ms.
+   * Not the same time for each: 64 connections that were refused together would come back together, and with
+   * bodies of 64 KiB that held up others for 18 ms of processor time; now for 4 ms.
    */
   pause(): Promise<void> {
     return Bun.sleep(this.#pauseMs * (1 + Math.random()));
@@ -100,9 +100,10 @@ export class CallerLimits {
 type LimitDraw = Draw & { readonly limit: Limit; readonly holder: string };
 
 /**
- * `q` / `w` is the rate, rounded down: as many as come in within the seconds in which an empty bucket fills, rounded up to whole ones,
- * since the draft has no others. `q` is thus more than the bucket holds where it fills faster. `r` is what is left, and
- * `t` the seconds until the bucket is full again, or until the next one is there where none is left.
+ * `q` / `w` is the rate, rounded down. `w` is the time in which an empty bucket fills, in whole seconds, since the
+ * draft has no others, rounded up; `q` is as many as come in within it, which is more than the bucket holds where
+ * it fills faster. `r` is what is left, and `t` the seconds until the bucket is full again, or until the next one
+ * is there where none is left.
  */
 function fieldsOf(drawn: readonly LimitDraw[], nowMs: number): RateLimitFields {
   return {

@@ -132,8 +132,8 @@ class OpenConnection implements LaneConnection {
     this.#onOver = onOver;
     this.#sql = new SQL({
       adapter: "postgres",
-      // Without a URL Bun takes one of the environment, such as DATABASE_URL, and where this address has no password, sends
-      // the one in there: to another server. The values below replace all of it.
+      // Without a URL Bun takes one of the environment, such as DATABASE_URL, and where this address has no
+      // password, sends the one in there: to another server. The values below replace all of it.
       url: "postgres://",
       hostname: address.host,
       port: address.port,

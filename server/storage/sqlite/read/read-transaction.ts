@@ -13,10 +13,10 @@ const TRUST_FILES_MS = 10;
 
 /**
  * One read transaction for all reads of an event-loop turn: most of a SELECT's cost is taking and giving back
- * the file lock. It ends in `setImmediate`, before a commit of this process, and
- * at the first read after a commit of anyone: a client that learned of a write reads it. A turn can last, since Bun accepts connections for as long as new ones come
- * and answers each at once: 64 of 6,687 reads that followed another service's reply to
- * a write, each on a connection of its own, had returned the customer as it was before.
+ * the file lock. It ends in `setImmediate`, before a commit of this process, and at the first read after a commit
+ * of anyone: a client that learned of a write reads it. A turn can last, since Bun accepts connections for as
+ * long as new ones come and answers each at once: 64 of 6,687 reads that followed another service's reply to a
+ * write, each on a connection of its own, had returned the customer as it was before.
  */
 export class SharedRead {
   readonly #begin: Statement | null;

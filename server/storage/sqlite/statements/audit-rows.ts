@@ -11,9 +11,9 @@ import type { ChainStart } from "../../audit-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
 /**
- * Appends a row to the chain of its tenant, in the transaction of the write. All
- * writers take turns, so the last row is the one that this one follows. It is looked up once in a transaction: for each
- * row it took a quarter of the processor time of a batch.
+ * Appends a row to the chain of its tenant, in the transaction of the write. All writers take turns, so the last
+ * row is the one that this one follows. It is looked up once in a transaction: for each row it took a quarter of
+ * the processor time of a batch.
  *
  * @param values what to keep beside it; null for none
  */
