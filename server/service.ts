@@ -84,9 +84,9 @@ export async function startService(config: Config): Promise<RunningService> {
     deletesAuditRows: config.auditRetentionDays !== null,
     requiresSynchronousStandby: config.databaseStandby === "synchronous",
     lockWaitMs: config.lockWait * 1000,
-    onCommit: (commit) => metrics.recordCommit(commit),
+    onCommit: (commit) => metrics.storage.onCommit(commit),
     onServerEvent: (event) => {
-      metrics.recordServerEvent(event);
+      metrics.storage.onServerEvent(event);
       if (event.kind === "connected" && event.reason !== null)
         logger.warn({ reason: event.reason }, "connection to the database opened again");
     },
@@ -99,11 +99,11 @@ export async function startService(config: Config): Promise<RunningService> {
   const signIn = new SignIn({
     policy: () => policy,
     onFetch: (fetched) => {
-      metrics.recordKeyFetch(fetched);
+      metrics.issuers.onFetch(fetched);
       logKeyFetch(fetched, log);
     },
     onRefused: (refused) => {
-      metrics.recordRefusedToken(refused);
+      metrics.issuers.onRefused(refused);
       refusedTokens.record(refused);
     },
   });

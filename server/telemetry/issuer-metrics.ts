@@ -36,9 +36,10 @@ export class IssuerMetrics {
     });
   }
 
-  onFetch(issuer: string, isFetched: boolean): void {
+  /** @param fetched `fault` is null where it succeeded */
+  onFetch({ issuer, fault }: { readonly issuer: string; readonly fault: string | null }): void {
     for (const result of ["fetched", "failed"]) this.#fetches.inc({ issuer, result }, 0);
-    this.#fetches.inc({ issuer, result: isFetched ? "fetched" : "failed" });
+    this.#fetches.inc({ issuer, result: fault === null ? "fetched" : "failed" });
     for (const reason of REFUSAL_REASONS) this.#refused.inc({ issuer, reason }, 0);
   }
 

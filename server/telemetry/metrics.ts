@@ -1,9 +1,8 @@
 import Registry from "prom-client/lib/registry.js";
-import type { RefusedToken } from "../domain/issuer.ts";
 import type { Enforcement } from "../domain/policy.ts";
 import type { WriteKind } from "../domain/rollout/write-count.ts";
 import type { RetentionProgress } from "../storage/audit-retention.ts";
-import type { Commit, ServerEvent, StorageStats } from "../storage/storage.ts";
+import type { StorageStats } from "../storage/storage.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
 import { type AnsweredWrite, answeredWriteOf, writeKindOf } from "./answered-write.ts";
 import { registerAuditMetrics } from "./audit-metrics.ts";
@@ -38,12 +37,12 @@ type MetricsOptions = {
  * parts: a sum would count double.
  */
 export class Metrics {
-  readonly #registry = new Registry();
   readonly limits: LimitMetrics;
+  readonly storage: StorageMetrics;
+  readonly issuers: IssuerMetrics;
+  readonly #registry = new Registry();
   readonly #writes: WriteMetrics;
   readonly #requests: RequestMetrics;
-  readonly #storage: StorageMetrics;
-  readonly #issuers: IssuerMetrics;
   readonly #enforcement: () => Enforcement;
   readonly #onWrite: MetricsOptions["onWrite"];
 
@@ -61,10 +60,10 @@ export class Metrics {
     this.#writes = new WriteMetrics(this.#registry, hasCallerLabels);
     new RolloutMetrics(this.#registry, hasCallerLabels, rollout);
     this.#requests = new RequestMetrics(this.#registry);
-    this.#storage = new StorageMetrics(this.#registry, storageStats);
+    this.storage = new StorageMetrics(this.#registry, storageStats);
     this.limits = new LimitMetrics(this.#registry, hasCallerLabels);
     new TokenMetrics(this.#registry, hasCallerLabels, tokensToRenew);
-    this.#issuers = new IssuerMetrics(this.#registry, issuerKeys);
+    this.issuers = new IssuerMetrics(this.#registry, issuerKeys);
     registerAuditMetrics(this.#registry, auditRetention);
     registerProcessMetrics(this.#registry, version, certificateExpiry);
     this.#enforcement = rollout.enforcement;
@@ -81,22 +80,6 @@ export class Metrics {
     // Without a rollout every write that is applied has If-Match: only those that are refused tell anything.
     const isTelling = kind === "refused" || this.#enforcement().mode === "observe";
     if (kind !== null && isTelling) this.#onWrite(write, kind);
-  }
-
-  recordServerEvent(event: ServerEvent): void {
-    this.#storage.onServerEvent(event);
-  }
-
-  recordKeyFetch({ issuer, fault }: { readonly issuer: string; readonly fault: string | null }): void {
-    this.#issuers.onFetch(issuer, fault === null);
-  }
-
-  recordRefusedToken(refused: RefusedToken): void {
-    this.#issuers.onRefused(refused);
-  }
-
-  recordCommit(commit: Commit): void {
-    this.#storage.onCommit(commit);
   }
 
   /** The exposition, in Prometheus' text format 0.0.4. */

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { isPostgresUrl, parsePostgresUrl } from "../postgres/connection/postgres-url.ts";
 import { hasPostgresSchema } from "../postgres/postgres-check.ts";
 import { PostgresStorage } from "../postgres/postgres-storage.ts";
+import { looseModes } from "../sqlite/files/sqlite-database.ts";
 import { DEFAULT_PATH, MEMORY, parseSqliteUrl, sqlitePath } from "../sqlite/files/sqlite-url.ts";
 import { SqliteStorage } from "../sqlite/sqlite-storage.ts";
 import type { Storage, StorageOptions } from "../storage.ts";
@@ -13,8 +14,9 @@ import type { Storage, StorageOptions } from "../storage.ts";
  */
 export async function openStorage(databaseUrl: string, options: StorageOptions = {}): Promise<Storage> {
   if (isPostgresUrl(databaseUrl)) return await PostgresStorage.open(databaseUrl, options);
-  const storage = SqliteStorage.open(sqlitePath(databaseUrl), options);
-  for (const sentence of storage.looseModes()) options.onFault?.(sentence);
+  const path = sqlitePath(databaseUrl);
+  const storage = SqliteStorage.open(path, options);
+  for (const sentence of looseModes(path)) options.onFault?.(sentence);
   await storage.ready;
   return storage;
 }

@@ -14,7 +14,7 @@ import { GroupCommit } from "./commit/group-commit.ts";
 import { WRITE_LIMITS, type WriteLimits, WriteQueue } from "./commit/write-queue.ts";
 import { WriterThread } from "./commit/writer-thread.ts";
 import { FileGuard } from "./files/file-guard.ts";
-import { connect, looseModes, openDatabase, withReasons } from "./files/sqlite-database.ts";
+import { connect, openDatabase, withReasons } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import { SharedRead } from "./read/read-transaction.ts";
 import { SqliteAuditTrail } from "./sqlite-audit-trail.ts";
@@ -152,11 +152,6 @@ export class SqliteStorage implements Storage {
   /** Resolves when the writer's thread has started, which writes need not wait for. */
   get ready(): Promise<void> {
     return this.write.ready;
-  }
-
-  /** @returns a sentence for each file that others than its owner may read or write */
-  looseModes(): readonly string[] {
-    return looseModes(this.#path);
   }
 
   firstStart(hasSamples: boolean, nowMs: number): Promise<FirstStart | null> {

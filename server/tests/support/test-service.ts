@@ -111,10 +111,10 @@ export class TestService {
       ...(options.clock === undefined ? {} : { clock: options.clock }),
       onFetch: (fetched) => {
         this.keyFetches.push(fetched);
-        this.metrics.recordKeyFetch(fetched);
+        this.metrics.issuers.onFetch(fetched);
       },
       onRefused: (refused) => {
-        this.metrics.recordRefusedToken(refused);
+        this.metrics.issuers.onRefused(refused);
         this.refusedTokens.push(refused);
         refusedTokenLog.record(refused);
       },
