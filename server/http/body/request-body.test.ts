@@ -44,11 +44,15 @@ test.each(
   },
 );
 
-test("a write whose body announces a trailer is refused and changes nothing", async () => {
+test.each([
+  ["PUT", '{"name":"Ada","email":"ada@example.com"}'],
+  ["PATCH", "{}"],
+  ["DELETE", "{}"],
+  ["DELETE", ""],
+])("a %s whose body (%j) announces a trailer is refused and changes nothing", async (method, body) => {
   const { path, etag } = await service.customer();
-  const body = '{"name":"Ada","email":"ada@example.com"}';
   const lines = [
-    `PUT ${path} HTTP/1.1`,
+    `${method} ${path} HTTP/1.1`,
     "Host: localhost",
     `Authorization: Bearer ${await service.token()}`,
     `If-Match: ${etag}`,
@@ -56,8 +60,7 @@ test("a write whose body announces a trailer is refused and changes nothing", as
     "Transfer-Encoding: chunked",
     "Trailer: X-Sum",
     "",
-    body.length.toString(16),
-    body,
+    ...(body === "" ? [] : [body.length.toString(16), body]),
     "0",
     "X-Sum: abc",
     "",

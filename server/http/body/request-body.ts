@@ -16,11 +16,8 @@ export async function readJsonBody(
 ): Promise<Result<unknown>> {
   const { headers } = request;
   if (Number(headers.get("content-length") ?? 0) > BODY_BYTES_MAX) return tooLarge();
-  if (headers.has("trailer")) {
-    // Bun ends the body before its trailer, takes that for a broken request and answers it
-    // with 400: the write would be applied and its reply lost (RFC 9112, section 7.1.2).
-    return refuse("malformed-request", "The body announces a trailer. Send it without the Trailer header.");
-  }
+  const framing = requireNoTrailer(headers);
+  if (!framing.ok) return framing;
   const body = await readBytes(request);
   if (!body.ok) return body;
   const contentType = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
@@ -37,6 +34,15 @@ export async function readJsonBody(
     });
   }
   return parseJsonText(body.value);
+}
+
+/**
+ * Bun ends the body before its trailer, takes that for a broken request and answers it with 400: the write would be
+ * applied and its reply lost (RFC 9112, section 7.1.2). That is so for a body that nobody reads, too.
+ */
+export function requireNoTrailer(headers: Headers): Result<null> {
+  if (!headers.has("trailer")) return ok(null);
+  return refuse("malformed-request", "The body announces a trailer. Send it without the Trailer header.");
 }
 
 /** @returns the body, or a refusal where it is longer than it may be */

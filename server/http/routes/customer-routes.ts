@@ -22,7 +22,7 @@ import {
   type TenantCaller,
   tokenIn,
 } from "../authentication.ts";
-import { readJsonBody } from "../body/request-body.ts";
+import { readJsonBody, requireNoTrailer } from "../body/request-body.ts";
 import type { TenantHandler } from "../handler.ts";
 import { PageTurns } from "../page-turns.ts";
 import type { Reply } from "../reply/reply.ts";
@@ -115,6 +115,10 @@ class CustomerCall implements Call {
 
   readJson(mediaTypes: readonly string[]): Promise<Result<unknown>> {
     return readJsonBody(this.#request, mediaTypes);
+  }
+
+  checkUnreadBody(): Result<null> {
+    return requireNoTrailer(this.headers);
   }
 
   lookAgain(): MaybePromise<Result<Authority>> {
