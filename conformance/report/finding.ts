@@ -2,7 +2,7 @@
  * What every report says of a finding, as labelled lines. Renderers style these lines and add no words of their own,
  * so that one finding reads the same in the terminal, in JUnit, SARIF, Markdown and HTML.
  */
-import type { Evidence, Exchange, Report, RuleResult, State } from "./schema.ts";
+import type { Evidence, Exchange, Outcome, Report, RuleResult, State } from "./schema.ts";
 import { visibleValue } from "./visible.ts";
 
 export const LABELS = [
@@ -38,6 +38,9 @@ export type Finding = {
   readonly probes: readonly Probe[];
   readonly advice: readonly Line[];
 };
+
+export const rulesWith = ({ rules }: Pick<Report, "rules">, ...outcomes: readonly Outcome[]): RuleResult[] =>
+  rules.filter(({ outcome }) => outcomes.includes(outcome));
 
 export function findingOf(rule: RuleResult): Finding {
   const { expected, layer } = rule;

@@ -2,7 +2,7 @@
 
 import { amount } from "./amount.ts";
 import { causesFirst } from "./causes.ts";
-import { caveats, findingText, groupsByReason } from "./finding.ts";
+import { caveats, findingText, groupsByReason, rulesWith } from "./finding.ts";
 import { OUTCOMES, type Report, type RuleResult } from "./schema.ts";
 import { visible } from "./visible.ts";
 
@@ -42,10 +42,8 @@ function section(title: string, rules: RuleResult[]): string[] {
 }
 
 export function markdown(report: Report): string {
-  const of = (...outcomes: RuleResult["outcome"][]) =>
-    report.rules.filter((rule) => outcomes.includes(rule.outcome));
   const shown = OUTCOMES.filter((outcome) => report.counts[outcome] > 0);
-  const untested = of("could-not-run", "inconclusive", "not-applicable");
+  const untested = rulesWith(report, "could-not-run", "inconclusive", "not-applicable");
   const mark = report.exitCode === 0 ? "✅" : "❌";
   return `${[
     `## ${mark} ${inline(report.headline)}`,
@@ -56,8 +54,8 @@ export function markdown(report: Report): string {
       `|${shown.map(() => "---:|").join("")}`,
       `| ${shown.map((outcome) => report.counts[outcome]).join(" | ")} |`,
     ].join("\n"),
-    ...section("Violations", causesFirst(report, of("violation"))),
-    ...section("Faults of the kit", of("kit-error")),
+    ...section("Violations", causesFirst(report, rulesWith(report, "violation"))),
+    ...section("Faults of the kit", rulesWith(report, "kit-error")),
     ...(untested.length === 0
       ? []
       : [
@@ -71,7 +69,7 @@ export function markdown(report: Report): string {
             ),
           ].join("\n"),
         ]),
-    ...section("Warnings", of("warning")),
+    ...section("Warnings", rulesWith(report, "warning")),
     ...(report.fixtures.left.length === 0
       ? []
       : [

@@ -5,7 +5,7 @@
  */
 
 import { VERSION } from "../version.ts";
-import { caveats, findingOf, findingText } from "./finding.ts";
+import { caveats, findingOf, findingText, rulesWith } from "./finding.ts";
 import { rulesMarkdown } from "./rule-listing.ts";
 import type { Exchange, Report, RuleResult } from "./schema.ts";
 import { visible, visibleValue } from "./visible.ts";
@@ -96,10 +96,8 @@ function deploymentOf({ target }: Report): string {
 }
 
 export function sarif(report: Report): string {
-  const reported = report.rules.filter(({ outcome }) => outcome === "violation" || outcome === "warning");
-  const undecided = report.rules.filter(
-    ({ outcome }) => outcome === "kit-error" || outcome === "could-not-run" || outcome === "inconclusive",
-  );
+  const reported = rulesWith(report, "violation", "warning");
+  const undecided = rulesWith(report, "kit-error", "could-not-run", "inconclusive");
   const log = {
     $schema: SCHEMA,
     version: "2.1.0",

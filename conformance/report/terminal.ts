@@ -10,6 +10,7 @@ import {
   type Label,
   type Line,
   OVERLAP,
+  rulesWith,
 } from "./finding.ts";
 import type { Moment, Report, RuleResult } from "./schema.ts";
 import { visible } from "./visible.ts";
@@ -47,15 +48,11 @@ function readable<T>(value: T): T {
 export function terminal(raw: Report, style: TerminalStyle): string {
   const report = readable(raw);
   const paint = paintWith(style);
-  const failures = report.rules.filter(({ outcome }) => outcome === "violation" || outcome === "warning");
+  const failures = rulesWith(report, "violation", "warning");
   const lines = causesFirst(report, failures).flatMap((rule) => [...failureBlock(rule, style), ""]);
-  const untested = report.rules.filter(
-    ({ outcome }) => outcome === "could-not-run" || outcome === "inconclusive" || outcome === "kit-error",
-  );
-  const absent = report.rules.filter(({ outcome }) => outcome === "not-applicable");
   for (const [title, rules] of [
-    ["Could not be tested", untested],
-    ["Not applicable here", absent],
+    ["Could not be tested", rulesWith(report, "could-not-run", "inconclusive", "kit-error")],
+    ["Not applicable here", rulesWith(report, "not-applicable")],
   ] as const) {
     if (rules.length === 0) continue;
     lines.push(paint("bold", title));

@@ -1,7 +1,7 @@
 /** The report as one page: it needs no script and no network, and everything on it is in report.json. */
 import { amount } from "../amount.ts";
 import { causesFirst } from "../causes.ts";
-import { caveats, customerNote, groupsByReason, OVERLAP } from "../finding.ts";
+import { caveats, customerNote, groupsByReason, OVERLAP, rulesWith } from "../finding.ts";
 import { FAMILY_TITLES } from "../rule-listing.ts";
 import { FAMILIES, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
 import { escapeMarkup as esc, inlineCode } from "../visible.ts";
@@ -129,8 +129,7 @@ function races(report: Report): Section[] {
   ];
 }
 
-function groups(report: Report, outcomes: readonly RuleResult["outcome"][]): string {
-  const rules = report.rules.filter(({ outcome }) => outcomes.includes(outcome));
+function groups(report: Report, rules: readonly RuleResult[]): string {
   const rows = groupsByReason(rules, report.rules).map(({ reason, rules: members, names }) => [
     flags(inlineCode(esc(reason))),
     [...new Set(members.map(({ outcome }) => outcome))].map(chip).join(" "),
@@ -147,14 +146,14 @@ function untested(report: Report): Section[] {
   const count = report.counts["could-not-run"] + report.counts.inconclusive;
   if (count === 0) return [];
   const note = `${amount(count, "rule")}, grouped by reason`;
-  const html = groups(report, ["could-not-run", "inconclusive"]);
+  const html = groups(report, rulesWith(report, "could-not-run", "inconclusive"));
   return [{ id: "untested", title: "Could not be tested", note, html }];
 }
 
 function leftOut(report: Report): Section[] {
   const absent = report.counts["not-applicable"];
   if (absent + report.notSelected.length === 0) return [];
-  const table = absent === 0 ? "" : groups(report, ["not-applicable"]);
+  const table = absent === 0 ? "" : groups(report, rulesWith(report, "not-applicable"));
   const unselected =
     report.notSelected.length === 0
       ? ""
@@ -218,7 +217,6 @@ function ledger(report: Report): Section {
 }
 
 export function html(report: Report): string {
-  const of = (outcome: RuleResult["outcome"]) => report.rules.filter((rule) => rule.outcome === outcome);
   const inferred = report.inferred.map(({ point, value, evidence }) => [
     esc(point),
     `<code>${esc(value)}</code>`,
@@ -226,10 +224,10 @@ export function html(report: Report): string {
   ]);
   // What matters first: what is broken, then what nobody knows, then the rest.
   const sections: Section[] = [
-    ...findings("violations", "Violations", causesFirst(report, of("violation")), OPEN_MAX),
-    ...findings("kit-errors", "Faults of the kit", of("kit-error"), OPEN_MAX),
+    ...findings("violations", "Violations", causesFirst(report, rulesWith(report, "violation")), OPEN_MAX),
+    ...findings("kit-errors", "Faults of the kit", rulesWith(report, "kit-error"), OPEN_MAX),
     ...untested(report),
-    ...findings("warnings", "Warnings", of("warning"), 0),
+    ...findings("warnings", "Warnings", rulesWith(report, "warning"), 0),
     { id: "rules", title: "Rules by family", html: families(report) },
     ...leftOut(report),
     ...races(report),
