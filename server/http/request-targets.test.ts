@@ -144,6 +144,7 @@ describe("what Bun replies to before the service sees it is what docs/http.md li
     ["a blank before the colon", `${GET}X : y\r\n\r\n`, 400],
     ["a folded line", `${GET}X: a\r\n b\r\n\r\n`, 400],
     ["two lengths", `${POST}Content-Length: 1\r\nContent-Length: 2\r\n\r\na`, 400],
+    ["two lengths in a list", `${POST}Content-Length: 1, 1\r\n\r\na`, 400],
     ["a length and chunks", `${POST}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
     ["a length that is none", `${POST}Content-Length: +1\r\n\r\na`, 400],
     ["a transfer coding that does not end with chunked", `${POST}Transfer-Encoding: gzip\r\n\r\n`, 400],
