@@ -89,9 +89,7 @@ function register(app: Elysia, pipeline: Pipeline, { cors }: AppParts, table: re
       "OPTIONS",
       pattern,
       ({ request }) => answer(request, cors.isPreflight(request) ? preflight : options),
-      {
-        parse: "none",
-      },
+      { parse: "none" },
     );
     // Methods that Elysia does not register with Bun: PROPFIND, TRACE and the like.
     app.all(pattern, ({ request }) => pipeline.answer(request, path, notAllowed), { parse: "none" });

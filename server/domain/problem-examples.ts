@@ -41,15 +41,11 @@ export const PROBLEM_EXAMPLES: { readonly [Code in ProblemCode]: Example<Code> }
     detail: "This token may not read email. Leave it out of the request.",
     forbiddenFields: ["email"],
   },
-  "route-not-found": {
-    detail: "Nothing is served at this address. Customers are at /customers/{id}.",
-  },
+  "route-not-found": { detail: "Nothing is served at this address. Customers are at /customers/{id}." },
   "customer-not-found": {
     detail: "There is no customer with this id. Check the id; the customer may have been deleted.",
   },
-  "method-not-allowed": {
-    detail: "PUT is not for this address; it takes GET, HEAD, POST, OPTIONS.",
-  },
+  "method-not-allowed": { detail: "PUT is not for this address; it takes GET, HEAD, POST, OPTIONS." },
   "precondition-failed": {
     detail:
       "The customer has changed since the version that If-Match names. Read it again, decide whether your change is still right, and send it with the new entity-tag.",

@@ -28,9 +28,5 @@ export function draw(fullAtMs: number, { perSecond, burst }: Quota, nowMs: numbe
   const missing = Math.min(Math.max(0, (fullAtMs - nowMs) / tokenMs), burst);
   const left = burst - missing - 1;
   if (left < -ROUNDING) return { fullAtMs: nowMs + missing * tokenMs, remaining: 0, waitMs: -left * tokenMs };
-  return {
-    fullAtMs: nowMs + (missing + 1) * tokenMs,
-    remaining: Math.floor(left + ROUNDING),
-    waitMs: 0,
-  };
+  return { fullAtMs: nowMs + (missing + 1) * tokenMs, remaining: Math.floor(left + ROUNDING), waitMs: 0 };
 }

@@ -58,9 +58,7 @@ function refuseMembers(errors: MemberFault[]): Result<never> {
   const where = first === undefined || first.pointer === "" ? "The body" : `\`${first.pointer.slice(1)}\``;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more: see \`errors\`)` : "";
   const sentence = `${where} ${first?.detail ?? "is not valid"}${more}.`;
-  return refuse("invalid-body", sentence.replace(/\?\.$/, "?"), {
-    extensions: { errors },
-  });
+  return refuse("invalid-body", sentence.replace(/\?\.$/, "?"), { extensions: { errors } });
 }
 
 function explain(error: ValueError, members: readonly string[]): string {

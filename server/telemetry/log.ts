@@ -142,12 +142,7 @@ export function openLog(
  * @param onDropped called with the number of lost lines once there is room again
  */
 function openStderr(onDropped: (lines: number) => void): SonicBoom {
-  const stderr = new SonicBoom({
-    fd: 2,
-    sync: false,
-    maxLength: WAITING_BYTES_MAX,
-    contentMode: "buffer",
-  });
+  const stderr = new SonicBoom({ fd: 2, sync: false, maxLength: WAITING_BYTES_MAX, contentMode: "buffer" });
   let dropped = 0;
   stderr.on("drop", (lines) => {
     dropped += lines.toString().split("\n").length - 1;

@@ -81,10 +81,7 @@ export class CallerLimits {
     return refuse(
       "too-many-requests",
       `The token is unknown, revoked or expired, and the request exceeds the limit for ${exceeded(name, quota)}. Send a valid token, which this limit never refuses.`,
-      {
-        extensions: { violatedLimits: [name] },
-        headers: { "retry-after": `${secondsOf(waitMs)}` },
-      },
+      { extensions: { violatedLimits: [name] }, headers: { "retry-after": `${secondsOf(waitMs)}` } },
     );
   }
 

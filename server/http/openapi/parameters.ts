@@ -148,10 +148,7 @@ export const RESPONSE_HEADERS = {
     description: "The origin of the page that asks, where the operator of the service allows it.",
     schema: TEXT,
   },
-  "Access-Control-Expose-Headers": {
-    description: "The headers that such a page may read.",
-    schema: TEXT,
-  },
+  "Access-Control-Expose-Headers": { description: "The headers that such a page may read.", schema: TEXT },
 } as const satisfies Record<string, Described>;
 
 /** What every answer has, or may have with CORS. */

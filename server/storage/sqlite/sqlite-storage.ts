@@ -196,9 +196,7 @@ export class SqliteStorage implements Storage {
   async #runAlone<T>(work: (statements: StatementCache) => T): Promise<T> {
     const statements = new StatementCache(this.#writer);
     try {
-      const {
-        settled: [settled],
-      } = await this.#groupCommit.commit([() => work(statements)]);
+      const [settled] = (await this.#groupCommit.commit([() => work(statements)])).settled;
       if (!settled?.ok) throw settled?.error;
       return settled.value as T;
     } finally {

@@ -79,14 +79,7 @@ export class Lanes {
 
   #lane(own: Pick<LaneOptions, "session" | "statementMs" | "onConnect" | "greet">): Lane {
     const { address, password, ca, limits, onDeadline } = this.#options;
-    return new Lane({
-      ...own,
-      address,
-      password,
-      ca,
-      connectMs: limits.connectMs,
-      onDeadline,
-    });
+    return new Lane({ ...own, address, password, ca, connectMs: limits.connectMs, onDeadline });
   }
 
   /** One statement on a slow lane. @throws StoreUnavailable, StatementFailed of the kind "refused" */
@@ -141,12 +134,8 @@ export class Lanes {
   }
 
   stats(): ConnectionStats[] {
-    const of = (purpose: ConnectionStats["purpose"], { busy, waiting }: LanePool): ConnectionStats => ({
-      purpose,
-      busy,
-      waiting,
-    });
-    return [of("read", this.read), of("write", this.write), of("slow", this.slow), of("page", this.page)];
+    const purposes = ["read", "write", "slow", "page"] as const;
+    return purposes.map((purpose) => ({ purpose, busy: this[purpose].busy, waiting: this[purpose].waiting }));
   }
 
   async close(): Promise<void> {
