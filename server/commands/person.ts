@@ -59,7 +59,7 @@ function collect(name: string, names: readonly string[] = []): readonly string[]
 }
 
 /**
- * @param work returns why the command fails all the same, in sentences
+ * @param work returns sentences that say why the command fails although the work was done
  * @throws CommandRefused after the work, where one of those asked for was not found: a typing error must be seen
  */
 async function withFound(

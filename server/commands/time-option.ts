@@ -5,7 +5,7 @@ const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as co
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/;
 
 /**
- * A moment: a day or time in UTC, or so long ago, as in 90m, 12h, 3d or 2w.
+ * Reads a day or a time in UTC, or how long ago it was, such as 90m, 12h, 3d or 2w.
  *
  * @returns ms since 1970; null where the option is left out
  * @throws CommandRefused

@@ -20,8 +20,9 @@ export class TrustedProxies {
 
   /**
    * The address of the client. The headers are read from the right, since each proxy appends to what it was
-   * sent: the first address that is no trusted proxy is the client's, and all to the left of it is hearsay. An
-   * entry that is no address (`unknown`, `_hidden`, a malformed one) ends the walk at the last trusted proxy.
+   * sent: the first address that is no trusted proxy is the client's, and a client may invent all to the left
+   * of it. An entry that is no address (`unknown`, `_hidden`, a malformed one) ends the walk at the last
+   * trusted proxy.
    *
    * A proxy that writes one header often passes the other on as a client sent it. Where both come and
    * lead to different addresses, neither is believed.

@@ -29,7 +29,7 @@ export type WriteStores = { readonly customers: CustomerStore; readonly trail: R
 type ConditionalWrite = {
   readonly method: WriteMethod;
   readonly call: Call;
-  /** That which decides: of the headers, or of the end of the body. */
+  /** As looked up with the headers, or again after the body. It decides. */
   readonly authority: Authority;
   readonly preconditions: Preconditions;
   readonly target: WriteTarget;

@@ -75,7 +75,7 @@ function shownChange(entry: AuditEntry, readable: ReadonlySet<FieldName>): Chang
   return { ...namedChange(entry, readable), values };
 }
 
-/** Null where none is left, as of a write of the same values: neither may be told from the other. */
+/** Null where none is left, as for a write that changed no value: nobody may learn which of the two it was. */
 function readableValues(values: ChangedValues, readable: ReadonlySet<FieldName>): ChangedValues | null {
   const shown = FIELD_NAMES.flatMap((name) =>
     readable.has(name) && values[name] !== undefined ? [[name, values[name]]] : [],

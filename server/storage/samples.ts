@@ -1,6 +1,6 @@
 import type { WriteOrigin } from "../domain/audit/audit-entry.ts";
 
-/** Whose the admin token of the first start is, and the samples. */
+/** The tenant of the admin token and of the samples that the first start makes. */
 export const FIRST_TENANT = "default";
 
 /** Who makes the samples: the service itself, without a request. */

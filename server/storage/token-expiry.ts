@@ -1,6 +1,6 @@
 import { DAY_MS } from "../domain/iso-time.ts";
 
-/** When a token ends, and from when its caller is told so. In ms since 1970. */
+/** When a token ends, and from when its caller is notified. In ms since 1970. */
 export type TokenExpiry = { readonly atMs: number; readonly noticeFromMs: number };
 
 /** The longest notice: two weeks, as for a certificate. */
@@ -14,7 +14,7 @@ export function tokenExpiry(createdAtMs: number, expiresAtMs: number | null): To
   return { atMs: expiresAtMs, noticeFromMs: expiresAtMs - noticeMs };
 }
 
-/** @returns whether the caller is told of the end of its token in this reply */
+/** @returns whether a reply notifies the caller that its token ends soon */
 export function isExpiring(expiry: TokenExpiry | null, nowMs: number): expiry is TokenExpiry {
   return expiry !== null && nowMs >= expiry.noticeFromMs;
 }
@@ -22,7 +22,7 @@ export function isExpiring(expiry: TokenExpiry | null, nowMs: number): expiry is
 /** The maximum number of tokens that a notice names. */
 const NAMED_MAX = 100;
 
-/** @returns those whose callers are told of their end now, in their order, at most 100 */
+/** @returns those whose callers are notified now, in their order, at most 100 */
 export function expiringOf<
   Token extends { readonly createdAtMs: number; readonly expiresAtMs: number | null },
 >(tokens: readonly Token[], nowMs: number): Token[] {

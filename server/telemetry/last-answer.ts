@@ -14,7 +14,7 @@ export class LastAnswer<T> {
   #underWay: Promise<void> | null = null;
   #askAt = Number.NEGATIVE_INFINITY;
 
-  /** @param pauseMs how long an answer counts that took so long, in ms */
+  /** @param pauseMs for how long an answer is used, in ms, by how long it took */
   constructor(before: T, pauseMs: (tookMs: number) => number, askStore: () => Promise<T>) {
     this.#known = before;
     this.#pauseMs = pauseMs;

@@ -9,7 +9,7 @@ export const SERIES_MAX = 2_000;
  * them: above a maximum, the series that did not move for longest is retired.
  */
 export class RecentSeries<Series> {
-  /** That which moved last is the last. */
+  /** The one that moved most recently is last. */
   readonly #series = new Map<string, Series>();
   readonly #max: number;
   readonly #retire: (series: Series) => void;

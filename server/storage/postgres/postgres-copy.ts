@@ -25,7 +25,7 @@ import { columnsOf } from "./rows/array-literal.ts";
 import { readMeta, requireMeta } from "./schema/migration.ts";
 import { APPLICATION, COPYING } from "./schema/postgres-schema.ts";
 
-/** Of the connection that holds a source for as long as the copy takes; services are told from it by its name. */
+/** For the connection that holds a source while it is copied. Its name keeps it from being counted as a service. */
 const SOURCE_SESSION = {
   ...SESSION,
   application_name: "customers-server copy",

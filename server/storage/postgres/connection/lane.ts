@@ -22,7 +22,7 @@ export type LaneOptions = {
    */
   readonly greet: (connection: LaneConnection, wasLate: boolean) => Promise<void>;
   /**
-   * Called when a connection stands, each time.
+   * Called each time a connection was opened.
    *
    * @param reason why it was opened again; null for the first
    */

@@ -25,8 +25,8 @@ type Attempts = {
 };
 
 /**
- * Runs statements until they succeed, or until it is no use: a server that restarts, a
- * fail-over or a deadlock is no answer to a client that can be served a moment later.
+ * Repeats statements until they succeed, or until that is useless: a client need not see a restart of the
+ * server, a fail-over or a deadlock, when it can be served a moment later.
  *
  * @throws StoreUnavailable when the time is up or the outcome
  *   is unknown; StatementFailed of the kind "refused"

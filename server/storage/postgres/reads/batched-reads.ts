@@ -6,8 +6,8 @@ import type { StatementFailed } from "../connection/statement-failure.ts";
 import { columnsOf } from "../rows/array-literal.ts";
 
 /**
- * One batch at most. A gather that is this long is sent at
- * once: Bun's accept loop can hold back the turn's end.
+ * Maximum number of look-ups in a batch. So many are sent at once
+ * and not at the end of the turn, which Bun's accept loop can delay.
  */
 const BATCH_MAX = 64;
 

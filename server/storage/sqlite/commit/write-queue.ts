@@ -171,7 +171,7 @@ export class WriteQueue {
     this.#draining = null;
   }
 
-  /** Never fails: an error that is no write's own refuses them all, and the next batch goes on. */
+  /** Never fails: an error that belongs to no single write refuses the whole batch, and the next one follows. */
   async #commitBatch(
     batch: readonly WriteRequest[],
     thread: WriterThread | null,
