@@ -26,6 +26,8 @@ describe("a path is routed as it was sent, so that a proxy which reads it otherw
     ["/metrics?", "200"],
     ["http://localhost/metrics", "200"],
     ["HTTP://other.example/metrics", "200"],
+    ["http:///metrics", "200"],
+    ["http://user@[/metrics", "200"],
     // RFC 3986, section 6.2.2: other spellings of one address, which we do not take for it.
     ["/x/../metrics", "404 route-not-found"],
     ["/./metrics", "404 route-not-found"],
