@@ -40,6 +40,7 @@ export const SETTINGS = {
   reusePort: toggle(
     "0",
     "`1`: several services on this machine listen on one port, and the kernel spreads connections over them.",
+    readToggle,
   ),
   adminPort: setting(
     "",
@@ -64,14 +65,11 @@ export const SETTINGS = {
     ["any", "synchronous"],
     "`synchronous`: a PostgreSQL server whose commits wait for no standby is refused; `any`: it is reported in the log.",
   ),
-  samples: {
-    ...setting(
-      "",
-      "`1`: the first start creates sample customers; `0`: it creates none. Empty: only in the default database and in memory.",
-      (text) => (text === "" ? is(null) : readToggle(text)),
-    ),
-    isSwitch: true,
-  },
+  samples: toggle(
+    "",
+    "`1`: the first start creates sample customers; `0`: it creates none. Empty: only in the default database and in memory.",
+    (text) => (text === "" ? is(null) : readToggle(text)),
+  ),
   databaseMemoryMib: setting(
     `${DATABASE_MEMORY_MIB}`,
     `Memory for pages of the database. ${DATABASE_MEMORY_MIB} MiB hold a million customers; a smaller database takes its size.`,
@@ -200,8 +198,8 @@ function setting<Value>(
   return { fallback, meaning, read, isSwitch: false };
 }
 
-function toggle(fallback: "0" | "1", meaning: string): Setting<boolean> {
-  return { ...setting(fallback, meaning, readToggle), isSwitch: true };
+function toggle<Value>(...row: Parameters<typeof setting<Value>>): Setting<Value> {
+  return { ...setting(...row), isSwitch: true };
 }
 
 function readToggle(text: string): Reading<boolean> {
