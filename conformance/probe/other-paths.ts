@@ -9,8 +9,8 @@ import type { Attempt } from "./attempt.ts";
 const COLLECTION = "/customers/";
 
 /** A short run tries the two that frameworks take for the same most often. */
-export function otherPathsOf(t: Attempt): Customer[] {
-  const all = otherPaths(t.kit.main);
+export function otherPathsOf(t: Attempt, customer: Customer = t.kit.main): Customer[] {
+  const all = otherPaths(customer);
   return t.leavesOut("all but two other spellings of the address") ? all.slice(0, 2) : all;
 }
 

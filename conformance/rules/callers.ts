@@ -7,13 +7,19 @@ import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import { type Attempt, SPECIAL } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
-import { ifMatch } from "../probe/if-match-forms.ts";
+import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
 import { judgeRefusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference } from "../probe/snapshot.ts";
-import type { Lines } from "../probe/trial.ts";
+import type { Lines, Weight } from "../probe/trial.ts";
+import {
+  conditional,
+  OTHER_MEDIA_TYPES,
+  OTHER_TRANSFERS,
+  type WayOfReading,
+} from "../probe/ways-of-reading.ts";
 import { plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { tenants } from "./other-tenants.ts";
@@ -52,9 +58,9 @@ type Forbidden = {
 };
 
 /** The forbidden field and its value as the main caller reads it. The control request: the main caller is answered. */
-async function forbidden(t: Attempt): Promise<Forbidden> {
-  const field = await deniedField(t);
-  const control = await t.get(t.kit.main, {
+async function forbidden(t: Attempt, to: Customer = t.kit.main, known?: Field): Promise<Forbidden> {
+  const field = known ?? (await deniedField(t));
+  const control = await t.get(to, {
     query: `?fields=${field}`,
     purpose: "control request: the main caller",
   });
@@ -69,10 +75,11 @@ async function asLimited(
   query: string,
   allowed: string,
   to: Customer = t.kit.main,
+  [how, shape]: WayOfReading = ["", {}],
 ): Promise<Answered> {
   const path = to === t.kit.main ? "" : pathEnd(to);
-  const what = `GET ${path}${query} by the limited caller`;
-  const read = await t.read(query, allowed, { to, caller: "limited", what });
+  const what = [`GET ${path}${query} by the limited caller`, how].join(" ").trim();
+  const read = await t.read(query, allowed, { to, caller: "limited", what, ...shape });
   if (read.seen.status === 401)
     throw new CouldNotRun("the limited caller's credentials are refused with 401");
   return read;
@@ -88,10 +95,74 @@ function revealed(seen: Seen, field: Field, value: unknown): boolean {
 }
 
 /** Looks at an answer to the limited caller, beside the main caller's. */
-function mustHide(read: Answered, { field, value, control }: Forbidden, what: string): void {
+function mustHide(
+  read: Answered,
+  { field, value, control }: Forbidden,
+  what: string,
+  weight: Weight = {},
+): void {
   read.control({ differs: "the main caller asks", seen: control });
   const found = `the answer ${read.seen.status} to ${what} holds the forbidden ${field}`;
-  read.must("no-value", !revealed(read.seen, field, value), found);
+  read.must("no-value", !revealed(read.seen, field, value), found, weight);
+}
+
+/** Whether a forbidden field is answered instead of refused. A page for people is no answer. */
+const isAnswered = ({ status, object }: Seen) => status === 304 || (accepted(status) && object !== undefined);
+
+/** The queries whose plain form hides the field from the limited caller: AUT-01 and AUT-05 blame the others. */
+async function hiddenPlainly(t: Attempt, { field, value }: Forbidden): Promise<string[]> {
+  const hidden: string[] = [];
+  for (const query of [`?fields=${field}`, ""]) {
+    const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "the plain read" });
+    const shown = revealed(seen, field, value) || memberOf(seen, field) !== undefined;
+    if (!shown && !(query !== "" && isAnswered(seen))) hidden.push(query);
+  }
+  if (hidden.length === 0)
+    throw new CouldNotRun(`a plain read by the limited caller does not hide ${field}`, ["AUT-01", "AUT-05"]);
+  return hidden;
+}
+
+/** What is asked for is refused, what is not leaves the field out. */
+function mustStayHidden(read: Answered, at: Forbidden, asked: boolean, weight: Weight = {}): void {
+  const what = read.evidence.probe;
+  mustHide(read, at, what, weight);
+  const { seen } = read;
+  const found = `${what} was answered ${seen.status}, not refused`;
+  if (asked) read.must("refused", !isAnswered(seen), found, weight);
+  else {
+    const member = memberOf(seen, at.field)?.[0];
+    read.must("no-member", member === undefined, `${what} shows the member ${member}`, weight);
+  }
+}
+
+/** Moments at which a service may take the limited caller for one that may read more. */
+async function staysHidden(t: Attempt): Promise<void> {
+  await t.control("PUT");
+  const main = await forbidden(t);
+  const hidden = await hiddenPlainly(t, main);
+  const { field } = main;
+  const to = await t.ownCustomer();
+  const look = async (when: string, weight: Weight = {}) => {
+    const at = await forbidden(t, to, field);
+    for (const query of hidden)
+      mustStayHidden(await asLimited(t, query, `no ${field}`, to, [when, {}]), at, query !== "", weight);
+  };
+  if (to !== t.kit.main) await look("before any update");
+  const write = (method: "PUT" | "PATCH", what: string, sent?: Lines) =>
+    t.write(method, { to, caller: "limited", what, allowed: "refused, or applied", ifMatch: sent });
+  await write("PUT", "a tag never given by the limited caller", ifMatch(NEVER_GIVEN_TAG));
+  await look("after a stale write of its own");
+  const skipped: string[] = [];
+  // What it has not written itself must stay hidden; of what it has, only that it is refused was said (5.3).
+  const methods =
+    field !== "name" && (await t.patchOffered()) ? (["PATCH", "PUT"] as const) : (["PUT"] as const);
+  for (const method of methods) {
+    const own = await write(method, "the current tag by the limited caller");
+    if (own.accepted) await look(`after a ${method} of its own`, method === "PUT" ? { level: "SHOULD" } : {});
+    else skipped.push(`${method} was answered ${own.seen.status}`);
+  }
+  if (skipped.length > 0)
+    t.note = `; the limited caller's ${skipped.join(" and ")}, so what it reads afterwards was not looked at`;
 }
 
 /** Names under which other APIs, frameworks and query parsers know a selection of fields. */
@@ -406,6 +477,32 @@ export const callers: readonly Rule[] = [
     needs: ["limited", "write"],
     after: ["ETG-08", "IFM-01", "IFM-03", "IFM-30", "AUT-06"],
     check: oneVersion,
+  }),
+  rule("AUT-15", "No way of sending a read gets past the policy", {
+    spec: ["4.1 rule 6", "5.2", "5.3"],
+    reading:
+      "A condition, another media type or coding that is accepted, the whole URL in the request line: whatever the status, the value never comes; and where the plain read is refused, neither 304 nor an object is the answer.",
+    hurts,
+    needs: ["limited"],
+    after: ["AUT-01", "AUT-05"],
+    async check(t) {
+      const at = await forbidden(t);
+      const { tag } = await t.state(t.kit.main, "the current tag");
+      for (const query of await hiddenPlainly(t, at))
+        for (const way of [...conditional(tag), ...OTHER_MEDIA_TYPES, ...OTHER_TRANSFERS]) {
+          const read = await asLimited(t, query, `no ${at.field}`, t.kit.main, way);
+          mustStayHidden(read, at, query !== "");
+        }
+    },
+  }),
+  rule("AUT-16", "Nothing that a caller has done shows it a forbidden field", {
+    spec: ["5.2", "5.3"],
+    reading:
+      "Role and tenant decide, so the field stays hidden before the first update, after a stale write, and after a write of the caller's own. What a PUT of its own has stored it knows already: a warning.",
+    hurts,
+    needs: ["limited", "write"],
+    after: ["IFM-01", "AUT-01", "AUT-05"],
+    check: staysHidden,
   }),
   ...tenants,
 ];

@@ -8,6 +8,7 @@ import { type Rule, rule } from "../probe/rule.ts";
 import type { Snapshot } from "../probe/snapshot.ts";
 import { isEntityTag, opaque, visible } from "../probe/tag-forms.ts";
 import { leaksOf } from "../probe/tag-leak.ts";
+import { LONG_AGO } from "../probe/ways-of-reading.ts";
 import { FIELDS } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
 import { tagChanges } from "./tag-changes.ts";
@@ -181,7 +182,7 @@ export const etag: readonly Rule[] = [
   rule("ETG-16", "A conditional read is answered 304 for the current tag alone", {
     spec: ["3 GET", "4.1 200"],
     reading:
-      "If-None-Match with a former tag, or with others, is answered as if it were not there (RFC 9110 13.1.2). With the current tag 304 and 200 will do.",
+      "If-None-Match with a former tag, or with others, is answered as if it were not there (RFC 9110 13.1.2), also beside If-Modified-Since, which it replaces (13.1.3). With the current tag 304 and 200 will do. If-Modified-Since alone is never answered 304 with a date before the last change.",
     hurts: "A client keeps its old copy for the current one and merges on it.",
     after: ["ETG-04", "ETG-08"],
     async check(t) {
@@ -206,6 +207,22 @@ export const etag: readonly Rule[] = [
           const found = `${name} was answered 304, while the current tag is ${tag}`;
           read.must("not-304", read.seen.status !== 304, found, { othersMayCause: value === former });
         }
+      const since = "If-Modified-Since";
+      const dates: readonly (readonly [what: string, headers: [string, string][]])[] = [
+        [`a date long ago in ${since}`, [[since, LONG_AGO]]],
+        [
+          `another tag in If-None-Match and the time of now in ${since}`,
+          [
+            ["If-None-Match", '"kit-other"'],
+            [since, new Date().toUTCString()],
+          ],
+        ],
+      ];
+      for (const [what, headers] of dates) {
+        const read = await t.read("", `200 with ETag ${tag}`, { what: `GET with ${what}`, headers });
+        read.control({ differs: `no ${since}`, seen: control?.written.afterSeen ?? seen });
+        read.must("not-304", read.seen.status !== 304, `GET with ${what} was answered 304`);
+      }
       const confirmed = await t.read("", `304 or 200, ETag ${tag}`, {
         what: "GET with the current tag in If-None-Match",
         headers: [["If-None-Match", tag]],

@@ -8,6 +8,7 @@ import type { Attempt } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { WRITABLE } from "../probe/snapshot.ts";
+import { conditional, OTHER_MEDIA_TYPES } from "../probe/ways-of-reading.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { bareGuid, plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
@@ -129,6 +130,35 @@ async function unknownIsRefused(t: Attempt): Promise<void> {
   }
 }
 
+/** A filter that confirms what the caller holds may run before anything looks at the query. */
+async function unknownIsRefusedConditionally(t: Attempt): Promise<void> {
+  const control = await t.state(t.kit.main, "control request: no fields");
+  for (const [how, shape] of conditional(control.tag))
+    for (const query of ["?fields=kitunknown", "?fields=name,kitunknown"]) {
+      const read = await t.read(query, "400", { ...shape, what: `GET ${query} ${how}` });
+      read.control({ differs: "no unknown name", seen: control.seen });
+      read.mustAnswer("status", 400);
+    }
+}
+
+/** What another piece of code writes, if it writes anything, holds no more than what was asked for. */
+async function selectsInOtherMediaTypes(t: Attempt): Promise<void> {
+  const { fields } = await t.state(t.kit.main, "read the values");
+  for (const [how, shape] of OTHER_MEDIA_TYPES) {
+    const what = `GET ?fields=name ${how}`;
+    const read = await t.read("?fields=name", "no field but the name", { ...shape, what });
+    const { status, object } = read.seen;
+    if (status !== 200) continue;
+    const extra = Object.entries(object ?? {})
+      .filter(([name, value]) => value !== null && !isOneOf(name, ["name"]))
+      .map(([name]) => name);
+    read.must("no-other", extra.length === 0, `${what}: ${extra.join(", ")} came as well, not requested`);
+    // A page for people is no representation of the customer.
+    const found = `the answer to ${what} holds the email, which was not requested`;
+    read.should("no-other-value", object !== undefined || !holds(read.seen, fields.email), found);
+  }
+}
+
 const ODD_NAMES = [
   ..."nam names name.first customer.name * __proto__ constructor toString 1 name;email".split(" "),
   ..."name|email $name id'-- na_me _id -name +name name-".split(" "),
@@ -138,9 +168,12 @@ const ODD_NAMES = [
 export const fields: readonly Rule[] = [
   rule("FLD-01", "Each registry name selects exactly its field", {
     spec: ["2.2 names", "4.1 fields", "4.1 rule 1", "1.4"],
+    reading:
+      "Whatever media type is accepted; an answer that is no JSON and holds other values is a warning.",
     hurts: less,
     async check(t) {
       for (const field of FIELDS) await selects(t, `?fields=${field}`, [field]);
+      await selectsInOtherMediaTypes(t);
     },
   }),
   rule("FLD-02", "A combination selects exactly its fields", {
@@ -161,11 +194,12 @@ export const fields: readonly Rule[] = [
   rule("FLD-03", "An unknown name is refused with 400", {
     spec: ["2.2 unknown", "4.1 400", "7 400"],
     reading:
-      "Also beside known ones, and by the limited caller beside what it may read. In a long list, or beside a field that it may not read, by some 4xx.",
+      "Also beside known ones, in a conditional read, and by the limited caller beside what it may read. In a long list, or beside a field that it may not read, by some 4xx.",
     hurts: "A misspelt field silently vanishes from every page that shows it.",
     async check(t) {
       await unknown(t, ["kitunknown", "phone"]);
       await unknownIsRefused(t);
+      await unknownIsRefusedConditionally(t);
     },
   }),
   rule("FLD-04", "The refusal of an unknown name carries no customer data", {

@@ -216,24 +216,40 @@ function changesWhatItNames(patch: Written): void {
 
 const remove = rule("IFM-40", "DELETE with the current tag is accepted", {
   spec: ["3 same rule", "4.3 same"],
-  reading: "It takes effect: the customer is gone, or (soft delete) its token is a new one.",
+  reading:
+    "It takes effect: the customer is gone, or (soft delete) its token is a new one. Also where the limited caller may delete.",
   hurts: "Nobody can delete, or is told so although nothing happened.",
   needs: NEEDS.DELETE,
   async check(t) {
     const customer = await t.kit.ground.make();
     const removal = await t.write("DELETE", { to: customer });
-    const { seen, before } = removal;
     if (!removal.mustAnswer("accepted", t.kit.profile.delete.statuses ?? "2xx")) return;
-    const after = await t.untilGone(customer, removal);
-    const still = () => after.status === 200 && after.tag === before.tag;
-    if (seen.status === 202 && still())
-      throw new Inconclusive(
-        "DELETE was answered 202 and is not applied yet; 202 does not say when it will be",
-      );
-    const found = `after an accepted DELETE a read still answers 200 with the same tag ${before.tag}`;
-    removal.must("effect", !still(), found);
+    await takesEffect(t, customer, removal);
+    if (t.kit.profile.limited === undefined) return;
+    const other = await t.kit.ground.make();
+    const theirs = await t.write("DELETE", {
+      to: other,
+      caller: "limited",
+      what: "the current tag by the limited caller",
+      allowed: "refused, or applied",
+    });
+    if (theirs.accepted) await takesEffect(t, other, theirs);
+    else
+      t.note = `; the limited caller's DELETE was answered ${theirs.seen.status}, so its effect was not looked at`;
   },
 });
+
+async function takesEffect(t: Attempt, customer: Customer, removal: Written): Promise<void> {
+  const { seen, before } = removal;
+  const after = await t.untilGone(customer, removal);
+  const still = after.status === 200 && after.tag === before.tag;
+  if (seen.status === 202 && still)
+    throw new Inconclusive(
+      "DELETE was answered 202 and is not applied yet; 202 does not say when it will be",
+    );
+  const found = `after an accepted ${removal.evidence.probe} a read still answers 200 with the same tag ${before.tag}`;
+  removal.must("effect", !still, found);
+}
 
 const HURTS = {
   PATCH: { stale: "Lost updates through the partial door.", missing: "Blind partial writes" },

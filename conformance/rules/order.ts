@@ -4,7 +4,7 @@ import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import { accepted, isClientError, isGone } from "../http/status.ts";
 import { getOf } from "../probe/answered.ts";
-import { type Attempt, BASE } from "../probe/attempt.ts";
+import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
 import { isAnyIdRead, showsCustomer } from "../probe/existence.ts";
 import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
@@ -201,7 +201,7 @@ export const order: readonly Rule[] = [
   rule("ORD-05", "A write to a deleted customer with its last tag: 404", {
     spec: ["4.2 order 2", "7 404"],
     reading:
-      "Once a read says 404, a PUT with the last token is 404, a PATCH is refused, and nothing brings the customer back. Another refusal than 404 of PATCH or a second DELETE is a warning.",
+      "Once a read says 404, a PUT with the last token is 404, a PATCH is refused, and nothing brings the customer back: no projection, no conditional read, no read by the limited caller. Another refusal than 404 of PATCH or a second DELETE is a warning.",
     hurts: "A deleted customer rises again with old data.",
     needs: NEEDS.DELETE,
     after: ["IFM-40"],
@@ -210,6 +210,8 @@ export const order: readonly Rule[] = [
       const projections = ["?fields=name", "?fields=id"];
       // A cache that reads fill may keep them.
       for (const query of projections) await t.get(customer, { query, purpose: "read before the DELETE" });
+      const caller = t.kit.profile.limited === undefined ? undefined : ("limited" as const);
+      if (caller !== undefined) await t.get(customer, { caller, purpose: "read before the DELETE" });
       const removal = await t.write("DELETE", { to: customer, what: "the current tag", purpose: "delete" });
       const gone = await t.untilGone(customer, removal);
       const { status } = removal.seen;
@@ -239,6 +241,16 @@ export const order: readonly Rule[] = [
           "projection-gone",
           404,
         );
+      }
+      const others: readonly (readonly [how: string, shape: ReadOptions])[] = [
+        ["with its last tag in If-None-Match", { headers: [["If-None-Match", removal.before.tag]] }],
+        ...(caller === undefined ? [] : [["by the limited caller", { caller }] as const]),
+      ];
+      for (const [how, shape] of others) {
+        const what = `GET of the deleted customer ${how}`;
+        const read = await t.read("", "404, as by the main caller", { ...shape, to: customer, what });
+        const there = accepted(read.seen.status) || read.seen.status === 304;
+        read.must("read-gone", !there, `${what} was answered ${read.seen.status}`);
       }
     },
   }),

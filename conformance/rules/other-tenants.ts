@@ -53,8 +53,9 @@ type Sent = {
 };
 
 /** What decides for the owner: to a stranger all of them must be one. */
+const CURRENT: Sent = { what: "the current tag", lines: ifMatch };
 const FORMS: readonly Sent[] = [
-  { what: "the current tag", lines: ifMatch },
+  CURRENT,
   { what: "no If-Match", lines: () => [] },
   { what: "an empty If-Match", lines: () => ifMatch("") },
   { what: "a blank If-Match", lines: () => ifMatch("  ") },
@@ -67,6 +68,12 @@ const BAD_BODIES: readonly Sent[] = [
   { what: "the current tag and an empty object", lines: ifMatch, body: "{}" },
   { what: "the current tag and broken JSON", lines: ifMatch, body: "{" },
   { what: "no If-Match and an empty object", lines: () => [], body: "{}" },
+];
+
+/** What tenants are called in bodies; a binder of objects takes whichever it knows. */
+const TENANT_NAMES = [
+  ["tenant", "Tenant"],
+  ["tenantId", "TenantId", "tenant_id"],
 ];
 
 type Way = { readonly method: Method; readonly patchForm?: PatchForm };
@@ -142,6 +149,40 @@ async function foreignWrites(
   }
 }
 
+/** Reads back what a stranger's write has done. @returns whether the customer is as before */
+async function readBack(
+  t: Attempt,
+  at: Prepared,
+  proof: Answered,
+): Promise<{ same: boolean; now: () => string }> {
+  const read = await t.get(at.customer, { query: t.kit.deployment.stateQuery, purpose: "read back" });
+  const after = isGone(read.status) ? undefined : t.snapshot(read);
+  const same = after !== undefined && t.same(at.now, after);
+  proof.show(proof.seen, { before: at.now.seen, after: read, unchanged: same });
+  return {
+    same,
+    now: () => (after === undefined ? "the customer is gone" : difference(at.now, after)),
+  };
+}
+
+/** PUT by every other spelling of the address, the other methods by those that frameworks take for the same. */
+async function writesByOtherPaths(t: Attempt): Promise<void> {
+  let at = await strangersTarget(t);
+  for (const way of await waysOfWriting(t)) {
+    if (way.patchForm !== undefined) continue;
+    const count = otherPathsOf(t, at.customer).length;
+    for (let nth = 0; nth < (way.method === "PUT" ? count : Math.min(count, 2)); nth += 1) {
+      const path = otherPathsOf(t, at.customer)[nth] ?? at.customer;
+      const what = `by another tenant with the current tag to ${pathEnd(path)}`;
+      const options = { ...asSent(CURRENT, at, way), what, url: path.url, allowed: "nothing changed" };
+      const proof = await t.writeOnly(way.method, at.customer, options);
+      const { same, now } = await readBack(t, at, proof);
+      proof.must("unchanged", same, now, OTHERS_MAY_CAUSE);
+      if (!same) at = await strangersTarget(t);
+    }
+  }
+}
+
 /** Of its own where one can be made: the other tenant may take it over. */
 async function strangersTarget(t: Attempt): Promise<Prepared> {
   const customer = await t.ownCustomer();
@@ -190,6 +231,21 @@ const READ_HEADERS = (tag: string): readonly (readonly [what: string, headers: L
   [" with If-None-Match *", [["If-None-Match", "*"]]],
   [" with Accept-Encoding: gzip", [["Accept-Encoding", "gzip"]]],
 ];
+
+/** A check that is bound to GET alone. */
+async function headTellsNoTag(
+  t: Attempt,
+  caller: "other-tenant" | "anonymous",
+  who: string,
+  tag: string,
+): Promise<void> {
+  const { main } = t.kit;
+  const allowed = `not the tag ${tag}`;
+  const proof = t.proof(`HEAD by ${who}`, allowed);
+  const seen = await t.send({ purpose: "probe", caller, method: "HEAD", url: main.url, headers: [] });
+  proof.show(seen);
+  proof.should("no-tag-by-head", seen.tag !== tag, `HEAD by ${who} was answered ${seen.status} with ${tag}`);
+}
 
 /** Callers whom the service does not know. */
 const unknownCallers = (t: Attempt) =>
@@ -262,30 +318,26 @@ export const tenants: readonly Rule[] = [
   }),
   rule("AUT-09", "Another tenant cannot change the customer, whatever tag it sends", {
     spec: ["5.2", "4.1 rule 6"],
+    reading: "Where the address is spelled otherwise the status is open, and nothing is changed either.",
     hurts: "One tenant overwrites or deletes another's customers.",
     needs: ["other-tenant", "write"],
     after: ["IFM-01"],
     async check(t) {
       await foreignWrites(t, FORMS, async (write, proof) => {
-        const { at, what } = write;
-        const { seen } = proof;
-        const read = await t.get(at.customer, { query: t.kit.deployment.stateQuery, purpose: "read back" });
-        const gone = isGone(read.status);
-        const after = gone ? undefined : t.snapshot(read);
-        const same = after !== undefined && t.same(at.now, after);
-        proof.show(seen, { before: at.now.seen, after: read, unchanged: same });
-        const refused = !accepted(seen.status) || (same && (await nobodysToo(t, write, proof)));
-        proof.must("refused", refused, `${what} was answered ${seen.status}`);
-        const found = () => (after === undefined ? "the customer is gone" : difference(at.now, after));
-        proof.must("unchanged", same, found, OTHERS_MAY_CAUSE);
+        const { status } = proof.seen;
+        const { same, now } = await readBack(t, write.at, proof);
+        const refused = !accepted(status) || (same && (await nobodysToo(t, write, proof)));
+        proof.must("refused", refused, `${write.what} was answered ${status}`);
+        proof.must("unchanged", same, now, OTHERS_MAY_CAUSE);
         return same;
       });
+      await writesByOtherPaths(t);
     },
   }),
   rule("AUT-10", "Another tenant never learns the current tag, nor that the customer exists", {
     spec: ["5.2", "4.1 rule 6"],
     reading:
-      "The tenant is checked before the token and the body: no refusal to another tenant carries the token or a value, and none but 403 differs from that of a customer that nobody has.",
+      "The tenant is checked before the token and the body: no refusal to another tenant carries the token or a value, and none but 403 differs from that of a customer that nobody has. The document knows no HEAD; one that carries the token is a warning.",
     hurts: "A 412 tells a stranger that the customer exists and when it changes.",
     needs: ["other-tenant", "write"],
     after: ["IFM-01"],
@@ -293,7 +345,10 @@ export const tenants: readonly Rule[] = [
       const main = await t.state(t.kit.main, "control request: the main caller");
       const read = await asOther(t, "");
       const carries = `the answer ${read.seen.status} to another tenant's GET carries the tag ${main.tag}`;
-      if (!accepted(read.seen.status)) read.must("no-tag", !tellsTag(read.seen, main.tag), carries);
+      if (!accepted(read.seen.status)) {
+        read.must("no-tag", !tellsTag(read.seen, main.tag), carries);
+        await headTellsNoTag(t, "other-tenant", "another tenant", main.tag);
+      }
       await foreignWrites(t, [...FORMS, ...BAD_BODIES], async (write, proof) => {
         const { way, sent, at, what } = write;
         const { seen } = proof;
@@ -350,6 +405,8 @@ export const tenants: readonly Rule[] = [
           const what = `GET ${to === bare ? "" : pathEnd(to)}${query} ${how}`;
           const read = await t.read(query, "no personal data", { to, caller, what, body: false });
           mustHideValues(read, read.seen, main, what, { level });
+          if (to === bare && query === "" && caller === "anonymous" && !accepted(read.seen.status))
+            await headTellsNoTag(t, caller, "a caller without credentials", main.tag);
         }
       }
     },
@@ -379,6 +436,40 @@ export const tenants: readonly Rule[] = [
             if (write.unchanged && write.after !== undefined) at.now = write.after;
             else at = await strangersTarget(t);
           }
+      }
+    },
+  }),
+  rule("AUT-17", "A body moves no customer to another tenant", {
+    spec: ["4.2 body", "3 accepted", "5.2"],
+    reading:
+      "A tenant in the body of a PUT or PATCH is refused or ignored: afterwards the owner still reads the customer.",
+    hurts: "A client gives a customer away to another tenant, or loses it.",
+    needs: ["write", "create"],
+    after: ["IFM-01", "IFM-30"],
+    async check(t) {
+      const short = t.leavesOut("each name of the tenant in a body of its own");
+      const methods = (await t.patchOffered()) ? (["PUT", "PATCH"] as const) : (["PUT"] as const);
+      let to = await t.kit.ground.make();
+      for (const method of methods) {
+        let control = await t.control(method, { to });
+        for (const names of short ? [TENANT_NAMES.flat()] : TENANT_NAMES) {
+          const what = `with ${names.join(", ")} in the body`;
+          const proof = await t.writeOnly(method, to, {
+            what,
+            allowed: "a 4xx, or the member ignored",
+            ifMatch: control.tag,
+            // A column of any type but a number takes it.
+            members: Object.fromEntries(names.map((name) => [name, crypto.randomUUID()])),
+          });
+          const after = await t.get(to, { query: t.kit.deployment.stateQuery, purpose: "read back" });
+          proof.show(proof.seen, { before: control.seen, after });
+          proof.control({ differs: "no such member", seen: control.written.seen });
+          const gone = isClientError(after.status) && after.status !== 429;
+          const found = `after ${method} ${what}, answered ${proof.seen.status}, the owner's read is answered ${after.status}`;
+          proof.must("kept", !gone, found);
+          if (gone) to = await t.kit.ground.make();
+          control = await t.control(method, { to });
+        }
       }
     },
   }),

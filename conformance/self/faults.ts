@@ -4,6 +4,7 @@ import { ATOMICITY_FAULTS } from "./faults/atomicity.ts";
 import { AUTHORIZATION_FAULTS } from "./faults/authorization.ts";
 import { CHAIN_AND_BODY_FAULTS } from "./faults/chains-and-bodies.ts";
 import { COMPARISON_FAULTS } from "./faults/comparison.ts";
+import { CONDITIONAL_READ_FAULTS } from "./faults/conditional-reads.ts";
 import { METRICS_FAULTS } from "./faults/counting.ts";
 import { ENTITY_TAG_FAULTS } from "./faults/entity-tag.ts";
 import { ERROR_FAULTS } from "./faults/errors.ts";
@@ -39,6 +40,7 @@ export const FAULTS: readonly Fault[] = [
   ...VISIBILITY_FAULTS,
   ...FIELD_FAULTS,
   ...REPRESENTATION_FAULTS,
+  ...CONDITIONAL_READ_FAULTS,
   ...AUTHORIZATION_FAULTS,
   ...TENANT_FAULTS,
   ...ERROR_FAULTS,

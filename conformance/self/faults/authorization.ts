@@ -1,7 +1,9 @@
 /** AUT: roles and tenants (4.1.6, 5). */
-import { type Fault, instead, isRead, type Plant } from "../fault.ts";
-import { soundSeams } from "../service/seams.ts";
+import { customerOf, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
+import { headerLines } from "../service/http-socket.ts";
+import { isWrite, soundSeams } from "../service/seams.ts";
 import { by, empty, object, on, read, showing, wholeRead, write } from "../turn.ts";
+import { sends, wholeCustomer } from "./conditional-reads.ts";
 import { privileged } from "./tenants.ts";
 
 /** Lets a forbidden field through the policy and puts something in place of its value. */
@@ -132,6 +134,57 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     does: "shows the email as login in the default set of a limited caller",
     plant: on(wholeRead, by("limited")).answers(
       showing((body, { before }) => ({ ...body, Login: `for ${before?.email}` })),
+    ),
+  },
+  {
+    id: "forbidden-field-in-conditional-read",
+    rule: "AUT-15",
+    does: "answers reads with If-None-Match in a handler that knows no policy",
+    plant: requesting(
+      (request, service) =>
+        isRead(request) &&
+        service.caller(request) === "limited" &&
+        headerLines(request, "if-none-match").length > 0,
+      privileged,
+    ),
+  },
+  {
+    id: "policy-forgotten-in-xml",
+    rule: "AUT-15",
+    does: "applies the policy where it writes JSON, and not where another media type is accepted",
+    plant: on(by("limited"), sends("accept", /xml/), ({ request }) => isRead(request)).answers(wholeCustomer),
+  },
+  {
+    id: "last-writer-reads-all",
+    rule: "AUT-16",
+    does: "shows every field to the caller that has written the customer last",
+    plant: (ran) => (service) => {
+      const writers = new Map<string, string>();
+      return {
+        async around(request, next) {
+          const caller = `${service.caller(request)}`;
+          const id = customerOf(request, service)?.id ?? "";
+          if (isRead(request) && caller === "limited" && writers.get(id) === caller) {
+            ran();
+            return await next(privileged(request, service));
+          }
+          const reply = await next(request);
+          if (isWrite(request) && reply.status < 300) writers.set(id, caller);
+          return reply;
+        },
+      };
+    },
+  },
+  {
+    id: "forbidden-field-of-new-customer",
+    rule: "AUT-16",
+    does: "reads a customer that was never updated from the table of creates, which has no policy",
+    plant: requesting(
+      (request, service) =>
+        isRead(request) &&
+        service.caller(request) === "limited" &&
+        customerOf(request, service)?.formerTags.length === 0,
+      privileged,
     ),
   },
   {

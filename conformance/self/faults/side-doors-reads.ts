@@ -1,17 +1,20 @@
 /** Reads that come in by a side door: another parameter, another spelling of the address, a name that was tidied. */
 import { customerOf, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
 import type { Reply, Request } from "../service/http-socket.ts";
-import type { Caller } from "../service/seams.ts";
+import { type Caller, isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
 import { FIELDS } from "../service/sound-options.ts";
 import { on, showing, wholeRead, write } from "../turn.ts";
 import { privileged } from "./tenants.ts";
 
-/** Reads of a caller that are not looked at, since the address is not the one that the policy knows. */
-const unguarded = (caller: Caller | undefined, spelled: RegExp): Plant =>
+/** Requests of a caller that are not looked at, since the address is not the one that the policy knows. */
+const unguarded = (
+  caller: Caller | undefined,
+  spelled: RegExp,
+  how = ({ method }: Request) => method === "GET",
+): Plant =>
   requesting(
-    (request, service) =>
-      request.method === "GET" && spelled.test(request.path) && service.caller(request) === caller,
+    (request, service) => how(request) && spelled.test(request.path) && service.caller(request) === caller,
     (request, service) => ({
       ...privileged(request, service),
       path: request.path.toLowerCase().replace(/\/$/, ""),
@@ -100,6 +103,12 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
       rule: "AUT-08",
       does: `checks the tenant at the address as given out, not ${how}`,
       plant: unguarded("other", spelled),
+    },
+    {
+      id: `other-tenant-writes-by-${id}`,
+      rule: "AUT-09",
+      does: `checks the tenant of a write at the address as given out, not ${how}`,
+      plant: unguarded("other", spelled, isWrite),
     },
     {
       id: `anyone-reads-by-${id}`,

@@ -17,6 +17,7 @@ import {
   read,
   refused,
   showing,
+  spoiling,
   tagged,
   type When,
   withCurrentTag,
@@ -130,6 +131,30 @@ export const TENANT_FAULTS: Fault[] = [
     plant: on(foreign404, ({ request }) => request.query === "fields=id").answers(({ service, before }) =>
       object({ [service.deployment.members.id]: before?.id }, before?.tag),
     ),
+  },
+  {
+    id: "head-tells-other-tenant",
+    rule: "AUT-10",
+    does: "checks the tenant in the handler of GET, not in that of HEAD",
+    plant: requesting(
+      (request, service) => request.method === "HEAD" && service.caller(request) === "other",
+      privileged,
+    ),
+  },
+  {
+    id: "head-without-credentials",
+    rule: "AUT-12",
+    does: "asks for credentials on GET and on writes, not on HEAD",
+    plant: requesting(
+      (request, service) => request.method === "HEAD" && service.caller(request) === undefined,
+      privileged,
+    ),
+  },
+  {
+    id: "tenant-set-by-body",
+    rule: "AUT-17",
+    does: "copies every member of the body onto the row, the tenant too",
+    plant: on(write(undefined), ({ body }) => "tenantId" in body).answers(spoiling(() => ({ tenant: "b" }))),
   },
   {
     id: "anonymous-reads",
