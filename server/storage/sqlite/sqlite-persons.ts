@@ -1,5 +1,4 @@
 import type { CustomerFields } from "../../domain/customer.ts";
-import type { RowVersion } from "../../domain/entity-tag.ts";
 import {
   type CustomerRecord,
   type Erased,
@@ -35,9 +34,8 @@ export class SqlitePersons implements PersonStore {
   }
 
   tenants(): string[] {
-    return this.#read
-      .all<{ tenant: string }>("SELECT tenant FROM tenants ORDER BY tenant")
-      .map(({ tenant }) => tenant);
+    const sql = "SELECT tenant FROM tenants ORDER BY tenant";
+    return this.#read.all<{ tenant: string }>(sql).map(({ tenant }) => tenant);
   }
 
   withEmail(tenant: string, folded: string): string[] {
@@ -46,29 +44,21 @@ export class SqlitePersons implements PersonStore {
   }
 
   record(tenant: string, id: string): CustomerRecord | null {
-    type Row = Omit<CustomerRecord, "rowVersion" | "createdAtMs"> & {
-      row_version: RowVersion;
-      created_at: number;
-    };
-    const sql =
-      "SELECT id, name, email, status, row_version, created_at FROM customers WHERE tenant = ? AND id = ?";
-    const row = this.#read.get<Row>(sql, tenant, id);
-    if (row === null) return null;
-    const { row_version: rowVersion, created_at: createdAtMs, ...fields } = row;
-    return { ...fields, rowVersion, createdAtMs };
+    const sql = `SELECT id, name, email, status, row_version AS rowVersion, created_at AS createdAtMs FROM customers
+      WHERE tenant = ? AND id = ?`;
+    return this.#read.get<CustomerRecord>(sql, tenant, id);
   }
 
   keptReplies(tenant: string, id: string, after: string | null): KeptReply[] {
-    type Row = { token_id: string; key: string; expires_at: number; fields: string };
-    const sql = `SELECT token_id, key, expires_at, json_extract(outcome, '$.fields') AS fields FROM idempotency_keys
+    type Row = { token_id: string; key: string; expiresAtMs: number; fields: string };
+    const sql = `SELECT token_id, key, expires_at AS expiresAtMs, json_extract(outcome, '$.fields') AS fields FROM idempotency_keys
       WHERE tenant = ? AND customer_id = ? AND (token_id, key) > (?, ?) ORDER BY token_id, key LIMIT ?`;
-    return this.#read
-      .all<Row>(sql, tenant, id, ...replyPosition(after), REPLIES_PAGE)
-      .map(({ token_id, key, expires_at, fields }) => ({
-        expiresAtMs: expires_at,
-        fields: JSON.parse(fields) as CustomerFields,
-        position: JSON.stringify([token_id, key]),
-      }));
+    const rows = this.#read.all<Row>(sql, tenant, id, ...replyPosition(after), REPLIES_PAGE);
+    return rows.map(({ token_id, key, expiresAtMs, fields }) => ({
+      expiresAtMs,
+      fields: JSON.parse(fields) as CustomerFields,
+      position: JSON.stringify([token_id, key]),
+    }));
   }
 
   countKeptReplies(tenant: string, id: string): number {
@@ -77,21 +67,12 @@ export class SqlitePersons implements PersonStore {
   }
 
   values(tenant: string, after: string | null): PersonValues[] {
-    const sql = `SELECT v.number, a.customer_id, v.content FROM audit_values v
+    type Row = { number: number; customerId: string; content: string };
+    const sql = `SELECT v.number, a.customer_id AS customerId, v.content FROM audit_values v
       JOIN audit a ON a.tenant = v.tenant AND a.number = v.number
       WHERE v.tenant = ? AND v.number > ? ORDER BY v.number LIMIT ?`;
-    return this.#read
-      .all<{ number: number; customer_id: string; content: string }>(
-        sql,
-        tenant,
-        Number(after ?? 0),
-        VALUES_PAGE,
-      )
-      .map(({ number, customer_id, content }) => ({
-        customerId: customer_id,
-        content,
-        position: String(number),
-      }));
+    const rows = this.#read.all<Row>(sql, tenant, Number(after ?? 0), VALUES_PAGE);
+    return rows.map(({ number, ...values }) => ({ ...values, position: String(number) }));
   }
 
   countValues(tenant: string, id: string): number {

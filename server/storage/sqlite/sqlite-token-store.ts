@@ -77,9 +77,8 @@ export class SqliteTokenStore implements TokenStore {
   }
 
   list(): TokenRecord[] {
-    return this.#read
-      .all<TokenRow>(`SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`)
-      .map(tokenRecord);
+    const sql = `SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`;
+    return this.#read.all<TokenRow>(sql).map(tokenRecord);
   }
 
   expiring(nowMs: number): TokenRecord[] {
