@@ -22,7 +22,7 @@ export type Refused = Content & {
   /** A way of sending that a deployment need not take, and what is allowed where it takes it with the current tag. */
   readonly optional?: { readonly way: string; readonly allowed: Allowed };
   /** What goes before it on the same connection. */
-  readonly opening?: "a read" | "two reads" | "an accepted write";
+  readonly opening?: "a read" | "two reads" | "an accepted write" | "a conflict";
   /** In place of fresh values. Of a PATCH only those leave that differ from the stored ones, or else the name. */
   readonly values?: ((stored: Values, fresh: Values) => Values) | undefined;
 };
@@ -90,6 +90,7 @@ export const WEAK = rows([
   ["the current tag weakened with a small w", "w/TAG"],
   ["the current tag weakened with a blank after W/", "W/ TAG"],
   ["the previous tag weakened", "W/FORMER"],
+  ["the current tag weakened and without its quotes", "W/TOKEN"],
 ]);
 export const STAR = rows([
   ["If-Match *", "*"],
@@ -125,6 +126,7 @@ export const LISTS = rows(
     ["a list of the current tag and its weak form", "TAG, W/TAG"],
     ["a list of three, the current tag in the middle", '"kit-other", TAG, "kit-third"'],
     ["a list with * in it", '"kit-other", *'],
+    ["a list of five other tags", '"kit-1", "kit-2", "kit-3", "kit-4", "kit-5"'],
   ],
   AS_LIST,
 );
@@ -137,16 +139,37 @@ export const TWO_LINES = rows(
   AS_LIST,
 );
 export const CASES = formsOf(caseFlips, 3);
-export const AFFIXES = formsOf(affixes, 15);
+export const AFFIXES = formsOf(affixes, 19);
 export const SPELLINGS = formsOf(spellings, 8);
 export const FOLDINGS = formsOf(foldings, 4);
 export const SUCCESSORS = formsOf(successors, 5);
+/** Present, not blank, and no tag that the customer has: a parser may find nothing to compare in them. */
+export const NO_TAG: readonly Derive[] = [
+  ...rows(
+    [
+      ["a comma alone", ","],
+      ["commas and blanks alone", ", ,"],
+    ],
+    [400, 428],
+  ),
+  ...rows([["a quote alone", '"']], STOPPABLE),
+  ...rows([
+    ["an empty tag weakened", 'W/""'],
+    ["W/ alone", "W/"],
+  ]),
+  (_tag, _former, { id }) => ({ what: "the customer's own id as a tag", lines: ifMatch(`"${id}"`) }),
+  ...rows([["a date to come", "Thu, 31 Dec 2099 23:59:59 GMT"]], AS_LIST),
+];
 /** By kind. */
-export const INEXACT = [WEAK, UNQUOTED, STAR, LISTS, TWO_LINES, CASES, AFFIXES, SPELLINGS, FOLDINGS];
+export const INEXACT = [WEAK, UNQUOTED, STAR, LISTS, TWO_LINES, CASES, AFFIXES, SPELLINGS, FOLDINGS, NO_TAG];
+
+const shortened = (text: string) =>
+  text.length > 24 ? `${text.slice(0, 24)}… (${text.length} characters)` : text;
 
 /** A firewall may stop such a request, or find its header too large. */
 export const HOSTILE = rows(
   [
+    '""',
     `"' OR '1'='1"`,
     `"x' OR 1=1 --"`,
     '"%"',
@@ -155,15 +178,16 @@ export const HOSTILE = rows(
     '"null"',
     "null",
     "undefined",
-    '""',
     '" "',
+    '"   "',
     '"0"',
     '"-1"',
     '"true"',
     '"../../etc/passwd"',
     `"\${7*7}"`,
     `"${"a".repeat(2000)}"`,
-  ].map((text) => [`the text ${text.slice(0, 24)} as a tag`, text] as const),
+    `"${"a".repeat(5000)}"`,
+  ].map((text) => [`the text ${shortened(text)} as a tag`, text] as const),
   [403, 431],
 );
 

@@ -12,7 +12,7 @@ import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import type { Written } from "./answered.ts";
 import { type Attempt, BASE } from "./attempt.ts";
-import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
+import { type Allowed, type Derive, NEVER_GIVEN_TAG, type Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
 import { type Rule, rule } from "./rule.ts";
 import { change, type Method, type Snapshot, sameFields, shows, storedValues, WRITABLE } from "./snapshot.ts";
@@ -364,10 +364,7 @@ async function connectionAfter(
   at: Prepared,
 ): Promise<Connection> {
   const via = t.kit.wire.connect();
-  if (opening !== "an accepted write") {
-    for (const nth of opening === "a read" ? ["first"] : ["first", "second"])
-      await t.get(at.customer, { via, purpose: `${nth} request of the connection` });
-  } else {
+  if (opening === "an accepted write") {
     const control = await t.control(method === "PATCH" ? "PATCH" : "PUT", {
       to: at.customer,
       before: at.now,
@@ -376,6 +373,12 @@ async function connectionAfter(
     });
     at.former = control.former;
     at.now = control;
+  } else if (opening === "a conflict") {
+    const ask = { ifMatch: NEVER_GIVEN_TAG, purpose: "a conflict on the connection", via };
+    await t.sendWrite(method, at.customer, ask);
+  } else {
+    for (const nth of opening === "a read" ? ["first"] : ["first", "second"])
+      await t.get(at.customer, { via, purpose: `${nth} request of the connection` });
   }
   return via;
 }

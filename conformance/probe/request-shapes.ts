@@ -94,6 +94,7 @@ export function rowsOf(t: Attempt, method: Method, usedKey: Lines): Row[] {
     ["as the second request of a connection", { opening: "a read" }],
     ["as the third request of a connection", { opening: "two reads" }],
     ["on the connection of an accepted write", { opening: "an accepted write" }],
+    ["on the connection of a conflict", { opening: "a conflict" }],
     ["over HTTP/1.0", { framing: "http/1.0", allowed: "refused" }],
     ["the header spelled if-match", { spelled: "if-match" }],
     ["the header spelled IF-MATCH", { spelled: "IF-MATCH" }],
@@ -127,6 +128,9 @@ export function rowsOf(t: Attempt, method: Method, usedKey: Lines): Row[] {
     ["in chunks", { framing: "chunked", allowed: [411, 501] }],
     [`as ${json}; charset=utf-8`, { mediaType: `${json}; charset=utf-8`, allowed: [415] }],
     [`as ${json.toUpperCase()}`, { mediaType: json.toUpperCase(), allowed: [400, 415] }],
+    ...["application/x-www-form-urlencoded", "text/plain"].map(
+      (mediaType): Row => [`as ${mediaType}`, { mediaType, allowed: [400, 415, 422] }],
+    ),
     ["without a Content-Type", { mediaType: null, allowed: [400, 415] }],
     ["with Content-Encoding: identity", { headers: [["Content-Encoding", "identity"]], allowed: [400, 415] }],
     ["with a body of 20,000 bytes", { padBytes: 20_000, allowed: [400, 413] }],

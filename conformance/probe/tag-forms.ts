@@ -54,6 +54,10 @@ export function affixes(tag: string): Form[] {
     ["with the suffix ;gzip before its closing quote", quoted(`${text};gzip`)],
     ["with a comment after its closing quote", `${tag} (kit)`],
     ["with Not before it", `Not ${tag}`],
+    ["with 80 characters more before its closing quote", quoted(`${text}${"x".repeat(80)}`)],
+    ["with 80 characters more after its closing quote", `${tag}${"x".repeat(80)}`],
+    ["with etag= before it", `etag=${tag}`],
+    ["with version= before it", `version=${tag}`],
   ]);
 }
 

@@ -72,7 +72,7 @@ async function knownFieldsWork(t: Attempt): Promise<Seen> {
 }
 
 /** A firewall before the service may take these for an attack. */
-const STOPPABLE = /[;'"|$*\0<{]/;
+const STOPPABLE = /[;'"|$*\0<{%(]/;
 
 const FEW = 10;
 
@@ -113,6 +113,7 @@ async function unknownIsRefused(t: Attempt): Promise<void> {
     `${known},${known},${known},kitunknown`,
     `${known},kitunknown,${known},${known}`,
     `${`${known},`.repeat(16)}kitunknown`,
+    `${`${known},`.repeat(60)}kitunknown`,
   ].map((names) => [names, "main"] as const);
   const limited = ["kitunknown", ...FIELDS.map((field) => `${field},kitunknown`)].map(
     (names) => [names, "limited"] as const,
@@ -162,6 +163,9 @@ async function selectsInOtherMediaTypes(t: Attempt): Promise<void> {
 const ODD_NAMES = [
   ..."nam names name.first customer.name * __proto__ constructor toString 1 name;email".split(" "),
   ..."name|email $name id'-- na_me _id -name +name name-".split(" "),
+  ..."mail emailAddress fullName state all default tenant tenantId".split(" "),
+  ..."a:name name() name/first % name%".split(" "),
+  "kitunknown".repeat(7),
   ...['"name"', "'name'", "[name]", "na me", "na\0me", "na\u00a0me", "na\u200bme", "n\u00e3me"],
 ];
 
@@ -241,7 +245,7 @@ export const fields: readonly Rule[] = [
   rule("FLD-08", "Near and odd names are unknown", {
     spec: ["2.2 unknown"],
     reading:
-      "A prefix, a plural, a path, `*`, a known name with a sign, a quote or a dash added, or a name that a language gives to every object. A letter that only Unicode folds onto another is a warning.",
+      "A prefix, a plural, a path, `*`, `all`, another word for a field, a long name, a known name with a sign, a quote or a dash added, or a name that a language gives to every object. A letter that only Unicode folds onto another is a warning.",
     hurts: "Names reach reflection or SQL and select what nobody listed.",
     async check(t) {
       const gently = t.gentlyLeavesOut("names that look like an attack");

@@ -8,6 +8,7 @@ import {
   BLANKS,
   type Derive,
   EMPTY,
+  HOSTILE,
   INEXACT,
   ifMatch,
   memberStandIns,
@@ -129,10 +130,17 @@ async function formerTags(t: Attempt, method: Method): Promise<void> {
   const write = async (by: "PUT" | "PATCH", values: Partial<Values> | "as stored"): Promise<Prepared> => {
     const control = await t.control(by, { to: customer, values });
     tags.push(control.former);
-    return { customer, former: control.former, now: control };
+    const differs = `it is a ${by}, and If-Match was the current tag`;
+    return {
+      customer,
+      former: control.former,
+      now: control,
+      control: { differs, seen: control.written.seen },
+    };
   };
   for (const values of [first, second, first]) await write("PUT", values);
   const at = await write("PUT", "as stored");
+  if (long) await unversionedAfterManyWrites(t, at);
   const last = tags.slice(-LAST_LOOKED_AT);
   const old = tags.slice(0, -LAST_LOOKED_AT).filter((_, index) => index % 14 === 0);
   const form = (former: string): Derive => {
@@ -148,6 +156,20 @@ async function formerTags(t: Attempt, method: Method): Promise<void> {
     await refused(t, method, "stale", tags.slice(-2).map(form), { customer, at: now, bodies });
   }
   if (method !== "DELETE") await longAgo(t, method);
+}
+
+/** What keeps the last versions of a customer may forget that it has any. */
+async function unversionedAfterManyWrites(t: Attempt, at: Prepared): Promise<void> {
+  const what = `, to a customer that was written ${LONG_AGO} times`;
+  const forms = [NONE, ...BLANKS.slice(0, 1)].map(
+    (derive): Derive =>
+      (...given) => {
+        const form = derive(...given);
+        return form && { ...form, what: `${form.what}${what}` };
+      },
+  );
+  const { control } = at;
+  if (control !== undefined) await refused(t, "DELETE", "missing", forms, { at, bodies: "one", control });
 }
 
 /** So many of the tags that the main customer has had in this run. */
@@ -298,14 +320,16 @@ function asOnPut(on: "PATCH" | "DELETE"): Rule[] {
     rule(SPECIAL[on].exact, `${on} compares exactly`, {
       spec: [...spec, ...EXACT],
       reading:
-        "Weak, unquoted, `*`, another case, an addition: refused as on PUT; a list by 412 or 400. A padded tag is accepted.",
+        "Weak, unquoted, `*`, another case, an addition, no tag at all, hostile text: refused as on PUT; a list by 412 or 400. A padded tag is accepted.",
       hurts: overwrite,
       needs: NEEDS[on],
       after: afterBase(SPECIAL[on].exact, on, "stale"),
       async check(t) {
+        const gently = t.gentlyLeavesOut(`text in If-Match of ${on} that looks like an attack`);
+        const kinds = gently ? INEXACT : [...INEXACT, HOSTILE];
         const forms = t.leavesOut("all but two forms of each kind of inexact tag")
-          ? INEXACT.flatMap((kind) => kind.slice(0, 2))
-          : INEXACT.flat();
+          ? kinds.flatMap((kind) => kind.slice(0, 2))
+          : kinds.flat();
         await refused(t, on, "stale", forms);
         await padded(t, on, "padded");
       },

@@ -12,6 +12,7 @@ import {
   ifMatch,
   LISTS,
   memberStandIns,
+  NO_TAG,
   NONE,
   PREVIOUS,
   SPELLINGS,
@@ -218,6 +219,14 @@ const put: readonly Rule[] = [
       ...standIns(),
       ...memberStandIns(!t.leavesOut("each name of the token in a body of its own")),
     ],
+  }),
+  stale("IFM-48", "A value that holds no tag is refused", {
+    spec: EXACT,
+    reading:
+      "A comma, a quote, `W/`, the customer's id or a date is neither missing nor blank, and equals no token. IFM-35 and IFM-45 ask the same of PATCH and DELETE.",
+    hurts:
+      "A parser that finds no tag in the header takes the write for one without a condition, and applies it.",
+    forms: NO_TAG,
   }),
   rule("IFM-22", "After 412 the write succeeds with the fresh tag", {
     spec: ["1.5", "7 rule 3"],

@@ -46,6 +46,15 @@ const DAMAGE: readonly (readonly [id: string, does: string, damage: (name: strin
   ["backslash-lost", "strips backslashes as an escape", (name) => name.replaceAll("\\", "")],
   ["quotes-doubled", "escapes double quotes by hand", (name) => name.replaceAll('"', '""')],
   ["markup-stripped", "strips what looks like markup", (name) => name.replace(/<[^>]*>/g, "")],
+  ["blanks-run-together", "runs blanks together as HTML shows them", (name) => name.replace(/[ \t]+/g, " ")],
+  [
+    "straight-quotes",
+    "replaces what Word makes of quotes and dashes",
+    (name) => name.replace(/[\u2018-\u201d]/g, "'"),
+  ],
+  ["reads-html-entities", "decodes HTML on the way in", (name) => name.replaceAll("&amp;", "&")],
+  ["cut-at-1000", "cuts names at 1,000 characters", (name) => name.slice(0, 1000)],
+  ["sql-comments-lost", "removes what a filter takes for SQL", (name) => name.replaceAll("--", "")],
   ["cut-at-50", "cuts names at the width of an old column", (name) => name.slice(0, 50)],
   ["cut-at-nul", "passes names to a library that ends them at U+0000", (name) => name.split("\0")[0] ?? ""],
   [

@@ -23,6 +23,24 @@ const has =
     header(request, name) !== "" && header(request, name).includes(value);
 const length = (request: Request) => Number(header(request, "content-length").trim());
 
+/** What a short run does not ask. */
+const SELDOM_ASKED: readonly Row[] = [
+  [
+    "delete-after-a-conflict-unchecked",
+    "DELETE",
+    "shows a conflict once, and takes what comes without a tag after it for consent",
+    (request) => header(request, "if-match").trim() === "" && request.connection.conflicts.has(request.path),
+  ],
+  [
+    "often-written-delete-unchecked",
+    "DELETE",
+    "keeps the last twelve versions of a customer, and finds no first one to compare beyond them",
+    (request, service) =>
+      header(request, "if-match").trim() === "" &&
+      (customerOf(request, service)?.formerTags.length ?? 0) > 12,
+  ],
+];
+
 const ROWS: readonly Row[] = [
   [
     "chunked-put-unchecked",
@@ -71,6 +89,12 @@ const ROWS: readonly Row[] = [
     "PUT",
     "binds a body without a media type by an older code path",
     (request) => header(request, "content-type") === "",
+  ],
+  [
+    "form-put-unchecked",
+    "PUT",
+    "checks what its JSON filter reads, and binds a form, which curl sends, by another one",
+    has("content-type", "x-www-form-urlencoded"),
   ],
   [
     "big-patch-unchecked",
@@ -476,6 +500,15 @@ export const EXEMPTION_FAULTS: Fault[] = [
     does: "answers any write under a used Idempotency-Key as the first, whatever it carries",
     plant: replayed,
   },
+  ...SELDOM_ASKED.map(
+    ([id, method, does, when]): Fault => ({
+      id,
+      mode: "full",
+      rule: id === "often-written-delete-unchecked" ? "IFM-47" : RULES[method],
+      does,
+      plant: unchecked((request, service) => request.method === method && when(request, service)),
+    }),
+  ),
   ...EXCUSED.map(
     ([id, method, from, to, does, when]): Fault => ({
       id,

@@ -72,6 +72,25 @@ const SLOPPY: [
     (name) => name.toLowerCase() === "createdat",
   ],
   ["star-is-every-field", "takes * for every field", "FLD-08", (name) => name === "*"],
+  [
+    "registry-knows-other-words",
+    "lets the names of its columns pass, which nothing shows then",
+    "FLD-08",
+    (name) => ["mail", "emailAddress", "fullName", "state"].includes(name),
+  ],
+  ["all-is-every-field", "takes all for every field", "FLD-08", (name) => name.toLowerCase() === "all"],
+  [
+    "long-unknown-field-ignored",
+    "drops names longer than any of its columns before it looks them up",
+    "FLD-08",
+    (name) => name.length > 40,
+  ],
+  [
+    "fields-cut-at-200",
+    "looks at the first 200 names of a list",
+    "FLD-03",
+    (name, names) => names.indexOf(name) >= 200,
+  ],
 ];
 
 export const FIELD_FAULTS: Fault[] = [

@@ -24,6 +24,8 @@ export type Conversation = {
   requests: number;
   /** Paths of accepted writes. */
   wrote: Set<string>;
+  /** Addresses of writes that were answered 412 on it. */
+  conflicts: Set<string>;
   /** A request has waited for 100 Continue. */
   continued: boolean;
 };
@@ -164,7 +166,7 @@ function replyBytes(reply: Reply, method: string, closing: boolean): Buffer {
 
 async function converse(socket: Socket, handler: Handler): Promise<void> {
   const inbox = new Inbox(socket);
-  const connection: Conversation = { requests: 0, wrote: new Set(), continued: false };
+  const connection: Conversation = { requests: 0, wrote: new Set(), conflicts: new Set(), continued: false };
   for (;;) {
     const bytes = await inbox.through("\r\n\r\n", HEAD_BYTES_MAX);
     if (bytes === undefined) break;
@@ -193,6 +195,7 @@ async function converse(socket: Socket, handler: Handler): Promise<void> {
     connection.requests += 1;
     connection.continued ||= of("expect") !== "";
     if (reply.status < 300 && head.method !== "GET") connection.wrote.add(head.path);
+    if (reply.status === 412) connection.conflicts.add(head.path);
     const complete = (await reading) !== undefined;
     if (!complete || socket.destroyed) break;
     const closing = reply.close === true || /\bclose\b/i.test(of("connection"));
