@@ -133,14 +133,14 @@ async function knock(wire: Wire, ground: Ground): Promise<void> {
   await wire.send(ownAsk("is anybody there", "GET", url, { rule: "clean-up" }));
 }
 
-/** Creates whose answer the killed run never wrote down. */
+/** Creates whose answer the killed run never wrote down. Several may have been under way at once. */
 function unansweredCreates(entries: readonly JournalEntry[]): string[] {
-  const open: string[] = [];
-  for (const entry of entries) {
-    if (entry.kind === "making") open.push(entry.email);
-    if (entry.kind === "made" || entry.kind === "not-made") open.shift();
-  }
-  return open;
+  const answered = new Set(
+    entries.flatMap((entry) => (entry.kind === "made" || entry.kind === "not-made" ? [entry.email] : [])),
+  );
+  return entries.flatMap((entry) =>
+    entry.kind === "making" && !answered.has(entry.email) ? [entry.email] : [],
+  );
 }
 
 /** Flags of this call, completed from the killed run's own. */

@@ -35,7 +35,7 @@ async function init(url: string, flags: InitFlags): Promise<number> {
   const profile = profileOf({ ...flags, baseUrl: url }, process.env);
   const given = flags.profile === undefined ? {} : readProfileFile(readTextFile(flags.profile));
   checkFolder(dirname(path));
-  const words = withoutCredentials(process.argv.slice(4));
+  const words = withoutCredentials(process.argv.slice(3));
   const journal = beginJournal(profile, { mode: "quick", arguments: words }, process.env);
   const report = await runKit(profile, { ...defaultOptions, mode: "quick", only: FINDING_OUT, journal });
   const { found } = report;

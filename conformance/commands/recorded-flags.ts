@@ -2,9 +2,15 @@
 import { Command } from "commander";
 import { addRunOptions, type RunFlags } from "./run-flags.ts";
 
-/** The flags in the words that follow `run`: a header that stands there as `$NAME` is one from the environment. */
+/**
+ * The flags in the words that follow `run` or `init`, whose address and own options are passed over. A header that stands
+ * there as `$NAME` is one from the environment.
+ */
 export function recordedFlags(words: readonly string[]): RunFlags {
-  const command = addRunOptions(new Command("run")).exitOverride();
+  const command = addRunOptions(new Command("run"))
+    .exitOverride()
+    .allowUnknownOption()
+    .allowExcessArguments();
   command.parse([...words], { from: "user" });
   const { header, limitedHeader, otherTenantHeader, metricsHeader, ...flags } = command.opts<RunFlags>();
   const both = (literal: readonly string[] = [], fromEnv: readonly string[] = []) => {

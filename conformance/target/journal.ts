@@ -19,7 +19,8 @@ export type JournalEntry =
   /** A create was sent; without `made` after it, its answer never came. */
   | { readonly kind: "making"; readonly email: string }
   | { readonly kind: "not-made"; readonly email: string }
-  | { readonly kind: "made"; readonly id: string }
+  /** `email` as in `making`; without it the customer was not made by such a create. */
+  | { readonly kind: "made"; readonly id: string; readonly email?: string }
   | {
       readonly kind: "borrowed";
       readonly id: string;

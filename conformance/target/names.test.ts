@@ -37,6 +37,10 @@ test.each([`urn:uuid:${id}`, `{${id.toUpperCase()}}`, id.replaceAll("-", "")])(
   },
 );
 
+test("the end of a Location that is no percent-encoding is taken as it stands", () => {
+  expect(idInAnswer(undefined, "", "/customers/100%zz")).toBe("100%zz");
+});
+
 test("an answer without an id has none", () => {
   expect(idInAnswer({ ok: true }, '{"ok":true}', undefined)).toBeUndefined();
 });

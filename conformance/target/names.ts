@@ -1,4 +1,5 @@
 /** JSON member names of a deployment: casing is open, so each is found in a body and never assumed. */
+import { percentDecoded } from "./percent-decoded.ts";
 import { FIELDS, type Field } from "./profile-file.ts";
 
 export type Names = Readonly<Record<Field, string>>;
@@ -74,7 +75,7 @@ export function idInAnswer(
   };
   const inBody = inside(object, 0);
   const end = location?.split(/[?#]/)[0]?.replace(/\/+$/, "").split("/").at(-1);
-  const last = end === undefined || end === "" ? undefined : decodeURIComponent(end);
+  const last = end === undefined || end === "" ? undefined : percentDecoded(end);
   if (last !== undefined && (inBody === undefined || bareGuid(last) === bareGuid(inBody))) return last;
   if (inBody !== undefined) return inBody;
   return /^"?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})"?\s*$/.exec(text)?.[1];

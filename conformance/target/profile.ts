@@ -14,6 +14,7 @@ import {
 import { type Printed, runHeaderCommand } from "./header-command.ts";
 import type { Secret } from "./mask.ts";
 import { messageOf } from "./message.ts";
+import { percentDecoded } from "./percent-decoded.ts";
 import { FIELDS, type Field, ProfileFile } from "./profile-file.ts";
 import { type ProxySetting, proxyFor, proxySetting } from "./proxy.ts";
 
@@ -259,7 +260,7 @@ function proxySecrets(proxy: ProxySetting | undefined, baseUrl: string, faults: 
   if (address === null) return [];
   try {
     const password = proxyFor(proxy, address)?.password ?? "";
-    return password === "" ? [] : [{ value: decodeURIComponent(password), shown: "$PROXY_PASSWORD" }];
+    return password === "" ? [] : [{ value: percentDecoded(password), shown: "$PROXY_PASSWORD" }];
   } catch {
     faults.push("The proxy in http_proxy or https_proxy is not a URL. Write it as http://host:port.");
     return [];

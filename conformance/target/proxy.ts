@@ -1,5 +1,7 @@
 /** Which proxy a request goes through: one that is named, else the standard environment variables, as the client honours them. */
+
 import type { Environment } from "./caller-header.ts";
+import { percentDecoded } from "./percent-decoded.ts";
 
 export type ProxySetting =
   | { readonly kind: "explicit"; readonly url: string }
@@ -53,6 +55,6 @@ function hostAndPort(entry: string): [host: string, port: string | undefined] {
 /** The header that carries the user and password of a proxy's URL. */
 export function proxyAuthorization({ username, password }: URL): string | undefined {
   if (username === "" && password === "") return undefined;
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const pair = `${percentDecoded(username)}:${percentDecoded(password)}`;
   return `Basic ${Buffer.from(pair, "utf8").toString("base64")}`;
 }
