@@ -26,6 +26,8 @@ export type Ask = {
   readonly caller: Caller;
   readonly method: string;
   readonly url: string;
+  /** The address of the customer, where `url` spells it otherwise. */
+  readonly ownUrl?: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly body?: string | undefined;
   /** A connection is used for request after request. */
@@ -246,8 +248,9 @@ export class Wire {
   }
 
   /** Tells the onlooker of an exchange with a customer; returns what to call when it has ended. */
-  #watch({ method, url, caller, headers }: Ask): (result: Result) => void {
-    const { pathname, search } = new URL(url);
+  #watch({ method, url, ownUrl = url, caller, headers }: Ask): (result: Result) => void {
+    const { pathname } = new URL(ownUrl);
+    const { search } = new URL(url);
     const tagOf = ({ reply }: Result) => headerValue(reply?.headers ?? [], "etag");
     if (method !== "GET" && method !== "HEAD") {
       this.onlooker.writeBegins(pathname);

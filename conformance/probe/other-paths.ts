@@ -5,6 +5,7 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 import type { Attempt } from "./attempt.ts";
+import { sameFields } from "./snapshot.ts";
 
 const COLLECTION = "/customers/";
 
@@ -12,6 +13,26 @@ const COLLECTION = "/customers/";
 export function otherPathsOf(t: Attempt, customer: Customer = t.kit.main): Customer[] {
   const all = otherPaths(customer);
   return t.leavesOut("all but two other spellings of the address") ? all.slice(0, 2) : all;
+}
+
+/** A router that decodes and folds takes more; each is carried out by the same code. */
+const TAKEN_MAX = 3;
+
+/** The first of the other spellings that lead to a customer: a read at each shows the main customer. */
+export async function takenPaths(t: Attempt, customer = t.kit.main): Promise<Customer[]> {
+  const tried = otherPathsOf(t);
+  const { deployment, main } = t.kit;
+  const taken = await deployment.spellings(async () => {
+    const now = await t.state(main, "read before");
+    const places: number[] = [];
+    for (const [place, to] of tried.entries()) {
+      const seen = await t.get(to, { query: deployment.stateQuery, purpose: "is it the same customer" });
+      const shown = t.snapshotIn(seen);
+      if (shown !== undefined && sameFields(now, shown)) places.push(place);
+    }
+    return places.slice(0, TAKEN_MAX);
+  });
+  return otherPaths(customer).filter((_, place) => taken.includes(place));
 }
 
 export function otherPaths(customer: Customer): Customer[] {

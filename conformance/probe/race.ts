@@ -14,13 +14,20 @@ import type { Proof } from "./proof.ts";
 import { type Prepared, updatedCustomer } from "./refused.ts";
 import { difference, type Method, notShown, type Snapshot, WRITABLE } from "./snapshot.ts";
 import { together } from "./together.ts";
+import type { Content } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
 
 const RATE_LIMIT_REST_MS = 1000;
 /** For the deployment to read what each contender sent so far: else who comes first is chance, and not the line-up's. */
 const ARRIVAL_MS = 5;
 
-export type Lane = { readonly who: string; readonly method: Method; readonly values?: Partial<Values> };
+export type Lane = {
+  readonly who: string;
+  readonly method: Method;
+  readonly values?: Partial<Values>;
+  /** How it is sent, where that is not the ordinary way. */
+  readonly way?: Content;
+};
 
 export type Contender = Lane & {
   readonly outcome: "won" | "lost" | "unknown";
@@ -53,7 +60,7 @@ export function contendersOf({ kit }: Attempt): number {
   return Math.max(2, Math.min(kit.options.connections, kit.limits.connections));
 }
 
-type LineUp = (lane: number) => Lane;
+export type LineUp = (lane: number) => Lane;
 
 /** Two kinds of writers by turns; `first` is released first, and that decides who wins where nothing else does. */
 export function lineUp(t: Attempt, first: Method, second: Method): LineUp {
@@ -71,6 +78,15 @@ const WRITERS = { PUT: "writer", PATCH: "patcher", DELETE: "deleter" } as const 
   Method,
   string
 >;
+
+/** All but the last of these writers write another way: they may all win, or one of them beside the last. */
+export function otherWay(t: Attempt, what: string, way: Content): LineUp {
+  const ordinary = lineUp(t, "PUT", "PUT");
+  return (lane) => {
+    const one = ordinary(lane);
+    return lane === contendersOf(t) - 1 ? one : { ...one, who: `${one.who} (${what})`, way };
+  };
+}
 
 /** Each may check by its own code, and the fault may lie with the one that comes first or second. */
 export function bothOrders(t: Attempt, one: Method, other: Method): LineUp[] {
@@ -151,6 +167,8 @@ type RaceOptions = {
   readonly share: number;
   /** Who takes part, round by round. */
   readonly lineUps: readonly LineUp[];
+  /** Who takes part in rounds after those, one each. */
+  readonly further?: readonly LineUp[];
   readonly allowed: string;
   /** In place of the main customer, one a round. */
   readonly customer?: () => Promise<Customer>;
@@ -162,14 +180,16 @@ export async function race(
   options: RaceOptions,
   judge: (round: Round) => void = () => {},
 ): Promise<void> {
-  const { lineUps, share } = options;
+  const { lineUps, share, further = [] } = options;
   const count = Math.max(2, lineUps.length, Math.ceil(t.kit.options.rounds * share));
+  const all = Array.from({ length: count }, (_, index) => lineUps[index % lineUps.length] as LineUp);
   const losers = new Losers(t);
   const rounds: Round[] = [];
   const failed = new Set<number>();
-  for (let number = 1; number <= count; number += 1) {
+  for (const [index, lane] of [...all, ...further].entries()) {
+    const number = index + 1;
     const from = t.failures.length;
-    const round = await oneRound(t, number, options);
+    const round = await oneRound(t, number, lane, options);
     losers.look(round);
     judge(round);
     if (t.failures.length > from) failed.add(number);
@@ -182,11 +202,11 @@ export async function race(
 async function oneRound(
   t: Attempt,
   number: number,
-  { lineUps, allowed, customer }: RaceOptions,
+  lane: LineUp,
+  { allowed, customer }: RaceOptions,
 ): Promise<Round> {
   const to = (await customer?.()) ?? t.kit.main;
   const before = await t.state(to, "read before");
-  const lane = lineUps[(number - 1) % lineUps.length] as LineUp;
   const taking = Array.from({ length: contendersOf(t) }, (_, index) => lane(index));
   const evidence = t.proof(`round ${number}: ${taking.length} writes with ${before.tag} at once`, allowed);
   const contenders = await compete(t, number, to, before, taking);
@@ -231,8 +251,8 @@ async function compete(
   taking: readonly Lane[],
 ): Promise<Contender[]> {
   const held = await together(
-    taking.map(({ method, values, who }) =>
-      t.hold(method, customer, { ifMatch: before.tag, values, purpose: `${who}, round ${round}` }),
+    taking.map(({ method, values, who, way }) =>
+      t.hold(method, customer, { ...way, ifMatch: before.tag, values, purpose: `${who}, round ${round}` }),
     ),
   );
   const opened = held.filter(({ opened }) => opened).length;

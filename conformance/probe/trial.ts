@@ -213,6 +213,7 @@ export class Trial {
       caller: options.caller ?? "main",
       method: options.sentAs ?? method,
       url: (options.url ?? customer.url) + (options.query ?? ""),
+      ownUrl: customer.url,
       framing: options.framing,
       headers: [
         ...(content === undefined || options.mediaType === null

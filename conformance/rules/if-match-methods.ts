@@ -16,6 +16,7 @@ import {
   PREVIOUS,
   standIns,
 } from "../probe/if-match-forms.ts";
+import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import {
   afterBase,
   NEEDS,
@@ -239,14 +240,23 @@ function changesWhatItNames(patch: Written): void {
 const remove = rule("IFM-40", "DELETE with the current tag is accepted", {
   spec: ["3 same rule", "4.3 same"],
   reading:
-    "It takes effect: the customer is gone, or (soft delete) its token is a new one. Also where the limited caller may delete.",
+    "It takes effect: the customer is gone, or (soft delete) its token is a new one. Also where the limited caller may delete, or another spelling of the address is taken.",
   hurts: "Nobody can delete, or is told so although nothing happened.",
   needs: NEEDS.DELETE,
   async check(t) {
     const customer = await t.kit.ground.make();
     const removal = await t.write("DELETE", { to: customer });
     if (!removal.mustAnswer("accepted", t.kit.profile.delete.statuses ?? "2xx")) return;
-    await takesEffect(t, customer, removal);
+    if (!(await takesEffect(t, customer, removal))) return;
+    const spelled = (await takenPaths(t)).length;
+    for (let nth = 0; nth < spelled; nth += 1) {
+      const to = await t.kit.ground.make();
+      const url = (await takenPaths(t, to))[nth]?.url;
+      if (url === undefined) continue;
+      const what = `the current tag at ${pathEnd({ ...to, url })}`;
+      const there = await t.write("DELETE", { to, url, what, allowed: "refused, or applied" });
+      if (there.accepted) await takesEffect(t, to, there);
+    }
     if (t.kit.profile.limited === undefined) return;
     const other = await t.kit.ground.make();
     const theirs = await t.write("DELETE", {
@@ -261,7 +271,8 @@ const remove = rule("IFM-40", "DELETE with the current tag is accepted", {
   },
 });
 
-async function takesEffect(t: Attempt, customer: Customer, removal: Written): Promise<void> {
+/** @throws Inconclusive where it was answered 202 and is not applied in time */
+async function takesEffect(t: Attempt, customer: Customer, removal: Written): Promise<boolean> {
   const { seen, before } = removal;
   const after = await t.untilGone(customer, removal);
   const still = after.status === 200 && after.tag === before.tag;
@@ -270,7 +281,7 @@ async function takesEffect(t: Attempt, customer: Customer, removal: Written): Pr
       "DELETE was answered 202 and is not applied yet; 202 does not say when it will be",
     );
   const found = `after an accepted ${removal.evidence.probe} a read still answers 200 with the same tag ${before.tag}`;
-  removal.must("effect", !still, found);
+  return removal.must("effect", !still, found);
 }
 
 const HURTS = {

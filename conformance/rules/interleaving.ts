@@ -2,13 +2,13 @@
 
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { accepted } from "../http/status.ts";
-import type { Seen } from "../http/wire.ts";
+import type { Caller, Seen } from "../http/wire.ts";
 import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
 import { CHANGES_TAG, contendersOf, enforced } from "../probe/race.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { difference, shows } from "../probe/snapshot.ts";
+import { difference, type Snapshot, shows, WRITABLE } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
 
 /** What a race of PUTs stands on. */
@@ -88,6 +88,17 @@ async function isAnswered(t: Attempt, request: Promise<unknown>): Promise<boolea
 
 const READERS = 4;
 
+/** A query under which the limited caller sees the name or the email as it is: a policy may mask what it shows. */
+async function asMainSees(t: Attempt, { fields }: Snapshot): Promise<string | undefined> {
+  if (t.kit.profile.limited === undefined) return undefined;
+  for (const field of WRITABLE) {
+    const query = `?fields=${field}`;
+    const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "read by the limited caller" });
+    if (seen.status === 200 && Bun.deepEquals(t.fieldsOf(seen)[field], fields[field])) return query;
+  }
+  return undefined;
+}
+
 /** Readers among a chain of writes. */
 async function readsAmongWrites(t: Attempt): Promise<void> {
   const { deployment, main } = t.kit;
@@ -95,12 +106,15 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
   const first = await t.state(main, "read before");
   versions.set(first.tag, { name: first.fields.name, email: first.fields.email });
   const queries = [deployment.stateQuery, "?fields=name,email", "?fields=name", "?fields=email"];
-  const reads: { query: string; seen: Seen }[] = [];
+  const reads: { query: string; seen: Seen; caller: Caller }[] = [];
+  const limited = await asMainSees(t, first);
   let writing = true;
   const reader = async (_: unknown, lane: number) => {
+    // Reads of another role may be other queries.
+    const caller = lane === READERS - 1 && limited !== undefined ? "limited" : "main";
     for (let count = lane; writing && reads.length < (t.quick ? 40 : 400); count += 1) {
-      const query = queries[count % queries.length] ?? "";
-      reads.push({ query, seen: await t.get(main, { query, purpose: "read among writes" }) });
+      const query = (caller === "limited" ? limited : queries[count % queries.length]) ?? "";
+      reads.push({ query, caller, seen: await t.get(main, { query, caller, purpose: "read among writes" }) });
     }
   };
   const writer = async () => {
@@ -122,14 +136,15 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
   };
   await together([writer(), ...Array.from({ length: READERS }, reader)]);
   let known = 0;
-  for (const { query, seen } of reads) {
+  for (const { query, seen, caller } of reads) {
     const version = seen.status === 200 && seen.tag !== undefined ? versions.get(seen.tag) : undefined;
     if (version === undefined) continue;
     const { name, email } = t.fieldsOf(seen);
     if (name === undefined && email === undefined) continue;
     known += 1;
     const is = JSON.stringify(version);
-    const proof = t.proof(`${getOf(query)} while others write`, `with ${seen.tag}: ${is}`);
+    const by = caller === "limited" ? " by the limited caller" : "";
+    const proof = t.proof(`${getOf(query)}${by} while others write`, `with ${seen.tag}: ${is}`);
     proof.show(seen, { came: `with ${seen.tag}: ${JSON.stringify({ name, email })}` });
     const together =
       (name === undefined || shows(name, String(version.name))) &&
@@ -198,7 +213,8 @@ export const interleaving: readonly Rule[] = [
   }),
   rule("ATM-06", "Tag and representation of a read belong together", {
     spec: ["1.2", "2.4.7"],
-    reading: "While others write, a read never shows the tag of one version with the fields of another.",
+    reading:
+      "While others write, a read by either caller never shows the tag of one version with the fields of another.",
     hurts:
       "A client merges on old values with a new tag, and its write is accepted: a lost update with all rules kept.",
     needs: ["write"],

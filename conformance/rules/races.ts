@@ -2,20 +2,24 @@
 
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
+import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import {
   bothOrders,
   type Contender,
   enforced,
   heldBy,
+  type LineUp,
   lineUp,
   notEnforced,
   oneWinner,
+  otherWay,
   type Round,
   race,
 } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { difference } from "../probe/snapshot.ts";
+import { difference, notShown } from "../probe/snapshot.ts";
+import type { Content } from "../probe/trial.ts";
 
 import { interleaving, PUT_RULES } from "./interleaving.ts";
 
@@ -60,11 +64,55 @@ async function outlasts(t: Attempt, rounds: readonly Round[]): Promise<void> {
     );
 }
 
+/** A reader of bodies may keep so many bytes at hand, and wait for the rest. */
+const LONG_BYTES = 2000;
+
+/** Line-ups of writers that a deployment may serve by other code, or lock by another key, as far as it takes them. */
+async function otherWays(t: Attempt): Promise<LineUp[]> {
+  if (t.leavesOut("races by another caller, at another spelling of the address and with a long body"))
+    return [];
+  const long = ["with a long body", { padBytes: LONG_BYTES }] as const;
+  const limited = ["by the limited caller", { caller: "limited" }] as const;
+  const lineUps: LineUp[] = [];
+  for (const [what, way, times] of [
+    [...long, 2],
+    ...(t.kit.profile.limited === undefined ? [] : [[...limited, 2] as const]),
+    ...(await takenPaths(t)).map((other) => [`at ${pathEnd(other)}`, { url: other.url }, 1] as const),
+  ] as const)
+    if (await isLikeOrdinary(t, what, way))
+      for (let time = 0; time < times; time += 1) lineUps.push(otherWay(t, what, way));
+  return lineUps;
+}
+
+/** Other rules say what is wrong with a way in which it is not: here it would prove nothing. */
+async function isLikeOrdinary(t: Attempt, what: string, way: Content): Promise<boolean> {
+  const purpose = "control request";
+  const put = await t.write("PUT", {
+    ...way,
+    what: `the current tag, ${what}`,
+    allowed: "any answer",
+    purpose,
+  });
+  const { seen, before, after, values } = put;
+  if (!put.accepted || after === undefined || seen.tag !== after.tag || after.tag === before.tag)
+    return false;
+  if (notShown(after.fields, values) !== undefined) return false;
+  const stale = await t.write("PUT", {
+    ...way,
+    ifMatch: [["If-Match", before.tag]],
+    before: after,
+    what: `a stale tag, ${what}`,
+    allowed: "any answer",
+    purpose,
+  });
+  return stale.seen.status === 412 && stale.seen.tag === after.tag && stale.unchanged;
+}
+
 export const races: readonly Rule[] = [
   rule("ATM-01", "Of concurrent PUTs with one tag exactly one is accepted", {
     spec: ["4.2 atomic", "1.3"],
     reading:
-      "The accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's.",
+      "The accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's. Some are sent by another caller, at another spelling of the address, or with a long body.",
     hurts: "Lost updates: two people save, both see success, one change is gone.",
     needs: ["write"],
     after: ["ETG-04", ...PUT_RULES],
@@ -73,7 +121,8 @@ export const races: readonly Rule[] = [
       await enforced(t, "PUT");
       const tags = new Set<string>();
       const allowed = "exactly one accepted, and the final state is its own";
-      await race(t, { share: 1, lineUps: [lineUp(t, "PUT", "PUT")], allowed }, (round) => {
+      const options = { share: 1, lineUps: [lineUp(t, "PUT", "PUT")], further: await otherWays(t), allowed };
+      await race(t, options, (round) => {
         const { before, contenders, winners, unknown, after, proof } = round;
         oneWinner(round, "winner-stays");
         const none = `of ${contenders.length} writes with the current tag none was accepted`;

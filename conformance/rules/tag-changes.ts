@@ -4,6 +4,7 @@ import { accepted } from "../http/status.ts";
 import type { Written } from "../probe/answered.ts";
 import type { Attempt, WriteOptions } from "../probe/attempt.ts";
 import type { Refused } from "../probe/if-match-forms.ts";
+import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import { carriedValues, NEEDS } from "../probe/refused.ts";
 import { rowsOf } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -78,6 +79,7 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const ways: (readonly [string, Way | ((tag: string) => Way)])[] = [...rowsOf(t, method, usedKey)];
   for (const preference of ["return=minimal", "return=representation"])
     ways.push([`with Prefer: ${preference}`, { headers: [["Prefer", preference]] }]);
+  for (const other of await takenPaths(t)) ways.push([`at ${pathEnd(other)}`, { url: other.url }]);
   if (t.kit.ground.cannotMake === undefined) {
     // Where emails are unique it is refused; it is not left out without a word.
     const other = storedValues(await t.state(await t.kit.ground.second(), "read another customer"));
@@ -133,7 +135,7 @@ const everyWayRule = (id: Rule["id"], method: "PUT" | "PATCH"): Rule =>
   rule(id, `An accepted ${method} changes the ETag and answers the new one, in whatever way it is sent`, {
     spec: method === "PUT" ? ["2.4.6", "3 accepted", "4.2 204"] : ["2.4.6", "4.3 same"],
     reading:
-      "In chunks, over HTTP/1.0, with parameters, with Prefer, by another caller, of the stored values, under a used Idempotency-Key, in each media type that is taken: where such a request is accepted, it is stored and answered like an ordinary one. A write that changes nothing and keeps the tag is a warning here.",
+      "In chunks, over HTTP/1.0, with parameters, with Prefer, by another caller, at another spelling of the address, of the stored values, under a used Idempotency-Key, in each media type that is taken: where such a request is accepted, it is stored and answered like an ordinary one. A write that changes nothing and keeps the tag is a warning here.",
     hurts: "A client must read again after each write, or its stale tag still matches.",
     needs: NEEDS[method],
     after: method === "PUT" ? ["ETG-07", "ETG-08"] : ["ETG-11"],

@@ -1,6 +1,6 @@
 /** ATM: check and update as two steps (4.2, last rule). Each opens a gap that only other writers can show. */
 import { customerOf, deciding, type Fault, type Plant } from "../fault.ts";
-import { headerLines, type Reply } from "../service/http-socket.ts";
+import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
 import { etag } from "../service/reading.ts";
 import { type Attempt, turn } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
@@ -39,8 +39,41 @@ export const refusedLate = (status: number, answer: Late, methods?: RegExp): Pla
   );
 
 /** Compares, lets others pass, and writes whatever has become of the customer. */
-const findThenSave = (methods?: RegExp): Plant =>
-  checkedTwice((_refusal, attempt) => attempt.apply(), methods);
+const findThenSave = (
+  methods?: RegExp,
+  when: (request: Request, service: Service) => boolean = () => true,
+): Plant =>
+  checkedTwice(
+    (_refusal, attempt, service) => (when(attempt.request, service) ? attempt.apply() : undefined),
+    methods,
+  );
+
+/** Compares and saves under a lock, which is another for each key. */
+const lockPer =
+  (key: (request: Request, service: Service) => string): Plant =>
+  (ran) =>
+  (service) => {
+    const tails = new Map<string, Promise<unknown>>();
+    return {
+      async commit(attempt) {
+        await attempt.bodyRead();
+        const lock = key(attempt.request, service);
+        const before = tails.get(lock) ?? Promise.resolve();
+        const mine = before.then(async () => {
+          const refusal = attempt.decide();
+          if (refusal !== undefined) return refusal;
+          await gap(2);
+          if (attempt.decide() !== undefined) ran();
+          return attempt.apply();
+        });
+        tails.set(
+          lock,
+          mine.catch(() => undefined),
+        );
+        return await mine;
+      },
+    };
+  };
 
 /** Saves over a customer that was deleted meanwhile. */
 const resurrecting = (methods: RegExp): Plant =>
@@ -296,27 +329,35 @@ export const ATOMICITY_FAULTS: Fault[] = [
     id: "lock-per-method",
     rule: "ATM-04",
     does: "serializes PUT with PUT and PATCH with PATCH, but not one with the other",
-    plant: (ran) => () => {
-      const tails = new Map<string, Promise<unknown>>();
-      return {
-        async commit(attempt) {
-          await attempt.bodyRead();
-          const before = tails.get(attempt.request.method) ?? Promise.resolve();
-          const mine = before.then(async () => {
-            const refusal = attempt.decide();
-            if (refusal !== undefined) return refusal;
-            await gap(2);
-            if (attempt.decide() !== undefined) ran();
-            return attempt.apply();
-          });
-          tails.set(
-            attempt.request.method,
-            mine.catch(() => undefined),
-          );
-          return await mine;
-        },
-      };
-    },
+    plant: lockPer(({ method }) => method),
+  },
+  {
+    id: "lock-per-caller",
+    rule: "ATM-01",
+    mode: "full",
+    does: "serializes the writes of a session, but not those of two callers",
+    plant: lockPer((request, service) => String(service.caller(request))),
+  },
+  {
+    id: "lock-per-address",
+    rule: "ATM-01",
+    mode: "full",
+    does: "locks by the address as it is spelled: an id in capitals is another lock",
+    plant: lockPer(({ path }) => path),
+  },
+  {
+    id: "long-bodies-found-then-saved",
+    rule: "ATM-01",
+    mode: "full",
+    does: "reads a body above a kilobyte after it compared, and saves whatever has become of the customer",
+    plant: findThenSave(/PUT/, (request) => Number(headerLines(request, "content-length")[0]) > 1000),
+  },
+  {
+    id: "limited-finds-then-saves",
+    rule: "ATM-01",
+    mode: "full",
+    does: "has a second endpoint for another role, without a transaction",
+    plant: findThenSave(/PUT/, (request, service) => service.caller(request) === "limited"),
   },
   {
     id: "delete-resurrected-by-put",

@@ -1,10 +1,27 @@
 /** ATM and its neighbours: what others see of a write while it happens (2.4.1, 3, 4.2). */
-import { customerOf, type Fault, isRead } from "../fault.ts";
+import { customerOf, type Fault, isRead, type Plant } from "../fault.ts";
 import { headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
 import { type Change, isWrite } from "../service/seams.ts";
 import { Service } from "../service/service.ts";
 import { by, isThere, on, spoiling, write } from "../turn.ts";
 import { gap, refusedLate } from "./atomicity.ts";
+
+/** Reads the tag, and the fields a moment later. */
+const torn =
+  (when: (caller: ReturnType<Service["caller"]>) => boolean): Plant =>
+  (ran) =>
+  (service) => ({
+    async around(request, next) {
+      const before = customerOf(request, service)?.tag;
+      if (request.method !== "GET" || before === undefined || !when(service.caller(request)))
+        return await next(request);
+      await gap(2);
+      const reply = await next(request);
+      if (reply.status !== 200 || customerOf(request, service)?.tag === before) return reply;
+      ran();
+      return setHeader(reply, "ETag", before);
+    },
+  });
 
 export const VISIBILITY_FAULTS: Fault[] = [
   {
@@ -132,17 +149,13 @@ export const VISIBILITY_FAULTS: Fault[] = [
     id: "reads-are-torn",
     rule: "ATM-06",
     does: "reads the tag, then the fields, in two queries",
-    plant: (ran) => (service) => ({
-      async around(request, next) {
-        const before = customerOf(request, service)?.tag;
-        if (request.method !== "GET" || before === undefined) return await next(request);
-        await gap(2);
-        const reply = await next(request);
-        if (reply.status !== 200 || customerOf(request, service)?.tag === before) return reply;
-        ran();
-        return setHeader(reply, "ETag", before);
-      },
-    }),
+    plant: torn(() => true),
+  },
+  {
+    id: "limited-reads-are-torn",
+    rule: "ATM-06",
+    does: "joins what a role may read to the tag in a second query",
+    plant: torn((caller) => caller === "limited"),
   },
   {
     id: "writes-in-two-steps",

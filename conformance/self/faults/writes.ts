@@ -1,5 +1,6 @@
 /** What an accepted write does (1.3, 2.1, 2.3, 4.2, 4.3). */
 import { deciding, type Fault, type Plant } from "../fault.ts";
+import { setHeader } from "../service/http-socket.ts";
 import type { Change } from "../service/seams.ts";
 import {
   type Act,
@@ -26,6 +27,7 @@ export const storing = (method: string | undefined, wrong: (change: Change) => C
     sound(customer, stored, request);
   });
 
+const inCapitals: When = ({ request }) => /[A-F]/.test(request.path.slice(-36));
 const isPut: When = ({ request }) => request.method === "PUT";
 const namesAnotherId: When = ({ body, before }) =>
   typeof body["Id"] === "string" && body["Id"] !== before?.id;
@@ -295,5 +297,32 @@ export const WRITE_FAULTS: Fault[] = [
         spoiling(() => ({ removed: true })),
       ),
     ),
+  },
+  {
+    id: "put-in-capitals-keeps-the-tag",
+    rule: "ETG-17",
+    does: "has a second route without the version, which a PUT with the id in capitals takes",
+    plant: on(write("PUT"), isThere, inCapitals).answers((turn) => {
+      const tag = turn.before?.tag ?? "";
+      Object.assign(turn.customer ?? {}, { tag });
+      return setHeader(turn.reply, "ETag", tag);
+    }),
+  },
+  {
+    id: "patch-in-capitals-not-stored",
+    rule: "ETG-18",
+    does: "stores by the id as it is spelled: of a PATCH with the id in capitals no row is changed",
+    plant: on(write("PATCH"), isThere, inCapitals).answers(
+      spoiling((_customer, { before }) => ({ name: before?.name ?? "", email: before?.email ?? "" })),
+    ),
+  },
+  {
+    id: "delete-in-capitals-does-nothing",
+    rule: "IFM-40",
+    does: "deletes by the id as it is spelled: of a DELETE with the id in capitals no row is gone",
+    plant: on(write("DELETE"), isThere, inCapitals).answers(({ reply, customer, before }) => {
+      Object.assign(customer ?? {}, before);
+      return reply;
+    }),
   },
 ];
