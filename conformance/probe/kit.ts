@@ -54,6 +54,8 @@ export type RefusedEarly = {
   readonly what: string;
   readonly values: Partial<Values>;
   readonly seen: Seen;
+  /** The tag before the last accepted write. */
+  readonly former: string;
   /** The customer as it was after the refusal. */
   readonly now: Snapshot;
   readonly sentAt: number;

@@ -26,7 +26,7 @@ async function offered(t: Attempt, method: Method): Promise<boolean> {
 async function refuse(t: Attempt, method: Method): Promise<RefusedEarly[]> {
   const customer = await t.kit.ground.make();
   const { former, ...before } = await t.control("PUT", { to: customer });
-  const refused: Omit<RefusedEarly, "now" | "sentAt">[] = [];
+  const refused: Omit<RefusedEarly, "former" | "now" | "sentAt">[] = [];
   for (const [what, lines] of [
     ["without If-Match", []],
     ["with a stale tag", ifMatch(former)],
@@ -43,5 +43,5 @@ async function refuse(t: Attempt, method: Method): Promise<RefusedEarly[]> {
   const now = await t.state(customer);
   // What is applied at once is the IFM rules' to blame.
   if (!sameFields(before, now)) return [];
-  return refused.map((one) => ({ ...one, now, sentAt: performance.now() }));
+  return refused.map((one) => ({ ...one, former, now, sentAt: performance.now() }));
 }

@@ -1,7 +1,7 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { leaksOf } from "./tag-leak.ts";
+import { leaksOf, traceOf } from "./tag-leak.ts";
 
 const fields = {
   id: "0b0f4d0c-8d4c-4f0e-9a43-0d5f4b7a1c22",
@@ -37,4 +37,47 @@ test("law: a random token, a number or a UUID gives nothing away", () => {
       expect(leaksOf(token, fields, body)).toEqual([]);
     }),
   );
+});
+
+describe("a part of the tag that follows the values", () => {
+  /** Versions in the turns one, other, other, one, other, one. */
+  const turns = (tag: (version: number, value: string) => string, first = 7) => {
+    const all = ["one", "other", "other", "one", "other", "one"].map(
+      (value, turn) => [value, tag(first + turn, value)] as const,
+    );
+    const of = (wanted: string) => all.filter(([value]) => value === wanted).map(([, text]) => text);
+    return traceOf(of("one"), of("other"));
+  };
+
+  test.each<[string, (version: number, value: string) => string, readonly [string, string]]>([
+    [
+      "before a version",
+      (version, value) => `${value === "one" ? "a1b2" : "c3d4"}-${version}`,
+      ["a1b2", "c3d4"],
+    ],
+    [
+      "behind a version of growing length",
+      (version, value) => `${version}-${value === "one" ? "xy" : "zw"}`,
+      ["xy", "zw"],
+    ],
+  ])("is found %s", (_, tag, trace) => {
+    expect(turns(tag, 7)).toEqual(trace);
+    expect(turns(tag, 97)).toEqual(trace);
+  });
+
+  test.each<[string, (version: number) => string]>([
+    ["a counter", String],
+    ["a counter in binary", (version) => version.toString(2).padStart(12, "0")],
+    [
+      "a counter in base64",
+      (version) => Buffer.from(version.toString(16).padStart(16, "0"), "hex").toString("base64"),
+    ],
+    ["a hash with the version", (version) => Bun.hash(String(version)).toString(16)],
+  ])("is not seen in %s", (_, tag) => {
+    for (let first = 0; first < 300; first += 1) expect(turns(tag, first)).toBeUndefined();
+  });
+
+  test("of one character is taken for chance", () => {
+    expect(turns((version, value) => `${value === "one" ? "a" : "b"}${version}`)).toBeUndefined();
+  });
 });

@@ -25,6 +25,47 @@ export function leaksOf(text: string, fields: Partial<Record<Field, unknown>>, b
   return [...dataLeaks(text, personal), ...hashLeaks(text, fields, body)];
 }
 
+/** A shorter one is chance, or the length of the values. */
+const TRACE_CHARACTERS_MIN = 2;
+
+/**
+ * A part of the tags that is the same for the same values and another for others, however it is made of them. Versions,
+ * times and chance have none where the two took turns without a rhythm, such as one, other, other, one, other, one.
+ *
+ * @param one opaque texts of the tags under the same values
+ * @param other the same under other values
+ * @returns the part under the one values and under the others, compared from the front or from the end of the tags
+ */
+export function traceOf(
+  one: readonly string[],
+  other: readonly string[],
+): readonly [one: string, other: string] | undefined {
+  const backwards = (text: string) => [...text].toReversed().join("");
+  const front = longestTrace(one, other);
+  const end = longestTrace(one.map(backwards), other.map(backwards))?.map(backwards);
+  const [longest] = [front, end]
+    .filter((trace) => trace !== undefined)
+    .toSorted(([a = ""], [b = ""]) => b.length - a.length);
+  const [of = "", ofOther = ""] = longest ?? [];
+  return of.length < TRACE_CHARACTERS_MIN ? undefined : [of, ofOther];
+}
+
+function longestTrace(one: readonly string[], other: readonly string[]): [string, string] | undefined {
+  const [first = ""] = one;
+  const [second = ""] = other;
+  let longest: [string, string] | undefined;
+  for (let from = 0, at = 0; at < Math.min(first.length, second.length); at += 1) {
+    const follows =
+      first[at] !== second[at] &&
+      one.every((text) => text[at] === first[at]) &&
+      other.every((text) => text[at] === second[at]);
+    if (!follows) from = at + 1;
+    else if (at + 1 - from > (longest?.[0].length ?? 0))
+      longest = [first.slice(from, at + 1), second.slice(from, at + 1)];
+  }
+  return longest;
+}
+
 function rotated(letter: string): string {
   const from = letter <= "Z" ? 65 : 97;
   return String.fromCharCode(((letter.charCodeAt(0) - from + 13) % 26) + from);

@@ -7,10 +7,11 @@ import { bodyWithoutToken } from "../probe/body-token.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Snapshot } from "../probe/snapshot.ts";
 import { isEntityTag, opaque, visible } from "../probe/tag-forms.ts";
-import { leaksOf } from "../probe/tag-leak.ts";
+import { leaksOf, traceOf } from "../probe/tag-leak.ts";
 import { LONG_AGO } from "../probe/ways-of-reading.ts";
 import { FIELDS } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
+import type { Values } from "../target/values.ts";
 import { tagChanges } from "./tag-changes.ts";
 
 /** Every set of fields, so that one that has another tag is not blamed on a caller (AUT-06). */
@@ -46,6 +47,33 @@ async function otherReads(t: Attempt): Promise<void> {
   if (profile.otherTenant !== undefined)
     await t.get(main, { caller: "other-tenant", purpose: "a read by another tenant" });
   await t.get(main, { headers: [["If-None-Match", '"kit-other"']], purpose: "a conditional read" });
+}
+
+/** In turns without a rhythm, in which no counter follows. */
+const TURNS = ["one", "other", "other", "one", "other", "one"] as const;
+
+/** Fresh values differ from each other in few characters. */
+function unlike(t: Attempt, word: string): Values {
+  const { name, email } = t.kit.values.next();
+  return { name: `${name} ${word}`, email: `${word}.${email}` };
+}
+
+async function followsNothing(t: Attempt): Promise<void> {
+  const one = unlike(t, "abcdef");
+  let other = unlike(t, "uvwxyz");
+  // A tag may hold the length of what was stored, which gives nobody away.
+  const bytes = (values: Values) => JSON.stringify(values).length;
+  while (bytes(other) !== bytes(one)) other = unlike(t, "uvwxyz");
+  const tags = { one: [] as string[], other: [] as string[] };
+  for (const turn of TURNS) {
+    const { tag, written } = await t.control("PUT", { values: turn === "one" ? one : other });
+    tags[turn].push(opaque(tag));
+    if (tags.one.length + tags.other.length < TURNS.length) continue;
+    const trace = traceOf(tags.one, tags.other);
+    const found = () =>
+      `of ${TURNS.length} PUTs of two pairs of values in turns, each tag of one pair holds ${trace?.[0]}, and each of the other ${trace?.[1]} in its place`;
+    written.must("no-trace", trace === undefined, found);
+  }
 }
 
 export const etag: readonly Rule[] = [
@@ -157,6 +185,16 @@ export const etag: readonly Rule[] = [
       for (const kind of ["data", "hash"] as const)
         proof.must(`no-${kind}`, of(kind).length === 0, () => of(kind).join("; "));
     },
+  }),
+  rule("ETG-19", "No part of the ETag follows the values", {
+    spec: ["2.4.4", "5.5"],
+    reading:
+      "Two names and emails of one length are written in turns. No two characters of the tag come and go with them, whatever encoding, compression or short hash makes them.",
+    hurts:
+      "Whoever sees two tags learns that a customer is as before, and can test guesses about name and email.",
+    needs: ["write"],
+    after: ["ETG-13", "IFM-01", "ETG-08"],
+    check: followsNothing,
   }),
   rule("ETG-14", "The row version is not a body field", {
     spec: ["2.1 RowVersion", "9.1"],

@@ -5,7 +5,8 @@ import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { isGone } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
-import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
+import { type Derive, ifMatch, NEVER_GIVEN, NEVER_GIVEN_TAG, NONE } from "../probe/if-match-forms.ts";
+import { type Prepared, refused, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import {
   change,
@@ -181,6 +182,40 @@ async function staysRefused(t: Attempt): Promise<void> {
   t.mustHaveLooked("no read at the end was answered", "ETG-01");
 }
 
+const BLANK: Derive = () => ({ what: "a blank If-Match", lines: ifMatch("  ") });
+const STALE: Derive = (_tag, former) => ({ what: "a stale tag", lines: ifMatch(former) });
+
+const AFTER_REST = { missing: [NONE, BLANK], stale: [STALE, NEVER_GIVEN] } as const;
+
+/** On the customers that have been left alone since the run began. */
+async function staysProtected(t: Attempt): Promise<void> {
+  const { refusedEarly } = t.kit;
+  for (const [method, early] of Map.groupBy(refusedEarly, (one) => one.method)) {
+    let at: Prepared | undefined;
+    for (const { customer, former, seen, sentAt } of early) {
+      const kind = seen.status === STATUS.missing ? "missing" : "stale";
+      const seconds = Math.floor((performance.now() - sentAt) / 1000);
+      const rested =
+        (derive: Derive): Derive =>
+        (...given) => {
+          const form = derive(...given);
+          return (
+            form && { ...form, what: `${form.what}, to a customer that was left alone for ${seconds} s` }
+          );
+        };
+      t.keep(seen.exchange);
+      const control = { differs: "it came when the run began", seen, refused: true };
+      at ??= { customer, former, now: await t.state(customer, "read after the rest") };
+      at = await refused(t, method, kind, AFTER_REST[kind].map(rested), { at, bodies: "one", control });
+    }
+  }
+  if (refusedEarly.length === 0)
+    throw new CouldNotRun("no write was refused without effect at the start of the run", [
+      "IFM-03",
+      "IFM-04",
+    ]);
+}
+
 export const lasting: readonly Rule[] = [
   rule("ENV-06", "A write leaves every other customer as it was", {
     spec: ["1.1", "3 accepted"],
@@ -208,5 +243,15 @@ export const lasting: readonly Rule[] = [
     needs: ["write", "create"],
     after: ["ENV-07"],
     check: staysRefused,
+  }),
+  rule("ENV-09", "A customer that was left alone is protected as before", {
+    spec: ["1.3", "3 stale", "3 missing"],
+    reading:
+      "Of each method one customer is written when the run begins and then left alone. At the end a missing, a blank and a stale If-Match are refused as they were then. A short run leaves them alone for a shorter time.",
+    hurts:
+      "What remembers versions forgets them after a while, and takes a customer that it does not know for one that nobody changed.",
+    needs: ["write", "create"],
+    after: ["ENV-08"],
+    check: staysProtected,
   }),
 ];

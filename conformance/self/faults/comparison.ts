@@ -404,4 +404,26 @@ export const COMPARISON_FAULTS: Fault[] = [
       };
     },
   },
+  {
+    id: "version-forgotten-after-a-rest",
+    mode: "full",
+    rule: "ENV-09",
+    comesAndGoes: true,
+    does: "compares with a cache whose records live for two seconds, and lets pass what is not in it",
+    plant: (ran) => () => {
+      const written = new Map<string, number>();
+      return {
+        store(customer, change) {
+          Object.assign(customer, change);
+          written.set(customer.id, performance.now());
+        },
+        isCurrent(sent, { id, tag }) {
+          if (sent === tag) return true;
+          if (performance.now() - (written.get(id) ?? performance.now()) < 2000) return false;
+          ran();
+          return true;
+        },
+      };
+    },
+  },
 ];

@@ -141,6 +141,18 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     ),
   },
   {
+    id: "etag-holds-short-hash",
+    rule: "ETG-19",
+    does: "puts the first four digits of a hash of the body before a version",
+    plant: tagsLike((version, { name, email }) => `"${digest(name + email, "md5").slice(0, 4)}-${version}"`),
+  },
+  {
+    id: "etag-reverses-email",
+    rule: "ETG-19",
+    does: "writes the email backwards behind a version",
+    plant: tagsLike((version, { email }) => `"${version}-${[...email].reverse().join("")}"`),
+  },
+  {
     id: "etag-is-sha1-of-id-and-email",
     rule: "ETG-13",
     does: "carries a hash of the email with the id for its salt, which everybody knows",
