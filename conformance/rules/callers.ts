@@ -12,7 +12,7 @@ import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
 import { judgeRefusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { difference } from "../probe/snapshot.ts";
+import { difference, type Snapshot } from "../probe/snapshot.ts";
 import type { Lines, Weight } from "../probe/trial.ts";
 import {
   conditional,
@@ -137,27 +137,37 @@ function mustStayHidden(read: Answered, at: Forbidden, asked: boolean, weight: W
 
 /** Moments at which a service may take the limited caller for one that may read more. */
 async function staysHidden(t: Attempt): Promise<void> {
+  // What comes before the plain read is an accepted write of somebody else.
   await t.control("PUT");
   const main = await forbidden(t);
   const hidden = await hiddenPlainly(t, main);
   const { field } = main;
   const to = await t.ownCustomer();
+  let at = await forbidden(t, to, field);
   const look = async (when: string, weight: Weight = {}) => {
-    const at = await forbidden(t, to, field);
     for (const query of hidden)
       mustStayHidden(await asLimited(t, query, `no ${field}`, to, [when, {}]), at, query !== "", weight);
   };
   if (to !== t.kit.main) await look("before any update");
-  const write = (method: "PUT" | "PATCH", what: string, sent?: Lines) =>
-    t.write(method, { to, caller: "limited", what, allowed: "refused, or applied", ifMatch: sent });
-  await write("PUT", "a tag never given by the limited caller", ifMatch(NEVER_GIVEN_TAG));
+  const never = ifMatch(NEVER_GIVEN_TAG);
+  await t.sendWrite("PUT", to, { caller: "limited", ifMatch: never, purpose: "a stale write" });
   await look("after a stale write of its own");
+  let before: Snapshot | undefined;
   const skipped: string[] = [];
   // What it has not written itself must stay hidden; of what it has, only that it is refused was said (5.3).
   const methods =
     field !== "name" && (await t.patchOffered()) ? (["PATCH", "PUT"] as const) : (["PUT"] as const);
   for (const method of methods) {
-    const own = await write(method, "the current tag by the limited caller");
+    const what = "the current tag by the limited caller";
+    const own = await t.write(method, {
+      to,
+      before,
+      caller: "limited",
+      what,
+      allowed: "refused, or applied",
+    });
+    before = own.now;
+    if (method === "PUT") at = await forbidden(t, to, field);
     if (own.accepted) await look(`after a ${method} of its own`, method === "PUT" ? { level: "SHOULD" } : {});
     else skipped.push(`${method} was answered ${own.seen.status}`);
   }
@@ -487,9 +497,9 @@ export const callers: readonly Rule[] = [
     after: ["AUT-01", "AUT-05"],
     async check(t) {
       const at = await forbidden(t);
-      const { tag } = await t.state(t.kit.main, "the current tag");
+      const current = at.control.tag ?? '"kit-none"';
       for (const query of await hiddenPlainly(t, at))
-        for (const way of [...conditional(tag), ...OTHER_MEDIA_TYPES, ...OTHER_TRANSFERS]) {
+        for (const way of [...conditional(current), ...OTHER_MEDIA_TYPES, ...OTHER_TRANSFERS]) {
           const read = await asLimited(t, query, `no ${at.field}`, t.kit.main, way);
           mustStayHidden(read, at, query !== "");
         }

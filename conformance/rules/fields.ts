@@ -134,12 +134,12 @@ async function unknownIsRefused(t: Attempt): Promise<void> {
 /** A filter that confirms what the caller holds may run before anything looks at the query. */
 async function unknownIsRefusedConditionally(t: Attempt): Promise<void> {
   const control = await t.state(t.kit.main, "control request: no fields");
-  for (const [how, shape] of conditional(control.tag))
-    for (const query of ["?fields=kitunknown", "?fields=name,kitunknown"]) {
-      const read = await t.read(query, "400", { ...shape, what: `GET ${query} ${how}` });
-      read.control({ differs: "no unknown name", seen: control.seen });
-      read.mustAnswer("status", 400);
-    }
+  for (const [how, shape] of conditional(control.tag)) {
+    const query = "?fields=name,kitunknown";
+    const read = await t.read(query, "400", { ...shape, what: `GET ${query} ${how}` });
+    read.control({ differs: "no unknown name", seen: control.seen });
+    read.mustAnswer("status", 400);
+  }
 }
 
 /** What another piece of code writes, if it writes anything, holds no more than what was asked for. */
