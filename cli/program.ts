@@ -23,6 +23,7 @@ import type { Ending, Invocation } from "./invocation.ts";
 import { EXIT_CODES } from "./outcome/exit-code.ts";
 import { type Failure, failure, UsageError } from "./outcome/failure.ts";
 import { tokenEndWarning } from "./outcome/token-end.ts";
+import { Interruption, untilInterrupted } from "./outcome/until-interrupted.ts";
 import { openDataStream } from "./output/data-stream.ts";
 import { openMessages } from "./output/messages.ts";
 import { COLUMNS_DEFAULT, openTerminal, type Streams } from "./output/terminal.ts";
@@ -54,16 +55,17 @@ export async function runProgram(
       const flags: Flags = program.opts();
       const path = profilePath(host.env);
       const { readStdin } = terminal;
-      const settings =
+      const reading =
         needs === "no-profile"
-          ? await readSettings({
+          ? readSettings({
               flags: withoutProfile(flags),
               env: { ...host.env, CUSTOMERS_PROFILE: undefined, CUSTOMERS_TOKEN: undefined },
               file: emptyProfileFile(path),
               needsProfile: true,
               readStdin,
             })
-          : await readSettings({ flags, env: host.env, file: await readProfileFile(path), readStdin });
+          : readProfileFile(path).then((file) => readSettings({ flags, env: host.env, file, readStdin }));
+      const settings = await untilInterrupted(reading, interruption.signal);
       messages.hide(settings.secrets);
       for (const warning of settings.warnings) messages.caution(warning);
       const api = openCustomersApi(settings, messages);
@@ -156,6 +158,7 @@ export async function addCommands(program: CommandUnknownOpts, run: Run, first?:
 
 function endingOf(error: unknown, command: string): Ending {
   if (error instanceof UsageError) return { ...failure("usage", error.message, error.hint) };
+  if (error instanceof Interruption) return failure("interrupted", "interrupted; nothing was sent");
   if (!(error instanceof CommanderError)) return fault(error);
   if (error.exitCode === 0) return undefined; // help or version was printed
   if (error.code === "commander.help")

@@ -7,6 +7,7 @@ import { readSettingFile } from "../config/setting-source.ts";
 import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { readFailure, unclearReply, writeFailure } from "../outcome/reply-failure.ts";
+import { untilInterrupted } from "../outcome/until-interrupted.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { confirmWrite } from "./common/confirm-write.ts";
@@ -86,10 +87,10 @@ function pathBelow(path: string): string {
 
 async function readBody(
   input: string | undefined,
-  { flags, terminal }: Invocation,
+  { flags, terminal, interrupted }: Invocation,
 ): Promise<string | undefined> {
   if (input === undefined) return undefined;
-  if (input !== "-") return readSettingFile(input, "--input");
+  if (input !== "-") return await untilInterrupted(readSettingFile(input, "--input"), interrupted);
   if (flags.tokenStdin)
     throw new UsageError("stdin can't hold both the token and the body", "Use --token-file.");
   return await terminal.readStdin();

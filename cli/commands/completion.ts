@@ -1,6 +1,7 @@
 import { Argument } from "@commander-js/extra-typings";
 import { COMPLETION_SCRIPTS, SHELLS } from "../help/completion-scripts.ts";
 import { HELP_TOPICS } from "../help/topics.ts";
+import { untilInterrupted } from "../outcome/until-interrupted.ts";
 import type { RegisterCommand } from "./common/command.ts";
 
 /** The registry of the specification (2.2): names to begin with; other deployments may know more. */
@@ -16,14 +17,15 @@ export const registerCompletion: RegisterCommand = (program, run) => {
     });
 
   program.command("__complete [words...]", { hidden: true }).action(
-    run(async ({ env, out }, words) => {
+    run(async ({ env, out, interrupted }, words) => {
       const { complete } = await import("../help/completion-candidates.ts");
       const { profilePath, readProfileFile } = await import("../config/profile-file.ts");
       // A profile file that can't be read costs the names of profiles alone.
-      const profiles = await readProfileFile(profilePath(env)).then(
+      const reading = readProfileFile(profilePath(env)).then(
         (file) => [...file.profiles.keys()],
         () => [],
       );
+      const profiles = await untilInterrupted(reading, interrupted);
       const completion = complete(program, words, {
         "--fields": () => FIELDS,
         "--profile": () => profiles,

@@ -1,4 +1,5 @@
-import { createWriteStream, openSync, statSync, type WriteStream } from "node:fs";
+import { once } from "node:events";
+import { createWriteStream, statSync, type WriteStream } from "node:fs";
 import { extname } from "node:path";
 import { Option } from "@commander-js/extra-typings";
 import { eachPage, type Page } from "../client/pages.ts";
@@ -12,6 +13,7 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { amount } from "../outcome/amount.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
+import { untilInterrupted } from "../outcome/until-interrupted.ts";
 import { type DataStream, openDataStream } from "../output/data-stream.ts";
 import { openListPrinter } from "../output/print-customers.ts";
 import { showProgress } from "../output/progress.ts";
@@ -97,7 +99,9 @@ async function exportToFile(
   try {
     // It holds personal data, so a new file is for the operator alone, who can widen it.
     draft = inPlace ? undefined : openDraft(file, "keep");
-    stream = createWriteStream("", { fd: draft?.fd ?? openSync(file, "w"), autoClose: inPlace });
+    stream = createWriteStream(file, draft && { fd: draft.fd, autoClose: false });
+    // A pipe is open when somebody reads it.
+    if (draft === undefined) await untilInterrupted(once(stream, "open"), invocation.interrupted);
   } catch (error) {
     const code = systemCode(error);
     return failure("usage", `${file} can't be written (${code}); nothing was asked for`, "Check the path.");

@@ -11,6 +11,7 @@ import { openCustomersApi } from "../http/customers-api.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { type TokenEnd, tokenEndWarning } from "../outcome/token-end.ts";
+import { untilInterrupted } from "../outcome/until-interrupted.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { refusedByService } from "./common/service-check.ts";
 import { forgetToken, load } from "./common/stored-profile.ts";
@@ -50,12 +51,13 @@ async function login(
   const profile: Profile = { ...kept, url: address, token };
   // Checked with the settings that later commands will have: the profile's proxy, certificates and headers.
   const { tokenFile: __, tokenStdin: ___, ...flags } = options;
-  const settings = await readSettings({
+  const reading = readSettings({
     flags: { ...flags, url: address, profile: name },
     env: { ...env, CUSTOMERS_TOKEN: undefined, CUSTOMERS_URL: undefined },
     file: { ...file, profiles: new Map([[name, profile]]), problems: new Map(), warnings: [] },
     readStdin: terminal.readStdin,
   });
+  const settings = await untilInterrupted(reading, invocation.interrupted);
   messages.hide(settings.secrets);
   const api = openCustomersApi(settings, messages);
   let tokenEnd: TokenEnd | undefined;
@@ -148,8 +150,10 @@ async function readToken(
   question: string,
 ): Promise<string> {
   const { tokenFile } = options;
-  if (tokenFile !== undefined)
-    return checkedToken(readSettingFile(tokenFile, "--token-file"), "--token-file");
+  if (tokenFile !== undefined) {
+    const text = await untilInterrupted(readSettingFile(tokenFile, "--token-file"), interrupted);
+    return checkedToken(text, "--token-file");
+  }
   if (!terminal.interactive || options.tokenStdin) return checkedToken(await terminal.readStdin(), "stdin");
   const answer = await terminal.ask(question, { secret: true });
   return interrupted.aborted ? "" : checkedToken(answer ?? "", "the answer");

@@ -1,6 +1,7 @@
 /** `$XDG_CONFIG_HOME/customers/config.toml`: named profiles, mode 0600 because tokens may stand in it. */
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { readText } from "../files/read-text.ts";
 import { systemCode } from "../files/system-code.ts";
 import { openDraft, writeAtomically } from "../files/write-atomically.ts";
 import { type Failure, isFailure, UsageError } from "../outcome/failure.ts";
@@ -36,7 +37,7 @@ const CORRECT = "Correct the file, or move it away.";
 export async function readProfileFile(path: string): Promise<ProfileFile> {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = await readText(path);
   } catch (error) {
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return emptyProfileFile(path);
@@ -181,6 +182,12 @@ function contentWith(
 /** What the system or the lock says against it is reported; it is no bug. */
 async function writing<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
   try {
+    if (statSync(path, { throwIfNoEntry: false })?.isFIFO()) {
+      throw new UsageError(
+        `the profile file ${path} is a pipe, which can't be changed`,
+        "Change what writes to it, or set XDG_CONFIG_HOME to another directory.",
+      );
+    }
     return await work();
   } catch (error) {
     if (error instanceof UsageError) throw error;

@@ -1,5 +1,5 @@
 /** Where settings come from: variables and the files that settings name. */
-import { readFileSync } from "node:fs";
+import { readText } from "../files/read-text.ts";
 import { systemCode } from "../files/system-code.ts";
 import { UsageError } from "../outcome/failure.ts";
 
@@ -12,9 +12,9 @@ export function fromEnvironment(env: Environment, name: string): string | undefi
 }
 
 /** @param option the flag, for the message of the UsageError. */
-export function readSettingFile(path: string, option: string): string {
+export async function readSettingFile(path: string, option: string): Promise<string> {
   try {
-    return readFileSync(path, "utf8");
+    return await readText(path);
   } catch (error) {
     throw new UsageError(`${option}: ${path} can't be read (${systemCode(error)})`, "Check the path.");
   }
@@ -22,7 +22,7 @@ export function readSettingFile(path: string, option: string): string {
 
 /** The text of a PEM file with at least one certificate; a UsageError where it holds none or a broken one. */
 export async function readCertificates(path: string, option = "--cacert"): Promise<string> {
-  const text = readSettingFile(path, option);
+  const text = await readSettingFile(path, option);
   const { X509Certificate } = await import("node:crypto");
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   try {
@@ -54,7 +54,7 @@ export async function readClientCertificate({
   }
   const certificates = await readCertificates(cert, "--cert");
   const keyPath = key ?? cert;
-  const keyText = readSettingFile(keyPath, "--key");
+  const keyText = await readSettingFile(keyPath, "--key");
   const { createPrivateKey, X509Certificate } = await import("node:crypto");
   if (/ENCRYPTED/.test(keyText)) {
     throw new UsageError(

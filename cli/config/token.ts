@@ -22,7 +22,7 @@ export async function chosenToken(
   });
   if (flags.tokenStdin) return token(await readStdin(), "--token-stdin");
   if (flags.tokenFile !== undefined) {
-    return token(readSettingFile(flags.tokenFile, "--token-file"), "--token-file");
+    return token(await readSettingFile(flags.tokenFile, "--token-file"), "--token-file");
   }
   if (environmentToken !== undefined) return token(environmentToken, "CUSTOMERS_TOKEN");
   if (profile.token !== undefined) return token(profile.token, "profile", "the profile's token");

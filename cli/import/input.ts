@@ -10,6 +10,7 @@ import { makePrivateDirectory } from "../files/private-directory.ts";
 import { systemCode } from "../files/system-code.ts";
 import { amount, count } from "../outcome/amount.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
+import { untilInterrupted } from "../outcome/until-interrupted.ts";
 import type { EarlierJournal } from "./begin.ts";
 import type { InputIdentity, Journal } from "./journal.ts";
 import { type Format, type Header, InputError, type Row, readRows, type Source } from "./rows.ts";
@@ -18,6 +19,7 @@ import { place } from "./run.ts";
 /**
  * A stream as an open file, since an import is read twice, first to check it. The file has no name any more, so
  * nothing is left of it however the process ends. @param name of the stream, for messages.
+ * Throws an Interruption.
  */
 export async function spool(
   stream: NodeJS.ReadableStream,
@@ -31,13 +33,8 @@ export async function spool(
     const written = openSync(path, "wx", 0o600);
     const fd = openSync(path, "r");
     rmSync(directory, { recursive: true });
-    const kept = pipeline(stream, createWriteStream("", { fd: written }));
-    // A pipe that nobody writes to can't be closed while its opening waits: it is left to the end of the
-    // process.
-    await Promise.race([kept, aborted(interrupted)]);
-    if (!interrupted.aborted) return { fd };
-    kept.catch(() => {});
-    return failure("interrupted", `interrupted while ${name} was read; nothing was sent`);
+    await untilInterrupted(pipeline(stream, createWriteStream("", { fd: written })), interrupted);
+    return { fd };
   } catch (error) {
     rmSync(directory, { recursive: true, force: true });
     return failure(
@@ -46,13 +43,6 @@ export async function spool(
       "Make room there, or set TMPDIR.",
     );
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 type Survey = InputIdentity & { header: Header };

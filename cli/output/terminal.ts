@@ -1,5 +1,6 @@
 /** The operator's side of the streams: what may be asked, drawn and coloured. */
 import type { Environment } from "../config/setting-source.ts";
+import { untilInterrupted } from "../outcome/until-interrupted.ts";
 import type { Host } from "../signals.ts";
 import type { Output } from "./standard-output.ts";
 
@@ -55,17 +56,18 @@ export function openTerminal(
     columns: columnsOf(stdout),
     stderrColumns: columnsOf(stderr) ?? COLUMNS_DEFAULT,
     ask: (question, options) => ask(host, question, options?.secret ?? false, interrupted),
-    readStdin: async () => {
-      const { stdin } = host;
-      let text = "";
-      stdin.setEncoding("utf8");
-      for await (const chunk of stdin) {
-        text += chunk;
-        if (text.length > STDIN_BYTES_MAX) break;
-      }
-      return text.replace(/\r?\n$/, "");
-    },
+    readStdin: () => untilInterrupted(readAll(host.stdin), interrupted),
   };
+}
+
+async function readAll(stdin: Input): Promise<string> {
+  let text = "";
+  stdin.setEncoding("utf8");
+  for await (const chunk of stdin) {
+    text += chunk;
+    if (text.length > STDIN_BYTES_MAX) break;
+  }
+  return text.replace(/\r?\n$/, "");
 }
 
 /** A secret answer is not echoed: readline writes into nothing, and the terminal is in raw mode. */

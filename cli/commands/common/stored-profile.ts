@@ -11,9 +11,12 @@ import { profileSecrets } from "../../config/profile-settings.ts";
 import type { Invocation } from "../../invocation.ts";
 import { type Failure, failure, isFailure } from "../../outcome/failure.ts";
 import { nearestOf } from "../../outcome/nearest.ts";
+import { untilInterrupted } from "../../outcome/until-interrupted.ts";
 
-export async function load({ env, messages }: Pick<Invocation, "env" | "messages">): Promise<ProfileFile> {
-  const file = await readProfileFile(profilePath(env));
+type Reader = Pick<Invocation, "env" | "messages" | "interrupted">;
+
+export async function load({ env, messages, interrupted }: Reader): Promise<ProfileFile> {
+  const file = await untilInterrupted(readProfileFile(profilePath(env)), interrupted);
   for (const profile of file.profiles.values()) messages.hide(profileSecrets(profile));
   for (const warning of file.warnings) messages.caution(warning);
   return file;
@@ -21,7 +24,7 @@ export async function load({ env, messages }: Pick<Invocation, "env" | "messages
 
 /** Changes the file, and forgets the token in the keyring that no profile uses any more. @param done a note. */
 export async function changeProfiles(
-  invocation: Pick<Invocation, "env" | "messages">,
+  invocation: Reader,
   change: (file: ProfileFile) => ProfileContent | Failure,
   done: (path: string) => string,
 ): Promise<Failure | undefined> {
