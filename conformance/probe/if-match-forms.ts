@@ -73,6 +73,9 @@ export const BLANKS = rows([
   ["an If-Match of blanks (a tab)", "\t"],
   ["an If-Match of blanks (spaces and a tab)", " \t "],
 ]);
+export const BLANK: Derive = () => ({ what: "a blank If-Match", lines: ifMatch("  ") });
+export const STALE: Derive = (tag, former) =>
+  tag === former ? undefined : { what: "a stale tag", lines: ifMatch(former) };
 /** RFC 9110 13.1.1 lets a server answer 2xx to a stale write whose effect is there already; the specification does not. */
 export const PREVIOUS: readonly Derive[] = [
   ...rows([["the previous tag, stale by now,", "FORMER"]]),

@@ -8,6 +8,7 @@ import type { RuleId } from "../report/schema.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import {
   type Allowed,
+  BLANK,
   type Derive,
   EMPTY,
   ifMatch,
@@ -15,6 +16,7 @@ import {
   NEVER_GIVEN,
   NONE,
   type Refused,
+  STALE,
   STAND_IN_HEADERS,
   STAR,
   UNQUOTED,
@@ -165,12 +167,8 @@ type Form = readonly [kind: Kind, base: "missing" | "blank" | "stale", derive: D
 
 const FORMS: readonly Form[] = [
   ["missing", "missing", NONE],
-  ["missing", "blank", () => ({ what: "a blank If-Match", lines: ifMatch("  ") })],
-  [
-    "stale",
-    "stale",
-    (tag, former) => (tag === former ? undefined : { what: "a stale tag", lines: ifMatch(former) }),
-  ],
+  ["missing", "blank", BLANK],
+  ["stale", "stale", STALE],
 ];
 
 const firstOfEach = (...kinds: readonly (readonly Derive[])[]) => kinds.flatMap((forms) => forms.slice(0, 1));

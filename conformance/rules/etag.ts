@@ -191,7 +191,7 @@ export const etag: readonly Rule[] = [
     reading:
       "Two names and emails of one length are written in turns. No two characters of the tag come and go with them, whatever encoding, compression or short hash makes them.",
     hurts:
-      "Whoever sees two tags learns that a customer is as before, and can test guesses about name and email.",
+      "Anyone who sees two tags can tell whether a customer is unchanged, and can test guesses about name and email.",
     needs: ["write"],
     after: ["ETG-13", "IFM-01", "ETG-08"],
     check: followsNothing,

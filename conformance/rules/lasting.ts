@@ -5,7 +5,16 @@ import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { isGone } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
-import { type Derive, ifMatch, NEVER_GIVEN, NEVER_GIVEN_TAG, NONE } from "../probe/if-match-forms.ts";
+import {
+  BLANK,
+  type Derive,
+  ifMatch,
+  NEVER_GIVEN,
+  NEVER_GIVEN_TAG,
+  NONE,
+  STALE,
+} from "../probe/if-match-forms.ts";
+import type { RefusedEarly } from "../probe/kit.ts";
 import { type Prepared, refused, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import {
@@ -150,17 +159,19 @@ async function lasts(t: Attempt): Promise<void> {
 /** How long a queue may take; a short run ends sooner, and looks then. */
 const LATE_MS = 2000;
 
+/** @throws CouldNotRun where there is none */
+function refusedEarly({ kit }: Attempt): readonly RefusedEarly[] {
+  if (kit.refusedEarly.length > 0) return kit.refusedEarly;
+  throw new CouldNotRun("no write was refused without effect at the start of the run", ["IFM-03", "IFM-04"]);
+}
+
 async function staysRefused(t: Attempt): Promise<void> {
-  const { refusedEarly, deployment, wire } = t.kit;
-  if (refusedEarly.length === 0)
-    throw new CouldNotRun("no write was refused without effect at the start of the run", [
-      "IFM-03",
-      "IFM-04",
-    ]);
-  const last = Math.max(...refusedEarly.map(({ sentAt }) => sentAt));
+  const { deployment, wire } = t.kit;
+  const early = refusedEarly(t);
+  const last = Math.max(...early.map(({ sentAt }) => sentAt));
   if (!t.leavesOut("two seconds for a refused write to be applied"))
     await wire.rest(Math.max(0, LATE_MS - (performance.now() - last)));
-  for (const { customer, method, what, values, seen, now } of refusedEarly) {
+  for (const { customer, method, what, values, seen, now } of early) {
     const after = await t.get(customer, { query: deployment.stateQuery, purpose: "a look at the end" });
     if (saysNothing(after, "main")) continue;
     const sent = `${method} ${what}, at the start of the run,`;
@@ -182,15 +193,11 @@ async function staysRefused(t: Attempt): Promise<void> {
   t.mustHaveLooked("no read at the end was answered", "ETG-01");
 }
 
-const BLANK: Derive = () => ({ what: "a blank If-Match", lines: ifMatch("  ") });
-const STALE: Derive = (_tag, former) => ({ what: "a stale tag", lines: ifMatch(former) });
-
 const AFTER_REST = { missing: [NONE, BLANK], stale: [STALE, NEVER_GIVEN] } as const;
 
 /** On the customers that have been left alone since the run began. */
 async function staysProtected(t: Attempt): Promise<void> {
-  const { refusedEarly } = t.kit;
-  for (const [method, early] of Map.groupBy(refusedEarly, (one) => one.method)) {
+  for (const [method, early] of Map.groupBy(refusedEarly(t), (one) => one.method)) {
     let at: Prepared | undefined;
     for (const { customer, former, seen, sentAt } of early) {
       const kind = seen.status === STATUS.missing ? "missing" : "stale";
@@ -209,11 +216,6 @@ async function staysProtected(t: Attempt): Promise<void> {
       at = await refused(t, method, kind, AFTER_REST[kind].map(rested), { at, bodies: "one", control });
     }
   }
-  if (refusedEarly.length === 0)
-    throw new CouldNotRun("no write was refused without effect at the start of the run", [
-      "IFM-03",
-      "IFM-04",
-    ]);
 }
 
 export const lasting: readonly Rule[] = [

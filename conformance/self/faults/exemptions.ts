@@ -24,12 +24,13 @@ const has =
 const length = (request: Request) => Number(header(request, "content-length").trim());
 
 /** What a short run does not ask. */
-const SELDOM_ASKED: readonly Row[] = [
+const SELDOM_ASKED: readonly (readonly [...row: Row, rule: Fault["rule"]])[] = [
   [
     "delete-after-a-conflict-unchecked",
     "DELETE",
     "shows a conflict once, and takes what comes without a tag after it for consent",
     (request) => header(request, "if-match").trim() === "" && request.connection.conflicts.has(request.path),
+    RULES.DELETE,
   ],
   [
     "often-written-delete-unchecked",
@@ -38,6 +39,7 @@ const SELDOM_ASKED: readonly Row[] = [
     (request, service) =>
       header(request, "if-match").trim() === "" &&
       (customerOf(request, service)?.formerTags.length ?? 0) > 12,
+    "IFM-47",
   ],
 ];
 
@@ -501,10 +503,10 @@ export const EXEMPTION_FAULTS: Fault[] = [
     plant: replayed,
   },
   ...SELDOM_ASKED.map(
-    ([id, method, does, when]): Fault => ({
+    ([id, method, does, when, rule]): Fault => ({
       id,
       mode: "full",
-      rule: id === "often-written-delete-unchecked" ? "IFM-47" : RULES[method],
+      rule,
       does,
       plant: unchecked((request, service) => request.method === method && when(request, service)),
     }),
