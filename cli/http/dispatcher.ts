@@ -3,12 +3,24 @@
  * operator. The paths matter: under Bun a bare 'undici' is a built-in shim that ignores proxies and
  * dispatchers.
  */
+import { subscribe } from "node:diagnostics_channel";
 import type { Dispatcher } from "undici/index.js";
+import symbols, { type Connected } from "undici/lib/core/symbols.js";
 import Agent from "undici/lib/dispatcher/agent.js";
 import { type ProxySetting, proxyAuthorization } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 
 export const BODY_BYTES_MAX = 256 * 1024 * 1024;
+
+/**
+ * An interim response is passed over, also where nobody asked for it (RFC 9110 §15.2). undici does that with all
+ * but 100, at which it closes the connection, so its parser gets a 102 in place of each.
+ */
+subscribe("undici:client:connected", (message) => {
+  const parser = (message as Connected).socket[symbols.kParser];
+  const complete = parser.onHeadersComplete.bind(parser);
+  parser.onHeadersComplete = (status, ...rest) => complete(status === 100 ? 102 : status, ...rest);
+});
 
 export async function openDispatcher(settings: Settings, origin: string): Promise<Dispatcher> {
   const connect = {

@@ -13,7 +13,14 @@ declare module "undici/lib/core/errors.js" {
 }
 
 declare module "undici/lib/core/symbols.js" {
-  /** The option of a dispatch that is called with a function, which takes the waiting request out of the queue. */
-  const symbols: { readonly kQueuedAbort: unique symbol };
+  const symbols: {
+    /** The option of a dispatch that is called with a function, which takes the waiting request out of the queue. */
+    readonly kQueuedAbort: unique symbol;
+    /** What reads the responses of a connection. */
+    readonly kParser: unique symbol;
+  };
   export default symbols;
+  type Parser = { onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number };
+  /** Of a connection that was made: the message of the diagnostics channel "undici:client:connected". */
+  export type Connected = { socket: { [symbols.kParser]: Parser } };
 }

@@ -12,6 +12,7 @@ import tls from "node:tls";
 import { makeCertificates } from "./support/certificates.ts";
 import { runClient, temporaryDirectory } from "./support/client.ts";
 import { compiledClient } from "./support/executable.ts";
+import { CONTINUE, INTERIM } from "./support/raw-server.ts";
 
 let command: string[];
 const certificates = makeCertificates();
@@ -129,6 +130,44 @@ describe("proxies", () => {
       expect(exitCode).toBe(2);
       expect(stderr).toContain(`${url.split(":")[0]}:// proxies are not supported`);
     }
+  });
+});
+
+describe("interim responses that nobody asked for are passed over", () => {
+  /** Each connection may be used again. */
+  const answerBehind = (interim: string) => (socket: net.Socket) => {
+    socket.on("error", () => {});
+    socket.on("data", () => socket.write(interim + REPLY.replace("close", "keep-alive")));
+  };
+  const cases = [
+    ["100 Continue", CONTINUE],
+    ["several", INTERIM],
+  ] as const;
+
+  test.each(cases)("%s: by a server", async (_, interim) => {
+    const port = await listen(net.createServer(answerBehind(interim)));
+    const { exitCode, stdout } = await get(`http://127.0.0.1:${port}`, { args: [ID] });
+    expect([exitCode, stdout.match(/ada@example.com/g)?.length]).toEqual([0, 2]);
+  });
+
+  test.each(cases)("%s: by a proxy of an http:// server", async (_, interim) => {
+    const proxy = await listen(net.createServer(answerBehind(interim)));
+    const env = { http_proxy: `http://127.0.0.1:${proxy}` };
+    expect(await get("http://customers.invalid", { env })).toMatchObject({ exitCode: 0, stderr: "" });
+  });
+
+  test.each(cases)("%s: by an https:// server behind a proxy", async (_, interim) => {
+    const port = await listen(tls.createServer({ cert, key }, answerBehind(interim)));
+    const proxy = http.createServer().on("connect", (_, inbound) => {
+      const outbound = net.connect(port, "127.0.0.1", () => inbound.write("HTTP/1.1 200 -\r\n\r\n"));
+      outbound
+        .on("error", () => {})
+        .pipe(inbound.on("error", () => {}))
+        .pipe(outbound);
+    });
+    const env = { https_proxy: `http://127.0.0.1:${await listen(proxy)}` };
+    const ended = await get(`https://127.0.0.1:${port}`, { args: ["--cacert", caPath], env });
+    expect(ended).toMatchObject({ exitCode: 0, stderr: "" });
   });
 });
 

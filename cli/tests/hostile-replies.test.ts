@@ -9,7 +9,7 @@ import type { Transport } from "../client/wire/reply.ts";
 import { emptyProfileFile } from "../config/profile-file.ts";
 import { readSettings } from "../config/settings.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
-import { type RawReply, response, startRawServer } from "./support/raw-server.ts";
+import { CONTINUE, INTERIM, type RawReply, response, startRawServer } from "./support/raw-server.ts";
 
 const ID = "0193aaaa-0000-7000-8000-000000000001";
 const OTHER = ID.replace(/1$/, "2");
@@ -76,6 +76,8 @@ const REFUSALS: readonly (readonly [string, RawReply])[] = [
 /** Successes of services that say more, or less, than ours does. */
 const SUCCESSES: readonly (readonly [string, string])[] = [
   ["early hints first", `HTTP/1.1 103 -\r\nLink: </x>\r\n\r\n${response(204, ['ETag: "2"'])}`],
+  ["100 Continue first", `${CONTINUE}${response(204, ['ETag: "2"'])}`],
+  ["several interim responses first", `${INTERIM}${response(204, ['ETag: "2"'])}`],
   ["a note in place of the customer", response(200, [JSON_BODY, 'eTaG: "2"'], '{"ok":true}')],
   ["two tags", response(204, ['ETag: "2"', 'ETag: "3"'])],
 ];

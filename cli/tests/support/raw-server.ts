@@ -48,6 +48,16 @@ export function response(status: number, headers: readonly string[] = [], body =
   return [`HTTP/1.1 ${status} -`, ...framed, "", body].join("\r\n");
 }
 
+/** An interim response that a client must pass over, also where it asked for none (RFC 9110 §15.2). */
+export const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
+export const INTERIM = [
+  CONTINUE,
+  'HTTP/1.1 103 -\r\nLink: </x>\r\nETag: "9"\r\n\r\n',
+  "HTTP/1.1 102 Processing\r\n\r\n",
+  "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\n",
+  "HTTP/1.1 199 -\r\n\r\n",
+].join("");
+
 /** The first request of `text`, once it is complete. */
 function takeRequest(text: string): { request: RawRequest; rest: string } | undefined {
   const end = text.indexOf("\r\n\r\n");
