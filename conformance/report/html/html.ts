@@ -26,7 +26,8 @@ const VERDICTS: Record<Report["verdict"], { word: string; tone: Tone }> = {
 
 const seconds = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
-type Section = { id: string; title: string; note?: string; html: string };
+/** One without content is left out; the note stands behind the title. */
+type Section = readonly [id: string, title: string, html: string, note?: string | number];
 
 function table(heads: [text: string, cls?: string][], rows: string[][], cls = ""): string {
   const cell = (tag: "td" | "th", text: string, n: number) => {
@@ -65,16 +66,8 @@ function cover(report: Report): string {
   return `<header class="cover ${tone}"><div><p class="eyebrow">Customer resource: conformance</p><h1>${word}</h1><p class="headline">${inlineCode(esc(report.headline))}</p>${warned}<div class="bar" role="img" aria-label="${shown.map((outcome) => `${report.counts[outcome]} ${outcome}`).join(", ")}">${bar}</div><ul class="keys">${keys.join("")}</ul><ul class="facts">${facts.map(([name, value]) => `<li>${name} <b>${esc(value)}</b></li>`).join("")}</ul></div></header>`;
 }
 
-function findings(id: string, title: string, rules: RuleResult[], open: number): Section[] {
-  if (rules.length === 0) return [];
-  return [
-    {
-      id,
-      title,
-      note: String(rules.length),
-      html: rules.map((rule, n) => findingHtml(rule, n < open)).join(""),
-    },
-  ];
+function findings(rules: readonly RuleResult[], open: number): string {
+  return rules.map((rule, n) => findingHtml(rule, n < open)).join("");
 }
 
 function families(report: Report): string {
@@ -96,8 +89,8 @@ function families(report: Report): string {
   }).join("");
 }
 
-function races(report: Report): Section[] {
-  if (report.races.length === 0) return [];
+function races(report: Report): string {
+  if (report.races.length === 0) return "";
   const rows = report.races.map((race) => [
     race.rule,
     String(race.rounds),
@@ -119,17 +112,11 @@ function races(report: Report): Section[] {
     (rule) =>
       `<details class="card mute"><summary><span class="id">${rule.id}</span><span class="title">${esc(rule.title)} ${chip(rule.outcome)}</span></summary><div class="in">${raceHtml(rule.timeline)}</div></details>`,
   );
-  return [
-    {
-      id: "races",
-      title: "Races",
-      note: "requests that were open at once",
-      html: `${table(heads, rows, "stack")}<p class="legend">${esc(OVERLAP)}</p>${lines.join("")}`,
-    },
-  ];
+  return `${table(heads, rows, "stack")}<p class="legend">${esc(OVERLAP)}</p>${lines.join("")}`;
 }
 
 function groups(report: Report, rules: readonly RuleResult[]): string {
+  if (rules.length === 0) return "";
   const rows = groupsByReason(rules, report.rules).map(({ reason, rules: members, names }) => [
     flags(inlineCode(esc(reason))),
     [...new Set(members.map(({ outcome }) => outcome))].map(chip).join(" "),
@@ -142,27 +129,15 @@ function groups(report: Report, rules: readonly RuleResult[]): string {
 /** A flag in a sentence is what its reader will type. */
 const flags = (markup: string): string => markup.replace(/--[a-z][a-z-]+/g, '<code class="one">$&</code>');
 
-function untested(report: Report): Section[] {
-  const count = report.counts["could-not-run"] + report.counts.inconclusive;
-  if (count === 0) return [];
-  const note = `${amount(count, "rule")}, grouped by reason`;
-  const html = groups(report, rulesWith(report, "could-not-run", "inconclusive"));
-  return [{ id: "untested", title: "Could not be tested", note, html }];
-}
-
-function leftOut(report: Report): Section[] {
-  const absent = report.counts["not-applicable"];
-  if (absent + report.notSelected.length === 0) return [];
-  const table = absent === 0 ? "" : groups(report, rulesWith(report, "not-applicable"));
+function leftOut(report: Report): string {
   const unselected =
     report.notSelected.length === 0
       ? ""
       : `<p>Not selected by <code>--only</code> or <code>--skip</code>: ${report.notSelected.map(esc).join(" ")}</p>`;
-  const note = String(absent + report.notSelected.length);
-  return [{ id: "left-out", title: "Not applicable or not selected", note, html: table + unselected }];
+  return groups(report, rulesWith(report, "not-applicable")) + unselected;
 }
 
-function fixtures(report: Report): Section {
+function fixtures(report: Report): string {
   const { made, given, removed, restored, left, keptByDesign } = report.fixtures;
   const said = `${amount(made, "customer")} made, ${given} given, ${removed} removed, ${restored} put back as they were.`;
   const kept =
@@ -172,20 +147,17 @@ function fixtures(report: Report): Section {
   const rows = left.map(({ id, why }) => [`<code>${esc(id)}</code>`, esc(why)]);
   const note = customerNote(report);
   const hint = note === undefined ? "" : `<p>${flags(inlineCode(esc(note)))}</p>`;
-  return {
-    id: "fixtures",
-    title: "Customers of this run",
-    html: `<p>${said}</p>${kept}${hint}${rows.length === 0 ? "" : `<h3 class="no">Left behind</h3>${table([["id"], ["why"]], rows, "stack")}`}`,
-  };
+  const unsettled =
+    rows.length === 0 ? "" : `<h3 class="no">Left behind</h3>${table([["id"], ["why"]], rows, "stack")}`;
+  return `<p>${said}</p>${kept}${hint}${unsettled}`;
 }
 
-function trust(report: Report): Section[] {
-  if (report.trust.length === 0) return [];
-  const items = report.trust.map((each) => `<li>${inlineCode(esc(each))}</li>`);
-  return [{ id: "trust", title: "How far this can be trusted", html: `<ul>${items.join("")}</ul>` }];
+function trust(report: Report): string {
+  if (report.trust.length === 0) return "";
+  return `<ul>${report.trust.map((each) => `<li>${inlineCode(esc(each))}</li>`).join("")}</ul>`;
 }
 
-function ledger(report: Report): Section {
+function ledger(report: Report): string {
   const rows = report.ledger
     .slice(0, LEDGER_MAX)
     .map((each) => [
@@ -208,46 +180,50 @@ function ledger(report: Report): Section {
     ["at ms", "n"],
     ["took ms", "n"],
   ];
-  return {
-    id: "ledger",
-    title: "Ledger of requests",
-    note: String(report.requests),
-    html: `<details class="card mute"><summary><span class="id">${report.ledger.length}</span><span class="title">requests, in order</span></summary>${table(heads, rows)}${more}</details>`,
-  };
+  return `<details class="card mute"><summary><span class="id">${report.ledger.length}</span><span class="title">requests, in order</span></summary>${table(heads, rows)}${more}</details>`;
 }
 
-export function html(report: Report): string {
-  const inferred = report.inferred.map(({ point, value, evidence }) => [
+function deployment({ inferred }: Report): string {
+  if (inferred.length === 0) return `<p class="empty">Nothing was inferred.</p>`;
+  const rows = inferred.map(({ point, value, evidence }) => [
     esc(point),
     `<code>${esc(value)}</code>`,
     esc(evidence),
   ]);
+  return table([["point"], ["value"], ["evidence"]], rows, "stack");
+}
+
+export function html(report: Report): string {
+  const violations = causesFirst(report, rulesWith(report, "violation"));
+  const faults = rulesWith(report, "kit-error");
+  const warnings = rulesWith(report, "warning");
+  const untested = rulesWith(report, "could-not-run", "inconclusive");
+  const absent = report.counts["not-applicable"] + report.notSelected.length;
   // What matters first: what is broken, then what nobody knows, then the rest.
-  const sections: Section[] = [
-    ...findings("violations", "Violations", causesFirst(report, rulesWith(report, "violation")), OPEN_MAX),
-    ...findings("kit-errors", "Faults of the kit", rulesWith(report, "kit-error"), OPEN_MAX),
-    ...untested(report),
-    ...findings("warnings", "Warnings", rulesWith(report, "warning"), 0),
-    { id: "rules", title: "Rules by family", html: families(report) },
-    ...leftOut(report),
-    ...races(report),
-    {
-      id: "deployment",
-      title: "The deployment, as found",
-      html:
-        inferred.length === 0
-          ? `<p class="empty">Nothing was inferred.</p>`
-          : table([["point"], ["value"], ["evidence"]], inferred, "stack"),
-    },
-    fixtures(report),
-    ...trust(report),
-    ledger(report),
-    { id: "specification", title: "The specification", html: specificationHtml() },
+  const all: readonly Section[] = [
+    ["violations", "Violations", findings(violations, OPEN_MAX), violations.length],
+    ["kit-errors", "Faults of the kit", findings(faults, OPEN_MAX), faults.length],
+    [
+      "untested",
+      "Could not be tested",
+      groups(report, untested),
+      `${amount(untested.length, "rule")}, grouped by reason`,
+    ],
+    ["warnings", "Warnings", findings(warnings, 0), warnings.length],
+    ["rules", "Rules by family", families(report)],
+    ["left-out", "Not applicable or not selected", leftOut(report), absent],
+    ["races", "Races", races(report), "requests that were open at once"],
+    ["deployment", "The deployment, as found", deployment(report)],
+    ["fixtures", "Customers of this run", fixtures(report)],
+    ["trust", "How far this can be trusted", trust(report)],
+    ["ledger", "Ledger of requests", ledger(report), report.requests],
+    ["specification", "The specification", specificationHtml()],
   ];
-  const links = sections.map(({ id, title }) => `<a href="#${id}">${title}</a>`).join("");
+  const sections = all.filter(([, , content]) => content !== "");
+  const links = sections.map(([id, title]) => `<a href="#${id}">${title}</a>`).join("");
   const body = sections
     .map(
-      ({ id, title, note, html: content }) =>
+      ([id, title, content, note]) =>
         `<section id="${id}"><h2>${title}${note === undefined ? "" : ` <small>${note}</small>`}</h2>${content}</section>`,
     )
     .join("\n");
