@@ -41,31 +41,25 @@ function compression({ server, via, coding, tag }: Signs): Layer | null {
     suffix === undefined
       ? `${tag} with Content-Encoding: ${coding ?? "none"}`
       : `the suffix -${suffix} in ${tag}`;
+  const layer = (name: string, fix: string): Layer => ({ name, sign, fix });
   if (suffix !== undefined && /caddy/i.test(server + via))
-    return {
-      name: "Caddy encode",
-      sign,
-      fix: "remove `encode` from the site block of the customer routes",
-    };
+    return layer("Caddy encode", "remove `encode` from the site block of the customer routes");
   if (suffix !== undefined)
-    return {
-      name: "Apache mod_deflate or mod_brotli",
-      sign,
-      fix: "DeflateAlterETag NoChange   (in the server or <VirtualHost>, not in <Location>; or: SetEnvIf Request_URI /customers no-gzip)",
-    };
+    return layer(
+      "Apache mod_deflate or mod_brotli",
+      "DeflateAlterETag NoChange   (in the server or <VirtualHost>, not in <Location>; or: SetEnvIf Request_URI /customers no-gzip)",
+    );
   if (varnish)
-    return {
-      name: "Varnish",
-      sign,
-      fix: "set beresp.do_gzip = false;   (in vcl_backend_response, for the customer routes)",
-    };
+    return layer(
+      "Varnish",
+      "set beresp.do_gzip = false;   (in vcl_backend_response, for the customer routes)",
+    );
   if (/nginx|openresty/i.test(server))
-    return { name: "nginx gzip", sign, fix: "gzip off;   (in the location of the customer routes)" };
-  return {
-    name: "a compressing proxy (HAProxy, nginx or the like)",
-    sign,
-    fix: "HAProxy: remove `compression algo`; nginx: `gzip off;` for the customer routes",
-  };
+    return layer("nginx gzip", "gzip off;   (in the location of the customer routes)");
+  return layer(
+    "a compressing proxy (HAProxy, nginx or the like)",
+    "HAProxy: remove `compression algo`; nginx: `gzip off;` for the customer routes",
+  );
 }
 
 function cache({ reply }: Exchange): Layer | null {
@@ -81,17 +75,9 @@ function cache({ reply }: Exchange): Layer | null {
 
 function stripped({ reply }: Exchange, { server, tag }: Signs): Layer | null {
   if (reply === null || tag !== undefined || reply.status === 404) return null;
+  const layer = (name: string, fix: string): Layer => ({ name, sign: `no ETag behind Server: ${name}`, fix });
   if (/nginx|openresty/i.test(server))
-    return {
-      name: "nginx",
-      sign: "no ETag behind Server: nginx",
-      fix: "remove `proxy_hide_header ETag;`, and any filter that drops the tag",
-    };
-  if (/apache/i.test(server))
-    return {
-      name: "Apache",
-      sign: "no ETag behind Server: Apache",
-      fix: "remove `Header unset ETag`; DeflateAlterETag NoChange",
-    };
+    return layer("nginx", "remove `proxy_hide_header ETag;`, and any filter that drops the tag");
+  if (/apache/i.test(server)) return layer("Apache", "remove `Header unset ETag`; DeflateAlterETag NoChange");
   return null;
 }
