@@ -182,9 +182,9 @@ function contentWith(
 /** What the system or the lock says against it is reported; it is no bug. */
 async function writing<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
   try {
-    if (statSync(path, { throwIfNoEntry: false })?.isFIFO()) {
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
       throw new UsageError(
-        `the profile file ${path} is a pipe, which can't be changed`,
+        `the profile file ${path} is not a regular file, and can't be changed`,
         "Change what writes to it, or set XDG_CONFIG_HOME to another directory.",
       );
     }

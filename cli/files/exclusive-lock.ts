@@ -5,7 +5,7 @@
  * it.
  */
 import { Database } from "bun:sqlite";
-import { closeSync, openSync } from "node:fs";
+import { makeRegularFile } from "./regular-file.ts";
 import { isBusy } from "./sqlite-errors.ts";
 
 /** What is done under the lock takes milliseconds; a longer wait means that the other process hangs. */
@@ -20,7 +20,7 @@ export async function withExclusiveLock<Value>(
   path: string,
   work: () => Value | Promise<Value>,
 ): Promise<Value | "locked"> {
-  closeSync(openSync(path, "a", 0o600));
+  makeRegularFile(path, "the lock", "Move it away.");
   const lock = new Database(path, { readwrite: true });
   try {
     lock.run(`PRAGMA busy_timeout = ${WAIT_MS_MAX}`);

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { systemCode } from "../files/system-code.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
-import { type Journal, openJournal } from "./journal.ts";
+import { type Journal, NAME_ANOTHER, openJournal } from "./journal.ts";
 
 type Beginning = {
   resume: boolean;
@@ -49,7 +49,6 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
 
 /** Opens the journal, or makes it. */
 export function useJournal({ journalPath, url, input }: Beginning): Journal | Failure {
-  const elsewhere = "Name another file with --journal PATH.";
   try {
     const opened = openJournal(journalPath, url);
     if (opened.ok) return opened.journal;
@@ -62,13 +61,13 @@ export function useJournal({ journalPath, url, input }: Beginning): Journal | Fa
       : failure(
           "usage",
           `${journalPath} is no journal of an import, or a damaged one`,
-          `Move it away. ${elsewhere}`,
+          `Move it away. ${NAME_ANOTHER}`,
         );
   } catch (error) {
     return failure(
       "usage",
       `the journal ${journalPath} can't be written (${systemCode(error)}); nothing was sent`,
-      elsewhere,
+      NAME_ANOTHER,
     );
   }
 }

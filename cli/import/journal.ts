@@ -5,7 +5,7 @@
  * secret.
  */
 import { Database } from "bun:sqlite";
-import { closeSync, openSync } from "node:fs";
+import { makeRegularFile } from "../files/regular-file.ts";
 import { isBusy, isForeign } from "../files/sqlite-errors.ts";
 
 /**
@@ -96,6 +96,8 @@ export type Journal = {
 
 type JournalRefusal = "locked" | "not-a-journal";
 
+export const NAME_ANOTHER = "Name another file with --journal PATH.";
+
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS import (import_id TEXT NOT NULL, url TEXT NOT NULL, complete INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS input (rows INTEGER NOT NULL, digest TEXT NOT NULL) STRICT;
@@ -111,6 +113,7 @@ export const KEY_LIFETIME_MS = 24 * 3_600_000;
 
 /**
  * Opens the journal, or begins one; `path` ":memory:" keeps none. Refused while another process has it open.
+ * Throws system errors, and a UsageError where something else than a regular file has this name.
  */
 export function openJournal(
   path: string,
@@ -119,7 +122,7 @@ export function openJournal(
 ): { ok: true; journal: Journal } | { ok: false; why: JournalRefusal } {
   try {
     // Reasons may quote what the server said of a row, so the file is the operator's alone.
-    if (path !== ":memory:") closeSync(openSync(path, "a", 0o600));
+    if (path !== ":memory:") makeRegularFile(path, "the journal", NAME_ANOTHER);
     return { ok: true, journal: useJournal(new Database(path, { create: true, strict: true }), url, now) };
   } catch (error) {
     if (isBusy(error)) return { ok: false, why: "locked" };

@@ -91,6 +91,7 @@ describe("SIGTERM ends a command that waits", () => {
   // Nobody opens the other end, so opening the pipe never ends. The warning is printed before it begins.
   test.each([
     ["for its standard input", ["api", "POST", "/customers", "--yes", "--input", "-"]],
+    ["for ids on its standard input", ["get", "-"]],
     ["for somebody who reads its export", ["export", "PIPE"]],
     ["for somebody who writes its body", ["api", "POST", "/customers", "--yes", "--input", "PIPE"]],
     ["for somebody who writes the token to store", ["login", "--store", "file", "--token-file", "PIPE"]],
@@ -156,7 +157,52 @@ describe("a profile file that is a pipe", () => {
     const [exitCode, stderr] = [await child.exited, await child.stderr.text()];
     await writer.exited;
     expect(exitCode).toBe(2);
-    expect(stderr).toContain("is a pipe, which can't be changed");
+    expect(stderr).toContain("is not a regular file, and can't be changed");
     expect(statSync(profileFile).isFIFO()).toBe(true);
+  });
+});
+
+describe.each([
+  ["a pipe", makePipe],
+  ["a socket", async (path: string) => void Bun.listen({ unix: path, socket: { data() {} } }).unref()],
+  ["a directory", async (path: string) => void mkdirSync(path)],
+])("%s where a regular file is needed is refused at once, and stays", (_, make) => {
+  test.each([
+    ["--journal", "it", ["import", "rows.csv", "--journal", "it"], "it is not a regular file"],
+    ["the journal beside the input", "rows.csv.journal", ["import", "rows.csv"], "is not a regular file"],
+    ["--failed", "it", ["import", "rows.csv", "--failed", "it"], "Name a file that does not exist"],
+    ["the undo journal", "customers/undo.sqlite", ["delete", "1", "--yes"], "is not a regular file"],
+    ["the undo journal that is read", "customers/undo.sqlite", ["undo", "--list"], "is not a regular file"],
+    [
+      "the profile file's lock",
+      "customers/config.toml.lock",
+      ["profile", "use", "a"],
+      "is not a regular file",
+    ],
+  ])("as %s", async (_, name, args, words) => {
+    const { server, env, directory, command, file } = await place();
+    file("rows.csv", "name,email\nAda,ada@example.com\n");
+    mkdirSync(join(directory, "customers"), { mode: 0o700 });
+    const path = join(directory, name);
+    await make(path);
+    const before = statSync(path);
+    const child = Bun.spawn([...command, ...args], {
+      cwd: directory,
+      env: {
+        HOME: directory,
+        XDG_STATE_HOME: directory,
+        XDG_CONFIG_HOME: directory,
+        CUSTOMERS_UNDO: "7d",
+        ...env,
+      },
+      stdin: "ignore",
+      stderr: "pipe",
+    });
+    const [exitCode, stderr] = [await child.exited, await child.stderr.text()];
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
+    expect(stderr).toContain(name);
+    const { mode, ino } = statSync(path);
+    expect({ mode, ino }).toEqual({ mode: before.mode, ino: before.ino });
+    expect(server.requests).toHaveLength(0);
   });
 });

@@ -5,12 +5,13 @@
  * when it was undone, and its bytes are overwritten.
  */
 import { Database } from "bun:sqlite";
-import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseCustomer } from "../client/customer.ts";
 import { formatJson, type JsonObject } from "../client/json.ts";
 import type { Environment } from "../config/setting-source.ts";
 import { xdgPath } from "../config/xdg-path.ts";
+import { makeRegularFile } from "../files/regular-file.ts";
 import { isBusy, isForeign } from "../files/sqlite-errors.ts";
 import { systemCode } from "../files/system-code.ts";
 import { UsageError } from "../outcome/failure.ts";
@@ -102,7 +103,7 @@ export function openUndoJournal(path: string, now: () => number = Date.now): Und
 
 function open(path: string, now: () => number): UndoJournal {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, "a", 0o600));
+  makeRegularFile(path, "the undo journal", "Move it away, or write without it: CUSTOMERS_UNDO=off");
   chmodSync(path, 0o600); // of the log beside it too: SQLite makes it with the mode of this file
   const database = new Database(path, { readwrite: true, strict: true });
   database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);

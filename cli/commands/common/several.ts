@@ -1,23 +1,21 @@
 /** Several customers in one command: ids as arguments, or `-` for one a line on standard input. */
+import { text } from "node:stream/consumers";
 import type { Ending, Invocation } from "../../invocation.ts";
 import { amount } from "../../outcome/amount.ts";
 import { type Failure, failure, UsageError } from "../../outcome/failure.ts";
+import { untilInterrupted } from "../../outcome/until-interrupted.ts";
 
 /** @param words ids, or `-`. Throws a UsageError where there is no id, or where standard input holds the token. */
 export async function idsOf(
   words: readonly string[],
-  { host, flags }: Pick<Invocation, "host" | "flags">,
+  { host, flags, interrupted }: Pick<Invocation, "host" | "flags" | "interrupted">,
 ): Promise<readonly string[]> {
   if (!words.includes("-")) return words;
   if (flags.tokenStdin) {
     throw new UsageError("stdin can't hold both the token and the ids", "Give the token as --token-file.");
   }
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of host.stdin) {
-    text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
-  }
-  const lines = text.split("\n").map((line) => line.trim());
+  const input = await untilInterrupted(text(host.stdin), interrupted);
+  const lines = input.split("\n").map((line) => line.trim());
   const ids = words.flatMap((word) => (word === "-" ? lines.filter((line) => line !== "") : [word]));
   if (ids.length === 0) throw new UsageError("there is no id on standard input", "Give one id a line.");
   return ids;
