@@ -12,16 +12,12 @@ import type {
 import { sealRows } from "./audit-sealing.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import {
-  AUDIT_ROWS_TEXT,
   auditPartText,
   auditSearchText,
-  CHAIN_START_TEXT,
-  DELETE_ROWS_TEXT,
-  HAD_CUSTOMERS_TEXT,
-  historyText,
   IS_ERASED_TEXT,
-  MOVE_START_TEXT,
   type PostgresAuditRow,
+  SELECT_AUDIT,
+  SELECT_AUDIT_ALONE,
 } from "./rows/audit-sql.ts";
 
 /** The audit trail in PostgreSQL, on a connection for what is slow. Rows are appended by rows/customer-sql.ts. */
@@ -45,23 +41,36 @@ export class PostgresAuditTrail implements AuditStore {
 
   async chainStart(tenant: string): Promise<ChainStart> {
     type Row = { readonly number: string; readonly hash: string; readonly time: string };
-    const [row] = await this.#lanes.run<Row>(CHAIN_START_TEXT, [tenant], true);
+    const text =
+      "SELECT number, encode(hash, 'hex') AS hash, time FROM audit_anchors WHERE tenant = $1::text";
+    const [row] = await this.#lanes.run<Row>(text, [tenant], true);
     if (row === undefined) return { ...CHAIN_START, timeMs: null };
     return { number: Number(row.number), hash: row.hash, timeMs: Number(row.time) };
   }
 
   moveStart(start: ChainLink, { tenant, number, hash, timeMs }: ChainedEntry): Promise<boolean> {
-    const anchor = [tenant, String(number), hash, String(timeMs), String(start.number)];
     // Done again it finds the start moved.
     return this.#lanes.transact(async (transaction) => {
-      if ((await transaction.run(MOVE_START_TEXT, anchor)).length === 0) return false;
-      await transaction.run(DELETE_ROWS_TEXT, [tenant, String(number), String(start.number)]);
+      const moved = await transaction.run(
+        `INSERT INTO audit_anchors AS a (tenant, number, hash, time)
+          VALUES ($1::text, $2::bigint, decode($3::text, 'hex'), $4::bigint)
+          ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time
+          WHERE a.number = $5::bigint RETURNING 1`,
+        [tenant, String(number), hash, String(timeMs), String(start.number)],
+      );
+      if (moved.length === 0) return false;
+      // A row before the start is none that retention leaves: it stays for `audit verify` to find.
+      await transaction.run(
+        "DELETE FROM audit WHERE tenant = $1::text AND number > $2::bigint AND number <= $3::bigint",
+        [tenant, String(start.number), String(number)],
+      );
       return true;
     });
   }
 
   async hadCustomers(tenant: string): Promise<boolean> {
-    return (await this.#lanes.run(HAD_CUSTOMERS_TEXT, [tenant], true)).length > 0;
+    const text = "SELECT 1 FROM tenants WHERE tenant = $1::text";
+    return (await this.#lanes.run(text, [tenant], true)).length > 0;
   }
 
   async isErased(tenant: string, customerId: string): Promise<boolean> {
@@ -73,11 +82,15 @@ export class PostgresAuditTrail implements AuditStore {
     return 0;
   }
 
-  async history(query: HistoryQuery): Promise<CustomerHistory> {
-    const { tenant, customerId, before, limit } = query;
+  async history({ tenant, customerId, before, limit, withValues }: HistoryQuery): Promise<CustomerHistory> {
     const isUnsealed = before?.startsWith(UNSEALED) === true;
-    const text = historyText(before === null ? "newest" : isUnsealed ? "before id" : "before number", query);
     const start = before === null ? [] : [isUnsealed ? before.slice(UNSEALED.length) : before];
+    const end = isUnsealed
+      ? "$4::bigint"
+      : "(SELECT id FROM audit WHERE tenant = $1::text AND number = $4::bigint)";
+    const text = `${withValues ? SELECT_AUDIT : SELECT_AUDIT_ALONE}
+      WHERE a.tenant = $1::text AND a.customer_id = $2::uuid ${before === null ? "" : `AND a.id < ${end}`}
+      ORDER BY a.id DESC LIMIT $3::int`;
     const params = [tenant, customerId, String(limit + 1), ...start];
     const rows = await this.#lanes.readPage<PostgresAuditRow>(text, params);
     const last = rows.length > limit ? rows[limit - 1] : undefined;
@@ -88,8 +101,10 @@ export class PostgresAuditTrail implements AuditStore {
   }
 
   async rows({ tenant, after, limit }: AuditQuery): Promise<ChainedEntry[]> {
+    const text = `${SELECT_AUDIT} WHERE a.tenant = $1::text
+      AND a.number >= coalesce($2::bigint + 1, -9223372036854775808) ORDER BY a.number LIMIT $3::int`;
     const params = [tenant, after === null ? null : String(after), String(limit)];
-    const rows = await this.#lanes.run<PostgresAuditRow>(AUDIT_ROWS_TEXT, params, true);
+    const rows = await this.#lanes.run<PostgresAuditRow>(text, params, true);
     return rows.map(chainedEntry);
   }
 

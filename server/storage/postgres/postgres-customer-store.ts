@@ -18,7 +18,7 @@ import {
 } from "../customer-store.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";
-import { KEY_TEXT, PURGE_KEYS_TEXT, pageText, readText } from "./rows/customer-sql.ts";
+import { pageText, readText } from "./rows/customer-sql.ts";
 import { createOf, removeOf, updateOf } from "./writes/customer-kinds.ts";
 import type { WriteBatches } from "./writes/write-batches.ts";
 
@@ -92,12 +92,16 @@ export class PostgresCustomerStore implements CustomerStore {
     key,
     nowMs,
   }: Pick<IdempotencyKey, "tokenId" | "key" | "nowMs">): Promise<boolean> {
-    const rows = await this.#lanes.run(KEY_TEXT, [tokenId, key, String(nowMs)], true);
-    return rows.length > 0;
+    const text =
+      "SELECT 1 FROM idempotency_keys WHERE token_id = $1 AND key = $2 AND expires_at > $3::bigint";
+    return (await this.#lanes.run(text, [tokenId, key, String(nowMs)], true)).length > 0;
   }
 
   async purgeKeys(nowMs: number): Promise<number> {
-    const rows = await this.#lanes.run(PURGE_KEYS_TEXT, [String(nowMs), String(PURGED_KEYS_MAX)], true);
-    return rows.length;
+    const text = `WITH expired AS MATERIALIZED (
+        SELECT token_id, key FROM idempotency_keys WHERE expires_at <= $1::bigint
+        ORDER BY expires_at LIMIT $2::int FOR UPDATE SKIP LOCKED)
+      DELETE FROM idempotency_keys k USING expired e WHERE k.token_id = e.token_id AND k.key = e.key RETURNING 1`;
+    return (await this.#lanes.run(text, [String(nowMs), String(PURGED_KEYS_MAX)], true)).length;
   }
 }

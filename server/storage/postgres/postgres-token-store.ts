@@ -3,7 +3,7 @@ import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bear
 import { StoreUnavailable } from "../customer-store.ts";
 import { storedTime } from "../stored-time.ts";
 import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
-import { type TokenRow, tokenRecord } from "../token-row.ts";
+import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../token-row.ts";
 import type {
   Caller,
   CreatedToken,
@@ -19,17 +19,7 @@ import { TokenUseNotes } from "../token-use-notes.ts";
 import type { Param } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";
-import {
-  EXPIRING_TOKENS_TEXT,
-  FIND_TOKEN_TEXT,
-  INSERT_TOKEN_TEXT,
-  LIST_TOKENS_TEXT,
-  MATCHING_TOKENS_TEXT,
-  NOTE_TOKEN_USE_TEXT,
-  OVERLAPS_TEXT,
-  REVOKE_TOKEN_TEXT,
-  ROTATE_TOKEN_TEXT,
-} from "./rows/token-sql.ts";
+import { FIND_TOKEN_TEXT, INSERT_TOKEN_TEXT, qualified, ROTATE_TOKEN_TEXT } from "./rows/token-sql.ts";
 import { type Meta, metaFault } from "./schema/migration.ts";
 
 type OverlapRow = TokenRow & {
@@ -58,7 +48,13 @@ export class PostgresTokenStore implements TokenStore {
     this.#lanes = lanes;
     this.#reads = reads;
     this.#notes = new TokenUseNotes(({ digest, hourMs, from }) =>
-      lanes.run(NOTE_TOKEN_USE_TEXT, [digest, String(hourMs), from], true),
+      // Of many servers that see a token's first use in an hour one writes.
+      lanes.run(
+        `UPDATE tokens SET last_used_at = greatest($2::bigint, created_at), last_used_from = coalesce($3::text, last_used_from)
+          WHERE digest = decode($1::text, 'hex') AND (last_used_at IS NULL OR last_used_at < greatest($2::bigint, created_at))`,
+        [digest, String(hourMs), from],
+        true,
+      ),
     );
   }
 
@@ -91,17 +87,23 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   async list(): Promise<TokenRecord[]> {
-    return (await this.#lanes.run<TokenRow>(LIST_TOKENS_TEXT, [], true)).map(tokenRecord);
+    const text = `SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`;
+    return (await this.#lanes.run<TokenRow>(text, [], true)).map(tokenRecord);
   }
 
   async expiring(nowMs: number): Promise<TokenRecord[]> {
-    const params = [String(nowMs), String(NOTICE_MS_MAX)];
-    const rows = await this.#lanes.run<TokenRow>(EXPIRING_TOKENS_TEXT, params, true);
+    const text = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE revoked_at IS NULL AND replaced_by IS NULL
+      AND expires_at > $1::bigint AND expires_at <= $2::bigint ORDER BY expires_at, prefix`;
+    const params = [String(nowMs), String(nowMs + NOTICE_MS_MAX)];
+    const rows = await this.#lanes.run<TokenRow>(text, params, true);
     return expiringOf(rows.map(tokenRecord), nowMs);
   }
 
   async stillUsed(nowMs: number): Promise<TokenRecord[]> {
-    const rows = await this.#lanes.run<OverlapRow>(OVERLAPS_TEXT, [String(nowMs)], true);
+    const text = `SELECT ${qualified("old")}, made.created_at AS rotated_at, made.last_used_at AS replacement_used_at
+      FROM tokens old JOIN tokens made ON made.prefix = old.replaced_by
+      WHERE old.revoked_at IS NULL AND old.expires_at > $1::bigint ORDER BY old.expires_at, old.prefix`;
+    const rows = await this.#lanes.run<OverlapRow>(text, [String(nowMs)], true);
     const overlaps = rows.map((row) => ({
       token: tokenRecord(row),
       rotatedAtMs: Number(row.rotated_at),
@@ -114,7 +116,9 @@ export class PostgresTokenStore implements TokenStore {
     // Tokens that have ended may be revoked too.
     const which = await this.#digestOf(text, 0);
     if (typeof which !== "string") return which;
-    const [row] = await this.#lanes.run<TokenRow>(REVOKE_TOKEN_TEXT, [which, String(nowMs)], false);
+    const sql = `UPDATE tokens SET revoked_at = $2::bigint
+      WHERE digest = decode($1::text, 'hex') AND revoked_at IS NULL RETURNING ${TOKEN_COLUMNS}`;
+    const [row] = await this.#lanes.run<TokenRow>(sql, [which, String(nowMs)], false);
     return row === undefined ? { kind: "missing" } : { kind: "revoked", token: tokenRecord(row) };
   }
 
@@ -148,7 +152,9 @@ export class PostgresTokenStore implements TokenStore {
     // What all tokens begin with names none: an empty argument must not revoke the only token there is.
     if (!/^cst_[A-Za-z0-9]+$/.test(text)) return { kind: "missing" };
     const rows = await this.#lanes.run<TokenRow & { digest: string }>(
-      MATCHING_TOKENS_TEXT,
+      `SELECT encode(digest, 'hex') AS digest, ${TOKEN_COLUMNS} FROM tokens
+        WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2::bigint) AND starts_with(prefix, $1::text)
+        ORDER BY prefix`,
       [text, String(thenMs)],
       true,
     );

@@ -9,13 +9,7 @@ import {
 } from "../write-count-store.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { columnsOf } from "./rows/array-literal.ts";
-import {
-  ADD_COUNTS_TEXT,
-  countParams,
-  KNOWN_VERSIONS_TEXT,
-  PAGE_OF_COUNTS_TEXT,
-  PURGE_COUNTS_TEXT,
-} from "./rows/write-count-sql.ts";
+import { ADD_COUNTS_TEXT, countParams, KNOWN_VERSIONS_TEXT } from "./rows/write-count-sql.ts";
 
 /** Counts of writes in PostgreSQL, on a connection for what is slow: no customer's write waits for them. */
 export class PostgresWriteCounts implements WriteCountStore {
@@ -35,12 +29,19 @@ export class PostgresWriteCounts implements WriteCountStore {
   }
 
   async page(fromDay: string, after: CountKey | null): Promise<WriteCount[]> {
+    const text = `SELECT * FROM write_counts WHERE (tenant, client, day, client_version, method)
+        > ($1::text, $2::text, $3::text, $4::text, $5::text) AND day >= $6::text
+      ORDER BY tenant, client, day, client_version, method LIMIT $7::int`;
     const params = [...countKeyParams(after), fromDay, String(COUNTS_PAGE)];
-    const rows = await this.#lanes.run<WriteCountRow>(PAGE_OF_COUNTS_TEXT, params, true);
+    const rows = await this.#lanes.run<WriteCountRow>(text, params, true);
     return rows.map(writeCountOf);
   }
 
   async purge(beforeDay: string): Promise<number> {
-    return (await this.#lanes.run(PURGE_COUNTS_TEXT, [beforeDay, String(COUNTS_MAX)], true)).length;
+    const text = `DELETE FROM write_counts WHERE (tenant, client, day, client_version, method) IN
+        (SELECT tenant, client, day, client_version, method FROM write_counts WHERE day < $1::text
+          ORDER BY day LIMIT $2::int FOR UPDATE SKIP LOCKED)
+      RETURNING 1`;
+    return (await this.#lanes.run(text, [beforeDay, String(COUNTS_MAX)], true)).length;
   }
 }

@@ -8,11 +8,11 @@ const COLUMNS = `a.tenant, a.customer_id::text AS customer_id, a.id, a.number, a
   encode(a.values_digest, 'hex') AS values_digest, encode(a.hash, 'hex') AS hash`;
 
 /** The rows of the trail as `a`, each with the values beside it. */
-const SELECT_AUDIT = `SELECT ${COLUMNS}, encode(v.salt, 'hex') AS salt, v.content
+export const SELECT_AUDIT = `SELECT ${COLUMNS}, encode(v.salt, 'hex') AS salt, v.content
   FROM audit a LEFT JOIN audit_values v ON v.tenant = a.tenant AND v.customer_id = a.customer_id AND v.id = a.id`;
 
 /** The same without the values. */
-const SELECT_AUDIT_ALONE = `SELECT ${COLUMNS} FROM audit a`;
+export const SELECT_AUDIT_ALONE = `SELECT ${COLUMNS} FROM audit a`;
 
 /**
  * Of several that seal at once one does; the others get no row, nor does one that has nothing to seal: the lock would be
@@ -40,48 +40,9 @@ export const SEAL_TEXT = `UPDATE audit a SET number = i.number, hash = decode(i.
   FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[]) AS i(tenant, customer_id, id, number, hash)
   WHERE a.tenant = i.tenant AND a.customer_id = i.customer_id AND a.id = i.id AND a.number IS NULL`;
 
-/** $1 tenant. */
-export const HAD_CUSTOMERS_TEXT = "SELECT 1 FROM tenants WHERE tenant = $1::text";
-
 /** $1 tenant, $2 customer. */
 export const IS_ERASED_TEXT =
   "SELECT 1 FROM audit WHERE tenant = $1::text AND customer_id = $2::uuid AND operation = 'erase' LIMIT 1";
-
-/** $1 tenant. */
-export const CHAIN_START_TEXT =
-  "SELECT number, encode(hash, 'hex') AS hash, time FROM audit_anchors WHERE tenant = $1::text";
-
-/** $1 tenant, $2 number, $3 hash, $4 time, $5 the number of the start before. No row where another service moved it. */
-export const MOVE_START_TEXT = `INSERT INTO audit_anchors AS a (tenant, number, hash, time)
-  VALUES ($1::text, $2::bigint, decode($3::text, 'hex'), $4::bigint)
-  ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time
-  WHERE a.number = $5::bigint RETURNING 1`;
-
-/**
- * $1 tenant, $2 number, $3 the number of the start before. A row before the start is none that retention leaves: it
- * stays for `audit verify` to find.
- */
-export const DELETE_ROWS_TEXT =
-  "DELETE FROM audit WHERE tenant = $1::text AND number > $3::bigint AND number <= $2::bigint";
-
-/** $1 tenant, $2 customer, $3 how many, then where the page begins, if it is not the first one. */
-export function historyText(
-  start: "newest" | "before number" | "before id",
-  { withValues }: { readonly withValues: boolean },
-): string {
-  const before = {
-    newest: "",
-    "before number": "AND a.id < (SELECT id FROM audit WHERE tenant = $1::text AND number = $4::bigint)",
-    "before id": "AND a.id < $4::bigint",
-  };
-  return `${withValues ? SELECT_AUDIT : SELECT_AUDIT_ALONE}
-    WHERE a.tenant = $1::text AND a.customer_id = $2::uuid ${before[start]} ORDER BY a.id DESC LIMIT $3::int`;
-}
-
-/** $1 tenant, $2 the number after which the page begins or null, $3 how many. */
-export const AUDIT_ROWS_TEXT = `${SELECT_AUDIT}
-  WHERE a.tenant = $1::text AND a.number >= coalesce($2::bigint + 1, -9223372036854775808)
-  ORDER BY a.number LIMIT $3::int`;
 
 type SearchScope = { readonly isOneCustomer: boolean };
 

@@ -223,16 +223,6 @@ export const JUDGE_TEXT = `SELECT i.n::int AS n, c.row_version, k.outcome, f.fie
     LEFT JOIN idempotency_keys k ON k.token_id = i.token_id AND k.key = i.key AND k.expires_at > i.now
     LEFT JOIN kept_fields f ON f.token_id = k.token_id AND f.key = k.key`;
 
-/** $1 token, $2 key, $3 the time. */
-export const KEY_TEXT =
-  "SELECT 1 FROM idempotency_keys WHERE token_id = $1 AND key = $2 AND expires_at > $3::bigint";
-
-/** $1 the time, $2 how many. */
-export const PURGE_KEYS_TEXT = `WITH expired AS MATERIALIZED (
-    SELECT token_id, key FROM idempotency_keys WHERE expires_at <= $1::bigint
-    ORDER BY expires_at LIMIT $2::int FOR UPDATE SKIP LOCKED)
-  DELETE FROM idempotency_keys k USING expired e WHERE k.token_id = e.token_id AND k.key = e.key RETURNING 1`;
-
 /** Rows of a batch, from one array for each column; the order of the arrays is that of the locks. */
 function input(name: string, columns: readonly string[], firstParam = 1): string {
   const arrays = columns.map((column, index) => `$${firstParam + index}::${column.split(" ")[1]}[]`);

@@ -18,19 +18,6 @@ export const INSERT_TOKEN_TEXT = `INSERT INTO tokens (digest, prefix, client, ro
     AND NOT EXISTS (SELECT FROM tokens WHERE tenant = $5::text)
     AND NOT EXISTS (SELECT FROM customers WHERE tenant = $5::text) AS is_tenant_new`;
 
-export const LIST_TOKENS_TEXT = `SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`;
-
-/** $1 now, $2 the longest notice. */
-export const EXPIRING_TOKENS_TEXT = `SELECT ${TOKEN_COLUMNS} FROM tokens
-  WHERE revoked_at IS NULL AND replaced_by IS NULL AND expires_at > $1::bigint AND expires_at <= $1::bigint + $2::bigint
-  ORDER BY expires_at, prefix`;
-
-/** $1 now. */
-export const OVERLAPS_TEXT = `SELECT ${qualified("old")}, made.created_at AS rotated_at, made.last_used_at AS replacement_used_at
-  FROM tokens old JOIN tokens made ON made.prefix = old.replaced_by
-  WHERE old.revoked_at IS NULL AND old.expires_at > $1::bigint
-  ORDER BY old.expires_at, old.prefix`;
-
 /**
  * $1 digest, $2 digest and $3 prefix of the new token, $4 now, $5 when the old one ends at the latest, $6 when the new one
  * does, $7 whether it is valid for as long as the old one was to be. Rows: the new token and the old one.
@@ -62,20 +49,7 @@ export const ROTATE_TOKEN_TEXT = `WITH old AS (
   )
   SELECT * FROM made UNION ALL SELECT * FROM replaced ORDER BY is_new DESC`;
 
-/** $1 digest, $2 now. */
-export const REVOKE_TOKEN_TEXT = `UPDATE tokens SET revoked_at = $2::bigint
-  WHERE digest = decode($1::text, 'hex') AND revoked_at IS NULL RETURNING ${TOKEN_COLUMNS}`;
-
-/** $1 the first characters, $2 a time: tokens that have ended by then are left out. */
-export const MATCHING_TOKENS_TEXT = `SELECT encode(digest, 'hex') AS digest, ${TOKEN_COLUMNS} FROM tokens
-  WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2::bigint) AND starts_with(prefix, $1::text)
-  ORDER BY prefix`;
-
-/** $1 digest, $2 the hour, $3 the network. Of many servers that see a token's first use in an hour one writes. */
-export const NOTE_TOKEN_USE_TEXT = `UPDATE tokens SET last_used_at = greatest($2::bigint, created_at),
-    last_used_from = coalesce($3::text, last_used_from)
-  WHERE digest = decode($1::text, 'hex') AND (last_used_at IS NULL OR last_used_at < greatest($2::bigint, created_at))`;
-
-function qualified(table: string): string {
+/** {@link TOKEN_COLUMNS} of one of several tables. */
+export function qualified(table: string): string {
   return TOKEN_COLUMNS.replace(/\w+/g, (name) => `${table}.${name}`);
 }

@@ -30,14 +30,3 @@ export function countParams(count: WriteCount): (string | null)[] {
     ...[time(count.lastWithAtMs), time(count.firstWithoutAtMs), time(count.lastWithoutAtMs)],
   ];
 }
-
-/** $1 to $5 the key of the count before, $6 the first day, $7 how many rows at most. */
-export const PAGE_OF_COUNTS_TEXT = `SELECT * FROM write_counts
-  WHERE (tenant, client, day, client_version, method) > ($1::text, $2::text, $3::text, $4::text, $5::text) AND day >= $6::text
-  ORDER BY tenant, client, day, client_version, method LIMIT $7::int`;
-
-/** $1 the first day that stays, $2 how many rows at most. */
-export const PURGE_COUNTS_TEXT = `DELETE FROM write_counts WHERE (tenant, client, day, client_version, method) IN
-    (SELECT tenant, client, day, client_version, method FROM write_counts WHERE day < $1::text
-      ORDER BY day LIMIT $2::int FOR UPDATE SKIP LOCKED)
-  RETURNING 1`;
