@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import Counter from "prom-client/lib/counter.js";
-import Gauge from "prom-client/lib/gauge.js";
 import { REFUSAL_REASONS, type RefusedToken } from "../domain/issuer.ts";
+import { scrapedGauge } from "./scraped-metric.ts";
 
 /** When the keys of each issuer were fetched, in ms since 1970; 0 where they never were. */
 export type IssuerMetricsParts = () => readonly { readonly issuer: string; readonly fetchedAtMs: number }[];
@@ -24,16 +24,14 @@ export class IssuerMetrics {
       labelNames: ["issuer", "reason"],
       registers: [registry],
     });
-    new Gauge({
+    const fetched = {
       name: "customers_issuer_keys_fetched_seconds",
       help: "When the keys in force of an issuer were fetched last, in seconds since 1970; 0 where they never were.",
       labelNames: ["issuer"],
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const { issuer, fetchedAtMs } of issuerKeys()) this.set({ issuer }, fetchedAtMs / 1000);
-      },
-    });
+    };
+    scrapedGauge(registry, fetched, () =>
+      issuerKeys().map(({ issuer, fetchedAtMs }) => [fetchedAtMs / 1000, { issuer }]),
+    );
   }
 
   /** @param fetched `fault` is null where it succeeded */

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
-import Counter from "prom-client/lib/counter.js";
 import { LIMIT_NAMES, type Limit, type LimitName, WRONG_TOKENS_OF_ADDRESS } from "../domain/limits.ts";
 import { OTHERS, RecentSeries, SERIES_MAX } from "./recent-series.ts";
+import { scrapedCounter } from "./scraped-metric.ts";
 
 type LimitHolder = Omit<Limit, "quota">;
 type LimitSeries = LimitHolder & { refused: number };
@@ -9,25 +9,26 @@ type LimitSeries = LimitHolder & { refused: number };
 /** How often callers exceeded their limits. */
 export class LimitMetrics {
   readonly #hasCallerLabels: boolean;
-  /** Those that name no caller, or {@link OTHERS}: one for each limit. */
-  readonly #unnamed = new Map<string, LimitSeries>();
-  readonly #named: RecentSeries<LimitSeries>;
+  readonly #series: RecentSeries<LimitSeries>;
 
   constructor(registry: Registry, hasCallerLabels: boolean, seriesMax = SERIES_MAX) {
     this.#hasCallerLabels = hasCallerLabels;
-    this.#named = new RecentSeries(seriesMax, ({ name, refused }) => {
+    this.#series = new RecentSeries(seriesMax, ({ name, refused }) => {
       this.#unnamedOf(name, OTHERS).refused += refused;
     });
-    const countInto = (counter: Counter): void => this.#countInto(counter);
-    new Counter({
+    const limited = {
       name: "customers_requests_limited_total",
       help: "Requests refused with 429, by the limit that they exceeded.",
       labelNames: ["limit", ...(hasCallerLabels ? ["client", "tenant"] : [])],
-      registers: [registry],
-      collect() {
-        countInto(this);
-      },
-    });
+    };
+    scrapedCounter(registry, limited, () =>
+      this.#series
+        .values()
+        .map(({ name, client, tenant, refused }) => [
+          refused,
+          { limit: name, ...(hasCallerLabels ? { client, tenant } : {}) },
+        ]),
+    );
     if (!hasCallerLabels) for (const name of LIMIT_NAMES) this.#unnamedOf(name, "");
     this.begin(WRONG_TOKENS_OF_ADDRESS);
   }
@@ -44,22 +45,11 @@ export class LimitMetrics {
   #seriesOf({ name, client, tenant }: LimitHolder): LimitSeries {
     if (!this.#hasCallerLabels || (client === "" && tenant === "")) return this.#unnamedOf(name, "");
     const make = () => ({ name, client, tenant, refused: 0 });
-    return this.#named.move(`${name} ${client} ${tenant}`, make);
+    return this.#series.move(`${name} ${client} ${tenant}`, make);
   }
 
+  /** One for each limit, that names no caller or {@link OTHERS}. */
   #unnamedOf(name: LimitName, client: "" | typeof OTHERS): LimitSeries {
-    const key = `${name} ${client}`;
-    const series = this.#unnamed.get(key) ?? { name, client, tenant: "", refused: 0 };
-    this.#unnamed.set(key, series);
-    return series;
-  }
-
-  #countInto(counter: Counter): void {
-    counter.reset();
-    for (const series of [this.#unnamed, this.#named]) {
-      for (const { name, client, tenant, refused } of series.values()) {
-        counter.inc({ limit: name, ...(this.#hasCallerLabels ? { client, tenant } : {}) }, refused);
-      }
-    }
+    return this.#series.unnamed(`${name} ${client}`, () => ({ name, client, tenant: "", refused: 0 }));
   }
 }

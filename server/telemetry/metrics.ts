@@ -46,28 +46,19 @@ export class Metrics {
   readonly #enforcement: () => Enforcement;
   readonly #onWrite: MetricsOptions["onWrite"];
 
-  constructor({
-    hasCallerLabels,
-    version,
-    storageStats,
-    tokensToRenew,
-    issuerKeys,
-    auditRetention,
-    certificateExpiry,
-    rollout,
-    onWrite,
-  }: MetricsOptions) {
+  constructor(options: MetricsOptions) {
+    const { hasCallerLabels, rollout } = options;
     this.#writes = new WriteMetrics(this.#registry, hasCallerLabels);
     new RolloutMetrics(this.#registry, hasCallerLabels, rollout);
     this.#requests = new RequestMetrics(this.#registry);
-    this.storage = new StorageMetrics(this.#registry, storageStats);
+    this.storage = new StorageMetrics(this.#registry, options.storageStats);
     this.limits = new LimitMetrics(this.#registry, hasCallerLabels);
-    new TokenMetrics(this.#registry, hasCallerLabels, tokensToRenew);
-    this.issuers = new IssuerMetrics(this.#registry, issuerKeys);
-    registerAuditMetrics(this.#registry, auditRetention);
-    registerProcessMetrics(this.#registry, version, certificateExpiry);
+    new TokenMetrics(this.#registry, hasCallerLabels, options.tokensToRenew);
+    this.issuers = new IssuerMetrics(this.#registry, options.issuerKeys);
+    registerAuditMetrics(this.#registry, options.auditRetention);
+    registerProcessMetrics(this.#registry, options.version, options.certificateExpiry);
     this.#enforcement = rollout.enforcement;
-    this.#onWrite = onWrite;
+    this.#onWrite = options.onWrite;
   }
 
   /** @param headers of the request */

@@ -1,8 +1,8 @@
 import type { Registry } from "prom-client";
-import Counter from "prom-client/lib/counter.js";
 import Gauge from "prom-client/lib/gauge.js";
 import Histogram from "prom-client/lib/histogram.js";
 import { DESCRIPTORS_MAX, openDescriptors } from "./file-descriptors.ts";
+import { scrapedCounter, scrapedGauge } from "./scraped-metric.ts";
 
 const SAMPLE_MS = 100;
 const LAG_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -28,6 +28,8 @@ export function registerProcessMetrics(
     help: "When the process started, in seconds since 1970.",
     registers,
   }).set(Math.round(performance.timeOrigin) / 1000);
+  const gauge = (name: string, help: string, read: () => number): void =>
+    scrapedGauge(registry, { name, help }, read);
   gauge(
     "customers_tls_certificate_expiry_seconds",
     "When the first certificate of the served chain ends, in seconds since 1970; NaN without TLS.",
@@ -36,15 +38,10 @@ export function registerProcessMetrics(
   gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
   gauge("process_open_fds", "Open file descriptors.", openDescriptors);
   gauge("process_max_fds", "The limit of open file descriptors.", () => DESCRIPTORS_MAX);
-  new Counter({
-    name: "process_cpu_seconds_total",
-    help: "User and system time of the process.",
-    registers,
-    collect() {
-      const { user, system } = process.cpuUsage();
-      this.reset();
-      this.inc((user + system) / 1e6);
-    },
+  const cpu = { name: "process_cpu_seconds_total", help: "User and system time of the process." };
+  scrapedCounter(registry, cpu, () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
   });
   observeLag(
     new Histogram({
@@ -54,17 +51,6 @@ export function registerProcessMetrics(
       registers,
     }),
   );
-
-  function gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
-  }
 }
 
 function observeLag(lag: Histogram): void {

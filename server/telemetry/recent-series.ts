@@ -9,6 +9,8 @@ export const SERIES_MAX = 2_000;
  * them: above a maximum, the series that did not move for longest is retired.
  */
 export class RecentSeries<Series> {
+  /** Those that name no caller, which are never retired. */
+  readonly #unnamed = new Map<string, Series>();
   /** The one that moved most recently is last. */
   readonly #series = new Map<string, Series>();
   readonly #max: number;
@@ -36,6 +38,11 @@ export class RecentSeries<Series> {
     return series;
   }
 
+  /** A series that names no caller. */
+  unnamed(key: string, make: () => Series): Series {
+    return this.#unnamed.getOrInsertComputed(key, make);
+  }
+
   /** Takes out those that match. */
   take(matches: (series: Series) => boolean): Series[] {
     const taken: Series[] = [];
@@ -47,7 +54,7 @@ export class RecentSeries<Series> {
     return taken;
   }
 
-  values(): Iterable<Series> {
-    return this.#series.values();
+  values(): readonly Series[] {
+    return [...this.#unnamed.values(), ...this.#series.values()];
   }
 }

@@ -1,8 +1,8 @@
 import type { Registry } from "prom-client";
-import Counter from "prom-client/lib/counter.js";
 import Histogram from "prom-client/lib/histogram.js";
 import { METHODS } from "../domain/policy.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
+import { scrapedCounter } from "./scraped-metric.ts";
 
 const BUCKET_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -47,31 +47,24 @@ export class RequestMetrics {
   #last: Series | null = null;
 
   constructor(registry: Registry) {
-    const registers = [registry];
     const durations = new Histogram({
       name: "http_request_duration_seconds",
       help: "Time from the request's headers to its answer.",
       labelNames: LABELS,
       buckets: BUCKET_SECONDS,
-      registers,
+      registers: [registry],
       collect: () => {
         for (const series of this.#series.values()) series.observe();
       },
     });
     this.#durations = durations;
-    new Counter({
-      name: "http_requests_total",
-      help: "Requests answered.",
-      labelNames: LABELS,
-      registers,
-      // The histogram counts them already: one observation a request.
-      async collect() {
-        const { values } = await durations.get();
-        // In one go: scrapes may overlap.
-        this.reset();
-        for (const { metricName, labels, value } of values)
-          if (metricName === "http_request_duration_seconds_count") this.inc(labels, value);
-      },
+    const answered = { name: "http_requests_total", help: "Requests answered.", labelNames: LABELS };
+    // The histogram counts them already: one observation a request.
+    scrapedCounter(registry, answered, async () => {
+      const counts = (await durations.get()).values.filter(
+        ({ metricName }) => metricName === "http_request_duration_seconds_count",
+      );
+      return counts.map(({ labels, value }) => [value, labels]);
     });
   }
 
@@ -84,11 +77,9 @@ export class RequestMetrics {
   }
 
   #seriesOf(method: string, route: string, status: number): Series {
-    const key = `${method} ${route} ${status}`;
-    const known = this.#series.get(key);
-    if (known !== undefined) return known;
-    const series = new Series(this.#durations, { method, route, status });
-    this.#series.set(key, series);
-    return series;
+    return this.#series.getOrInsertComputed(
+      `${method} ${route} ${status}`,
+      () => new Series(this.#durations, { method, route, status }),
+    );
   }
 }

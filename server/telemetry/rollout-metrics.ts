@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Registry } from "prom-client";
-import Gauge from "prom-client/lib/gauge.js";
 import type { Enforcement } from "../domain/policy.ts";
 import {
   CLIENT_STATES,
@@ -12,6 +11,7 @@ import { ObservedWrites } from "../domain/rollout/observed-writes.ts";
 import type { WriteCount } from "../domain/rollout/write-count.ts";
 import { LastAnswer } from "./last-answer.ts";
 import { SERIES_MAX } from "./recent-series.ts";
+import { type Sample, scrapedGauge } from "./scraped-metric.ts";
 
 /** Counts are read, and clients judged, at most this often: every service of a database reports the same ones. */
 const READ_EVERY_MS = 60_000;
@@ -69,65 +69,44 @@ export class RolloutMetrics {
     const gauge = (
       name: string,
       help: string,
-      labelNames: string[],
-      set: (gauge: Gauge, report: Report) => void,
-    ): void => {
-      const report = (): Promise<Report> => this.#report();
-      new Gauge({
-        name,
-        help,
-        labelNames,
-        registers: [registry],
-        async collect() {
-          const made = await report();
-          this.reset();
-          set(this, made);
-        },
-      });
-    };
+      labelNames: readonly string[],
+      read: (report: Report) => number | readonly Sample[],
+    ): void => scrapedGauge(registry, { name, help, labelNames }, async () => read(await this.#report()));
     gauge(
       "customers_rollout_end_seconds",
       "When the rollout of the policy ends, in seconds since 1970; NaN without one.",
       [],
-      (end) => {
+      () => {
         const enforcement = parts.enforcement();
-        end.set(enforcement.mode === "observe" ? enforcement.untilMs / 1000 : Number.NaN);
+        return enforcement.mode === "observe" ? enforcement.untilMs / 1000 : Number.NaN;
       },
     );
     gauge(
       "customers_rollout_clients",
       "Clients that write, by how far they are with If-Match. The same on every service of a database, at most a minute old.",
       ["state"],
-      (clients, report) => {
-        for (const state of CLIENT_STATES) clients.set({ state }, 0);
-        for (const { state } of report.clients) clients.inc({ state });
-      },
+      ({ clients }) =>
+        CLIENT_STATES.map((state) => [clients.filter((client) => client.state === state).length, { state }]),
     );
     if (!hasCallerLabels) return;
     gauge(
       "customers_rollout_client_state",
       "Always 1; the labels are a client and how far it is.",
       ["client", "state"],
-      (states, { named }) => {
-        for (const { client, state } of named) states.set({ client, state }, 1);
-      },
+      ({ named }) => named.map(({ client, state }) => [1, { client, state }]),
     );
     const labelNames = ["method", "client", "client_version", "tenant"];
     gauge(
       "customers_rollout_writes_without_if_match",
       "Writes without If-Match of the last 180 days, applied or refused, on all services of the database.",
       labelNames,
-      (writes, { series }) => {
-        for (const count of series) writes.set(labelsOf(count), count.allowed + count.refused);
-      },
+      ({ series }) => series.map((count) => [count.allowed + count.refused, labelsOf(count)]),
     );
     gauge(
       "customers_rollout_last_without_if_match_seconds",
       "When the last of them came, in seconds since 1970.",
       labelNames,
-      (last, { series }) => {
-        for (const count of series) last.set(labelsOf(count), (count.lastWithoutAtMs ?? 0) / 1000);
-      },
+      ({ series }) => series.map((count) => [(count.lastWithoutAtMs ?? 0) / 1000, labelsOf(count)]),
     );
   }
 

@@ -1,6 +1,5 @@
 import type { Registry } from "prom-client";
 import Counter from "prom-client/lib/counter.js";
-import Gauge from "prom-client/lib/gauge.js";
 import Histogram from "prom-client/lib/histogram.js";
 import {
   type Commit,
@@ -9,6 +8,7 @@ import {
   type ServerEvent,
   type StorageStats,
 } from "../storage/storage.ts";
+import { scrapedGauge } from "./scraped-metric.ts";
 
 const COMMIT_SECONDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 const BATCH_WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -68,27 +68,12 @@ export class StorageMetrics {
     );
     // rate() misses a series' first event.
     for (const reason of RETRY_REASONS) this.#retries.inc({ reason }, 0);
-    const gauge = (name: string, help: string, read: (now: StorageStats) => number): void => {
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(read(stats()));
-        },
-      });
-    };
-    const byPurpose = (name: string, help: string, read: (now: ConnectionStats) => number): void => {
-      new Gauge({
-        name,
-        help,
-        labelNames: ["purpose"],
-        registers,
-        collect() {
-          for (const now of stats().connections) this.set({ purpose: now.purpose }, read(now));
-        },
-      });
-    };
+    const gauge = (name: string, help: string, read: (now: StorageStats) => number): void =>
+      scrapedGauge(registry, { name, help }, () => read(stats()));
+    const byPurpose = (name: string, help: string, read: (now: ConnectionStats) => number): void =>
+      scrapedGauge(registry, { name, help, labelNames: ["purpose"] }, () =>
+        stats().connections.map((now) => [read(now), { purpose: now.purpose }]),
+      );
     byPurpose(
       "customers_database_connections_busy",
       "Connections to a database server that run a statement, by purpose: read, write, slow or page.",

@@ -1,8 +1,8 @@
 import type { Registry } from "prom-client";
-import Gauge from "prom-client/lib/gauge.js";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import type { TokenRecord } from "../storage/token-store.ts";
 import { LastAnswer } from "./last-answer.ts";
+import { type Sample, scrapedGauge } from "./scraped-metric.ts";
 
 export type TokensToRenew = {
   /** Those that are about to end, and that no other has replaced. */
@@ -21,17 +21,14 @@ export class TokenMetrics {
         () => 0,
         async () => await ask(),
       );
-      new Gauge({
+      const definition = {
         name,
         help: `${help} Without caller labels: the one that ends first, or NaN.`,
         labelNames: hasCallerLabels ? ["client", "tenant", "token"] : [],
-        registers: [registry],
-        async collect() {
-          const tokens = await answer.get();
-          this.reset();
-          if (!hasCallerLabels) this.set(secondsOf(tokens[0]));
-          else for (const token of tokens) this.set(labelsOf(token), secondsOf(token));
-        },
+      };
+      scrapedGauge(registry, definition, async () => {
+        const tokens = await answer.get();
+        return hasCallerLabels ? tokens.map(sampleOf) : secondsOf(tokens[0]);
       });
     };
     gauge(
@@ -47,8 +44,9 @@ export class TokenMetrics {
   }
 }
 
-function labelsOf({ client, tenant, prefix }: TokenRecord): Record<string, string> {
-  return { client, tenant: tenant ?? "", token: prefix };
+function sampleOf(token: TokenRecord): Sample {
+  const { client, tenant, prefix } = token;
+  return [secondsOf(token), { client, tenant: tenant ?? "", token: prefix }];
 }
 
 function secondsOf(token: TokenRecord | undefined): number {

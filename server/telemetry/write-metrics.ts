@@ -1,10 +1,10 @@
 import type { Registry } from "prom-client";
-import Counter from "prom-client/lib/counter.js";
 import { WRITE_METHODS } from "../domain/policy.ts";
 import { OTHER_VERSIONS } from "../domain/rollout/write-count.ts";
 import { type AnsweredWrite, CUSTOMER_ROUTE } from "./answered-write.ts";
 import { ClientVersions } from "./client-versions.ts";
 import { OTHERS, RecentSeries, SERIES_MAX } from "./recent-series.ts";
+import { type Sample, scrapedCounter } from "./scraped-metric.ts";
 
 const COUNTERS = {
   required: {
@@ -43,33 +43,21 @@ type WriteSeries = {
 export class WriteMetrics {
   readonly #hasCallerLabels: boolean;
   readonly #versions = new ClientVersions();
-  /** Those that name no caller, or {@link OTHERS}: one for each method. */
-  readonly #unnamed = new Map<string, WriteSeries>();
-  readonly #named: RecentSeries<WriteSeries>;
+  readonly #series: RecentSeries<WriteSeries>;
 
   /**
    * @param hasCallerLabels false where anyone may read the metrics: then they name no client and no tenant
    */
   constructor(registry: Registry, hasCallerLabels: boolean, seriesMax = SERIES_MAX) {
     this.#hasCallerLabels = hasCallerLabels;
-    this.#named = new RecentSeries(seriesMax, (series) => this.#retire(series));
+    this.#series = new RecentSeries(seriesMax, (series) => this.#retire(series));
     const labelNames = [
       "method",
       "route",
       ...(hasCallerLabels ? ["client", "client_version", "tenant"] : []),
     ];
-    for (const [key, { name, help }] of Object.entries(COUNTERS)) {
-      const countInto = (counter: Counter): void => this.#countInto(counter, key as keyof Counts);
-      new Counter({
-        name,
-        help,
-        labelNames,
-        registers: [registry],
-        collect() {
-          countInto(this);
-        },
-      });
-    }
+    for (const key of Object.keys(COUNTERS) as (keyof Counts)[])
+      scrapedCounter(registry, { ...COUNTERS[key], labelNames }, () => this.#samplesOf(key));
     for (const method of WRITE_METHODS) this.#unnamedOf(method, "");
   }
 
@@ -92,7 +80,7 @@ export class WriteMetrics {
 
   /** Moves the counts of a version to {@link OTHER_VERSIONS}, so that no sum over a client's versions falls. */
   #retireVersion(client: string, version: string): void {
-    for (const series of this.#named.take((each) => each.client === client && each.version === version)) {
+    for (const series of this.#series.take((each) => each.client === client && each.version === version)) {
       addTo(this.#namedOf(series.method, client, OTHER_VERSIONS, series.tenant), series);
     }
   }
@@ -105,25 +93,20 @@ export class WriteMetrics {
 
   #namedOf(method: string, client: string, version: string, tenant: string): WriteSeries {
     const make = () => newSeries(method, client, version, tenant);
-    return this.#named.move(`${method} ${client} ${version} ${tenant}`, make);
+    return this.#series.move(`${method} ${client} ${version} ${tenant}`, make);
   }
 
+  /** One for each method, that names no caller or {@link OTHERS}. */
   #unnamedOf(method: string, client: "" | typeof OTHERS): WriteSeries {
-    const key = `${method} ${client}`;
     const version = client === OTHERS ? OTHER_VERSIONS : "";
-    const series = this.#unnamed.get(key) ?? newSeries(method, client, version, "");
-    this.#unnamed.set(key, series);
-    return series;
+    return this.#series.unnamed(`${method} ${client}`, () => newSeries(method, client, version, ""));
   }
 
-  #countInto(counter: Counter, name: keyof Counts): void {
-    counter.reset();
-    for (const series of [this.#unnamed, this.#named]) {
-      for (const { method, client, version, tenant, counts } of series.values()) {
-        const caller = this.#hasCallerLabels ? { client, client_version: version, tenant } : {};
-        counter.inc({ method, route: CUSTOMER_ROUTE, ...caller }, counts[name]);
-      }
-    }
+  #samplesOf(name: keyof Counts): readonly Sample[] {
+    return this.#series.values().map(({ method, client, version, tenant, counts }) => {
+      const caller = this.#hasCallerLabels ? { client, client_version: version, tenant } : {};
+      return [counts[name], { method, route: CUSTOMER_ROUTE, ...caller }];
+    });
   }
 }
 
