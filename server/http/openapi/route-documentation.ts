@@ -8,8 +8,8 @@ import {
 } from "../../domain/customer.ts";
 import { FIELD_REGISTRY } from "../../domain/field-registry.ts";
 import type { ProblemCode } from "../../domain/problem.ts";
-import { JSON_TYPES } from "../../operations/checks.ts";
 import { PATCH_TYPES } from "../../operations/patch.ts";
+import { JSON_TYPES } from "../../operations/checks.ts";
 import { type JsonSchema, jsonSchema, mapValues } from "./json-schema.ts";
 import {
   type QueryParameter,
@@ -172,7 +172,6 @@ function problemType(): JsonSchema {
   return { type: "object", required: Object.keys(properties), properties };
 }
 
-const CUSTOMER_HEADERS = ["ETag"] as const;
 const FIELD_PROBLEMS = [
   "unknown-parameter",
   "unknown-field",
@@ -196,24 +195,43 @@ const WRITE_PROBLEMS = [
   "precondition-failed",
 ] as const;
 const WRITE_HEADERS = ["If-Match", "If-None-Match", "Prefer", "Idempotency-Key", "X-Request-Id"] as const;
-const WRITTEN_HEADERS = [
-  ...CUSTOMER_HEADERS,
-  "Idempotency-Replayed",
-  "Precondition-Enforced-From",
-  "Link",
-] as const;
+const WRITTEN_HEADERS = ["ETag", "Idempotency-Replayed", "Precondition-Enforced-From", "Link"] as const;
 const ONE_CUSTOMER = { "application/json": "Customer" } as const;
 const ONE_PAGE = { "application/json": "CustomerPage" } as const;
-const PAGE_OF_HTML = "Cross-Origin-Opener-Policy";
+const HEALTH = { "application/json": "Health" } as const;
+const OF_PAGES = "Cross-Origin-Opener-Policy";
+
+function reply(
+  description: string,
+  content: NonNullable<DocumentedReply["content"]>,
+  headers: readonly ResponseHeader[] = [],
+): DocumentedReply {
+  return { description, content, headers };
+}
 
 const WRITTEN = {
-  200: {
-    description: "Applied; the customer as it is now, since `Prefer` asked for it.",
-    content: ONE_CUSTOMER,
-    headers: [...WRITTEN_HEADERS, "Preference-Applied"],
-  },
+  200: reply("Applied; the customer as it is now, since `Prefer` asked for it.", ONE_CUSTOMER, [
+    ...WRITTEN_HEADERS,
+    "Preference-Applied",
+  ]),
   204: { description: "Applied. `ETag` is the new entity-tag.", headers: WRITTEN_HEADERS },
-} as const;
+};
+
+/** Something that the service says of itself. */
+function document(
+  operationId: string,
+  summary: string,
+  documented: DocumentedReply,
+  ...problems: readonly ProblemCode[]
+): RouteDocumentation {
+  return {
+    operationId,
+    tag: "Documents",
+    summary,
+    replies: { 200: documented },
+    problems: ["unknown-parameter", ...problems],
+  };
+}
 
 export const ROUTE_DOCUMENTATION = {
   list: {
@@ -223,7 +241,7 @@ export const ROUTE_DOCUMENTATION = {
     description: "In the order of creation, each customer once. Follow `next` until it is null.",
     query: ["fields", "limit", "cursor", "status"],
     headers: ["X-Request-Id"],
-    replies: { 200: { description: "A page.", content: ONE_PAGE, headers: ["Link"] } },
+    replies: { 200: reply("A page.", ONE_PAGE, ["Link"]) },
     problems: [...FIELD_PROBLEMS, "invalid-parameter"],
   },
   create: {
@@ -233,13 +251,7 @@ export const ROUTE_DOCUMENTATION = {
     query: ["fields"],
     headers: ["Idempotency-Key", "X-Request-Id"],
     body: { types: JSON_TYPES, schema: "Creation" },
-    replies: {
-      201: {
-        description: "Created.",
-        content: ONE_CUSTOMER,
-        headers: [...CUSTOMER_HEADERS, "Location", "Idempotency-Replayed"],
-      },
-    },
+    replies: { 201: reply("Created.", ONE_CUSTOMER, ["ETag", "Location", "Idempotency-Replayed"]) },
     problems: [...FIELD_PROBLEMS, ...KEY_PROBLEMS, ...BODY_PROBLEMS],
   },
   search: {
@@ -250,7 +262,7 @@ export const ROUTE_DOCUMENTATION = {
     query: ["fields"],
     headers: ["X-Request-Id"],
     body: { types: JSON_TYPES, schema: "Search" },
-    replies: { 200: { description: "A page.", content: ONE_PAGE, headers: [] } },
+    replies: { 200: reply("A page.", ONE_PAGE) },
     problems: [...FIELD_PROBLEMS, "invalid-parameter", ...BODY_PROBLEMS],
   },
   read: {
@@ -261,8 +273,8 @@ export const ROUTE_DOCUMENTATION = {
     query: ["fields"],
     headers: ["If-Match", "If-None-Match", "Prefer", "X-Request-Id"],
     replies: {
-      200: { description: "The customer.", content: ONE_CUSTOMER, headers: CUSTOMER_HEADERS },
-      304: { description: "The copy is current.", headers: CUSTOMER_HEADERS },
+      200: reply("The customer.", ONE_CUSTOMER, ["ETag"]),
+      304: { description: "The copy is current.", headers: ["ETag"] },
     },
     problems: [...FIELD_PROBLEMS, "customer-not-found", "precondition-failed"],
   },
@@ -305,23 +317,21 @@ export const ROUTE_DOCUMENTATION = {
       "An entry for each accepted write, the newest first; also after the customer was deleted or erased.",
     query: ["limit", "cursor"],
     headers: ["X-Request-Id"],
-    replies: {
-      200: { description: "A page.", content: { "application/json": "History" }, headers: ["Link"] },
-    },
+    replies: { 200: reply("A page.", { "application/json": "History" }, ["Link"]) },
     problems: ["unknown-parameter", "invalid-parameter", "customer-not-found"],
   },
   metrics: {
     operationId: "getMetrics",
     tag: "Operations",
     summary: "Metrics in Prometheus' text format",
-    replies: { 200: { description: "The metrics.", content: { "text/plain": "text" }, headers: [] } },
+    replies: { 200: reply("The metrics.", { "text/plain": "text" }) },
     problems: ["unknown-parameter"],
   },
   health: {
     operationId: "getHealth",
     tag: "Operations",
     summary: "Whether the process answers",
-    replies: { 200: { description: "It does.", content: { "application/json": "Health" }, headers: [] } },
+    replies: { 200: reply("It does.", HEALTH) },
     problems: [],
   },
   readiness: {
@@ -329,87 +339,44 @@ export const ROUTE_DOCUMENTATION = {
     tag: "Operations",
     summary: "Whether the service takes requests",
     description: "The store answers reads and takes writes, as of the last second.",
-    replies: {
-      200: { description: "It does.", content: { "application/json": "Health" }, headers: [] },
-      503: { description: "It is about to stop.", content: { "application/json": "Health" }, headers: [] },
-    },
+    replies: { 200: reply("It does.", HEALTH), 503: reply("It is about to stop.", HEALTH) },
     problems: ["store-unavailable"],
   },
-  index: {
-    operationId: "getIndex",
-    tag: "Documents",
-    summary: "What this is, with links",
-    replies: {
-      200: {
-        description: "The index.",
-        content: { "application/json": "Index", "text/html": "text" },
-        headers: [PAGE_OF_HTML],
-      },
-    },
-    problems: ["unknown-parameter"],
-  },
-  openapiJson: {
-    operationId: "getOpenApiJson",
-    tag: "Documents",
-    summary: "This description as JSON",
-    replies: {
-      200: { description: "The description.", content: { "application/json": "OpenApi" }, headers: [] },
-    },
-    problems: ["unknown-parameter"],
-  },
-  openapiYaml: {
-    operationId: "getOpenApiYaml",
-    tag: "Documents",
-    summary: "This description as YAML",
-    replies: {
-      200: { description: "The description.", content: { "application/yaml": "text" }, headers: [] },
-    },
-    problems: ["unknown-parameter"],
-  },
-  reference: {
-    operationId: "getReference",
-    tag: "Documents",
-    summary: "This description as a page to try it out",
-    replies: { 200: { description: "The page.", content: { "text/html": "text" }, headers: [PAGE_OF_HTML] } },
-    problems: ["unknown-parameter"],
-  },
-  referenceFile: {
-    operationId: "getReferenceFile",
-    tag: "Documents",
-    summary: "A script or style sheet of that page",
-    replies: {
-      200: {
-        description: "The file.",
-        content: { "text/javascript": "text", "text/css": "text" },
-        headers: [],
-      },
-    },
-    problems: ["unknown-parameter", "route-not-found"],
-  },
-  problemTypes: {
-    operationId: "listProblemTypes",
-    tag: "Documents",
-    summary: "All problem types",
-    replies: {
-      200: {
-        description: "The problem types.",
-        content: { "application/json": "ProblemTypes", "text/html": "text" },
-        headers: [PAGE_OF_HTML],
-      },
-    },
-    problems: ["unknown-parameter"],
-  },
-  problemType: {
-    operationId: "getProblemType",
-    tag: "Documents",
-    summary: "What a problem type means and what to do",
-    replies: {
-      200: {
-        description: "The problem type.",
-        content: { "application/json": "ProblemType", "text/html": "text" },
-        headers: [PAGE_OF_HTML],
-      },
-    },
-    problems: ["unknown-parameter", "route-not-found"],
-  },
-} as const satisfies Record<string, RouteDocumentation>;
+  index: document(
+    "getIndex",
+    "What this is, with links",
+    reply("The index.", { "application/json": "Index", "text/html": "text" }, [OF_PAGES]),
+  ),
+  openapiJson: document(
+    "getOpenApiJson",
+    "This description as JSON",
+    reply("The description.", { "application/json": "OpenApi" }),
+  ),
+  openapiYaml: document(
+    "getOpenApiYaml",
+    "This description as YAML",
+    reply("The description.", { "application/yaml": "text" }),
+  ),
+  reference: document(
+    "getReference",
+    "This description as a page to try it out",
+    reply("The page.", { "text/html": "text" }, [OF_PAGES]),
+  ),
+  referenceFile: document(
+    "getReferenceFile",
+    "A script or style sheet of that page",
+    reply("The file.", { "text/javascript": "text", "text/css": "text" }),
+    "route-not-found",
+  ),
+  problemTypes: document(
+    "listProblemTypes",
+    "All problem types",
+    reply("The problem types.", { "application/json": "ProblemTypes", "text/html": "text" }, [OF_PAGES]),
+  ),
+  problemType: document(
+    "getProblemType",
+    "What a problem type means and what to do",
+    reply("The problem type.", { "application/json": "ProblemType", "text/html": "text" }, [OF_PAGES]),
+    "route-not-found",
+  ),
+} satisfies Record<string, RouteDocumentation>;
