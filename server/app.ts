@@ -7,7 +7,7 @@ import type { Access, Handler } from "./http/handler.ts";
 import { Pipeline, type PipelineParts } from "./http/pipeline.ts";
 import { replyHeaders } from "./http/reply/reply.ts";
 import { type Audience, type Route, type RoutesParts, routesFor } from "./http/routes/routes.ts";
-import { PATCH_TYPES } from "./operations/patch.ts";
+import { PATCH_TYPES } from "./operations/change-customer.ts";
 
 type AppParts = Omit<PipelineParts, "addressOf"> &
   RoutesParts & {

@@ -6,7 +6,7 @@ import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
 import { pick } from "../domain/pick.ts";
 import type { WriteMethod } from "../domain/policy.ts";
 import { diagnose, expectedVersion, failedPrecondition, type Preconditions } from "../domain/precondition.ts";
-import { flatMap, type MemberFault, ok, type Refusal, type Result } from "../domain/problem.ts";
+import { ok, type Refusal, type Result } from "../domain/problem.ts";
 import { NO_BODY, type Projection, projectionOf } from "../domain/projection.ts";
 import type { Operation } from "../domain/rights.ts";
 import type {
@@ -88,21 +88,6 @@ export function checkWrite(
     key: key.value,
     origin: { ...who, operation: OPERATION_OF[method], isWithoutIfMatch },
   });
-}
-
-/** `id` in a body is tolerated when it is the path's: what was read can be sent back as it is. */
-export function readChanges<Body extends { id?: string }>(
-  schema: { readonly read: (json: unknown, further: readonly MemberFault[]) => Result<Body> },
-  json: unknown,
-  storedId: string,
-): Result<Omit<Body, "id">> {
-  return flatMap(schema.read(json, faultsOfId(json, storedId)), ({ id, ...changes }) => ok(changes));
-}
-
-function faultsOfId(json: unknown, storedId: string): MemberFault[] {
-  const id = typeof json === "object" && json !== null && "id" in json ? json.id : undefined;
-  if (typeof id !== "string" || id.toLowerCase() === storedId) return [];
-  return [{ pointer: "/id", detail: "is not the id in the path; an id cannot be changed" }];
 }
 
 /** The key and checks 7 and 8 of a write whose body fails check 9: they come first. */

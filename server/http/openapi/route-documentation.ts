@@ -8,7 +8,7 @@ import {
 } from "../../domain/customer.ts";
 import { FIELD_REGISTRY } from "../../domain/field-registry.ts";
 import type { ProblemCode } from "../../domain/problem.ts";
-import { PATCH_TYPES } from "../../operations/patch.ts";
+import { PATCH_TYPES } from "../../operations/change-customer.ts";
 import { JSON_TYPES } from "../../operations/checks.ts";
 import { type JsonSchema, jsonSchema, mapValues } from "./json-schema.ts";
 import {
