@@ -1,13 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { CustomerChanges, NewCustomer } from "../domain/customer.ts";
 import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import { FIELD_NAMES, STATUSES } from "../domain/field-registry.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
-import { NO_BODY, projectionOf } from "../domain/projection.ts";
+import { NO_BODY, type Projection, projectionOf } from "../domain/projection.ts";
 import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
 import {
   type CreateOutcome,
-  type CustomerStore,
   IDEMPOTENCY_KEY_MS,
   type IdempotencyKey,
   PURGED_KEYS_MAX,
@@ -31,11 +31,25 @@ export async function customerStoreContract(
   const store = storage.customers;
   afterAll(() => storage.close());
 
-  async function make(tenant = "t", customer: Parameters<CustomerStore["create"]>[1] = ADA) {
-    const outcome = await store.create(tenant, customer, NOW, null, TEST_ORIGIN);
+  async function make(tenant = "t", customer: NewCustomer = ADA) {
+    const outcome = await create(tenant, NOW, null, customer);
     if (outcome.kind !== "created") throw new Error(outcome.kind);
     return { tenant, id: outcome.id, expected: outcome.rowVersion };
   }
+  const create = (
+    tenant: string,
+    nowMs = NOW,
+    key: IdempotencyKey | null = null,
+    customer: NewCustomer = ADA,
+  ) => store.create(tenant, customer, nowMs, key, TEST_ORIGIN);
+  const update = (
+    target: WriteTarget,
+    changes: CustomerChanges,
+    projection: Projection = NO_BODY,
+    key: IdempotencyKey | null = null,
+  ) => store.update(target, changes, projection, key, TEST_ORIGIN);
+  const remove = (target: WriteTarget, key: IdempotencyKey | null = null) =>
+    store.remove(target, key, TEST_ORIGIN);
   const read = async ({ tenant, id }: Pick<WriteTarget, "tenant" | "id">) => store.read(tenant, id, ALL);
 
   describe(`${engine}: reads`, () => {
@@ -54,10 +68,10 @@ export async function customerStoreContract(
       const target = { tenant: "theirs", id, expected };
       expect(await store.read("theirs", id, ALL)).toBeNull();
       expect(await store.rowVersion("theirs", id)).toBeNull();
-      expect(await store.update(target, ADA, ALL, null, TEST_ORIGIN)).toEqual({ kind: "missing" });
-      expect(await store.update(target, { name: "x" }, ALL, null, TEST_ORIGIN)).toEqual({ kind: "missing" });
-      expect(await store.remove(target, null, TEST_ORIGIN)).toEqual({ kind: "missing" });
-      expect(await store.remove({ ...target, expected: { anyExcept: [] } }, null, TEST_ORIGIN)).toEqual({
+      expect(await update(target, ADA, ALL)).toEqual({ kind: "missing" });
+      expect(await update(target, { name: "x" }, ALL)).toEqual({ kind: "missing" });
+      expect(await remove(target)).toEqual({ kind: "missing" });
+      expect(await remove({ ...target, expected: { anyExcept: [] } })).toEqual({
         kind: "missing",
       });
       expect((await read({ tenant: "mine", id }))?.fields).toEqual({ id, ...ADA });
@@ -82,10 +96,10 @@ export async function customerStoreContract(
       let target = await make();
       const seen = [target.expected];
       const steps = [
-        () => store.update(target, { name: "B", email: "b@example.com" }, ALL, null, TEST_ORIGIN),
-        () => store.update(target, { name: "B", email: "b@example.com" }, ALL, null, TEST_ORIGIN), // the same values again
-        () => store.update(target, { status: "closed" }, ALL, null, TEST_ORIGIN),
-        () => store.update(target, {}, ALL, null, TEST_ORIGIN),
+        () => update(target, { name: "B", email: "b@example.com" }, ALL),
+        () => update(target, { name: "B", email: "b@example.com" }, ALL), // the same values again
+        () => update(target, { status: "closed" }, ALL),
+        () => update(target, {}, ALL),
       ];
       for (const step of steps) {
         const outcome = await step();
@@ -112,7 +126,7 @@ export async function customerStoreContract(
         { name: "n", status: STATUSES[2] },
       ]) {
         const target = await make();
-        await store.update(target, changes, NO_BODY, null, TEST_ORIGIN);
+        await update(target, changes);
         expect((await read(target))?.fields).toEqual({ id: target.id, ...ADA, ...changes });
       }
     });
@@ -122,23 +136,17 @@ export async function customerStoreContract(
       const before = await read(target);
       const stale = { ...target, expected: drawRowVersion() };
       const expected = { kind: "stale" as const, rowVersion: target.expected };
-      expect(await store.update(stale, { name: "x", email: "x@x" }, ALL, null, TEST_ORIGIN)).toEqual(
-        expected,
-      );
-      expect(await store.update(stale, { name: "x" }, ALL, null, TEST_ORIGIN)).toEqual(expected);
-      expect(await store.remove(stale, null, TEST_ORIGIN)).toEqual(expected);
+      expect(await update(stale, { name: "x", email: "x@x" }, ALL)).toEqual(expected);
+      expect(await update(stale, { name: "x" }, ALL)).toEqual(expected);
+      expect(await remove(stale)).toEqual(expected);
       expect(await read(target)).toEqual(before);
     });
 
     test("a version of the past stays stale, also after delete and re-create", async () => {
       const target = await make();
-      expect(await store.remove(target, null, TEST_ORIGIN)).toEqual({ kind: "removed", isReplayed: false });
+      expect(await remove(target)).toEqual({ kind: "removed", isReplayed: false });
       expect(await read(target)).toBeNull();
-      for (const write of [
-        store.update(target, ADA, ALL, null, TEST_ORIGIN),
-        store.update(target, {}, ALL, null, TEST_ORIGIN),
-        store.remove(target, null, TEST_ORIGIN),
-      ]) {
+      for (const write of [update(target, ADA, ALL), update(target, {}, ALL), remove(target)]) {
         expect(await write).toEqual({ kind: "missing" });
       }
     });
@@ -146,30 +154,10 @@ export async function customerStoreContract(
     test("any version writes whatever is stored", async () => {
       const target = await make();
       expect(
-        (
-          await store.update(
-            { ...target, expected: { anyExcept: [] } },
-            { name: "x", email: "x@x" },
-            NO_BODY,
-            null,
-            TEST_ORIGIN,
-          )
-        ).kind,
+        (await update({ ...target, expected: { anyExcept: [] } }, { name: "x", email: "x@x" })).kind,
       ).toBe("applied");
-      expect(
-        (
-          await store.update(
-            { ...target, expected: { anyExcept: [] } },
-            { name: "y" },
-            NO_BODY,
-            null,
-            TEST_ORIGIN,
-          )
-        ).kind,
-      ).toBe("applied");
-      expect((await store.remove({ ...target, expected: { anyExcept: [] } }, null, TEST_ORIGIN)).kind).toBe(
-        "removed",
-      );
+      expect((await update({ ...target, expected: { anyExcept: [] } }, { name: "y" })).kind).toBe("applied");
+      expect((await remove({ ...target, expected: { anyExcept: [] } })).kind).toBe("removed");
     });
 
     test("any version but some writes only where none of those is stored", async () => {
@@ -178,16 +166,12 @@ export async function customerStoreContract(
       const but = (...anyExcept: RowVersion[]) => ({ ...target, expected: { anyExcept } });
       const stale = { kind: "stale" as const, rowVersion: target.expected };
       const isStored = but(...others, target.expected);
-      expect(await store.update(isStored, { name: "x", email: "x@x" }, NO_BODY, null, TEST_ORIGIN)).toEqual(
-        stale,
-      );
-      expect(await store.update(isStored, { name: "x" }, NO_BODY, null, TEST_ORIGIN)).toEqual(stale);
-      expect(await store.remove(isStored, null, TEST_ORIGIN)).toEqual(stale);
-      expect((await store.update(but(...others), { name: "x" }, NO_BODY, null, TEST_ORIGIN)).kind).toBe(
-        "applied",
-      );
-      expect((await store.remove(but(target.expected), null, TEST_ORIGIN)).kind).toBe("removed");
-      expect(await store.update(but(...others), { name: "x" }, NO_BODY, null, TEST_ORIGIN)).toEqual({
+      expect(await update(isStored, { name: "x", email: "x@x" })).toEqual(stale);
+      expect(await update(isStored, { name: "x" })).toEqual(stale);
+      expect(await remove(isStored)).toEqual(stale);
+      expect((await update(but(...others), { name: "x" })).kind).toBe("applied");
+      expect((await remove(but(target.expected))).kind).toBe("removed");
+      expect(await update(but(...others), { name: "x" })).toEqual({
         kind: "missing",
       });
     });
@@ -195,9 +179,7 @@ export async function customerStoreContract(
     test("of many writes against one version at once exactly one is applied", async () => {
       const target = await make();
       const outcomes = await Promise.all(
-        Array.from({ length: 50 }, (_, index) =>
-          store.update(target, { name: `n${index}` }, ALL, null, TEST_ORIGIN),
-        ),
+        Array.from({ length: 50 }, (_, index) => update(target, { name: `n${index}` }, ALL)),
       );
       const applied = outcomes.filter((outcome) => outcome.kind === "applied");
       expect(applied).toHaveLength(1);
@@ -213,7 +195,7 @@ export async function customerStoreContract(
     test("a write that was answered is seen by the next read", async () => {
       let target = await make();
       for (let round = 0; round < 200; round += 1) {
-        const outcome = await store.update(target, { name: `r${round}` }, NO_BODY, null, TEST_ORIGIN);
+        const outcome = await update(target, { name: `r${round}` });
         if (outcome.kind !== "applied") throw new Error(outcome.kind);
         target = { ...target, expected: outcome.rowVersion };
         expect(await store.read("t", target.id, projectionOf(["name"]))).toEqual({
@@ -230,7 +212,7 @@ export async function customerStoreContract(
     test("a new customer's id is greater than all of its tenant, whatever time its request began", async () => {
       let newest = "";
       for (const nowMs of [NOW, NOW, NOW - 1, NOW - 3_600_000, NOW + 1, NOW, NOW + 1, 0, NOW + 2]) {
-        const outcome = await store.create("order", ADA, nowMs, null, TEST_ORIGIN);
+        const outcome = await create("order", nowMs);
         if (outcome.kind !== "created") throw new Error(outcome.kind);
         expect(outcome.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
         expect(outcome.id > newest).toBe(true);
@@ -244,8 +226,8 @@ export async function customerStoreContract(
       const made = [];
       for (let index = 0; index < 5; index += 1) made.push(await make("newest"));
       const newest = made.at(-1)?.id ?? "";
-      for (const target of made.slice(1)) await store.remove(target, null, TEST_ORIGIN);
-      const outcome = await store.create("newest", ADA, NOW - 1, null, TEST_ORIGIN);
+      for (const target of made.slice(1)) await remove(target);
+      const outcome = await create("newest", NOW - 1);
       if (outcome.kind !== "created") throw new Error(outcome.kind);
       expect(outcome.id > newest).toBe(true);
       const page = { tenant: "newest", after: newest, limit: 10, status: null, email: null };
@@ -282,20 +264,14 @@ export async function customerStoreContract(
         await make("fold", { ...ADA, email: "Zo\u00cb@Example.COM" }),
         await make("fold"),
       ];
-      await store.update(second, { name: "x", email: "GRACE@example.com" }, NO_BODY, null, TEST_ORIGIN);
+      await update(second, { name: "x", email: "GRACE@example.com" });
       const found = async (email: string) =>
         (await store.page({ ...query, tenant: "fold", email }, projectionOf(["id"]))).items.map(
           ({ fields }) => fields.id,
         );
       expect(await found("zo\u00eb@example.com")).toEqual([first.id]);
       expect(await found("grace@EXAMPLE.com")).toEqual([second.id]);
-      await store.update(
-        { ...second, expected: { anyExcept: [] } },
-        { email: "Ada@Example.com" },
-        NO_BODY,
-        null,
-        TEST_ORIGIN,
-      );
+      await update({ ...second, expected: { anyExcept: [] } }, { email: "Ada@Example.com" });
       expect(await found("grace@example.com")).toEqual([]);
       expect(await found("ADA@EXAMPLE.COM")).toEqual([second.id]);
       expect(await found("zoe@example.com")).toEqual([]);
@@ -327,14 +303,10 @@ export async function customerStoreContract(
       key: IdempotencyKey | null,
     ) => Promise<CreateOutcome | WriteOutcome | RemoveOutcome>;
     const WRITES: [string, Write][] = [
-      ["create", ({ tenant }, key) => store.create(tenant, ADA, NOW, key, TEST_ORIGIN)],
-      ["replace", (target, key) => store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN)],
-      [
-        "patch",
-        (target, key) =>
-          store.update(target, { status: "closed" }, projectionOf(["status"]), key, TEST_ORIGIN),
-      ],
-      ["remove", (target, key) => store.remove(target, key, TEST_ORIGIN)],
+      ["create", ({ tenant }, key) => create(tenant, NOW, key)],
+      ["replace", (target, key) => update(target, { name: "B", email: "b@b" }, ALL, key)],
+      ["patch", (target, key) => update(target, { status: "closed" }, projectionOf(["status"]), key)],
+      ["remove", remove],
     ];
 
     test.each(WRITES)("a repeated %s answers the first outcome and writes nothing", async (_, write) => {
@@ -365,7 +337,7 @@ export async function customerStoreContract(
       async (_, write) => {
         const key = newKey();
         const used = await make();
-        await store.update(used, { name: "first" }, NO_BODY, key, TEST_ORIGIN);
+        await update(used, { name: "first" }, NO_BODY, key);
         const target = await make();
         const customers = await count("t");
         expect(await write(target, { ...key, digest: "02" })).toEqual({ kind: "key-reused" });
@@ -379,9 +351,9 @@ export async function customerStoreContract(
       async (_, write) => {
         const key = newKey();
         const target = await make();
-        const first = await store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN);
+        const first = await update(target, { name: "B", email: "b@b" }, ALL, key);
         expect(await write(target, { ...key, digest: "02" })).toEqual({ kind: "key-reused" });
-        expect(await store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN)).toEqual({
+        expect(await update(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
           ...first,
           isReplayed: true,
         } as typeof first);
@@ -391,17 +363,11 @@ export async function customerStoreContract(
     test("a replay answers what the first write made, whatever has become of the customer since", async () => {
       const target = await make();
       const key = newKey();
-      const first = await store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN);
+      const first = await update(target, { name: "B", email: "b@b" }, ALL, key);
       if (first.kind !== "applied") throw new Error(first.kind);
       expect(first.fields).toEqual({ id: target.id, name: "B", email: "b@b", status: "active" });
-      await store.update(
-        { ...target, expected: first.rowVersion },
-        { name: "C" },
-        NO_BODY,
-        null,
-        TEST_ORIGIN,
-      );
-      expect(await store.update(target, { name: "B", email: "b@b" }, ALL, key, TEST_ORIGIN)).toEqual({
+      await update({ ...target, expected: first.rowVersion }, { name: "C" });
+      expect(await update(target, { name: "B", email: "b@b" }, ALL, key)).toEqual({
         ...first,
         isReplayed: true,
       });
@@ -414,19 +380,19 @@ export async function customerStoreContract(
         const other = await make();
         const [key, othersKey, bareKey] = [newKey(), newKey(), newKey()];
         const write = (at: WriteTarget, under: IdempotencyKey) =>
-          store.update(at, { name: "B", email: "b@b" }, ALL, under, TEST_ORIGIN);
+          update(at, { name: "B", email: "b@b" }, ALL, under);
         const first = await write(target, key);
         const others = await write(other, othersKey);
         const anyVersion = { ...target, expected: { anyExcept: [] } };
-        const bare = await store.update(anyVersion, { name: "C" }, NO_BODY, bareKey, TEST_ORIGIN);
-        await store.remove(anyVersion, how === "with a key" ? newKey() : null, TEST_ORIGIN);
+        const bare = await update(anyVersion, { name: "C" }, NO_BODY, bareKey);
+        await remove(anyVersion, how === "with a key" ? newKey() : null);
         expect(await write(target, key)).toEqual({
           ...first,
           fields: null,
           isReplayed: true,
         } as typeof first);
         expect(await write(other, othersKey)).toEqual({ ...others, isReplayed: true } as typeof first);
-        const again = await store.update(anyVersion, { name: "C" }, NO_BODY, bareKey, TEST_ORIGIN);
+        const again = await update(anyVersion, { name: "C" }, NO_BODY, bareKey);
         expect(again).toEqual({ ...bare, isReplayed: true } as typeof bare);
         expect(await read(target)).toBeNull();
       },
@@ -437,9 +403,9 @@ export async function customerStoreContract(
       const target = await make();
       const isUsed = async (other: Partial<IdempotencyKey> = {}) => store.isKeyUsed({ ...key, ...other });
       expect(await isUsed()).toBe(false);
-      await store.update({ ...target, expected: drawRowVersion() }, { name: "x" }, NO_BODY, key, TEST_ORIGIN);
+      await update({ ...target, expected: drawRowVersion() }, { name: "x" }, NO_BODY, key);
       expect(await isUsed()).toBe(false);
-      await store.update(target, { name: "x" }, NO_BODY, key, TEST_ORIGIN);
+      await update(target, { name: "x" }, NO_BODY, key);
       expect(await isUsed({ nowMs: NOW + IDEMPOTENCY_KEY_MS - 1 })).toBe(true);
       expect(await isUsed({ nowMs: NOW + IDEMPOTENCY_KEY_MS })).toBe(false);
       expect(await isUsed({ tokenId: "d" })).toBe(false);
@@ -449,13 +415,9 @@ export async function customerStoreContract(
       const target = await make();
       const key = newKey();
       const stale = { ...target, expected: drawRowVersion() };
-      expect((await store.update(stale, { name: "x" }, NO_BODY, key, TEST_ORIGIN)).kind).toBe("stale");
-      expect((await store.remove({ ...target, id: crypto.randomUUID() }, key, TEST_ORIGIN)).kind).toBe(
-        "missing",
-      );
-      expect(
-        await store.update(target, { name: "x" }, NO_BODY, { ...key, digest: "02" }, TEST_ORIGIN),
-      ).toMatchObject({
+      expect((await update(stale, { name: "x" }, NO_BODY, key)).kind).toBe("stale");
+      expect((await remove({ ...target, id: crypto.randomUUID() }, key)).kind).toBe("missing");
+      expect(await update(target, { name: "x" }, NO_BODY, { ...key, digest: "02" })).toMatchObject({
         kind: "applied",
         isReplayed: false,
       });
@@ -463,18 +425,18 @@ export async function customerStoreContract(
 
     test("a key is its token's own, and lives 24 hours", async () => {
       const key = newKey();
-      const create = (nowMs: number, other: Partial<IdempotencyKey> = {}) =>
-        store.create("keys", ADA, nowMs, { ...key, nowMs, ...other }, TEST_ORIGIN);
-      const first = await create(NOW);
-      expect(await create(NOW, { tokenId: "d" })).toMatchObject({ isReplayed: false });
-      expect(await create(NOW + IDEMPOTENCY_KEY_MS - 1)).toEqual({
+      const at = (nowMs: number, other: Partial<IdempotencyKey> = {}) =>
+        create("keys", nowMs, { ...key, nowMs, ...other });
+      const first = await at(NOW);
+      expect(await at(NOW, { tokenId: "d" })).toMatchObject({ isReplayed: false });
+      expect(await at(NOW + IDEMPOTENCY_KEY_MS - 1)).toEqual({
         ...first,
         isReplayed: true,
       } as typeof first);
       // Still there or not, an expired key is as good as new, for any request.
-      const second = await create(NOW + IDEMPOTENCY_KEY_MS, { digest: "02" });
+      const second = await at(NOW + IDEMPOTENCY_KEY_MS, { digest: "02" });
       expect(second).toMatchObject({ kind: "created", isReplayed: false });
-      expect(await create(NOW + IDEMPOTENCY_KEY_MS, { digest: "02" })).toEqual({
+      expect(await at(NOW + IDEMPOTENCY_KEY_MS, { digest: "02" })).toEqual({
         ...second,
         isReplayed: true,
       } as typeof first);
@@ -482,19 +444,19 @@ export async function customerStoreContract(
 
     test(`a purge deletes expired keys alone, ${PURGED_KEYS_MAX} at most, and until then they are as good as new`, async () => {
       const later = NOW + 3 * IDEMPOTENCY_KEY_MS;
-      const create = (name: string, nowMs: number) =>
-        store.create("many", ADA, nowMs, { tokenId: "many", key: name, digest: "01", nowMs }, TEST_ORIGIN);
+      const named = (name: string, nowMs: number) =>
+        create("many", nowMs, { tokenId: "many", key: name, digest: "01", nowMs });
       // Those of other tests first.
       while ((await store.purgeKeys(later - 1)) > 0);
       const [old, young] = [later - IDEMPOTENCY_KEY_MS, later - IDEMPOTENCY_KEY_MS + 1];
-      await Promise.all(Array.from({ length: 1_200 }, (_, index) => create(`${index}`, old)));
-      await create("young", young);
-      expect(await create("0", later)).toMatchObject({ isReplayed: false });
+      await Promise.all(Array.from({ length: 1_200 }, (_, index) => named(`${index}`, old)));
+      await named("young", young);
+      expect(await named("0", later)).toMatchObject({ isReplayed: false });
       const purged = [];
       for (let purge = 0; purge < 4; purge += 1) purged.push(await store.purgeKeys(later));
       expect(purged).toEqual([PURGED_KEYS_MAX, PURGED_KEYS_MAX, 199, 0]);
-      expect(await create("young", young)).toMatchObject({ isReplayed: true });
-      expect(await create("0", later)).toMatchObject({ isReplayed: true });
+      expect(await named("young", young)).toMatchObject({ isReplayed: true });
+      expect(await named("0", later)).toMatchObject({ isReplayed: true });
     });
   });
 
