@@ -11,12 +11,12 @@ import { join } from "node:path";
 import { flameGraph } from "./flame-graph-svg.ts";
 import { started } from "./rounds.ts";
 import { benchToken, seedDatabase } from "./seeded-database.ts";
-import { load, startServer, type Target, wrk } from "./targets.ts";
+import { startServer, type Target, writes, wrk } from "./targets.ts";
 
 const CONNECTIONS = 64;
 const CUSTOMERS = 100_000;
-const WARM_UP_SECONDS = 10;
-const SECONDS = 5;
+const WARM_UP = { warmUpSeconds: 0, seconds: 10 };
+const RECORDED = { warmUpSeconds: 0, seconds: 5 };
 /** Prime, so that samples do not follow a timer. */
 const SAMPLES_PER_SECOND = 997;
 
@@ -55,15 +55,12 @@ try {
 
 /** Loads the service and records it once it is warm. @returns its process id */
 async function record(target: Target, samples: string): Promise<number> {
-  const run = async (seconds: number): Promise<unknown> =>
-    kind === "read"
-      ? await wrk(target, CONNECTIONS, seconds)
-      : await load(target, { connections: CONNECTIONS, seconds, writes: 1 });
-  await run(WARM_UP_SECONDS);
-  const [pid = 0] = target.pids;
+  const run = kind === "read" ? wrk : writes;
+  await run(target, CONNECTIONS, WARM_UP);
+  const [pid = 0] = target.pids();
   const often = ["-F", `${SAMPLES_PER_SECOND}`];
-  const what = ["-p", `${pid}`, "-o", samples, "sleep", `${SECONDS}`];
-  await Promise.all([run(SECONDS), perf("record", "-q", "-g", ...often, ...what)]);
+  const what = ["-p", `${pid}`, "-o", samples, "sleep", `${RECORDED.seconds}`];
+  await Promise.all([run(target, CONNECTIONS, RECORDED), perf("record", "-q", "-g", ...often, ...what)]);
   return pid;
 }
 

@@ -62,8 +62,8 @@ async function measureAll(seconds: number, isLimited: boolean): Promise<void> {
       POLICY_FILE: policy,
     },
   });
-  const { url, pids } = service;
-  const [pid = 0] = pids;
+  const { url } = service;
+  const [pid = 0] = service.pids();
   const head = (line: string, token: string, ...more: string[]): string =>
     [`${line} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${token}`, ...more].join("\r\n");
   const put = "PUT /customers/01890000-0000-7000-8000-000000000000";

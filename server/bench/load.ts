@@ -1,6 +1,6 @@
 /**
  * A closed-loop load: so many connections, each sends its next request when the last is
- * answered. Runs as a process of its own: `bun load.ts '{"url":…}'` prints its result as JSON.
+ * answered. Runs as a process of its own: `bun load.ts '{"url":…}'` prints a line when it is warm, and its result as JSON.
  *
  * Writes chain entity-tags: each connection has its own customer and sends
  * the tag that its last write (or read) answered, as a client would.
@@ -10,7 +10,9 @@ export type LoadOptions = {
   readonly token: string | null;
   readonly idsFile: string;
   readonly connections: number;
-  /** Ends after this time, or after so many requests. */
+  /** What is sent in this time before is not counted: server and generator compile what they run. */
+  readonly warmUpSeconds?: number;
+  /** Ends so long after the warm-up, or after so many requests. */
   readonly seconds?: number;
   readonly requests?: number;
   /** Share of writes, 0 to 1. */
@@ -38,8 +40,8 @@ type Latencies = {
 };
 
 type Sample = {
-  readonly reads: number[];
-  readonly writes: number[];
+  reads: number[];
+  writes: number[];
   stale: number;
   unexpected: Record<string, number>;
 };
@@ -48,12 +50,20 @@ async function run(options: LoadOptions): Promise<LoadResult> {
   const ids = (await Bun.file(options.idsFile).text()).split("\n");
   const idle = await idleConnections(options, ids[0] ?? "");
   const sample: Sample = { reads: [], writes: [], stale: 0, unexpected: {} };
-  const startedAt = performance.now();
-  const endsAt = startedAt + (options.seconds ?? Number.POSITIVE_INFINITY) * 1000;
+  const warmAt = performance.now() + (options.warmUpSeconds ?? 0) * 1000;
+  const endsAt = warmAt + (options.seconds ?? Number.POSITIVE_INFINITY) * 1000;
+  let startedAt = 0;
+  const begin = (): void => {
+    Object.assign(sample, { reads: [], writes: [], stale: 0 });
+    startedAt = performance.now();
+    console.log("warm");
+  };
   let budget = options.requests ?? Number.POSITIVE_INFINITY;
   const mayGoOn = (): boolean => {
+    const now = performance.now();
+    if (startedAt === 0 && now >= warmAt) begin();
     budget -= 1;
-    return budget >= 0 && performance.now() < endsAt;
+    return budget >= 0 && now < endsAt;
   };
   await Promise.all(
     Array.from({ length: options.connections }, async (_, index) => {

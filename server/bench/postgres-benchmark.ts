@@ -17,7 +17,7 @@ import { type Measure, ratio } from "./measure.ts";
 import { report, surroundings } from "./report.ts";
 import { rounds, type Server } from "./rounds.ts";
 import { seedDatabase } from "./seeded-database.ts";
-import { load, processorMs, startServer, type Target, wrk } from "./targets.ts";
+import { type Span, type Spent, startServer, type Target, writes, wrk } from "./targets.ts";
 
 const isQuick = process.argv.includes("--quick");
 const plan = isQuick
@@ -60,8 +60,8 @@ try {
   );
   const sqlite = group("SQLite", service, sqliteUrl, 1, access);
   const servers = [ours, oursMany, each, eachMany, sqlite];
-  await compare("GET ?fields=name,email", 1.5, "req/s", servers, readsPerSecond);
-  await compare("conditional PUT, durable", 3, "PUT/s", servers, writesPerSecond);
+  await compare("GET ?fields=name,email", 1.5, "req/s", servers, wrk);
+  await compare("conditional PUT, durable", 3, "PUT/s", servers, writes);
 } finally {
   await cluster.stop();
   rmSync(directory, { recursive: true, force: true });
@@ -78,16 +78,11 @@ async function compare(
   goal: number,
   unit: string,
   servers: readonly Server[],
-  run: (target: Target, seconds: number) => Promise<number>,
+  run: (target: Target, connections: number, span: Span) => Promise<Spent>,
 ): Promise<void> {
-  const figures = await rounds(servers, plan, async (target, seconds) => {
-    const pids = (): number[] => [...target.pids, ...cluster.processIds];
-    const before = processorMs(pids());
-    const perSecond = await run(target, seconds);
-    return { perSecond, cpuUs: ((processorMs(pids()) - before) * 1000) / (perSecond * seconds) };
-  });
+  const figures = await rounds(servers, plan, (target, span) => run(target, CONNECTIONS, span));
   const rates = figures.map((rows) => rows.map(({ perSecond }) => perSecond));
-  const costs = figures.map((rows) => rows.map(({ cpuUs }) => cpuUs));
+  const costs = figures.map((rows) => rows.map(({ processorUs }) => processorUs));
   const [one = [], many = [], each = [], eachMany = [], sqlite = []] = rates;
   const [oneCost = [], manyCost = [], eachCost = [], , sqliteCost = []] = costs;
   const against = "a statement a request, pg";
@@ -100,19 +95,6 @@ async function compare(
     ratio(`${what}, ${MANY} servers: processor time`, "1 server", null, manyCost, oneCost, "µs"),
     ratio(`${what}, 1 server: processor time`, "SQLite", null, oneCost, sqliteCost, "µs"),
   );
-}
-
-async function readsPerSecond(target: Target, seconds: number): Promise<number> {
-  const { requestsPerSecond, errors } = await wrk(target, CONNECTIONS, seconds);
-  if (errors > 0) throw new Error(`${target.name}: ${errors} answers were not 2xx`);
-  return requestsPerSecond;
-}
-
-async function writesPerSecond(target: Target, seconds: number): Promise<number> {
-  const result = await load(target, { connections: CONNECTIONS, seconds, writes: 1 });
-  const unexpected = JSON.stringify(result.unexpected);
-  if (unexpected !== "{}" || result.stale > 0) throw new Error(`${target.name}: ${unexpected}`);
-  return result.writes.count / result.seconds;
 }
 
 /** So many servers of a command on one port. */
@@ -150,7 +132,8 @@ function group(
         await stop();
         throw error;
       }
-      return { ...first, pids: [first, ...others].flatMap(({ pids }) => pids), stop };
+      const pids = () => [...[first, ...others].flatMap((target) => target.pids()), ...cluster.processIds];
+      return { ...first, pids, stop };
     },
   };
 }

@@ -6,7 +6,7 @@ export type Target = {
   readonly url: string;
   readonly token: string | null;
   readonly idsFile: string;
-  readonly pids: readonly number[];
+  readonly pids: () => readonly number[];
   readonly stop: () => Promise<void>;
 };
 
@@ -40,22 +40,36 @@ export async function startServer(
     child.kill("SIGTERM");
     await child.exited;
   };
-  return { name, url, token: options.token ?? null, idsFile: options.idsFile, pids: [child.pid], stop };
+  return { name, url, token: options.token ?? null, idsFile: options.idsFile, pids: () => [child.pid], stop };
 }
 
-type WrkResult = {
-  readonly requests: number;
-  readonly requestsPerSecond: number;
-  readonly errors: number;
-};
+/** How long a server is loaded before it is measured, and how long it is measured. */
+export type Span = { readonly warmUpSeconds: number; readonly seconds: number };
 
-/** GETs of random customers by wrk, one thread: it takes no more than the other core. */
+/** What answers cost. */
+export type Spent = { readonly perSecond: number; readonly processorUs: number };
+
+/** GETs of random customers by wrk, one thread: it takes no more than the other core. @throws Error at an answer that is not 2xx */
 export async function wrk(
   target: Target,
   connections: number,
-  seconds: number,
+  { warmUpSeconds, seconds }: Span,
   fields = "name,email",
-): Promise<WrkResult> {
+): Promise<Spent> {
+  if (warmUpSeconds > 0) await getsByWrk(target, connections, warmUpSeconds, fields);
+  const before = processorMs(target.pids());
+  const count = await getsByWrk(target, connections, seconds, fields);
+  const processor = processorMs(target.pids()) - before;
+  return { perSecond: count / seconds, processorUs: (processor * 1000) / count };
+}
+
+/** @returns how many were answered */
+async function getsByWrk(
+  target: Target,
+  connections: number,
+  seconds: number,
+  fields: string,
+): Promise<number> {
   const child = Bun.spawn(
     [
       "wrk",
@@ -79,22 +93,40 @@ export async function wrk(
   const text = await new Response(child.stdout).text();
   if ((await child.exited) !== 0) throw new Error("wrk failed");
   const errors = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? "0");
-  const requests = Number(/(\d+) requests in/.exec(text)?.[1] ?? "0");
-  return { requests, requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1] ?? "0"), errors };
+  if (errors > 0) throw new Error(`${target.name}: ${errors} answers were not 2xx`);
+  return Number(/(\d+) requests in/.exec(text)?.[1] ?? "0");
 }
 
+/** @throws Error at an answer that is neither 2xx nor a conflict */
 export async function load(
   target: Target,
   options: Omit<LoadOptions, "url" | "token" | "idsFile">,
-): Promise<LoadResult> {
+): Promise<LoadResult & { readonly processorMs: number }> {
   const { url, token, idsFile } = target;
   const child = Bun.spawn(
     [process.execPath, `${import.meta.dir}/load.ts`, JSON.stringify({ url, token, idsFile, ...options })],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
-  const text = await new Response(child.stdout).text();
+  let text = "";
+  let before = 0;
+  for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+    if (text === "") before = processorMs(target.pids());
+    text += chunk;
+  }
+  const processor = processorMs(target.pids()) - before;
   if ((await child.exited) !== 0) throw new Error("the load generator failed");
-  return JSON.parse(text) as LoadResult;
+  const result = JSON.parse(text.split("\n")[1] ?? "") as LoadResult;
+  if (Object.keys(result.unexpected).length > 0)
+    throw new Error(`${target.name}: ${JSON.stringify(result.unexpected)}`);
+  return { ...result, processorMs: processor };
+}
+
+/** PUTs of so many connections, each to its own customer. @throws Error at any other answer than success */
+export async function writes(target: Target, connections: number, span: Span): Promise<Spent> {
+  const result = await load(target, { connections, ...span, writes: 1 });
+  if (result.stale > 0) throw new Error(`${target.name}: ${result.stale} conflicts`);
+  const { count } = result.writes;
+  return { perSecond: count / result.seconds, processorUs: (result.processorMs * 1000) / count };
 }
 
 /** @returns the processor time that processes have used, in ms */
