@@ -218,7 +218,11 @@ export function customersProgram() {
     .option("--cert <path>", "client certificate (PEM), for servers that ask for one")
     .option("--key <path>", "private key of --cert (PEM); without it, in the same file")
     .option("--insecure", "do not check the server's certificate")
-    .option("--timeout <time>", "limit in time of the whole command: 30, 500ms, 2m (default: 30)", duration)
+    .option(
+      "--timeout <time>",
+      "limit in time of the work with the server: 30, 500ms, 2m (default: 30)",
+      duration,
+    )
     .addOption(
       new Option(
         "-o, --output <format>",

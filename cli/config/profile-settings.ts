@@ -100,7 +100,7 @@ export const PROFILE_SETTINGS: { [Name in keyof Profile]-?: Setting<NonNullable<
   key: file("private key of the client certificate (PEM)", "--key"),
   insecure: { description: "do not check the server's certificate", kind: "boolean", fits: isBoolean },
   timeout: {
-    description: "time limit of a command: 30, 500ms, 2m",
+    description: "limit in time of the work with the server: 30, 500ms, 2m",
     kind: "string or number",
     fits: (value) => isString(value) || typeof value === "number",
     check: (timeout) => void parseDurationMs(String(timeout)),

@@ -134,6 +134,16 @@ test("a token and certificates are read from pipes of the shell", async () => {
   expect(stdout).toContain("Ada");
 });
 
+test("--timeout is for the server: the wait for a pipe does not count", async () => {
+  const { pipe, start } = await place();
+  await makePipe(pipe);
+  const slow = `exec 3> "$1"; sleep 0.2; printf %s "$2" >&3`;
+  const writer = Bun.spawn(["sh", "-c", slow, "sh", pipe, TOKEN]);
+  const child = start(["config", "--token-file", pipe, "--timeout", "1ms"]);
+  expect([await child.exited, await child.stdout.text()]).toEqual([0, expect.stringContaining("token-file")]);
+  await writer.exited;
+});
+
 describe("a profile file that is a pipe", () => {
   const profile = '[profiles.shop]\nurl = "https://shop.example"\n';
 
