@@ -35,6 +35,14 @@ const bytes = (text: string) => Buffer.from(text, "utf8").toString("latin1");
 
 export const ifMatch = (value: string): Lines => [["If-Match", value]];
 
+/** The same form, with more said of what it is. */
+export const worded =
+  (derive: Derive, more: string): Derive =>
+  (...at) => {
+    const form = derive(...at);
+    return form && { ...form, what: `${form.what}, ${more}` };
+  };
+
 /** Rows `[what, value]`; a list of values is a header line each. */
 export function rows(
   table: readonly (readonly [what: string, value: string | readonly string[]])[],

@@ -21,6 +21,7 @@ import {
   STAR,
   UNQUOTED,
   WEAK,
+  worded,
 } from "./if-match-forms.ts";
 import { otherPaths, pathEnd } from "./other-paths.ts";
 import type { Control } from "./proof.ts";
@@ -360,13 +361,7 @@ async function onOneConnection(t: Attempt, method: Method, from: Prepared): Prom
 
 async function neverUpdated(t: Attempt, method: Method): Promise<void> {
   for (const kind of ["missing", "stale"] as const) {
-    const forms = NEVER_UPDATED[kind].map(
-      (derive): Derive =>
-        (...at) => {
-          const form = derive(...at);
-          return form && { ...form, what: `${form.what}, to a customer that was never updated` };
-        },
-    );
+    const forms = NEVER_UPDATED[kind].map((derive) => worded(derive, "to a customer that was never updated"));
     await refused(t, method, kind, forms, { bodies: "one", untouched: await t.kit.ground.make() });
   }
 }

@@ -254,6 +254,11 @@ export class Trial {
     return (await this.kit.deployment.patchOffer(this.kit.main, tag)).kind === "offered";
   }
 
+  /** The methods that update a customer, as far as they are offered. */
+  async updates(): Promise<readonly ("PUT" | "PATCH")[]> {
+    return (await this.patchOffered()) ? ["PUT", "PATCH"] : ["PUT"];
+  }
+
   get quick(): boolean {
     return this.kit.options.mode === "quick";
   }

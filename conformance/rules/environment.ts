@@ -22,9 +22,6 @@ function altered(tag: string | undefined, current: string): string {
   return /^W\//.test(tag) && !/^W\//.test(current) ? `${tag}, weak` : tag;
 }
 
-const updates = async (t: Attempt) =>
-  (await t.patchOffered()) ? (["PUT", "PATCH"] as const) : (["PUT"] as const);
-
 /** The answer to an accepted write carries the new tag byte for byte, whatever coding is accepted. */
 async function answeredTags(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const bare = await t.control(method);
@@ -214,7 +211,7 @@ export const environment: readonly Rule[] = [
         allowed: "accepted",
       });
       put.mustAnswer("accepted", "2xx", OTHERS_MAY_CAUSE);
-      for (const method of await updates(t)) await answeredTags(t, method);
+      for (const method of await t.updates()) await answeredTags(t, method);
     },
   }),
   rule("ENV-03", "The ETag of a 412 survives compression", {
@@ -225,7 +222,7 @@ export const environment: readonly Rule[] = [
     after: ["ETG-04", "IFM-03", "IFM-07", "IFM-31", "IFM-41"],
     async check(t) {
       t.needsStableTag();
-      for (const method of await updates(t)) await tagsOf412(t, method);
+      for (const method of await t.updates()) await tagsOf412(t, method);
       const { deployment, ground } = t.kit;
       if (deployment.deleteOffered === true && ground.cannotMake === undefined) await tagsOf412(t, "DELETE");
     },

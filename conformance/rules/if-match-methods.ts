@@ -15,6 +15,7 @@ import {
   NONE,
   PREVIOUS,
   standIns,
+  worded,
 } from "../probe/if-match-forms.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import {
@@ -161,14 +162,8 @@ async function formerTags(t: Attempt, method: Method): Promise<void> {
 
 /** What keeps the last versions of a customer may forget that it has any. */
 async function unversionedAfterManyWrites(t: Attempt, at: Prepared): Promise<void> {
-  const what = `, to a customer that was written ${LONG_AGO} times`;
-  const forms = [NONE, ...BLANKS.slice(0, 1)].map(
-    (derive): Derive =>
-      (...given) => {
-        const form = derive(...given);
-        return form && { ...form, what: `${form.what}${what}` };
-      },
-  );
+  const more = `to a customer that was written ${LONG_AGO} times`;
+  const forms = [NONE, ...BLANKS.slice(0, 1)].map((derive) => worded(derive, more));
   const { control } = at;
   if (control !== undefined) await refused(t, "DELETE", "missing", forms, { at, bodies: "one", control });
 }

@@ -7,12 +7,12 @@ import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import {
   BLANK,
-  type Derive,
   ifMatch,
   NEVER_GIVEN,
   NEVER_GIVEN_TAG,
   NONE,
   STALE,
+  worded,
 } from "../probe/if-match-forms.ts";
 import type { RefusedEarly } from "../probe/kit.ts";
 import { type Prepared, refused, STATUS } from "../probe/refused.ts";
@@ -202,18 +202,12 @@ async function staysProtected(t: Attempt): Promise<void> {
     for (const { customer, former, seen, sentAt } of early) {
       const kind = seen.status === STATUS.missing ? "missing" : "stale";
       const seconds = Math.floor((performance.now() - sentAt) / 1000);
-      const rested =
-        (derive: Derive): Derive =>
-        (...given) => {
-          const form = derive(...given);
-          return (
-            form && { ...form, what: `${form.what}, to a customer that was left alone for ${seconds} s` }
-          );
-        };
+      const more = `to a customer that was left alone for ${seconds} s`;
+      const forms = AFTER_REST[kind].map((derive) => worded(derive, more));
       t.keep(seen.exchange);
       const control = { differs: "it came when the run began", seen, refused: true };
       at ??= { customer, former, now: await t.state(customer, "read after the rest") };
-      at = await refused(t, method, kind, AFTER_REST[kind].map(rested), { at, bodies: "one", control });
+      at = await refused(t, method, kind, forms, { at, bodies: "one", control });
     }
   }
 }

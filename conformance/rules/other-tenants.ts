@@ -8,7 +8,17 @@ import { type Answered, getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { inWords, tellsExistence } from "../probe/existence.ts";
 import { holds } from "../probe/holds.ts";
-import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
+import {
+  BLANK,
+  type Derive,
+  EMPTY,
+  ifMatch,
+  NEVER_GIVEN,
+  NONE,
+  type Refused,
+  STALE,
+  STAR,
+} from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
 import type { Prepared } from "../probe/refused.ts";
@@ -45,29 +55,13 @@ function tellsTag(seen: Seen, tag: string): boolean {
   return seen.tag === tag || (tag.length >= TAG_CHARACTERS_MIN && seen.text.includes(tag.slice(1, -1)));
 }
 
-/** What another tenant may try to send with a write. */
-type Sent = {
-  readonly what: string;
-  readonly lines: (tag: string, former: string) => Lines;
-  readonly body?: string;
-};
-
 /** What decides for the owner: to a stranger all of them must be one. */
-const CURRENT: Sent = { what: "the current tag", lines: ifMatch };
-const FORMS: readonly Sent[] = [
-  CURRENT,
-  { what: "no If-Match", lines: () => [] },
-  { what: "an empty If-Match", lines: () => ifMatch("") },
-  { what: "a blank If-Match", lines: () => ifMatch("  ") },
-  { what: "a stale tag", lines: (_tag, former) => ifMatch(former) },
-  { what: "a tag never given", lines: () => ifMatch(NEVER_GIVEN_TAG) },
-  { what: "If-Match *", lines: () => ifMatch("*") },
-];
-
-const BAD_BODIES: readonly Sent[] = [
-  { what: "the current tag and an empty object", lines: ifMatch, body: "{}" },
-  { what: "the current tag and broken JSON", lines: ifMatch, body: "{" },
-  { what: "no If-Match and an empty object", lines: () => [], body: "{}" },
+const CURRENT: Derive = (tag) => ({ what: "the current tag", lines: ifMatch(tag) });
+const FORMS = [CURRENT, NONE, ...EMPTY, BLANK, STALE, NEVER_GIVEN, ...STAR.slice(0, 1)];
+const BAD_BODIES: readonly Derive[] = [
+  (tag) => ({ what: "the current tag and an empty object", lines: ifMatch(tag), body: "{}" }),
+  (tag) => ({ what: "the current tag and broken JSON", lines: ifMatch(tag), body: "{" }),
+  () => ({ what: "no If-Match and an empty object", lines: [], body: "{}" }),
 ];
 
 /** What tenants are called in bodies; a binder of objects takes whichever it knows. */
@@ -92,18 +86,18 @@ async function waysOfWriting(t: Attempt): Promise<Way[]> {
 
 type Foreign = {
   readonly way: Way;
-  readonly sent: Sent;
+  readonly sent: Refused;
   /** The customer, updated once, so that it has a former tag. */
   readonly at: Prepared;
   readonly what: string;
 };
 
 /** The same request by the same stranger to a customer that nobody has. */
-async function toNobody(t: Attempt, { way, sent, at }: Foreign): Promise<{ seen: Seen; id: string }> {
+async function toNobody(t: Attempt, { way, sent }: Foreign): Promise<{ seen: Seen; id: string }> {
   const nobody = t.kit.ground.missing();
   const send = () =>
     t.sendWrite(way.method, nobody, {
-      ...asSent(sent, at, way),
+      ...asSent(sent, way),
       purpose: "control request: a customer that nobody has",
     });
   let seen = await send();
@@ -115,8 +109,8 @@ async function toNobody(t: Attempt, { way, sent, at }: Foreign): Promise<{ seen:
 const REFUSED_MAX = 3;
 const isRefusal = ({ status }: Seen) => status === 401 || status === 403;
 
-const asSent = ({ lines, body }: Sent, { now, former }: Prepared, { patchForm }: Way): AskOptions => ({
-  ifMatch: lines(now.tag, former),
+const asSent = ({ lines, body }: Refused, { patchForm }: Way): AskOptions => ({
+  ifMatch: lines,
   body,
   patchForm,
   caller: "other-tenant",
@@ -125,19 +119,20 @@ const asSent = ({ lines, body }: Sent, { now, former }: Prepared, { patchForm }:
 /** Every way of writing with every form; a customer that was not left alone is followed by another. */
 async function foreignWrites(
   t: Attempt,
-  all: readonly Sent[],
+  all: readonly Derive[],
   /** @returns whether the customer is as before */
   look: (write: Foreign, proof: Answered) => Promise<boolean>,
 ): Promise<void> {
   await t.control("PUT");
   for (const way of await waysOfWriting(t)) {
     let at = await strangersTarget(t);
-    for (const sent of all) {
-      if (way.method === "DELETE" && sent.body !== undefined) continue;
+    for (const derive of all) {
+      const sent = derive(at.now.tag, at.former, at.customer);
+      if (sent === undefined || (way.method === "DELETE" && sent.body !== undefined)) continue;
       const form = way.patchForm === undefined ? "" : ` as ${way.patchForm.mediaType}`;
       const what = `by another tenant with ${sent.what}${form}`;
       const proof = await t.writeOnly(way.method, at.customer, {
-        ...asSent(sent, at, way),
+        ...asSent(sent, way),
         what,
         allowed: "refused like one to a customer that nobody has; nothing changed",
       });
@@ -174,8 +169,13 @@ async function writesByOtherPaths(t: Attempt): Promise<void> {
     for (let nth = 0; nth < count; nth += 1) {
       const path = otherPathsOf(t, at.customer)[nth] ?? at.customer;
       const what = `by another tenant with the current tag to ${pathEnd(path)}`;
-      const options = { ...asSent(CURRENT, at, way), what, url: path.url, allowed: "nothing changed" };
-      const proof = await t.writeOnly(way.method, at.customer, options);
+      const proof = await t.writeOnly(way.method, at.customer, {
+        ifMatch: ifMatch(at.now.tag),
+        caller: "other-tenant",
+        what,
+        url: path.url,
+        allowed: "nothing changed",
+      });
       const { same, now } = await readBack(t, at, proof);
       proof.must("unchanged", same, now, OTHERS_MAY_CAUSE);
       if (!same) at = await strangersTarget(t);
@@ -360,7 +360,7 @@ export const tenants: readonly Rule[] = [
         proof.must("no-tag", !tellsTag(seen, at.now.tag), found);
         mustHideValues(proof, seen, at.now, what);
         const again = async () => {
-          const options = { ...asSent(sent, at, way), purpose: "the same request again" };
+          const options = { ...asSent(sent, way), purpose: "the same request again" };
           return { seen: await t.sendWrite(way.method, at.customer, options), id: at.customer.id };
         };
         await mustTellNothing(proof, at.customer.id, what, (to) =>
@@ -425,9 +425,11 @@ export const tenants: readonly Rule[] = [
       for (const way of await waysOfWriting(t)) {
         let at = await strangersTarget(t);
         for (const [caller, how] of unknownCallers(t))
-          for (const sent of caller === "lengthened" ? FORMS.slice(0, 1) : FORMS) {
+          for (const derive of caller === "lengthened" ? [CURRENT] : FORMS) {
+            const sent = derive(at.now.tag, at.former, at.customer);
+            if (sent === undefined) continue;
             const write = await t.write(way.method, {
-              ...asSent(sent, at, way),
+              ...asSent(sent, way),
               caller,
               to: at.customer,
               before: at.now,
@@ -450,9 +452,8 @@ export const tenants: readonly Rule[] = [
     after: ["IFM-01", "IFM-30"],
     async check(t) {
       const short = t.leavesOut("each name of the tenant in a body of its own");
-      const methods = (await t.patchOffered()) ? (["PUT", "PATCH"] as const) : (["PUT"] as const);
       let to = await t.kit.ground.make();
-      for (const method of methods) {
+      for (const method of await t.updates()) {
         const control = await t.control(method, { to });
         let { tag } = control;
         for (const names of short ? [TENANT_NAMES.flat()] : TENANT_NAMES) {
