@@ -6,89 +6,28 @@ import { accepted, isClientError, isGone } from "../http/status.ts";
 import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
 import { isAnyIdRead, showsCustomer } from "../probe/existence.ts";
-import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
+import { type Derive, EMPTY, ifMatch, NEVER_GIVEN_TAG, NONE, STAR } from "../probe/if-match-forms.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
-import type { Lines } from "../probe/trial.ts";
 
-type MissingRow = Pick<Rule, "id" | "title" | "spec" | "hurts"> & {
+type Missing = Pick<Rule, "spec" | "hurts"> & {
   readonly on: Method;
-  readonly lines: readonly (readonly [what: string, lines: (tag: string) => readonly Lines[]])[];
+  readonly forms: readonly Derive[];
   readonly answered: 404 | 428;
   readonly reading?: string;
 };
 
-const none = (): readonly Lines[] => [[]];
-const any = (tag: string): readonly Lines[] => [ifMatch(tag), ifMatch(NEVER_GIVEN_TAG)];
+const ANY: readonly Derive[] = [
+  (tag) => ({ what: "If-Match", lines: ifMatch(tag) }),
+  () => ({ what: "If-Match", lines: ifMatch(NEVER_GIVEN_TAG) }),
+];
+const BLANKS: Derive = () => ({ what: "an If-Match of blanks", lines: ifMatch("  \t") });
 const PUT_FIRST =
   "PATCH and DELETE follow PUT; the specification says 404 of GET and PUT alone, hence a warning. That nothing is created is no matter of order.";
 
 /** Writes to a customer that does not exist. The control request: the same write to one that does. */
-const MISSING: readonly MissingRow[] = [
-  {
-    id: "ORD-01",
-    title: "PUT to a missing customer without If-Match: 428 before 404",
-    spec: ["4.2 order 1"],
-    hurts:
-      "Clients that forgot the header learn it only on ids that exist, and ids can be probed without a token.",
-    on: "PUT",
-    lines: [["no If-Match", none]],
-    answered: 428,
-  },
-  {
-    id: "ORD-02",
-    title: "PUT to a missing customer with a blank If-Match: 428 before 404",
-    spec: ["4.2 order 1"],
-    hurts: "The same fault of a client is answered in two ways.",
-    on: "PUT",
-    lines: [
-      ["an empty If-Match", () => [ifMatch("")]],
-      ["an If-Match of blanks", () => [ifMatch("  \t")]],
-    ],
-    answered: 428,
-  },
-  {
-    id: "ORD-03",
-    title: "PUT to a missing customer with If-Match: 404 before 412",
-    spec: ["4.2 order 2", "7 404"],
-    hurts:
-      "On 412 a client reads again and retries forever against a customer that is gone, or creates one by accident.",
-    on: "PUT",
-    lines: [["If-Match", any]],
-    answered: 404,
-  },
-  {
-    id: "ORD-04",
-    title: "PUT to a missing customer with If-Match *: 404",
-    spec: ["4.2 order 2", "7 404"],
-    hurts: "A client that sends `*` creates or overwrites what it never read.",
-    on: "PUT",
-    lines: [["If-Match *", () => [ifMatch("*")]]],
-    answered: 404,
-  },
-  ...(
-    [
-      ["ORD-06", "PATCH", "If-Match", any, 404],
-      ["ORD-07", "PATCH", "no If-Match", none, 428],
-      ["ORD-08", "DELETE", "If-Match", any, 404],
-      ["ORD-09", "DELETE", "no If-Match", none, 428],
-    ] as const
-  ).map(
-    ([id, on, what, lines, answered]): MissingRow => ({
-      id,
-      title: `${on === "PATCH" ? "PATCH to" : "DELETE of"} a missing customer with${what === "If-Match" ? " If-Match" : "out If-Match"}: ${answered}`,
-      spec: ["4.3 same", answered === 404 ? "4.2 order 2" : "4.2 order 1"],
-      reading: PUT_FIRST,
-      hurts: "The methods answer the same situation differently.",
-      on,
-      lines: [[what, lines]],
-      answered,
-    }),
-  ),
-];
-
-function toMissing({ id, title, on, lines, answered, ...given }: MissingRow): Rule {
+function toMissing(id: Rule["id"], title: string, { on, forms, answered, ...given }: Missing): Rule {
   const level = on === "PUT" ? "MUST" : "SHOULD";
   return rule(id, title, {
     ...given,
@@ -99,32 +38,27 @@ function toMissing({ id, title, on, lines, answered, ...given }: MissingRow): Ru
       const control = on === "DELETE" ? undefined : await t.control(on);
       const { tag } = control ?? (await t.state(t.kit.main, "read a real tag"));
       const missing = t.kit.ground.missing();
-      for (const [what, all] of lines) {
-        for (const ifMatch of all(tag)) {
-          const to = { what: `to a missing customer with ${what}`, ifMatch };
-          const probe = await t.writeOnly(on, missing, {
-            ...to,
-            allowed: `${answered}, and none is created`,
+      for (const derive of forms) {
+        const form = derive(tag, tag, missing);
+        if (form === undefined) continue;
+        const probe = await t.writeOnly(on, missing, {
+          what: `to a missing customer with ${form.what}`,
+          ifMatch: form.lines,
+          allowed: `${answered}, and none is created`,
+        });
+        const { seen } = probe;
+        if (control !== undefined)
+          probe.control({
+            differs: "the customer exists and If-Match is current",
+            seen: control.written.seen,
           });
-          const { seen } = probe;
-          if (control !== undefined)
-            probe.control({
-              differs: "the customer exists and If-Match is current",
-              seen: control.written.seen,
-            });
-          const blamed = answered === 428 && t.blamedBefore(on, "missing", seen.status);
-          probe.mustAnswer("status", blamed ? seen.status : answered, { level });
-          if (on === "DELETE") continue;
-          const after = await t.get(missing, { purpose: "read back" });
-          if (after.status === 200 && (await isAnyIdRead(t))) continue;
-          probe
-            .show(seen, { after })
-            .must(
-              "not-created",
-              !showsCustomer(after),
-              `a GET of the missing customer then answers ${after.status}: it was created`,
-            );
-        }
+        const blamed = answered === 428 && t.blamedBefore(on, "missing", seen.status);
+        probe.mustAnswer("status", blamed ? seen.status : answered, { level });
+        if (on === "DELETE") continue;
+        const after = await t.get(missing, { purpose: "read back" });
+        if (after.status === 200 && (await isAnyIdRead(t))) continue;
+        const found = `a GET of the missing customer then answers ${after.status}: it was created`;
+        probe.show(seen, { after }).must("not-created", !showsCustomer(after), found);
       }
     },
   });
@@ -197,7 +131,53 @@ async function late(t: Attempt, method: "PATCH" | "DELETE", customer: Customer, 
 }
 
 export const order: readonly Rule[] = [
-  ...MISSING.map(toMissing),
+  toMissing("ORD-01", "PUT to a missing customer without If-Match: 428 before 404", {
+    spec: ["4.2 order 1"],
+    hurts:
+      "Clients that forgot the header learn it only on ids that exist, and ids can be probed without a token.",
+    on: "PUT",
+    forms: [NONE],
+    answered: 428,
+  }),
+  toMissing("ORD-02", "PUT to a missing customer with a blank If-Match: 428 before 404", {
+    spec: ["4.2 order 1"],
+    hurts: "The same fault of a client is answered in two ways.",
+    on: "PUT",
+    forms: [...EMPTY, BLANKS],
+    answered: 428,
+  }),
+  toMissing("ORD-03", "PUT to a missing customer with If-Match: 404 before 412", {
+    spec: ["4.2 order 2", "7 404"],
+    hurts:
+      "On 412 a client reads again and retries forever against a customer that is gone, or creates one by accident.",
+    on: "PUT",
+    forms: ANY,
+    answered: 404,
+  }),
+  toMissing("ORD-04", "PUT to a missing customer with If-Match *: 404", {
+    spec: ["4.2 order 2", "7 404"],
+    hurts: "A client that sends `*` creates or overwrites what it never read.",
+    on: "PUT",
+    forms: STAR.slice(0, 1),
+    answered: 404,
+  }),
+  ...(
+    [
+      ["ORD-06", "PATCH to", "with If-Match", 404],
+      ["ORD-07", "PATCH to", "without If-Match", 428],
+      ["ORD-08", "DELETE of", "with If-Match", 404],
+      ["ORD-09", "DELETE of", "without If-Match", 428],
+    ] as const
+  ).map(([id, what, how, answered]) =>
+    toMissing(id, `${what} a missing customer ${how}: ${answered}`, {
+      spec: ["4.3 same", answered === 404 ? "4.2 order 2" : "4.2 order 1"],
+      reading: PUT_FIRST,
+      hurts: "The methods answer the same situation differently.",
+      on: what === "PATCH to" ? "PATCH" : "DELETE",
+      forms: answered === 404 ? ANY : [NONE],
+      answered,
+    }),
+  ),
   rule("ORD-05", "A write to a deleted customer with its last tag: 404", {
     spec: ["4.2 order 2", "7 404"],
     reading:
