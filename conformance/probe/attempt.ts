@@ -16,7 +16,7 @@ import { describe, Proof } from "./proof.ts";
 import { type Method, notShown, type Snapshot, shows, storedValues } from "./snapshot.ts";
 import { visible } from "./tag-forms.ts";
 import { type AskOptions, LAG_MS, type Shape, Trial } from "./trial.ts";
-import { Passing, saysNothing } from "./weather.ts";
+import { saysNothing } from "./weather.ts";
 
 /** The rules that say whether a method accepts the current tag, refuses what it must, and tells the tag in a 412. */
 export const BASE = {
@@ -135,19 +135,26 @@ export class Attempt extends Trial {
   ): Promise<Seen> {
     const { weather, deployment } = this.kit;
     let seen = await this.#once(ask);
-    const passing = new Passing(weather, seen);
+    let alike = [seen];
+    // Answers that one of another status follows came and went.
+    const passed = () => {
+      for (const { exchange } of alike) weather.passing.add(exchange.n);
+      alike = [];
+    };
     for (let repeat = 0; repeat < REPEATS && saysNothing(seen, ask.caller, answers); repeat += 1) {
       await weather.settle();
       if (guard !== undefined) {
         const now = await this.get(guard.to, { query: deployment.stateQuery, purpose: "was it applied" });
         if (now.tag !== guard.tag) {
           if (this.believed.has(signature(ask))) return seen;
-          passing.over();
+          passed();
           throw new Disturbed(seen.exchange);
         }
       }
-      seen = await this.#once(ask);
-      passing.next(seen);
+      const next = await this.#once(ask);
+      if (next.status !== seen.status) passed();
+      seen = next;
+      alike.push(seen);
     }
     return seen;
   }

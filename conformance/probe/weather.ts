@@ -76,27 +76,3 @@ export class Weather {
     }
   }
 }
-
-/** The answers to one request that is sent again: those that an answer of another status follows were passing. */
-export class Passing {
-  readonly #weather: Weather;
-  #status: number;
-  #alike: number[];
-
-  constructor(weather: Weather, { status, exchange }: Seen) {
-    this.#weather = weather;
-    this.#status = status;
-    this.#alike = [exchange.n];
-  }
-
-  next({ status, exchange }: Seen): void {
-    if (status !== this.#status) this.over();
-    this.#status = status;
-    this.#alike.push(exchange.n);
-  }
-
-  over(): void {
-    for (const n of this.#alike) this.#weather.passing.add(n);
-    this.#alike = [];
-  }
-}
