@@ -31,13 +31,8 @@ export async function meetNeeds(kit: Kit, { needs }: Rule): Promise<void> {
       const offer = await deployment.patchOffer(kit.main, () => tagOf(kit.main));
       refuse("patch", offer, profile.patch.offered);
     }
-    if (need === "delete") {
-      const offer =
-        ground.cannotMake === undefined
-          ? await deployment.deleteOffer(ground, tagOf)
-          : await deployment.deleteOfferOnMissing(ground);
-      refuse("delete", offer, profile.delete.offered);
-    }
+    if (need === "delete")
+      refuse("delete", await deployment.deleteOffer(ground, tagOf), profile.delete.offered);
   }
   // Last: what is not offered does not apply, whether or not a customer could be made for it.
   if (needs.includes("create") && ground.cannotMake !== undefined)

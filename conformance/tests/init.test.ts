@@ -77,3 +77,24 @@ test("a secret that a flag spelled out is written as a variable", async () => {
   expect((await place.kitHere(...words, "--write", "spelled.toml")).exitCode).toBe(0);
   expect(written("spelled.toml")).toMatchObject({ headers: { Authorization: "$AUTHORIZATION" } });
 });
+
+test("a profile does not say that DELETE is absent where a 404 may have been about the customer", async () => {
+  const own = await startSoundServer({ ...PLAIN, seeded: 1 }, () => ({
+    order: () => ["exists", "if-match", "current", "body"],
+  }));
+  try {
+    const words = [
+      "init",
+      own.url,
+      "--customer-id",
+      own.seeded[0] ?? "",
+      ...main,
+      "--write",
+      "given-id.toml",
+    ];
+    expect((await place.kitHere(...words)).exitCode).toBe(0);
+    expect(written("given-id.toml")).not.toHaveProperty("delete");
+  } finally {
+    await own.close();
+  }
+});
