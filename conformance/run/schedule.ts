@@ -4,10 +4,10 @@
  * deployment for themselves.
  */
 
-import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun } from "../http/outcome-signal.ts";
 import type { Kit } from "../probe/kit.ts";
 import type { Rule } from "../probe/rule.ts";
+import { together } from "../probe/together.ts";
 
 /** Each rule stands behind those that it names in `after`; else the order is kept. */
 export function inOrder(rules: readonly Rule[]): Rule[] {
@@ -79,10 +79,8 @@ async function openLanes(kit: Kit, rules: number): Promise<Kit[]> {
     return [kit];
   const lanes = [kit];
   try {
-    const customers: Customer[] = await Promise.all(
-      Array.from({ length: LANES_MAX - 1 }, () => ground.make()),
-    );
-    for (const main of customers) lanes.push({ ...kit, main });
+    const customers = await together(Array.from({ length: LANES_MAX - 1 }, () => ground.make()));
+    lanes.push(...customers.map((main) => ({ ...kit, main })));
   } catch (error) {
     if (!(error instanceof CouldNotRun)) throw error;
   }
