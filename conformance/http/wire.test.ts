@@ -200,3 +200,15 @@ test("a read that shows the tag which an accepted write of ours replaced lags be
   expect(['"0"', '"1"', '"2"'].map(lags)).toEqual([false, true, false]);
   await wire.close();
 });
+
+test("a header of a probe is shown as it was sent, although a credential has its name", async () => {
+  answer = () => new Response("{}");
+  const wire = new Wire(
+    readProfile({ baseUrl: String(server.url), header: [`Cookie: ${SECRET}`] }, {}),
+    defaultOptions,
+  );
+  const { exchange } = await wire.send(ask({ headers: [["Cookie", "etag=1"]] }));
+  const cookies = exchange.request.headers.filter(([name]) => name === "Cookie").map(([, value]) => value);
+  expect(cookies).toEqual(["$COOKIE", "etag=1"]);
+  await wire.close();
+});

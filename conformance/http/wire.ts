@@ -294,7 +294,10 @@ export class Wire {
   #record(ask: Ask, outgoing: Outgoing, { reply, failure, sentAt, answeredAt }: Result): Exchange {
     const n = this.ledger.length + 1;
     const times = { startedMs: sentAt - this.startedAt, durationMs: answeredAt - sentAt };
-    const shown = new Map(this.callerHeaders(ask.caller).map(({ name, shown }) => [name, shown]));
+    const credentials = new Map(this.callerHeaders(ask.caller).map(({ name, shown }) => [name, shown]));
+    // The headers of the probe itself come last, and one may have the name of a credential.
+    const own = outgoing.headers.length - ask.headers.length;
+    const shown = (name: string, index: number) => (index < own ? credentials.get(name) : undefined);
     const { pathname, search } = new URL(ask.url);
     this.ledger.push({
       n,
@@ -320,7 +323,10 @@ export class Wire {
       request: {
         method: ask.method,
         url: this.mask(ask.url),
-        headers: outgoing.headers.map(([name, value]) => [name, shown.get(name) ?? this.mask(value)]),
+        headers: outgoing.headers.map(([name, value], index) => [
+          name,
+          shown(name, index) ?? this.mask(value),
+        ]),
         body: ask.body === undefined ? null : this.mask(ask.body).slice(0, BODY_CHARACTERS_SHOWN),
       },
       reply:
