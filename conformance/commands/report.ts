@@ -24,6 +24,8 @@ export function addReportCommand(program: Command, end: (exitCode: number) => vo
 function report({ from, diff: older, failOnNew, out }: ReportFlags): number {
   if (failOnNew && older === undefined)
     throw new ProfileFault(["--fail-on-new compares two runs: give the older report.json by --diff"]);
+  if (older !== undefined && out !== undefined)
+    throw new ProfileFault(["--diff prints a comparison and writes no file. Leave out --out, or --diff."]);
   const newer = readReport(from);
   if (older !== undefined) {
     const before = readReport(older);

@@ -62,6 +62,7 @@ test.each([
   [["run", "--bogus"], "bogus"],
   [["nonsense"], "nonsense"],
   [["report", "--from", "absent.json"], "absent.json"],
+  [["report", "--from", "a.json", "--diff", "b.json", "--out", "x"], "--out"],
   [["replay", "IFM-01"], "report.json"],
 ] as const)("wrong usage ends with 2 and says what: %j", async (words, says) => {
   const { exitCode, stderr } = await place.kitHere(...words);
