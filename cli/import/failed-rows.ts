@@ -7,7 +7,7 @@ import { formatJson } from "../client/json.ts";
 import { systemCode } from "../files/system-code.ts";
 import { openDraft } from "../files/write-atomically.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
-import { textCell } from "../output/csv-cell.ts";
+import { csvLine, textCell } from "../output/csv-cell.ts";
 import type { Format, Header, Row } from "./rows.ts";
 
 const REASON = "reason";
@@ -40,17 +40,16 @@ export async function writeFailedRows(
   header: Header,
   rows: AsyncIterable<{ row: Row; reason: string }>,
 ): Promise<void> {
-  const { stringify } = await import("csv-stringify/sync");
   // It holds personal data, as the input does, so it is the operator's alone.
   const draft = openDraft(path, 0o600);
   const file = draft.fd;
   try {
     const columns = withoutReason(header, header);
-    if (format === "csv") writeSync(file, stringify([[...columns, REASON]]));
+    if (format === "csv") writeSync(file, csvLine([...columns, REASON]));
     for await (const { row, reason } of rows) {
       const { source } = row;
       if (source.format === "csv") {
-        writeSync(file, stringify([[...withoutReason(header, source.cells), textCell(reason)]]));
+        writeSync(file, csvLine([...withoutReason(header, source.cells), textCell(reason)]));
       } else {
         const members = [...source.object].filter(([name]) => name.toLowerCase() !== REASON);
         writeSync(file, `${formatJson(new Map([...members, [REASON, reason]]))}\n`);

@@ -18,6 +18,15 @@ export function readCell(cell: string): string {
   return GUARDED.test(cell) ? cell.slice(1) : cell;
 }
 
+/** One record of RFC 4180, with a line feed alone, which every reader takes. */
+export function csvLine(cells: readonly string[]): string {
+  return `${cells.map(quoted).join(",")}\n`;
+}
+
+function quoted(cell: string): string {
+  return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
 /** A number stays as it is written (`-5` is no formula); null and what is absent are blank; the rest is JSON text. */
 export function valueCell(value: Json | undefined): string {
   if (value === undefined || value === null) return "";

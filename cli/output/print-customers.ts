@@ -5,7 +5,7 @@ import { formatJson, indentJson, type Json, type JsonObject } from "../client/js
 import type { OutputFormat } from "../config/flags.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { nearestOf } from "../outcome/nearest.ts";
-import { valueCell } from "./csv-cell.ts";
+import { csvLine, valueCell } from "./csv-cell.ts";
 import type { DataStream } from "./data-stream.ts";
 import { columnNames, formatRecord, formatTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -187,17 +187,11 @@ function headingOf({ fields = REGISTRY, withEtag }: PrintOptions): readonly stri
   return withEtag ? ["etag", ...fields] : fields;
 }
 
-/** RFC 4180 with line feeds alone, which every reader takes. */
 function csvRows(
   records: readonly JsonObject[],
   withHeading: boolean,
   columns: readonly string[] = columnNames(records),
 ): string {
-  const line = (cells: readonly string[]) => `${cells.map(quoted).join(",")}\n`;
-  const rows = records.map((row) => line(columns.map((name) => valueCell(row.get(name)))));
-  return (withHeading ? line(columns) : "") + rows.join("");
-}
-
-function quoted(cell: string): string {
-  return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  const rows = records.map((row) => csvLine(columns.map((name) => valueCell(row.get(name)))));
+  return (withHeading ? csvLine(columns) : "") + rows.join("");
 }
