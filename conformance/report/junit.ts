@@ -1,38 +1,32 @@
 /** JUnit XML, one suite a family, one case a rule, and one for the verdict, so that no red run reads green. */
 
 import { caveats, findingText } from "./finding.ts";
-import { FAMILIES, type Report, type RuleResult } from "./schema.ts";
+import { FAMILIES, type Outcome, type Report, type RuleResult } from "./schema.ts";
 import { escapeMarkup } from "./visible.ts";
 
 type Result = { tag: "failure" | "error" | "skipped"; type: string; message: string; text: string };
 
+const TAGS = {
+  pass: undefined,
+  // A SHOULD stands in system-out: a CI job that fails on it would be switched off.
+  warning: undefined,
+  violation: "failure",
+  "kit-error": "error",
+  "not-applicable": "skipped",
+  "could-not-run": "error",
+  inconclusive: "error",
+} as const satisfies Record<Outcome, Result["tag"] | undefined>;
+
 function resultOf(rule: RuleResult, incompleteIsFine: boolean): Result | undefined {
+  const { outcome, expected, reason } = rule;
   const text = findingText(rule).join("\n");
-  const result = (tag: Result["tag"], message = rule.reason): Result => ({
-    tag,
-    type: rule.outcome,
-    message,
-    text,
-  });
-  if (rule.expected !== null)
-    return result(
-      "skipped",
-      `expected until ${rule.expected.until} (${rule.expected.owner}): ${rule.expected.reason}`,
-    );
-  switch (rule.outcome) {
-    case "pass":
-    case "warning": // a SHOULD: it stands in system-out; a CI job that fails on it would be switched off
-      return undefined;
-    case "violation":
-      return result("failure");
-    case "kit-error":
-      return result("error");
-    case "not-applicable":
-      return result("skipped");
-    case "could-not-run":
-    case "inconclusive":
-      return result(incompleteIsFine ? "skipped" : "error");
+  if (expected !== null) {
+    const message = `expected until ${expected.until} (${expected.owner}): ${expected.reason}`;
+    return { tag: "skipped", type: outcome, message, text };
   }
+  const untested = outcome === "could-not-run" || outcome === "inconclusive";
+  const tag = untested && incompleteIsFine ? "skipped" : TAGS[outcome];
+  return tag && { tag, type: outcome, message: reason, text };
 }
 
 type Case = {
