@@ -213,14 +213,7 @@ function formsOf(forms: (tag: string) => readonly Form[], count: number): Derive
 }
 
 /** What a service may wrongly take for If-Match where there is none; a deployment may refuse parameters that it does not know. */
-export const STAND_IN_HEADERS = [
-  "ETag",
-  "X-If-Match",
-  "X-ETag",
-  "If-Match-ETag",
-  "X-Row-Version",
-  "If-Version",
-];
+export const STAND_IN_HEADERS = "ETag X-If-Match X-ETag If-Match-ETag X-Row-Version If-Version".split(" ");
 const CONDITIONS = [
   [["If-None-Match", "*"]],
   [["If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"]],
@@ -250,18 +243,9 @@ export function standIns(): Derive[] {
 }
 
 const MEMBERS = [
-  "etag",
-  "ETag",
-  "_etag",
-  "@odata.etag",
-  "ifMatch",
-  "rowVersion",
-  "RowVersion",
-  "row_version",
-  "version",
-  "Version",
-  "concurrencyStamp",
-] as const;
+  ..."etag ETag _etag @odata.etag ifMatch rowVersion RowVersion row_version".split(" "),
+  ..."version Version concurrencyStamp".split(" "),
+];
 
 /** The token as members of the body: as it is, without its quotes, and as a number where it is one. */
 export function memberStandIns(oneByOne: boolean): Derive[] {

@@ -101,34 +101,18 @@ function base64Forms(text: string): [string, string][] {
   return forms;
 }
 
-/** One byte of Latin-1 that Unicode's compatibility forms take for an ASCII character, and one that differs in its accent. */
+/** Characters that Unicode's compatibility forms take for an ASCII one each, a byte of Latin-1 each. */
 const COMPATIBLE: Readonly<Record<string, string>> = {
-  "1": "\u00b9",
-  "2": "\u00b2",
-  "3": "\u00b3",
+  1: "\u00b9",
+  2: "\u00b2",
+  3: "\u00b3",
   a: "\u00aa",
   o: "\u00ba",
-};
-const ACCENTED: Readonly<Record<string, string>> = {
-  A: "\u00c1",
-  E: "\u00c9",
-  I: "\u00cd",
-  O: "\u00d3",
-  U: "\u00da",
-  a: "\u00e1",
-  e: "\u00e9",
-  i: "\u00ed",
-  o: "\u00f3",
-  u: "\u00fa",
 };
 
 /** Other bytes that a normalization or a collation takes for the same text, whether it reads Latin-1 or UTF-8. */
 export function foldings(tag: string): Form[] {
   const text = opaque(tag);
-  const replaced = (by: Readonly<Record<string, string>>) => {
-    const at = [...text].findIndex((character) => by[character] !== undefined);
-    return at < 0 ? text : text.slice(0, at) + by[text.charAt(at)] + text.slice(at + 1);
-  };
   const ascii = text.search(/[\x21-\x7e]/);
   const wide = Buffer.from(String.fromCharCode(text.charCodeAt(ascii) + 0xfee0), "utf8").toString("latin1");
   return altered(tag, [
@@ -138,8 +122,11 @@ export function foldings(tag: string): Form[] {
       ascii < 0 ? tag : quoted(text.slice(0, ascii) + wide + text.slice(ascii + 1)),
     ],
     // Not every tag has such a character, so these two come last: a run that tries some forms alone tries the same each time.
-    ["with a superscript in place of a character", quoted(replaced(COMPATIBLE))],
-    ["with an accent on a letter", quoted(replaced(ACCENTED))],
+    [
+      "with a superscript in place of a character",
+      quoted(text.replace(/[123ao]/, (character) => COMPATIBLE[character] ?? character)),
+    ],
+    ["with an accent on a letter", quoted(text.replace(/[aeiou]/i, (vowel) => `${vowel}\u0301`.normalize()))],
   ]);
 }
 
