@@ -1,6 +1,6 @@
 /**
  * Forms of If-Match that must be refused, derived from a real current tag, as rows. In a row TAG is the current tag,
- * TOKEN the text between its quotes, FORMER the tag before the last accepted write.
+ * TOKEN the text between its quotes, FORMER the tag before the last accepted write, OWN-ID the id of the customer.
  */
 import type { Customer } from "../fixtures/ground.ts";
 import type { Values } from "../target/values.ts";
@@ -43,22 +43,22 @@ export const worded =
     return form && { ...form, what: `${form.what}, ${more}` };
   };
 
-/** Rows `[what, value]`; a list of values is a header line each. */
-export function rows(
-  table: readonly (readonly [what: string, value: string | readonly string[]])[],
-  allowed: Allowed = [],
-): Derive[] {
-  return table.map(([what, value]) => (tag, former) => {
-    const filled = [value].flat().map((each) => fill(each, tag, former));
+type Row = readonly [what: string, value: string | readonly string[], allowed?: Allowed];
+
+/** A list of values is a header line each. @param allowed where a row does not say */
+export function rows(table: readonly Row[], allowed: Allowed = []): Derive[] {
+  return table.map(([what, value, own = allowed]) => (tag, former, { id }) => {
+    const filled = [value].flat().map((each) => fill(each, tag, former, id));
     return filled.includes(undefined)
       ? undefined
-      : { what, lines: filled.map((each): [string, string] => ["If-Match", each ?? ""]), allowed };
+      : { what, lines: filled.map((each): [string, string] => ["If-Match", each ?? ""]), allowed: own };
   });
 }
 
-function fill(row: string, tag: string, former: string): string | undefined {
+function fill(row: string, tag: string, former: string, id: string): string | undefined {
   if (row.includes("FORMER") && former === tag) return undefined;
   return row
+    .replaceAll("OWN-ID", id)
     .replaceAll("TAG", () => tag)
     .replaceAll("TOKEN", () => opaque(tag))
     .replaceAll("FORMER", () => former);
@@ -96,83 +96,70 @@ export const PREVIOUS: readonly Derive[] = [
           values: (stored) => stored,
         },
 ];
-export const WEAK = rows([
-  ["the current tag weakened", "W/TAG"],
-  ["the current tag weakened with a small w", "w/TAG"],
-  ["the current tag weakened with a blank after W/", "W/ TAG"],
-  ["the previous tag weakened", "W/FORMER"],
-  ["the current tag weakened and without its quotes", "W/TOKEN"],
-]);
-export const STAR = rows([
-  ["If-Match *", "*"],
-  ["If-Match * in quotes", '"*"'],
-  ["If-Match * between blanks", "  * "],
-]);
-export const UNQUOTED = [
-  ...rows([["the current tag without its quotes", "TOKEN"]]),
-  ...rows([["the current tag in single quotes", "'TOKEN'"]], STOPPABLE),
-  ...rows([
+/** By kind; each form is the current tag altered, or none that the customer has. */
+export const INEXACT = {
+  weak: rows([
+    ["the current tag weakened", "W/TAG"],
+    ["the current tag weakened with a small w", "w/TAG"],
+    ["the current tag weakened with a blank after W/", "W/ TAG"],
+    ["the previous tag weakened", "W/FORMER"],
+    ["the current tag weakened and without its quotes", "W/TOKEN"],
+  ]),
+  unquoted: rows([
+    ["the current tag without its quotes", "TOKEN"],
+    ["the current tag in single quotes", "'TOKEN'", STOPPABLE],
     ["the current tag without its closing quote", '"TOKEN'],
     ["the current tag without its opening quote", 'TOKEN"'],
     ["the current tag with every quote doubled", '"TAG"'],
+    ["the current tag with its quotes escaped", '\\"TOKEN\\"', STOPPABLE],
+    ["the current tag with its quotes escaped for HTML", "&quot;TOKEN&quot;", STOPPABLE],
+    ["the current tag in curly quotes", `${bytes("\u201c")}TOKEN${bytes("\u201d")}`, ODD_BYTES],
   ]),
-  ...rows(
+  star: rows([
+    ["If-Match *", "*"],
+    ["If-Match * in quotes", '"*"'],
+    ["If-Match * between blanks", "  * "],
+  ]),
+  list: rows(
     [
-      ["the current tag with its quotes escaped", '\\"TOKEN\\"'],
-      ["the current tag with its quotes escaped for HTML", "&quot;TOKEN&quot;"],
+      ["a list, the current tag first", 'TAG, "kit-other"'],
+      ["a list, the current tag last", '"kit-other", TAG'],
+      ["a list without blanks", 'TAG,"kit-other"'],
+      ["a list, an empty member last", "TAG,"],
+      ["a list, an empty member first", ",TAG"],
+      ["a list, an empty member and a blank first", ", TAG"],
+      ["a list of the current tag twice", "TAG, TAG"],
+      ["a list of the current tag and its weak form", "TAG, W/TAG"],
+      ["a list of three, the current tag in the middle", '"kit-other", TAG, "kit-third"'],
+      ["a list with * in it", '"kit-other", *'],
+      ["a list of five other tags", '"kit-1", "kit-2", "kit-3", "kit-4", "kit-5"'],
     ],
-    STOPPABLE,
+    AS_LIST,
   ),
-  ...rows([["the current tag in curly quotes", `${bytes("\u201c")}TOKEN${bytes("\u201d")}`]], ODD_BYTES),
-];
-export const LISTS = rows(
-  [
-    ["a list, the current tag first", 'TAG, "kit-other"'],
-    ["a list, the current tag last", '"kit-other", TAG'],
-    ["a list without blanks", 'TAG,"kit-other"'],
-    ["a list, an empty member last", "TAG,"],
-    ["a list, an empty member first", ",TAG"],
-    ["a list, an empty member and a blank first", ", TAG"],
-    ["a list of the current tag twice", "TAG, TAG"],
-    ["a list of the current tag and its weak form", "TAG, W/TAG"],
-    ["a list of three, the current tag in the middle", '"kit-other", TAG, "kit-third"'],
-    ["a list with * in it", '"kit-other", *'],
-    ["a list of five other tags", '"kit-1", "kit-2", "kit-3", "kit-4", "kit-5"'],
-  ],
-  AS_LIST,
-);
-export const TWO_LINES = rows(
-  [
-    ["two If-Match lines, the current tag first", ["TAG", '"kit-other"']],
-    ["two If-Match lines, the current tag last", ['"kit-other"', "TAG"]],
-    ["two If-Match lines, both of the current tag", ["TAG", "TAG"]],
-  ],
-  AS_LIST,
-);
-export const CASES = formsOf(caseFlips, 3);
-export const AFFIXES = formsOf(affixes, 19);
-export const SPELLINGS = formsOf(spellings, 8);
-export const FOLDINGS = formsOf(foldings, 4);
-export const SUCCESSORS = formsOf(successors, 5);
-/** Present, not blank, and no tag that the customer has: a parser may find nothing to compare in them. */
-export const NO_TAG: readonly Derive[] = [
-  ...rows(
+  twoLines: rows(
     [
-      ["a comma alone", ","],
-      ["commas and blanks alone", ", ,"],
+      ["two If-Match lines, the current tag first", ["TAG", '"kit-other"']],
+      ["two If-Match lines, the current tag last", ['"kit-other"', "TAG"]],
+      ["two If-Match lines, both of the current tag", ["TAG", "TAG"]],
     ],
-    [400, 428],
+    AS_LIST,
   ),
-  ...rows([["a quote alone", '"']], STOPPABLE),
-  ...rows([
+  otherCase: formsOf(caseFlips, 3),
+  affix: formsOf(affixes, 19),
+  spelling: formsOf(spellings, 8),
+  folding: formsOf(foldings, 4),
+  /** Present, not blank, and no tag that the customer has: a parser may find nothing to compare in them. */
+  noTag: rows([
+    ["a comma alone", ",", [400, 428]],
+    ["commas and blanks alone", ", ,", [400, 428]],
+    ["a quote alone", '"', STOPPABLE],
     ["an empty tag weakened", 'W/""'],
     ["W/ alone", "W/"],
+    ["the customer's own id as a tag", '"OWN-ID"'],
+    ["a date to come", "Thu, 31 Dec 2099 23:59:59 GMT", AS_LIST],
   ]),
-  (_tag, _former, { id }) => ({ what: "the customer's own id as a tag", lines: ifMatch(`"${id}"`) }),
-  ...rows([["a date to come", "Thu, 31 Dec 2099 23:59:59 GMT"]], AS_LIST),
-];
-/** By kind. */
-export const INEXACT = [WEAK, UNQUOTED, STAR, LISTS, TWO_LINES, CASES, AFFIXES, SPELLINGS, FOLDINGS, NO_TAG];
+};
+export const SUCCESSORS = formsOf(successors, 5);
 
 const shortened = (text: string) =>
   text.length > 24 ? `${text.slice(0, 24)}… (${text.length} characters)` : text;

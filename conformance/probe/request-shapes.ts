@@ -11,16 +11,13 @@ import {
   BLANK,
   type Derive,
   EMPTY,
+  INEXACT,
   ifMatch,
-  LISTS,
   NEVER_GIVEN,
   NONE,
   type Refused,
   STALE,
   STAND_IN_HEADERS,
-  STAR,
-  UNQUOTED,
-  WEAK,
   worded,
 } from "./if-match-forms.ts";
 import { otherPaths, pathEnd } from "./other-paths.ts";
@@ -172,17 +169,18 @@ const FORMS: readonly Form[] = [
   ["stale", "stale", STALE],
 ];
 
+const { star, weak, unquoted, list } = INEXACT;
 const firstOfEach = (...kinds: readonly (readonly Derive[])[]) => kinds.flatMap((forms) => forms.slice(0, 1));
 
 /** A customer that was never updated has no former tag; these are wrong for it too. */
 const NEVER_UPDATED = {
   missing: [NONE, ...EMPTY],
-  stale: [NEVER_GIVEN, ...firstOfEach(STAR, WEAK, UNQUOTED, LISTS)],
+  stale: [NEVER_GIVEN, ...firstOfEach(star, weak, unquoted, list)],
 } as const satisfies Record<Kind, readonly Derive[]>;
 
 /** Forms that hold the current tag, or none at all. Each way of sending meets two of them or more with each method. */
 const WRONG: readonly Derive[] = [
-  ...firstOfEach(STAR, WEAK, LISTS, UNQUOTED),
+  ...firstOfEach(star, weak, list, unquoted),
   (_, former) => ({ what: "the previous tag weakened", lines: ifMatch(`W/${former}`) }),
   NEVER_GIVEN,
 ];

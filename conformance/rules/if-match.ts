@@ -3,25 +3,16 @@
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Written } from "../probe/answered.ts";
 import {
-  AFFIXES,
   BLANKS,
-  CASES,
   EMPTY,
-  FOLDINGS,
   HOSTILE,
+  INEXACT,
   ifMatch,
-  LISTS,
   memberStandIns,
-  NO_TAG,
   NONE,
   PREVIOUS,
-  SPELLINGS,
-  STAR,
   SUCCESSORS,
   standIns,
-  TWO_LINES,
-  UNQUOTED,
-  WEAK,
 } from "../probe/if-match-forms.ts";
 import { refusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -140,48 +131,48 @@ const put: readonly Rule[] = [
     spec: ["2.4.5", ...EXACT],
     reading: "Whether it begins with W/ or w/.",
     hurts: overwrite,
-    forms: WEAK,
+    forms: INEXACT.weak,
   }),
   stale("IFM-10", "The current tag without its quotes is refused", {
     spec: ["2.4.2", ...EXACT],
     hurts: "Clients that mangle tags seem to work here and fail elsewhere.",
-    forms: UNQUOTED,
+    forms: INEXACT.unquoted,
   }),
   stale("IFM-11", "The current tag in another letter case is refused", {
     spec: EXACT,
     hurts: "Two versions whose tokens differ in case alone are taken for one.",
-    forms: CASES,
+    forms: INEXACT.otherCase,
   }),
   stale("IFM-12", "If-Match * is refused", {
     spec: EXACT,
     reading: "`*` equals no token, in quotes or without.",
     hurts: "`*` switches the protection off for anyone who sends it.",
-    forms: STAR,
+    forms: INEXACT.star,
   }),
   stale("IFM-13", "A list that holds the current tag is refused", {
     spec: ["4.2 one value", "4.2 list", "8.2"],
     reading: "Not even one with empty members or the same tag twice. Not supported: 412 or 400.",
     hurts: "A client that collects tags hits by chance and overwrites what it never read.",
-    forms: LISTS,
+    forms: INEXACT.list,
   }),
   stale("IFM-14", "Two If-Match lines, one of them current, are refused", {
     spec: ["4.2 one value", "4.2 list", "8.2"],
     reading: "Two lines are a list in two lines (RFC 9110 5.3): 412 or 400.",
     hurts: "Which line counts depends on the server and on each proxy before it.",
-    forms: TWO_LINES,
+    forms: INEXACT.twoLines,
   }),
   stale("IFM-15", "The current tag with something added or cut off is refused", {
     spec: EXACT,
     reading: "Equality is not prefix, suffix or containment.",
     hurts: overwrite,
-    forms: AFFIXES,
+    forms: INEXACT.affix,
   }),
   stale("IFM-16", "Another spelling of the current tag is refused", {
     spec: ["4.2 exact", "5.6"],
     reading:
       "The text is compared and never decoded: other base64 of the same bytes, a leading zero, percent-encoding. Nor is it folded: an accent, a soft hyphen, a superscript, a character of full width.",
     hurts: "Tokens are then not opaque: a client can compute one that it never read.",
-    forms: [...SPELLINGS, ...FOLDINGS],
+    forms: [...INEXACT.spelling, ...INEXACT.folding],
   }),
   stale("IFM-17", "A tag beyond the current one is refused", {
     spec: EXACT,
@@ -226,7 +217,7 @@ const put: readonly Rule[] = [
       "A comma, a quote, `W/`, the customer's id or a date is neither missing nor blank, and equals no token. IFM-35 and IFM-45 ask the same of PATCH and DELETE.",
     hurts:
       "A parser that finds no tag in the header takes the write for one without a condition, and applies it.",
-    forms: NO_TAG,
+    forms: INEXACT.noTag,
   }),
   rule("IFM-22", "After 412 the write succeeds with the fresh tag", {
     spec: ["1.5", "7 rule 3"],

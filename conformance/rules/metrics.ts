@@ -12,7 +12,7 @@ import {
   STATUS_OF,
   type Window,
 } from "../probe/counters.ts";
-import { ifMatch, LISTS, STAR, UNQUOTED, WEAK } from "../probe/if-match-forms.ts";
+import { INEXACT, ifMatch } from "../probe/if-match-forms.ts";
 import { contendersOf, letGo } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -108,7 +108,8 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       t.sendWrite("PUT", to, { ifMatch: lines, purpose, ...options });
   const missing = t.kit.ground.missing();
   const limited = { caller: "limited" } as const;
-  const forms = [...WEAK.slice(0, 1), ...UNQUOTED.slice(0, 1), ...STAR.slice(0, 1), ...LISTS.slice(0, 1)];
+  const { weak, unquoted, star, list } = INEXACT;
+  const forms = [weak, unquoted, star, list].flatMap((kind) => kind.slice(0, 1));
   return [
     ...forms.flatMap((derive): Sent[] => {
       const form = derive(tag, former, t.kit.main);

@@ -6,7 +6,7 @@ import { accepted, isClientError, isGone } from "../http/status.ts";
 import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
 import { isAnyIdRead, showsCustomer } from "../probe/existence.ts";
-import { type Derive, EMPTY, ifMatch, NEVER_GIVEN_TAG, NONE, STAR } from "../probe/if-match-forms.ts";
+import { type Derive, EMPTY, INEXACT, ifMatch, NEVER_GIVEN_TAG, NONE } from "../probe/if-match-forms.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
@@ -158,7 +158,7 @@ export const order: readonly Rule[] = [
     spec: ["4.2 order 2", "7 404"],
     hurts: "A client that sends `*` creates or overwrites what it never read.",
     on: "PUT",
-    forms: STAR.slice(0, 1),
+    forms: INEXACT.star.slice(0, 1),
     answered: 404,
   }),
   ...(

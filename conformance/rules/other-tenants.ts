@@ -12,12 +12,12 @@ import {
   BLANK,
   type Derive,
   EMPTY,
+  INEXACT,
   ifMatch,
   NEVER_GIVEN,
   NONE,
   type Refused,
   STALE,
-  STAR,
 } from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
@@ -57,7 +57,7 @@ function tellsTag(seen: Seen, tag: string): boolean {
 
 /** What decides for the owner: to a stranger all of them must be one. */
 const CURRENT: Derive = (tag) => ({ what: "the current tag", lines: ifMatch(tag) });
-const FORMS = [CURRENT, NONE, ...EMPTY, BLANK, STALE, NEVER_GIVEN, ...STAR.slice(0, 1)];
+const FORMS = [CURRENT, NONE, ...EMPTY, BLANK, STALE, NEVER_GIVEN, ...INEXACT.star.slice(0, 1)];
 const BAD_BODIES: readonly Derive[] = [
   (tag) => ({ what: "the current tag and an empty object", lines: ifMatch(tag), body: "{}" }),
   (tag) => ({ what: "the current tag and broken JSON", lines: ifMatch(tag), body: "{" }),
