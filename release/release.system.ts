@@ -249,6 +249,10 @@ describe("the npm packages, installed with Node alone", () => {
     expect(
       readFileSync(join(installed, "node_modules/customers-client/dist/customers.d.ts"), "utf8"),
     ).toContain("openCustomers");
+    const readme = readFileSync(join(installed, "node_modules/customers-client/README.md"), "utf8");
+    expect(
+      [...readme.matchAll(/from "([^"]+)"|customers-client-(\d\S+)\.tgz/g)].map(([, from, at]) => from ?? at),
+    ).toEqual([VERSION, "customers-client"]);
   });
 
   const manifest = join(installed, "node_modules/customers-cli/package.json");

@@ -4,9 +4,9 @@
  * of the write.
  */
 import { type Created, type CreationStopped, createUntilDecided } from "./creation.ts";
-import type { Customer } from "./customer.ts";
+import { type Customer, parseJsonOrUndefined, plainText } from "./customer.ts";
 import { eachHistoryPage, type HistoryEntry, historyEntry } from "./customer-history.ts";
-import { isJsonArray, type Json, JsonNumber } from "./json.ts";
+import { isJsonArray, isJsonObject, type Json, JsonNumber } from "./json.ts";
 import { type Casing, changeIntent, deletionIntent, type WriteIntent } from "./loop/intent.ts";
 import { writeUntilDecided } from "./loop/loop.ts";
 import type { OnConflict } from "./loop/write-job.ts";
@@ -31,32 +31,36 @@ export type CustomersOptions = {
   /** The base URL, before /customers. */
   url: string;
   /** Sent as `Authorization: Bearer …`. */
-  token?: string;
+  token?: string | undefined;
   /** For deployments with another scheme. */
-  headers?: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string>> | undefined;
   /** For each call with all of its retries; 30,000 unless given. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** How this deployment spells members that it has not shown yet: `name` or `Name`. */
-  casing?: Casing;
+  casing?: Casing | undefined;
   /** The deployment honours Idempotency-Key: a creation is then repeated after a lost reply. */
-  idempotencyKeysHonoured?: boolean;
-  fetch?: typeof globalThis.fetch;
+  idempotencyKeysHonoured?: boolean | undefined;
+  fetch?: typeof globalThis.fetch | undefined;
   /** In place of `fetch`. */
-  transport?: Transport;
+  transport?: Transport | undefined;
 };
 
-export type CallOptions = { timeoutMs?: number; signal?: AbortSignal };
+export type CallOptions = { timeoutMs?: number | undefined; signal?: AbortSignal | undefined };
 
 export type ReadOptions = CallOptions & {
   /** The server's default set unless given. */
-  fields?: readonly string[];
+  fields?: readonly string[] | undefined;
 };
 
-export type ListOptions = ReadOptions & { status?: string; email?: string; pageSize?: number };
+export type ListOptions = ReadOptions & {
+  status?: string | undefined;
+  email?: string | undefined;
+  pageSize?: number | undefined;
+};
 
 export type CreateOptions = CallOptions & {
   /** 1 to 255 visible ASCII characters: names this creation, so that repeating it creates once. */
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
 };
 
 export type WriteOptions = CallOptions & {
@@ -64,16 +68,16 @@ export type WriteOptions = CallOptions & {
    * When someone else wrote in between: `merge` (unless given) goes on where no field of this change was
    * changed, `reapply` sets it even if someone else wrote last, `fail` stops.
    */
-  onConflict?: OnConflict;
+  onConflict?: OnConflict | undefined;
   /**
    * Stops unless these fields have these values, at every reading: of many who expect the same, one
    * succeeds.
    */
-  expect?: Readonly<Record<string, string>>;
+  expect?: Readonly<Record<string, string>> | undefined;
   /** Writes this version or none. */
-  ifMatch?: string;
+  ifMatch?: string | undefined;
   /** Writes that are sent at most. */
-  attemptsMax?: number;
+  attemptsMax?: number | undefined;
 };
 
 /** What a value may be: `JsonNumber` where its digits must stay as they are. */
@@ -115,7 +119,10 @@ export type Customers = {
    * Who changed the customer, the newest change first, page by page as they are taken. The failure is
    * `forbidden` without the operation `history`, and `not-offered` where a deployment has no history.
    */
-  history(id: string, options?: CallOptions & { pageSize?: number }): AsyncGenerator<HistoryEntry, void>;
+  history(
+    id: string,
+    options?: CallOptions & { pageSize?: number | undefined },
+  ): AsyncGenerator<HistoryEntry, void>;
   create(fields: Fields, options?: CreateOptions): Promise<Created>;
   /** Sets the named fields. */
   update(id: string, fields: Fields, options?: WriteOptions): Promise<Written>;
@@ -212,7 +219,12 @@ export function openCustomers(options: CustomersOptions): Customers {
 }
 
 function members(fields: Fields): ReadonlyMap<string, Json> {
-  return new Map(Object.entries(fields).map(([field, value]) => [field, exact(value)]));
+  return new Map(
+    Object.entries(fields).map(([field, value]) => {
+      if (value === undefined) throw new TypeError(`"${field}" is undefined`);
+      return [field, exact(value)];
+    }),
+  );
 }
 
 /** As JSON whose numbers keep their digits. */
@@ -223,7 +235,11 @@ function exact(value: Value): Json {
 }
 
 function inWords(failure: CustomersFailure): string {
-  const reply = "reply" in failure ? failure.reply : undefined;
-  if (reply === undefined) return failure.kind;
-  return reply.kind === "complete" ? `${failure.kind} (${reply.status})` : reply.detail;
+  const { kind } = failure;
+  const reply = "unclear" in failure ? failure.unclear : "reply" in failure && failure.reply;
+  if (!reply) return kind;
+  if (reply.kind !== "complete") return `${kind}: ${reply.detail}`;
+  const problem = parseJsonOrUndefined(reply.text);
+  const detail = isJsonObject(problem) && problem.get("detail");
+  return `${kind} (${reply.status})${detail ? `: ${plainText(detail)}` : ""}`;
 }

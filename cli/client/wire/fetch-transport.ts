@@ -50,8 +50,15 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
       } catch (error) {
         if (signal.aborted) return noReply("interrupted", true);
         if (limit.aborted) return noReply("timeout", true, `no complete reply within ${wholeMs} ms`);
-        return noReply("reset", true, error instanceof Error ? error.message : String(error));
+        return noReply("reset", true, inWords(error));
       }
     },
   };
+}
+
+/** Node's `fetch` says only that it failed; why stands in the cause, as a code alone where several addresses failed. */
+function inWords(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, code } = Object(error.cause);
+  return [error.message, message || code].filter(Boolean).join(": ");
 }

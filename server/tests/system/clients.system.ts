@@ -12,7 +12,8 @@ const ROOT = new URL("../../..", import.meta.url).pathname;
 function code(language: string): string {
   return [...guide.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))]
     .map(([, text = ""]) => text)
-    .join("\n");
+    .join("\n")
+    .replace('"customers-client"', '"customers/client"'); // the library within this project
 }
 
 let service: TestService;
