@@ -5,6 +5,7 @@ import { NoReply } from "../http/outcome-signal.ts";
 import { ownAsk, Wire } from "../http/wire.ts";
 import { amount } from "../report/amount.ts";
 import { type Journal, type JournalEntry, journalFolder, journalsIn } from "../target/journal.ts";
+import { inAllCasings } from "../target/names.ts";
 import { defaultOptions } from "../target/options.ts";
 import { type Profile, ProfileFault } from "../target/profile.ts";
 import { FreshValues, putBody, type Values } from "../target/values.ts";
@@ -108,8 +109,10 @@ async function settle(
     if (ids.length + unanswered.length > 0) await knock(wire, ground);
     for (const id of made) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
     for (const { id, names, values } of borrowed) {
-      const body = (former: Values) => putBody(profile.putBody, names, former);
-      note(id, await giveBack(wire, ground.customerAt(id, false).url, names, values, body));
+      const bodies = inAllCasings(names).map(
+        (of) => (former: Values) => putBody(profile.putBody, of, former),
+      );
+      note(id, await giveBack(wire, ground.customerAt(id, false).url, names, values, bodies));
     }
     for (const email of unanswered) {
       const id = await ground.findByEmail(email);

@@ -28,6 +28,22 @@ export function namesIn(object: Readonly<Record<string, unknown>>, given: Partia
   return Object.fromEntries(FIELDS.map((field) => [field, found.get(field) ?? guess(field)])) as Names;
 }
 
+const CASINGS: readonly ((name: string) => string)[] = [
+  (name) => name,
+  (name) => name.charAt(0).toLowerCase() + name.slice(1),
+  (name) => name.charAt(0).toUpperCase() + name.slice(1),
+  (name) => name.toUpperCase(),
+];
+
+/** The names as they are, then in the casings that frameworks know: bodies may want another than answers have. */
+export const inAllCasings = (names: Names): Names[] =>
+  CASINGS.map((casing) => ({
+    id: casing(names.id),
+    name: casing(names.name),
+    email: casing(names.email),
+    status: casing(names.status),
+  }));
+
 /** The registry fields of a body by their registry names; others are left out. */
 export function registryFields(
   object: Readonly<Record<string, unknown>>,

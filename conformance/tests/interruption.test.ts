@@ -1,7 +1,7 @@
 /** What a run leaves behind when it is stopped: nothing. */
 import { afterEach, expect, test } from "bun:test";
 import { readReport } from "../report/report-file.ts";
-import { CREDENTIALS } from "../self/service/service.ts";
+import { CREDENTIALS, type Faulty } from "../self/service/service.ts";
 import { PLAIN } from "../self/service/sound-options.ts";
 import { type SoundServer, startSoundServer } from "../self/service/sound-server.ts";
 import { ended, Workplace } from "./testing-cli.ts";
@@ -14,9 +14,9 @@ afterEach(async () => {
   }
 });
 
-async function begin(seeded: number) {
+async function begin(seeded: number, faulty?: Faulty) {
   // Answers take their time, so that the run is still under way when it is stopped.
-  const server = await startSoundServer({ ...PLAIN, seeded, latencyMs: 3 });
+  const server = await startSoundServer({ ...PLAIN, seeded, latencyMs: 3 }, faulty);
   const place = new Workplace({ MAIN_KEY: CREDENTIALS.main });
   open.push({ server, place });
   const given = server.seeded.flatMap((id) => ["--customer-id", id]);
@@ -66,8 +66,22 @@ test("after kill -9 cleanup removes what was made", async () => {
   expect((await place.kit("cleanup")).stdout).toContain("0 customers removed or restored, 0 left.");
 });
 
-test("after kill -9 cleanup gives given customers back their values", async () => {
-  const { server, place, child } = await begin(1);
+/** Bodies name their members otherwise than answers do. */
+const smallInBodies: Faulty = () => ({
+  around: async (request, next) => {
+    if (request.method !== "PUT") return next(request);
+    const text = (await request.body()).toString();
+    if (/"(?:Name|Email)"/.test(text)) return { status: 400, headers: [] };
+    const body = Buffer.from(text.replace('"name"', '"Name"').replace('"email"', '"Email"'));
+    return next({ ...request, body: async () => body });
+  },
+});
+
+test.each([
+  ["", undefined],
+  [", also where bodies have other member names", smallInBodies],
+] as const)("after kill -9 cleanup gives given customers back their values%s", async (_, faulty) => {
+  const { server, place, child } = await begin(1, faulty);
   await until(() => changed(server));
   child.kill("SIGKILL");
   await child.exited;
