@@ -105,7 +105,7 @@ function concurrency(text: string): number {
 type Input = { source: Source; name: string; shown: string; options: Options };
 
 async function importFile(invocation: Invocation, { source, name, shown, options }: Input): Promise<Ending> {
-  const { earlierJournal, useJournal } = await import("../import/begin.ts");
+  const { earlierJournal } = await import("../import/begin.ts");
   const { failedRowsPath, survey } = await import("../import/input.ts");
   const { checkFailedRowsFile } = await import("../import/failed-rows.ts");
   const { detectFormat, readRows } = await import("../import/rows.ts");
@@ -150,7 +150,8 @@ async function importFile(invocation: Invocation, { source, name, shown, options
     if (refused !== undefined) return refused;
 
     if (earlier.kind === "replace" || earlier.kind === "done") earlier.journal.restart();
-    const opened = journal ?? useJournal(beginning);
+    const { openJournal } = await import("../import/journal.ts");
+    const opened = journal ?? openJournal(journalPath, beginning);
     if (isFailure(opened)) return opened;
     journal = opened;
     journal.identify(surveyed);

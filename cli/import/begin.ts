@@ -1,8 +1,7 @@
 /** Which journal an import goes by: a new one, or that of an unfinished import. */
 import { existsSync } from "node:fs";
-import { systemCode } from "../files/system-code.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
-import { type Journal, NAME_ANOTHER, openJournal } from "./journal.ts";
+import { type Journal, openJournal } from "./journal.ts";
 
 type Beginning = {
   resume: boolean;
@@ -24,7 +23,7 @@ export type EarlierJournal = { kind: "none" } | { kind: "resume" | "done" | "rep
 export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
   const { journalPath, resume, restart, again, url, input } = beginning;
   if (!existsSync(journalPath)) return { kind: "none" };
-  const journal = useJournal(beginning);
+  const journal = openJournal(journalPath, beginning);
   if (isFailure(journal)) return journal;
   const { record } = journal;
   if (resume && record.url !== url) {
@@ -45,29 +44,4 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
     `an earlier import of ${input} did not finish: ${created + updated + unchanged + failed} rows are done; nothing was sent`,
     "Resume it with --resume, or start over with --restart: rows that were imported are then sent again.",
   );
-}
-
-/** Opens the journal, or makes it. */
-export function useJournal({ journalPath, url, input }: Beginning): Journal | Failure {
-  try {
-    const opened = openJournal(journalPath, url);
-    if (opened.ok) return opened.journal;
-    return opened.why === "locked"
-      ? failure(
-          "usage",
-          `${input} is being imported by another process (it has ${journalPath} open)`,
-          "Wait for it to end.",
-        )
-      : failure(
-          "usage",
-          `${journalPath} is no journal of an import, or a damaged one`,
-          `Move it away. ${NAME_ANOTHER}`,
-        );
-  } catch (error) {
-    return failure(
-      "usage",
-      `the journal ${journalPath} can't be written (${systemCode(error)}); nothing was sent`,
-      NAME_ANOTHER,
-    );
-  }
 }

@@ -1,21 +1,24 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { isFailure } from "../outcome/failure.ts";
 import { temporaryDirectory } from "../tests/support/client.ts";
 import { type Journal, KEY_LIFETIME_MS, openJournal } from "./journal.ts";
 
 const JOURNAL_MODULE = new URL("./journal.ts", import.meta.url).pathname;
 
-function open(path: string): Journal {
-  const opened = openJournal(path, "http://example.com");
-  if (!opened.ok) throw new Error(opened.why);
-  return opened.journal;
+const IMPORT = { url: "http://example.com", input: "in.csv" };
+
+function open(path: string, now?: () => number): Journal {
+  const opened = openJournal(path, IMPORT, now);
+  if (isFailure(opened)) throw new Error(opened.message);
+  return opened;
 }
 
 /** A process that records rows, then stops forever without closing anything. */
 async function recordInChild(path: string, statements: string) {
   const script = `
     const { openJournal } = await import(${JSON.stringify(JOURNAL_MODULE)});
-    const { journal } = openJournal(${JSON.stringify(path)}, "http://example.com");
+    const journal = openJournal(${JSON.stringify(path)}, ${JSON.stringify(IMPORT)});
     ${statements};
     process.stdout.write("ready");
     setInterval(() => {}, 1 << 30);`;
@@ -64,11 +67,7 @@ test("each creation that was sent twice is judged by itself: by whether the serv
   using directory = temporaryDirectory();
   const path = join(directory.path, "journal");
   let nowMs = 1_000_000;
-  const openAt = () => {
-    const opened = openJournal(path, "http://example.com", () => nowMs);
-    if (!opened.ok) throw new Error(opened.why);
-    return opened.journal;
-  };
+  const openAt = () => open(path, () => nowMs);
   const first = openAt();
   for (const number of [1, 2, 3]) first.sent({ number, fingerprint: number });
   first.finished({ number: 4, fingerprint: 4 }, "created");
@@ -103,7 +102,7 @@ test("while one process has the journal, another is refused; the lock ends with 
   using directory = temporaryDirectory();
   const path = join(directory.path, "journal");
   const child = await recordInChild(path, "");
-  expect(openJournal(path, "http://example.com")).toEqual({ ok: false, why: "locked" });
+  expect(() => open(path)).toThrow("is being imported by another process");
   child.kill("SIGKILL");
   await child.exited;
   open(path).close();
@@ -113,6 +112,6 @@ test("a file that is no journal is refused and left as it is", async () => {
   using directory = temporaryDirectory();
   const path = join(directory.path, "journal");
   await Bun.write(path, "these are somebody's notes, long enough to be no empty database".repeat(100));
-  expect(openJournal(path, "http://example.com")).toEqual({ ok: false, why: "not-a-journal" });
+  expect(() => open(path)).toThrow("is no journal of an import");
   expect(await Bun.file(path).text()).toStartWith("these are somebody's notes");
 });

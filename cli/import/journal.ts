@@ -7,6 +7,8 @@
 import { Database } from "bun:sqlite";
 import { makeRegularFile } from "../files/regular-file.ts";
 import { isBusy, isForeign } from "../files/sqlite-errors.ts";
+import { systemCode } from "../files/system-code.ts";
+import { type Failure, failure } from "../outcome/failure.ts";
 
 /**
  * `sent`: a request left, and no reply is recorded: the outcome is unknown until the row is sent again.
@@ -94,10 +96,6 @@ export type Journal = {
   close(): void;
 };
 
-type JournalRefusal = "locked" | "not-a-journal";
-
-export const NAME_ANOTHER = "Name another file with --journal PATH.";
-
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS import (import_id TEXT NOT NULL, url TEXT NOT NULL, complete INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS input (rows INTEGER NOT NULL, digest TEXT NOT NULL) STRICT;
@@ -111,23 +109,32 @@ const SCHEMA = `
  */
 export const KEY_LIFETIME_MS = 24 * 3_600_000;
 
+const NAME_ANOTHER = "Name another file with --journal PATH.";
+
 /**
  * Opens the journal, or begins one; `path` ":memory:" keeps none. Refused while another process has it open.
- * Throws system errors, and a UsageError where something else than a regular file has this name.
+ * @param input as the operator named it. Throws a UsageError where something else than a regular file has this name.
  */
 export function openJournal(
   path: string,
-  url: string,
+  { url, input }: { url: string; input: string },
   now: () => number = Date.now,
-): { ok: true; journal: Journal } | { ok: false; why: JournalRefusal } {
+): Journal | Failure {
+  const refused = (message: string, hint: string) => failure("usage", message, hint);
   try {
     // Reasons may quote what the server said of a row, so the file is the operator's alone.
     if (path !== ":memory:") makeRegularFile(path, "the journal", NAME_ANOTHER);
-    return { ok: true, journal: useJournal(new Database(path, { create: true, strict: true }), url, now) };
+    return useJournal(new Database(path, { create: true, strict: true }), url, now);
   } catch (error) {
-    if (isBusy(error)) return { ok: false, why: "locked" };
-    if (isForeign(error)) return { ok: false, why: "not-a-journal" };
-    throw error;
+    if (isBusy(error))
+      return refused(
+        `${input} is being imported by another process (it has ${path} open)`,
+        "Wait for it to end.",
+      );
+    if (isForeign(error))
+      return refused(`${path} is no journal of an import, or a damaged one`, `Move it away. ${NAME_ANOTHER}`);
+    const message = `the journal ${path} can't be written (${systemCode(error)}); nothing was sent`;
+    return refused(message, NAME_ANOTHER);
   }
 }
 
