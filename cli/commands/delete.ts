@@ -3,7 +3,7 @@ import { deletionIntent } from "../client/loop/intent.ts";
 import type { WriteJob } from "../client/loop/write-job.ts";
 import { readWhole } from "../client/whole-customer.ts";
 import type { Ending, Invocation } from "../invocation.ts";
-import type { Failure } from "../outcome/failure.ts";
+import { type Failure, isFailure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { resultOfWrite } from "../outcome/write-result.ts";
 import { printFacts } from "../output/print-facts.ts";
@@ -65,10 +65,9 @@ async function deleteOne(invocation: Invocation, id: string, options: Options): 
   if (options.dryRun) return await dryRun(invocation, job, "deleted");
   if (yes) return await remove(invocation, job, options);
   const shown = await confirmShown(invocation, id);
+  if (isFailure(shown)) return shown;
   // What was confirmed is the version that was shown, and no other.
-  return shown.kind === "confirmed"
-    ? await remove(invocation, { ...job, onConflict: "fail", base: shown.customer }, options)
-    : shown.failure;
+  return await remove(invocation, { ...job, onConflict: "fail", base: shown }, options);
 }
 
 async function remove(invocation: Invocation, job: WriteJob, { result }: Options): Promise<Ending> {
@@ -80,18 +79,14 @@ async function remove(invocation: Invocation, job: WriteJob, { result }: Options
   return stop?.failureWithSummary;
 }
 
-type Shown = { kind: "confirmed"; customer: Customer } | { kind: "stopped"; failure: Failure };
-
 /** Every field is read: --expect may look at any, and the operator sees what goes. */
-async function confirmShown(invocation: Invocation, id: string): Promise<Shown> {
+async function confirmShown(invocation: Invocation, id: string): Promise<Customer | Failure> {
   const { api, terminal } = invocation;
   const statement = `About to delete customer ${id} at ${api.url}.`;
-  if (!terminal.interactive) return { kind: "stopped", failure: unasked(statement) };
+  if (!terminal.interactive) return unasked(statement);
   const reading = await readWhole(invocation.ports(), id);
-  if (reading.kind !== "read")
-    return { kind: "stopped", failure: readFailure(reading, { what: `customer ${id}`, url: api.url }) };
+  if (reading.kind !== "read") return readFailure(reading, { what: `customer ${id}`, url: api.url });
   const { customer } = reading;
   const shown = formatRecord(customer.value, { color: false, columns: undefined }).trimEnd();
-  const refused = await ask(invocation, `${shown}\n${statement}`);
-  return refused === undefined ? { kind: "confirmed", customer } : { kind: "stopped", failure: refused };
+  return (await ask(invocation, `${shown}\n${statement}`)) ?? customer;
 }

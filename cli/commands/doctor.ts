@@ -3,7 +3,7 @@ import { formatJson, type Json } from "../client/json.ts";
 import { eachPage } from "../client/pages.ts";
 import { type Ports, readCurrent } from "../client/read-customer.ts";
 import { failedBy, type Reply, type Transport } from "../client/wire/reply.ts";
-import { type ApiRequest, readCustomer } from "../client/wire/request.ts";
+import { readCustomer } from "../client/wire/request.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import {
   type Finding,
@@ -122,18 +122,13 @@ async function examineTags(invocation: Invocation, id: string): Promise<Finding[
     return plain === undefined ? [] : [judgeConnection(plain, invocation.api.url)];
   if (isFailure(read)) return [judgeService(read, true)];
   const request = readCustomer(id, undefined);
-  const compressed = await send(invocation, {
-    ...request,
-    headers: { ...request.headers, "accept-encoding": "gzip, br" },
-  });
+  const headers = { ...request.headers, "accept-encoding": "gzip, br" };
+  const { api, settings, interrupted } = invocation;
+  const compressed = await api.send({ ...request, headers }, settings.timeoutMs, interrupted);
   return [
     ...judgeTags(plain, compressed.kind === "complete" && compressed.status === 200 ? compressed : undefined),
     judgeFreshness(plain),
   ];
-}
-
-function send({ api, settings, interrupted }: Invocation, request: ApiRequest): Promise<Reply> {
-  return api.send(request, settings.timeoutMs, interrupted);
 }
 
 function settingsLine({ api, settings }: Invocation): string {

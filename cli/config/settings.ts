@@ -44,20 +44,7 @@ export type Settings = {
   /** Printed once on standard error before the command runs. */
   warnings: readonly string[];
   /** Which setting decided, for `customers config`. */
-  sources: SettingSources;
-};
-
-type SettingSources = {
-  url: string | undefined;
-  profile: string | undefined;
-  token: Token["source"] | undefined;
-  headers: string | undefined;
-  cacert: { value: string; source: string } | undefined;
-  cert: { value: string; source: string } | undefined;
-  insecure: string | undefined;
-  timeout: string | undefined;
-  casing: string | undefined;
-  undo: string | undefined;
+  sources: ReturnType<typeof sourcesOf>;
 };
 
 const TIMEOUT_DEFAULT_MS = 30_000;
@@ -125,12 +112,7 @@ export async function readSettings({
   };
 }
 
-function sourcesOf(
-  flags: Flags,
-  env: Environment,
-  deployment: Deployment,
-  token: Token | undefined,
-): SettingSources {
+function sourcesOf(flags: Flags, env: Environment, deployment: Deployment, token: Token | undefined) {
   const { profile, profileName } = deployment;
   const ofProfile = `profile "${profileName}"`;
   const source = (option: string, flag: unknown, stored: unknown) =>
@@ -162,14 +144,7 @@ function warningsOf({
   insecure,
   env,
   needsProfile,
-}: {
-  flags: Flags;
-  env: Environment;
-  file: ProfileFile;
-  deployment: Deployment;
-  insecure: boolean;
-  needsProfile: boolean;
-}): string[] {
+}: Omit<Sources, "readStdin"> & { deployment: Deployment; insecure: boolean }): string[] {
   const inProcessList = (flags.header ?? []).map((text) => parseHeader(text)).filter(({ secret }) => secret);
   const homeless = !env["HOME"] && !env["XDG_CONFIG_HOME"];
   return [

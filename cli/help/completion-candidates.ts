@@ -61,9 +61,7 @@ function walk(program: Command, words: readonly string[]) {
       if (option?.required) awaiting = option;
       continue;
     }
-    const child = command.commands.find(
-      (candidate) => candidate.name() === word || candidate.aliases().includes(word),
-    );
+    const child = command.commands.find((candidate) => candidate.name() === word);
     if (child === undefined) positional += 1;
     else command = child;
   }

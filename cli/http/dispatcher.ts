@@ -7,7 +7,7 @@ import { subscribe } from "node:diagnostics_channel";
 import type { Dispatcher } from "undici/index.js";
 import symbols, { type Connected } from "undici/lib/core/symbols.js";
 import Agent from "undici/lib/dispatcher/agent.js";
-import { type ProxySetting, proxyAuthorization } from "../config/proxy.ts";
+import { proxyAuthorization } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 
 export const BODY_BYTES_MAX = 256 * 1024 * 1024;
@@ -67,9 +67,4 @@ function forwarding(agent: Agent, proxyUrl: string, origin: string): Dispatcher 
         handler,
       ),
   );
-}
-
-/** A 407 that the proxy gives to a request for an http:// URL; a server behind no proxy may say 407 too. */
-export function isProxyRefusal(status: number, proxy: ProxySetting, origin: string): boolean {
-  return status === 407 && proxy.kind === "proxy" && origin.startsWith("http:");
 }

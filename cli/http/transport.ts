@@ -8,7 +8,7 @@ import { completeReply, type NoCompleteReply, noReply, type Reply } from "../cli
 import { proxyInWords } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 import { brokenConnection, connectError } from "./connect-errors.ts";
-import { BODY_BYTES_MAX, isProxyRefusal, openDispatcher } from "./dispatcher.ts";
+import { BODY_BYTES_MAX, openDispatcher } from "./dispatcher.ts";
 import { ProxyRefusal } from "./proxy-refusal.ts";
 
 export type UndiciTransport = {
@@ -21,13 +21,13 @@ export async function openTransport(settings: Settings, origin: string): Promise
   const dispatcher = await openDispatcher(settings, origin);
   const { proxy } = settings;
   const named = settings.clientCertificate !== undefined;
+  // A 407 is then the proxy's; a server behind no proxy may say 407 too.
+  const forwarded = proxy.kind === "proxy" && origin.startsWith("http:");
   return {
     exchange: async (options, limitMs, interrupted) => {
       const reply = await exchange({ dispatcher, named }, options, limitMs, interrupted);
       const judged =
-        reply.kind === "complete" && isProxyRefusal(reply.status, proxy, origin)
-          ? refusedByProxy(reply.status)
-          : reply;
+        forwarded && reply.kind === "complete" && reply.status === 407 ? refusedByProxy(407) : reply;
       return judged.kind !== "complete" && judged.cause === "unreachable" && proxy.kind === "proxy"
         ? { ...judged, detail: `${judged.detail}; ${proxyInWords(proxy)}` }
         : judged;

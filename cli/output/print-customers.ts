@@ -36,9 +36,15 @@ export async function printCustomer(
   options: PrintOptions,
 ): Promise<Failure | undefined> {
   const format = outputFormat(invocation);
+  if (format !== "table" && format !== "json") {
+    const printer = openListPrinter(invocation, options);
+    await printer.write([customer]);
+    return printer.end();
+  }
   const text =
-    format === "value" ? valueLines([customer], options) : oneCustomer(invocation, format, customer, options);
-  if (typeof text !== "string") return text;
+    format === "table"
+      ? formatRecord(record(customer, options), invocation.terminal)
+      : customerJson(invocation, customer, options);
   await invocation.out.write(forTheReader(invocation, format, text));
   return undefined;
 }
@@ -49,19 +55,11 @@ function forTheReader({ terminal }: Printing, format: OutputFormat, text: string
   return format === "json" || format === "ndjson" ? escapedInJson(text) : visibleControls(text);
 }
 
-function oneCustomer(
-  invocation: Printing,
-  format: Exclude<OutputFormat, "value">,
-  customer: Customer,
-  options: PrintOptions,
-): string {
-  if (format === "table") return formatRecord(record(customer, options), invocation.terminal);
-  if (format === "csv") return csvRows([record(customer, options)], true);
-  if (format === "ndjson") return `${formatJson(shown(customer, options))}\n`;
+/** A bare customer is passed on as the server's own text. */
+function customerJson(invocation: Printing, customer: Customer, options: PrintOptions): string {
   const indent = jsonIndent(invocation);
-  if (indent > 0) return `${indentJson(shown(customer, options), indent)}\n`;
-  // A bare customer is passed on as the server's own text.
-  return `${options.withEtag ? formatJson(shown(customer, options)) : customer.text.trim()}\n`;
+  const asItCame = indent === 0 && !options.withEtag;
+  return `${asItCame ? customer.text.trim() : indentJson(shown(customer, options), indent)}\n`;
 }
 
 type Listed = Pick<Customer, "etag" | "value">;
@@ -187,11 +185,7 @@ function headingOf({ fields = REGISTRY, withEtag }: PrintOptions): readonly stri
   return withEtag ? ["etag", ...fields] : fields;
 }
 
-function csvRows(
-  records: readonly JsonObject[],
-  withHeading: boolean,
-  columns: readonly string[] = columnNames(records),
-): string {
+function csvRows(records: readonly JsonObject[], withHeading: boolean, columns: readonly string[]): string {
   const rows = records.map((row) => csvLine(columns.map((name) => valueCell(row.get(name)))));
   return (withHeading ? csvLine(columns) : "") + rows.join("");
 }
