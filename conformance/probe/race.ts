@@ -12,7 +12,7 @@ import type { Values } from "../target/values.ts";
 import { type Attempt, BASE, SPECIAL } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
 import { type Prepared, updatedCustomer } from "./refused.ts";
-import { difference, type Method, notShown, type Snapshot, WRITABLE } from "./snapshot.ts";
+import { difference, type Method, notShown, type Snapshot, storedValues, WRITABLE } from "./snapshot.ts";
 import { together } from "./together.ts";
 import type { Content } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
@@ -60,7 +60,7 @@ export function contendersOf({ kit }: Attempt): number {
   return Math.max(2, Math.min(kit.options.connections, kit.limits.connections));
 }
 
-export type LineUp = (lane: number) => Lane;
+export type LineUp = (lane: number, before: Snapshot) => Lane;
 
 /** Two kinds of writers by turns; `first` is released first, and that decides who wins where nothing else does. */
 export function lineUp(t: Attempt, first: Method, second: Method): LineUp {
@@ -82,11 +82,18 @@ const WRITERS = { PUT: "writer", PATCH: "patcher", DELETE: "deleter" } as const 
 /** All but the last of these writers write another way: they may all win, or one of them beside the last. */
 export function otherWay(t: Attempt, what: string, way: Content): LineUp {
   const ordinary = lineUp(t, "PUT", "PUT");
-  return (lane) => {
-    const one = ordinary(lane);
+  return (lane, before) => {
+    const one = ordinary(lane, before);
     return lane === contendersOf(t) - 1 ? one : { ...one, who: `${one.who} (${what})`, way };
   };
 }
+
+/** Writers who change nothing: what looks for changes first may check the tag by other code, or not at all. */
+export const unchanging: LineUp = (lane, before) => ({
+  who: `writer ${lane + 1} (the stored values)`,
+  method: "PUT",
+  values: storedValues(before),
+});
 
 /** Each may check by its own code, and the fault may lie with the one that comes first or second. */
 export function bothOrders(t: Attempt, one: Method, other: Method): LineUp[] {
@@ -207,7 +214,7 @@ async function oneRound(
 ): Promise<Round> {
   const to = (await customer?.()) ?? t.kit.main;
   const before = await t.state(to, "read before");
-  const taking = Array.from({ length: contendersOf(t) }, (_, index) => lane(index));
+  const taking = Array.from({ length: contendersOf(t) }, (_, index) => lane(index, before));
   const evidence = t.proof(`round ${number}: ${taking.length} writes with ${before.tag} at once`, allowed);
   const contenders = await compete(t, number, to, before, taking);
   const winners = contenders.filter(({ outcome }) => outcome === "won");

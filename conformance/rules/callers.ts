@@ -23,6 +23,7 @@ import {
 import { plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { tenants } from "./other-tenants.ts";
+import { readsAtOnce } from "./reads-at-once.ts";
 
 const hurts = "Personal data reaches someone who may not see it.";
 const omitted = "A caller takes a silent omission for an empty field.";
@@ -191,6 +192,7 @@ function spellings(field: Field, ok: Field, quick: boolean): string[] {
   const lists = [
     field.toUpperCase(),
     field.charAt(0).toUpperCase() + field.slice(1),
+    field.charAt(0) + field.charAt(1).toUpperCase() + field.slice(2),
     `${field},${field}`,
     `${ok}&fields=${field}`,
     `${field}&fields=${ok}`,
@@ -515,4 +517,5 @@ export const callers: readonly Rule[] = [
     check: staysHidden,
   }),
   ...tenants,
+  readsAtOnce,
 ];

@@ -15,6 +15,7 @@ import {
   otherWay,
   type Round,
   race,
+  unchanging,
 } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -69,11 +70,17 @@ const LONG_BYTES = 2000;
 
 /** Line-ups of writers that a deployment may serve by other code, or lock by another key, as far as it takes them. */
 async function otherWays(t: Attempt): Promise<LineUp[]> {
-  if (t.leavesOut("races by another caller, at another spelling of the address and with a long body"))
+  if (
+    t.leavesOut(
+      "races by another caller, at another spelling of the address, with a long body and with the stored values",
+    )
+  )
     return [];
   const long = ["with a long body", { padBytes: LONG_BYTES }] as const;
   const limited = ["by the limited caller", { caller: "limited" }] as const;
-  const lineUps: LineUp[] = [];
+  const same = await t.write("PUT", { values: "as stored", purpose: "control request" });
+  const lineUps: LineUp[] =
+    same.accepted && same.after !== undefined && same.after.tag !== same.before.tag ? [unchanging] : [];
   for (const [what, way, times] of [
     [...long, 2],
     ...(t.kit.profile.limited === undefined ? [] : [[...limited, 2] as const]),
@@ -112,7 +119,7 @@ export const races: readonly Rule[] = [
   rule("ATM-01", "Of concurrent PUTs with one tag exactly one is accepted", {
     spec: ["4.2 atomic", "1.3"],
     reading:
-      "The accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's. Some are sent by another caller, at another spelling of the address, or with a long body.",
+      "The accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's. Some are sent by another caller, at another spelling of the address, with a long body, or with the values that are stored.",
     hurts: "Lost updates: two people save, both see success, one change is gone.",
     needs: ["write"],
     after: ["ETG-04", ...PUT_RULES],

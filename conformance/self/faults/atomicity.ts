@@ -1,5 +1,5 @@
 /** ATM: check and update as two steps (4.2, last rule). Each opens a gap that only other writers can show. */
-import { customerOf, deciding, type Fault, type Plant } from "../fault.ts";
+import { customerOf, deciding, type Fault, isRead, membersOf, type Plant } from "../fault.ts";
 import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
 import { etag } from "../service/reading.ts";
 import { type Attempt, turn } from "../service/seams.ts";
@@ -124,7 +124,120 @@ const amongOthers =
     };
   };
 
+/** Looks for changes first, and saves what has none without the check. */
+const dirtyChecked: Plant = (ran) => (service) => ({
+  async commit(attempt) {
+    await attempt.bodyRead();
+    const sent = Object.values(await membersOf(attempt.request));
+    const refusal = attempt.decide();
+    const customer = customerOf(attempt.request, service);
+    if (refusal !== undefined || !Bun.deepEquals(sent, [customer?.name, customer?.email]))
+      return refusal ?? attempt.apply();
+    await gap(2);
+    if (attempt.decide() !== undefined) ran();
+    return attempt.apply();
+  },
+});
+
+/** Gives the answer to a request to all that are like it and come while it is under way. */
+const joined =
+  (like: (request: Request) => Promise<string | undefined> | string | undefined): Plant =>
+  (ran) =>
+  () => {
+    const under = new Map<string, Promise<Reply>>();
+    return {
+      async around(request, next) {
+        const key = await like(request);
+        if (key === undefined) return await next(request);
+        const other = under.get(key);
+        if (other !== undefined) {
+          ran();
+          return await other;
+        }
+        const mine = gap(2).then(() => next(request));
+        under.set(key, mine);
+        try {
+          return await mine;
+        } finally {
+          under.delete(key);
+        }
+      },
+    };
+  };
+
+/** Reads the customers of a moment in one statement, and hands its rows out in the order in which they came. */
+const batchedInAnyOrder: Plant = (ran) => () => {
+  let batch: string[] = [];
+  return {
+    async around(request, next) {
+      if (!isRead(request)) return await next(request);
+      const mine = batch;
+      const at = mine.push(request.path) - 1;
+      await gap(1);
+      if (batch === mine) batch = [];
+      const path = mine.toSorted()[at] ?? request.path;
+      if (path !== request.path) ran();
+      return await next({ ...request, path });
+    },
+  };
+};
+
 export const ATOMICITY_FAULTS: Fault[] = [
+  {
+    id: "equal-values-saved-without-the-check",
+    mode: "full",
+    rule: "ATM-01",
+    does: "compares the version where it finds changed columns, and finds none in a PUT of the stored values",
+    plant: dirtyChecked,
+  },
+  {
+    id: "equal-writes-joined",
+    mode: "full",
+    rule: "ATM-01",
+    does: "takes a PUT that comes while its like is under way for the same one sent again, and gives both its answer",
+    plant: joined(async (request) =>
+      request.method === "PUT"
+        ? `${request.path} ${await request.body()} ${headerLines(request, "if-match")}`
+        : undefined,
+    ),
+  },
+  {
+    id: "reads-joined-by-customer",
+    rule: "AUT-18",
+    does: "reads a customer once for all who ask for it meanwhile, whatever fields they asked for",
+    plant: joined((request) =>
+      isRead(request) ? `${request.path} ${headerLines(request, "authorization")}` : undefined,
+    ),
+  },
+  {
+    id: "reads-joined-by-address",
+    rule: "AUT-18",
+    does: "asks once for all who read one address meanwhile, whoever they are",
+    plant: joined((request) => (isRead(request) ? request.target : undefined)),
+  },
+  {
+    id: "batch-in-any-order",
+    rule: "AUT-18",
+    does: "reads the customers of a moment in one statement, and takes the order of its rows for that of the requests",
+    plant: batchedInAnyOrder,
+  },
+  {
+    id: "request-kept-in-a-variable",
+    rule: "AUT-18",
+    does: "keeps the read that it answers in a variable of the module while it waits for the database",
+    plant: (ran) => () => {
+      let current: Request | undefined;
+      return {
+        async around(request, next) {
+          if (!isRead(request)) return await next(request);
+          current = request;
+          await gap(1);
+          if (current !== request) ran();
+          return await next(current);
+        },
+      };
+    },
+  },
   {
     id: "put-finds-then-saves",
     rule: "ATM-01",

@@ -46,6 +46,12 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     plant: allowing((spelled) => spelled !== spelled.toLowerCase()),
   },
   {
+    id: "forbidden-field-shown-in-camel-case",
+    rule: "AUT-04",
+    does: "denies three spellings of a name, email, Email and EMAIL, and knows it in every other",
+    plant: allowing((spelled) => spelled !== "" && !/^(?:[a-z]+|[A-Z][a-z]*|[A-Z]+)$/.test(spelled)),
+  },
+  {
     id: "forbidden-field-shown-in-list",
     rule: "AUT-03",
     does: "checks the policy when one field is requested, not when several are",
