@@ -107,6 +107,12 @@ export function plainText(value: Json): string {
 /** The fields of the specification (2.2), which match without regard to case; a server may have more. */
 export const REGISTRY: readonly string[] = ["id", "name", "email", "status"];
 
+/** Values in the spelling of a server that has shown none of its members. */
+export function spelledUnseen(values: JsonObject, casing: "lower" | "pascal"): JsonObject {
+  const none: JsonObject = new Map();
+  return new Map([...values].map(([field, value]) => [memberName(none, field, casing), value]));
+}
+
 /**
  * How this server spells a field: as in its representation, else in the casing of the other members. `NAME`
  * means the registry's field; the spelling of any other field is kept, because only its author knows it.

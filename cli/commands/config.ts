@@ -29,11 +29,9 @@ export const registerConfig: RegisterCommand = (program, run) => {
               name === "Authorization" && sources.token !== undefined ? sources.token : sources.headers,
             ),
           ),
-          row(
-            "proxy",
-            proxy.kind === "proxy" ? maskedProxyUrl(proxy.url) : null,
-            proxy.kind === "proxy" ? proxy.source : undefined,
-          ),
+          proxy.kind === "proxy"
+            ? row("proxy", maskedProxyUrl(proxy.url), proxy.source)
+            : row("proxy", null, undefined),
           row("cacert", sources.cacert?.value ?? null, sources.cacert?.source),
           row("cert", sources.cert?.value ?? null, sources.cert?.source),
           row("insecure", settings.insecure, sources.insecure),

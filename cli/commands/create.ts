@@ -1,5 +1,5 @@
 import { createUntilDecided } from "../client/creation.ts";
-import { memberName, memberNamed, plainText, withFieldsOnly } from "../client/customer.ts";
+import { memberNamed, plainText, spelledUnseen, withFieldsOnly } from "../client/customer.ts";
 import type { Json, JsonObject } from "../client/json.ts";
 import { readCurrent } from "../client/read-customer.ts";
 import { type CreationRequest, createCustomer } from "../client/wire/request.ts";
@@ -40,7 +40,7 @@ export const registerCreate: RegisterCommand = (program, run) => {
       run(async (invocation, options) => {
         const key = options.idempotencyKey ?? crypto.randomUUID();
         const values = creationValues(options);
-        const request = createCustomer(spelled(values, invocation.settings.casing), key);
+        const request = createCustomer(spelledUnseen(values, invocation.settings.casing), key);
         if (options.dryRun) {
           await printRequest(invocation, request, undefined);
           invocation.messages.note("dry run: no customer was created; nothing was sent");
@@ -63,11 +63,6 @@ function creationValues(options: FieldOptions): Map<string, Json> {
     );
   }
   return values;
-}
-
-function spelled(values: JsonObject, casing: "lower" | "pascal"): JsonObject {
-  const none: JsonObject = new Map();
-  return new Map([...values].map(([field, value]) => [memberName(none, field, casing), value]));
 }
 
 /** How messages name a customer that has no id yet. */

@@ -110,8 +110,8 @@ async function importFile(invocation: Invocation, { source, name, shown, options
   const { checkFailedRowsFile } = await import("../import/failed-rows.ts");
   const { detectFormat, readRows } = await import("../import/rows.ts");
   const { url } = invocation.api;
-  const resume = resumeCommand(invocation, name, options);
   const journalPath = options.journal ?? (name === "-" ? ":memory:" : `${name}.journal`);
+  const resume = journalPath === ":memory:" ? undefined : resumeCommand(invocation, name, options);
   const beginning = {
     resume: options.resume ?? false,
     restart: options.restart ?? false,
@@ -169,19 +169,19 @@ async function importFile(invocation: Invocation, { source, name, shown, options
     const { importEnding } = await import("../import/ending.ts");
     const alreadyComplete = journal.record.complete;
     const run = await runImport(invocation, plan);
-    if (run.kind === "broken") return await brokenOff(run, journalPath === ":memory:" ? undefined : resume);
+    if (run.kind === "broken") return await brokenOff(run, resume);
     return await importEnding(invocation, {
       ...run,
       total: surveyed.rows,
       name,
-      resume: journalPath === ":memory:" ? undefined : resume,
+      resume,
       journal,
       alreadyComplete,
       failedPath,
       failedRows: { format, header: surveyed.header, rows },
     });
   } catch (error) {
-    return await brokenOff({ error, unkept: 0 }, journalPath === ":memory:" ? undefined : resume);
+    return await brokenOff({ error, unkept: 0 }, resume);
   } finally {
     journal?.close();
   }

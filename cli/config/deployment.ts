@@ -44,19 +44,12 @@ export function chooseDeployment({ flags, env, file }: Sources): Deployment {
   if (named?.source === "CUSTOMERS_PROFILE" && flagUrl === undefined && differ(variableUrl, profileUrl)) {
     throw disagreement(`CUSTOMERS_URL names ${variableUrl}`, `${profileWords} belongs to ${profileUrl}`);
   }
-  const ranked: [string, string | undefined][] =
-    named?.source === "--profile"
-      ? [
-          ["--url", flagUrl],
-          [profileWords, profileUrl],
-          ["CUSTOMERS_URL", variableUrl],
-        ]
-      : [
-          ["--url", flagUrl],
-          ["CUSTOMERS_URL", variableUrl],
-          [profileWords, profileUrl],
-        ];
-  const [urlSource, url] = ranked.find(([, candidate]) => candidate !== undefined) ?? [undefined, undefined];
+  const ofProfile = [profileWords, profileUrl] as const;
+  const ofVariable = ["CUSTOMERS_URL", variableUrl] as const;
+  const ranked = named?.source === "--profile" ? [ofProfile, ofVariable] : [ofVariable, ofProfile];
+  const [urlSource, url] = [["--url", flagUrl] as const, ...ranked].find(
+    ([, candidate]) => candidate !== undefined,
+  ) ?? [undefined, undefined];
   const origin = originOf(url);
 
   const warnings: string[] = [];

@@ -1,4 +1,5 @@
 /** What `customers help TOPIC` prints. Each fits one screen: 24 lines of 80 columns. */
+import { Help } from "@commander-js/extra-typings";
 import { EXIT_CODES } from "../outcome/exit-code.ts";
 
 export const HELP_TOPICS: Readonly<Record<string, () => string>> = {
@@ -55,24 +56,9 @@ moves without a terminal.
 `;
 
 function exitCodes(): string {
+  const helper = Object.assign(new Help(), { helpWidth: 78 });
   const rows = Object.values(EXIT_CODES).map(({ code, meaning }) =>
-    wrapped(String(code).padStart(5), meaning),
+    helper.formatItem(String(code).padStart(3), 3, meaning, helper),
   );
   return `Exit codes\n\n${rows.join("\n")}\n`;
-}
-
-const WIDTH = 78;
-
-/** The first column, and the words beside it on as many lines as they need. */
-function wrapped(first: string, text: string): string {
-  const lines: string[] = [];
-  let line = `${first} `;
-  for (const word of text.split(" ")) {
-    if (line.length + 1 + word.length > WIDTH) {
-      lines.push(line);
-      line = " ".repeat(first.length + 1);
-    }
-    line += ` ${word}`;
-  }
-  return [...lines, line].join("\n");
 }

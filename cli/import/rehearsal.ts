@@ -3,20 +3,20 @@
  * changes.
  */
 
-import { type Customer, memberNamed } from "../client/customer.ts";
-import { formatJson, type JsonObject } from "../client/json.ts";
+import { spelledUnseen } from "../client/customer.ts";
+import { formatJson } from "../client/json.ts";
 import { eachPage } from "../client/pages.ts";
 import type { Ports } from "../client/read-customer.ts";
 import { parseEntityTag } from "../client/wire/entity-tag.ts";
 import type { Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";
 import { inOneSentence, readReason } from "../outcome/reply-failure.ts";
-import { changeLine } from "../outcome/value-text.ts";
+import { changeLines } from "../outcome/value-text.ts";
 import { showProgress } from "../output/progress.ts";
 import { visibleControls } from "../output/visible-controls.ts";
 import { emailOf, matchByEmail } from "./match.ts";
 import { forEachConcurrently } from "./pool.ts";
-import { changeOf, createdValue, readForRow, stopsAll, unreadRow, unusableTag } from "./row.ts";
+import { changeOf, readForRow, stopsAll, unreadRow, unusableTag } from "./row.ts";
 import { type Header, isOfTheRow, type Row } from "./rows.ts";
 import { type ImportPlan, keyOf, place } from "./run.ts";
 
@@ -77,7 +77,7 @@ export async function forecastImport(
     }
     if (email !== undefined) newEmails.add(email);
     forecast.created += 1;
-    await show(row, [`create ${formatJson(createdValue(row, settings.casing))}`]);
+    await show(row, [`create ${formatJson(spelledUnseen(row.values, settings.casing))}`]);
     return undefined;
   }
 
@@ -112,7 +112,7 @@ export async function forecastImport(
       return fail(row, `customer ${id} came without a strong entity-tag (customers doctor says why)`);
     }
     forecast.updated += 1;
-    await show(row, [`update customer ${id}`, ...changeLines(current, change)]);
+    await show(row, [`update customer ${id}`, ...changeLines(change, current)]);
   }
 
   stop = await refusedColumns(ports, api.url, header);
@@ -147,8 +147,4 @@ async function refusedColumns(ports: () => Ports, url: string, header: Header): 
 
 export function forPrograms({ settings }: Pick<Invocation, "settings">): boolean {
   return settings.output === "json" || settings.output === "ndjson";
-}
-
-function changeLines(current: Customer, change: JsonObject): string[] {
-  return [...change].map(([field, to]) => changeLine(field, memberNamed(current.value, field)?.value, to));
 }

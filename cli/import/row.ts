@@ -1,7 +1,7 @@
 /** One row of an import against the server: what came of it, and whether the import can go on. */
 
 import { type Creation, createUntilDecided } from "../client/creation.ts";
-import { memberName, memberNamed, parseJsonOrUndefined, plainText } from "../client/customer.ts";
+import { memberNamed, parseJsonOrUndefined, plainText, spelledUnseen } from "../client/customer.ts";
 import { type Json, type JsonObject, jsonEquals } from "../client/json.ts";
 import { looksWritten } from "../client/loop/field-conflicts.ts";
 import { changeIntent } from "../client/loop/intent.ts";
@@ -59,7 +59,7 @@ export async function createRow(
   key: string,
   sentBefore: boolean,
 ): Promise<RowOutcome> {
-  const request = createCustomer(createdValue(row, context.casing), key);
+  const request = createCustomer(spelledUnseen(row.values, context.casing), key);
   const creation = await createUntilDecided(context, request);
   return { ...createdOutcome(context, creation, sentBefore), write: { kind: "creation", creation } };
 }
@@ -77,12 +77,6 @@ function createdOutcome(context: RowContext, creation: Creation, sentBefore: boo
   // Called failed, the row would be imported anew, under another key, and an earlier sending may have created it.
   const decided = creation.reply.kind === "complete" && refusesValues(creation.reply);
   return decided ? outcome : { kind: "unknown", failure, conflicts: 0 };
-}
-
-/** What a row without an id creates, in the spelling of a server of which nothing was read. */
-export function createdValue({ values }: Row, casing: "lower" | "pascal"): JsonObject {
-  const nothing: JsonObject = new Map();
-  return new Map([...values].map(([column, value]) => [memberName(nothing, column, casing), value]));
 }
 
 /** @param sentBefore an earlier run left the outcome of this row open. */

@@ -1,14 +1,27 @@
 /** Values of fields in messages. */
-import { formatJson, type Json } from "../client/json.ts";
+import { type Customer, memberNamed } from "../client/customer.ts";
+import { formatJson, type Json, type JsonObject, jsonEquals } from "../client/json.ts";
 import type { FieldConflict } from "../client/loop/field-conflicts.ts";
 
-export function valueText(value: Json | undefined): string {
+function valueText(value: Json | undefined): string {
   return value === undefined ? "(absent)" : formatJson(value);
 }
 
 /** `name: "Ada" -> "Eve"`. */
 export function changeLine(field: string, from: Json | undefined, to: Json | undefined): string {
   return `${field}: ${valueText(from)} -> ${valueText(to)}`;
+}
+
+/** The fields that `values` would change. @param current undefined for a creation. */
+export function changedFields(values: JsonObject, current: Customer | undefined) {
+  return [...values]
+    .map(([field, to]) => ({ field, from: current && memberNamed(current.value, field)?.value, to }))
+    .filter(({ from, to }) => !jsonEquals(from ?? null, to));
+}
+
+/** A line for each of them. */
+export function changeLines(values: JsonObject, current: Customer | undefined): string[] {
+  return changedFields(values, current).map(({ field, from, to }) => changeLine(field, from, to));
 }
 
 /** base / theirs / mine, a line each. */

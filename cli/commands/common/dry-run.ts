@@ -1,11 +1,11 @@
 /** --dry-run: the request that would be sent, and the change field by field. */
-import { type Customer, memberNamed, parseJsonOrUndefined } from "../../client/customer.ts";
-import { formatJson, isJsonObject, type Json, type JsonObject, jsonEquals } from "../../client/json.ts";
+import { type Customer, parseJsonOrUndefined } from "../../client/customer.ts";
+import { formatJson, isJsonObject, type Json, type JsonObject } from "../../client/json.ts";
 import { previewWrite } from "../../client/loop/loop.ts";
 import type { WriteJob } from "../../client/loop/write-job.ts";
 import type { ApiRequest } from "../../client/wire/request.ts";
 import type { Ending, Invocation } from "../../invocation.ts";
-import { changeLine } from "../../outcome/value-text.ts";
+import { changedFields, changeLines } from "../../outcome/value-text.ts";
 import { badOutcome, pinnedElsewhere, writeEnding } from "../../outcome/write-ending.ts";
 import { outputFormat } from "../../output/print-customers.ts";
 import { escapedInJson, visibleControls } from "../../output/visible-controls.ts";
@@ -39,7 +39,7 @@ export async function printRequest(
   const { out, api, messages } = invocation;
   const url = api.url + request.path;
   const body = request.body === undefined ? null : (parseJsonOrUndefined(request.body) ?? null);
-  const changes = changesOf(body, current);
+  const values: JsonObject = isJsonObject(body) ? body : new Map();
   const format = outputFormat(invocation);
   if (format === "json" || format === "ndjson") {
     const value = new Map<string, Json>([
@@ -55,7 +55,7 @@ export async function printRequest(
       ],
       [
         "changes",
-        changes.map(
+        changedFields(values, current).map(
           ({ field, from, to }) =>
             new Map<string, Json>([
               ["field", field],
@@ -73,32 +73,10 @@ export async function printRequest(
     ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`),
     ...(request.body === undefined ? [] : ["", request.body]),
     "",
-    ...linesOf(changes),
+    ...changeLines(values, current),
   ];
   const text = lines.join("\n").trimEnd();
   // Lines of CSV and of values are customers, and a request is none.
   if (format === "table") await out.write(visibleControls(`${text}\n`));
   else messages.warn(text);
-}
-
-/** A line a field that `values` would change. */
-export function changeLines(values: JsonObject, current: Customer | undefined): string[] {
-  return linesOf(changesOf(values, current));
-}
-
-type FieldChange = { field: string; from: Json | undefined; to: Json };
-
-function linesOf(changes: readonly FieldChange[]): string[] {
-  return changes.map(({ field, from, to }) => changeLine(field, from, to));
-}
-
-function changesOf(body: Json, current: Customer | undefined): FieldChange[] {
-  if (!isJsonObject(body)) return [];
-  return [...body]
-    .map(([field, to]) => ({
-      field,
-      from: current === undefined ? undefined : memberNamed(current.value, field)?.value,
-      to,
-    }))
-    .filter(({ from, to }) => !jsonEquals(from ?? null, to));
 }
