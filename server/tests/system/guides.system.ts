@@ -1,7 +1,16 @@
 /** The guides for operators as they paste them, with a directory of this test in place of the machine's. */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
 import { freePort } from "../support/free-port.ts";
 import { type ServerProcess, Workplace } from "../support/server-process.ts";
@@ -21,6 +30,10 @@ const PROGRAMS = {
       ? TEST_KIT
       : `${process.execPath} ${ROOT}conformance/main.ts`,
 };
+
+/** What `journalctl -u` prints beside the log: lines of systemd, and those of a start on stdout. */
+const JOURNAL =
+  "Started customers@1.service - Customer resource service, instance 1.\nListening on http://127.0.0.1:8080\n";
 
 let place: Workplace;
 beforeEach(() => {
@@ -108,8 +121,17 @@ test("backup.md: the nightly job, the drill and the restore bring a customer bac
   expect(readdirSync(offsite)).toEqual(["customers"]);
 
   await service.end();
+  // As systemd leaves it for a unit with DynamicUser and StateDirectory.
+  const state = `${place.path}/var/lib/customers`;
+  mkdirSync(`${place.path}/var/lib/private`);
+  renameSync(state, `${place.path}/var/lib/private/customers`);
+  symlinkSync("private/customers", state);
   const [restore = ""] = blocks("backup", "Restore");
   expect(await paste(restore)).toMatchObject({ code: 0, out: expect.stringContaining("1 customers") });
+  const kept = await paste(
+    "DATABASE_URL=sqlite:$(ls -d /var/lib/customers.before-*)/customers.db customers-server check",
+  );
+  expect(kept.out).toContain("2 customers");
   const restored = await place.start({ services: 1 });
   expect(await names(restored)).toEqual(["Ada"]);
 });
@@ -187,11 +209,18 @@ test("tokens.md: a token is handed over, rotated, looked after, and found in the
 
   const [leaked = ""] = blocks("tokens", "After a token leaked");
   await service.end();
-  writeFileSync(`${place.path}/log`, service.stderr.text);
+  writeFileSync(`${place.path}/log`, `${JOURNAL}${service.stderr.text}`);
   const found = await paste(leaked.replace(/journalctl [^|]*/, "cat log "));
   // Once before the rotation, and once with each of both after it.
   expect(found.out.trim().split("\n")).toHaveLength(3);
   expect(found.out).toContain('"127.0.0.1","GET","/customers",200]');
+});
+
+test("systemd/README.md: the line that looks for failures passes over what is no JSON", async () => {
+  const [failures = ""] = blocks("../deploy/systemd/README", "What happened");
+  writeFileSync(`${place.path}/log`, `${JOURNAL}{"status":200}\n{"status":503}\n`);
+  const found = await paste(failures.replace(/^systemctl .*/, "").replace(/journalctl [^|]*/, "cat log "));
+  expect([found.code, JSON.parse(found.out)]).toEqual([0, { status: 503 }]);
 });
 
 test("production.md: the questions to a service that is ready are answered as it says", async () => {
