@@ -1,42 +1,17 @@
 import { replyHeaders } from "./reply/reply.ts";
 
 /** The request headers that the service reads and a page could not send otherwise. */
-const ALLOWED_HEADERS = [
-  "Authorization",
-  "Content-Type",
-  "If-Match",
-  "If-None-Match",
-  "Prefer",
-  "Idempotency-Key",
-  "X-Request-Id",
-];
+const ALLOWED_HEADERS =
+  "Authorization, Content-Type, If-Match, If-None-Match, Prefer, Idempotency-Key, X-Request-Id";
 /**
  * All that replies carry, but those that any page may read
  * (Fetch standard, "CORS-safelisted response-header name").
  */
-const EXPOSED_HEADERS = [
-  "Accept-Encoding",
-  "Accept-Patch",
-  "Allow",
-  "Content-Security-Policy",
-  "Cross-Origin-Opener-Policy",
-  "Date",
-  "ETag",
-  "Idempotency-Replayed",
-  "Link",
-  "Location",
-  "Precondition-Enforced-From",
-  "Preference-Applied",
-  "RateLimit",
-  "RateLimit-Policy",
-  "Referrer-Policy",
-  "Retry-After",
-  "Token-Expires",
-  "Vary",
-  "WWW-Authenticate",
-  "X-Content-Type-Options",
-  "X-Request-Id",
-].join(", ");
+const EXPOSED_HEADERS =
+  "Accept-Encoding, Accept-Patch, Allow, Content-Security-Policy, Cross-Origin-Opener-Policy, Date, ETag, " +
+  "Idempotency-Replayed, Link, Location, Precondition-Enforced-From, Preference-Applied, RateLimit, " +
+  "RateLimit-Policy, Referrer-Policy, Retry-After, Token-Expires, Vary, WWW-Authenticate, " +
+  "X-Content-Type-Options, X-Request-Id";
 /** How long a browser may act on an old preflight after a setting was changed. */
 const PREFLIGHT_SECONDS = "600";
 
@@ -50,7 +25,7 @@ export class Cors {
   /** @param requestHeaders further ones that a page may send, such as traceparent */
   constructor(origins: readonly string[], requestHeaders: readonly string[]) {
     this.#origins = new Set(origins);
-    this.#allowedHeaders = [...ALLOWED_HEADERS, ...requestHeaders].join(", ");
+    this.#allowedHeaders = [ALLOWED_HEADERS, ...requestHeaders].join(", ");
   }
 
   isPreflight(request: Request): boolean {
