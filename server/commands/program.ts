@@ -32,12 +32,9 @@ const OUTPUT: OutputConfiguration = {
   getErrHasColors: () => false,
 };
 
-/**
- * @param output where commander writes help and usage errors; the process's own streams where it is left out
- */
-export function createProgram(output: OutputConfiguration = {}): Command {
+export function createProgram(): Command {
   const program = new Command(Bun.main.endsWith(".ts") ? "server/main.ts" : "customers-server")
-    .configureOutput({ ...OUTPUT, ...output })
+    .configureOutput(OUTPUT)
     .description("The customer resource service.")
     .version(VERSION_LINE)
     .showSuggestionAfterError()
@@ -67,10 +64,10 @@ export function createProgram(output: OutputConfiguration = {}): Command {
  *
  * @returns the exit code: 0 done, 1 refused or failed, 2 a usage error
  */
-export async function runCommand(argv: readonly string[], output: OutputConfiguration = {}): Promise<number> {
+export async function runCommand(argv: readonly string[]): Promise<number> {
   ignoreEmptyVariables();
   try {
-    await createProgram(output).parseAsync([...argv]);
+    await createProgram().parseAsync([...argv]);
     return 0;
   } catch (error) {
     // commander has written its message; its own exit code for a usage error is 1.

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Glob } from "bun";
-import { runCommand as runCommandHere } from "../commands/program.ts";
 import { runCommand, Workplace } from "./support/server-process.ts";
 
 let place: Workplace;
@@ -24,17 +23,9 @@ describe("a usage error exits with 2, names the fault, and writes nothing to std
     { args: ["policy", "chek", "x"], says: ["unknown command 'chek'", "Did you mean check?"] },
     { args: ["token"], says: ["create", "list", "revoke"] },
   ])("$args", async ({ args, says }) => {
-    const written = { out: "", err: "" };
-    const code = await runCommandHere(["bun", "main.ts", ...args], {
-      writeOut: (text) => {
-        written.out += text;
-      },
-      writeErr: (text) => {
-        written.err += text;
-      },
-    });
-    expect([code, written.out]).toEqual([2, ""]);
-    for (const words of says) expect(written.err).toContain(words);
+    const { code, stdout, stderr } = await place.command(args);
+    expect([code, stdout]).toEqual([2, ""]);
+    for (const words of says) expect(stderr).toContain(words);
   });
 
   test("as a process too, and nothing is created", async () => {

@@ -97,19 +97,17 @@ export class Workplace {
     const { write } = standardOutput;
     const before = { env: { ...process.env }, directory: process.cwd(), umask: process.umask(0o077) };
     const written = { stdout: "", stderr: "" };
-    const writeOut = (text: string): void => {
+    standardOutput.write = (text) => {
       written.stdout += text;
     };
-    const writeErr = (text: string): void => {
-      written.stderr += text;
+    console.error = (line: string) => {
+      written.stderr += `${line}\n`;
     };
-    standardOutput.write = writeOut;
-    console.error = (line: string) => writeErr(`${line}\n`);
     for (const name of SETTING_NAMES) delete process.env[variableOf(name)];
     Object.assign(process.env, { DATABASE_URL: this.databaseUrl, ...env });
     process.chdir(this.path);
     try {
-      const code = await runCommandHere(["bun", "main.ts", ...args], { writeOut, writeErr });
+      const code = await runCommandHere(["bun", "main.ts", ...args]);
       return { code, ...written };
     } finally {
       process.chdir(before.directory);
