@@ -29,34 +29,27 @@ export function readReply(outcome: Read): Reply {
   };
 }
 
-/**
- * @param nextUrl makes the address of the next page from
- *   its cursor; null where a page has no address (search)
- */
-export function pageReply(
-  { items, next }: CustomerPage,
-  nextUrl: ((cursor: string) => string) | null,
-): Reply {
-  const link = next === null || nextUrl === null ? {} : { link: `<${nextUrl(next)}>; rel="next"` };
+/** Makes the address of the next page from its cursor. */
+type NextUrl = (cursor: string) => string;
+
+/** @param nextUrl null where a page has no address (search) */
+export function pageReply({ items, next }: CustomerPage, nextUrl: NextUrl | null): Reply {
   const tagged = items.map(({ rowVersion, fields }) => ({
     etag: formatEntityTag(rowVersion),
     customer: fields,
   }));
-  return {
-    status: 200,
-    headers: callerHeaders({ ...CUSTOMER_JSON, ...link }),
-    body: JSON.stringify({ items: tagged, next }),
-  };
+  return listReply(tagged, next, nextUrl);
 }
 
 /** Not a representation of the customer: it has no entity-tag. */
-export function historyReply({ items, next }: HistoryPage, nextUrl: (cursor: string) => string): Reply {
-  const link = next === null ? {} : { link: `<${nextUrl(next)}>; rel="next"` };
-  return {
-    status: 200,
-    headers: callerHeaders({ ...CUSTOMER_JSON, ...link }),
-    body: JSON.stringify({ items, next }),
-  };
+export function historyReply({ items, next }: HistoryPage, nextUrl: NextUrl): Reply {
+  return listReply(items, next, nextUrl);
+}
+
+function listReply(items: readonly object[], next: string | null, nextUrl: NextUrl | null): Reply {
+  const link = next === null || nextUrl === null ? {} : { link: `<${nextUrl(next)}>; rel="next"` };
+  const headers = callerHeaders({ ...CUSTOMER_JSON, ...link });
+  return { status: 200, headers, body: JSON.stringify({ items, next }) };
 }
 
 export function createdReply({ id, rowVersion, fields, isReplayed }: Created, publicUrl: string): Reply {
