@@ -22,9 +22,7 @@ export class PageTurns {
   run<Page>(tenant: string, customers: number, read: () => MaybePromise<Page>): MaybePromise<Page> {
     if (this.#waiting.size === 0 && this.#take(customers)) return read();
     return new Promise<void>((start) => {
-      const queue = this.#waiting.get(tenant);
-      if (queue === undefined) this.#waiting.set(tenant, [{ customers, start }]);
-      else queue.push({ customers, start });
+      this.#waiting.getOrInsertComputed(tenant, () => []).push({ customers, start });
     }).then(read);
   }
 

@@ -8,11 +8,7 @@ export class ClientVersions {
 
   /** Notes that a version was seen. @returns the version that gives up its place for it, or null */
   note(client: string, version: string): string | null {
-    let versions = this.#seen.get(client);
-    if (versions === undefined) {
-      versions = new Set();
-      this.#seen.set(client, versions);
-    }
+    const versions = this.#seen.getOrInsertComputed(client, () => new Set());
     const isKnown = versions.delete(version);
     versions.add(version);
     if (isKnown || versions.size <= CLIENT_VERSIONS_MAX) return null;

@@ -22,16 +22,18 @@ export class RefusedTokenLog {
   }
 
   record({ issuer, reason }: RefusedToken): void {
-    const key = `${issuer} ${reason}`;
-    const cause = this.#causes.get(key) ?? { loggedAtMs: Number.NEGATIVE_INFINITY, unlogged: 0 };
-    this.#causes.set(key, cause);
+    const cause = this.#causes.getOrInsertComputed(`${issuer} ${reason}`, () => ({
+      loggedAtMs: Number.NEGATIVE_INFINITY,
+      unlogged: 0,
+    }));
     const now = this.#clock();
     if (now - cause.loggedAtMs < LINE_EVERY_MS) {
       cause.unlogged += 1;
       return;
     }
     const { unlogged } = cause;
-    this.#causes.set(key, { loggedAtMs: now, unlogged: 0 });
+    cause.loggedAtMs = now;
+    cause.unlogged = 0;
     // Strangers send what names no issuer of the policy; the rest is for someone to correct.
     const level = issuer === null ? "info" : "warn";
     this.#logger[level](

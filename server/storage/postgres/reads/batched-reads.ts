@@ -49,12 +49,7 @@ export class BatchedReads {
   }
 
   #gatherOf(text: string): Gather {
-    let gather = this.#texts.get(text);
-    if (gather === undefined) {
-      gather = new Gather(text, this.#parts);
-      this.#texts.set(text, gather);
-    }
-    return gather;
+    return this.#texts.getOrInsertComputed(text, () => new Gather(text, this.#parts));
   }
 }
 

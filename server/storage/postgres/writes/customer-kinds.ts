@@ -108,14 +108,8 @@ const params = (writes: readonly QueuedWrite[]): Param[] => columnsOf(writes.map
 /** One for each operation, projection, whether there is a key, and whether values are kept: 70 at most. */
 const kinds = new Map<string, WriteKind>();
 
-function kindOf(name: string, make: () => WriteKind): WriteKind {
-  const kind = kinds.get(name) ?? make();
-  kinds.set(name, kind);
-  return kind;
-}
-
 function updateKind(projection: Projection, isKeyed: boolean, keepsValues: boolean): WriteKind {
-  return kindOf(`update ${projection.fields.join()} ${isKeyed} ${keepsValues}`, () => ({
+  return kinds.getOrInsertComputed(`update ${projection.fields.join()} ${isKeyed} ${keepsValues}`, () => ({
     batchText: updateText(projection, { isSkipping: true, isKeyed, keepsValues }),
     aloneText: updateText(projection, { isSkipping: false, isKeyed, keepsValues }),
     params,
@@ -123,7 +117,7 @@ function updateKind(projection: Projection, isKeyed: boolean, keepsValues: boole
 }
 
 function removeKind(isKeyed: boolean): WriteKind {
-  return kindOf(`remove ${isKeyed}`, () => ({
+  return kinds.getOrInsertComputed(`remove ${isKeyed}`, () => ({
     batchText: removeText({ isSkipping: true, isKeyed }),
     aloneText: removeText({ isSkipping: false, isKeyed }),
     params,
@@ -131,7 +125,7 @@ function removeKind(isKeyed: boolean): WriteKind {
 }
 
 function createKind(isKeyed: boolean, keepsValues: boolean): WriteKind {
-  return kindOf(`create ${isKeyed} ${keepsValues}`, () => {
+  return kinds.getOrInsertComputed(`create ${isKeyed} ${keepsValues}`, () => {
     const text = createText({ isKeyed, keepsValues });
     return { batchText: text, aloneText: text, params: creationParams };
   });

@@ -44,13 +44,7 @@ const headers = new Map<string, Uint32Array | null>();
 
 function headerOf(path: string): Uint32Array | null {
   const { dev, ino } = statSync(path);
-  const file = `${dev}:${ino}`;
-  let header = headers.get(file);
-  if (header === undefined) {
-    header = mapped(openSync(path, "r"));
-    headers.set(file, header);
-  }
-  return header;
+  return headers.getOrInsertComputed(`${dev}:${ino}`, () => mapped(openSync(path, "r")));
 }
 
 const C_LIBRARIES =
