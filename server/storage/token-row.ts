@@ -1,5 +1,4 @@
 import { storedScope } from "../domain/scope.ts";
-import { storedTime } from "./stored-time.ts";
 import type { TokenRecord } from "./token-store.ts";
 
 export const TOKEN_COLUMNS =
@@ -35,4 +34,9 @@ export function tokenRecord(row: TokenRow): TokenRecord {
     replacedBy: row.replaced_by,
     revokedAtMs: storedTime(row.revoked_at),
   };
+}
+
+/** @param value of a column for a time: PostgreSQL's driver gives a bigint as text @returns ms since 1970 */
+export function storedTime(value: number | string | null): number | null {
+  return value === null ? null : Number(value);
 }

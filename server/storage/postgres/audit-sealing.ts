@@ -3,14 +3,7 @@ import { auditEntry } from "../audit-row.ts";
 import { SEALED_MAX } from "../audit-store.ts";
 import type { LaneConnection } from "./connection/lane.ts";
 import { arrayLiteral, columnsOf } from "./rows/array-literal.ts";
-import {
-  AWAIT_SEALING_TURN_TEXT,
-  CHAIN_ENDS_TEXT,
-  type PostgresAuditRow,
-  SEAL_TEXT,
-  SEALING_TURN_TEXT,
-  UNSEALED_TEXT,
-} from "./rows/audit-sql.ts";
+import { type PostgresAuditRow, SELECT_AUDIT_ALONE } from "./rows/audit-sql.ts";
 
 /**
  * Gives rows of the audit trail their place, the oldest first, inside a transaction.
@@ -19,9 +12,14 @@ import {
  * @returns how many; without waiting 0 as well while another service does it
  */
 export async function sealRows(transaction: LaneConnection, isWaiting: boolean): Promise<number> {
-  const turn = isWaiting ? AWAIT_SEALING_TURN_TEXT : SEALING_TURN_TEXT;
+  // Of several that seal at once one does; the others get no row, nor does one that has nothing to seal: the lock would
+  // be a commit a second of each service. Readers of `meta` are not held up.
+  const turn = `SELECT only_row FROM meta
+    WHERE EXISTS (SELECT FROM audit WHERE number IS NULL) FOR UPDATE ${isWaiting ? "" : "SKIP LOCKED"}`;
   if ((await transaction.run(turn, [])).length === 0) return 0;
-  const rows = await transaction.run<PostgresAuditRow>(UNSEALED_TEXT, [String(SEALED_MAX)]);
+  // In the order in which they were written; of a customer, none is seen before its earlier ones.
+  const unsealed = `${SELECT_AUDIT_ALONE} WHERE a.number IS NULL ORDER BY a.id LIMIT $1::int`;
+  const rows = await transaction.run<PostgresAuditRow>(unsealed, [String(SEALED_MAX)]);
   if (rows.length === 0) return 0;
   const tenants = arrayLiteral([...new Set(rows.map(({ tenant }) => tenant))]);
   const found = await transaction.run<{ tenant: string; number: string; hash: string }>(CHAIN_ENDS_TEXT, [
@@ -33,6 +31,19 @@ export async function sealRows(transaction: LaneConnection, isWaiting: boolean):
     ends.set(row.tenant, link);
     return [row.tenant, row.customer_id, row.id, String(link.number), link.hash];
   });
-  await transaction.run(SEAL_TEXT, columnsOf(places));
+  await transaction.run(
+    `UPDATE audit a SET number = i.number, hash = decode(i.hash, 'hex')
+      FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[]) AS i(tenant, customer_id, id, number, hash)
+      WHERE a.tenant = i.tenant AND a.customer_id = i.customer_id AND a.id = i.id AND a.number IS NULL`,
+    columnsOf(places),
+  );
   return rows.length;
 }
+
+/** $1 tenants. The last row of each that has a place, or what the first one is to follow; none for a new tenant. */
+const CHAIN_ENDS_TEXT = `SELECT i.tenant, coalesce(a.number, s.number) AS number, encode(coalesce(a.hash, s.hash), 'hex') AS hash
+  FROM unnest($1::text[]) AS i(tenant)
+  LEFT JOIN LATERAL (SELECT number, hash FROM audit
+    WHERE audit.tenant = i.tenant AND number IS NOT NULL ORDER BY number DESC LIMIT 1) AS a ON true
+  LEFT JOIN audit_anchors s ON s.tenant = i.tenant
+  WHERE a.number IS NOT NULL OR s.number IS NOT NULL`;

@@ -35,7 +35,7 @@ export class PostgresAuditTrail implements AuditStore {
   }
 
   async tenants(): Promise<string[]> {
-    const rows = await this.#lanes.run<{ tenant: string }>(AUDIT_TENANTS, [], true);
+    const rows = await this.#lanes.run<{ tenant: string }>(AUDIT_TENANTS, []);
     return rows.map(({ tenant }) => tenant);
   }
 
@@ -43,7 +43,7 @@ export class PostgresAuditTrail implements AuditStore {
     type Row = { readonly number: string; readonly hash: string; readonly time: string };
     const text =
       "SELECT number, encode(hash, 'hex') AS hash, time FROM audit_anchors WHERE tenant = $1::text";
-    const [row] = await this.#lanes.run<Row>(text, [tenant], true);
+    const [row] = await this.#lanes.run<Row>(text, [tenant]);
     if (row === undefined) return { ...CHAIN_START, timeMs: null };
     return { number: Number(row.number), hash: row.hash, timeMs: Number(row.time) };
   }
@@ -70,11 +70,11 @@ export class PostgresAuditTrail implements AuditStore {
 
   async hadCustomers(tenant: string): Promise<boolean> {
     const text = "SELECT 1 FROM tenants WHERE tenant = $1::text";
-    return (await this.#lanes.run(text, [tenant], true)).length > 0;
+    return (await this.#lanes.run(text, [tenant])).length > 0;
   }
 
   async isErased(tenant: string, customerId: string): Promise<boolean> {
-    return (await this.#lanes.run(IS_ERASED_TEXT, [tenant, customerId], true)).length > 0;
+    return (await this.#lanes.run(IS_ERASED_TEXT, [tenant, customerId])).length > 0;
   }
 
   /** The server enforces the foreign key for every writer. */
@@ -104,30 +104,22 @@ export class PostgresAuditTrail implements AuditStore {
     const text = `${SELECT_AUDIT} WHERE a.tenant = $1::text
       AND a.number >= coalesce($2::bigint + 1, -9223372036854775808) ORDER BY a.number LIMIT $3::int`;
     const params = [tenant, after === null ? null : String(after), String(limit)];
-    const rows = await this.#lanes.run<PostgresAuditRow>(text, params, true);
+    const rows = await this.#lanes.run<PostgresAuditRow>(text, params);
     return rows.map(chainedEntry);
   }
 
-  async search({
-    tenant,
-    customerId,
-    client,
-    fromMs,
-    untilMs,
-    after,
-    limit,
-  }: AuditSearch): Promise<AuditFindings> {
+  async search(query: AuditSearch): Promise<AuditFindings> {
+    const { tenant, customerId, client, fromMs, untilMs, after, limit } = query;
     const one = customerId === null ? [] : [customerId];
     const scope = { isOneCustomer: one.length > 0 };
     const part = [tenant, String(after), String(limit), ...one];
     const [{ last } = { last: null }] = await this.#lanes.run<{ last: string | null }>(
       auditPartText(scope),
       part,
-      true,
     );
     if (last === null) return { rows: [], last: null };
     const params = [tenant, String(after), last, String(fromMs), String(untilMs), client, ...one];
-    const rows = await this.#lanes.run<PostgresAuditRow>(auditSearchText(scope), params, true);
+    const rows = await this.#lanes.run<PostgresAuditRow>(auditSearchText(scope), params);
     return { rows: rows.map(chainedEntry), last: Number(last) };
   }
 }

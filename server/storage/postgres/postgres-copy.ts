@@ -266,7 +266,7 @@ class PostgresTarget extends PostgresRows implements CopyTarget {
 
   constructor(identity: string, state: TargetState, lanes: Lanes, databaseUrl: string) {
     // Everything may be sent again: rows that are there already are left as they are.
-    const run: Run = (text, params) => orInterrupted(databaseUrl, () => lanes.run(text, params, true));
+    const run: Run = (text, params) => orInterrupted(databaseUrl, () => lanes.run(text, params));
     super(identity, run);
     this.#run = run;
     this.state = state;

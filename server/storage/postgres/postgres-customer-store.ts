@@ -1,24 +1,18 @@
-import type { WriteOrigin } from "../../domain/audit/audit-entry.ts";
-import type { CustomerChanges, CustomerFields, NewCustomer } from "../../domain/customer.ts";
+import type { CustomerFields } from "../../domain/customer.ts";
 import { foldEmail } from "../../domain/email.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
 import { pick } from "../../domain/pick.ts";
 import { NO_BODY, type Projection } from "../../domain/projection.ts";
 import {
-  type CreateOutcome,
   type CustomerStore,
-  type IdempotencyKey,
   type Page,
   type PageQuery,
   PURGED_KEYS_MAX,
-  type RemoveOutcome,
   type StoredCustomer,
-  type WriteOutcome,
-  type WriteTarget,
 } from "../customer-store.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";
-import { pageText, readText } from "./rows/customer-sql.ts";
+import { columns, readText } from "./rows/customer-sql.ts";
 import { createOf, removeOf, updateOf } from "./writes/customer-kinds.ts";
 import type { WriteBatches } from "./writes/write-batches.ts";
 
@@ -52,56 +46,43 @@ export class PostgresCustomerStore implements CustomerStore {
 
   async page(query: PageQuery, projection: Projection): Promise<Page> {
     const { tenant, after, limit, status, email } = query;
-    const filters = { after: after !== null, status: status !== null, email: email !== null };
-    const folded = email === null ? null : foldEmail(email);
-    const values = [after, status, folded].filter((value) => value !== null);
-    const params = [tenant, String(limit + 1), ...values];
-    const rows = await this.#lanes.readPage<PageRow>(pageText(projection, filters), params);
+    const conditions = ["c.tenant = $1"];
+    const params = [tenant, String(limit + 1)];
+    const where = (condition: string, value: string | null, type = "text"): void => {
+      if (value === null) return;
+      params.push(value);
+      conditions.push(`${condition} $${params.length}::${type}`);
+    };
+    where("c.id >", after, "uuid");
+    where("c.status =", status);
+    where("c.email_folded =", email === null ? null : foldEmail(email));
+    // The id as the paging key goes under another name: it is in the body only where the projection has it.
+    const text = `SELECT ${columns("c", projection)}, c.id AS page_key FROM customers c
+      WHERE ${conditions.join(" AND ")} ORDER BY c.id LIMIT $2::int`;
+    const rows = await this.#lanes.readPage<PageRow>(text, params);
     const items = rows
       .slice(0, limit)
       .map((row) => ({ rowVersion: row.row_version, fields: pick(row, projection) }));
     return { items, lastId: rows.length > limit ? (rows[limit - 1]?.page_key ?? null) : null };
   }
 
-  create(
-    tenant: string,
-    customer: NewCustomer,
-    nowMs: number,
-    key: IdempotencyKey | null,
-    origin: WriteOrigin,
-  ): Promise<CreateOutcome> {
-    return this.#writes.run<CreateOutcome>(createOf(tenant, customer, nowMs, key, origin));
-  }
+  readonly create: CustomerStore["create"] = (...creation) => this.#writes.run(createOf(...creation));
 
-  update(
-    target: WriteTarget,
-    changes: CustomerChanges,
-    projection: Projection,
-    key: IdempotencyKey | null,
-    origin: WriteOrigin,
-  ): Promise<WriteOutcome> {
-    return this.#writes.run<WriteOutcome>(updateOf(target, changes, projection, key, origin));
-  }
+  readonly update: CustomerStore["update"] = (...update) => this.#writes.run(updateOf(...update));
 
-  remove(target: WriteTarget, key: IdempotencyKey | null, origin: WriteOrigin): Promise<RemoveOutcome> {
-    return this.#writes.run<RemoveOutcome>(removeOf(target, key, origin));
-  }
+  readonly remove: CustomerStore["remove"] = (...removal) => this.#writes.run(removeOf(...removal));
 
-  async isKeyUsed({
-    tokenId,
-    key,
-    nowMs,
-  }: Pick<IdempotencyKey, "tokenId" | "key" | "nowMs">): Promise<boolean> {
+  readonly isKeyUsed: CustomerStore["isKeyUsed"] = async ({ tokenId, key, nowMs }) => {
     const text =
       "SELECT 1 FROM idempotency_keys WHERE token_id = $1 AND key = $2 AND expires_at > $3::bigint";
-    return (await this.#lanes.run(text, [tokenId, key, String(nowMs)], true)).length > 0;
-  }
+    return (await this.#lanes.run(text, [tokenId, key, String(nowMs)])).length > 0;
+  };
 
   async purgeKeys(nowMs: number): Promise<number> {
     const text = `WITH expired AS MATERIALIZED (
         SELECT token_id, key FROM idempotency_keys WHERE expires_at <= $1::bigint
         ORDER BY expires_at LIMIT $2::int FOR UPDATE SKIP LOCKED)
       DELETE FROM idempotency_keys k USING expired e WHERE k.token_id = e.token_id AND k.key = e.key RETURNING 1`;
-    return (await this.#lanes.run(text, [String(nowMs), String(PURGED_KEYS_MAX)], true)).length;
+    return (await this.#lanes.run(text, [String(nowMs), String(PURGED_KEYS_MAX)])).length;
   }
 }

@@ -34,21 +34,21 @@ export class PostgresPersons implements PersonStore {
   }
 
   async tenants(): Promise<string[]> {
-    const rows = await this.#run<{ tenant: string }>("SELECT tenant FROM tenants ORDER BY tenant", []);
+    const rows = await this.#lanes.run<{ tenant: string }>("SELECT tenant FROM tenants ORDER BY tenant", []);
     return rows.map(({ tenant }) => tenant);
   }
 
   async withEmail(tenant: string, folded: string): Promise<string[]> {
     const text =
       "SELECT id::text AS id FROM customers WHERE tenant = $1::text AND email_folded = $2::text ORDER BY id";
-    return (await this.#run<{ id: string }>(text, [tenant, folded])).map(({ id }) => id);
+    return (await this.#lanes.run<{ id: string }>(text, [tenant, folded])).map(({ id }) => id);
   }
 
   async record(tenant: string, id: string): Promise<CustomerRecord | null> {
     type Row = NewCustomer & { id: string; row_version: RowVersion; created_at: string };
     const text = `SELECT id::text AS id, name, email, status, row_version, created_at FROM customers
       WHERE tenant = $1::text AND id = $2::uuid`;
-    const [row] = await this.#run<Row>(text, [tenant, id]);
+    const [row] = await this.#lanes.run<Row>(text, [tenant, id]);
     if (row === undefined) return null;
     const { row_version: rowVersion, created_at, ...fields } = row;
     return { ...fields, rowVersion, createdAtMs: Number(created_at) };
@@ -61,7 +61,7 @@ export class PostgresPersons implements PersonStore {
       WHERE f.tenant = $1::text AND f.customer_id = $2::uuid AND (f.token_id, f.key) > ($3::text, $4::text)
       ORDER BY f.token_id, f.key LIMIT $5::int`;
     const params = [tenant, id, ...replyPosition(after), String(REPLIES_PAGE)];
-    const rows = await this.#run<Row>(text, params);
+    const rows = await this.#lanes.run<Row>(text, params);
     return rows.map(({ token_id, key, expires_at, fields }) => ({
       expiresAtMs: Number(expires_at),
       fields: JSON.parse(fields) as CustomerFields,
@@ -70,7 +70,7 @@ export class PostgresPersons implements PersonStore {
   }
 
   async countKeptReplies(tenant: string, id: string): Promise<number> {
-    const [row] = await this.#run<{ n: string }>(COUNT_REPLIES_TEXT, [tenant, id]);
+    const [row] = await this.#lanes.run<{ n: string }>(COUNT_REPLIES_TEXT, [tenant, id]);
     return Number(row?.n ?? 0);
   }
 
@@ -79,7 +79,7 @@ export class PostgresPersons implements PersonStore {
     type Row = { customer_id: string; id: string; content: string };
     const text = `SELECT customer_id::text AS customer_id, id, content FROM audit_values
       WHERE tenant = $1::text AND (customer_id, id) > ($2::uuid, $3::bigint) ORDER BY customer_id, id LIMIT $4::int`;
-    const rows = await this.#run<Row>(text, [tenant, customer, row, String(VALUES_PAGE)]);
+    const rows = await this.#lanes.run<Row>(text, [tenant, customer, row, String(VALUES_PAGE)]);
     return rows.map(({ customer_id, id, content }) => ({
       customerId: customer_id,
       content,
@@ -88,7 +88,7 @@ export class PostgresPersons implements PersonStore {
   }
 
   async countValues(tenant: string, id: string): Promise<number> {
-    return Number((await this.#run<{ n: string }>(COUNT_VALUES_TEXT, [tenant, id]))[0]?.n);
+    return Number((await this.#lanes.run<{ n: string }>(COUNT_VALUES_TEXT, [tenant, id]))[0]?.n);
   }
 
   async erase(tenant: string, id: string): Promise<Erased> {
@@ -101,22 +101,18 @@ export class PostgresPersons implements PersonStore {
       RETURNING 1`;
     let values = 0;
     for (let last = hasValues ? VALUES_PAGE : 0; last === VALUES_PAGE; values += last) {
-      last = (await this.#run(text, [tenant, id, String(VALUES_PAGE)])).length;
+      last = (await this.#lanes.run(text, [tenant, id, String(VALUES_PAGE)])).length;
     }
     return { ...counts, values };
   }
 
   async requireErasureRight(): Promise<void> {
-    const [found] = await this.#run<ErasureRight>(MAY_ERASE_TEXT, []);
+    const [found] = await this.#lanes.run<ErasureRight>(MAY_ERASE_TEXT, []);
     if (found?.may_delete === false) throw rightIsMissing(found.role);
   }
 
   emptyLog(): boolean {
     return true;
-  }
-
-  #run<Row>(text: string, params: readonly string[]): Promise<readonly Row[]> {
-    return this.#lanes.run<Row>(text, params, true);
   }
 }
 

@@ -27,7 +27,7 @@ async function lookAtStandbys(lanes: Lanes, options: PostgresOptions): Promise<v
   const { requiresSynchronousStandby = false, onFault = () => {} } = options;
   const text = `SELECT current_setting('synchronous_standby_names') = '' AS is_asynchronous,
     EXISTS (SELECT FROM pg_stat_replication) AS has_standbys`;
-  const [found] = await lanes.run<{ is_asynchronous: boolean; has_standbys: boolean }>(text, [], true);
+  const [found] = await lanes.run<{ is_asynchronous: boolean; has_standbys: boolean }>(text, []);
   if (found?.is_asynchronous !== true) return;
   if (requiresSynchronousStandby) throw new CommandRefused(ASYNCHRONOUS);
   if (found.has_standbys) onFault(ASYNCHRONOUS);
@@ -38,7 +38,7 @@ async function requireAuditDeletion(lanes: Lanes, options: PostgresOptions): Pro
   if (options.deletesAuditRows !== true) return;
   const text = `SELECT current_user AS role, has_table_privilege('audit', 'DELETE')
     AND has_table_privilege('audit_anchors', 'INSERT') AND has_table_privilege('audit_anchors', 'UPDATE') AS may_delete`;
-  const [found] = await lanes.run<{ role: string; may_delete: boolean }>(text, [], true);
+  const [found] = await lanes.run<{ role: string; may_delete: boolean }>(text, []);
   if (found === undefined || found.may_delete) return;
   throw new CommandRefused(
     `AUDIT_RETENTION_DAYS is set, but the role ${found.role} may not delete rows of the audit trail. Run what \`customers-server grants --role ${found.role} --audit-retention\` prints, as the owner's role, or leave AUDIT_RETENTION_DAYS out.`,
@@ -92,7 +92,7 @@ export class PostgresStorage implements Storage {
       const { onCommit = () => {}, onServerEvent = () => {} } = options;
       // As text: where bytea_output is "escape", Bun can't read the bytes.
       const text = "SELECT encode(cursor_key, 'hex') AS key FROM meta";
-      const [row] = await lanes.run<{ key: string }>(text, [], true);
+      const [row] = await lanes.run<{ key: string }>(text, []);
       if (row === undefined) throw new Error("the database has no cursor key");
       const shared = { giveUpMs: limits.giveUpMs, pendingMax: limits.pendingMax, onRetry: lanes.onRetry };
       const reads = new BatchedReads({

@@ -1,9 +1,8 @@
 import { storedScope } from "../../domain/scope.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import { StoreUnavailable } from "../customer-store.ts";
-import { storedTime } from "../stored-time.ts";
 import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
-import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../token-row.ts";
+import { storedTime, TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../token-row.ts";
 import type {
   Caller,
   CreatedToken,
@@ -53,7 +52,6 @@ export class PostgresTokenStore implements TokenStore {
         `UPDATE tokens SET last_used_at = greatest($2::bigint, created_at), last_used_from = coalesce($3::text, last_used_from)
           WHERE digest = decode($1::text, 'hex') AND (last_used_at IS NULL OR last_used_at < greatest($2::bigint, created_at))`,
         [digest, String(hourMs), from],
-        true,
       ),
     );
   }
@@ -74,28 +72,23 @@ export class PostgresTokenStore implements TokenStore {
     return { tokenId, tokenPrefix: tokenPrefix(token), client, role, tenant, scope, expiry };
   }
 
-  /** @param token a fresh one, of {@link drawToken} */
-  async create(
-    holder: TokenHolder,
-    nowMs: number,
-    expiresAtMs: number | null,
-    token = drawToken(),
-  ): Promise<CreatedToken> {
+  async create(holder: TokenHolder, nowMs: number, expiresAtMs: number | null): Promise<CreatedToken> {
+    const token = drawToken();
     const params = tokenParams(token, holder, nowMs, expiresAtMs);
-    const [row] = await this.#lanes.run<{ is_tenant_new: boolean }>(INSERT_TOKEN_TEXT, params, false);
+    const [row] = await this.#lanes.runOnce<{ is_tenant_new: boolean }>(INSERT_TOKEN_TEXT, params);
     return { token, isTenantNew: row?.is_tenant_new === true };
   }
 
   async list(): Promise<TokenRecord[]> {
     const text = `SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`;
-    return (await this.#lanes.run<TokenRow>(text, [], true)).map(tokenRecord);
+    return (await this.#lanes.run<TokenRow>(text, [])).map(tokenRecord);
   }
 
   async expiring(nowMs: number): Promise<TokenRecord[]> {
     const text = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE revoked_at IS NULL AND replaced_by IS NULL
       AND expires_at > $1::bigint AND expires_at <= $2::bigint ORDER BY expires_at, prefix`;
     const params = [String(nowMs), String(nowMs + NOTICE_MS_MAX)];
-    const rows = await this.#lanes.run<TokenRow>(text, params, true);
+    const rows = await this.#lanes.run<TokenRow>(text, params);
     return expiringOf(rows.map(tokenRecord), nowMs);
   }
 
@@ -103,7 +96,7 @@ export class PostgresTokenStore implements TokenStore {
     const text = `SELECT ${qualified("old")}, made.created_at AS rotated_at, made.last_used_at AS replacement_used_at
       FROM tokens old JOIN tokens made ON made.prefix = old.replaced_by
       WHERE old.revoked_at IS NULL AND old.expires_at > $1::bigint ORDER BY old.expires_at, old.prefix`;
-    const rows = await this.#lanes.run<OverlapRow>(text, [String(nowMs)], true);
+    const rows = await this.#lanes.run<OverlapRow>(text, [String(nowMs)]);
     const overlaps = rows.map((row) => ({
       token: tokenRecord(row),
       rotatedAtMs: Number(row.rotated_at),
@@ -118,7 +111,7 @@ export class PostgresTokenStore implements TokenStore {
     if (typeof which !== "string") return which;
     const sql = `UPDATE tokens SET revoked_at = $2::bigint
       WHERE digest = decode($1::text, 'hex') AND revoked_at IS NULL RETURNING ${TOKEN_COLUMNS}`;
-    const [row] = await this.#lanes.run<TokenRow>(sql, [which, String(nowMs)], false);
+    const [row] = await this.#lanes.runOnce<TokenRow>(sql, [which, String(nowMs)]);
     return row === undefined ? { kind: "missing" } : { kind: "revoked", token: tokenRecord(row) };
   }
 
@@ -129,14 +122,10 @@ export class PostgresTokenStore implements TokenStore {
     const { overlapMs, lifetimeMs } = terms;
     const isSame = lifetimeMs === "same";
     const expiresAtMs = isSame || lifetimeMs === null ? null : String(nowMs + lifetimeMs);
-    const [made, replaced] = await this.#lanes.run<TokenRow>(
-      ROTATE_TOKEN_TEXT,
-      [
-        ...[which, tokenDigest(token), tokenPrefix(token), String(nowMs)],
-        ...[String(nowMs + overlapMs), expiresAtMs, String(isSame)],
-      ],
-      false,
-    );
+    const [made, replaced] = await this.#lanes.runOnce<TokenRow>(ROTATE_TOKEN_TEXT, [
+      ...[which, tokenDigest(token), tokenPrefix(token), String(nowMs)],
+      ...[String(nowMs + overlapMs), expiresAtMs, String(isSame)],
+    ]);
     if (made === undefined || replaced === undefined) return { kind: "missing" };
     return { kind: "rotated", token, made: tokenRecord(made), replaced: tokenRecord(replaced) };
   }
@@ -156,7 +145,6 @@ export class PostgresTokenStore implements TokenStore {
         WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2::bigint) AND starts_with(prefix, $1::text)
         ORDER BY prefix`,
       [text, String(thenMs)],
-      true,
     );
     const [row, ...others] = rows;
     if (row === undefined) return { kind: "missing" };

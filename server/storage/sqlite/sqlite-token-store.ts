@@ -65,13 +65,8 @@ export class SqliteTokenStore implements TokenStore {
     return found.caller;
   }
 
-  /** @param token a fresh one, of {@link drawToken} */
-  async create(
-    holder: TokenHolder,
-    nowMs: number,
-    expiresAtMs: number | null,
-    token = drawToken(),
-  ): Promise<CreatedToken> {
+  async create(holder: TokenHolder, nowMs: number, expiresAtMs: number | null): Promise<CreatedToken> {
+    const token = drawToken();
     const isTenantNew = await this.#write.run("insertToken", newToken(token, holder, nowMs, expiresAtMs));
     return { token, isTenantNew };
   }

@@ -1,5 +1,4 @@
 import type { WriteCount } from "../../domain/rollout/write-count.ts";
-import { type WriteCountRow, writeCountOf } from "../write-count-row.ts";
 import { COUNTS_PAGE, type CountKey, countKeyParams, type WriteCountStore } from "../write-count-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
@@ -21,7 +20,7 @@ export class SqliteWriteCounts implements WriteCountStore {
 
   page(fromDay: string, after: CountKey | null): WriteCount[] {
     const params = [...countKeyParams(after), fromDay, COUNTS_PAGE];
-    return this.#read.all<WriteCountRow>(PAGE_OF_COUNTS, ...params).map(writeCountOf);
+    return this.#read.all<WriteCount>(PAGE_OF_COUNTS, ...params);
   }
 
   purge(beforeDay: string): Promise<number> {

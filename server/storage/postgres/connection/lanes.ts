@@ -82,9 +82,18 @@ export class Lanes {
     return new Lane({ ...own, address, password, ca, connectMs: limits.connectMs, onDeadline });
   }
 
-  /** One statement on a slow lane. @throws StoreUnavailable, StatementFailed of the kind "refused" */
-  run<Row>(text: string, params: readonly Param[], isRepeatable: boolean): Promise<readonly Row[]> {
-    return this.#persist(this.slow, (lane) => lane.run<Row>(text, params), isRepeatable);
+  /**
+   * One statement on a slow lane, which may be done again after its answer was lost.
+   *
+   * @throws StoreUnavailable, StatementFailed of the kind "refused"
+   */
+  run<Row>(text: string, params: readonly Param[]): Promise<readonly Row[]> {
+    return this.#persist(this.slow, (lane) => lane.run<Row>(text, params), true);
+  }
+
+  /** One that may not be done again. @throws as {@link run} does, and StoreUnavailable where its answer was lost */
+  runOnce<Row>(text: string, params: readonly Param[]): Promise<readonly Row[]> {
+    return this.#persist(this.slow, (lane) => lane.run<Row>(text, params), false);
   }
 
   /** A statement that reads a page. @throws as {@link run} does */

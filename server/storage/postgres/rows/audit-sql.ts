@@ -14,32 +14,6 @@ export const SELECT_AUDIT = `SELECT ${COLUMNS}, encode(v.salt, 'hex') AS salt, v
 /** The same without the values. */
 export const SELECT_AUDIT_ALONE = `SELECT ${COLUMNS} FROM audit a`;
 
-/**
- * Of several that seal at once one does; the others get no row, nor does one that has nothing to seal: the lock would be
- * a commit a second of each service. Readers of `meta` are not held up.
- */
-export const SEALING_TURN_TEXT = `SELECT only_row FROM meta
-  WHERE EXISTS (SELECT FROM audit WHERE number IS NULL) FOR UPDATE SKIP LOCKED`;
-
-/** The same, but it waits for the one that seals. */
-export const AWAIT_SEALING_TURN_TEXT = SEALING_TURN_TEXT.replace(" SKIP LOCKED", "");
-
-/** $1 how many. In the order in which they were written; of a customer, none is seen before its earlier ones. */
-export const UNSEALED_TEXT = `${SELECT_AUDIT_ALONE} WHERE a.number IS NULL ORDER BY a.id LIMIT $1::int`;
-
-/** $1 tenants. The last row of each that has a place, or what the first one is to follow; none for a new tenant. */
-export const CHAIN_ENDS_TEXT = `SELECT i.tenant, coalesce(a.number, s.number) AS number, encode(coalesce(a.hash, s.hash), 'hex') AS hash
-  FROM unnest($1::text[]) AS i(tenant)
-  LEFT JOIN LATERAL (SELECT number, hash FROM audit
-    WHERE audit.tenant = i.tenant AND number IS NOT NULL ORDER BY number DESC LIMIT 1) AS a ON true
-  LEFT JOIN audit_anchors s ON s.tenant = i.tenant
-  WHERE a.number IS NOT NULL OR s.number IS NOT NULL`;
-
-/** $1 tenants, $2 customers, $3 ids, $4 numbers, $5 hashes. */
-export const SEAL_TEXT = `UPDATE audit a SET number = i.number, hash = decode(i.hash, 'hex')
-  FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[]) AS i(tenant, customer_id, id, number, hash)
-  WHERE a.tenant = i.tenant AND a.customer_id = i.customer_id AND a.id = i.id AND a.number IS NULL`;
-
 /** $1 tenant, $2 customer. */
 export const IS_ERASED_TEXT =
   "SELECT 1 FROM audit WHERE tenant = $1::text AND customer_id = $2::uuid AND operation = 'erase' LIMIT 1";

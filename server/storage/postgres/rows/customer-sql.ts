@@ -11,7 +11,7 @@ import { IDEMPOTENCY_KEY_MS } from "../../customer-store.ts";
  */
 
 /** Exactly the columns of a projection, and the version of the whole. */
-function columns(table: string, projection: Projection): string {
+export function columns(table: string, projection: Projection): string {
   return [...projection.fields, "row_version"].map((name) => `${table}.${name}`).join(", ");
 }
 
@@ -20,28 +20,6 @@ export function readText(projection: Projection): string {
   return `SELECT i.n::int AS n, ${columns("c", projection)}, current_setting('in_hot_standby') AS in_hot_standby
     FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS i(tenant, id, n)
     LEFT JOIN customers c ON c.tenant = i.tenant AND c.id = i.id`;
-}
-
-type PageFilters = { readonly after: boolean; readonly status: boolean; readonly email: boolean };
-
-/**
- * $1 tenant, $2 limit, then the id after which the page begins,
- * the status and the folded email, where there are such filters.
- */
-export function pageText(projection: Projection, filters: PageFilters): string {
-  const conditions = ["c.tenant = $1"];
-  let next = 3;
-  const where = (isThere: boolean, condition: (param: string) => string): void => {
-    if (!isThere) return;
-    conditions.push(condition(`$${next}`));
-    next += 1;
-  };
-  where(filters.after, (param) => `c.id > ${param}::uuid`);
-  where(filters.status, (param) => `c.status = ${param}`);
-  where(filters.email, (param) => `c.email_folded = ${param}`);
-  // The id as the paging key goes under another name: it is in the body only where the projection has it.
-  return `SELECT ${columns("c", projection)}, c.id AS page_key, current_setting('in_hot_standby') AS in_hot_standby
-    FROM customers c WHERE ${conditions.join(" AND ")} ORDER BY c.id LIMIT $2::int`;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { boundVersions, type KnownVersion, type WriteCount } from "../../../domain/rollout/write-count.ts";
+import { WRITE_COUNT_COLUMNS } from "../../write-count-columns.ts";
 import { COUNTS_MAX } from "../../write-count-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
@@ -47,6 +48,6 @@ function purgeWriteCounts(statements: StatementCache, { beforeDay }: { readonly 
   );
 }
 
-export const PAGE_OF_COUNTS = `SELECT * FROM write_counts
+export const PAGE_OF_COUNTS = `SELECT ${WRITE_COUNT_COLUMNS} FROM write_counts
   WHERE (tenant, client, day, client_version, method) > (?, ?, ?, ?, ?) AND day >= ?
   ORDER BY tenant, client, day, client_version, method LIMIT ?`;
