@@ -1,19 +1,7 @@
-import type { WriteOrigin } from "../../domain/audit/audit-entry.ts";
-import type { CustomerChanges, NewCustomer } from "../../domain/customer.ts";
 import { foldEmail } from "../../domain/email.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
 import type { Projection } from "../../domain/projection.ts";
-import type {
-  CreateOutcome,
-  CustomerStore,
-  IdempotencyKey,
-  Page,
-  PageQuery,
-  RemoveOutcome,
-  StoredCustomer,
-  WriteOutcome,
-  WriteTarget,
-} from "../customer-store.ts";
+import type { CustomerStore, Page, PageQuery, StoredCustomer } from "../customer-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./statements/customer-rows.ts";
@@ -60,34 +48,19 @@ export class SqliteCustomerStore implements CustomerStore {
     return { items, lastId: rows.length > limit ? (rows[limit - 1]?.page_key ?? null) : null };
   }
 
-  create(
-    tenant: string,
-    customer: NewCustomer,
-    nowMs: number,
-    key: IdempotencyKey | null,
-    origin: WriteOrigin,
-  ): Promise<CreateOutcome> {
-    return this.#write.run("createCustomer", { tenant, customer, nowMs, key, origin });
-  }
+  readonly create: CustomerStore["create"] = (tenant, customer, nowMs, key, origin) =>
+    this.#write.run("createCustomer", { tenant, customer, nowMs, key, origin });
 
-  update(
-    target: WriteTarget,
-    changes: CustomerChanges,
-    projection: Projection,
-    key: IdempotencyKey | null,
-    origin: WriteOrigin,
-  ): Promise<WriteOutcome> {
-    return this.#write.run("updateCustomer", { target, changes, projection, key, origin });
-  }
+  readonly update: CustomerStore["update"] = (target, changes, projection, key, origin) =>
+    this.#write.run("updateCustomer", { target, changes, projection, key, origin });
 
-  remove(target: WriteTarget, key: IdempotencyKey | null, origin: WriteOrigin): Promise<RemoveOutcome> {
-    return this.#write.run("removeCustomer", { target, key, origin });
-  }
+  readonly remove: CustomerStore["remove"] = (target, key, origin) =>
+    this.#write.run("removeCustomer", { target, key, origin });
 
-  isKeyUsed({ tokenId, key, nowMs }: Pick<IdempotencyKey, "tokenId" | "key" | "nowMs">): boolean {
+  readonly isKeyUsed: CustomerStore["isKeyUsed"] = ({ tokenId, key, nowMs }) => {
     const sql = "SELECT 1 FROM idempotency_keys WHERE token_id = ? AND key = ? AND expires_at > ?";
     return this.#read.get(sql, tokenId, key, nowMs) !== null;
-  }
+  };
 
   purgeKeys(nowMs: number): Promise<number> {
     return this.#write.run("purgeKeys", { nowMs });

@@ -19,27 +19,14 @@ import { type CustomerRow, columns, readRowVersion, stored } from "./customer-ro
 import { forgetFields, once } from "./idempotency-keys.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
-type Creation = {
+type Write = { readonly key: IdempotencyKey | null; readonly origin: WriteOrigin };
+type Creation = Write & {
   readonly tenant: string;
   readonly customer: NewCustomer;
   readonly nowMs: number;
-  readonly key: IdempotencyKey | null;
-  readonly origin: WriteOrigin;
 };
-
-type Update = {
-  readonly target: WriteTarget;
-  readonly changes: CustomerChanges;
-  readonly projection: Projection;
-  readonly key: IdempotencyKey | null;
-  readonly origin: WriteOrigin;
-};
-
-type Removal = {
-  readonly target: WriteTarget;
-  readonly key: IdempotencyKey | null;
-  readonly origin: WriteOrigin;
-};
+type Removal = Write & { readonly target: WriteTarget };
+type Update = Removal & { readonly changes: CustomerChanges; readonly projection: Projection };
 
 /** The writes on customers, on the writer's connection inside its transaction. */
 export const CUSTOMER_WRITES = { createCustomer, updateCustomer, removeCustomer };
