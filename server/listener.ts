@@ -3,7 +3,7 @@ import type { TlsFiles } from "./config/tls-files.ts";
 import { CommandRefused } from "./domain/command-refused.ts";
 import { hostInUrl } from "./domain/network.ts";
 
-type Address = {
+export type Address = {
   readonly host: string;
   /** 0: a free one. */
   readonly port: number;

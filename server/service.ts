@@ -8,9 +8,10 @@ import { firstDayKept } from "./domain/rollout/write-count.ts";
 import { Cors } from "./http/cors.ts";
 import { CallerLimits } from "./http/limits/caller-limits.ts";
 import { Readiness } from "./http/routes/readiness.ts";
+import type { Audience } from "./http/routes/routes.ts";
 import type { KeyFetch } from "./issuers/issuer-keys.ts";
 import { SignIn } from "./issuers/sign-in.ts";
-import { Listener, refuseTakenPort } from "./listener.ts";
+import { type Address, Listener, refuseTakenPort } from "./listener.ts";
 import { AuditRetention } from "./storage/audit-retention.ts";
 import { openStorage } from "./storage/database-url/open-storage.ts";
 import { KeyPurge } from "./storage/key-purge.ts";
@@ -45,13 +46,16 @@ type RunningService = {
  */
 export async function startService(config: Config): Promise<RunningService> {
   const { host, port, adminPort, reusePort } = config;
-  const address = { host, port, portVariable: variableOf("port"), isShared: reusePort };
-  const adminAddress =
+  const main: Address = { host, port, portVariable: variableOf("port"), isShared: reusePort };
+  const admin = { ...main, portVariable: variableOf("adminPort"), isShared: false };
+  const addresses: readonly [Address, Audience][] =
     adminPort === null
-      ? null
-      : { host, port: adminPort, portVariable: variableOf("adminPort"), isShared: false };
-  refuseTakenPort(address);
-  if (adminAddress !== null) refuseTakenPort(adminAddress);
+      ? [[main, "everything"]]
+      : [
+          [main, "customers"],
+          [{ ...admin, port: adminPort }, "admin"],
+        ];
+  for (const [address] of addresses) refuseTakenPort(address);
 
   let { policy } = config.policyFile;
   let tlsInForce = config.tls;
@@ -135,15 +139,9 @@ export async function startService(config: Config): Promise<RunningService> {
   let first: FirstStart | null;
   try {
     first = await storage.firstStart(hasSamples(config), Date.now());
-    const main = adminAddress === null ? "everything" : "customers";
-    listeners.push(
-      new Listener({ address, tls, idleTimeoutSeconds, onFault, createApp: () => createApp(parts, main) }),
-    );
-    if (adminAddress !== null) {
-      const createAdminApp = () => createApp(parts, "admin");
-      listeners.push(
-        new Listener({ address: adminAddress, tls, idleTimeoutSeconds, onFault, createApp: createAdminApp }),
-      );
+    for (const [address, audience] of addresses) {
+      const own = { address, createApp: () => createApp(parts, audience) };
+      listeners.push(new Listener({ ...own, tls, idleTimeoutSeconds, onFault }));
     }
   } catch (error) {
     for (const listener of listeners) await listener.stop(0);
