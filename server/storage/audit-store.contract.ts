@@ -7,7 +7,13 @@ import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { NO_BODY } from "../domain/projection.ts";
 import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
 import { deleteOldRows } from "./audit-retention.ts";
-import { type AuditFindings, type AuditSearch, type AuditStore, DELETED_ROWS_MAX } from "./audit-store.ts";
+import {
+  type AuditFindings,
+  type AuditSearch,
+  type AuditStore,
+  DELETED_ROWS_MAX,
+  type HistoryQuery,
+} from "./audit-store.ts";
 import { reportOnChain } from "./chain-report.ts";
 import type { IdempotencyKey, WriteTarget } from "./customer-store.ts";
 import { sealBacklog } from "./sealing-timer.ts";
@@ -324,23 +330,13 @@ export async function auditStoreContract(
       const [made, beside] = [await create(tenant), await create(tenant)];
       const names = ["a", "b", "c"];
       for (const name of names) {
-        await customers.update(
-          { ...made, expected: ANY },
-          { name },
-          NO_BODY,
-          null,
-          by("patch", { requestId: name }),
-        );
+        const origin = by("patch", { requestId: name });
+        await customers.update({ ...made, expected: ANY }, { name }, NO_BODY, null, origin);
       }
       await customers.remove({ ...beside, expected: ANY }, null, by("delete"));
-      const page = async (before: string | null, limit: number) => {
-        const { items, last } = await audit.history({
-          tenant,
-          customerId: made.id,
-          before,
-          limit,
-          withValues: true,
-        });
+      const page = async (before: string | null, limit: number, other: Partial<HistoryQuery> = {}) => {
+        const query = { tenant, customerId: made.id, before, limit, withValues: true, ...other };
+        const { items, last } = await audit.history(query);
         return { shown: items.map(({ operation, requestId }) => `${operation} ${requestId}`), last };
       };
       const first = await page(null, 2);
@@ -348,22 +344,9 @@ export async function auditStoreContract(
       await rows(tenant);
       expect(await page(first.last, 2)).toEqual({ shown: ["patch a", "create test"], last: null });
       expect((await page(null, 9)).shown).toHaveLength(4);
-      const gone = await audit.history({
-        tenant,
-        customerId: beside.id,
-        before: null,
-        limit: 9,
-        withValues: true,
-      });
-      expect(gone.items.map(({ operation }) => operation)).toEqual(["delete", "create"]);
-      const elsewhere = {
-        tenant: newTenant(),
-        customerId: made.id,
-        before: null,
-        limit: 9,
-        withValues: true,
-      };
-      expect(await audit.history(elsewhere)).toEqual({ items: [], last: null });
+      const gone = await page(null, 9, { customerId: beside.id });
+      expect(gone.shown).toEqual(["delete test", "create test"]);
+      expect(await page(null, 9, { tenant: newTenant() })).toEqual({ shown: [], last: null });
     });
 
     test.each([

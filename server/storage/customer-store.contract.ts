@@ -71,9 +71,7 @@ export async function customerStoreContract(
       expect(await update(target, ADA, ALL)).toEqual({ kind: "missing" });
       expect(await update(target, { name: "x" }, ALL)).toEqual({ kind: "missing" });
       expect(await remove(target)).toEqual({ kind: "missing" });
-      expect(await remove({ ...target, expected: { anyExcept: [] } })).toEqual({
-        kind: "missing",
-      });
+      expect(await remove({ ...target, expected: { anyExcept: [] } })).toEqual({ kind: "missing" });
       expect((await read({ tenant: "mine", id }))?.fields).toEqual({ id, ...ADA });
     });
 
@@ -171,9 +169,7 @@ export async function customerStoreContract(
       expect(await remove(isStored)).toEqual(stale);
       expect((await update(but(...others), { name: "x" })).kind).toBe("applied");
       expect((await remove(but(target.expected))).kind).toBe("removed");
-      expect(await update(but(...others), { name: "x" })).toEqual({
-        kind: "missing",
-      });
+      expect(await update(but(...others), { name: "x" })).toEqual({ kind: "missing" });
     });
 
     test("of many writes against one version at once exactly one is applied", async () => {
@@ -429,10 +425,7 @@ export async function customerStoreContract(
         create("keys", nowMs, { ...key, nowMs, ...other });
       const first = await at(NOW);
       expect(await at(NOW, { tokenId: "d" })).toMatchObject({ isReplayed: false });
-      expect(await at(NOW + IDEMPOTENCY_KEY_MS - 1)).toEqual({
-        ...first,
-        isReplayed: true,
-      } as typeof first);
+      expect(await at(NOW + IDEMPOTENCY_KEY_MS - 1)).toEqual({ ...first, isReplayed: true } as typeof first);
       // Still there or not, an expired key is as good as new, for any request.
       const second = await at(NOW + IDEMPOTENCY_KEY_MS, { digest: "02" });
       expect(second).toMatchObject({ kind: "created", isReplayed: false });
