@@ -26,7 +26,7 @@ export function tokenTable(tokens: readonly TokenRecord[]): string {
 }
 
 /** A token with what there is to look at. */
-export type Finding = { readonly token: TokenRecord; readonly findings: readonly string[] };
+type Finding = { readonly token: TokenRecord; readonly findings: readonly string[] };
 
 export function findingTable(found: readonly Finding[]): string {
   const rows = found.map(({ token, findings }) => [...cells(token), findings.join("; ")]);

@@ -14,7 +14,7 @@ export type Read =
   | { readonly kind: "customer"; readonly customer: StoredCustomer }
   | { readonly kind: "not-modified"; readonly rowVersion: RowVersion };
 
-export type ReadStores = { readonly customers: Pick<CustomerStore, "read">; readonly trail: RefusalTrail };
+type ReadStores = { readonly customers: Pick<CustomerStore, "read">; readonly trail: RefusalTrail };
 
 /** GET and HEAD of one customer. */
 export function read({ customers, trail }: ReadStores, call: Call, id: string): MaybePromise<Result<Read>> {

@@ -23,7 +23,7 @@ export function valuesDigest({ salt, content }: KeptValues): string {
 }
 
 /** The row of the audit trail that values belong to, for the message of {@link DamagedValues}. */
-export type RowOfValues = {
+type RowOfValues = {
   readonly tenant: string;
   readonly customerId: string;
   /** Left out where the row has no place in its chain, or was not read. */

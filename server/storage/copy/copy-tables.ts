@@ -11,7 +11,7 @@ type CopyTable = {
 };
 
 /** All that a database holds, in the order in which it is copied: what refers to a row comes after it. */
-export const COPY_TABLES = {
+const COPY_TABLES = {
   tenants: { columns: { tenant: "text", newest_id: "uuid" }, keyColumns: 1 },
   customers: {
     columns: {

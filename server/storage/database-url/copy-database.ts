@@ -6,7 +6,7 @@ import { sqlitePath } from "../sqlite/files/sqlite-url.ts";
 import { withSqliteSource, withSqliteTarget } from "../sqlite/sqlite-copy.ts";
 import type { StorageOptions } from "../storage.ts";
 
-export type CopyDatabaseOptions = StorageOptions & {
+type CopyDatabaseOptions = StorageOptions & {
   readonly onProgress?: (progress: CopyProgress) => void;
   readonly pageRows?: number;
 };

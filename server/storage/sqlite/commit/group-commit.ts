@@ -9,7 +9,7 @@ export type Job = () => unknown;
 export type Settled = { ok: true; value: unknown } | { ok: false; error: unknown };
 
 /** A commit that changed something. */
-export type CommitTimes = {
+type CommitTimes = {
   /** How many writes changed something. */
   readonly writes: number;
   /** From the begin of the transaction to its end. The wait for the lock is not part of it. */

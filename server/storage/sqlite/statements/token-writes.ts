@@ -46,7 +46,7 @@ function revokeToken(
   return { kind: "revoked", token: tokenRecord({ ...row, revoked_at: nowMs }) };
 }
 
-export type Rotation = {
+type Rotation = {
   readonly which: WhichToken;
   /** Of the new token, as its prefix. */
   readonly digest: string;
