@@ -166,7 +166,7 @@ export async function withSqliteTarget<T>(
         throw new CommandRefused(`${path} exists; a copy replaces nothing. Name a file that does not exist.`);
       }
       removeDatabase(partOf(path));
-      return await work(new SqliteTarget(path, rows, state));
+      return await work(targetOf(path, rows, state));
     });
   }
   if (existsSync(`${path}-wal`)) {
@@ -189,67 +189,45 @@ export async function withSqliteTarget<T>(
   if (state === "new") {
     found.transact((statements) => statements.run("UPDATE cursor_key SET key = unhex(?)", identity));
   }
-  const target = new SqliteTarget(path, found, state);
   try {
-    return await work(target);
+    return await work(targetOf(path, found, state));
   } finally {
-    target.close();
+    found.close();
   }
 }
 
-class SqliteTarget implements CopyTarget {
-  readonly identity: string;
-  readonly state: TargetState;
-  readonly removal: string;
-  readonly #path: string;
-  readonly #rows: SqliteRows;
-  #isClosed = false;
+function targetOf(path: string, rows: SqliteRows, state: TargetState): CopyTarget {
+  const part = partOf(path);
+  return {
+    identity: rows.identity,
+    state,
+    removal: `remove ${part}`,
+    page: (table, after, limit) => rows.page(table, after, limit),
+    last: (table) => rows.last(table),
 
-  constructor(path: string, rows: SqliteRows, state: TargetState) {
-    this.identity = rows.identity;
-    this.state = state;
-    this.removal = `remove ${partOf(path)}`;
-    this.#path = path;
-    this.#rows = rows;
-  }
+    add(table, added) {
+      const columns = columnsOfTable(table);
+      const names = columns.map(([name]) => name).join(", ");
+      const values = columns.map(([, kind]) => WRITTEN[kind]).join(", ");
+      const text = `INSERT INTO ${table} (${names}) VALUES (${values})`;
+      rows.transact((statements) => {
+        for (const row of added) statements.run(text, ...row);
+      });
+    },
 
-  page(table: CopyTableName, after: CopyRow | null, limit: number): readonly CopyRow[] {
-    return this.#rows.page(table, after, limit);
-  }
-
-  last(table: CopyTableName): CopyRow | null {
-    return this.#rows.last(table);
-  }
-
-  add(table: CopyTableName, rows: readonly CopyRow[]): void {
-    const columns = columnsOfTable(table);
-    const names = columns.map(([name]) => name).join(", ");
-    const values = columns.map(([, kind]) => WRITTEN[kind]).join(", ");
-    const text = `INSERT INTO ${table} (${names}) VALUES (${values})`;
-    this.#rows.transact((statements) => {
-      for (const row of rows) statements.run(text, ...row);
-    });
-  }
-
-  /** Closed first: the last connection folds the write-ahead log in. */
-  finish(): void {
-    this.close();
-    const part = partOf(this.#path);
-    try {
-      syncFile(part);
-      giveName(part, this.#path);
-      syncFile(dirname(this.#path));
-    } catch (error) {
-      throw cantBeWritten(this.#path, error);
-    }
-    removeDatabase(part);
-  }
-
-  close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#rows.close();
-  }
+    /** Closed first: the last connection folds the write-ahead log in. */
+    finish() {
+      rows.close();
+      try {
+        syncFile(part);
+        giveName(part, path);
+        syncFile(dirname(path));
+      } catch (error) {
+        throw cantBeWritten(path, error);
+      }
+      removeDatabase(part);
+    },
+  };
 }
 
 function partOf(path: string): string {
