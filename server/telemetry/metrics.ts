@@ -10,9 +10,9 @@ import { IssuerMetrics, type IssuerMetricsParts } from "./issuer-metrics.ts";
 import { LimitMetrics } from "./limit-metrics.ts";
 import { registerProcessMetrics } from "./process-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
-import { RolloutMetrics, type RolloutParts } from "./rollout-metrics.ts";
+import { type RolloutParts, registerRolloutMetrics } from "./rollout-metrics.ts";
 import { StorageMetrics } from "./storage-metrics.ts";
-import { TokenMetrics, type TokensToRenew } from "./token-metrics.ts";
+import { registerTokenMetrics, type TokensToRenew } from "./token-metrics.ts";
 import { WriteMetrics } from "./write-metrics.ts";
 
 type MetricsOptions = {
@@ -49,11 +49,11 @@ export class Metrics {
   constructor(options: MetricsOptions) {
     const { hasCallerLabels, rollout } = options;
     this.#writes = new WriteMetrics(this.#registry, hasCallerLabels);
-    new RolloutMetrics(this.#registry, hasCallerLabels, rollout);
+    registerRolloutMetrics(this.#registry, hasCallerLabels, rollout);
     this.#requests = new RequestMetrics(this.#registry);
     this.storage = new StorageMetrics(this.#registry, options.storageStats);
     this.limits = new LimitMetrics(this.#registry, hasCallerLabels);
-    new TokenMetrics(this.#registry, hasCallerLabels, options.tokensToRenew);
+    registerTokenMetrics(this.#registry, hasCallerLabels, options.tokensToRenew);
     this.issuers = new IssuerMetrics(this.#registry, options.issuerKeys);
     registerAuditMetrics(this.#registry, options.auditRetention);
     registerProcessMetrics(this.#registry, options.version, options.certificateExpiry);

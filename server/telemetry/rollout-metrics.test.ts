@@ -4,7 +4,7 @@ import { DAY_MS } from "../domain/iso-time.ts";
 import { countOf, type WriteCount } from "../domain/rollout/write-count.ts";
 import { COUNTS_PAGE } from "../storage/write-count-store.ts";
 import { seriesOf } from "../tests/support/metric-series.ts";
-import { RolloutMetrics } from "./rollout-metrics.ts";
+import { registerRolloutMetrics } from "./rollout-metrics.ts";
 
 const NOW_MS = Date.UTC(2027, 2, 1, 12);
 const STRICT = { mode: "strict" } as const;
@@ -24,7 +24,7 @@ function pagesOf(clients: number): WriteCount[][] {
 test("counts are read and judged a few in a turn of the event loop, so that requests go on", async () => {
   const registry = new Registry();
   const pages = pagesOf(500);
-  new RolloutMetrics(registry, true, {
+  registerRolloutMetrics(registry, true, {
     counts: async function* () {
       yield* pages;
     },
@@ -60,7 +60,7 @@ test("so many series name clients at most: those that need a look, and those tha
     enforcement: () => STRICT,
     now: () => NOW_MS,
   };
-  new RolloutMetrics(registry, true, parts, 5);
+  registerRolloutMetrics(registry, true, parts, 5);
   const series = seriesOf(await registry.metrics());
   const clientsOf = (name: string): string[] =>
     [...series.keys()].flatMap((key) =>
@@ -71,7 +71,7 @@ test("so many series name clients at most: those that need a look, and those tha
   // All are counted still.
   expect(series.get('customers_rollout_clients{state="enforced"}')).toBe(4);
   const fewer = new Registry();
-  new RolloutMetrics(fewer, true, parts, 3);
+  registerRolloutMetrics(fewer, true, parts, 3);
   const text = await fewer.metrics();
   expect(text.match(/^customers_rollout_writes_without_if_match\{/gm)).toHaveLength(3);
   expect(text.match(/^customers_rollout_last_without_if_match_seconds\{/gm)).toHaveLength(3);

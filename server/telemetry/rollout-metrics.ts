@@ -50,75 +50,71 @@ type Judged = {
 /**
  * How far clients are with If-Match, of all services on the database, and since before this one was started. There may be
  * so many counts that reading and judging them takes seconds, so requests are answered in between.
+ *
+ * @param hasCallerLabels false where anyone may read the metrics: then they name no client and no tenant
  */
-export class RolloutMetrics {
-  readonly #parts: RolloutParts;
-  readonly #seriesMax: number;
-  readonly #observed: LastAnswer<ObservedWrites>;
-  #judged: Judged | null = null;
-
-  /** @param hasCallerLabels false where anyone may read the metrics: then they name no client and no tenant */
-  constructor(registry: Registry, hasCallerLabels: boolean, parts: RolloutParts, seriesMax = SERIES_MAX) {
-    this.#parts = parts;
-    this.#seriesMax = seriesMax;
-    this.#observed = new LastAnswer(
-      new ObservedWrites(),
-      (tookMs) => Math.max(READ_EVERY_MS, PAUSE_PER_READ * tookMs),
-      () => observedIn(parts.counts()),
-    );
-    const gauge = (
-      name: string,
-      help: string,
-      labelNames: readonly string[],
-      read: (report: Report) => number | readonly Sample[],
-    ): void => scrapedGauge(registry, { name, help, labelNames }, async () => read(await this.#report()));
-    gauge(
-      "customers_rollout_end_seconds",
-      "When the rollout of the policy ends, in seconds since 1970; NaN without one.",
-      [],
-      () => {
-        const enforcement = parts.enforcement();
-        return enforcement.mode === "observe" ? enforcement.untilMs / 1000 : Number.NaN;
-      },
-    );
-    gauge(
-      "customers_rollout_clients",
-      "Clients that write, by how far they are with If-Match. The same on every service of a database, at most a minute old.",
-      ["state"],
-      ({ clients }) =>
-        CLIENT_STATES.map((state) => [clients.filter((client) => client.state === state).length, { state }]),
-    );
-    if (!hasCallerLabels) return;
-    gauge(
-      "customers_rollout_client_state",
-      "Always 1; the labels are a client and how far it is.",
-      ["client", "state"],
-      ({ named }) => named.map(({ client, state }) => [1, { client, state }]),
-    );
-    const labelNames = ["method", "client", "client_version", "tenant"];
-    gauge(
-      "customers_rollout_writes_without_if_match",
-      "Writes without If-Match of the last 180 days, applied or refused, on all services of the database.",
-      labelNames,
-      ({ series }) => series.map((count) => [count.allowed + count.refused, labelsOf(count)]),
-    );
-    gauge(
-      "customers_rollout_last_without_if_match_seconds",
-      "When the last of them came, in seconds since 1970.",
-      labelNames,
-      ({ series }) => series.map((count) => [(count.lastWithoutAtMs ?? 0) / 1000, labelsOf(count)]),
-    );
-  }
-
-  async #report(): Promise<Report> {
-    const observed = await this.#observed.get();
-    const enforcement = this.#parts.enforcement();
-    if (this.#judged?.observed !== observed || this.#judged.enforcement !== enforcement) {
-      const report = judge(observed, enforcement, this.#parts.now(), this.#seriesMax);
-      this.#judged = { observed, enforcement, report };
+export function registerRolloutMetrics(
+  registry: Registry,
+  hasCallerLabels: boolean,
+  parts: RolloutParts,
+  seriesMax = SERIES_MAX,
+): void {
+  const observed = new LastAnswer(
+    new ObservedWrites(),
+    (tookMs) => Math.max(READ_EVERY_MS, PAUSE_PER_READ * tookMs),
+    () => observedIn(parts.counts()),
+  );
+  let judged: Judged | null = null;
+  async function report(): Promise<Report> {
+    const now = await observed.get();
+    const enforcement = parts.enforcement();
+    if (judged?.observed !== now || judged.enforcement !== enforcement) {
+      judged = { observed: now, enforcement, report: judge(now, enforcement, parts.now(), seriesMax) };
     }
-    return await this.#judged.report;
+    return await judged.report;
   }
+  const gauge = (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    read: (report: Report) => number | readonly Sample[],
+  ): void => scrapedGauge(registry, { name, help, labelNames }, async () => read(await report()));
+  gauge(
+    "customers_rollout_end_seconds",
+    "When the rollout of the policy ends, in seconds since 1970; NaN without one.",
+    [],
+    () => {
+      const enforcement = parts.enforcement();
+      return enforcement.mode === "observe" ? enforcement.untilMs / 1000 : Number.NaN;
+    },
+  );
+  gauge(
+    "customers_rollout_clients",
+    "Clients that write, by how far they are with If-Match. The same on every service of a database, at most a minute old.",
+    ["state"],
+    ({ clients }) =>
+      CLIENT_STATES.map((state) => [clients.filter((client) => client.state === state).length, { state }]),
+  );
+  if (!hasCallerLabels) return;
+  gauge(
+    "customers_rollout_client_state",
+    "Always 1; the labels are a client and how far it is.",
+    ["client", "state"],
+    ({ named }) => named.map(({ client, state }) => [1, { client, state }]),
+  );
+  const labelNames = ["method", "client", "client_version", "tenant"];
+  gauge(
+    "customers_rollout_writes_without_if_match",
+    "Writes without If-Match of the last 180 days, applied or refused, on all services of the database.",
+    labelNames,
+    ({ series }) => series.map((count) => [count.allowed + count.refused, labelsOf(count)]),
+  );
+  gauge(
+    "customers_rollout_last_without_if_match_seconds",
+    "When the last of them came, in seconds since 1970.",
+    labelNames,
+    ({ series }) => series.map((count) => [(count.lastWithoutAtMs ?? 0) / 1000, labelsOf(count)]),
+  );
 }
 
 async function observedIn(pages: AsyncIterable<readonly WriteCount[]>): Promise<ObservedWrites> {

@@ -11,37 +11,38 @@ export type TokensToRenew = {
   readonly stillUsed: () => MaybePromise<readonly TokenRecord[]>;
 };
 
-/** Which tokens are about to end. */
-export class TokenMetrics {
-  /** @param tokens asked at each scrape */
-  constructor(registry: Registry, hasCallerLabels: boolean, { expiring, stillUsed }: TokensToRenew) {
-    const gauge = (name: string, help: string, ask: TokensToRenew["expiring"]): void => {
-      const answer = new LastAnswer<readonly TokenRecord[]>(
-        [],
-        () => 0,
-        async () => await ask(),
-      );
-      const definition = {
-        name,
-        help: `${help} Without caller labels: the one that ends first, or NaN.`,
-        labelNames: hasCallerLabels ? ["client", "tenant", "token"] : [],
-      };
-      scrapedGauge(registry, definition, async () => {
-        const tokens = await answer.get();
-        return hasCallerLabels ? tokens.map(sampleOf) : secondsOf(tokens[0]);
-      });
+/** Which tokens are about to end. @param tokens asked at each scrape */
+export function registerTokenMetrics(
+  registry: Registry,
+  hasCallerLabels: boolean,
+  { expiring, stillUsed }: TokensToRenew,
+): void {
+  const gauge = (name: string, help: string, ask: TokensToRenew["expiring"]): void => {
+    const answer = new LastAnswer<readonly TokenRecord[]>(
+      [],
+      () => 0,
+      async () => await ask(),
+    );
+    const definition = {
+      name,
+      help: `${help} Without caller labels: the one that ends first, or NaN.`,
+      labelNames: hasCallerLabels ? ["client", "tenant", "token"] : [],
     };
-    gauge(
-      "customers_token_expiry_seconds",
-      "When a token ends whose end is near, in seconds since 1970.",
-      expiring,
-    );
-    gauge(
-      "customers_rotated_token_expiry_seconds",
-      "When a rotated token ends that is used still, in seconds since 1970.",
-      stillUsed,
-    );
-  }
+    scrapedGauge(registry, definition, async () => {
+      const tokens = await answer.get();
+      return hasCallerLabels ? tokens.map(sampleOf) : secondsOf(tokens[0]);
+    });
+  };
+  gauge(
+    "customers_token_expiry_seconds",
+    "When a token ends whose end is near, in seconds since 1970.",
+    expiring,
+  );
+  gauge(
+    "customers_rotated_token_expiry_seconds",
+    "When a rotated token ends that is used still, in seconds since 1970.",
+    stillUsed,
+  );
 }
 
 function sampleOf(token: TokenRecord): Sample {
