@@ -2,12 +2,9 @@ import { CommandRefused } from "../../domain/command-refused.ts";
 import type { CustomerFields, NewCustomer } from "../../domain/customer.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
 import {
-  type CustomerRecord,
   type Erased,
-  type KeptReply,
   PERSON_ERASE,
   type PersonStore,
-  type PersonValues,
   REPLIES_PAGE,
   replyPosition,
   VALUES_PAGE,
@@ -26,94 +23,87 @@ const MAY_ERASE_TEXT =
   "SELECT current_user AS role, has_table_privilege('audit_values', 'DELETE') AS may_delete";
 
 /** What PostgreSQL holds of persons, on a connection for what is slow. */
-export class PostgresPersons implements PersonStore {
-  readonly #lanes: Lanes;
+export function postgresPersons(lanes: Lanes) {
+  return {
+    async tenants() {
+      const rows = await lanes.run<{ tenant: string }>("SELECT tenant FROM tenants ORDER BY tenant", []);
+      return rows.map(({ tenant }) => tenant);
+    },
 
-  constructor(lanes: Lanes) {
-    this.#lanes = lanes;
-  }
+    async withEmail(tenant, folded) {
+      const text =
+        "SELECT id::text AS id FROM customers WHERE tenant = $1::text AND email_folded = $2::text ORDER BY id";
+      return (await lanes.run<{ id: string }>(text, [tenant, folded])).map(({ id }) => id);
+    },
 
-  async tenants(): Promise<string[]> {
-    const rows = await this.#lanes.run<{ tenant: string }>("SELECT tenant FROM tenants ORDER BY tenant", []);
-    return rows.map(({ tenant }) => tenant);
-  }
+    async record(tenant, id) {
+      type Row = NewCustomer & { id: string; row_version: RowVersion; created_at: string };
+      const text = `SELECT id::text AS id, name, email, status, row_version, created_at FROM customers
+        WHERE tenant = $1::text AND id = $2::uuid`;
+      const [row] = await lanes.run<Row>(text, [tenant, id]);
+      if (row === undefined) return null;
+      const { row_version: rowVersion, created_at, ...fields } = row;
+      return { ...fields, rowVersion, createdAtMs: Number(created_at) };
+    },
 
-  async withEmail(tenant: string, folded: string): Promise<string[]> {
-    const text =
-      "SELECT id::text AS id FROM customers WHERE tenant = $1::text AND email_folded = $2::text ORDER BY id";
-    return (await this.#lanes.run<{ id: string }>(text, [tenant, folded])).map(({ id }) => id);
-  }
+    async keptReplies(tenant, id, after) {
+      type Row = { token_id: string; key: string; expires_at: string; fields: string };
+      const text = `SELECT f.token_id, f.key, k.expires_at, f.fields FROM kept_fields f
+        JOIN idempotency_keys k ON k.token_id = f.token_id AND k.key = f.key
+        WHERE f.tenant = $1::text AND f.customer_id = $2::uuid AND (f.token_id, f.key) > ($3::text, $4::text)
+        ORDER BY f.token_id, f.key LIMIT $5::int`;
+      const params = [tenant, id, ...replyPosition(after), String(REPLIES_PAGE)];
+      const rows = await lanes.run<Row>(text, params);
+      return rows.map(({ token_id, key, expires_at, fields }) => ({
+        expiresAtMs: Number(expires_at),
+        fields: JSON.parse(fields) as CustomerFields,
+        position: JSON.stringify([token_id, key]),
+      }));
+    },
 
-  async record(tenant: string, id: string): Promise<CustomerRecord | null> {
-    type Row = NewCustomer & { id: string; row_version: RowVersion; created_at: string };
-    const text = `SELECT id::text AS id, name, email, status, row_version, created_at FROM customers
-      WHERE tenant = $1::text AND id = $2::uuid`;
-    const [row] = await this.#lanes.run<Row>(text, [tenant, id]);
-    if (row === undefined) return null;
-    const { row_version: rowVersion, created_at, ...fields } = row;
-    return { ...fields, rowVersion, createdAtMs: Number(created_at) };
-  }
+    async countKeptReplies(tenant, id) {
+      const [row] = await lanes.run<{ n: string }>(COUNT_REPLIES_TEXT, [tenant, id]);
+      return Number(row?.n ?? 0);
+    },
 
-  async keptReplies(tenant: string, id: string, after: string | null): Promise<KeptReply[]> {
-    type Row = { token_id: string; key: string; expires_at: string; fields: string };
-    const text = `SELECT f.token_id, f.key, k.expires_at, f.fields FROM kept_fields f
-      JOIN idempotency_keys k ON k.token_id = f.token_id AND k.key = f.key
-      WHERE f.tenant = $1::text AND f.customer_id = $2::uuid AND (f.token_id, f.key) > ($3::text, $4::text)
-      ORDER BY f.token_id, f.key LIMIT $5::int`;
-    const params = [tenant, id, ...replyPosition(after), String(REPLIES_PAGE)];
-    const rows = await this.#lanes.run<Row>(text, params);
-    return rows.map(({ token_id, key, expires_at, fields }) => ({
-      expiresAtMs: Number(expires_at),
-      fields: JSON.parse(fields) as CustomerFields,
-      position: JSON.stringify([token_id, key]),
-    }));
-  }
+    async values(tenant, after) {
+      const [customer = BEFORE_ALL, row = "0"] = after?.split(" ") ?? [];
+      type Row = { customer_id: string; id: string; content: string };
+      const text = `SELECT customer_id::text AS customer_id, id, content FROM audit_values
+        WHERE tenant = $1::text AND (customer_id, id) > ($2::uuid, $3::bigint) ORDER BY customer_id, id LIMIT $4::int`;
+      const rows = await lanes.run<Row>(text, [tenant, customer, row, String(VALUES_PAGE)]);
+      return rows.map(({ customer_id, id, content }) => ({
+        customerId: customer_id,
+        content,
+        position: `${customer_id} ${id}`,
+      }));
+    },
 
-  async countKeptReplies(tenant: string, id: string): Promise<number> {
-    const [row] = await this.#lanes.run<{ n: string }>(COUNT_REPLIES_TEXT, [tenant, id]);
-    return Number(row?.n ?? 0);
-  }
+    countValues: async (tenant, id) =>
+      Number((await lanes.run<{ n: string }>(COUNT_VALUES_TEXT, [tenant, id]))[0]?.n),
 
-  async values(tenant: string, after: string | null): Promise<PersonValues[]> {
-    const [customer = BEFORE_ALL, row = "0"] = after?.split(" ") ?? [];
-    type Row = { customer_id: string; id: string; content: string };
-    const text = `SELECT customer_id::text AS customer_id, id, content FROM audit_values
-      WHERE tenant = $1::text AND (customer_id, id) > ($2::uuid, $3::bigint) ORDER BY customer_id, id LIMIT $4::int`;
-    const rows = await this.#lanes.run<Row>(text, [tenant, customer, row, String(VALUES_PAGE)]);
-    return rows.map(({ customer_id, id, content }) => ({
-      customerId: customer_id,
-      content,
-      position: `${customer_id} ${id}`,
-    }));
-  }
+    async erase(tenant, id) {
+      // Done again it finds the customer erased.
+      const erased = await lanes.transact((transaction) => eraseCustomer(transaction, tenant, id));
+      if ("roleWithoutRight" in erased) throw rightIsMissing(erased.roleWithoutRight);
+      const { hasValues, ...counts } = erased;
+      const text = `DELETE FROM audit_values WHERE tenant = $1::text AND customer_id = $2::uuid AND id IN (
+        SELECT id FROM audit_values WHERE tenant = $1::text AND customer_id = $2::uuid ORDER BY id LIMIT $3::int)
+        RETURNING 1`;
+      let values = 0;
+      for (let last = hasValues ? VALUES_PAGE : 0; last === VALUES_PAGE; values += last) {
+        last = (await lanes.run(text, [tenant, id, String(VALUES_PAGE)])).length;
+      }
+      return { ...counts, values };
+    },
 
-  async countValues(tenant: string, id: string): Promise<number> {
-    return Number((await this.#lanes.run<{ n: string }>(COUNT_VALUES_TEXT, [tenant, id]))[0]?.n);
-  }
+    async requireErasureRight() {
+      const [found] = await lanes.run<ErasureRight>(MAY_ERASE_TEXT, []);
+      if (found?.may_delete === false) throw rightIsMissing(found.role);
+    },
 
-  async erase(tenant: string, id: string): Promise<Erased> {
-    // Done again it finds the customer erased.
-    const erased = await this.#lanes.transact((transaction) => eraseCustomer(transaction, tenant, id));
-    if ("roleWithoutRight" in erased) throw rightIsMissing(erased.roleWithoutRight);
-    const { hasValues, ...counts } = erased;
-    const text = `DELETE FROM audit_values WHERE tenant = $1::text AND customer_id = $2::uuid AND id IN (
-      SELECT id FROM audit_values WHERE tenant = $1::text AND customer_id = $2::uuid ORDER BY id LIMIT $3::int)
-      RETURNING 1`;
-    let values = 0;
-    for (let last = hasValues ? VALUES_PAGE : 0; last === VALUES_PAGE; values += last) {
-      last = (await this.#lanes.run(text, [tenant, id, String(VALUES_PAGE)])).length;
-    }
-    return { ...counts, values };
-  }
-
-  async requireErasureRight(): Promise<void> {
-    const [found] = await this.#lanes.run<ErasureRight>(MAY_ERASE_TEXT, []);
-    if (found?.may_delete === false) throw rightIsMissing(found.role);
-  }
-
-  emptyLog(): boolean {
-    return true;
-  }
+    emptyLog: () => true,
+  } satisfies PersonStore;
 }
 
 const BEFORE_ALL = "00000000-0000-0000-0000-000000000000";

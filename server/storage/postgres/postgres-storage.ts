@@ -1,16 +1,19 @@
 import { CommandRefused } from "../../domain/command-refused.ts";
-import { StoreUnavailable } from "../customer-store.ts";
+import type { AuditStore } from "../audit-store.ts";
+import { type CustomerStore, StoreUnavailable } from "../customer-store.ts";
+import type { PersonStore } from "../person-store.ts";
 import type { FirstStart, Storage, StorageStats } from "../storage.ts";
+import type { WriteCountStore } from "../write-count-store.ts";
 import { type Lanes, WRITE_LANES } from "./connection/lanes.ts";
 import { failureOf, StatementFailed, wasCutOff } from "./connection/statement-failure.ts";
 import { makeSchema } from "./migrate-postgres.ts";
 import { openLanes, type PostgresOptions, refusalOf } from "./open-lanes.ts";
-import { PostgresAuditTrail } from "./postgres-audit-trail.ts";
-import { PostgresCustomerStore } from "./postgres-customer-store.ts";
+import { postgresAuditTrail } from "./postgres-audit-trail.ts";
+import { postgresCustomerStore } from "./postgres-customer-store.ts";
 import { postgresFirstStart } from "./postgres-first-start.ts";
-import { PostgresPersons } from "./postgres-persons.ts";
-import { PostgresTokenStore } from "./postgres-token-store.ts";
-import { PostgresWriteCounts } from "./postgres-write-counts.ts";
+import { postgresPersons } from "./postgres-persons.ts";
+import { postgresTokenStore } from "./postgres-token-store.ts";
+import { postgresWriteCounts } from "./postgres-write-counts.ts";
 import { BatchedReads } from "./reads/batched-reads.ts";
 import { type Meta, metaFault } from "./schema/migration.ts";
 import { WriteBatches } from "./writes/write-batches.ts";
@@ -56,11 +59,11 @@ const PULSE_TEXT = `SELECT current_setting('transaction_read_only') AS is_read_o
 
 /** A PostgreSQL server. What it answers comes in a later turn of the event loop. */
 export class PostgresStorage implements Storage {
-  readonly customers: PostgresCustomerStore;
-  readonly tokens: PostgresTokenStore;
-  readonly writeCounts: PostgresWriteCounts;
-  readonly audit: PostgresAuditTrail;
-  readonly persons: PostgresPersons;
+  readonly customers: CustomerStore;
+  readonly tokens: ReturnType<typeof postgresTokenStore>;
+  readonly writeCounts: WriteCountStore;
+  readonly audit: AuditStore;
+  readonly persons: PersonStore;
   readonly #lanes: Lanes;
   readonly #writes: WriteBatches;
   #databaseBytes = Number.NaN;
@@ -69,11 +72,11 @@ export class PostgresStorage implements Storage {
   private constructor(cursorKey: Uint8Array, lanes: Lanes, reads: BatchedReads, writes: WriteBatches) {
     this.#lanes = lanes;
     this.#writes = writes;
-    this.customers = new PostgresCustomerStore(cursorKey, lanes, reads, writes);
-    this.tokens = new PostgresTokenStore(lanes, reads);
-    this.writeCounts = new PostgresWriteCounts(lanes);
-    this.audit = new PostgresAuditTrail(lanes);
-    this.persons = new PostgresPersons(lanes);
+    this.customers = postgresCustomerStore(cursorKey, lanes, reads, writes);
+    this.tokens = postgresTokenStore(lanes, reads);
+    this.writeCounts = postgresWriteCounts(lanes);
+    this.audit = postgresAuditTrail(lanes);
+    this.persons = postgresPersons(lanes);
   }
 
   /**

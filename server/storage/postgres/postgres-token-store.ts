@@ -3,17 +3,7 @@ import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bear
 import { StoreUnavailable } from "../customer-store.ts";
 import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
 import { storedTime, TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../token-row.ts";
-import type {
-  Caller,
-  CreatedToken,
-  NotOneToken,
-  RevokeOutcome,
-  RotateOutcome,
-  RotationTerms,
-  TokenHolder,
-  TokenRecord,
-  TokenStore,
-} from "../token-store.ts";
+import type { NotOneToken, TokenHolder, TokenStore } from "../token-store.ts";
 import { TokenUseNotes } from "../token-use-notes.ts";
 import type { Param } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
@@ -38,119 +28,112 @@ type FoundRow = Meta &
  * for all requests of an event-loop turn: nothing is kept from one turn to the
  * next, so a token that any server revoked is refused at the next request on all.
  */
-export class PostgresTokenStore implements TokenStore {
-  readonly #lanes: Lanes;
-  readonly #reads: BatchedReads;
-  readonly #notes: TokenUseNotes;
+export function postgresTokenStore(lanes: Lanes, reads: BatchedReads) {
+  const notes = new TokenUseNotes(({ digest, hourMs, from }) =>
+    // Of many servers that see a token's first use in an hour one writes.
+    lanes.run(
+      `UPDATE tokens SET last_used_at = greatest($2::bigint, created_at), last_used_from = coalesce($3::text, last_used_from)
+        WHERE digest = decode($1::text, 'hex') AND (last_used_at IS NULL OR last_used_at < greatest($2::bigint, created_at))`,
+      [digest, String(hourMs), from],
+    ),
+  );
+  return {
+    async find(token, nowMs, addressOf?) {
+      if (!isToken(token)) return null;
+      const digest = tokenDigest(token);
+      const row = await reads.findShared<FoundRow>(FIND_TOKEN_TEXT, digest);
+      const fault = row === null ? "the database has lost its schema" : metaFault(row);
+      if (fault !== null) throw new StoreUnavailable(fault);
+      if (row === null || row.client === null) return null;
+      const expiry = tokenExpiry(Number(row.created_at), storedTime(row.expires_at));
+      if (expiry !== null && expiry.atMs <= nowMs) return null;
+      notes.note(digest, Number(row.last_used_at ?? 0), nowMs, addressOf);
+      const { client, role, tenant } = row;
+      const scope = storedScope(row.scope_fields, row.scope_operations);
+      const tokenId = row.token_id ?? tokenIdOf(digest);
+      return { tokenId, tokenPrefix: tokenPrefix(token), client, role, tenant, scope, expiry };
+    },
 
-  constructor(lanes: Lanes, reads: BatchedReads) {
-    this.#lanes = lanes;
-    this.#reads = reads;
-    this.#notes = new TokenUseNotes(({ digest, hourMs, from }) =>
-      // Of many servers that see a token's first use in an hour one writes.
-      lanes.run(
-        `UPDATE tokens SET last_used_at = greatest($2::bigint, created_at), last_used_from = coalesce($3::text, last_used_from)
-          WHERE digest = decode($1::text, 'hex') AND (last_used_at IS NULL OR last_used_at < greatest($2::bigint, created_at))`,
-        [digest, String(hourMs), from],
-      ),
-    );
-  }
+    async create(holder, nowMs, expiresAtMs) {
+      const token = drawToken();
+      const params = tokenParams(token, holder, nowMs, expiresAtMs);
+      const [row] = await lanes.runOnce<{ is_tenant_new: boolean }>(INSERT_TOKEN_TEXT, params);
+      return { token, isTenantNew: row?.is_tenant_new === true };
+    },
 
-  async find(token: string, nowMs: number, addressOf?: () => string): Promise<Caller | null> {
-    if (!isToken(token)) return null;
-    const digest = tokenDigest(token);
-    const row = await this.#reads.findShared<FoundRow>(FIND_TOKEN_TEXT, digest);
-    const fault = row === null ? "the database has lost its schema" : metaFault(row);
-    if (fault !== null) throw new StoreUnavailable(fault);
-    if (row === null || row.client === null) return null;
-    const expiry = tokenExpiry(Number(row.created_at), storedTime(row.expires_at));
-    if (expiry !== null && expiry.atMs <= nowMs) return null;
-    this.#notes.note(digest, Number(row.last_used_at ?? 0), nowMs, addressOf);
-    const { client, role, tenant } = row;
-    const scope = storedScope(row.scope_fields, row.scope_operations);
-    const tokenId = row.token_id ?? tokenIdOf(digest);
-    return { tokenId, tokenPrefix: tokenPrefix(token), client, role, tenant, scope, expiry };
-  }
+    async list() {
+      const text = `SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`;
+      return (await lanes.run<TokenRow>(text, [])).map(tokenRecord);
+    },
 
-  async create(holder: TokenHolder, nowMs: number, expiresAtMs: number | null): Promise<CreatedToken> {
-    const token = drawToken();
-    const params = tokenParams(token, holder, nowMs, expiresAtMs);
-    const [row] = await this.#lanes.runOnce<{ is_tenant_new: boolean }>(INSERT_TOKEN_TEXT, params);
-    return { token, isTenantNew: row?.is_tenant_new === true };
-  }
+    async expiring(nowMs) {
+      const text = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE revoked_at IS NULL AND replaced_by IS NULL
+        AND expires_at > $1::bigint AND expires_at <= $2::bigint ORDER BY expires_at, prefix`;
+      const params = [String(nowMs), String(nowMs + NOTICE_MS_MAX)];
+      const rows = await lanes.run<TokenRow>(text, params);
+      return expiringOf(rows.map(tokenRecord), nowMs);
+    },
 
-  async list(): Promise<TokenRecord[]> {
-    const text = `SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`;
-    return (await this.#lanes.run<TokenRow>(text, [])).map(tokenRecord);
-  }
+    async stillUsed(nowMs) {
+      const text = `SELECT ${qualified("old")}, made.created_at AS rotated_at, made.last_used_at AS replacement_used_at
+        FROM tokens old JOIN tokens made ON made.prefix = old.replaced_by
+        WHERE old.revoked_at IS NULL AND old.expires_at > $1::bigint ORDER BY old.expires_at, old.prefix`;
+      const rows = await lanes.run<OverlapRow>(text, [String(nowMs)]);
+      const overlaps = rows.map((row) => ({
+        token: tokenRecord(row),
+        rotatedAtMs: Number(row.rotated_at),
+        replacementUsedAtMs: storedTime(row.replacement_used_at),
+      }));
+      return stillUsedOf(overlaps, nowMs);
+    },
 
-  async expiring(nowMs: number): Promise<TokenRecord[]> {
-    const text = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE revoked_at IS NULL AND replaced_by IS NULL
-      AND expires_at > $1::bigint AND expires_at <= $2::bigint ORDER BY expires_at, prefix`;
-    const params = [String(nowMs), String(nowMs + NOTICE_MS_MAX)];
-    const rows = await this.#lanes.run<TokenRow>(text, params);
-    return expiringOf(rows.map(tokenRecord), nowMs);
-  }
+    async revoke(text, nowMs) {
+      // Tokens that have ended may be revoked too.
+      const which = await digestOf(lanes, text, 0);
+      if (typeof which !== "string") return which;
+      const sql = `UPDATE tokens SET revoked_at = $2::bigint
+        WHERE digest = decode($1::text, 'hex') AND revoked_at IS NULL RETURNING ${TOKEN_COLUMNS}`;
+      const [row] = await lanes.runOnce<TokenRow>(sql, [which, String(nowMs)]);
+      return row === undefined ? { kind: "missing" } : { kind: "revoked", token: tokenRecord(row) };
+    },
 
-  async stillUsed(nowMs: number): Promise<TokenRecord[]> {
-    const text = `SELECT ${qualified("old")}, made.created_at AS rotated_at, made.last_used_at AS replacement_used_at
-      FROM tokens old JOIN tokens made ON made.prefix = old.replaced_by
-      WHERE old.revoked_at IS NULL AND old.expires_at > $1::bigint ORDER BY old.expires_at, old.prefix`;
-    const rows = await this.#lanes.run<OverlapRow>(text, [String(nowMs)]);
-    const overlaps = rows.map((row) => ({
-      token: tokenRecord(row),
-      rotatedAtMs: Number(row.rotated_at),
-      replacementUsedAtMs: storedTime(row.replacement_used_at),
-    }));
-    return stillUsedOf(overlaps, nowMs);
-  }
+    async rotate(text, terms, nowMs) {
+      const which = await digestOf(lanes, text, nowMs);
+      if (typeof which !== "string") return which;
+      const token = drawToken();
+      const { overlapMs, lifetimeMs } = terms;
+      const isSame = lifetimeMs === "same";
+      const expiresAtMs = isSame || lifetimeMs === null ? null : String(nowMs + lifetimeMs);
+      const [made, replaced] = await lanes.runOnce<TokenRow>(ROTATE_TOKEN_TEXT, [
+        ...[which, tokenDigest(token), tokenPrefix(token), String(nowMs)],
+        ...[String(nowMs + overlapMs), expiresAtMs, String(isSame)],
+      ]);
+      if (made === undefined || replaced === undefined) return { kind: "missing" };
+      return { kind: "rotated", token, made: tokenRecord(made), replaced: tokenRecord(replaced) };
+    },
 
-  async revoke(text: string, nowMs: number): Promise<RevokeOutcome> {
-    // Tokens that have ended may be revoked too.
-    const which = await this.#digestOf(text, 0);
-    if (typeof which !== "string") return which;
-    const sql = `UPDATE tokens SET revoked_at = $2::bigint
-      WHERE digest = decode($1::text, 'hex') AND revoked_at IS NULL RETURNING ${TOKEN_COLUMNS}`;
-    const [row] = await this.#lanes.runOnce<TokenRow>(sql, [which, String(nowMs)]);
-    return row === undefined ? { kind: "missing" } : { kind: "revoked", token: tokenRecord(row) };
-  }
+    /** Finishes the notes under way. */
+    async close() {
+      await notes.finish();
+    },
+  } satisfies TokenStore & { close(): Promise<void> };
+}
 
-  async rotate(text: string, terms: RotationTerms, nowMs: number): Promise<RotateOutcome> {
-    const which = await this.#digestOf(text, nowMs);
-    if (typeof which !== "string") return which;
-    const token = drawToken();
-    const { overlapMs, lifetimeMs } = terms;
-    const isSame = lifetimeMs === "same";
-    const expiresAtMs = isSame || lifetimeMs === null ? null : String(nowMs + lifetimeMs);
-    const [made, replaced] = await this.#lanes.runOnce<TokenRow>(ROTATE_TOKEN_TEXT, [
-      ...[which, tokenDigest(token), tokenPrefix(token), String(nowMs)],
-      ...[String(nowMs + overlapMs), expiresAtMs, String(isSame)],
-    ]);
-    if (made === undefined || replaced === undefined) return { kind: "missing" };
-    return { kind: "rotated", token, made: tokenRecord(made), replaced: tokenRecord(replaced) };
-  }
-
-  /** Finishes the notes under way. */
-  async close(): Promise<void> {
-    await this.#notes.finish();
-  }
-
-  /** @param text the whole token, or the first characters of one that is neither revoked nor at its end by then */
-  async #digestOf(text: string, thenMs: number): Promise<string | NotOneToken> {
-    if (isToken(text)) return tokenDigest(text);
-    // What all tokens begin with names none: an empty argument must not revoke the only token there is.
-    if (!/^cst_[A-Za-z0-9]+$/.test(text)) return { kind: "missing" };
-    const rows = await this.#lanes.run<TokenRow & { digest: string }>(
-      `SELECT encode(digest, 'hex') AS digest, ${TOKEN_COLUMNS} FROM tokens
-        WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2::bigint) AND starts_with(prefix, $1::text)
-        ORDER BY prefix`,
-      [text, String(thenMs)],
-    );
-    const [row, ...others] = rows;
-    if (row === undefined) return { kind: "missing" };
-    if (others.length > 0) return { kind: "ambiguous", tokens: rows.map(tokenRecord) };
-    return row.digest;
-  }
+/** @param text the whole token, or the first characters of one that is neither revoked nor at its end by then */
+async function digestOf(lanes: Lanes, text: string, thenMs: number): Promise<string | NotOneToken> {
+  if (isToken(text)) return tokenDigest(text);
+  // What all tokens begin with names none: an empty argument must not revoke the only token there is.
+  if (!/^cst_[A-Za-z0-9]+$/.test(text)) return { kind: "missing" };
+  const rows = await lanes.run<TokenRow & { digest: string }>(
+    `SELECT encode(digest, 'hex') AS digest, ${TOKEN_COLUMNS} FROM tokens
+      WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2::bigint) AND starts_with(prefix, $1::text)
+      ORDER BY prefix`,
+    [text, String(thenMs)],
+  );
+  const [row, ...others] = rows;
+  if (row === undefined) return { kind: "missing" };
+  if (others.length > 0) return { kind: "ambiguous", tokens: rows.map(tokenRecord) };
+  return row.digest;
 }
 
 /** The parameters of {@link INSERT_TOKEN_TEXT}. */

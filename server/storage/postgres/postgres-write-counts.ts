@@ -1,52 +1,42 @@
 import { boundVersions, type KnownVersion, type WriteCount } from "../../domain/rollout/write-count.ts";
 import { WRITE_COUNT_COLUMNS } from "../write-count-columns.ts";
-import {
-  COUNTS_MAX,
-  COUNTS_PAGE,
-  type CountKey,
-  countKeyParams,
-  type WriteCountStore,
-} from "../write-count-store.ts";
+import { COUNTS_MAX, COUNTS_PAGE, countKeyParams, type WriteCountStore } from "../write-count-store.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { columnsOf } from "./rows/array-literal.ts";
 
 /** Counts of writes in PostgreSQL, on a connection for what is slow: no customer's write waits for them. */
-export class PostgresWriteCounts implements WriteCountStore {
-  readonly #lanes: Lanes;
+export function postgresWriteCounts(lanes: Lanes) {
+  return {
+    /** Services that add new versions at the same moment may pass the bound of versions by those. */
+    async add(counts) {
+      if (counts.length === 0) return;
+      const clientDays = columnsOf(counts.map(({ tenant, client, day }) => [tenant, client, day]));
+      const known = await lanes.run<KnownVersion>(
+        `SELECT DISTINCT w.tenant, w.client, w.day, w.client_version AS version
+          FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::text[]) AS u(tenant, client, day)) AS i
+          JOIN write_counts w ON w.tenant = i.tenant AND w.client = i.client AND w.day = i.day`,
+        clientDays,
+      );
+      const rows = boundVersions(counts, known).map(countParams);
+      await lanes.run(ADD_COUNTS_TEXT, columnsOf(rows));
+    },
 
-  constructor(lanes: Lanes) {
-    this.#lanes = lanes;
-  }
+    page(fromDay, after) {
+      const text = `SELECT ${WRITE_COUNT_COLUMNS} FROM write_counts WHERE (tenant, client, day, client_version, method)
+          > ($1::text, $2::text, $3::text, $4::text, $5::text) AND day >= $6::text
+        ORDER BY tenant, client, day, client_version, method LIMIT $7::int`;
+      const params = [...countKeyParams(after), fromDay, String(COUNTS_PAGE)];
+      return lanes.run<WriteCount>(text, params);
+    },
 
-  /** Services that add new versions at the same moment may pass the bound of versions by those. */
-  async add(counts: readonly WriteCount[]): Promise<void> {
-    if (counts.length === 0) return;
-    const clientDays = columnsOf(counts.map(({ tenant, client, day }) => [tenant, client, day]));
-    const known = await this.#lanes.run<KnownVersion>(
-      `SELECT DISTINCT w.tenant, w.client, w.day, w.client_version AS version
-        FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::text[]) AS u(tenant, client, day)) AS i
-        JOIN write_counts w ON w.tenant = i.tenant AND w.client = i.client AND w.day = i.day`,
-      clientDays,
-    );
-    const rows = boundVersions(counts, known).map(countParams);
-    await this.#lanes.run(ADD_COUNTS_TEXT, columnsOf(rows));
-  }
-
-  page(fromDay: string, after: CountKey | null): Promise<readonly WriteCount[]> {
-    const text = `SELECT ${WRITE_COUNT_COLUMNS} FROM write_counts WHERE (tenant, client, day, client_version, method)
-        > ($1::text, $2::text, $3::text, $4::text, $5::text) AND day >= $6::text
-      ORDER BY tenant, client, day, client_version, method LIMIT $7::int`;
-    const params = [...countKeyParams(after), fromDay, String(COUNTS_PAGE)];
-    return this.#lanes.run<WriteCount>(text, params);
-  }
-
-  async purge(beforeDay: string): Promise<number> {
-    const text = `DELETE FROM write_counts WHERE (tenant, client, day, client_version, method) IN
-        (SELECT tenant, client, day, client_version, method FROM write_counts WHERE day < $1::text
-          ORDER BY day LIMIT $2::int FOR UPDATE SKIP LOCKED)
-      RETURNING 1`;
-    return (await this.#lanes.run(text, [beforeDay, String(COUNTS_MAX)])).length;
-  }
+    async purge(beforeDay) {
+      const text = `DELETE FROM write_counts WHERE (tenant, client, day, client_version, method) IN
+          (SELECT tenant, client, day, client_version, method FROM write_counts WHERE day < $1::text
+            ORDER BY day LIMIT $2::int FOR UPDATE SKIP LOCKED)
+        RETURNING 1`;
+      return (await lanes.run(text, [beforeDay, String(COUNTS_MAX)])).length;
+    },
+  } satisfies WriteCountStore;
 }
 
 /** A parameter for each column. Sorted, so that two services that add the same rows do not lock each other. */

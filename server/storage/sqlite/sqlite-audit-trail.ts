@@ -1,88 +1,56 @@
-import type { ChainedEntry, ChainLink } from "../../domain/audit/audit-chain.ts";
 import { AUDIT_TENANTS, type AuditRow, chainedEntry } from "../audit-row.ts";
-import type {
-  AuditFindings,
-  AuditQuery,
-  AuditSearch,
-  AuditStore,
-  ChainStart,
-  CustomerHistory,
-  HistoryQuery,
-} from "../audit-store.ts";
+import type { AuditStore } from "../audit-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { chainStart, SELECT_AUDIT, SELECT_AUDIT_ALONE } from "./statements/audit-rows.ts";
 import { isErased } from "./statements/erasure.ts";
 
 /** The audit trail in SQLite. Each write gives its row a place at once: see statements/audit-rows.ts. */
-export class SqliteAuditTrail implements AuditStore {
-  readonly isSealedLater = false;
-  readonly #read: SharedRead;
-  readonly #write: WriteQueue;
+export function sqliteAuditTrail(read: SharedRead, write: WriteQueue) {
+  return {
+    isSealedLater: false,
+    seal: async () => 0,
+    tenants: () => read.all<{ tenant: string }>(AUDIT_TENANTS).map(({ tenant }) => tenant),
+    chainStart: (tenant) => chainStart(read, tenant),
+    moveStart: (start, last) => write.run("moveChainStart", { start, last }),
+    hadCustomers: (tenant) => read.get("SELECT 1 FROM tenants WHERE tenant = ?", tenant) !== null,
+    isErased: (tenant, customerId) => isErased(read, tenant, customerId),
 
-  constructor(read: SharedRead, write: WriteQueue) {
-    this.#read = read;
-    this.#write = write;
-  }
+    countStrayValues(tenant) {
+      const sql = `SELECT count(*) AS n FROM audit_values v WHERE tenant = ? AND NOT EXISTS (
+        SELECT 1 FROM audit a WHERE a.tenant = v.tenant AND a.number = v.number)`;
+      return read.get<{ n: number }>(sql, tenant)?.n ?? 0;
+    },
 
-  async seal(): Promise<number> {
-    return 0;
-  }
+    history({ tenant, customerId, before, limit, withValues }) {
+      const select = withValues ? SELECT_AUDIT : SELECT_AUDIT_ALONE;
+      const sql = `${select} WHERE a.tenant = ? AND a.customer_id = ? AND a.number < ? ORDER BY a.number DESC LIMIT ?`;
+      const end = before === null ? Number.MAX_SAFE_INTEGER : Number(before);
+      const rows = read.all<AuditRow>(sql, tenant, customerId, end, limit + 1);
+      const last = rows.length > limit ? String(rows[limit - 1]?.number) : null;
+      return { items: rows.slice(0, limit).map(chainedEntry), last };
+    },
 
-  tenants(): string[] {
-    return this.#read.all<{ tenant: string }>(AUDIT_TENANTS).map(({ tenant }) => tenant);
-  }
+    rows({ tenant, after, limit }) {
+      const sql = `${SELECT_AUDIT} WHERE a.tenant = ? AND a.number >= coalesce(? + 1, -9223372036854775808)
+        ORDER BY a.number LIMIT ?`;
+      return read.all<AuditRow>(sql, tenant, after, limit).map(chainedEntry);
+    },
 
-  chainStart(tenant: string): ChainStart {
-    return chainStart(this.#read, tenant);
-  }
-
-  moveStart(start: ChainLink, last: ChainedEntry): Promise<boolean> {
-    return this.#write.run("moveChainStart", { start, last });
-  }
-
-  hadCustomers(tenant: string): boolean {
-    return this.#read.get("SELECT 1 FROM tenants WHERE tenant = ?", tenant) !== null;
-  }
-
-  isErased(tenant: string, customerId: string): boolean {
-    return isErased(this.#read, tenant, customerId);
-  }
-
-  countStrayValues(tenant: string): number {
-    const sql = `SELECT count(*) AS n FROM audit_values v WHERE tenant = ? AND NOT EXISTS (
-      SELECT 1 FROM audit a WHERE a.tenant = v.tenant AND a.number = v.number)`;
-    return this.#read.get<{ n: number }>(sql, tenant)?.n ?? 0;
-  }
-
-  history({ tenant, customerId, before, limit, withValues }: HistoryQuery): CustomerHistory {
-    const select = withValues ? SELECT_AUDIT : SELECT_AUDIT_ALONE;
-    const sql = `${select} WHERE a.tenant = ? AND a.customer_id = ? AND a.number < ? ORDER BY a.number DESC LIMIT ?`;
-    const end = before === null ? Number.MAX_SAFE_INTEGER : Number(before);
-    const rows = this.#read.all<AuditRow>(sql, tenant, customerId, end, limit + 1);
-    const last = rows.length > limit ? String(rows[limit - 1]?.number) : null;
-    return { items: rows.slice(0, limit).map(chainedEntry), last };
-  }
-
-  rows({ tenant, after, limit }: AuditQuery): ChainedEntry[] {
-    const sql = `${SELECT_AUDIT} WHERE a.tenant = ? AND a.number >= coalesce(? + 1, -9223372036854775808)
-      ORDER BY a.number LIMIT ?`;
-    return this.#read.all<AuditRow>(sql, tenant, after, limit).map(chainedEntry);
-  }
-
-  search({ tenant, customerId, client, fromMs, untilMs, after, limit }: AuditSearch): AuditFindings {
-    const scope = `a.tenant = ? ${customerId === null ? "" : "AND a.customer_id = ? "}AND a.number > ?`;
-    const scoped = [tenant, ...(customerId === null ? [] : [customerId]), after];
-    const part = `SELECT a.number FROM audit a WHERE ${scope} ORDER BY a.number LIMIT ?`;
-    const last = this.#read.get<{ last: number | null }>(
-      `SELECT max(number) AS last FROM (${part})`,
-      ...scoped,
-      limit,
-    )?.last;
-    if (last === null || last === undefined) return { rows: [], last: null };
-    const sql = `${SELECT_AUDIT} WHERE ${scope} AND a.number <= ? AND a.time >= ? AND a.time < ?
-      ${client === null ? "" : "AND a.client = ?"} ORDER BY a.number`;
-    const params = [...scoped, last, fromMs, untilMs, ...(client === null ? [] : [client])];
-    return { rows: this.#read.all<AuditRow>(sql, ...params).map(chainedEntry), last };
-  }
+    search({ tenant, customerId, client, fromMs, untilMs, after, limit }) {
+      const scope = `a.tenant = ? ${customerId === null ? "" : "AND a.customer_id = ? "}AND a.number > ?`;
+      const scoped = [tenant, ...(customerId === null ? [] : [customerId]), after];
+      const part = `SELECT a.number FROM audit a WHERE ${scope} ORDER BY a.number LIMIT ?`;
+      const last = read.get<{ last: number | null }>(
+        `SELECT max(number) AS last FROM (${part})`,
+        ...scoped,
+        limit,
+      )?.last;
+      if (last === null || last === undefined) return { rows: [], last: null };
+      const sql = `${SELECT_AUDIT} WHERE ${scope} AND a.number <= ? AND a.time >= ? AND a.time < ?
+        ${client === null ? "" : "AND a.client = ?"} ORDER BY a.number`;
+      const params = [...scoped, last, fromMs, untilMs, ...(client === null ? [] : [client])];
+      return { rows: read.all<AuditRow>(sql, ...params).map(chainedEntry), last };
+    },
+  } satisfies AuditStore;
 }

@@ -1,10 +1,7 @@
 import type { CustomerFields } from "../../domain/customer.ts";
 import {
   type CustomerRecord,
-  type Erased,
-  type KeptReply,
   type PersonStore,
-  type PersonValues,
   REPLIES_PAGE,
   replyPosition,
   VALUES_PAGE,
@@ -20,93 +17,83 @@ const CHECKPOINT_WAIT_MS = 50;
 const CHECKPOINT_PAUSE_MS = 200;
 
 /** What SQLite holds of persons. Deleted content is overwritten: see `secure_delete` in files/sqlite-database.ts. */
-export class SqlitePersons implements PersonStore {
-  readonly #path: string;
-  readonly #read: SharedRead;
-  readonly #write: WriteQueue;
-  readonly #lockWaitMs: number;
+export function sqlitePersons(path: string, read: SharedRead, write: WriteQueue, lockWaitMs: number) {
+  return {
+    tenants() {
+      const sql = "SELECT tenant FROM tenants ORDER BY tenant";
+      return read.all<{ tenant: string }>(sql).map(({ tenant }) => tenant);
+    },
 
-  constructor(path: string, read: SharedRead, write: WriteQueue, lockWaitMs: number) {
-    this.#path = path;
-    this.#read = read;
-    this.#write = write;
-    this.#lockWaitMs = lockWaitMs;
-  }
+    withEmail(tenant, folded) {
+      const sql = "SELECT id FROM customers WHERE tenant = ? AND email_folded = ? ORDER BY id";
+      return read.all<{ id: string }>(sql, tenant, folded).map(({ id }) => id);
+    },
 
-  tenants(): string[] {
-    const sql = "SELECT tenant FROM tenants ORDER BY tenant";
-    return this.#read.all<{ tenant: string }>(sql).map(({ tenant }) => tenant);
-  }
+    record(tenant, id) {
+      const sql = `SELECT id, name, email, status, row_version AS rowVersion, created_at AS createdAtMs FROM customers
+        WHERE tenant = ? AND id = ?`;
+      return read.get<CustomerRecord>(sql, tenant, id);
+    },
 
-  withEmail(tenant: string, folded: string): string[] {
-    const sql = "SELECT id FROM customers WHERE tenant = ? AND email_folded = ? ORDER BY id";
-    return this.#read.all<{ id: string }>(sql, tenant, folded).map(({ id }) => id);
-  }
+    keptReplies(tenant, id, after) {
+      type Row = { token_id: string; key: string; expiresAtMs: number; fields: string };
+      const sql = `SELECT token_id, key, expires_at AS expiresAtMs, json_extract(outcome, '$.fields') AS fields FROM idempotency_keys
+        WHERE tenant = ? AND customer_id = ? AND (token_id, key) > (?, ?) ORDER BY token_id, key LIMIT ?`;
+      const rows = read.all<Row>(sql, tenant, id, ...replyPosition(after), REPLIES_PAGE);
+      return rows.map(({ token_id, key, expiresAtMs, fields }) => ({
+        expiresAtMs,
+        fields: JSON.parse(fields) as CustomerFields,
+        position: JSON.stringify([token_id, key]),
+      }));
+    },
 
-  record(tenant: string, id: string): CustomerRecord | null {
-    const sql = `SELECT id, name, email, status, row_version AS rowVersion, created_at AS createdAtMs FROM customers
-      WHERE tenant = ? AND id = ?`;
-    return this.#read.get<CustomerRecord>(sql, tenant, id);
-  }
+    countKeptReplies(tenant, id) {
+      const sql = "SELECT count(*) AS n FROM idempotency_keys WHERE tenant = ? AND customer_id = ?";
+      return read.get<{ n: number }>(sql, tenant, id)?.n ?? 0;
+    },
 
-  keptReplies(tenant: string, id: string, after: string | null): KeptReply[] {
-    type Row = { token_id: string; key: string; expiresAtMs: number; fields: string };
-    const sql = `SELECT token_id, key, expires_at AS expiresAtMs, json_extract(outcome, '$.fields') AS fields FROM idempotency_keys
-      WHERE tenant = ? AND customer_id = ? AND (token_id, key) > (?, ?) ORDER BY token_id, key LIMIT ?`;
-    const rows = this.#read.all<Row>(sql, tenant, id, ...replyPosition(after), REPLIES_PAGE);
-    return rows.map(({ token_id, key, expiresAtMs, fields }) => ({
-      expiresAtMs,
-      fields: JSON.parse(fields) as CustomerFields,
-      position: JSON.stringify([token_id, key]),
-    }));
-  }
+    values(tenant, after) {
+      type Row = { number: number; customerId: string; content: string };
+      const sql = `SELECT v.number, a.customer_id AS customerId, v.content FROM audit_values v
+        JOIN audit a ON a.tenant = v.tenant AND a.number = v.number
+        WHERE v.tenant = ? AND v.number > ? ORDER BY v.number LIMIT ?`;
+      const rows = read.all<Row>(sql, tenant, Number(after ?? 0), VALUES_PAGE);
+      return rows.map(({ number, ...values }) => ({ ...values, position: String(number) }));
+    },
 
-  countKeptReplies(tenant: string, id: string): number {
-    const sql = "SELECT count(*) AS n FROM idempotency_keys WHERE tenant = ? AND customer_id = ?";
-    return this.#read.get<{ n: number }>(sql, tenant, id)?.n ?? 0;
-  }
+    countValues(tenant, id) {
+      const sql = `SELECT count(*) AS n FROM audit a JOIN audit_values v ON v.tenant = a.tenant AND v.number = a.number
+        WHERE a.tenant = ? AND a.customer_id = ?`;
+      return read.get<{ n: number }>(sql, tenant, id)?.n ?? 0;
+    },
 
-  values(tenant: string, after: string | null): PersonValues[] {
-    type Row = { number: number; customerId: string; content: string };
-    const sql = `SELECT v.number, a.customer_id AS customerId, v.content FROM audit_values v
-      JOIN audit a ON a.tenant = v.tenant AND a.number = v.number
-      WHERE v.tenant = ? AND v.number > ? ORDER BY v.number LIMIT ?`;
-    const rows = this.#read.all<Row>(sql, tenant, Number(after ?? 0), VALUES_PAGE);
-    return rows.map(({ number, ...values }) => ({ ...values, position: String(number) }));
-  }
-
-  countValues(tenant: string, id: string): number {
-    const sql = `SELECT count(*) AS n FROM audit a JOIN audit_values v ON v.tenant = a.tenant AND v.number = a.number
-      WHERE a.tenant = ? AND a.customer_id = ?`;
-    return this.#read.get<{ n: number }>(sql, tenant, id)?.n ?? 0;
-  }
-
-  async erase(tenant: string, id: string): Promise<Erased> {
-    const erased = await this.#write.run("eraseCustomer", { tenant, id });
-    let { values } = erased;
-    for (let last = values; last === VALUES_PAGE; values += last) {
-      last = await this.#write.run("eraseValues", { tenant, id });
-    }
-    return { ...erased, values };
-  }
-
-  requireErasureRight(): void {}
-
-  async emptyLog(): Promise<boolean> {
-    if (this.#path === MEMORY) return true;
-    this.#read.end();
-    const db = connect(this.#path, { lockWaitMs: this.#lockWaitMs });
-    try {
-      db.run(`PRAGMA busy_timeout = ${CHECKPOINT_WAIT_MS}`);
-      const giveUpAt = performance.now() + this.#lockWaitMs;
-      const checkpoint = db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)");
-      while (checkpoint.get()?.busy !== 0) {
-        if (performance.now() >= giveUpAt) return false;
-        await Bun.sleep(CHECKPOINT_PAUSE_MS);
+    async erase(tenant, id) {
+      const erased = await write.run("eraseCustomer", { tenant, id });
+      let { values } = erased;
+      for (let last = values; last === VALUES_PAGE; values += last) {
+        last = await write.run("eraseValues", { tenant, id });
       }
-      return true;
-    } finally {
-      db.close();
-    }
-  }
+      return { ...erased, values };
+    },
+
+    requireErasureRight() {},
+
+    async emptyLog() {
+      if (path === MEMORY) return true;
+      read.end();
+      const db = connect(path, { lockWaitMs });
+      try {
+        db.run(`PRAGMA busy_timeout = ${CHECKPOINT_WAIT_MS}`);
+        const giveUpAt = performance.now() + lockWaitMs;
+        const checkpoint = db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)");
+        while (checkpoint.get()?.busy !== 0) {
+          if (performance.now() >= giveUpAt) return false;
+          await Bun.sleep(CHECKPOINT_PAUSE_MS);
+        }
+        return true;
+      } finally {
+        db.close();
+      }
+    },
+  } satisfies PersonStore;
 }

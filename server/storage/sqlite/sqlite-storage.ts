@@ -17,12 +17,12 @@ import { FileGuard } from "./files/file-guard.ts";
 import { connect, openDatabase, withReasons } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import { SharedRead } from "./read/read-transaction.ts";
-import { SqliteAuditTrail } from "./sqlite-audit-trail.ts";
-import { SqliteCustomerStore } from "./sqlite-customer-store.ts";
+import { sqliteAuditTrail } from "./sqlite-audit-trail.ts";
+import { sqliteCustomerStore } from "./sqlite-customer-store.ts";
 import { firstStart } from "./sqlite-first-start.ts";
-import { SqlitePersons } from "./sqlite-persons.ts";
-import { SqliteTokenStore } from "./sqlite-token-store.ts";
-import { SqliteWriteCounts } from "./sqlite-write-counts.ts";
+import { sqlitePersons } from "./sqlite-persons.ts";
+import { sqliteTokenStore } from "./sqlite-token-store.ts";
+import { sqliteWriteCounts } from "./sqlite-write-counts.ts";
 import { StatementCache } from "./statements/statement-cache.ts";
 
 /** The reader's part of the memory for pages: it reads every row, a writer only those that it changes. */
@@ -53,11 +53,11 @@ process.on("exit", () => {
  * while a batch of writes is under way. A database in memory has one connection that does both.
  */
 export class SqliteStorage implements Storage {
-  readonly customers: SqliteCustomerStore;
-  readonly tokens: SqliteTokenStore;
-  readonly writeCounts: SqliteWriteCounts;
-  readonly audit: SqliteAuditTrail;
-  readonly persons: SqlitePersons;
+  readonly customers: ReturnType<typeof sqliteCustomerStore>;
+  readonly tokens: ReturnType<typeof sqliteTokenStore>;
+  readonly writeCounts: ReturnType<typeof sqliteWriteCounts>;
+  readonly audit: ReturnType<typeof sqliteAuditTrail>;
+  readonly persons: ReturnType<typeof sqlitePersons>;
   readonly read: SharedRead;
   readonly write: WriteQueue;
   readonly #path: string;
@@ -106,11 +106,11 @@ export class SqliteStorage implements Storage {
       onCommit,
       limits,
     });
-    this.customers = new SqliteCustomerStore(row.key, read, this.write);
-    this.tokens = new SqliteTokenStore(read, this.write);
-    this.writeCounts = new SqliteWriteCounts(read, this.write);
-    this.audit = new SqliteAuditTrail(read, this.write);
-    this.persons = new SqlitePersons(this.#path, read, this.write, limits.lockWaitMs);
+    this.customers = sqliteCustomerStore(row.key, read, this.write);
+    this.tokens = sqliteTokenStore(read, this.write);
+    this.writeCounts = sqliteWriteCounts(read, this.write);
+    this.audit = sqliteAuditTrail(read, this.write);
+    this.persons = sqlitePersons(this.#path, read, this.write, limits.lockWaitMs);
     opened.add(this.#guards);
   }
 

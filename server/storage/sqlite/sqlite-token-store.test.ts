@@ -5,7 +5,7 @@ import { temporaryDirectory } from "../../tests/support/server-process.ts";
 import { tokenStoreContract } from "../token-store.contract.ts";
 import { connect, openDatabase } from "./files/sqlite-database.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
-import { SqliteTokenStore } from "./sqlite-token-store.ts";
+import { sqliteTokenStore } from "./sqlite-token-store.ts";
 
 const HOUR_MS = 3_600_000;
 const NOW_MS = Date.UTC(2027, 0, 15, 12, 34, 56);
@@ -17,7 +17,7 @@ afterAll(contractDirectory.remove);
 let directory: ReturnType<typeof temporaryDirectory>;
 let storage: SqliteStorage;
 let writer: Database;
-let tokens: SqliteTokenStore;
+let tokens: SqliteStorage["tokens"];
 beforeEach(() => {
   directory = temporaryDirectory();
   writer = openDatabase(`${directory.path}/customers.db`);
@@ -82,7 +82,7 @@ describe("the use of a token", () => {
     const { token } = await tokens.create(CALLER, NOW_MS, null);
     tokens.find(token, NOW_MS);
     await noted();
-    const restarted = new SqliteTokenStore(storage.read, storage.write);
+    const restarted = sqliteTokenStore(storage.read, storage.write);
     const before = writer.query<{ n: number }, []>("SELECT total_changes() AS n").get()?.n;
     restarted.find(token, NOW_MS + 1000);
     await noted();

@@ -2,16 +2,7 @@ import { storedScope } from "../../domain/scope.ts";
 import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
 import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
 import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../token-row.ts";
-import type {
-  Caller,
-  CreatedToken,
-  RevokeOutcome,
-  RotateOutcome,
-  RotationTerms,
-  TokenHolder,
-  TokenRecord,
-  TokenStore,
-} from "../token-store.ts";
+import type { Caller, TokenHolder, TokenStore } from "../token-store.ts";
 import { TokenUseNotes } from "../token-use-notes.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
@@ -38,77 +29,70 @@ const OVERLAPS_SQL = `SELECT old.*, made.created_at AS rotated_at, made.last_use
 const FOUND_MAX = 10_000;
 
 /** Bearer tokens in SQLite. */
-export class SqliteTokenStore implements TokenStore {
-  readonly #read: SharedRead;
-  readonly #write: WriteQueue;
-  readonly #notes: TokenUseNotes;
+export function sqliteTokenStore(read: SharedRead, write: WriteQueue) {
+  const notes = new TokenUseNotes((use) => write.run("noteTokenUse", use));
+  const look = lookUp(read);
+  return {
+    /** Holds as of the transaction that reads share. */
+    find(token, nowMs, addressOf?) {
+      if (!isToken(token)) return null;
+      const found = read.run(() => look(token));
+      if (found === null || found.expiresAtMs <= nowMs) return null;
+      notes.note(found.digest, found.lastUsedAtMs, nowMs, addressOf);
+      return found.caller;
+    },
 
-  /**
-   * What was found under the current epoch of the database, so that only a
-   * commit costs a look-up: without it a GET takes 47 µs for 42.
-   */
-  readonly #found = new Map<string, FoundToken>();
-  #epoch = -1;
+    async create(holder, nowMs, expiresAtMs) {
+      const token = drawToken();
+      const isTenantNew = await write.run("insertToken", newToken(token, holder, nowMs, expiresAtMs));
+      return { token, isTenantNew };
+    },
 
-  constructor(read: SharedRead, write: WriteQueue) {
-    this.#read = read;
-    this.#write = write;
-    this.#notes = new TokenUseNotes((use) => write.run("noteTokenUse", use));
-  }
+    list() {
+      const sql = `SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`;
+      return read.all<TokenRow>(sql).map(tokenRecord);
+    },
 
-  /** Holds as of the transaction that reads share. */
-  find(token: string, nowMs: number, addressOf?: () => string): Caller | null {
-    if (!isToken(token)) return null;
-    const found = this.#read.run(() => this.#look(token));
-    if (found === null || found.expiresAtMs <= nowMs) return null;
-    this.#notes.note(found.digest, found.lastUsedAtMs, nowMs, addressOf);
-    return found.caller;
-  }
+    expiring(nowMs) {
+      const rows = read.all<TokenRow>(EXPIRING_SQL, nowMs, nowMs + NOTICE_MS_MAX);
+      return expiringOf(rows.map(tokenRecord), nowMs);
+    },
 
-  async create(holder: TokenHolder, nowMs: number, expiresAtMs: number | null): Promise<CreatedToken> {
-    const token = drawToken();
-    const isTenantNew = await this.#write.run("insertToken", newToken(token, holder, nowMs, expiresAtMs));
-    return { token, isTenantNew };
-  }
+    stillUsed(nowMs) {
+      const overlaps = read.all<OverlapRow>(OVERLAPS_SQL, nowMs).map((row) => ({
+        token: tokenRecord(row),
+        rotatedAtMs: row.rotated_at,
+        replacementUsedAtMs: row.replacement_used_at,
+      }));
+      return stillUsedOf(overlaps, nowMs);
+    },
 
-  list(): TokenRecord[] {
-    const sql = `SELECT ${TOKEN_COLUMNS} FROM tokens ORDER BY created_at, prefix`;
-    return this.#read.all<TokenRow>(sql).map(tokenRecord);
-  }
+    revoke: (text, nowMs) => write.run("revokeToken", { which: whichToken(text), nowMs }),
 
-  expiring(nowMs: number): TokenRecord[] {
-    const rows = this.#read.all<TokenRow>(EXPIRING_SQL, nowMs, nowMs + NOTICE_MS_MAX);
-    return expiringOf(rows.map(tokenRecord), nowMs);
-  }
+    async rotate(text, terms, nowMs) {
+      const token = drawToken();
+      const names = { digest: tokenDigest(token), prefix: tokenPrefix(token) };
+      const outcome = await write.run("rotateToken", { which: whichToken(text), ...names, terms, nowMs });
+      return outcome.kind === "rotated" ? { ...outcome, token } : outcome;
+    },
+  } satisfies TokenStore;
+}
 
-  stillUsed(nowMs: number): TokenRecord[] {
-    const overlaps = this.#read.all<OverlapRow>(OVERLAPS_SQL, nowMs).map((row) => ({
-      token: tokenRecord(row),
-      rotatedAtMs: row.rotated_at,
-      replacementUsedAtMs: row.replacement_used_at,
-    }));
-    return stillUsedOf(overlaps, nowMs);
-  }
-
-  revoke(text: string, nowMs: number): Promise<RevokeOutcome> {
-    return this.#write.run("revokeToken", { which: whichToken(text), nowMs });
-  }
-
-  async rotate(text: string, terms: RotationTerms, nowMs: number): Promise<RotateOutcome> {
-    const token = drawToken();
-    const names = { digest: tokenDigest(token), prefix: tokenPrefix(token) };
-    const outcome = await this.#write.run("rotateToken", { which: whichToken(text), ...names, terms, nowMs });
-    return outcome.kind === "rotated" ? { ...outcome, token } : outcome;
-  }
-
-  #look(token: string): FoundToken | null {
-    const { epoch } = this.#read;
-    if (epoch !== this.#epoch || this.#found.size >= FOUND_MAX) this.#found.clear();
-    this.#epoch = epoch;
-    const known = this.#found.get(token);
+/**
+ * What was found is kept under the current epoch of the database, so that only a
+ * commit costs a look-up: without it a GET takes 47 µs for 42.
+ */
+function lookUp(read: SharedRead): (token: string) => FoundToken | null {
+  const kept = new Map<string, FoundToken>();
+  let keptEpoch = -1;
+  return (token) => {
+    const { epoch } = read;
+    if (epoch !== keptEpoch || kept.size >= FOUND_MAX) kept.clear();
+    keptEpoch = epoch;
+    const known = kept.get(token);
     if (known !== undefined) return known;
     const digest = tokenDigest(token);
-    const row = this.#read.get<FoundRow>(FIND_SQL, digest);
+    const row = read.get<FoundRow>(FIND_SQL, digest);
     if (row === null || row.revoked_at !== null) return null;
     const { client, role, tenant, created_at, expires_at, last_used_at } = row;
     const found = {
@@ -121,9 +105,9 @@ export class SqliteTokenStore implements TokenStore {
       expiresAtMs: expires_at ?? Number.POSITIVE_INFINITY,
       lastUsedAtMs: last_used_at ?? 0,
     };
-    this.#found.set(token, found);
+    kept.set(token, found);
     return found;
-  }
+  };
 }
 
 function whichToken(text: string): WhichToken {
