@@ -1,6 +1,6 @@
 /** Reads the Prometheus text format and OpenMetrics as far as counters need it. */
 
-export type Sample = { readonly name: string; readonly labels: string; readonly value: number };
+type Sample = { readonly name: string; readonly labels: string; readonly value: number };
 export type Exposition = {
   readonly samples: readonly Sample[];
   /** Declared type by family name. */

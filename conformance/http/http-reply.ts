@@ -89,7 +89,6 @@ export function headerValues(headers: readonly (readonly [string, string])[], na
   return headers.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value);
 }
 
-/** The first value of a header. */
 export function headerValue(
   headers: readonly (readonly [string, string])[],
   name: string,

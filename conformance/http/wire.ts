@@ -375,7 +375,7 @@ function seen(exchange: Exchange, reply: Reply): Seen {
 }
 
 /** undefined: the text is no JSON object. */
-export function jsonObject(text: string): Record<string, unknown> | undefined {
+function jsonObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value)

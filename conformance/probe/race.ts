@@ -21,7 +21,7 @@ const RATE_LIMIT_REST_MS = 1000;
 /** For the deployment to read what each contender sent so far: else who comes first is chance, and not the line-up's. */
 const ARRIVAL_MS = 5;
 
-export type Lane = {
+type Lane = {
   readonly who: string;
   readonly method: Method;
   readonly values?: Partial<Values>;

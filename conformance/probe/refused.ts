@@ -37,7 +37,6 @@ type RefusalOptions = {
   readonly bodies?: "all" | "one";
   /** In place of the accepted write that goes before. */
   readonly control?: Control;
-  /** What was prepared before. */
   readonly at?: Prepared;
   /** Header lines that the accepted write before carries too. */
   readonly headers?: Lines | undefined;

@@ -7,7 +7,6 @@ import type { Values } from "../target/values.ts";
 export const METHODS = ["PUT", "PATCH", "DELETE"] as const;
 export type Method = (typeof METHODS)[number];
 
-/** A customer as a read shows it. */
 export type Snapshot = {
   readonly seen: Seen;
   readonly tag: string;

@@ -4,7 +4,7 @@ import { visible } from "./visible.ts";
 
 type Standing = "broken" | "held" | "not run";
 
-export type Change = "new" | "fixed" | "still broken" | "no longer run" | "newly run" | "same";
+type Change = "new" | "fixed" | "still broken" | "no longer run" | "newly run" | "same";
 
 function standing(rule: RuleResult | undefined): Standing {
   if (rule === undefined) return "not run";
