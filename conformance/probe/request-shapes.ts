@@ -41,6 +41,8 @@ type Way = Omit<Refused, "what" | "lines"> & {
 };
 /** In words that follow "PUT with no If-Match, …", and how it differs from an ordinary request. */
 type Row = readonly [what: string, shape: Way | ((tag: string) => Way)];
+/** `address`: its place in those of the customer. */
+type AddressedRow = readonly [...Row, address?: number];
 
 /** What a server might take for permission. No service needs to know them, so all are sent at once first. */
 function headerRows(t: Attempt, method: Method): Row[] {
@@ -199,15 +201,15 @@ function addresses(customer: Customer): Customer[] {
 /** Every shape with every kind of If-Match that must be refused. */
 export async function shapes(t: Attempt, method: Method): Promise<void> {
   const usedKey: Lines = [["Idempotency-Key", crypto.randomUUID()]];
-  const rows = rowsOf(t, method, usedKey);
   // What stands at another spelling is open; that this customer is left alone is not.
-  const spelled = addresses(t.kit.main).map(
-    ({ url }, path): Row => [
+  const addressed = addresses(t.kit.main).map(
+    ({ url }, path): AddressedRow => [
       url === t.kit.main.url.replace(t.kit.main.id, t.kit.main.id.toUpperCase()) ? CAPITALS : `path ${path}`,
       { allowed: "any" },
+      path,
     ],
   );
-  const all = [...rows, ...spelled];
+  const all = [...rowsOf(t, method, usedKey), ...addressed];
   const hidden: RuleId[] = [];
   let at = await preparedFor(t, method, { headers: usedKey });
   for (const [index, [kind, base, derive]] of FORMS.entries()) {
@@ -221,13 +223,13 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
     const now = t.leavesOut("each way of sending with one of missing, blank and stale, in place of all three")
       ? all.filter((row) => row[0] === LIMITED || formOf(t, row) === index)
       : all;
-    const derived = now.map((row): Derive => shaped(derive, row, spelled.indexOf(row)));
+    const derived = now.map((row): Derive => shaped(derive, row));
     at = await refused(t, method, kind, derived, { bodies: "one", control, at });
     if (base !== "stale" || t.leavesOut("ways of sending with *, weak, listed and unquoted tags")) continue;
     const turn = METHODS.indexOf(method) * WRONG_EACH;
     const wrong = all.flatMap((row, place) =>
       WRONG.filter((_, nth) => isOftenForgotten(row) || (nth + place + turn) % WRONG.length < WRONG_EACH).map(
-        (form) => shaped(form, row, spelled.indexOf(row)),
+        (form) => shaped(form, row),
       ),
     );
     at = await refusedInARow(t, method, kind, wrong, control, at);
@@ -239,25 +241,25 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
 }
 
 /** The form that a short run tries a way with. Another spelling of the header says nothing where none is sent. */
-function formOf(t: Attempt, [what, way]: Row): number {
+function formOf(t: Attempt, [what, way]: AddressedRow): number {
   const spelled = typeof way === "object" && way.spelled !== undefined;
   // By its own words, so that a way added beside it moves no other.
   return spelled ? FORMS.length - 1 : Bun.hash.crc32(`${t.rule.id} ${what}`) % FORMS.length;
 }
 
 /** Ways that another piece of code looks at in most servers: they meet each of the wrong forms. */
-function isOftenForgotten([what, way]: Row): boolean {
+function isOftenForgotten([what, way]: AddressedRow): boolean {
   if (typeof way === "function") return false;
   return (
     [way.opening, way.framing, way.caller, way.values].some((each) => each !== undefined) || what === CAPITALS
   );
 }
 
-function shaped(derive: Derive, [what, shape]: Row, path: number): Derive {
+function shaped(derive: Derive, [what, shape, address]: AddressedRow): Derive {
   return (tag, former, customer) => {
     const form = derive(tag, former, customer);
-    const other = path < 0 ? undefined : addresses(customer)[path];
-    if (form === undefined || (path >= 0 && other === undefined)) return undefined;
+    const other = address === undefined ? undefined : addresses(customer)[address];
+    if (form === undefined || (address !== undefined && other === undefined)) return undefined;
     const { spelled = "If-Match", ...way } = typeof shape === "function" ? shape(tag) : shape;
     return {
       ...form,
@@ -304,7 +306,7 @@ async function atOnce(
   const rows = headerRows(t, method);
   const form = derive(at.now.tag, at.former, at.customer);
   if (form === undefined) return at;
-  const derived = rows.map((row) => shaped(derive, row, -1));
+  const derived = rows.map((row) => shaped(derive, row));
   const headers = derived.flatMap((each) => each(at.now.tag, at.former, at.customer)?.headers ?? []);
   const what = `${form.what}, with ${headers.map(([name]) => name).join(", ")}`;
   const joint: Refused = { ...form, headers, what, allowed: "refused" };
@@ -345,7 +347,7 @@ async function onOneConnection(t: Attempt, method: Method, from: Prepared): Prom
         { headers: [["Expect", "100-continue"]], allowed: [417] },
       ];
       const row: Row = [`request ${index + 1} of a connection, after others like it`, {}];
-      const form = shaped(derive, continues ? expect : row, -1);
+      const form = shaped(derive, continues ? expect : row);
       return (...now) => {
         const request = form(...now);
         return request && { ...request, via };
