@@ -39,7 +39,7 @@ export async function runProgram(
   const program = customersProgram();
   const interruption = new AbortController();
   host.onInterrupt(() => interruption.abort());
-  const out = openDataStream(host.stdout);
+  const out = openDataStream(host.stdout, interruption.signal);
   const messages = openMessages(host.stderr, () => {
     const { quiet = false, verbose = false, output } = program.opts();
     const notes = fromEnvironment(host.env, "CUSTOMERS_NOTES") !== undefined;

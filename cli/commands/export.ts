@@ -107,9 +107,11 @@ async function exportToFile(
     return failure("usage", `${file} can't be written (${code}); nothing was asked for`, "Check the path.");
   }
   const release = draft && invocation.host.onExit(draft.discard);
-  const out = openDataStream(stream);
+  const out = openDataStream(stream, invocation.interrupted);
   let ending = await exportTo(invocation, out, format, options);
-  await new Promise<void>((resolve) => stream.once("finish", resolve).once("error", resolve).end());
+  // What nobody reads is not waited for any more.
+  if (out.failure() === undefined)
+    await new Promise<void>((resolve) => stream.once("finish", resolve).once("error", resolve).end());
   const lost = out.failure();
   if (lost !== undefined) ending ??= failure("failure", `${file} can't be written: ${lost}`);
   release?.();

@@ -115,6 +115,37 @@ describe("SIGTERM ends a command that waits", () => {
   });
 });
 
+describe("SIGTERM ends a command whose output nobody reads on, and the error says that it is incomplete", () => {
+  test.each([
+    ["standard output", `exec "$@" > "$PIPE"`, []],
+    ["the file of an export", `exec "$@"`, ["PIPE"]],
+  ])("%s", async (_, script, file) => {
+    const { server, env, directory, pipe, command } = await place();
+    for (let at = 0; at < 500; at += 1) server.add({ name: `Ada ${"x".repeat(500)}` });
+    await makePipe(pipe);
+    // It reads one byte of a page that is longer than what a pipe holds: the rest is then waited with.
+    const byte = `exec 3< "$1"; head -c 1 <&3; exec sleep 60`;
+    const reader = Bun.spawn(["sh", "-c", byte, "sh", pipe], { stdout: "pipe" });
+    const words = [...command, "export", "--format", "ndjson", ...file.map(() => pipe)];
+    const child = Bun.spawn(["sh", "-c", script, "sh", ...words], {
+      env: { PATH: process.env["PATH"] ?? "", HOME: directory, PIPE: pipe, ...env },
+      stderr: "pipe",
+    });
+    try {
+      expect(await firstText(reader.stdout)).toBe("{");
+      child.kill("SIGTERM");
+      expect([await child.exited, await child.stderr.text()]).toEqual([
+        130,
+        expect.stringContaining("written: interrupted while nobody read it"),
+      ]);
+    } finally {
+      child.kill("SIGKILL");
+      reader.kill();
+      await reader.exited;
+    }
+  });
+});
+
 test("a token and certificates are read from pipes of the shell", async () => {
   const { server, env, directory, file, command } = await place();
   server.add({ name: "Ada" });
