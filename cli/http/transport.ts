@@ -83,8 +83,8 @@ function exchange(
     const failed = (error: unknown) => end(failedReply(error, sent, String(options.origin), named));
     const onInterrupt = () => giveUp(noReply("interrupted", sent, "interrupted"));
     const timer = setTimeout(() => {
-      const seconds = Math.round(limitMs / 100) / 10;
-      const detail = sent ? `nothing complete came within ${seconds} s` : `no connection within ${seconds} s`;
+      const limit = limitMs < 1000 ? `${Math.ceil(limitMs)} ms` : `${Math.round(limitMs / 100) / 10} s`;
+      const detail = `${sent ? "nothing complete came" : "no connection"} within ${limit}`;
       giveUp(noReply("timeout", sent, detail));
     }, limitMs);
     interrupted.addEventListener("abort", onInterrupt);

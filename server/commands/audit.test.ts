@@ -42,6 +42,16 @@ const lines = (text: string) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line));
 
+test("audit verify says of a trail without rows that it checked nothing", async () => {
+  mkdirSync(`${place.path}/data`, { recursive: true });
+  await (await openStorage(place.databaseUrl)).close();
+  expect(await place.command(["audit", "verify"])).toMatchObject({
+    code: 0,
+    stdout: "",
+    stderr: "The audit trail has no rows: there is nothing to check.\n",
+  });
+});
+
 test("prints each accepted write as a line of JSON, by tenant, customer, client and time", async () => {
   const id = await fill();
   const audit = async (...options: string[]) => {

@@ -67,6 +67,7 @@ export function addAuditCommands(program: Command): void {
           const isJson = options.json === true;
           print(isJson ? JSON.stringify(reportJson(report, head)) : sentenceOf(report, head));
         }
+        if (reports.length === 0) console.error("The audit trail has no rows: there is nothing to check.");
         const faulty = reports.filter(({ fault }) => fault !== null).map(({ tenant }) => tenant);
         if (faulty.length > 0) {
           throw new CommandRefused(

@@ -90,5 +90,7 @@ function remedyOf(failure: Error, address: PostgresAddress): string {
     return `. Run what \`customers-server grants --role ${address.username}\` prints, as the owner's role`;
   if (sqlState === "28P01" && passwordOf(address) === "")
     return ". No password was found: put one into the file that PGPASSFILE names";
+  if (failed instanceof StatementFailed && failed.kind === "never-sent" && sqlState === null)
+    return ". See that it runs there, and that DATABASE_URL and DATABASE_CA are right";
   return "";
 }

@@ -73,7 +73,10 @@ describe("backup", () => {
       `The directory ${place.path}/no/such/directory does not exist. Create it, or name another file.\n`,
     );
     const missing = await place.command(["backup", "b.db"], { DATABASE_URL: "sqlite:missing.db" });
-    expect(missing).toMatchObject({ code: 1, stderr: "missing.db does not exist.\n" });
+    expect(missing).toMatchObject({
+      code: 1,
+      stderr: "missing.db does not exist. Name a database that does.\n",
+    });
     expect(readdirSync(place.path).sort()).toEqual(["backup.db", "data"]);
     expect(readdirSync(`${place.path}/data`).sort()).toEqual(["customers.db"]);
   });

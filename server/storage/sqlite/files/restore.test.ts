@@ -91,6 +91,17 @@ describe("restore", () => {
     expect(outcome.stderr).toContain("another process holds its lock");
   });
 
+  test("says of a file that is none of ours, or is missing, to name another, and nothing of DATABASE_URL", async () => {
+    const file = `${place.path}/log.txt`;
+    writeFileSync(file, "a log\n".repeat(1000));
+    expect((await place.command(["restore", file, "--force"])).stderr).toBe(
+      `${file} can't be opened: it is not a SQLite database. Name another file.\n`,
+    );
+    expect((await place.command(["restore", `${file}.gz`, "--force"])).stderr).toBe(
+      `${file}.gz does not exist. Name a database that does.\n`,
+    );
+  });
+
   test.each(["backup", "restore"])("%s takes no setting of a database server", async (command) => {
     const outcome = await place.command([command, backupFile(), "--database-ca", "ca.pem"]);
     expect(outcome).toMatchObject({ code: 2, stdout: "" });

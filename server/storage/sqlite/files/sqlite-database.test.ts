@@ -174,7 +174,7 @@ test("a damaged file is refused with the advice to check it before another one i
 });
 
 test.each([
-  ["EROFS", "its file system is read-only. Mount it for writing, or name another file in DATABASE_URL."],
+  ["EROFS", "its file system is read-only. Mount it for writing, or name another file."],
   ["EACCES", "this user may not write it. Change its owner or mode, or start the service as its owner."],
   ["ENOSPC", "the disk is full."],
 ])("a refusal of the system is said in a sentence: %s", (code, says) => {

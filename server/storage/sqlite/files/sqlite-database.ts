@@ -99,7 +99,7 @@ function sizeOf(path: string): number {
 
 /** Opens a database that exists, of this version or an earlier one; for commands that look at one. */
 export function openExistingDatabase(path: string, lockWaitMs = LOCK_WAIT_MS): Database {
-  if (!existsSync(path)) throw new CommandRefused(`${path} does not exist.`);
+  if (!existsSync(path)) throw new CommandRefused(`${path} does not exist. Name a database that does.`);
   return withReasons(path, () =>
     opened(path, false, lockWaitMs, (db) => {
       if (!isOurs(db)) throw new CommandRefused(`${path} is not a database of this service.`);
@@ -201,9 +201,7 @@ function refuseForeign(db: Database, path: string): void {
     ours: isOurs(db),
   }))();
   if (!ours && !(isBlank && version === 0)) {
-    throw new CommandRefused(
-      `${path} is the database of another program. Name another file in DATABASE_URL.`,
-    );
+    throw new CommandRefused(`${path} is the database of another program. Name another file.`);
   }
   if (version > SCHEMA_VERSION) {
     throw new CommandRefused(
@@ -212,7 +210,7 @@ function refuseForeign(db: Database, path: string): void {
   }
   if (ours && version < FIRST_SCHEMA_VERSION) {
     throw new CommandRefused(
-      `${path} was written by a version that was never released (schema ${version}; this one knows ${SCHEMA_VERSION}). Name another file in DATABASE_URL.`,
+      `${path} was written by a version that was never released (schema ${version}; this one knows ${SCHEMA_VERSION}). Name another file.`,
     );
   }
 }
@@ -258,7 +256,7 @@ export function withReasons<T>(path: string, open: () => T): T {
 }
 
 const SYSTEM_REASONS: Readonly<Record<string, string>> = {
-  EROFS: "its file system is read-only. Mount it for writing, or name another file in DATABASE_URL.",
+  EROFS: "its file system is read-only. Mount it for writing, or name another file.",
   EACCES: "this user may not write it. Change its owner or mode, or start the service as its owner.",
   ENOSPC: "the disk is full.",
 };
@@ -266,8 +264,7 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
 function reason(error: SQLiteError): string {
   const code = error.code ?? "";
   if (code.startsWith("SQLITE_CANTOPEN")) return "it or its directory is missing, or may not be written.";
-  if (code.startsWith("SQLITE_NOTADB"))
-    return "it is not a SQLite database. Name another file in DATABASE_URL.";
+  if (code.startsWith("SQLITE_NOTADB")) return "it is not a SQLite database. Name another file.";
   if (isDamage(code))
     return "SQLite finds it damaged. Run `check`; if it finds damage, `restore FILE --force`.";
   if (code.startsWith("SQLITE_BUSY")) return "another process holds its lock.";

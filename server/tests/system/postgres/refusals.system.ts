@@ -247,6 +247,10 @@ test("a server that does not answer, a database and a role that do not exist are
     cluster.url("nowhere"),
     cluster.url("postgres", "nobody").replace("nobody@", "nobody:s3cret@"),
   ];
+  const [absent = ""] = texts;
+  expect(await refusalOf(absent)).toContain(
+    ". See that it runs there, and that DATABASE_URL and DATABASE_CA are right",
+  );
   for (const text of texts) {
     const refusal = await refusalOf(withPassword(text));
     expect(refusal).toMatch(/^The database at 127\.0\.0\.1:\d+ can't be used: /);
