@@ -73,46 +73,37 @@ async function sumsOf(
   pageRows: number,
   onRows: (rows: number) => void,
 ): Promise<[Sum, Sum]> {
-  const from = new SumReader(source, table, pageRows);
-  const to = new SumReader(target, table, pageRows);
+  const [from, to] = [startOf(source), startOf(target)];
   while (!(from.isOver && to.isOver)) {
-    await from.step();
-    await to.step();
+    await readOn(from, table, pageRows);
+    await readOn(to, table, pageRows);
     onRows(from.rows);
   }
-  return [from.sum(), to.sum()];
+  const sumOf = ({ rows, hash }: Reading): Sum => ({ rows, sha256: hash.digest("hex") });
+  return [sumOf(from), sumOf(to)];
 }
 
-/** Reads a table once, and keeps nothing of it but its sum. */
-class SumReader {
-  readonly #side: CopySource;
-  readonly #table: CopyTableName;
-  readonly #limit: number;
-  readonly #hash = new Bun.CryptoHasher("sha256");
-  #after: CopyRow | null = null;
-  rows = 0;
-  isOver = false;
+/** How far one side was read. Nothing is kept of its rows but their sum. */
+type Reading = {
+  readonly side: CopySource;
+  readonly hash: Bun.CryptoHasher;
+  after: CopyRow | null;
+  rows: number;
+  isOver: boolean;
+};
 
-  constructor(side: CopySource, table: CopyTableName, limit: number) {
-    this.#side = side;
-    this.#table = table;
-    this.#limit = limit;
-  }
+function startOf(side: CopySource): Reading {
+  return { side, hash: new Bun.CryptoHasher("sha256"), after: null, rows: 0, isOver: false };
+}
 
-  /** Reads the next page, where there is one. */
-  async step(): Promise<void> {
-    if (this.isOver) return;
-    const page = await this.#side.page(this.#table, this.#after, this.#limit);
-    for (const row of page) this.#hash.update(`${JSON.stringify(row)}\n`);
-    this.rows += page.length;
-    this.#after = page.at(-1) ?? null;
-    this.isOver = page.length < this.#limit;
-  }
-
-  /** Of what was read. Call it once. */
-  sum(): Sum {
-    return { rows: this.rows, sha256: this.#hash.digest("hex") };
-  }
+/** Reads the next page, where there is one. */
+async function readOn(reading: Reading, table: CopyTableName, pageRows: number): Promise<void> {
+  if (reading.isOver) return;
+  const page = await reading.side.page(table, reading.after, pageRows);
+  for (const row of page) reading.hash.update(`${JSON.stringify(row)}\n`);
+  reading.rows += page.length;
+  reading.after = page.at(-1) ?? null;
+  reading.isOver = page.length < pageRows;
 }
 
 function differing(table: CopyTableName, from: Sum, to: Sum, target: CopyTarget): CommandRefused {
