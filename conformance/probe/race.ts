@@ -12,7 +12,7 @@ import type { Values } from "../target/values.ts";
 import { type Attempt, BASE, SPECIAL } from "./attempt.ts";
 import type { Proof } from "./proof.ts";
 import { type Prepared, updatedCustomer } from "./refused.ts";
-import { difference, type Method, notShown, type Snapshot, storedValues, WRITABLE } from "./snapshot.ts";
+import { difference, type Method, notShown, type Snapshot, WRITABLE } from "./snapshot.ts";
 import { together } from "./together.ts";
 import type { Content } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
@@ -26,7 +26,7 @@ type Lane = {
   readonly method: Method;
   readonly values?: Partial<Values>;
   /** How it is sent, where that is not the ordinary way. */
-  readonly way?: Content;
+  readonly way?: Content | undefined;
 };
 
 export type Contender = Lane & {
@@ -78,22 +78,6 @@ const WRITERS = { PUT: "writer", PATCH: "patcher", DELETE: "deleter" } as const 
   Method,
   string
 >;
-
-/** All but the last of these writers write another way: they may all win, or one of them beside the last. */
-export function otherWay(t: Attempt, what: string, way: Content): LineUp {
-  const ordinary = lineUp(t, "PUT", "PUT");
-  return (lane, before) => {
-    const one = ordinary(lane, before);
-    return lane === contendersOf(t) - 1 ? one : { ...one, who: `${one.who} (${what})`, way };
-  };
-}
-
-/** Writers who change nothing: what looks for changes first may check the tag by other code, or not at all. */
-export const unchanging: LineUp = (lane, before) => ({
-  who: `writer ${lane + 1} (the stored values)`,
-  method: "PUT",
-  values: storedValues(before),
-});
 
 /** Each may check by its own code, and the fault may lie with the one that comes first or second. */
 export function bothOrders(t: Attempt, one: Method, other: Method): LineUp[] {

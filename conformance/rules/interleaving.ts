@@ -17,13 +17,18 @@ export const PUT_RULES = ["IFM-01", "IFM-03", "ETG-08"] as const;
 /** How long another request may take while a body is under way, before it counts as held up by it. */
 const PATIENCE_MS = 3000;
 
-async function slowBody(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+async function slowBody(
+  t: Attempt,
+  method: "PUT" | "PATCH",
+  caller: "main" | "limited" = "main",
+): Promise<void> {
   const { tag, written } = await t.control(method);
+  const by = caller === "limited" ? " by the limited caller" : "";
   const proof = t.proof(
-    `${method} whose last body byte comes after another accepted ${method}`,
+    `${method}${by} whose last body byte comes after another accepted ${method}`,
     "412, and the other's values stay",
   );
-  const slow = await t.hold(method, t.kit.main, { ifMatch: tag, purpose: "probe: slow body" });
+  const slow = await t.hold(method, t.kit.main, { ifMatch: tag, caller, purpose: "probe: slow body" });
   const between = t.sendWrite(method, t.kit.main, { ifMatch: tag, purpose: `${method} in between` });
   if (!(await isAnswered(t, between))) {
     const other = t.get(t.kit.ground.missing(), { purpose: "is anything answered meanwhile" });
@@ -201,7 +206,8 @@ async function chains(t: Attempt): Promise<void> {
 export const interleaving: readonly Rule[] = [
   rule("ATM-05", "A slow body does not outlive its precondition", {
     spec: ["4.2 atomic"],
-    reading: "A write whose headers came before, and whose body came after, another accepted write is stale.",
+    reading:
+      "A write by either caller whose headers came before, and whose body came after, another accepted write is stale.",
     hurts: "Each client on a slow line overwrites what others saved meanwhile.",
     needs: ["write"],
     after: PUT_RULES,
@@ -209,6 +215,8 @@ export const interleaving: readonly Rule[] = [
       await enforced(t, "PUT");
       for (let count = 0; count < (t.quick ? 1 : 3); count += 1) await slowBody(t, "PUT");
       if (await t.patchOffered()) await slowBody(t, "PATCH");
+      if (t.kit.profile.limited !== undefined && !t.leavesOut("a slow body of the limited caller"))
+        await slowBody(t, "PUT", "limited");
     },
   }),
   rule("ATM-06", "Tag and representation of a read belong together", {

@@ -2,25 +2,21 @@
 
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { type Attempt, BASE } from "../probe/attempt.ts";
-import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import {
   bothOrders,
   type Contender,
   enforced,
   heldBy,
-  type LineUp,
   lineUp,
   notEnforced,
   oneWinner,
-  otherWay,
   type Round,
   race,
-  unchanging,
 } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { difference, notShown } from "../probe/snapshot.ts";
-import type { Content } from "../probe/trial.ts";
+import { difference } from "../probe/snapshot.ts";
+import { otherWays } from "../probe/ways-of-racing.ts";
 
 import { interleaving, PUT_RULES } from "./interleaving.ts";
 
@@ -65,61 +61,11 @@ async function outlasts(t: Attempt, rounds: readonly Round[]): Promise<void> {
     );
 }
 
-/** A reader of bodies may keep so many bytes at hand, and wait for the rest. */
-const LONG_BYTES = 2000;
-
-/** Line-ups of writers that a deployment may serve by other code, or lock by another key, as far as it takes them. */
-async function otherWays(t: Attempt): Promise<LineUp[]> {
-  if (
-    t.leavesOut(
-      "races by another caller, at another spelling of the address, with a long body and with the stored values",
-    )
-  )
-    return [];
-  const long = ["with a long body", { padBytes: LONG_BYTES }] as const;
-  const limited = ["by the limited caller", { caller: "limited" }] as const;
-  const same = await t.write("PUT", { values: "as stored", purpose: "control request" });
-  const lineUps: LineUp[] =
-    same.accepted && same.after !== undefined && same.after.tag !== same.before.tag ? [unchanging] : [];
-  for (const [what, way, times] of [
-    [...long, 2],
-    ...(t.kit.profile.limited === undefined ? [] : [[...limited, 2] as const]),
-    ...(await takenPaths(t)).map((other) => [`at ${pathEnd(other)}`, { url: other.url }, 1] as const),
-  ] as const)
-    if (await isLikeOrdinary(t, what, way))
-      for (let time = 0; time < times; time += 1) lineUps.push(otherWay(t, what, way));
-  return lineUps;
-}
-
-/** Other rules say what is wrong with a way in which it is not: here it would prove nothing. */
-async function isLikeOrdinary(t: Attempt, what: string, way: Content): Promise<boolean> {
-  const purpose = "control request";
-  const put = await t.write("PUT", {
-    ...way,
-    what: `the current tag, ${what}`,
-    allowed: "any answer",
-    purpose,
-  });
-  const { seen, before, after, values } = put;
-  if (!put.accepted || after === undefined || seen.tag !== after.tag || after.tag === before.tag)
-    return false;
-  if (notShown(after.fields, values) !== undefined) return false;
-  const stale = await t.write("PUT", {
-    ...way,
-    ifMatch: [["If-Match", before.tag]],
-    before: after,
-    what: `a stale tag, ${what}`,
-    allowed: "any answer",
-    purpose,
-  });
-  return stale.seen.status === 412 && stale.seen.tag === after.tag && stale.unchanged;
-}
-
 export const races: readonly Rule[] = [
   rule("ATM-01", "Of concurrent PUTs with one tag exactly one is accepted", {
     spec: ["4.2 atomic", "1.3"],
     reading:
-      "The accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's. Some are sent by another caller, at another spelling of the address, with a long body, or with the values that are stored.",
+      "The accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's. Some are sent by another caller, at another spelling of the address, in chunks, with a long body, or with values that are stored already.",
     hurts: "Lost updates: two people save, both see success, one change is gone.",
     needs: ["write"],
     after: ["ETG-04", ...PUT_RULES],
@@ -128,7 +74,12 @@ export const races: readonly Rule[] = [
       await enforced(t, "PUT");
       const tags = new Set<string>();
       const allowed = "exactly one accepted, and the final state is its own";
-      const options = { share: 1, lineUps: [lineUp(t, "PUT", "PUT")], further: await otherWays(t), allowed };
+      const options = {
+        share: 1,
+        lineUps: [lineUp(t, "PUT", "PUT")],
+        further: await otherWays(t, "PUT"),
+        allowed,
+      };
       await race(t, options, (round) => {
         const { before, contenders, winners, unknown, after, proof } = round;
         oneWinner(round, "winner-stays");
@@ -169,7 +120,8 @@ export const races: readonly Rule[] = [
   }),
   rule("ATM-03", "Of concurrent PATCHes of different fields, and of PATCH and PUT, exactly one is accepted", {
     spec: ["4.3 PATCH", "4.2 atomic"],
-    reading: "With one tag, one winner, and only what the winner named is changed.",
+    reading:
+      "With one tag, one winner, and only what the winner named is changed. Some are sent by another caller, in chunks, with a long body, or name both fields.",
     hurts: "Two partial updates merge into a customer that nobody has seen or approved.",
     needs: NEEDS.PATCH,
     after: [...PUT_RULES, "IFM-07", ...PATCH_RULES],
@@ -179,7 +131,8 @@ export const races: readonly Rule[] = [
       const lineUps = [lineUp(t, "PATCH", "PATCH")];
       if (withoutPut === undefined) lineUps.push(...bothOrders(t, "PATCH", "PUT"));
       const allowed = "exactly one accepted, and only its field changed";
-      await race(t, { share: 0.5, lineUps, allowed }, (round) => oneWinner(round, "only-winner"));
+      const further = await otherWays(t, "PATCH");
+      await race(t, { share: 0.5, lineUps, further, allowed }, (round) => oneWinner(round, "only-winner"));
       if (withoutPut !== undefined) throw withoutPut;
     },
   }),
@@ -230,7 +183,8 @@ export const races: readonly Rule[] = [
   rule("ATM-07", "Of concurrent DELETEs with one tag exactly one is accepted", {
     level: "SHOULD",
     spec: ["4.2 atomic", "4.3 same"],
-    reading: "The first accepted DELETE ends the token; the others find a missing customer or a stale token.",
+    reading:
+      "The first accepted DELETE ends the token; the others find a missing customer or a stale token. Some are sent by another caller.",
     hurts: "Callers that act on a successful DELETE (refunds, mails) act twice.",
     needs: NEEDS.DELETE,
     after: DELETE_RULES,
@@ -238,7 +192,8 @@ export const races: readonly Rule[] = [
       await enforced(t, "DELETE");
       const lineUps = [lineUp(t, "DELETE", "DELETE")];
       const customer = () => t.kit.ground.make();
-      const options = { share: 0.1, lineUps, allowed: "exactly one accepted", customer };
+      const further = await otherWays(t, "DELETE");
+      const options = { share: 0.1, lineUps, further, allowed: "exactly one accepted", customer };
       let received = 0;
       await race(t, options, ({ before, winners, unknown, proof }) => {
         if (winners.length === 0 && unknown.length === 0)

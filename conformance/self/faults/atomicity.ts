@@ -2,7 +2,7 @@
 import { customerOf, deciding, type Fault, isRead, membersOf, type Plant } from "../fault.ts";
 import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
 import { etag } from "../service/reading.ts";
-import { type Attempt, turn } from "../service/seams.ts";
+import { type Attempt, type Customer, turn } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
 
 /** Awaits between check and update, as any ORM's find-then-save does. */
@@ -124,20 +124,20 @@ const amongOthers =
     };
   };
 
-/** Looks for changes first, and saves what has none without the check. */
-const dirtyChecked: Plant = (ran) => (service) => ({
-  async commit(attempt) {
+/** Compares, lets others pass, and writes whatever has become of the customer, where its body is such a one. */
+const unlocked = (methods: RegExp, when: (sent: unknown[], customer: Customer) => boolean): Plant =>
+  deciding("commit", (sound, ran, service) => async (attempt) => {
     await attempt.bodyRead();
-    const sent = Object.values(await membersOf(attempt.request));
-    const refusal = attempt.decide();
     const customer = customerOf(attempt.request, service);
-    if (refusal !== undefined || !Bun.deepEquals(sent, [customer?.name, customer?.email]))
-      return refusal ?? attempt.apply();
+    const sent = Object.values(await membersOf(attempt.request));
+    if (!methods.test(attempt.request.method) || customer === undefined || !when(sent, customer))
+      return await sound(attempt);
+    const refusal = attempt.decide();
+    if (refusal !== undefined) return refusal;
     await gap(2);
     if (attempt.decide() !== undefined) ran();
     return attempt.apply();
-  },
-});
+  });
 
 /** Gives the answer to a request to all that are like it and come while it is under way. */
 const joined =
@@ -188,7 +188,7 @@ export const ATOMICITY_FAULTS: Fault[] = [
     mode: "full",
     rule: "ATM-01",
     does: "compares the version where it finds changed columns, and finds none in a PUT of the stored values",
-    plant: dirtyChecked,
+    plant: unlocked(/PUT/, (sent, { name, email }) => Bun.deepEquals(sent, [name, email])),
   },
   {
     id: "equal-writes-joined",
@@ -471,6 +471,67 @@ export const ATOMICITY_FAULTS: Fault[] = [
     mode: "full",
     does: "has a second endpoint for another role, without a transaction",
     plant: findThenSave(/PUT/, (request, service) => service.caller(request) === "limited"),
+  },
+  {
+    id: "limited-patch-finds-then-saves",
+    rule: "ATM-03",
+    mode: "full",
+    does: "has a second PATCH for another role, without a transaction",
+    plant: findThenSave(/PATCH/, (request, service) => service.caller(request) === "limited"),
+  },
+  {
+    id: "limited-delete-finds-then-deletes",
+    rule: "ATM-07",
+    mode: "full",
+    does: "has a second DELETE for another role, without a transaction",
+    plant: refusedLate(
+      404,
+      (refusal, { request }, service) =>
+        service.caller(request) === "limited" ? { status: 204, headers: [], body: "" } : refusal,
+      /DELETE/,
+    ),
+  },
+  {
+    id: "chunked-bodies-found-then-saved",
+    rule: "ATM-01",
+    mode: "full",
+    does: "streams a body in chunks into the row after it compared",
+    plant: findThenSave(/PUT/, (request) => headerLines(request, "transfer-encoding").length > 0),
+  },
+  {
+    id: "limited-checked-before-body",
+    rule: "ATM-05",
+    mode: "full",
+    does: "compares the version of a limited caller's write in the filter of its role, before the body comes",
+    plant: deciding("commit", (sound, ran, service) => async (attempt) => {
+      if (service.caller(attempt.request) !== "limited") return await sound(attempt);
+      const early = attempt.decide();
+      await attempt.bodyRead();
+      if (early !== undefined) return early;
+      if (attempt.decide()?.status === 412) ran();
+      return attempt.apply();
+    }),
+  },
+  {
+    id: "unchanged-email-finds-then-saves",
+    rule: "ATM-01",
+    mode: "full",
+    does: "checks under the unique index of the email, and saves a PUT that keeps the email without it",
+    plant: unlocked(/PUT/, (sent, customer) => sent.some((value) => value === customer.email)),
+  },
+  {
+    id: "accents-find-then-save",
+    rule: "ATM-01",
+    mode: "full",
+    does: "sends names beyond ASCII through another driver call, which has no transaction",
+    plant: unlocked(/PUT/, (sent) => sent.some((value) => /[^ -~]/.test(String(value)))),
+  },
+  {
+    id: "patch-of-two-fields-finds-then-saves",
+    rule: "ATM-03",
+    mode: "full",
+    does: "updates one field with one guarded statement, and several by reading and saving the row",
+    plant: unlocked(/PATCH/, (sent) => sent.length > 1),
   },
   {
     id: "delete-resurrected-by-put",

@@ -1,0 +1,109 @@
+/** Writers that a deployment may serve by other code, or lock by another key, than those that write the ordinary way. */
+
+import { accepted, isGone } from "../http/status.ts";
+import type { Values } from "../target/values.ts";
+import type { Attempt } from "./attempt.ts";
+import { pathEnd, takenPaths } from "./other-paths.ts";
+import { contendersOf, type LineUp, lineUp } from "./race.ts";
+import { updatedCustomer } from "./refused.ts";
+import { type Method, notShown, type Snapshot, storedValues } from "./snapshot.ts";
+import type { Content } from "./trial.ts";
+
+type Way = {
+  readonly what: string;
+  readonly content?: Content;
+  /** In place of fresh ones. */
+  readonly values?: (fresh: Values, before: Snapshot) => Partial<Values>;
+  readonly rounds?: number;
+};
+
+/** A reader of bodies may keep so many bytes at hand, and wait for the rest. */
+const LONG_BYTES = 2000;
+
+const BODIES: readonly Way[] = [
+  { what: "with a long body", content: { padBytes: LONG_BYTES }, rounds: 2 },
+  { what: "in chunks", content: { framing: "chunked" } },
+];
+/** What looks for changes first may check the tag by other code, or not at all. */
+const VALUES: Readonly<Record<Method, readonly Way[]>> = {
+  PUT: [
+    { what: "with the stored values", values: (_, before) => storedValues(before) },
+    {
+      what: "with another name alone",
+      values: ({ name }, before) => ({ name, email: storedValues(before).email }),
+    },
+    {
+      what: "with an accent",
+      values: ({ name, email }) => ({ name: name.replace("Kit", "K\u00eft"), email }),
+    },
+  ],
+  PATCH: [{ what: "of name and email", values: (fresh) => fresh }],
+  DELETE: [],
+};
+
+/** Line-ups of such writers, as far as the deployment takes them. */
+export async function otherWays(t: Attempt, method: Method): Promise<LineUp[]> {
+  if (
+    t.leavesOut(
+      "races by another caller, at another spelling of the address, of long and chunked bodies and of other values",
+    )
+  )
+    return [];
+  const limited = { what: "by the limited caller", content: { caller: "limited" }, rounds: 2 } as const;
+  const ways: Way[] = t.kit.profile.limited === undefined ? [] : [limited];
+  if (method !== "DELETE") ways.push(...BODIES, ...VALUES[method]);
+  if (method === "PUT")
+    for (const { url } of await takenPaths(t))
+      ways.push({ what: `at ${pathEnd({ ...t.kit.main, url })}`, content: { url } });
+  const lineUps: LineUp[] = [];
+  for (const way of ways)
+    if (await (method === "DELETE" ? deletesLikeOrdinary(t, way) : writesLikeOrdinary(t, method, way)))
+      for (let round = 0; round < (way.rounds ?? 1); round += 1) lineUps.push(otherWay(t, method, way));
+  return lineUps;
+}
+
+/** All but the last of these writers write this way: they may all win, or one of them beside the last. */
+function otherWay(t: Attempt, method: Method, { what, content, values }: Way): LineUp {
+  const ordinary = lineUp(t, method, method);
+  return (lane, before) => {
+    const one = ordinary(lane, before);
+    if (lane === contendersOf(t) - 1) return one;
+    const own = values?.(t.kit.values.next(), before) ?? one.values;
+    return { ...one, who: `${one.who} (${what})`, way: content, ...(own && { values: own }) };
+  };
+}
+
+/** Other rules say what is wrong with a way in which it is not: here it would prove nothing. */
+async function writesLikeOrdinary(
+  t: Attempt,
+  method: "PUT" | "PATCH",
+  { what, content, values: make }: Way,
+): Promise<boolean> {
+  const asked = { ...content, allowed: "any answer", purpose: "control request" };
+  const from = await t.state(t.kit.main, "read before");
+  const fresh = t.kit.values.next();
+  const values = make?.(fresh, from) ?? (method === "PUT" ? fresh : { name: fresh.name });
+  const write = await t.write(method, { ...asked, before: from, values, what: `the current tag, ${what}` });
+  const { seen, before, after } = write;
+  if (!write.accepted || after === undefined || seen.tag !== after.tag || after.tag === before.tag)
+    return false;
+  if (notShown(after.fields, values) !== undefined) return false;
+  const stale = await t.write(method, {
+    ...asked,
+    before: after,
+    values,
+    ifMatch: [["If-Match", before.tag]],
+    what: `a stale tag, ${what}`,
+  });
+  return stale.seen.status === 412 && stale.seen.tag === after.tag && stale.unchanged;
+}
+
+async function deletesLikeOrdinary(t: Attempt, { what, content }: Way): Promise<boolean> {
+  const { customer: to, former, now } = await updatedCustomer(t);
+  const asked = { ...content, to, before: now, allowed: "any answer", purpose: "control request" };
+  const ifMatch = [["If-Match", former]] as const;
+  const stale = await t.write("DELETE", { ...asked, ifMatch, what: `a stale tag, ${what}` });
+  if (stale.seen.status !== 412 || !stale.unchanged) return false;
+  const { seen, afterSeen } = await t.write("DELETE", { ...asked, what: `the current tag, ${what}` });
+  return accepted(seen.status) && isGone(afterSeen.status);
+}
