@@ -86,7 +86,9 @@ describe("an archive", () => {
     test(`${name} stands beside its documents, licence, completions and bill of materials`, async () => {
       const { stdout } = await run(["tar", "-tzf", archive(name)]);
       const files = stdout.split("\n").map((path) => path.slice(path.indexOf("/") + 1));
-      expect(files).toEqual(expect.arrayContaining([name, "README.md", "LICENSE", "sbom.cdx.json"]));
+      expect(files).toEqual(
+        expect.arrayContaining([name, "README.md", "LICENSE", "CHANGELOG.md", "sbom.cdx.json"]),
+      );
       for (const shell of completionShells) expect(files).toContain(`completions/${name}.${shell}`);
     });
 
@@ -98,7 +100,9 @@ describe("an archive", () => {
           // Source code and the other programs are not part of an archive.
           .filter(
             (path) =>
-              !path.startsWith("..") && !/\.ts$|^bench\//.test(path) && !existsSync(join(folder, path)),
+              (!path.startsWith("..") || path.endsWith("CHANGELOG.md")) &&
+              !/\.ts$|^bench\//.test(path) &&
+              !existsSync(join(folder, path)),
           )
           .map((path) => `${file}: ${path}`),
       );

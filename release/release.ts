@@ -74,8 +74,9 @@ async function release(program: Program): Promise<void> {
     const files = [
       { name: basename(executable), path: executable },
       { name: "LICENSE", path: join(ROOT, "LICENSE") },
+      { name: "CHANGELOG.md", path: join(ROOT, "CHANGELOG.md") },
       { name: "sbom.cdx.json", text: sbom },
-      ...documents(program),
+      ...documents(program).map(inArchive),
       ...(await completions(program)),
     ];
     console.log(await writeArchive(out, `${program.name}-${VERSION}-${platform.id}`, files, commitTime));
@@ -92,6 +93,15 @@ function documents(program: Program): (ArchiveFile & { path: string })[] {
       .sort()
       .map((name) => ({ name, path: join(folder, name) })),
   );
+}
+
+/** The root of the project is one folder above a program's documents; CHANGELOG.md stands among them in an archive. */
+function inArchive({ name, path }: ArchiveFile & { path: string }): ArchiveFile {
+  if (!name.endsWith(".md")) return { name, path };
+  return {
+    name,
+    text: readFileSync(path, "utf8").replaceAll(/\]\(\.\.\/((?:\.\.\/)*CHANGELOG\.md)/g, "]($1"),
+  };
 }
 
 /** One completion script a shell, as the program prints it. */
