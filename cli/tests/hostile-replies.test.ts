@@ -134,7 +134,7 @@ async function outcomeOf(
   const transport: { transport?: Transport } = overFetch ? {} : { transport: api };
   const customers = openCustomers({
     url: server.url,
-    timeoutMs: 2000,
+    timeoutMs: 10_000,
     idempotencyKeysHonoured: operation === "repeatable creation",
     ...transport,
   });

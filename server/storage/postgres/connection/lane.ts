@@ -11,7 +11,8 @@ export type LaneOptions = {
   /** Certificates (PEM) that may vouch for the server; null: no TLS. */
   readonly ca: string | null;
   readonly session: SessionSettings;
-  readonly connectMs: number;
+  /** What a connection may take now. */
+  readonly connectMs: () => number;
   /** How long a statement may take before its connection is given up. */
   readonly statementMs: number;
   /**
@@ -145,7 +146,7 @@ class OpenConnection implements LaneConnection {
       max: 1,
       idleTimeout: 0,
       maxLifetime: 0,
-      connectionTimeout: connectMs / 1000,
+      connectionTimeout: connectMs() / 1000,
       connection: session,
       // Before the statements under way are rejected: what comes next opens a connection that is greeted.
       onclose: (error) => this.#end(failureOf(error ?? "the connection ended", true)),

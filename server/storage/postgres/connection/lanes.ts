@@ -10,6 +10,7 @@ import { isBusy, StatementFailed } from "./statement-failure.ts";
 
 /** What the database and its clients can wait for. Injected, so that no test waits for a limit. */
 export type PostgresLimits = {
+  /** Of a running service. At the start a connection may take as long as the whole of it: nobody waits for a reply. */
   readonly connectMs: number;
   /** Of one statement, after which its connection is given up. Longer than any timeout of the session. */
   readonly statementMs: number;
@@ -56,6 +57,7 @@ export class Lanes {
   readonly onRetry: (failure: StatementFailed) => void;
   readonly #options: LanesOptions;
   readonly #watch = new PrimaryWatch();
+  #isConnected = false;
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -79,7 +81,8 @@ export class Lanes {
 
   #lane(own: Pick<LaneOptions, "session" | "statementMs" | "onConnect" | "greet">): Lane {
     const { address, password, ca, limits, onDeadline } = this.#options;
-    return new Lane({ ...own, address, password, ca, connectMs: limits.connectMs, onDeadline });
+    const connectMs = (): number => (this.#isConnected ? limits.connectMs : limits.giveUpMs);
+    return new Lane({ ...own, address, password, ca, connectMs, onDeadline });
   }
 
   /**
@@ -126,6 +129,7 @@ export class Lanes {
    */
   async connect(): Promise<void> {
     await this.whileBusy(() => Promise.all(this.#pools.map((pool) => pool.connect())));
+    this.#isConnected = true;
   }
 
   /** @throws StatementFailed as `work` does, but for a server that is busy only when the time is up */
