@@ -98,6 +98,13 @@ const VALUES = [
   ["a tab", "Kit\tCo"],
 ] as const;
 
+/** A projection may come from an index that keeps them otherwise. */
+const FOLDABLE = new Set(
+  ["accents", "capitals alone", "double quotes", "two blanks"]
+    .map((what) => `${what} in the name`)
+    .concat("capitals in the email"),
+);
+
 /** Made of a fresh one, since a deployment may want each customer to have another. */
 const EMAILS: readonly (readonly [what: string, email: (fresh: string) => string])[] = [
   ["nothing", () => ""],
@@ -304,7 +311,7 @@ export const bodies: readonly Rule[] = [
   rule("FLD-20", "Values are stored as they were sent", {
     spec: ["2.1 Name", "3 accepted"],
     reading:
-      "Nothing at all, other scripts, signs that some syntax takes for its own, words of some syntax, another letter case, long values: a deployment may refuse such a name or email by a 4xx, trim it, normalize its Unicode form, or fold the letter case of an email; it must not store another.",
+      "Nothing at all, other scripts, signs that some syntax takes for its own, words of some syntax, another letter case, long values: a deployment may refuse such a name or email by a 4xx, trim it, normalize its Unicode form, or fold the letter case of an email; it must not store another. A projection shows the same as the whole read.",
     hurts: "Names of customers are mangled, and every later update writes the damage back.",
     needs: NEEDS.PUT,
     after: ["IFM-01", "IFM-30"],
@@ -330,6 +337,13 @@ export const bodies: readonly Rule[] = [
           if (!isAsSent && typeof shown === "string" && oneLine(shown) === oneLine(value))
             write.should("blanks-as-sent", false, damage);
           else write.must("as-sent", isAsSent, damage, OTHERS_MAY_CAUSE);
+          if (method !== first || !FOLDABLE.has(what)) continue;
+          const read = await t.get(t.kit.main, { query: `?fields=${field}`, purpose: "the same, projected" });
+          if (read.status !== 200 || read.tag !== write.now.tag) continue;
+          const projected = t.fieldsOf(read)[field];
+          const other = `?fields=${field} shows ${JSON.stringify(projected)}, the read without it ${JSON.stringify(shown)}`;
+          const alike = projected === undefined || Bun.deepEquals(projected, shown);
+          write.must("projected-alike", alike, other, OTHERS_MAY_CAUSE);
         }
       }
     },

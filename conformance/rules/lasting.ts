@@ -22,6 +22,7 @@ import {
   difference,
   type Method,
   type Snapshot,
+  sameFields,
   shows,
   storedValues,
   WRITABLE,
@@ -195,18 +196,31 @@ async function staysRefused(t: Attempt): Promise<void> {
 
 const AFTER_REST = { missing: [NONE, BLANK], stale: [STALE, NEVER_GIVEN] } as const;
 
+/** Such a customer as it is now. What is not shown may have moved the tag of one. */
+async function afterRest(t: Attempt, { customer, former, now: then }: RefusedEarly, seconds: number) {
+  const now = await t.state(customer, "read after the rest");
+  const proof = t.proof(`a read of a customer that was left alone for ${seconds} s`, `ETag ${then.tag}`);
+  proof.show(now.seen, { before: then.seen });
+  const moved = now.tag !== then.tag && sameFields(then, now);
+  const found = `nobody wrote the customer ${customer.id} for ${seconds} s, and its ETag went from ${then.tag} to ${now.tag}`;
+  const weight = { ...OTHERS_MAY_CAUSE, level: "SHOULD" } as const;
+  proof.must("tag-stays", !moved || t.kit.doubts.has("tag changes by itself"), found, weight);
+  return { customer, former, now };
+}
+
 /** On the customers that have been left alone since the run began. */
 async function staysProtected(t: Attempt): Promise<void> {
   for (const [method, early] of Map.groupBy(refusedEarly(t), (one) => one.method)) {
     let at: Prepared | undefined;
-    for (const { customer, former, seen, sentAt } of early) {
+    for (const one of early) {
+      const { seen, sentAt } = one;
       const kind = seen.status === STATUS.missing ? "missing" : "stale";
       const seconds = Math.floor((performance.now() - sentAt) / 1000);
       const more = `to a customer that was left alone for ${seconds} s`;
       const forms = AFTER_REST[kind].map((derive) => worded(derive, more));
       t.keep(seen.exchange);
       const control = { differs: "it came when the run began", seen, refused: true };
-      at ??= { customer, former, now: await t.state(customer, "read after the rest") };
+      at ??= await afterRest(t, one, seconds);
       at = await refused(t, method, kind, forms, { at, bodies: "one", control });
     }
   }

@@ -183,6 +183,23 @@ async function writesByOtherPaths(t: Attempt): Promise<void> {
   }
 }
 
+/** To customers that were never updated: what is joined with their history finds none. */
+async function writesOfFresh(t: Attempt): Promise<void> {
+  for (const way of await waysOfWriting(t)) {
+    if (way.patchForm !== undefined) continue;
+    const customer = await t.kit.ground.make();
+    const now = await t.state(customer, "read before");
+    const proof = await t.writeOnly(way.method, customer, {
+      ifMatch: now.tag,
+      caller: "other-tenant",
+      what: "by another tenant with the current tag to a customer that was never updated",
+      allowed: "nothing changed",
+    });
+    const back = await readBack(t, { customer, former: now.tag, now }, proof);
+    proof.must("unchanged", back.same, back.now, OTHERS_MAY_CAUSE);
+  }
+}
+
 /** Of its own where one can be made: the other tenant may take it over. */
 async function strangersTarget(t: Attempt): Promise<Prepared> {
   const customer = await t.ownCustomer();
@@ -334,6 +351,7 @@ export const tenants: readonly Rule[] = [
         return same;
       });
       await writesByOtherPaths(t);
+      if (t.kit.ground.cannotMake === undefined) await writesOfFresh(t);
     },
   }),
   rule("AUT-10", "Another tenant never learns the current tag, nor that the customer exists", {

@@ -147,6 +147,8 @@ const NEAR: readonly (readonly [what: string, change: (name: string) => string])
   ["its letter case", (name) => name.toUpperCase()],
   ["a blank at its end", (name) => `${name} `],
   ["an accent", (name) => name.replace(/[aeiou]/i, (vowel) => `${vowel}\u0301`.normalize())],
+  // Of the accent that it has by now.
+  ["its Unicode form", (name) => name.normalize("NFD")],
 ];
 
 /** A deployment may refuse such a name, or trim it; what it accepts changes the tag (2.4.6). */

@@ -342,6 +342,17 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     plant: damaging((name) => name.replace(/[^\x00-\xff]/g, "?")),
   },
   {
+    id: "projection-from-a-search-index",
+    rule: "FLD-20",
+    does: "answers projections from a search index, which keeps emails in small letters",
+    plant: on(projectedRead).answers(
+      showing((body, { service: { deployment } }) => {
+        const { email } = deployment.members;
+        return email in body ? { ...body, [email]: String(body[email]).toLowerCase() } : body;
+      }),
+    ),
+  },
+  {
     id: "status-of-one-projection",
     rule: "FLD-10",
     does: "shows a constant in place of the status where it is asked for beside other fields",

@@ -405,6 +405,24 @@ export const COMPARISON_FAULTS: Fault[] = [
     },
   },
   {
+    id: "tags-sealed-by-a-key-that-changes",
+    rule: "ENV-09",
+    does: "seals its versions with a key that is changed while it runs",
+    plant: (ran) => () => {
+      let reads = 0;
+      const KEPT_READS = 1500;
+      const sealed = (tag: string) => (reads < KEPT_READS ? tag : `${tag.slice(0, -1)}.2"`);
+      return {
+        shownTag({ tag }) {
+          reads += 1;
+          if (reads === KEPT_READS) ran();
+          return sealed(tag);
+        },
+        isCurrent: (sent, { tag }) => sent === sealed(tag),
+      };
+    },
+  },
+  {
     id: "version-forgotten-after-a-rest",
     mode: "full",
     rule: "ENV-09",

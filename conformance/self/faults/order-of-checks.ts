@@ -32,6 +32,12 @@ export const ORDER_FAULTS: Fault[] = [
     plant: on(putMissing).answers(refused(412)),
   },
   {
+    id: "weak-tag-412-before-404",
+    rule: "ORD-03",
+    does: "answers a tag that is no strong one with 412 before it looks the customer up",
+    plant: on(putMissing, ({ sent }) => sent?.startsWith("W/") === true).answers(refused(412)),
+  },
+  {
     id: "put-creates",
     rule: "ORD-03",
     does: "creates the customer that a PUT does not find",

@@ -50,6 +50,15 @@ export const TENANT_FAULTS: Fault[] = [
     does: "reads any tenant's customer",
     plant: seeing((request) => !isWrite(request)),
   },
+  {
+    id: "tenant-joined-with-the-history",
+    rule: "AUT-09",
+    does: "looks for the tenant of a write in the history of the customer, which a new one has not",
+    plant: instead(
+      "sees",
+      (sound, _caller, { formerTags }, request) => sound || (isWrite(request) && formerTags.length === 0),
+    ),
+  },
   ...(["PUT", "PATCH", "DELETE"] as const).map(
     (method): Fault => ({
       id: `other-tenant-${method.toLowerCase()}s`,

@@ -234,6 +234,17 @@ export const VERSION_FAULTS: Fault[] = [
     plant: (ran) => keeping(every(7))(ran),
   },
   {
+    id: "unicode-form-keeps-tag",
+    rule: "ETG-08",
+    does: "looks for changes in texts that it has normalized, and stores them as they came",
+    plant: keeping(
+      (before, after) =>
+        before.name !== after.name &&
+        before.email === after.email &&
+        before.name.normalize() === after.name.normalize(),
+    ),
+  },
+  {
     id: "name-alone-keeps-tag-on-patch",
     rule: "ETG-11",
     does: "bumps the version in a trigger that watches the email column only",
