@@ -25,20 +25,19 @@ export function leaksOf(text: string, fields: Partial<Record<Field, unknown>>, b
   return [...dataLeaks(text, personal), ...hashLeaks(text, fields, body)];
 }
 
-/** A shorter one is chance, or the length of the values. */
-const TRACE_CHARACTERS_MIN = 2;
-
 /**
  * A part of the tags that is the same for the same values and another for others, however it is made of them. Versions,
  * times and chance have none where the two took turns without a rhythm, such as one, other, other, one, other, one.
  *
  * @param one opaque texts of the tags under the same values
  * @param other the same under other values
+ * @param charactersMin a shorter one is not looked for: one character may be chance
  * @returns the part under the one values and under the others, compared from the front or from the end of the tags
  */
 export function traceOf(
   one: readonly string[],
   other: readonly string[],
+  charactersMin: number,
 ): readonly [one: string, other: string] | undefined {
   const backwards = (text: string) => [...text].toReversed().join("");
   const front = longestTrace(one, other);
@@ -47,7 +46,7 @@ export function traceOf(
     .filter((trace) => trace !== undefined)
     .toSorted(([a = ""], [b = ""]) => b.length - a.length);
   const [of = "", ofOther = ""] = longest ?? [];
-  return of.length < TRACE_CHARACTERS_MIN ? undefined : [of, ofOther];
+  return of.length < charactersMin ? undefined : [of, ofOther];
 }
 
 function longestTrace(one: readonly string[], other: readonly string[]): [string, string] | undefined {

@@ -146,8 +146,8 @@ export class Trial {
 
   readAsk(customer: Customer, options: Shape & { readonly purpose?: string }): Omit<Ask, "rule"> {
     const { query = "", caller = "main", headers = [], purpose = "read", via = "undici" } = options;
-    const { framing, url = customer.url } = options;
-    return { purpose, caller, method: "GET", url: url + query, headers, via, framing };
+    const { framing, url = customer.url, sentAs = "GET" } = options;
+    return { purpose, caller, method: sentAs, url: url + query, headers, via, framing };
   }
 
   /** A read that must succeed. @throws CouldNotRun when it shows no customer or no tag: that is ETG-01's to blame. */

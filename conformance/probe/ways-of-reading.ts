@@ -1,8 +1,9 @@
 /** Ways of asking for a read on which it may take another path through the service than the plain one. */
 
-import type { Shape } from "./trial.ts";
+import type { Field } from "../target/profile-file.ts";
+import type { Shape, Trial } from "./trial.ts";
 
-export type WayOfReading = readonly [how: string, shape: Pick<Shape, "headers" | "framing">];
+export type WayOfReading = readonly [how: string, shape: Pick<Shape, "headers" | "framing" | "sentAs">];
 
 /** No customer has stayed as it is since then, not even by a clock that is years behind. */
 export const LONG_AGO = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -23,3 +24,25 @@ export const OTHER_TRANSFERS: readonly WayOfReading[] = [
   ["with Accept-Encoding: gzip", { headers: [["Accept-Encoding", "gzip"]] }],
   ["with the whole URL in the request line", { framing: "absolute-form" }],
 ];
+
+/** A condition that holds. The document knows none on reads. */
+export const onCondition = (tag: string): WayOfReading => [
+  "with the current tag in If-Match",
+  { headers: [["If-Match", tag]] },
+];
+
+/** What another version of HTTP, or another language, should change least of all. */
+export const OTHER_WAYS: readonly WayOfReading[] = [
+  ["over HTTP/1.0", { framing: "http/1.0" }],
+  ["with Accept-Language: de-CH", { headers: [["Accept-Language", "de-CH"]] }],
+];
+
+/** Methods that the document does not know here: what they come to is open. A run that only reads sends none of them. */
+export const otherMethods = ({ kit }: Trial): readonly WayOfReading[] =>
+  kit.options.mode === "read-only" ? [] : ["HEAD", "OPTIONS", "POST"].map((sentAs) => ["", { sentAs }]);
+
+/** More names than most maximums of 8.1 allow. */
+export const manyTimes = (field: Field) => `?fields=${Array.from({ length: 100 }, () => field).join(",")}`;
+
+/** A parameter that the document does not know. */
+export const PARAMETER = "kit=1";

@@ -7,7 +7,7 @@ import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import { type Attempt, SPECIAL } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
-import { ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
+import { type Derive, INEXACT, ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
 import { judgeRefusal } from "../probe/refused.ts";
@@ -16,8 +16,10 @@ import { difference, type Snapshot } from "../probe/snapshot.ts";
 import type { Lines, Weight } from "../probe/trial.ts";
 import {
   conditional,
+  manyTimes,
   OTHER_MEDIA_TYPES,
   OTHER_TRANSFERS,
+  otherMethods,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
 import { plain } from "../target/names.ts";
@@ -79,7 +81,8 @@ async function asLimited(
   [how, shape]: WayOfReading = ["", {}],
 ): Promise<Answered> {
   const path = to === t.kit.main ? "" : pathEnd(to);
-  const what = [`GET ${path}${query} by the limited caller`, how].join(" ").trim();
+  const method = shape.sentAs ?? "GET";
+  const what = [`${method} ${path}${query}`.trim(), "by the limited caller", how].join(" ").trim();
   const read = await t.read(query, allowed, { to, caller: "limited", what, ...shape });
   if (read.seen.status === 401)
     throw new CouldNotRun("the limited caller's credentials are refused with 401");
@@ -235,7 +238,7 @@ async function oneByOne(t: Attempt, fields: readonly Field[]): Promise<Answered 
 type Write = readonly [
   what: string,
   method: "PUT" | "PATCH",
-  kind: "stale" | "none" | "current" | "bad body",
+  kind: "stale" | "none" | "current" | "bad body" | Derive | undefined,
   headers?: Lines,
 ];
 
@@ -424,6 +427,7 @@ export const callers: readonly Rule[] = [
   }),
   rule("AUT-07", "No write or refusal shows a forbidden field", {
     spec: ["5.2"],
+    reading: "Nor does the 412 to a list, `*`, a weak or an unquoted tag.",
     hurts,
     needs: ["limited", "write"],
     after: ["IFM-01"],
@@ -435,6 +439,10 @@ export const callers: readonly Rule[] = [
       const probes: readonly Write[] = [
         ["with a stale tag", "PUT", "stale"],
         ["without If-Match", "PUT", "none"],
+        ["with a list of tags", "PUT", INEXACT.list[0]],
+        ["with If-Match *", "PUT", INEXACT.star[0]],
+        ["with a weak tag", "PUT", INEXACT.weak[0]],
+        ["with a tag without quotes", "PUT", INEXACT.unquoted[0]],
         ["with a bad body", "PUT", "bad body"],
         ["with the current tag", "PUT", "current"],
         ["with the current tag and Prefer: return=representation", "PUT", "current", WHOLE],
@@ -457,7 +465,14 @@ export const callers: readonly Rule[] = [
         const proof = await t.writeOnly(method, t.kit.main, {
           what: `${what} by the limited caller`,
           allowed: `no ${field} in the answer`,
-          ifMatch: kind === "stale" ? ifMatch(former) : kind === "none" ? [] : now.tag,
+          ifMatch:
+            typeof kind === "function"
+              ? kind(now.tag, former, t.kit.main)?.lines
+              : kind === "stale"
+                ? ifMatch(former)
+                : kind === "none"
+                  ? []
+                  : now.tag,
           values: method === "PUT" ? fresh : { name: fresh.name },
           body: kind === "bad body" ? JSON.stringify({ [t.kit.deployment.bodyNames.name]: 1 }) : undefined,
           caller: "limited",
@@ -493,18 +508,29 @@ export const callers: readonly Rule[] = [
   rule("AUT-15", "No way of sending a read gets past the policy", {
     spec: ["4.1 rule 6", "5.2", "5.3"],
     reading:
-      "A condition, another media type or coding that is accepted, the whole URL in the request line: whatever the status, the value never comes; and where the plain read is refused, neither 304 nor an object is the answer.",
+      "A condition, another media type or coding that is accepted, the whole URL in the request line, HEAD, OPTIONS, POST, a very long list of fields: whatever the status, the value never comes; and where a plain read of the field is refused, neither 304 nor an object is the answer to the same read sent otherwise.",
     hurts,
     needs: ["limited"],
     after: ["AUT-01", "AUT-05"],
     async check(t) {
       const at = await forbidden(t);
       const current = at.control.tag ?? '"kit-none"';
-      for (const query of await hiddenPlainly(t, at))
+      const hidden = await hiddenPlainly(t, at);
+      for (const query of hidden)
         for (const way of [...conditional(current), ...OTHER_MEDIA_TYPES, ...OTHER_TRANSFERS]) {
           const read = await asLimited(t, query, `no ${at.field}`, t.kit.main, way);
           mustStayHidden(read, at, query !== "");
         }
+      if (!hidden.includes("")) return;
+      // What does not ask for the field.
+      const reads: readonly (readonly [query: string, way: WayOfReading])[] = [
+        [manyTimes(at.others[0] ?? "id"), ["", {}]],
+        ...otherMethods(t).map((way) => ["", way] as const),
+      ];
+      for (const [query, way] of reads) {
+        const read = await asLimited(t, query, `no ${at.field}`, t.kit.main, way);
+        mustHide(read, at, read.evidence.probe);
+      }
     },
   }),
   rule("AUT-16", "Nothing that a caller has done shows it a forbidden field", {

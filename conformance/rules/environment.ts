@@ -12,6 +12,7 @@ import { NEEDS, preparedFor } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, type Snapshot, sameFields, shows } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
+import { saysNothing } from "../probe/weather.ts";
 import type { Values } from "../target/values.ts";
 
 const CODINGS = ["gzip", "br", "deflate", "zstd", "gzip, deflate, br"];
@@ -137,17 +138,21 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     throw new CouldNotRun("an accepted PUT changed nothing", ["IFM-01"]);
 }
 
+const FOR_CDN = ["CDN-Cache-Control", "Surrogate-Control"];
+
+/** Whether a CDN is told, by a field of its own, to keep it whatever Cache-Control says (RFC 9213). */
+function freshForCdn(seen: Seen): boolean {
+  const values = FOR_CDN.map((name) => headerValue(seen.headers, name.toLowerCase()) ?? "");
+  return values.some((value) => /max-age\s*=\s*[1-9]/i.test(value) && !/no-store|private/i.test(value));
+}
+
 /** Whether a shared cache may answer with it without asking again (RFC 9111 3, 3.5, 4.2.1). */
 function sharedFreshness(seen: Seen, authorization: boolean): boolean {
   const directives = headerValues(seen.headers, "cache-control").join(",").toLowerCase();
   const seconds = (name: string) =>
     Number(new RegExp(`(?:^|[\\s,])${name}\\s*=\\s*"?(\\d+)`).exec(directives)?.[1] ?? Number.NaN);
   const has = (name: string) => new RegExp(`(?:^|[\\s,])${name}(?:$|[\\s,=])`).test(directives);
-  const targeted = ["surrogate-control", "cdn-cache-control"].map(
-    (name) => headerValue(seen.headers, name) ?? "",
-  );
-  if (targeted.some((value) => /max-age\s*=\s*[1-9]/i.test(value) && !/no-store|private/i.test(value)))
-    return true;
+  if (freshForCdn(seen)) return true;
   if (has("no-store") || has("private") || has("no-cache")) return false;
   const shared = seconds("s-maxage");
   if (!Number.isNaN(shared)) return shared > 0;
@@ -156,6 +161,26 @@ function sharedFreshness(seen: Seen, authorization: boolean): boolean {
   if (has("public")) return age !== 0;
   // With Authorization a shared cache needs to be told so; with any other header it does not know of credentials.
   return age > 0 && (!authorization || has("must-revalidate"));
+}
+
+const KEYED = "not fresh for shared caches, or Vary names the credentials";
+
+/** Whether a shared cache may keep it, and whether its key then holds the credentials. */
+function cachingOf(t: Attempt, seen: Seen): { keyed: boolean; fresh: boolean; came: string } {
+  const credentials = t.kit.profile.main.map(({ name }) => name.toLowerCase());
+  const vary = headerValues(seen.headers, "vary")
+    .join(",")
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim());
+  const shown = ["Cache-Control", ...FOR_CDN, "Vary"]
+    .map((name) => [name, headerValues(seen.headers, name.toLowerCase()).join(", ")] as const)
+    .filter(([name, value]) => value !== "" || !FOR_CDN.includes(name));
+  return {
+    keyed: vary.includes("*") || credentials.every((name) => vary.includes(name)),
+    fresh: sharedFreshness(seen, credentials.includes("authorization")),
+    came: shown.map(([name, value]) => `${name}: ${value || "none"}`).join("; "),
+  };
 }
 
 export const environment: readonly Rule[] = [
@@ -243,42 +268,49 @@ export const environment: readonly Rule[] = [
   rule("ENV-05", "No response lets a shared cache hand a customer to other callers", {
     spec: ["4.1 rule 8"],
     reading:
-      "Where credentials are needed, no response is marked fresh for shared caches unless Vary names the credentials.",
+      "Where credentials are needed, no response to a read is marked fresh for shared caches unless Vary names the credentials: not 304, nor the refusal of a field, nor the 404 to another tenant. The same on an answer to PUT, and a field for CDNs alone beside Vary, are warnings.",
     hurts: "A proxy hands one caller's customer to another.",
     needs: ["credentials"],
     async check(t) {
-      const credentials = t.kit.profile.main.map(({ name }) => name.toLowerCase());
+      const { tag = '"kit-none"' } = await t.get(t.kit.main, { purpose: "read before" });
+      const { limited, otherTenant } = t.kit.profile;
       const reads: readonly (readonly [how: string, query: string, options: ReadOptions])[] = [
         ["", "", {}],
         ["", "?fields=name", {}],
         [" with Accept-Encoding: gzip", "", { headers: accepting("gzip") }],
-        [" by the limited caller", "?fields=name", { caller: "limited" }],
+        [" with the current tag in If-None-Match", "", { headers: [["If-None-Match", tag]] }],
+        ...(limited === undefined
+          ? []
+          : ["?fields=name", "?fields=id,name,email,status"].map(
+              (query) => [" by the limited caller", query, { caller: "limited" }] as const,
+            )),
+        ...(otherTenant === undefined
+          ? []
+          : [[" by another tenant", "", { caller: "other-tenant" }] as const]),
       ];
       for (const [how, query, options] of reads) {
-        if (options.caller !== undefined && t.kit.profile.limited === undefined) continue;
-        const allowed = "not fresh for shared caches, or Vary names the credentials";
         const what = `${getOf(query)}${how}, its Cache-Control and Vary`;
-        const read = await t.read(query, allowed, { what, ...options });
+        const read = await t.read(query, KEYED, { what, ...options });
         const { seen } = read;
-        if (seen.status !== 200 && how !== "") continue;
-        if (seen.status !== 200)
+        if (seen.status !== 200 && how === "")
           throw new NotApplicable(`${getOf(query)} was answered ${seen.status}; see ETG-01`);
-        const vary = headerValues(seen.headers, "vary")
-          .join(",")
-          .toLowerCase()
-          .split(",")
-          .map((name) => name.trim());
-        const control = headerValue(seen.headers, "cache-control") ?? "none";
-        const came = `Cache-Control: ${control}; Vary: ${vary.join(", ") || "none"}`;
-        const keyed = vary.includes("*") || credentials.every((name) => vary.includes(name));
-        read
-          .show(seen, { came })
-          .must(
-            "keyed",
-            keyed || !sharedFreshness(seen, credentials.includes("authorization")),
-            `${came}: a shared cache may hand this to other callers`,
-          );
+        if (seen.status === 401 || saysNothing(seen, options.caller ?? "main")) continue;
+        const { keyed, fresh, came } = cachingOf(t, seen);
+        read.show(seen, { came });
+        read.must("keyed", keyed || !fresh, `${came}: a shared cache may hand this to other callers`);
+        const found = `${came}: a CDN may keep this, and many leave Vary out of their key`;
+        read.should("keyed-by-cdn", !keyed || !freshForCdn(seen), found);
       }
+      if (t.kit.options.mode === "read-only") return;
+      const put = await t.write("PUT", {
+        what: "the current tag, its Cache-Control and Vary",
+        allowed: KEYED,
+      });
+      const { keyed, fresh, came } = cachingOf(t, put.seen);
+      put.show(put.seen, { came });
+      // No cache should keep it (RFC 9110 9.3.4).
+      const found = `${came}: a cache that keeps answers to PUT may hand this to other callers`;
+      put.should("keyed-put", keyed || !fresh || put.seen.text === "", found);
     },
   }),
 ];

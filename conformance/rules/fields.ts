@@ -4,11 +4,20 @@ import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { accepted, isClientError } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
-import type { Attempt } from "../probe/attempt.ts";
+import type { Attempt, ReadOptions } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
+import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { WRITABLE } from "../probe/snapshot.ts";
-import { conditional, OTHER_MEDIA_TYPES } from "../probe/ways-of-reading.ts";
+import {
+  conditional,
+  OTHER_MEDIA_TYPES,
+  OTHER_TRANSFERS,
+  OTHER_WAYS,
+  onCondition,
+  PARAMETER,
+  type WayOfReading,
+} from "../probe/ways-of-reading.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { bareGuid, plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
@@ -93,42 +102,67 @@ async function unknown(t: Attempt, names: readonly string[]): Promise<void> {
 }
 
 /** Where the limited caller is shown the rest of the list, nothing but the unknown name is left to refuse. */
-async function limitedMustAnswer400(t: Attempt, read: Answered, names: string): Promise<void> {
+async function limitedMustAnswer400(t: Attempt, read: Answered, known: string): Promise<void> {
   const { status } = read.seen;
   if (status === 400 || accepted(status) || saysNothing(read.seen, "limited")) return;
-  const query = `?fields=${names.replace(/,?kitunknown$/, "") || "id"}`;
+  const query = `?fields=${known || "id"}`;
   const control = await t.get(t.kit.main, { query, caller: "limited", purpose: "control request" });
   if (control.status !== 200) return;
   read.control({ differs: `the name is known: ${query}`, seen: control });
   read.mustAnswer("limited-status", 400);
 }
 
-/**
- * An unknown name in a long list, and asked for by the limited caller. The status may have other reasons there (the
- * maximum of 8.1, the rights of the caller), but 200 has none.
- */
+/** By the limited caller. It may be refused for its rights; 200 has no reason. */
+async function refusedToLimited(t: Attempt, names: string): Promise<Answered> {
+  const query = `?fields=${names}`;
+  const what = `GET ${query} by the limited caller`;
+  const read = await t.read(query, "some 4xx", { caller: "limited", what });
+  const { status } = read.seen;
+  read.must("refused", !accepted(status), `${what} was answered ${status}, not refused`);
+  return read;
+}
+
+/** An unknown name in a long list, or named twice. The status may have other reasons (8.1, 7.7), but 200 has none. */
 async function unknownIsRefused(t: Attempt): Promise<void> {
   const known = FIELDS.join(",");
-  const lists = [
+  for (const names of [
+    "name,kitunknown,kitunknown",
     `${known},${known},${known},kitunknown`,
     `${known},kitunknown,${known},${known}`,
     `${`${known},`.repeat(16)}kitunknown`,
     `${`${known},`.repeat(60)}kitunknown`,
-  ].map((names) => [names, "main"] as const);
-  const limited = ["kitunknown", ...FIELDS.map((field) => `${field},kitunknown`)].map(
-    (names) => [names, "limited"] as const,
-  );
-  for (const [names, caller] of [...lists, ...(t.kit.profile.limited === undefined ? [] : limited)]) {
-    const by = caller === "limited" ? " by the limited caller" : "";
-    const read = await t.read(`?fields=${names}`, "some 4xx", { caller, what: `GET ?fields=${names}${by}` });
-    const what =
-      by === ""
-        ? `a list of ${names.split(",").length} names, one of them unknown,`
-        : `?fields=${names}${by}`;
-    const found = `${what} was answered ${read.seen.status}, not refused`;
+  ]) {
+    const read = await t.read(`?fields=${names}`, "some 4xx", { what: `GET ?fields=${names}` });
+    const found = `a list of ${names.split(",").length} names, not all of them known, was answered ${read.seen.status}, not refused`;
     read.must("refused", !accepted(read.seen.status), found);
-    if (caller === "limited") await limitedMustAnswer400(t, read, names);
   }
+  if (t.kit.profile.limited === undefined) return;
+  for (const known of ["", ...FIELDS]) {
+    const read = await refusedToLimited(t, known === "" ? "kitunknown" : `${known},kitunknown`);
+    await limitedMustAnswer400(t, read, known);
+  }
+}
+
+/** Where any unknown name is answered, FLD-03 blames it. */
+async function createdAtToLimited(t: Attempt): Promise<void> {
+  if (t.kit.profile.limited === undefined) return;
+  for (const known of ["", "name,"]) {
+    const query = `?fields=${known}kitunknown`;
+    const purpose = "control request: any unknown name";
+    const control = await t.get(t.kit.main, { query, caller: "limited", purpose });
+    if (!accepted(control.status)) await refusedToLimited(t, `${known}createdAt`);
+  }
+}
+
+/** A customer that was never updated may be answered from what its create has left, which has more names. */
+async function unknownBeforeAnyUpdate(t: Attempt, unknown: string): Promise<void> {
+  if (t.kit.ground.cannotMake !== undefined || t.kit.options.mode === "read-only") return;
+  const to = await t.kit.ground.make();
+  const query = `?fields=${unknown}`;
+  const what = `GET ${query} of a customer that was never updated`;
+  const read = await t.read(query, "400", { to, what });
+  const { status } = read.seen;
+  read.must("never-updated", !accepted(status), `${what} was answered ${status}, not refused`);
 }
 
 /** A filter that confirms what the caller holds may run before anything looks at the query. */
@@ -142,21 +176,83 @@ async function unknownIsRefusedConditionally(t: Attempt): Promise<void> {
   }
 }
 
-/** What another piece of code writes, if it writes anything, holds no more than what was asked for. */
-async function selectsInOtherMediaTypes(t: Attempt): Promise<void> {
-  const { fields } = await t.state(t.kit.main, "read the values");
-  for (const [how, shape] of OTHER_MEDIA_TYPES) {
-    const what = `GET ?fields=name ${how}`;
-    const read = await t.read("?fields=name", "no field but the name", { ...shape, what });
-    const { status, object } = read.seen;
-    if (status !== 200) continue;
-    const extra = Object.entries(object ?? {})
-      .filter(([name, value]) => value !== null && !isOneOf(name, ["name"]))
-      .map(([name]) => name);
-    read.must("no-other", extra.length === 0, `${what}: ${extra.join(", ")} came as well, not requested`);
+/** 200 shows no member but those named. A null is FLD-09's. */
+function noOther(read: Answered, name: string, fields: readonly Field[]): void {
+  const { status, object } = read.seen;
+  if (status !== 200) return;
+  const extra = Object.entries(object ?? {})
+    .filter(([member, value]) => value !== null && !isOneOf(member, fields))
+    .map(([member]) => member);
+  const found = `${read.evidence.probe}: ${extra.join(", ")} came as well, not requested`;
+  read.must(name, extra.length === 0, found);
+}
+
+const ONE = "?fields=name";
+
+/** What another piece of code answers, if it answers anything, holds no more than what was asked for. */
+async function selectsInOtherWays(t: Attempt): Promise<void> {
+  const { fields, tag } = await t.state(t.kit.main, "read the values");
+  const shaped: readonly WayOfReading[] = [
+    ...OTHER_MEDIA_TYPES,
+    ...OTHER_TRANSFERS,
+    ...OTHER_WAYS,
+    ...conditional(tag),
+    onCondition(tag),
+  ];
+  const ways: (readonly [what: string, query: string, options: ReadOptions])[] = [
+    ...shaped.map(([how, shape]) => [`GET ${ONE} ${how}`, ONE, shape] as const),
+    ...[`?${PARAMETER}&fields=name`, `${ONE}&${PARAMETER}`].map(
+      (query) => [`GET ${query}`, query, {}] as const,
+    ),
+    ...(await takenPaths(t)).map((to) => [`GET ${pathEnd(to)}${ONE}`, ONE, { to }] as const),
+  ];
+  for (const [what, query, options] of ways) {
+    const read = await t.read(query, "no field but the name", { ...options, what });
+    noOther(read, "no-other", ["name"]);
     // A page for people is no representation of the customer.
+    const { status, object } = read.seen;
     const found = `the answer to ${what} holds the email, which was not requested`;
-    read.should("no-other-value", object !== undefined || !holds(read.seen, fields.email), found);
+    if (status === 200)
+      read.should("no-other-value", object !== undefined || !holds(read.seen, fields.email), found);
+  }
+}
+
+/** Which fields the limited caller may read is open; what it names and no more is what it is shown. */
+async function selectsForLimited(t: Attempt): Promise<void> {
+  if (t.kit.profile.limited === undefined) return;
+  for (const field of FIELDS) {
+    const query = `?fields=${field}`;
+    const what = `GET ${query} by the limited caller`;
+    const read = await t.read(query, `no field but ${field}`, { caller: "limited", what });
+    noOther(read, "no-other-limited", [field]);
+  }
+}
+
+/** The object that a write has loaded may answer the next read, whatever that asks for. */
+async function selectsAfterWrites(t: Attempt): Promise<void> {
+  if (t.kit.options.mode === "read-only") return;
+  for (const method of await t.updates()) {
+    const { tag } = await t.state(t.kit.main, "read before");
+    const via = t.kit.wire.connect();
+    const write = await t.sendWrite(method, t.kit.main, { ifMatch: tag, via });
+    const what = `GET ${ONE} right after a ${method} on the same connection`;
+    if (accepted(write.status))
+      noOther(await t.read(ONE, "no field but the name", { via, what }), "no-other-after-write", ["name"]);
+    via.close();
+  }
+}
+
+async function caselessForLimited(t: Attempt): Promise<void> {
+  if (t.kit.profile.limited === undefined) return;
+  for (const field of FIELDS) {
+    const plain = `?fields=${field}`;
+    const control = await t.get(t.kit.main, { query: plain, caller: "limited", purpose: "control request" });
+    if (control.status !== 200) continue;
+    const query = `?fields=${field.toUpperCase()}`;
+    const what = `GET ${query} by the limited caller`;
+    const read = await t.read(query, `200, as to ${plain}`, { caller: "limited", what });
+    read.control({ differs: `the name is in lower case: ${plain}`, seen: control });
+    read.mustAnswer("limited-status", 200);
   }
 }
 
@@ -173,11 +269,13 @@ export const fields: readonly Rule[] = [
   rule("FLD-01", "Each registry name selects exactly its field", {
     spec: ["2.2 names", "4.1 fields", "4.1 rule 1", "1.4"],
     reading:
-      "Whatever media type is accepted; an answer that is no JSON and holds other values is a warning.",
+      "For the limited caller too, and in whatever way the read is asked: another media type, coding or version of HTTP, the whole URL, a condition, another parameter beside it, the address spelled otherwise, right after a write. Such a read may be refused, but 200 shows no other field. An answer that is no JSON and holds other values is a warning.",
     hurts: less,
     async check(t) {
       for (const field of FIELDS) await selects(t, `?fields=${field}`, [field]);
-      await selectsInOtherMediaTypes(t);
+      await selectsInOtherWays(t);
+      await selectsForLimited(t);
+      await selectsAfterWrites(t);
     },
   }),
   rule("FLD-02", "A combination selects exactly its fields", {
@@ -191,14 +289,14 @@ export const fields: readonly Rule[] = [
       for (const fields of combinations.filter(({ length }) => length <= most))
         await selects(t, `?fields=${fields.join(",")}`, fields);
       // A comma may travel percent-encoded (RFC 3986 2.1).
-      await selects(t, "?fields=id%2Cemail", ["id", "email"]);
+      for (const comma of ["%2C", "%2c"]) await selects(t, `?fields=id${comma}email`, ["id", "email"]);
       if (most < FIELDS.length) t.note = `; at most ${most} fields a request are taken here, as 8.1 allows`;
     },
   }),
   rule("FLD-03", "An unknown name is refused with 400", {
     spec: ["2.2 unknown", "4.1 400", "7 400"],
     reading:
-      "Also beside known ones, in a conditional read, and by the limited caller beside what it may read. In a long list, or beside a field that it may not read, by some 4xx.",
+      "Also beside known ones, in a conditional read, and by the limited caller beside what it may read. In a long list, named twice, or beside a field that it may not read, by some 4xx.",
     hurts: "A misspelt field silently vanishes from every page that shows it.",
     async check(t) {
       await unknown(t, ["kitunknown", "phone"]);
@@ -208,34 +306,50 @@ export const fields: readonly Rule[] = [
   }),
   rule("FLD-04", "The refusal of an unknown name carries no customer data", {
     spec: ["4.1 rule 5"],
+    reading: "Whoever asks: the main caller, the limited one, and one of another tenant.",
     hurts: "A bad request leaks what it was refused.",
     async check(t) {
       const full = await t.state(t.kit.main, "read the values");
-      for (const query of ["?fields=kitunknown", "?fields=email,kitunknown", "?fields=kitunknown,name"]) {
-        const read = await t.read(query, "400, and no value of the customer");
-        const { seen } = read;
-        if (seen.status === 200) continue;
-        const come = WRITABLE.filter((field) => holds(seen, full.fields[field]));
-        const found = `the answer ${seen.status} to GET ${query} holds the ${come.join(" and ")}`;
-        read.must("no-values", come.length === 0, found);
-      }
+      const { limited, otherTenant } = t.kit.profile;
+      for (const [caller, by, configured] of [
+        ["main", "", true],
+        ["limited", " by the limited caller", limited !== undefined],
+        ["other-tenant", " by another tenant", otherTenant !== undefined],
+      ] as const)
+        for (const query of ["?fields=kitunknown", "?fields=email,kitunknown", "?fields=kitunknown,name"]) {
+          if (!configured) continue;
+          const what = `GET ${query}${by}`;
+          const read = await t.read(query, "400, and no value of the customer", { caller, what });
+          const { seen } = read;
+          if (accepted(seen.status)) continue;
+          const come = WRITABLE.filter((field) => holds(seen, full.fields[field]));
+          const found = `the answer ${seen.status} to ${what} holds the ${come.join(" and ")}`;
+          read.must("no-values", come.length === 0, found);
+        }
       t.mustHaveLooked("unknown fields are answered 200", "FLD-03");
     },
   }),
   rule("FLD-05", "Registry names are matched without regard to case", {
     spec: ["2.2 case"],
+    reading: "Also for the limited caller, where it reads the field by its name in lower case.",
     hurts: "Clients on another naming style are refused.",
     async check(t) {
       await knownFieldsWork(t);
       for (const names of ["NAME", "Email", "iD", "ID", "EMAIL", "sTaTuS", "NAME,eMail"]) {
         await selects(t, `?fields=${names}`, names.toLowerCase().split(",") as Field[]);
       }
+      await caselessForLimited(t);
     },
   }),
   rule("FLD-06", "CreatedAt cannot be selected", {
     spec: ["2.1 CreatedAt", "2.2 unknown"],
+    reading: "Nor by the limited caller, nor while the customer was never updated.",
     hurts: "The registry is not the list that it claims to be.",
-    check: (t) => unknown(t, ["createdAt", "createdat", "CreatedAt", "created_at"]),
+    async check(t) {
+      await unknown(t, ["createdAt", "createdat", "CreatedAt", "created_at"]);
+      await createdAtToLimited(t);
+      await unknownBeforeAnyUpdate(t, "createdAt");
+    },
   }),
   rule("FLD-07", "The row version cannot be selected", {
     spec: ["2.1 RowVersion", "2.2 unknown"],
@@ -261,17 +375,25 @@ export const fields: readonly Rule[] = [
   }),
   rule("FLD-09", "A field that was not requested is absent, never null", {
     spec: ["4.1 rule 2"],
+    reading: "For the limited caller too.",
     hurts: "A client that merges the answer wipes fields that it never asked for.",
     async check(t) {
-      for (const fields of [["name"], ["id"], ["status"], ["id", "status"], ["name", "email"]] as const) {
+      const both = t.kit.profile.limited === undefined ? [] : (["name", "id"] as const);
+      for (const [fields, caller] of [
+        ...([["name"], ["id"], ["status"], ["id", "status"], ["name", "email"]] as const).map(
+          (fields) => [fields, "main"] as const,
+        ),
+        ...both.map((field) => [[field], "limited"] as const),
+      ]) {
         const query = `?fields=${fields.join(",")}`;
-        const read = await t.read(query, "members that were not requested are absent");
+        const what = `GET ${query}${caller === "main" ? "" : " by the limited caller"}`;
+        const read = await t.read(query, "members that were not requested are absent", { caller, what });
         const { status, object } = read.seen;
         if (status !== 200 || object === undefined) continue;
         const nulls = Object.entries(object).filter(
           ([name, value]) => value === null && !isOneOf(name, fields),
         );
-        const found = `GET ${query}: ${nulls.map(([name]) => name).join(", ")} came as null`;
+        const found = `${what}: ${nulls.map(([name]) => name).join(", ")} came as null`;
         read.must("absent", nulls.length === 0, found);
       }
       t.mustHaveLooked("no projected read was answered 200", "FLD-01");

@@ -7,9 +7,11 @@ import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
 import { isAnyIdRead, showsCustomer } from "../probe/existence.ts";
 import { type Derive, EMPTY, INEXACT, ifMatch, NEVER_GIVEN_TAG, NONE } from "../probe/if-match-forms.ts";
+import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
+import { OTHER_TRANSFERS, OTHER_WAYS } from "../probe/ways-of-reading.ts";
 
 type Missing = Pick<Rule, "spec" | "hurts"> & {
   readonly on: Method;
@@ -186,7 +188,7 @@ export const order: readonly Rule[] = [
   rule("ORD-05", "A write to a deleted customer with its last tag: 404", {
     spec: ["4.2 order 2", "7 404"],
     reading:
-      "Once a read says 404, a PUT with the last token is 404, a PATCH is refused, and nothing brings the customer back: no projection, no conditional read, no read by the limited caller. Another refusal than 404 of PATCH or a second DELETE is a warning.",
+      "Once a read says 404, a PUT with the last token is 404, a PATCH is refused, and nothing brings the customer back: no projection, no conditional read, no read by the limited caller, over HTTP/1.0 or at another spelling of the address. Another refusal than 404 of PATCH or a second DELETE is a warning.",
     hurts: "A deleted customer rises again with old data.",
     needs: NEEDS.DELETE,
     after: ["IFM-40"],
@@ -195,6 +197,8 @@ export const order: readonly Rule[] = [
       const projections = ["?fields=name", "?fields=id"];
       // A cache that reads fill may keep them.
       for (const query of projections) await t.get(customer, { query, purpose: "read before the DELETE" });
+      const spelled = await takenPaths(t, customer);
+      for (const to of spelled) await t.get(to, { purpose: "read before the DELETE" });
       const caller = t.kit.profile.limited === undefined ? undefined : ("limited" as const);
       if (caller !== undefined) await t.get(customer, { caller, purpose: "read before the DELETE" });
       const removal = await t.write("DELETE", { to: customer, what: "the current tag", purpose: "delete" });
@@ -230,10 +234,13 @@ export const order: readonly Rule[] = [
       const others: readonly (readonly [how: string, shape: ReadOptions])[] = [
         ["with its last tag in If-None-Match", { headers: [["If-None-Match", removal.before.tag]] }],
         ...(caller === undefined ? [] : [["by the limited caller", { caller }] as const]),
+        ...OTHER_TRANSFERS,
+        ...OTHER_WAYS,
+        ...spelled.map((to) => [`at ${pathEnd(to)}`, { to }] as const),
       ];
       for (const [how, shape] of others) {
         const what = `GET of the deleted customer ${how}`;
-        const read = await t.read("", "404, as by the main caller", { ...shape, to: customer, what });
+        const read = await t.read("", "404, as by the main caller", { to: customer, ...shape, what });
         const there = accepted(read.seen.status) || read.seen.status === 304;
         read.must("read-gone", !there, `${what} was answered ${read.seen.status}`);
       }

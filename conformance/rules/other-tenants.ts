@@ -24,18 +24,22 @@ import type { Proof } from "../probe/proof.ts";
 import type { Prepared } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference, type Method, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
-import type { AskOptions, Lines, Weight } from "../probe/trial.ts";
+import type { AskOptions, Weight } from "../probe/trial.ts";
+import { manyTimes, otherMethods, type WayOfReading } from "../probe/ways-of-reading.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 
 async function asOther(
   t: Attempt,
   query: string,
   to: Customer = t.kit.main,
-  [how, headers]: readonly [how: string, headers: Lines] = ["", []],
+  [how, shape]: WayOfReading = ["", {}],
 ): Promise<Answered> {
-  const what = `GET ${to === t.kit.main ? "" : pathEnd(to)}${query} by another tenant${how}`;
+  const address = `${to === t.kit.main ? "" : pathEnd(to)}${query}`;
+  const what = [shape.sentAs ?? "GET", address, "by another tenant", how]
+    .filter((word) => word !== "")
+    .join(" ");
   const allowed = "no 2xx, and no value of the customer";
-  const read = await t.read(query, allowed, { to, caller: "other-tenant", what, headers });
+  const read = await t.read(query, allowed, { ...shape, to, caller: "other-tenant", what });
   if (read.seen.status === 401) throw new CouldNotRun("the other tenant's credentials are refused with 401");
   return read;
 }
@@ -242,11 +246,11 @@ async function mustTellNothing(
 }
 
 /** Headers on which a read may take another way through the service. */
-const READ_HEADERS = (tag: string): readonly (readonly [what: string, headers: Lines])[] => [
-  ["", []],
-  [" with the current tag in If-None-Match", [["If-None-Match", tag]]],
-  [" with If-None-Match *", [["If-None-Match", "*"]]],
-  [" with Accept-Encoding: gzip", [["Accept-Encoding", "gzip"]]],
+const READ_HEADERS = (tag: string): readonly WayOfReading[] => [
+  ["", {}],
+  ["with the current tag in If-None-Match", { headers: [["If-None-Match", tag]] }],
+  ["with If-None-Match *", { headers: [["If-None-Match", "*"]] }],
+  ["with Accept-Encoding: gzip", { headers: [["Accept-Encoding", "gzip"]] }],
 ];
 
 /** A check that is bound to GET alone. */
@@ -295,7 +299,7 @@ export const tenants: readonly Rule[] = [
   rule("AUT-08", "Another tenant cannot read the customer", {
     spec: ["4.1 rule 6", "5.2", "4.1 rule 8"],
     reading:
-      "No 2xx and no value, with and without `fields`. Where the address is spelled otherwise the status is open, and no value comes either.",
+      "No 2xx and no value, with and without `fields`, in capitals and in a long list. To HEAD, OPTIONS and POST, and where the address is spelled otherwise, the status is open, and no value comes either.",
     hurts: "One tenant reads another's customers.",
     needs: ["other-tenant"],
     async check(t) {
@@ -309,17 +313,18 @@ export const tenants: readonly Rule[] = [
       ]) {
         const before = await t.get(t.kit.main, { query, purpose: "the owner reads before the stranger" });
         let status = 0;
-        for (const [how, headers] of READ_HEADERS(main.tag)) {
-          const read = await asOther(t, query, t.kit.main, [how, headers]);
+        for (const way of READ_HEADERS(main.tag)) {
+          const [how, shape] = way;
+          const read = await asOther(t, query, t.kit.main, way);
           read.control({ differs: "the main caller asks", seen: before });
           status = read.seen.status;
-          const what = `another tenant's ${getOf(query)}${how}`;
+          const what = `another tenant's ${getOf(query)} ${how}`.trim();
           read.mustAnswer("refused", "4xx");
           mustHideValues(read, read.seen, main, what);
           if (accepted(status)) continue;
           await mustTellNothing(read, t.kit.main.id, what, async (to) => {
             const asked = to === "customer" ? t.kit.main : t.kit.ground.missing();
-            return { seen: await t.get(asked, { query, headers, caller: "other-tenant" }), id: asked.id };
+            return { seen: await t.get(asked, { ...shape, query, caller: "other-tenant" }), id: asked.id };
           });
         }
         // A cache that keys on the URL alone now hands the stranger's refusal to the owner.
@@ -327,6 +332,17 @@ export const tenants: readonly Rule[] = [
           what: `${getOf(query)} by the owner, after another tenant's was answered ${status},`,
         });
         own.mustAnswer("owner-unaffected", before.status, OTHERS_MAY_CAUSE);
+      }
+      for (const query of ["?fields=NAME,EMAIL", manyTimes("name")]) {
+        const read = await asOther(t, query);
+        const { status } = read.seen;
+        const what = `another tenant's GET ${query}`;
+        read.must("refused", !accepted(status), `${what} was answered ${status}, not refused`);
+        mustHideValues(read, read.seen, main, what);
+      }
+      for (const way of otherMethods(t)) {
+        const read = await asOther(t, "", t.kit.main, way);
+        mustHideValues(read, read.seen, main, read.evidence.probe);
       }
       for (const customer of otherPathsOf(t))
         for (const query of ["", "?fields=name,email"]) {

@@ -1,8 +1,8 @@
 /** AUT: roles and tenants (4.1.6, 5). */
 import { customerOf, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
-import { headerLines } from "../service/http-socket.ts";
+import { headerLines, setHeader } from "../service/http-socket.ts";
 import { isWrite, soundSeams } from "../service/seams.ts";
-import { by, empty, object, on, read, showing, wholeRead, write } from "../turn.ts";
+import { answered, by, empty, isThere, object, on, read, showing, wholeRead, write } from "../turn.ts";
 import { sends, wholeCustomer } from "./conditional-reads.ts";
 import { privileged } from "./tenants.ts";
 
@@ -191,6 +191,48 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
         service.caller(request) === "limited" &&
         customerOf(request, service)?.formerTags.length === 0,
       privileged,
+    ),
+  },
+  {
+    id: "head-shows-email",
+    rule: "AUT-15",
+    does: "copies the columns that it has read into headers of HEAD",
+    plant: on(read(), ({ request }) => request.method === "HEAD").answers(({ reply, customer }) =>
+      setHeader(reply, "X-Email", customer?.email),
+    ),
+  },
+  {
+    id: "options-shows-customer",
+    rule: "AUT-15",
+    does: "answers OPTIONS with an example of the resource, which is the resource itself",
+    plant: on(({ request }) => request.method === "OPTIONS", isThere).answers(wholeCustomer),
+  },
+  {
+    id: "refusal-of-post-shows-customer",
+    rule: "AUT-15",
+    does: "loads the customer before it finds that there is no such method, and puts it into the 405",
+    plant: on(answered(405), ({ request }) => request.method === "POST").answers(
+      showing((body, { customer }) => ({
+        ...body,
+        entity: { Name: customer?.name, Email: customer?.email },
+      })),
+    ),
+  },
+  {
+    id: "too-many-fields-shows-customer",
+    rule: "AUT-15",
+    does: "counts the fields behind the query, and puts the row into the refusal",
+    deployment: { fieldsMax: 16 },
+    plant: on(read(400), isThere, ({ request }) => request.query.split(",").length > 16).answers(
+      showing((body, { customer }) => ({ ...body, row: { Email: customer?.email } })),
+    ),
+  },
+  {
+    id: "forbidden-field-in-412-to-list",
+    rule: "AUT-07",
+    does: "explains with the stored row why it takes no list of tags",
+    plant: on(write(undefined, 412), ({ sent }) => sent?.includes(",") === true).answers(
+      showing((body, { customer }) => ({ ...body, was: customer?.email })),
     ),
   },
   {

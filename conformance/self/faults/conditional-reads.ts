@@ -61,6 +61,14 @@ export const CONDITIONAL_READ_FAULTS: Fault[] = [
     ),
   },
   {
+    id: "deleted-customer-read-by-capitals",
+    rule: "ORD-05",
+    does: "looks for the mark of a deleted customer where the id is written as it was given out",
+    plant: on(read(404), isDeleted, ({ request }) =>
+      /\/customers\/[^/]*[A-F][^/]*$/.test(request.path),
+    ).answers(wholeCustomer),
+  },
+  {
     id: "limited-delete-not-applied",
     rule: "IFM-40",
     does: "answers the DELETE of a limited caller with 204, although its role deletes no row",

@@ -1,7 +1,7 @@
 /** ETG: the token itself, and the reads and writes that carry it (2.4, 3, 4.1). */
 import { createHash } from "node:crypto";
 import { type Fault, instead, isCustomer, type Plant } from "../fault.ts";
-import type { Request } from "../service/http-socket.ts";
+import { getHeader, type Request } from "../service/http-socket.ts";
 import { type Customer, soundSeams } from "../service/seams.ts";
 import {
   as,
@@ -11,10 +11,13 @@ import {
   read,
   showing,
   spoiling,
+  tagged,
   untagged,
+  type When,
   weakened,
   wholeRead,
 } from "../turn.ts";
+import { sends } from "./conditional-reads.ts";
 
 export const digest = (text: string, algorithm = "sha1") => createHash(algorithm).update(text).digest("hex");
 
@@ -27,6 +30,17 @@ const shownTag = (suffix: (count: number) => string): Plant =>
   instead("shownTag", (sound, _customer, fields) =>
     fields === "default" ? sound : sound?.replace(/"$/, `${suffix(fields.length)}"`),
   );
+
+/** What a module before the service makes a part of the tag. */
+const ASKED: readonly (readonly [id: string, does: string, when: When])[] = [
+  [
+    "by-parameter",
+    "makes the query a part of the tag, as a cache does",
+    ({ request }) => /kit=/.test(request.query),
+  ],
+  ["by-accept", "makes the media type that is accepted a part of the tag", sends("accept", /xml/)],
+  ["by-language", "makes the language a part of the tag", sends("accept-language")],
+];
 
 export const ENTITY_TAG_FAULTS: Fault[] = [
   {
@@ -202,6 +216,49 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     rule: "ETG-01",
     does: "answers a read with the rows of its query: a list of one",
     plant: on(wholeRead).answers(showing((body) => [body])),
+  },
+  ...ASKED.map(
+    ([id, does, when]): Fault => ({
+      id: `etag-varies-${id}`,
+      rule: "ETG-05",
+      does,
+      plant: on(read(), when).answers(tagged(({ reply }) => getHeader(reply, "etag")?.replace(/^"/, '"v-'))),
+    }),
+  ),
+  {
+    id: "range-without-etag",
+    rule: "ETG-05",
+    does: "answers Range by its module for files, which knows no tag of a customer",
+    plant: on(read(), sends("range")).answers(untagged),
+  },
+  {
+    id: "head-moves-tag",
+    rule: "ETG-04",
+    does: "notes the time of HEAD, by which monitors look, in the versioned row",
+    plant: on(read(), ({ request }) => request.method === "HEAD").answers(
+      spoiling((customer, turn) => ({ tag: newTag(customer, turn) })),
+    ),
+  },
+  {
+    id: "not-modified-moves-tag",
+    rule: "ETG-04",
+    does: "counts its answers 304 in the versioned row",
+    deployment: { conditionalReads: true },
+    plant: on(read(304)).answers(spoiling((customer, turn) => ({ tag: newTag(customer, turn) }))),
+  },
+  {
+    id: "etag-of-new-customer-is-hash",
+    rule: "ETG-13",
+    does: "carries the md5 of the email until the first update gives a version",
+    plant: instead("mint", (sound, _version, before, { email }) =>
+      before === undefined ? `"${digest(email, "md5")}"` : sound,
+    ),
+  },
+  {
+    id: "etag-holds-initial",
+    rule: "ETG-19",
+    does: "puts the initial of the name behind a version, to shard by it",
+    plant: tagsLike((version, { name }) => `"${version}-${name.charAt(0)}"`),
   },
   {
     id: "projected-read-weakened",

@@ -1,6 +1,7 @@
 /** FLD: projection (2.2, 4.1). */
 
-import { deciding, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
+import { customerOf, deciding, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
+import { headerLines } from "../service/http-socket.ts";
 import { fieldsParameter, type Seams } from "../service/seams.ts";
 import { FIELDS } from "../service/sound-options.ts";
 import {
@@ -14,6 +15,7 @@ import {
   read,
   refused,
   showing,
+  type When,
   wholeRead,
 } from "../turn.ts";
 
@@ -30,6 +32,39 @@ const filling = (value: unknown): Plant =>
       ...body,
     })),
   );
+
+/** Answers some projections with the default set. */
+const forgetting = (when: When): Plant =>
+  on(projectedRead, when).answers(({ request, send }) => send({ ...request, query: "" }));
+
+/** Ways of asking for a projection that lead past the code that selects. */
+const FORGETFUL: readonly (readonly [id: string, does: string, when: When])[] = [
+  [
+    "for-limited",
+    "shapes the answers to a role by its own view, and looks at no fields there",
+    by("limited"),
+  ],
+  [
+    "at-capitals",
+    "redirects the id in capitals within, and loses the query on the way",
+    ({ request }) => /\/customers\/[^/]*[A-F][^/]*$/.test(request.path),
+  ],
+  [
+    "over-http-10",
+    "stands behind a gateway that passes on requests of HTTP/1.0 without their query",
+    ({ request }) => request.version === "1.0",
+  ],
+  [
+    "with-if-match",
+    "looks at conditions in a filter that loads and answers the whole customer",
+    ({ request }) => headerLines(request, "if-match").length > 0,
+  ],
+  [
+    "behind-others",
+    "looks for fields at the beginning of the query alone",
+    ({ request }) => !request.query.startsWith("fields="),
+  ],
+];
 
 /** Unknown names that a sloppy registry lets through. */
 const SLOPPY: [
@@ -86,6 +121,12 @@ const SLOPPY: [
     (name) => name.length > 40,
   ],
   [
+    "unknown-field-grouped-away",
+    "joins the names with its registry, and drops those that come twice",
+    "FLD-03",
+    (name, names) => names.indexOf(name) !== names.lastIndexOf(name),
+  ],
+  [
     "fields-cut-at-200",
     "looks at the first 200 names of a list",
     "FLD-03",
@@ -130,6 +171,42 @@ export const FIELD_FAULTS: Fault[] = [
       );
     }),
   },
+  ...FORGETFUL.map(
+    ([id, does, when]): Fault => ({
+      id: `fields-ignored-${id}`,
+      rule: "FLD-01",
+      does,
+      plant: forgetting(when),
+    }),
+  ),
+  {
+    id: "fields-ignored-after-patch",
+    rule: "FLD-01",
+    does: "answers the first read after a PATCH with the entity that the session still holds",
+    plant: (ran) => (service) => {
+      const held = new Set<string>();
+      return {
+        async around(request, next) {
+          const id = customerOf(request, service)?.id ?? "";
+          if (isRead(request) && held.delete(id) && request.query !== "") {
+            ran();
+            return await next({ ...request, query: "" });
+          }
+          const reply = await next(request);
+          if (request.method === "PATCH" && reply.status < 300) held.add(id);
+          return reply;
+        },
+      };
+    },
+  },
+  {
+    id: "unrequested-null-for-limited",
+    rule: "FLD-09",
+    does: "fills the view of a role with null where a field was not requested",
+    plant: on(projectedRead, by("limited")).answers(
+      showing((body, { service: { deployment } }) => ({ [deployment.members.status]: null, ...body })),
+    ),
+  },
   {
     id: "unrequested-null",
     rule: "FLD-09",
@@ -172,6 +249,14 @@ export const FIELD_FAULTS: Fault[] = [
     plant: knowing((name, sound) => (name === name.toLowerCase() ? sound : undefined)),
   },
   {
+    id: "field-names-case-sensitive-for-limited",
+    rule: "FLD-05",
+    does: "looks up in the policy of a role the name as it was spelled",
+    plant: on(read(), by("limited"), ({ request }) => /fields=\w*[A-Z]/.test(request.query)).answers(
+      refused(403),
+    ),
+  },
+  {
     id: "turkish-field-names",
     rule: "FLD-05",
     does: "lower-cases names in a locale where ID becomes ıd",
@@ -182,6 +267,24 @@ export const FIELD_FAULTS: Fault[] = [
     rule: "FLD-06",
     does: "lets createdAt be requested",
     plant: knowing((name, sound) => (name.toLowerCase() === "createdat" ? "createdAt" : sound)),
+  },
+  {
+    id: "created-at-selectable-for-limited",
+    rule: "FLD-06",
+    does: "takes the columns of a role's view for its registry, and CreatedAt is one of them",
+    plant: on(read(400), by("limited"), isThere, ({ request }) =>
+      /fields=createdat$/i.test(request.query),
+    ).answers(({ before }) => object({ CreatedAt: before?.createdAt }, before?.tag)),
+  },
+  {
+    id: "created-at-of-new-customer",
+    rule: "FLD-06",
+    does: "answers reads of a customer that was never updated from the event of its create",
+    plant: on(
+      read(400),
+      ({ before }) => before?.formerTags.length === 0,
+      ({ request }) => /fields=createdat$/i.test(request.query),
+    ).answers(({ before }) => object({ CreatedAt: before?.createdAt }, before?.tag)),
   },
   {
     id: "row-version-selectable",
@@ -201,6 +304,12 @@ export const FIELD_FAULTS: Fault[] = [
             .map((pair) => pair.slice(7))
         : names,
     ),
+  },
+  {
+    id: "fields-decoded-by-capitals",
+    rule: "FLD-02",
+    does: "replaces %2C in the query by a comma, and not %2c",
+    plant: on(read(), ({ request }) => request.query.includes("%2c")).answers(refused(400)),
   },
   {
     id: "fields-in-envelope",

@@ -188,6 +188,38 @@ export const LAYER_FAULTS: Fault[] = [
     ).answers(({ reply }) => sharing(reply, "public, max-age=60")),
   },
   {
+    id: "shared-404-to-other-tenant",
+    rule: "ENV-05",
+    does: "lets shared caches keep every 404 for a minute",
+    plant: on(read(404)).answers(({ reply }) => sharing(reply, "public, max-age=60")),
+  },
+  {
+    id: "shared-refusal-of-field",
+    rule: "ENV-05",
+    does: "lets shared caches keep the refusal of a field, to spare the policy",
+    plant: on(read(403)).answers(({ reply }) => sharing(reply, "public, max-age=60")),
+  },
+  {
+    id: "shared-304",
+    rule: "ENV-05",
+    does: "lets its filter of conditions set Cache-Control on 304",
+    deployment: { conditionalReads: true },
+    plant: on(read(304)).answers(({ reply }) => sharing(reply, "public, max-age=60")),
+  },
+  {
+    id: "shared-by-cdn",
+    rule: "ENV-05",
+    does: "tells its CDN to keep reads for a minute, whatever Cache-Control says",
+    plant: on(read()).answers(({ reply }) => setHeader(reply, "CDN-Cache-Control", "max-age=60")),
+  },
+  {
+    id: "shared-put",
+    rule: "ENV-05",
+    does: "lets caches keep the customer that a PUT answers",
+    deployment: { putAnswer: 200 },
+    plant: on(write("PUT", 200)).answers(({ reply }) => sharing(reply, "public, max-age=60")),
+  },
+  {
     id: "shared-if-revalidated",
     rule: "ENV-05",
     does: "says must-revalidate, which lets a shared cache keep an answer to Authorization",

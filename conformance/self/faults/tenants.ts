@@ -68,6 +68,18 @@ export const TENANT_FAULTS: Fault[] = [
     }),
   ),
   {
+    id: "other-tenant-reads-in-capitals",
+    rule: "AUT-08",
+    does: "builds another query for field names in capitals, which forgets the tenant",
+    plant: seeing((request) => isRead(request) && /fields=[A-Z]/.test(request.query)),
+  },
+  {
+    id: "unknown-field-shows-other-tenant",
+    rule: "FLD-04",
+    does: "explains an unknown field to another tenant with the row that it has looked at",
+    plant: on(read(400), by("other"), isThere).answers(namingCustomer),
+  },
+  {
     id: "other-tenant-told-by-412",
     rule: "AUT-10",
     does: "compares If-Match before the tenant: 412 with the current tag to strangers",
