@@ -12,6 +12,7 @@ import { Onlooker } from "./onlooker.ts";
 import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
 import { accepted } from "./status.ts";
 import { type Connection, type Held, type Outgoing, type Result, Transport } from "./transport.ts";
+import { type Slip, Unguarded } from "./unguarded.ts";
 
 /**
  * `garbled`: the headers of the main caller, each with a credential that nobody has. `lengthened`: each with its own
@@ -95,6 +96,7 @@ export class Wire {
   readonly transport: Transport;
   readonly onlooker = new Onlooker();
   readonly acknowledged = new Acknowledged();
+  readonly unguarded = new Unguarded();
   readonly startedAt = performance.now();
   readonly #profile: Profile;
   readonly #options: RunOptions;
@@ -137,8 +139,8 @@ export class Wire {
           : ask.via === "socket" || ask.framing !== undefined
             ? await this.transport.sendRaw(outgoing)
             : await this.transport.send(outgoing);
-      ended(result);
       const exchange = this.#record(ask, outgoing, result);
+      ended(result, exchange);
       if (result.reply === null) throw new NoReply(exchange);
       if (result.reply.status === 401 && ask.caller === "main" && this.#renew()) continue;
       const pauseMs = pauseAsked(result.reply);
@@ -191,8 +193,8 @@ export class Wire {
       opened: held.opened,
       release: async () => {
         const result = await held.release();
-        ended(result);
         const exchange = this.#record({ ...ask, via: "socket" }, outgoing, result);
+        ended(result, exchange);
         return { exchange, seen: result.reply === null ? undefined : seen(exchange, result.reply) };
       },
     };
@@ -248,16 +250,23 @@ export class Wire {
   }
 
   /** Tells the onlooker of an exchange with a customer; returns what to call when it has ended. */
-  #watch({ method, url, ownUrl = url, caller, headers }: Ask): (result: Result) => void {
+  #watch({ method, url, ownUrl = url, caller, headers }: Ask): (result: Result, exchange: Exchange) => void {
     const { pathname } = new URL(ownUrl);
     const { search } = new URL(url);
     const tagOf = ({ reply }: Result) => headerValue(reply?.headers ?? [], "etag");
     if (method !== "GET" && method !== "HEAD") {
       this.onlooker.writeBegins(pathname);
       this.acknowledged.writeBegins(pathname);
-      return (result) => {
+      const mustFail = this.#whyItMustFail(method, pathname, headers);
+      return (result, exchange) => {
         const status = result.reply?.status;
         const replaced = accepted(status ?? 0) ? headerValue(headers, "if-match") : undefined;
+        if (mustFail !== undefined && accepted(status ?? 0))
+          this.unguarded.accepted(
+            ownUrl,
+            { kind: mustFail, exchange },
+            this.#newTag(pathname, tagOf(result)),
+          );
         this.onlooker.writeEnds(pathname, tagOf(result), replaced);
         this.acknowledged.wrote(pathname, method, status);
       };
@@ -270,16 +279,32 @@ export class Wire {
       const { reply } = result;
       if (!plain || reply === null) return;
       if (tag !== undefined && reply.status === 200) this.onlooker.read(pathname, tag);
+      if (method === "GET") this.unguarded.read(pathname, reply.status, tag);
       if (method === "GET" && !this.#cleaning) looked(reply.status, tag, jsonObject(bodyText(reply)));
     };
   }
 
+  /** As far as the answers so far tell; undefined: it may be accepted. A DELETE of what is deleted may be (RFC 9110 9.2.2). */
+  #whyItMustFail(method: string, path: string, headers: Ask["headers"]): Slip["kind"] | undefined {
+    if (!/^(?:PUT|PATCH|DELETE)$/.test(method) || this.acknowledged.of(path).deleted) return undefined;
+    const sent = headerValues(headers, "if-match").join(", ").trim();
+    if (sent === "") return "missing";
+    return this.onlooker.lags(path, sent) ? "stale" : undefined;
+  }
+
+  /** A tag that this customer was not seen to have before. */
+  #newTag(path: string, tag: string | undefined): string | undefined {
+    return tag === undefined || this.onlooker.knownTags(path).has(tag) ? undefined : tag;
+  }
+
   #outgoing(ask: Ask): Outgoing {
-    const general: [string, string][] = [
+    const own = new Set(ask.headers.map(([name]) => name.toLowerCase()));
+    const usual: [string, string][] = [
       ["User-Agent", `customers-conformance/${VERSION}`],
-      ...(ask.headers.some(([name]) => name.toLowerCase() === "accept")
-        ? []
-        : ([["Accept", "application/json, */*;q=0.5"]] as [string, string][])),
+      ["Accept", "application/json, */*;q=0.5"],
+    ];
+    const general = [
+      ...usual.filter(([name]) => !own.has(name.toLowerCase())),
       ...this.callerHeaders(ask.caller).map(({ name, value }): [string, string] => [name, value]),
     ];
     return {

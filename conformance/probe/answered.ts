@@ -41,6 +41,12 @@ export class Answered extends Proof {
     const found = `${this.evidence.probe} was answered ${status}, not ${wanted}`;
     return this.must(name, isAnswer(status, allowed), found, weight);
   }
+
+  /** What broke the rules in `see`: they report it, or else the rule that met it does. */
+  breach(found: string, see: readonly RuleId[]): CouldNotRun {
+    const allowed = "refused, and nothing changed";
+    return new CouldNotRun(found, see, { breach: { exchange: this.seen.exchange, allowed, found } });
+  }
 }
 
 type Facts = {
@@ -87,12 +93,6 @@ export class Written extends Answered {
     if (this.after === undefined)
       throw new CouldNotRun(`a read after ${this.method} answers ${this.afterSeen.status}`, ["ETG-01"]);
     return this.after;
-  }
-
-  /** What broke the rules in `see`: they report it, or else the rule that met it does. */
-  breach(found: string, see: readonly RuleId[]): CouldNotRun {
-    const allowed = "refused, and nothing changed";
-    return new CouldNotRun(found, see, { breach: { exchange: this.seen.exchange, allowed, found } });
   }
 
   mustNotChange(weight: Weight = {}): boolean {

@@ -1,6 +1,10 @@
+import type { Customer } from "../fixtures/ground.ts";
+import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
+import { accepted, isGone } from "../http/status.ts";
 import type { Connection } from "../http/transport.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Seen } from "../http/wire.ts";
+import { type Attempt, BASE } from "./attempt.ts";
 import { type Counter, lagMsOf, STATUS_OF, type Window } from "./counters.ts";
 import { ifMatch, NEVER_GIVEN_TAG } from "./if-match-forms.ts";
 import { updatedCustomer } from "./refused.ts";
@@ -23,18 +27,38 @@ export async function refuse(
       ? await updatedCustomer(t)
       : { customer: t.kit.main, former: (await t.control("PUT")).former };
   let answered = 0;
+  let breach: Seen | undefined;
   for (let event = 0; event < events; event += 1) {
     const odd = event % 3 === 2;
     const lines = status === 412 ? ifMatch(odd ? NEVER_GIVEN_TAG : former) : odd ? ifMatch("  ") : [];
     const seen = await t.sendWrite(method, customer, { ifMatch: lines, purpose: "to be counted" });
     if (seen.status === status) answered += 1;
+    else if (accepted(seen.status) && (await wasApplied(t, customer, seen))) breach ??= seen;
   }
   // A refusal that is answered otherwise is the IFM rules' matter; what is counted then cannot be told.
-  if (answered < events)
-    throw new CouldNotRun(
-      `${answered} of ${events} times ${method} was answered ${status} where it should`,
-      status === 412 ? ["IFM-03", "IFM-31", "IFM-41"] : ["IFM-04", "IFM-32", "IFM-42"],
-    );
+  if (answered === events) return;
+  const what = status === 412 ? "a stale tag" : "no If-Match, or a blank one,";
+  throw new CouldNotRun(
+    `${answered} of ${events} times ${method} was answered ${status} where it should`,
+    [BASE[method][status === 412 ? "stale" : "missing"]],
+    breach && {
+      breach: {
+        exchange: breach.exchange,
+        allowed: `${status}, and nothing changed`,
+        found: `${method} with ${what} was answered ${breach.status} and applied`,
+        certain: true,
+      },
+    },
+  );
+}
+
+/** Whether a read shows the new tag that an accepted write was answered with, or no longer shows what it deleted. */
+async function wasApplied(t: Attempt, customer: Customer, { tag, exchange }: Seen): Promise<boolean> {
+  const { request } = exchange;
+  const sent = headerValue(request.headers, "if-match")?.trim() ?? "";
+  const after = await t.get(customer, { purpose: "was it applied" });
+  if (request.method === "DELETE") return isGone(after.status);
+  return after.status === 200 && tag !== undefined && after.tag === tag && tag !== sent;
 }
 
 /** One more 428 and one more 412. */

@@ -113,7 +113,7 @@ export async function refusedInARow(
   for (const derive of forms) {
     const form = derive(at.now.tag, at.former, at.customer);
     if (form === undefined || isCurrent(form, at.now.tag)) continue;
-    const { lines, what: _, allowed = [], optional, opening, ...shape } = form;
+    const { lines, what: _, allowed = [], optional, opening, first, ...shape } = form;
     if (opening === "an accepted write" || opening === "a conflict") {
       suspects.push(derive);
       continue;
@@ -121,11 +121,14 @@ export async function refusedInARow(
     const via = opening && (await connectionAfter(t, method, opening, at));
     const values = carriedValues(t, method, form, at);
     const ask = { ...shape, ...(via && { via }), ifMatch: lines, values, purpose: "probe" };
-    const { status } = await t.sendWrite(method, at.customer, ask);
+    await first?.(at.customer, at.now.tag);
+    const { status, tag } = await t.sendWrite(method, at.customer, ask);
     via?.close();
     const notTaken = optional === undefined || t.notTaken.has(`${method} ${optional.way}`);
     const right = allowed === "any" || isRefusal(status, STATUS[kind], notTaken ? allowed : optional.allowed);
-    if (!right && !t.blamedBefore(method, kind, status)) suspects.push(derive);
+    // One that does not tell the tag of now is sent again too, with a look at that tag before and after.
+    const untold = kind === "stale" && status === 412 && isOrdinary(form) && tag !== at.now.tag;
+    if (untold || (!right && !t.blamedBefore(method, kind, status))) suspects.push(derive);
   }
   const from = t.failures.length;
   const query = t.kit.deployment.stateQuery;
@@ -139,10 +142,10 @@ export async function refusedInARow(
     at: then,
   });
   const blamed = () => t.blamedBefore(method, `${kind} moves the tag`, STATUS[kind]);
-  if (!unchanged && t.failures.length === from && !blamed())
-    t.proof(`${forms.length} of ${method} that must be refused, one after the other`, "nothing changed")
-      .show(seen, { before: at.now.seen, after: seen, unchanged })
-      .must("unchanged", false, `one of them was applied, and none when sent again`, OTHERS_MAY_CAUSE);
+  const applied = !unchanged && t.failures.length === from && !blamed();
+  t.proof(`${forms.length} of ${method} that must be refused, one after the other`, "nothing changed")
+    .show(seen, { before: at.now.seen, after: seen, unchanged })
+    .must("unchanged", !applied, "one of them was applied, and none when sent again", OTHERS_MAY_CAUSE);
   return end;
 }
 
@@ -200,7 +203,7 @@ export async function refused(
   return at;
 }
 
-export function probeRefusal(
+export async function probeRefusal(
   t: Attempt,
   method: Method,
   kind: Kind,
@@ -208,9 +211,10 @@ export function probeRefusal(
   at: Prepared,
   patchForm?: PatchForm,
 ): Promise<Written> {
-  const { lines, what, allowed = [], opening: _, values: __, ...shape } = form;
+  const { lines, what, allowed = [], opening: _, values: __, first, ...shape } = form;
   const answers = typeof allowed === "string" ? [401, 403] : allowed;
-  return t.write(method, {
+  await first?.(at.customer, at.now.tag);
+  return await t.write(method, {
     ...shape,
     to: at.customer,
     before: at.now,
@@ -412,9 +416,12 @@ export function judgeRefusal(
     t.kit.blamed.set(`${method} ${kind}`, { status: seen.status, by: t.rule.id });
   whoseChange(t, written);
   const unchanged = mustNotChange(t, written, kind);
-  const ordinary = form.url === undefined && form.sentAs === undefined;
-  if (unchanged && kind === "stale" && seen.status === 412 && ordinary) mustTellTag(t, written, what);
+  if (unchanged && kind === "stale" && seen.status === 412 && isOrdinary(form)) mustTellTag(t, written, what);
 }
+
+/** What stands at another address, or is sent by another method, is another resource or none. */
+const isOrdinary = ({ url, sentAs }: Pick<Refused, "url" | "sentAs">) =>
+  url === undefined && sentAs === undefined;
 
 /** A refusal that changes the tag and nothing else is blamed once, by the base rule. */
 function mustNotChange(t: Attempt, written: Written, kind: Kind): boolean {

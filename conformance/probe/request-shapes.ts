@@ -44,6 +44,51 @@ type Row = readonly [what: string, shape: Way | ((tag: string) => Way)];
 /** `address`: its place in those of the customer. */
 type AddressedRow = readonly [...Row, address?: number];
 
+/** What pages send, and what clients add for debugging. */
+const fromBrowsers: Lines = [
+  [
+    "User-Agent",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36",
+  ],
+  ["Accept-Language", "en-US,en;q=0.9,de;q=0.8"],
+  ["Sec-Fetch-Mode", "cors"],
+  ["Sec-Fetch-Dest", "empty"],
+  ["Pragma", "no-cache"],
+  ["Priority", "u=1, i"],
+  ["Save-Data", "on"],
+  ["TE", "trailers"],
+  ["Trailer", "X-Kit-Checksum"],
+];
+
+/** What gateways, meshes and tracing add to each request, on the way to a service that they take for trusted. */
+function fromProxies({ host, protocol }: URL): Lines {
+  const scheme = protocol.slice(0, -1);
+  return [
+    ["traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"],
+    ["tracestate", "kit=00f067aa0ba902b7"],
+    ["baggage", "kit=1"],
+    ["X-Request-Id", crypto.randomUUID()],
+    ["X-Correlation-Id", crypto.randomUUID()],
+    ["X-B3-TraceId", "4bf92f3577b34da6a3ce929d0e0e4736"],
+    ["X-Amzn-Trace-Id", "Root=1-67891233-abcdef012345678912345678"],
+    ["Via", "1.1 kit-proxy"],
+    ["Forwarded", `for=127.0.0.1;host="${host}";proto=${scheme}`],
+    ["X-Forwarded-Host", host],
+    ["X-Forwarded-Proto", scheme],
+    ["CF-Connecting-IP", "127.0.0.1"],
+    ["True-Client-IP", "127.0.0.1"],
+    ["X-Envoy-Internal", "true"],
+  ];
+}
+
+const NAMES_CLIENT = /^X-(?:Forwarded|Real)/;
+
+/** By itself: a proxy that honours it passes no If-Match on, which would hide what the other headers do. */
+const HOP_BY_HOP: Row = [
+  "with Connection: If-Match",
+  { headers: [["Connection", "If-Match"]], allowed: "refused" },
+];
+
 /** What a server might take for permission. No service needs to know them, so all are sent at once first. */
 function headerRows(t: Attempt, method: Method): Row[] {
   const { origin } = new URL(t.kit.main.url);
@@ -73,9 +118,11 @@ function headerRows(t: Attempt, method: Method): Row[] {
     ["Accept-Encoding", "gzip"],
     ["Range", "bytes=0-0"],
     ["If-Range", '"kit-other"'],
+    ...fromBrowsers,
+    ...fromProxies(new URL(t.kit.main.url)),
   ];
   const gently = t.gentlyLeavesOut("headers that name another address of the client");
-  const kept = lines.filter(([name]) => !(gently && /^X-(?:Forwarded|Real)/.test(name)));
+  const kept = lines.filter(([name, value]) => !(gently && (NAMES_CLIENT.test(name) || /127/.test(value))));
   return kept.map(([name, value]) => [
     `with ${name}: ${value.replace("TAG", "the current tag")}`,
     (tag) => ({ headers: [[name, value.replace("TAG", () => tag)]], allowed: "refused" }),
@@ -117,7 +164,7 @@ export function rowsOf(t: Attempt, method: Method, usedKey: Lines): Row[] {
       }),
     ],
   ];
-  if (t.kit.profile.limited !== undefined) rows.push([LIMITED, { caller: "limited", allowed: "refused" }]);
+  if (t.kit.profile.limited !== undefined) rows.push([LIMITED, ROW_OF_LIMITED]);
   if (method === "DELETE")
     return [
       ...rows,
@@ -190,6 +237,7 @@ const WRONG_EACH = 2;
 
 const CAPITALS = "the id in capitals";
 const LIMITED = "by the limited caller";
+const ROW_OF_LIMITED: Way = { caller: "limited", allowed: "refused" };
 
 /** Dots and a bare question mark leave as they stand over a socket alone, like every request here. */
 function addresses(customer: Customer): Customer[] {
@@ -219,7 +267,7 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
       at = await preparedFor(t, method);
       continue;
     }
-    at = await atOnce(t, method, kind, derive, control, at);
+    at = await withHeaders(t, method, kind, derive, control, at);
     const now = t.leavesOut("each way of sending with one of missing, blank and stale, in place of all three")
       ? all.filter((row) => row[0] === LIMITED || formOf(t, row) === index)
       : all;
@@ -279,7 +327,7 @@ function widest(a: Allowed = [], b: Allowed = []): Allowed {
 }
 
 /** The control request: without anything special it is refused. @returns undefined where it is not: a base rule says so. */
-async function ordinary(
+export async function ordinary(
   t: Attempt,
   method: Method,
   kind: Kind,
@@ -294,7 +342,19 @@ async function ordinary(
   return right && unchanged ? { differs: "it is sent the ordinary way", seen, refused: true } : undefined;
 }
 
-/** All headers in one request; one by one where it is not simply refused. */
+/** All headers in one request, one by one where it is not simply refused; and the one that may not be among them. */
+async function withHeaders(
+  t: Attempt,
+  method: Method,
+  kind: Kind,
+  derive: Derive,
+  control: Control,
+  from: Prepared,
+): Promise<Prepared> {
+  const at = await atOnce(t, method, kind, derive, control, from);
+  return await refused(t, method, kind, [shaped(derive, HOP_BY_HOP)], { bodies: "one", control, at });
+}
+
 async function atOnce(
   t: Attempt,
   method: Method,
@@ -360,9 +420,13 @@ async function onOneConnection(t: Attempt, method: Method, from: Prepared): Prom
 }
 
 async function neverUpdated(t: Attempt, method: Method): Promise<void> {
+  const limited = t.kit.profile.limited !== undefined;
+  const byLimited: Row = [`${LIMITED} to a customer that was never updated`, ROW_OF_LIMITED];
   for (const kind of ["missing", "stale"] as const) {
     const forms = NEVER_UPDATED[kind].map((derive) => worded(derive, "to a customer that was never updated"));
-    await refused(t, method, kind, forms, { bodies: "one", untouched: await t.kit.ground.make() });
+    const theirs = limited ? NEVER_UPDATED[kind].slice(0, 1).map((derive) => shaped(derive, byLimited)) : [];
+    const untouched = await t.kit.ground.make();
+    await refused(t, method, kind, [...theirs, ...forms], { bodies: "one", untouched });
   }
 }
 

@@ -2,6 +2,8 @@
 
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { isClientError, isGone } from "../http/status.ts";
+import type { Seen } from "../http/wire.ts";
 import type { Written } from "../probe/answered.ts";
 import { type Attempt, BASE, SPECIAL } from "../probe/attempt.ts";
 import {
@@ -17,6 +19,7 @@ import {
   standIns,
   worded,
 } from "../probe/if-match-forms.ts";
+import { eventsBefore, justBefore } from "../probe/just-before.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import {
   afterBase,
@@ -26,10 +29,13 @@ import {
   refusal,
   refused,
   refusedInARow,
+  updatedCustomer,
 } from "../probe/refused.ts";
 import { shapes } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, shows, WRITABLE } from "../probe/snapshot.ts";
+import { together } from "../probe/together.ts";
+import type { AskOptions, Shape } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 import type { SpecKey } from "../specification/spec.ts";
 import type { Values } from "../target/values.ts";
@@ -74,6 +80,31 @@ async function currentTagIn412(t: Attempt, method: Method): Promise<void> {
   const what = `with the tag ${again.tag} of a 412, and no read in between`;
   const next = await t.writeOnly(method, customer, { ifMatch: again.tag, what, allowed: "2xx" });
   if (!saysNothing(next.seen, "main")) next.mustAnswer("retry-at-once", "2xx", OTHERS_MAY_CAUSE);
+}
+
+/** A check that stands in another place, or answers a router's other address, may know no tag. */
+async function tagHoweverSent(t: Attempt, method: Method): Promise<void> {
+  const { customer, former, now } = await preparedFor(t, method);
+  const bodies =
+    method === "DELETE" ? [] : [["broken JSON", "{"] as const, ["an empty object", "{}"] as const];
+  const ways: readonly (readonly [how: string, way: AskOptions, see: Rule["id"]])[] = [
+    ...bodies.map(([what, body]) => [`and ${what}`, { body }, "ORD-11"] as const),
+    ...(await takenPaths(t, customer)).map(
+      (at) => [`at ${pathEnd(at)}`, { url: at.url }, SPECIAL[method].shapes] as const,
+    ),
+  ];
+  for (const [how, way, see] of ways) {
+    const what = `with a stale tag ${how}`;
+    const allowed = `412 with ETag ${now.tag}, or another refusal`;
+    const probe = await t.writeOnly(method, customer, { ...way, ifMatch: ifMatch(former), what, allowed });
+    const { status, tag } = probe.seen;
+    if (tag !== now.tag && (await t.state(customer)).tag !== now.tag)
+      throw probe.breach(`${method} ${what} was answered ${status} and applied`, [see]);
+    if (status !== 412) continue;
+    const carries = tag === undefined ? "no ETag" : `the ETag ${tag}`;
+    const found = `the 412 to ${method} ${what} carries ${carries}; the current tag is ${now.tag}`;
+    probe.must("etag-however-sent", tag === now.tag, found, OTHERS_MAY_CAUSE);
+  }
 }
 
 /** A body that an accepted write is answered with is of no fixed shape; but where it shows the name, it is the new one. */
@@ -305,7 +336,10 @@ function asOnPut(on: "PATCH" | "DELETE"): Rule[] {
     }),
     rule(base.missing, `${on} without If-Match is refused with 428`, {
       spec: [...spec, "3 missing"],
-      reading: "In none of the forms of body that it takes. Nothing stands in for If-Match.",
+      reading:
+        on === "PATCH"
+          ? "In none of the forms of body that it takes. Nothing stands in for If-Match."
+          : "Nothing stands in for If-Match. No read misses the customer right after a refusal.",
       hurts: `${missing}.`,
       needs: NEEDS[on],
       after: afterBase(base.missing, on),
@@ -314,6 +348,7 @@ function asOnPut(on: "PATCH" | "DELETE"): Rule[] {
         const members = on === "PATCH" ? memberStandIns(false) : [];
         // What stands in for a header does not hang on the form of the body.
         await refused(t, on, "missing", [...standIns(), ...members], { bodies: "one" });
+        if (on === "DELETE") await staysVisible(t);
       },
     }),
     refusal(base.blank, `${on} with a blank If-Match is refused with 428`, {
@@ -351,11 +386,15 @@ function alike(on: Method): Rule[] {
   return [
     rule(tag412, `412 on ${on} carries the current ETag`, {
       spec: on === "PUT" ? ["3 stale", "4.2 412", "7 412"] : [...spec, "7 412"],
-      reading: "The token of now: the one that a read shows, with which a retry is accepted.",
+      reading:
+        "The token of now: the one that a read shows, with which a retry is accepted. Also where the body is bad, and at another spelling of the address that is taken.",
       hurts: "A client cannot tell how far it lagged, or retries with a token that is refused again.",
       needs: NEEDS[on],
       after: afterBase(tag412, on, "stale"),
-      check: (t) => currentTagIn412(t, on),
+      async check(t) {
+        await currentTagIn412(t, on);
+        if (!t.kit.doubts.has(`tag of 412 on ${on}`)) await tagHoweverSent(t, on);
+      },
     }),
     rule(former, `${on} with any former tag is refused`, {
       spec: on === "PUT" ? ["3 stale", "1.3"] : [...spec, "3 stale", "1.3"],
@@ -378,8 +417,71 @@ function alike(on: Method): Rule[] {
   ];
 }
 
+const afterEvents = rule("IFM-49", "What happened right before opens no way past If-Match", {
+  spec: ["3 stale", "3 missing", "3 same rule"],
+  reading:
+    "A 304, a HEAD, an OPTIONS, a refused read, a failed write, a look by another caller or another tenant: a stale or missing If-Match is refused after each of them as ever.",
+  hurts:
+    "A flag or an entity that is left over from one request lets the next one overwrite what nobody read.",
+  needs: ["write"],
+  after: (["PUT", "PATCH", "DELETE"] as const).flatMap((method) => [
+    ...afterBase("IFM-49", method, "stale", "missing"),
+    SPECIAL[method].shapes,
+  ]),
+  async check(t) {
+    const { deployment, ground } = t.kit;
+    const events = await eventsBefore(t);
+    await justBefore(t, "PUT", events);
+    if (t.leavesOut("what happened right before a PATCH or a DELETE")) return;
+    if (await t.patchOffered()) await justBefore(t, "PATCH", events);
+    if (deployment.deleteOffered !== false && ground.cannotMake === undefined)
+      await justBefore(t, "DELETE", events);
+  },
+});
+
+/** Each shows the customer, or what is said of it, by another piece of code. */
+const LOOKS: readonly (readonly [how: string, shape: Shape])[] = [
+  ["GET", {}],
+  ["GET ?fields=name", { query: "?fields=name" }],
+  ["GET ?fields=id,status", { query: "?fields=id,status" }],
+  ["GET with another tag in If-None-Match", { headers: [["If-None-Match", '"kit-other"']] }],
+  ["GET by the limited caller", { caller: "limited" }],
+];
+
+/** A refused DELETE, which some carry out halfway and take back, hides the customer from no read. */
+async function staysVisible(t: Attempt): Promise<void> {
+  const { customer, former } = await updatedCustomer(t);
+  const looks = LOOKS.filter(([, { caller }]) => caller === undefined || t.kit.profile.limited !== undefined);
+  const look = ({ query = "", ...shape }: (typeof LOOKS)[number][1], purpose: string) =>
+    t.get(customer, { ...shape, query, purpose });
+  const shown = new Map<string, Seen>();
+  for (const [how, shape] of looks) {
+    const seen = await look(shape, "before the DELETE");
+    if (seen.status === 200) shown.set(how, seen);
+  }
+  for (const [what, lines] of [
+    ["no If-Match", []],
+    ["a stale tag", ifMatch(former)],
+  ] as const) {
+    const refusal = await t.sendWrite("DELETE", customer, { ifMatch: lines, purpose: `DELETE with ${what}` });
+    if (!isClientError(refusal.status)) continue;
+    const after = await together(
+      looks.map(async ([how, shape]) => [how, await look(shape, `after a DELETE with ${what}`)] as const),
+    );
+    for (const [how, seen] of after) {
+      const before = shown.get(how);
+      if (before === undefined) continue;
+      const found = `right after a refused DELETE with ${what}, ${how} is answered ${seen.status}`;
+      t.proof(`${how} right after a refused DELETE with ${what}`, "200, as before")
+        .show(seen, { before, after: seen })
+        .must("still-read", !isGone(seen.status), found, OTHERS_MAY_CAUSE);
+    }
+  }
+}
+
 export const methodRules: readonly Rule[] = [
   patch,
+  afterEvents,
   ...asOnPut("PATCH"),
   remove,
   ...asOnPut("DELETE"),

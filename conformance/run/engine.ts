@@ -13,7 +13,7 @@ import {
   Unreachable,
 } from "../http/outcome-signal.ts";
 import { checkTransport } from "../http/transport-check.ts";
-import { Wire } from "../http/wire.ts";
+import { ownAsk, Wire } from "../http/wire.ts";
 import { Attempt, signature } from "../probe/attempt.ts";
 import type { Kit } from "../probe/kit.ts";
 import { refuseEarly } from "../probe/refused-early.ts";
@@ -82,6 +82,7 @@ export async function runKit(
     const blamed = new Map<string, string>();
     for (const [index, finding] of facts.findings.entries())
       facts.findings[index] = await explained(kit, finding, facts.findings, blamed);
+    await reportSlip(kit, facts.findings);
   } catch (error) {
     explain(error, facts);
     const done = new Set(facts.findings.map(({ rule }) => rule.id));
@@ -146,17 +147,38 @@ async function explained(
   const again = finding.pointer.breach?.certain === true ? finding : await attempt(kit, finding.rule);
   const { breach } = again.pointer;
   if (!isUnexplained(again, all) || breach === undefined || again.trial === undefined) return again;
-  const { exchange, allowed, found } = breach;
   blamed.set(guilty, finding.rule.id);
-  const proof = again.trial.proof(exchange.purpose, allowed);
+  const found = `${breach.found}, although ${again.pointer.see?.join(" and ")} passed: not always, then`;
+  return broken(again, again.trial, { ...breach, found });
+}
+
+type Breach = Pick<NonNullable<Pointer["breach"]>, "exchange" | "allowed" | "found">;
+
+function broken(finding: Finding, trial: Attempt, { exchange, allowed, found }: Breach): Finding {
+  const proof = trial.proof(exchange.purpose, allowed);
   proof.evidence.sent = exchange.n;
   proof.evidence.came = String(exchange.reply?.status ?? exchange.failure);
-  proof.must(
-    "unexplained",
-    false,
-    `${found}, although ${again.pointer.see?.join(" and ")} passed: not always, then`,
-  );
-  return judged(again.trial, (trial, outcome, reason) => ({ ...again, trial, outcome, reason, pointer: {} }));
+  proof.must("unexplained", false, found);
+  return judged(trial, (trial, outcome, reason) => ({ ...finding, trial, outcome, reason, pointer: {} }));
+}
+
+/** A run in which an accepted write had to be refused is not without a violation, whatever its rules look for. */
+async function reportSlip({ wire }: Kit, findings: Finding[]): Promise<void> {
+  if (findings.some(({ outcome }) => outcome === "violation")) return;
+  for (const url of wire.unguarded.notReadYet) await wire.send(ownAsk("was it applied", "GET", url));
+  const [slip] = wire.unguarded.slips;
+  if (slip === undefined) return;
+  const { kind, exchange } = slip;
+  const { method } = exchange.request;
+  const sender = wire.ledger[exchange.n - 1]?.rule;
+  const fit = findings.filter(({ rule, trial }) => rule.level === "MUST" && trial !== undefined);
+  const finding = fit.find(({ rule }) => rule.id === sender) ?? fit[0];
+  if (finding?.trial === undefined) return;
+  finding.trial.keep(exchange);
+  const what = kind === "stale" ? "a tag that an earlier write had replaced" : "no If-Match";
+  const found = `${method} with ${what} was answered ${exchange.reply?.status} and applied, in the middle of this rule`;
+  const allowed = "refused, and nothing changed";
+  findings[findings.indexOf(finding)] = broken(finding, finding.trial, { exchange, allowed, found });
 }
 
 function isUnexplained({ outcome, pointer }: Finding, all: readonly Finding[]): boolean {

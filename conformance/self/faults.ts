@@ -12,6 +12,7 @@ import { EXEMPTION_FAULTS } from "./faults/exemptions.ts";
 import { FIELD_FAULTS } from "./faults/field-selection.ts";
 import { HEADER_READING_FAULTS } from "./faults/header-reading.ts";
 import { LAYER_FAULTS } from "./faults/layers.ts";
+import { LEFT_OVER_FAULTS } from "./faults/left-over.ts";
 import { ORDER_FAULTS } from "./faults/order-of-checks.ts";
 import { REFUSAL_FAULTS } from "./faults/refusals.ts";
 import { REPRESENTATION_FAULTS } from "./faults/representation.ts";
@@ -31,6 +32,7 @@ export const FAULTS: readonly Fault[] = [
   ...REFUSAL_FAULTS,
   ...STAND_IN_FAULTS,
   ...EXEMPTION_FAULTS,
+  ...LEFT_OVER_FAULTS,
   ...CHAIN_AND_BODY_FAULTS,
   ...SIDE_DOOR_FAULTS,
   ...SIDE_DOOR_READ_FAULTS,

@@ -170,6 +170,30 @@ const ROWS: readonly Row[] = [
     "creates or replaces without a check where the query says upsert=true",
     ({ query }) => /(^|&)upsert=(true|1)/.test(query),
   ],
+  [
+    "localized-put-unchecked",
+    "PUT",
+    "checks the calls of services, and not those of its pages, which say Accept-Language",
+    has("accept-language"),
+  ],
+  [
+    "traced-patch-unchecked",
+    "PATCH",
+    "takes what carries a trace of its mesh for a call from within, which has been checked",
+    has("traceparent"),
+  ],
+  [
+    "trailers-delete-unchecked",
+    "DELETE",
+    "waits for If-Match among the trailers where the client takes some, and never looks there",
+    has("te", "trailers"),
+  ],
+  [
+    "hop-by-hop-put-unchecked",
+    "PUT",
+    "drops what Connection names, and misses nothing where that was If-Match",
+    has("connection", "if-match"),
+  ],
   ["trusting-put-unchecked", "PUT", "skips the check where X-Force is sent", has("x-force")],
   [
     "chunked-delete-unchecked",
@@ -254,6 +278,13 @@ const ROWS: readonly Row[] = [
       (request, service) => service.caller(request) === "limited",
     ],
   ),
+  [
+    "first-put-of-limited-unchecked",
+    "PUT",
+    "reads the version of what one role writes from a history that is empty at first",
+    (request, service) =>
+      service.caller(request) === "limited" && customerOf(request, service)?.formerTags.length === 0,
+  ],
   ...(["PATCH", "DELETE"] as const).map(
     (method): Row => [
       `never-updated-${method.toLowerCase()}-unchecked`,
@@ -407,6 +438,22 @@ const UNTAGGED: readonly (readonly [
   ],
 ];
 
+/** The same, by what else the request says. */
+const UNTAGGED_REQUESTS: readonly (readonly [id: string, rule: string, does: string, When])[] = [
+  [
+    "bad-body-412-untagged",
+    "IFM-07",
+    "refuses a stale PUT with a bad body in its validator, which knows no tag",
+    ({ request, body }) => request.method === "PUT" && Object.keys(body).length === 0,
+  ],
+  [
+    "capitals-412-untagged",
+    "IFM-07",
+    "looks the tag up by the id as it is spelled in the address, and finds none for one in capitals",
+    ({ request }) => /[A-F]/.test(request.path.slice(-36)),
+  ],
+];
+
 /** Writes that are carried out unchecked because of what their body says. */
 const BODIES: readonly (readonly [id: string, method: Method, does: string, When])[] = [
   [
@@ -557,6 +604,14 @@ export const EXEMPTION_FAULTS: Fault[] = [
       rule,
       does,
       plant: on((turn) => turn.reply.status === 412 && of(turn.sent ?? "", turn.customer)).answers(untagged),
+    }),
+  ),
+  ...UNTAGGED_REQUESTS.map(
+    ([id, rule, does, when]): Fault => ({
+      id,
+      rule,
+      does,
+      plant: on((turn) => turn.reply.status === 412 && when(turn)).answers(untagged),
     }),
   ),
   ...BODIES.map(

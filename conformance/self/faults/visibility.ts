@@ -25,6 +25,27 @@ const torn =
 
 export const VISIBILITY_FAULTS: Fault[] = [
   {
+    id: "refused-delete-hides-projections",
+    rule: "IFM-42",
+    does: "takes a customer out of the index of its projections before it checks a DELETE, and puts it back with the next read",
+    plant: (ran) => (service) => {
+      const out = new Set<string>();
+      return {
+        async around(request, next) {
+          const customer = customerOf(request, service);
+          if (customer !== undefined && isRead(request) && request.query !== "" && out.delete(customer.id)) {
+            ran();
+            return service.refuse(404, "not_found");
+          }
+          const reply = await next(request);
+          if (customer !== undefined && request.method === "DELETE" && reply.status === 428)
+            out.add(customer.id);
+          return reply;
+        },
+      };
+    },
+  },
+  {
     id: "write-behind",
     rule: "IFM-01",
     does: "answers before the new values are stored; the first read that follows sees the old ones",

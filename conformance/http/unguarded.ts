@@ -1,0 +1,37 @@
+/**
+ * Accepted writes that had to be refused, whichever request of the run it was: without If-Match, or with a tag that an
+ * earlier accepted write of ours had replaced. One is believed when a read then shows the new tag that it was answered
+ * with, or, after a DELETE, that the customer is gone: a page of the environment answers 200 as well, and does neither.
+ */
+import type { Exchange } from "../report/schema.ts";
+import { placeOf } from "./onlooker.ts";
+import { isGone } from "./status.ts";
+
+export type Slip = { readonly kind: "stale" | "missing"; readonly exchange: Exchange };
+
+export class Unguarded {
+  /** In the order of the run. */
+  readonly slips: Slip[] = [];
+  readonly #open = new Map<string, { slip: Slip; url: string; tag: string | undefined }[]>();
+
+  /** The customers of which no read has shown yet whether such a write was applied. */
+  get notReadYet(): string[] {
+    return [...this.#open.values()].flatMap((writes) => writes.slice(0, 1).map(({ url }) => url));
+  }
+
+  /** @param tag of the answer, where it is one that the customer has not had before */
+  accepted(url: string, slip: Slip, tag: string | undefined): void {
+    const place = placeOf(new URL(url).pathname);
+    this.#open.set(place, [...(this.#open.get(place) ?? []), { slip, url, tag }]);
+  }
+
+  /** What a read of the main caller shows after it. */
+  read(path: string, status: number, shown: string | undefined): void {
+    const place = placeOf(path);
+    for (const { slip, tag } of this.#open.get(place) ?? []) {
+      const deleted = slip.exchange.request.method === "DELETE" && isGone(status);
+      if (deleted || (status === 200 && tag !== undefined && tag === shown)) this.slips.push(slip);
+    }
+    this.#open.delete(place);
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * What may happen to a customer right before a write that must be refused. A service that keeps something of it, a flag or
+ * an entity that is loaded, may take the write for another one.
+ */
+import type { Customer } from "../fixtures/ground.ts";
+import type { Attempt } from "./attempt.ts";
+import { type Derive, NONE, STALE } from "./if-match-forms.ts";
+import { type Kind, preparedFor, refusedInARow, STATUS } from "./refused.ts";
+import { ordinary } from "./request-shapes.ts";
+import type { Method } from "./snapshot.ts";
+import type { AskOptions, Shape } from "./trial.ts";
+
+/** In words that follow "right after", and what is sent. */
+type Event = readonly [what: string, happens: (customer: Customer, tag: string) => Promise<unknown>];
+
+const purpose = "right before";
+
+function reads(t: Attempt): Event[] {
+  const { limited, otherTenant, main } = t.kit.profile;
+  const get =
+    (shape: Shape = {}) =>
+    (customer: Customer) =>
+      t.get(customer, { ...shape, purpose });
+  const sent = (method: string, shape: Shape) => (customer: Customer) =>
+    t.send({ ...t.readAsk(customer, { ...shape, purpose }), method }, [401, 403]);
+  const preflight = [
+    ["Origin", new URL(t.kit.main.url).origin],
+    ["Access-Control-Request-Method", "PUT"],
+    ["Access-Control-Request-Headers", "content-type"],
+  ] as const;
+  const all: readonly (Event | undefined)[] = [
+    ["a 304", (customer, tag) => get({ headers: [["If-None-Match", tag]] })(customer)],
+    ["a read of an unknown field", get({ query: "?fields=name,kitunknown" })],
+    ["a HEAD", sent("HEAD", {})],
+    ["an OPTIONS", sent("OPTIONS", { headers: preflight })],
+    main.length === 0 ? undefined : ["a read without credentials", get({ caller: "anonymous" })],
+    limited && [
+      "a read of all fields by the limited caller",
+      get({ caller: "limited", query: "?fields=id,name,email,status" }),
+    ],
+    otherTenant && ["a read by a caller of another tenant", get({ caller: "other-tenant" })],
+  ];
+  return all.filter((event) => event !== undefined);
+}
+
+/** Writes that fail. One that changes something all the same is the matter of the rule on it, and left out here. */
+async function failedWrites(t: Attempt): Promise<Event[]> {
+  const { limited, otherTenant } = t.kit.profile;
+  const put = (options: (tag: string) => AskOptions) => (customer: Customer, tag: string) =>
+    t.sendWrite("PUT", customer, { ...options(tag), purpose });
+  const all: readonly (Event | undefined)[] = [
+    ["a write with the current tag and broken JSON", put((ifMatch) => ({ ifMatch, body: "{" }))],
+    ["a write with no If-Match", put(() => ({}))],
+    limited && ["a write with no If-Match by the limited caller", put(() => ({ caller: "limited" }))],
+    otherTenant && [
+      "a write with the current tag by a caller of another tenant",
+      put((ifMatch) => ({ caller: "other-tenant", ifMatch })),
+    ],
+  ];
+  const harmless: Event[] = [];
+  let before = await t.state(t.kit.main, "read before");
+  for (const event of all.filter((each) => each !== undefined)) {
+    await event[1](t.kit.main, before.tag);
+    const now = await t.state(t.kit.main, "read back");
+    if (t.same(before, now)) harmless.push(event);
+    before = now;
+  }
+  return harmless;
+}
+
+export const eventsBefore = async (t: Attempt): Promise<Event[]> => [...reads(t), ...(await failedWrites(t))];
+
+const after =
+  (derive: Derive, [what, first]: Event): Derive =>
+  (...at) => {
+    const form = derive(...at);
+    return form && { ...form, first, what: `${form.what}, right after ${what}` };
+  };
+
+/** PUT after every event, stale and missing; PATCH and DELETE share the events, each with one of the two. */
+const TURNS = { PATCH: 0, DELETE: 2 } as const;
+
+export async function justBefore(t: Attempt, method: Method, events: readonly Event[]): Promise<void> {
+  let at = await preparedFor(t, method);
+  for (const [nth, kind] of (["stale", "missing"] as const satisfies Kind[]).entries()) {
+    const derive = kind === "stale" ? STALE : NONE;
+    const control = await ordinary(t, method, kind, derive, at);
+    // What is not refused the ordinary way, or is refused with another status, is a base rule's to blame.
+    if (control === undefined) at = await preparedFor(t, method);
+    if (control?.seen.status !== STATUS[kind]) continue;
+    const isTheirs = (_: Event, index: number) => method === "PUT" || index % 4 === TURNS[method] + nth;
+    const forms = events.filter(isTheirs).map((event) => after(derive, event));
+    at = await refusedInARow(t, method, kind, forms, control, at);
+  }
+}
