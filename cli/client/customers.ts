@@ -138,15 +138,14 @@ export function openCustomers(options: CustomersOptions): Customers {
   const sent: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const transport = options.transport ?? fetchTransport({ url, headers: { ...sent, ...headers }, fetch });
   const never = new AbortController().signal;
-  const ports = ({ timeoutMs = options.timeoutMs ?? TIMEOUT_MS, signal = never }: CallOptions): Ports => ({
-    transport,
-    deadline: startDeadline(timeoutMs, signal),
-  });
+  const ports = ({ timeoutMs = options.timeoutMs ?? TIMEOUT_MS, signal = never }: CallOptions): Ports => {
+    demand(timeoutMs >= 0, `timeoutMs: ${timeoutMs} is no time in milliseconds`);
+    return { transport, deadline: startDeadline(timeoutMs, signal) };
+  };
 
-  /** A mistake of the program, such as a variable that was never set; no reply could say so. */
   const checked = (id: string): string => {
-    if (canBeId(id)) return id;
-    throw new TypeError(`"${id}" is not a customer id`);
+    demand(canBeId(id), `"${id}" is not a customer id`);
+    return id;
   };
 
   const shown = (id: string, reading: Reading): Customer => {
@@ -161,6 +160,8 @@ export function openCustomers(options: CustomersOptions): Customers {
     asksForChanges: boolean,
   ): Promise<Written> {
     const { onConflict = "merge", ifMatch, attemptsMax } = call;
+    demand(["merge", "reapply", "fail"].includes(onConflict), `onConflict: "${onConflict}" is unknown`);
+    demand(attemptsMax === undefined || attemptsMax >= 1, `attemptsMax: ${attemptsMax} is less than 1`);
     const expect = Object.entries(call.expect ?? {}).map(([field, value]) => ({ field, value }));
     const job = {
       id: checked(id),
@@ -218,10 +219,15 @@ export function openCustomers(options: CustomersOptions): Customers {
   };
 }
 
+/** A mistake of the program, such as a variable that was never set; no reply could say so. */
+function demand(ok: boolean, mistake: string): void {
+  if (!ok) throw new TypeError(mistake);
+}
+
 function members(fields: Fields): ReadonlyMap<string, Json> {
   return new Map(
     Object.entries(fields).map(([field, value]) => {
-      if (value === undefined) throw new TypeError(`"${field}" is undefined`);
+      demand(value !== undefined, `"${field}" is undefined`);
       return [field, exact(value)];
     }),
   );

@@ -134,7 +134,7 @@ test("the message of a failure says what the service or the network said", async
   const child = Bun.spawn(["node", program], { stdio: ["ignore", "pipe", "inherit"] });
   const refused = `fetch failed: connect ECONNREFUSED ${host}`;
   expect(await child.stdout.text()).toBe(
-    `customer 1: unreachable: ${refused}\ncreation: unknown-outcome: ${refused}\n`,
+    `customer 1: unreachable: ${refused}\ncreation: unreachable: ${refused}\n`,
   );
 });
 
@@ -142,6 +142,17 @@ test("a field that is undefined is refused before anything is sent", async () =>
   const customers = openCustomers({ url: service.url, token: service.tokens["editor"] ?? "" });
   const fields = { name: "Ada", email: JSON.parse("{}").email };
   await expect(customers.create(fields)).rejects.toThrow(new TypeError('"email" is undefined'));
+});
+
+test.each([
+  [{ attemptsMax: 0 }, "attemptsMax: 0 is less than 1"],
+  [{ attemptsMax: Number.NaN }, "attemptsMax: NaN is less than 1"],
+  [{ timeoutMs: Number.NaN }, "timeoutMs: NaN is no time in milliseconds"],
+  [{ timeoutMs: -1 }, "timeoutMs: -1 is no time in milliseconds"],
+  [JSON.parse('{"onConflict":"marge"}'), 'onConflict: "marge" is unknown'],
+] as const)("the option %p is refused before anything is sent", async (option, message) => {
+  const customers = openCustomers({ url: "http://localhost:1", token: "none" });
+  await expect(customers.update("1", { name: "Ada" }, option)).rejects.toThrow(new TypeError(message));
 });
 
 test.each([

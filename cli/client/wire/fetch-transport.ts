@@ -10,9 +10,12 @@ type FetchOptions = {
   fetch: typeof globalThis.fetch;
 };
 
+/** Codes of Node's, Bun's and Deno's `fetch` that only a connection which never opened ends with. */
+const NEVER_OPENED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+
 /**
- * `fetch` does not say whether a request left the machine, so a failed write counts as one that may have
- * been applied: a reading then decides.
+ * But for these, `fetch` does not say whether a request left the machine, so a failed write counts as one that may
+ * have been applied: a reading then decides.
  */
 export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport {
   const base = url.replace(/\/+$/, "");
@@ -50,10 +53,16 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
       } catch (error) {
         if (signal.aborted) return noReply("interrupted", true);
         if (limit.aborted) return noReply("timeout", true, `no complete reply within ${wholeMs} ms`);
+        if (NEVER_OPENED.has(codeOf(error))) return noReply("unreachable", false, inWords(error));
         return noReply("reset", true, inWords(error));
       }
     },
   };
+}
+
+function codeOf(error: unknown): string {
+  const { code, cause } = Object(error);
+  return String(code ?? Object(cause).code);
 }
 
 /** Node's `fetch` says only that it failed; why stands in the cause, as a code alone where several addresses failed. */
