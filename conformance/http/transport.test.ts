@@ -149,8 +149,10 @@ test("a proxy is used, by both ways, with the absolute target", async () => {
 });
 
 test("interim answers that nobody asked for are passed over: 100 after a first request over a socket", async () => {
+  let puts = 0;
   const url = await listen((socket, bytes) => {
     if (!bytes.endsWith("{}") && !bytes.startsWith("GET")) return;
+    if (bytes.startsWith("PUT")) puts += 1;
     socket.write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     socket.end('HTTP/1.1 204 No Content\r\nETag: "a"\r\nConnection: close\r\n\r\n');
   });
@@ -158,8 +160,10 @@ test("interim answers that nobody asked for are passed over: 100 after a first r
   expect((await asked.send({ ...put(url), method: "GET", body: undefined })).reply?.status).toBe(204);
   await asked.close();
   const written = new Transport(settings);
-  // A write whose answer was lost is not sent again by itself; the next one is understood.
-  expect((await written.send(put(url))).reply).toBeNull();
+  // A write is not sent again by itself, whether or not undici loses its answer (the client changes undici, and its tests
+  // may have run in this process); the next one is understood.
+  await written.send(put(url));
+  expect(puts).toBe(1);
   expect((await written.send(put(url))).reply?.status).toBe(204);
   await written.close();
   const warned = new Transport(settings);
