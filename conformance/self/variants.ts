@@ -100,6 +100,16 @@ export const VARIANTS: Variant[] = [
     deployment: { tag: (version) => `"${version}"` },
   },
   {
+    id: "tag-descending",
+    does: "tokens that count down (2.4.3)",
+    deployment: { tag: (version) => `"${1_000_000_000 - version}"` },
+  },
+  {
+    id: "tag-nanoseconds",
+    does: "tokens that are times in nanoseconds (2.4.3)",
+    deployment: { tag: () => `"${Math.round(performance.now() * 1e6)}"` },
+  },
+  {
     id: "tag-hex",
     does: "tokens in hexadecimal digits of both cases (2.4.3)",
     deployment: { tag: (version) => `"0x${version.toString(16)}AaBb"` },
