@@ -40,7 +40,8 @@ async function asOther(
     .join(" ");
   const allowed = "no 2xx, and no value of the customer";
   const read = await t.read(query, allowed, { ...shape, to, caller: "other-tenant", what });
-  if (read.seen.status === 401) throw new CouldNotRun("the other tenant's credentials are refused with 401");
+  if (read.seen.status === 401 && shape.sentAs === undefined)
+    throw new CouldNotRun("the other tenant's credentials are refused with 401");
   return read;
 }
 
