@@ -31,22 +31,17 @@ export function leaksOf(text: string, fields: Partial<Record<Field, unknown>>, b
  *
  * @param one opaque texts of the tags under the same values
  * @param other the same under other values
- * @param charactersMin a shorter one is not looked for: one character may be chance
  * @returns the part under the one values and under the others, compared from the front or from the end of the tags
  */
 export function traceOf(
   one: readonly string[],
   other: readonly string[],
-  charactersMin: number,
 ): readonly [one: string, other: string] | undefined {
   const backwards = (text: string) => [...text].toReversed().join("");
   const front = longestTrace(one, other);
-  const end = longestTrace(one.map(backwards), other.map(backwards))?.map(backwards);
-  const [longest] = [front, end]
-    .filter((trace) => trace !== undefined)
-    .toSorted(([a = ""], [b = ""]) => b.length - a.length);
-  const [of = "", ofOther = ""] = longest ?? [];
-  return of.length < charactersMin ? undefined : [of, ofOther];
+  const end = longestTrace(one.map(backwards), other.map(backwards));
+  if (end === undefined || (front !== undefined && front[0].length >= end[0].length)) return front;
+  return [backwards(end[0]), backwards(end[1])];
 }
 
 function longestTrace(one: readonly string[], other: readonly string[]): [string, string] | undefined {
