@@ -84,6 +84,8 @@ export const BLANKS = rows([
   ["an If-Match of blanks (spaces and a tab)", " \t "],
 ]);
 export const BLANK: Derive = () => ({ what: "a blank If-Match", lines: ifMatch("  ") });
+/** Must be refused to a caller who may not write. */
+export const CURRENT: Derive = (tag) => ({ what: "the current tag", lines: ifMatch(tag) });
 export const STALE: Derive = (tag, former) =>
   tag === former ? undefined : { what: "a stale tag", lines: ifMatch(former) };
 /** RFC 9110 13.1.1 lets a server answer 2xx to a stale write whose effect is there already; the specification does not. */
@@ -161,6 +163,9 @@ export const INEXACT = {
     ["a date to come", "Thu, 31 Dec 2099 23:59:59 GMT", AS_LIST],
   ]),
 };
+/** One form of each kind, always the same. */
+export const firstOfEach = (...kinds: readonly (readonly Derive[])[]): Derive[] =>
+  kinds.flatMap((forms) => forms.slice(0, 1));
 export const SUCCESSORS = formsOf(successors, 5);
 
 const shortened = (text: string) =>

@@ -11,6 +11,7 @@ import {
   BLANK,
   type Derive,
   EMPTY,
+  firstOfEach,
   INEXACT,
   ifMatch,
   NEVER_GIVEN,
@@ -219,7 +220,6 @@ const FORMS: readonly Form[] = [
 ];
 
 const { star, weak, unquoted, list } = INEXACT;
-const firstOfEach = (...kinds: readonly (readonly Derive[])[]) => kinds.flatMap((forms) => forms.slice(0, 1));
 
 /** A customer that was never updated has no former tag; these are wrong for it too. */
 const NEVER_UPDATED = {

@@ -7,7 +7,16 @@ import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import { type Attempt, SPECIAL } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
-import { type Derive, INEXACT, ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
+import {
+  CURRENT,
+  type Derive,
+  firstOfEach,
+  INEXACT,
+  ifMatch,
+  NEVER_GIVEN_TAG,
+  NONE,
+  STALE,
+} from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
 import { judgeRefusal } from "../probe/refused.ts";
@@ -236,10 +245,9 @@ async function oneByOne(t: Attempt, fields: readonly Field[]): Promise<Answered 
 }
 
 type Write = readonly [
-  what: string,
   method: "PUT" | "PATCH",
-  kind: "stale" | "none" | "current" | "bad body" | Derive | undefined,
-  headers?: Lines,
+  derive: Derive,
+  more?: { readonly how: string; readonly headers?: Lines; readonly body?: string },
 ];
 
 /** Whether the limited caller's write is accepted with a tag that its own write has made stale. */
@@ -436,47 +444,36 @@ export const callers: readonly Rule[] = [
       const { former } = await t.control("PUT");
       // A PATCH of the forbidden field itself would be an answer to what the caller said.
       const patches = field !== "name" && (await t.patchOffered());
+      const { list, star, weak, unquoted } = INEXACT;
+      const refused = [STALE, NONE, ...firstOfEach(list, star, weak, unquoted)];
+      const body = JSON.stringify({ [t.kit.deployment.bodyNames.name]: 1 });
+      const whole = { how: " and Prefer: return=representation", headers: WHOLE };
       const probes: readonly Write[] = [
-        ["with a stale tag", "PUT", "stale"],
-        ["without If-Match", "PUT", "none"],
-        ["with a list of tags", "PUT", INEXACT.list[0]],
-        ["with If-Match *", "PUT", INEXACT.star[0]],
-        ["with a weak tag", "PUT", INEXACT.weak[0]],
-        ["with a tag without quotes", "PUT", INEXACT.unquoted[0]],
-        ["with a bad body", "PUT", "bad body"],
-        ["with the current tag", "PUT", "current"],
-        ["with the current tag and Prefer: return=representation", "PUT", "current", WHOLE],
+        ...refused.map((derive) => ["PUT", derive] as const),
+        ["PUT", CURRENT, { how: " and a bad body", body }],
+        ["PUT", CURRENT],
+        ["PUT", CURRENT, whole],
         ...(patches
           ? ([
-              ["with a stale tag", "PATCH", "stale"],
-              ["of the name with the current tag", "PATCH", "current"],
-              [
-                "of the name with the current tag and Prefer: return=representation",
-                "PATCH",
-                "current",
-                WHOLE,
-              ],
+              ["PATCH", STALE],
+              ["PATCH", CURRENT],
+              ["PATCH", CURRENT, whole],
             ] as const)
           : []),
       ];
-      for (const [what, method, kind, headers] of probes) {
+      for (const [method, derive, { how, ...more } = { how: "" }] of probes) {
         const now = await t.state(t.kit.main, "read the value");
+        const form = derive(now.tag, former, t.kit.main);
+        if (form === undefined) continue;
+        const what = `with ${form.what}${how}`;
         const fresh = t.kit.values.next();
         const proof = await t.writeOnly(method, t.kit.main, {
+          ...more,
           what: `${what} by the limited caller`,
           allowed: `no ${field} in the answer`,
-          ifMatch:
-            typeof kind === "function"
-              ? kind(now.tag, former, t.kit.main)?.lines
-              : kind === "stale"
-                ? ifMatch(former)
-                : kind === "none"
-                  ? []
-                  : now.tag,
+          ifMatch: form.lines,
           values: method === "PUT" ? fresh : { name: fresh.name },
-          body: kind === "bad body" ? JSON.stringify({ [t.kit.deployment.bodyNames.name]: 1 }) : undefined,
           caller: "limited",
-          ...(headers && { headers }),
         });
         const { seen } = proof;
         proof.show(seen, { came: `${seen.status} ${seen.text.slice(0, 160)}` });

@@ -12,7 +12,7 @@ import {
   STATUS_OF,
   type Window,
 } from "../probe/counters.ts";
-import { INEXACT, ifMatch } from "../probe/if-match-forms.ts";
+import { firstOfEach, INEXACT, ifMatch } from "../probe/if-match-forms.ts";
 import { contendersOf, letGo } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -109,7 +109,7 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
   const missing = t.kit.ground.missing();
   const limited = { caller: "limited" } as const;
   const { weak, unquoted, star, list } = INEXACT;
-  const forms = [weak, unquoted, star, list].flatMap((kind) => kind.slice(0, 1));
+  const forms = firstOfEach(weak, unquoted, star, list);
   return [
     ...forms.flatMap((derive): Sent[] => {
       const form = derive(tag, former, t.kit.main);

@@ -6,7 +6,15 @@ import { accepted, isClientError, isGone } from "../http/status.ts";
 import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
 import { isAnyIdRead, showsCustomer } from "../probe/existence.ts";
-import { type Derive, EMPTY, INEXACT, ifMatch, NEVER_GIVEN_TAG, NONE } from "../probe/if-match-forms.ts";
+import {
+  type Derive,
+  EMPTY,
+  firstOfEach,
+  INEXACT,
+  ifMatch,
+  NEVER_GIVEN_TAG,
+  NONE,
+} from "../probe/if-match-forms.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -25,7 +33,7 @@ const ANY: readonly Derive[] = [
   () => ({ what: "If-Match", lines: ifMatch(NEVER_GIVEN_TAG) }),
 ];
 /** That they are no tag of any customer may be seen before the customer is looked for, but is no mismatch. */
-const NO_TAGS = [INEXACT.weak, INEXACT.unquoted, INEXACT.list].flatMap((forms) => forms.slice(0, 1));
+const NO_TAGS = firstOfEach(INEXACT.weak, INEXACT.unquoted, INEXACT.list);
 const BLANKS: Derive = () => ({ what: "an If-Match of blanks", lines: ifMatch("  \t") });
 const PUT_FIRST =
   "PATCH and DELETE follow PUT; the specification says 404 of GET and PUT alone, hence a warning. That nothing is created is no matter of order.";
@@ -165,7 +173,7 @@ export const order: readonly Rule[] = [
     spec: ["4.2 order 2", "7 404"],
     hurts: "A client that sends `*` creates or overwrites what it never read.",
     on: "PUT",
-    forms: INEXACT.star.slice(0, 1),
+    forms: firstOfEach(INEXACT.star),
     answered: 404,
   }),
   ...(

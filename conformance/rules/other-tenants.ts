@@ -10,8 +10,10 @@ import { inWords, tellsExistence } from "../probe/existence.ts";
 import { holds } from "../probe/holds.ts";
 import {
   BLANK,
+  CURRENT,
   type Derive,
   EMPTY,
+  firstOfEach,
   INEXACT,
   ifMatch,
   NEVER_GIVEN,
@@ -61,8 +63,7 @@ function tellsTag(seen: Seen, tag: string): boolean {
 }
 
 /** What decides for the owner: to a stranger all of them must be one. */
-const CURRENT: Derive = (tag) => ({ what: "the current tag", lines: ifMatch(tag) });
-const FORMS = [CURRENT, NONE, ...EMPTY, BLANK, STALE, NEVER_GIVEN, ...INEXACT.star.slice(0, 1)];
+const FORMS = [CURRENT, NONE, ...EMPTY, BLANK, STALE, NEVER_GIVEN, ...firstOfEach(INEXACT.star)];
 const BAD_BODIES: readonly Derive[] = [
   (tag) => ({ what: "the current tag and an empty object", lines: ifMatch(tag), body: "{}" }),
   (tag) => ({ what: "the current tag and broken JSON", lines: ifMatch(tag), body: "{" }),
