@@ -14,7 +14,7 @@ export class Unguarded {
   readonly slips: Slip[] = [];
   readonly #open = new Map<string, { slip: Slip; url: string; tag: string | undefined }[]>();
 
-  /** The customers of which no read has shown yet whether such a write was applied. */
+  /** Addresses of the customers that no read of the main caller has shown since such a write. */
   get notReadYet(): string[] {
     return [...this.#open.values()].flatMap((writes) => writes.slice(0, 1).map(({ url }) => url));
   }
@@ -25,7 +25,10 @@ export class Unguarded {
     this.#open.set(place, [...(this.#open.get(place) ?? []), { slip, url, tag }]);
   }
 
-  /** What a read of the main caller shows after it. */
+  /**
+   * Decides on the open writes to a customer by what a read of the main caller shows.
+   * @param shown its entity-tag
+   */
   read(path: string, status: number, shown: string | undefined): void {
     const place = placeOf(path);
     for (const { slip, tag } of this.#open.get(place) ?? []) {

@@ -42,7 +42,7 @@ type Way = Omit<Refused, "what" | "lines"> & {
 };
 /** In words that follow "PUT with no If-Match, …", and how it differs from an ordinary request. */
 type Row = readonly [what: string, shape: Way | ((tag: string) => Way)];
-/** `address`: its place in those of the customer. */
+/** `address`: the place of its address in the list of those of the customer. */
 type AddressedRow = readonly [...Row, address?: number];
 
 /** What pages send, and what clients add for debugging. */
@@ -342,7 +342,7 @@ export async function ordinary(
   return right && unchanged ? { differs: "it is sent the ordinary way", seen, refused: true } : undefined;
 }
 
-/** All headers in one request, one by one where it is not simply refused; and the one that may not be among them. */
+/** All headers in one request, or one by one where that is not simply refused; then HOP_BY_HOP. */
 async function withHeaders(
   t: Attempt,
   method: Method,

@@ -17,14 +17,14 @@ type Way = {
   readonly rounds?: number;
 };
 
-/** A reader of bodies may keep so many bytes at hand, and wait for the rest. */
+/** Longer than the first part of a body that a server may read together with the head. */
 const LONG_BYTES = 2000;
 
 const BODIES: readonly Way[] = [
   { what: "with a long body", content: { padBytes: LONG_BYTES }, rounds: 2 },
   { what: "in chunks", content: { framing: "chunked" } },
 ];
-/** What looks for changes first may check the tag by other code, or not at all. */
+/** A service that first looks which values change may check the tag by other code, or not at all. */
 const VALUES: Readonly<Record<Method, readonly Way[]>> = {
   PUT: [
     { what: "with the stored values", values: (_, before) => storedValues(before) },
@@ -62,7 +62,7 @@ export async function otherWays(t: Attempt, method: Method): Promise<LineUp[]> {
   return lineUps;
 }
 
-/** All but the last of these writers write this way: they may all win, or one of them beside the last. */
+/** All but the last writer write this way. A faulty service lets all of them win, or one beside the last. */
 function otherWay(t: Attempt, method: Method, { what, content, values }: Way): LineUp {
   const ordinary = lineUp(t, method, method);
   return (lane, before) => {

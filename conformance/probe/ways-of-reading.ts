@@ -25,24 +25,24 @@ export const OTHER_TRANSFERS: readonly WayOfReading[] = [
   ["with the whole URL in the request line", { framing: "absolute-form" }],
 ];
 
-/** A condition that holds. The document knows none on reads. */
-export const onCondition = (tag: string): WayOfReading => [
+/** It holds. The specification knows no condition on reads. */
+export const withIfMatch = (tag: string): WayOfReading => [
   "with the current tag in If-Match",
   { headers: [["If-Match", tag]] },
 ];
 
-/** What another version of HTTP, or another language, should change least of all. */
+/** Another version of HTTP and another language: neither has a say in what is shown. */
 export const OTHER_WAYS: readonly WayOfReading[] = [
   ["over HTTP/1.0", { framing: "http/1.0" }],
   ["with Accept-Language: de-CH", { headers: [["Accept-Language", "de-CH"]] }],
 ];
 
-/** Methods that the document does not know here: what they come to is open. A run that only reads sends none of them. */
+/** Methods that the specification does not name: any status will do. A run that only reads sends none of them. */
 export const otherMethods = ({ kit }: Trial): readonly WayOfReading[] =>
   kit.options.mode === "read-only" ? [] : ["HEAD", "OPTIONS", "POST"].map((sentAs) => ["", { sentAs }]);
 
 /** More names than most maximums of 8.1 allow. */
 export const manyTimes = (field: Field) => `?fields=${Array.from({ length: 100 }, () => field).join(",")}`;
 
-/** A parameter that the document does not know. */
-export const PARAMETER = "kit=1";
+/** The specification does not know it. */
+export const UNKNOWN_PARAMETER = "kit=1";

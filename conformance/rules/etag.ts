@@ -13,7 +13,7 @@ import {
   LONG_AGO,
   OTHER_MEDIA_TYPES,
   OTHER_WAYS,
-  PARAMETER,
+  UNKNOWN_PARAMETER,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
 import { FIELDS } from "../target/profile-file.ts";
@@ -69,7 +69,7 @@ async function sameHoweverAsked(t: Attempt, full: Answered & { tag: string }): P
   ];
   const reads: readonly (readonly [what: string, query: string, options: ReadOptions])[] = [
     ...ways.map(([how, shape]) => [`GET ${how}`, "", shape] as const),
-    [`GET ?${PARAMETER}`, `?${PARAMETER}`, {}],
+    [`GET ?${UNKNOWN_PARAMETER}`, `?${UNKNOWN_PARAMETER}`, {}],
     ...(await takenPaths(t)).map((to) => [`GET ${pathEnd(to)}`, "", { to }] as const),
   ];
   for (const [what, query, options] of reads) {

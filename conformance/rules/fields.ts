@@ -14,9 +14,9 @@ import {
   OTHER_MEDIA_TYPES,
   OTHER_TRANSFERS,
   OTHER_WAYS,
-  onCondition,
-  PARAMETER,
+  UNKNOWN_PARAMETER,
   type WayOfReading,
+  withIfMatch,
 } from "../probe/ways-of-reading.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { bareGuid, plain } from "../target/names.ts";
@@ -112,17 +112,18 @@ async function limitedMustAnswer400(t: Attempt, read: Answered, known: string): 
   read.mustAnswer("limited-status", 400);
 }
 
-/** By the limited caller. It may be refused for its rights; 200 has no reason. */
+const asLimited = (t: Attempt, query: string, allowed: string): Promise<Answered> =>
+  t.read(query, allowed, { caller: "limited", what: `GET ${query} by the limited caller` });
+
+/** The rights of the limited caller may explain any refusal, but no 2xx. */
 async function refusedToLimited(t: Attempt, names: string): Promise<Answered> {
-  const query = `?fields=${names}`;
-  const what = `GET ${query} by the limited caller`;
-  const read = await t.read(query, "some 4xx", { caller: "limited", what });
+  const read = await asLimited(t, `?fields=${names}`, "some 4xx");
   const { status } = read.seen;
-  read.must("refused", !accepted(status), `${what} was answered ${status}, not refused`);
+  read.must("refused", !accepted(status), `${read.evidence.probe} was answered ${status}, not refused`);
   return read;
 }
 
-/** An unknown name in a long list, or named twice. The status may have other reasons (8.1, 7.7), but 200 has none. */
+/** An unknown name in a long list, or named twice. Sections 8.1 and 7.7 allow other refusals, but no 2xx. */
 async function unknownIsRefused(t: Attempt): Promise<void> {
   const known = FIELDS.join(",");
   for (const names of [
@@ -143,7 +144,7 @@ async function unknownIsRefused(t: Attempt): Promise<void> {
   }
 }
 
-/** Where any unknown name is answered, FLD-03 blames it. */
+/** Looks only where other unknown names are refused: else FLD-03 reports it. */
 async function createdAtToLimited(t: Attempt): Promise<void> {
   if (t.kit.profile.limited === undefined) return;
   for (const known of ["", "name,"]) {
@@ -154,7 +155,7 @@ async function createdAtToLimited(t: Attempt): Promise<void> {
   }
 }
 
-/** A customer that was never updated may be answered from what its create has left, which has more names. */
+/** A customer that was never updated may be read from the event of its create, which has more fields. */
 async function unknownBeforeAnyUpdate(t: Attempt, unknown: string): Promise<void> {
   if (t.kit.ground.cannotMake !== undefined || t.kit.options.mode === "read-only") return;
   const to = await t.kit.ground.make();
@@ -176,7 +177,7 @@ async function unknownIsRefusedConditionally(t: Attempt): Promise<void> {
   }
 }
 
-/** 200 shows no member but those named. A null is FLD-09's. */
+/** A 200 has no member beyond these fields. FLD-09 looks at those that are null. */
 function noOther(read: Answered, name: string, fields: readonly Field[]): void {
   const { status, object } = read.seen;
   if (status !== 200) return;
@@ -197,11 +198,11 @@ async function selectsInOtherWays(t: Attempt): Promise<void> {
     ...OTHER_TRANSFERS,
     ...OTHER_WAYS,
     ...conditional(tag),
-    onCondition(tag),
+    withIfMatch(tag),
   ];
   const ways: (readonly [what: string, query: string, options: ReadOptions])[] = [
     ...shaped.map(([how, shape]) => [`GET ${ONE} ${how}`, ONE, shape] as const),
-    ...[`?${PARAMETER}&fields=name`, `${ONE}&${PARAMETER}`].map(
+    ...[`?${UNKNOWN_PARAMETER}&fields=name`, `${ONE}&${UNKNOWN_PARAMETER}`].map(
       (query) => [`GET ${query}`, query, {}] as const,
     ),
     ...(await takenPaths(t)).map((to) => [`GET ${pathEnd(to)}${ONE}`, ONE, { to }] as const),
@@ -217,13 +218,11 @@ async function selectsInOtherWays(t: Attempt): Promise<void> {
   }
 }
 
-/** Which fields the limited caller may read is open; what it names and no more is what it is shown. */
+/** Which fields the limited caller may read is open, but it is never shown one that it did not name. */
 async function selectsForLimited(t: Attempt): Promise<void> {
   if (t.kit.profile.limited === undefined) return;
   for (const field of FIELDS) {
-    const query = `?fields=${field}`;
-    const what = `GET ${query} by the limited caller`;
-    const read = await t.read(query, `no field but ${field}`, { caller: "limited", what });
+    const read = await asLimited(t, `?fields=${field}`, `no field but ${field}`);
     noOther(read, "no-other-limited", [field]);
   }
 }
@@ -245,13 +244,15 @@ async function selectsAfterWrites(t: Attempt): Promise<void> {
 async function caselessForLimited(t: Attempt): Promise<void> {
   if (t.kit.profile.limited === undefined) return;
   for (const field of FIELDS) {
-    const plain = `?fields=${field}`;
-    const control = await t.get(t.kit.main, { query: plain, caller: "limited", purpose: "control request" });
+    const inLowerCase = `?fields=${field}`;
+    const control = await t.get(t.kit.main, {
+      query: inLowerCase,
+      caller: "limited",
+      purpose: "control request",
+    });
     if (control.status !== 200) continue;
-    const query = `?fields=${field.toUpperCase()}`;
-    const what = `GET ${query} by the limited caller`;
-    const read = await t.read(query, `200, as to ${plain}`, { caller: "limited", what });
-    read.control({ differs: `the name is in lower case: ${plain}`, seen: control });
+    const read = await asLimited(t, `?fields=${field.toUpperCase()}`, `200, as to ${inLowerCase}`);
+    read.control({ differs: `the name is in lower case: ${inLowerCase}`, seen: control });
     read.mustAnswer("limited-status", 200);
   }
 }
@@ -378,12 +379,12 @@ export const fields: readonly Rule[] = [
     reading: "For the limited caller too.",
     hurts: "A client that merges the answer wipes fields that it never asked for.",
     async check(t) {
-      const both = t.kit.profile.limited === undefined ? [] : (["name", "id"] as const);
+      const theirs = t.kit.profile.limited === undefined ? [] : (["name", "id"] as const);
       for (const [fields, caller] of [
         ...([["name"], ["id"], ["status"], ["id", "status"], ["name", "email"]] as const).map(
           (fields) => [fields, "main"] as const,
         ),
-        ...both.map((field) => [[field], "limited"] as const),
+        ...theirs.map((field) => [[field], "limited"] as const),
       ]) {
         const query = `?fields=${fields.join(",")}`;
         const what = `GET ${query}${caller === "main" ? "" : " by the limited caller"}`;

@@ -196,7 +196,7 @@ async function staysRefused(t: Attempt): Promise<void> {
 
 const AFTER_REST = { missing: [NONE, BLANK], stale: [STALE, NEVER_GIVEN] } as const;
 
-/** Such a customer as it is now. What is not shown may have moved the tag of one. */
+/** The customer now. Another tag with equal fields is a warning: a field that no read shows may have changed. */
 async function afterRest(t: Attempt, { customer, former, now: then }: RefusedEarly, seconds: number) {
   const now = await t.state(customer, "read after the rest");
   const proof = t.proof(`a read of a customer that was left alone for ${seconds} s`, `ETag ${then.tag}`);
