@@ -109,7 +109,7 @@ async function exportToFile(
   const release = draft && invocation.host.onExit(draft.discard);
   const out = openDataStream(stream, invocation.interrupted);
   let ending = await exportTo(invocation, out, format, options);
-  // What nobody reads is not waited for any more.
+  // After a failed write `finish` may never come.
   if (out.failure() === undefined)
     await new Promise<void>((resolve) => stream.once("finish", resolve).once("error", resolve).end());
   const lost = out.failure();

@@ -19,7 +19,7 @@ export function changedFields(values: JsonObject, current: Customer | undefined)
     .filter(({ from, to }) => !jsonEquals(from ?? null, to));
 }
 
-/** A line for each of them. */
+/** One line for each field that `values` would change. */
 export function changeLines(values: JsonObject, current: Customer | undefined): string[] {
   return changedFields(values, current).map(({ field, from, to }) => changeLine(field, from, to));
 }

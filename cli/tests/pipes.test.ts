@@ -123,7 +123,7 @@ describe("SIGTERM ends a command whose output nobody reads on, and the error say
     const { server, env, directory, pipe, command } = await place();
     for (let at = 0; at < 500; at += 1) server.add({ name: `Ada ${"x".repeat(500)}` });
     await makePipe(pipe);
-    // It reads one byte of a page that is longer than what a pipe holds: the rest is then waited with.
+    // A page is longer than what a pipe holds, so after one byte the writer waits for the reader.
     const byte = `exec 3< "$1"; head -c 1 <&3; exec sleep 60`;
     const reader = Bun.spawn(["sh", "-c", byte, "sh", pipe], { stdout: "pipe" });
     const words = [...command, "export", "--format", "ndjson", ...file.map(() => pipe)];

@@ -10,9 +10,9 @@ export type LoadOptions = {
   readonly token: string | null;
   readonly idsFile: string;
   readonly connections: number;
-  /** What is sent in this time before is not counted: server and generator compile what they run. */
+  /** Requests of this time are not counted: server and generator still compile the code that they run. */
   readonly warmUpSeconds?: number;
-  /** Ends so long after the warm-up, or after so many requests. */
+  /** The load ends this long after the warm-up, or after `requests`. */
   readonly seconds?: number;
   readonly requests?: number;
   /** Share of writes, 0 to 1. */

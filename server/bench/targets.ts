@@ -46,7 +46,7 @@ export async function startServer(
 /** How long a server is loaded before it is measured, and how long it is measured. */
 export type Span = { readonly warmUpSeconds: number; readonly seconds: number };
 
-/** What answers cost. */
+/** Answers a second, and processor time for each. */
 export type Spent = { readonly perSecond: number; readonly processorUs: number };
 
 /** GETs of random customers by wrk, one thread: it takes no more than the other core. @throws Error at an answer that is not 2xx */

@@ -48,7 +48,7 @@ export class LimitMetrics {
     return this.#series.move(`${name} ${client} ${tenant}`, make);
   }
 
-  /** One for each limit, that names no caller or {@link OTHERS}. */
+  /** The series of a limit without a caller, or with {@link OTHERS} as the caller. */
   #unnamedOf(name: LimitName, client: "" | typeof OTHERS): LimitSeries {
     return this.#series.unnamed(`${name} ${client}`, () => ({ name, client, tenant: "", refused: 0 }));
   }

@@ -96,7 +96,7 @@ export class WriteMetrics {
     return this.#series.move(`${method} ${client} ${version} ${tenant}`, make);
   }
 
-  /** One for each method, that names no caller or {@link OTHERS}. */
+  /** The series of a method without a caller, or with {@link OTHERS} as the caller. */
   #unnamedOf(method: string, client: "" | typeof OTHERS): WriteSeries {
     const version = client === OTHERS ? OTHER_VERSIONS : "";
     return this.#series.unnamed(`${method} ${client}`, () => newSeries(method, client, version, ""));

@@ -217,7 +217,7 @@ const WRITTEN = {
   204: { description: "Applied. `ETag` is the new entity-tag.", headers: WRITTEN_HEADERS },
 };
 
-/** Something that the service says of itself. */
+/** A document about the service itself. */
 function document(
   operationId: string,
   summary: string,

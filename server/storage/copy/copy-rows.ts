@@ -83,7 +83,7 @@ async function sumsOf(
   return [sumOf(from), sumOf(to)];
 }
 
-/** How far one side was read. Nothing is kept of its rows but their sum. */
+/** How far one side was read. Only the hash of its rows is kept. */
 type Reading = {
   readonly side: CopySource;
   readonly hash: Bun.CryptoHasher;

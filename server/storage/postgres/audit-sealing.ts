@@ -12,12 +12,12 @@ import { type PostgresAuditRow, SELECT_AUDIT_ALONE } from "./rows/audit-sql.ts";
  * @returns how many; without waiting 0 as well while another service does it
  */
 export async function sealRows(transaction: LaneConnection, isWaiting: boolean): Promise<number> {
-  // Of several that seal at once one does; the others get no row, nor does one that has nothing to seal: the lock would
-  // be a commit a second of each service. Readers of `meta` are not held up.
+  // One service seals at a time; the others get no row. Without rows to seal none takes the lock, which would cost
+  // each service a commit a second. Readers of `meta` are not held up.
   const turn = `SELECT only_row FROM meta
     WHERE EXISTS (SELECT FROM audit WHERE number IS NULL) FOR UPDATE ${isWaiting ? "" : "SKIP LOCKED"}`;
   if ((await transaction.run(turn, [])).length === 0) return 0;
-  // In the order in which they were written; of a customer, none is seen before its earlier ones.
+  // In the order of writing: no row of a customer becomes visible before its earlier ones.
   const unsealed = `${SELECT_AUDIT_ALONE} WHERE a.number IS NULL ORDER BY a.id LIMIT $1::int`;
   const rows = await transaction.run<PostgresAuditRow>(unsealed, [String(SEALED_MAX)]);
   if (rows.length === 0) return 0;

@@ -18,7 +18,7 @@ export function postgresAuditTrail(lanes: Lanes) {
     isSealedLater: true,
 
     seal(isWaiting = false) {
-      // Done again it finds fewer rows without a place.
+      // Safe to repeat: it then finds fewer rows without a place.
       return lanes.transact((transaction) => sealRows(transaction, isWaiting));
     },
 
@@ -37,7 +37,7 @@ export function postgresAuditTrail(lanes: Lanes) {
     },
 
     moveStart(start, { tenant, number, hash, timeMs }) {
-      // Done again it finds the start moved.
+      // Safe to repeat: it then finds the start moved.
       return lanes.transact(async (transaction) => {
         const moved = await transaction.run(
           `INSERT INTO audit_anchors AS a (tenant, number, hash, time)
@@ -47,7 +47,7 @@ export function postgresAuditTrail(lanes: Lanes) {
           [tenant, String(number), hash, String(timeMs), String(start.number)],
         );
         if (moved.length === 0) return false;
-        // A row before the start is none that retention leaves: it stays for `audit verify` to find.
+        // Retention leaves no row before the start. One that is there stays, so that `audit verify` finds it.
         await transaction.run(
           "DELETE FROM audit WHERE tenant = $1::text AND number > $2::bigint AND number <= $3::bigint",
           [tenant, String(start.number), String(number)],

@@ -43,7 +43,7 @@ export function postgresCustomerStore(
       where("c.id >", after, "uuid");
       where("c.status =", status);
       where("c.email_folded =", email === null ? null : foldEmail(email));
-      // The id as the paging key goes under another name: it is in the body only where the projection has it.
+      // The paging key has a name of its own: the projection decides whether `id` is in the body.
       const text = `SELECT ${columns("c", projection)}, c.id AS page_key FROM customers c
         WHERE ${conditions.join(" AND ")} ORDER BY c.id LIMIT $2::int`;
       const rows = await lanes.readPage<PageRow>(text, params);

@@ -26,7 +26,7 @@ export async function postgresFirstStart(
   nowMs: number,
 ): Promise<FirstStart | null> {
   const tokenFile = resolve(TOKEN_FILE);
-  // Done again it finds its own token, and the staged file is published.
+  // Safe to repeat: it then finds its own token, and the staged file is published.
   const made = await lanes.transact(async (transaction) => {
     if (await hasTokens(transaction)) return null;
     await transaction.run("UPDATE meta SET only_row = only_row", []);

@@ -83,7 +83,7 @@ export function postgresPersons(lanes: Lanes) {
       Number((await lanes.run<{ n: string }>(COUNT_VALUES_TEXT, [tenant, id]))[0]?.n),
 
     async erase(tenant, id) {
-      // Done again it finds the customer erased.
+      // Safe to repeat: it then finds the customer erased.
       const erased = await lanes.transact((transaction) => eraseCustomer(transaction, tenant, id));
       if ("roleWithoutRight" in erased) throw rightIsMissing(erased.roleWithoutRight);
       const { hasValues, ...counts } = erased;

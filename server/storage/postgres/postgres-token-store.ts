@@ -30,7 +30,7 @@ type FoundRow = Meta &
  */
 export function postgresTokenStore(lanes: Lanes, reads: BatchedReads) {
   const notes = new TokenUseNotes(({ digest, hourMs, from }) =>
-    // Of many servers that see a token's first use in an hour one writes.
+    // Many servers may see the first use of a token in an hour; only one of them writes.
     lanes.run(
       `UPDATE tokens SET last_used_at = greatest($2::bigint, created_at), last_used_from = coalesce($3::text, last_used_from)
         WHERE digest = decode($1::text, 'hex') AND (last_used_at IS NULL OR last_used_at < greatest($2::bigint, created_at))`,
@@ -88,7 +88,7 @@ export function postgresTokenStore(lanes: Lanes, reads: BatchedReads) {
     },
 
     async revoke(text, nowMs) {
-      // Tokens that have ended may be revoked too.
+      // Expired tokens may be revoked too.
       const which = await digestOf(lanes, text, 0);
       if (typeof which !== "string") return which;
       const sql = `UPDATE tokens SET revoked_at = $2::bigint
@@ -122,7 +122,7 @@ export function postgresTokenStore(lanes: Lanes, reads: BatchedReads) {
 /** @param text the whole token, or the first characters of one that is neither revoked nor at its end by then */
 async function digestOf(lanes: Lanes, text: string, thenMs: number): Promise<string | NotOneToken> {
   if (isToken(text)) return tokenDigest(text);
-  // What all tokens begin with names none: an empty argument must not revoke the only token there is.
+  // The prefix of all tokens names none of them: an empty argument must not revoke the only token.
   if (!/^cst_[A-Za-z0-9]+$/.test(text)) return { kind: "missing" };
   const rows = await lanes.run<TokenRow & { digest: string }>(
     `SELECT encode(digest, 'hex') AS digest, ${TOKEN_COLUMNS} FROM tokens

@@ -30,7 +30,7 @@ export function sqliteCustomerStore(cursorKey: Uint8Array, read: SharedRead, wri
       where("id > ?", after);
       where("status = ?", status);
       where("email_folded = ?", email === null ? null : foldEmail(email));
-      // The id as the paging key goes under another name: it is in the body only where the projection has it.
+      // The paging key has a name of its own: the projection decides whether `id` is in the body.
       const sql = `SELECT ${columns(projection)}, id AS page_key FROM customers WHERE ${conditions.join(" AND ")} ORDER BY id LIMIT ?`;
       const rows = read.all<CustomerRow & { page_key: string }>(sql, ...params, limit + 1);
       const items = rows.slice(0, limit).map((row) => stored(row, projection));

@@ -11,7 +11,7 @@ export type LaneOptions = {
   /** Certificates (PEM) that may vouch for the server; null: no TLS. */
   readonly ca: string | null;
   readonly session: SessionSettings;
-  /** What a connection may take now. */
+  /** How long opening a connection may take; longer while the service starts. */
   readonly connectMs: () => number;
   /** How long a statement may take before its connection is given up. */
   readonly statementMs: number;

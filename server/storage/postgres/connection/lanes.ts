@@ -94,7 +94,7 @@ export class Lanes {
     return this.#persist(this.slow, (lane) => lane.run<Row>(text, params), true);
   }
 
-  /** One that may not be done again. @throws as {@link run} does, and StoreUnavailable where its answer was lost */
+  /** A statement that must not be sent twice. @throws as {@link run}; StoreUnavailable where its answer was lost */
   runOnce<Row>(text: string, params: readonly Param[]): Promise<readonly Row[]> {
     return this.#persist(this.slow, (lane) => lane.run<Row>(text, params), false);
   }

@@ -71,7 +71,7 @@ function moveChainStart(statements: StatementCache, { start, last }: StartMove):
       ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, time = excluded.time`,
     ...[tenant, number, hash, timeMs],
   );
-  // A row before the start is none that retention leaves: it stays for `audit verify` to find.
+  // Retention leaves no row before the start. One that is there stays, so that `audit verify` finds it.
   statements.run(
     "DELETE FROM audit WHERE tenant = ? AND number > ? AND number <= ?",
     ...[tenant, start.number, number],

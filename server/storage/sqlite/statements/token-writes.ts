@@ -125,7 +125,7 @@ function unrevoked(statements: StatementCache, which: WhichToken, thenMs: number
 function matching(which: WhichToken): { condition: string; params: Params } {
   if ("digest" in which) return { condition: "digest = unhex(?)", params: [which.digest] };
   const { prefix } = which;
-  // What all tokens begin with names none: an empty argument must not revoke the only token there is.
+  // The prefix of all tokens names none of them: an empty argument must not revoke the only token.
   if (!/^cst_[A-Za-z0-9]/.test(prefix)) return { condition: "FALSE", params: [] };
   return { condition: "substr(prefix, 1, ?) = ?", params: [prefix.length, prefix] };
 }
