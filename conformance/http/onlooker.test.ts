@@ -55,3 +55,25 @@ test("a read lags where it shows the tag that an accepted write of ours has repl
   onlooker.writeEnds("/customers/a", "1", "2");
   expect(["1", "2", "3"].filter((tag) => onlooker.lags("/customers/a", tag))).toEqual(["2"]);
 });
+
+test("a tag is a former one once a read shows the tag of a later accepted write", () => {
+  const onlooker = new Onlooker();
+  const write = (tag: string, answer: string) => {
+    onlooker.writeBegins("/customers/1");
+    onlooker.writeEnds("/customers/1", answer, tag);
+  };
+  write("1", "2");
+  write("2", "3");
+  const isFormer = () => ["1", "2", "3"].map((tag) => onlooker.isFormer("/customers/1", tag));
+  expect(isFormer()).toEqual([false, false, false]);
+  onlooker.read("/customers/1", "3");
+  expect(isFormer()).toEqual([true, true, false]);
+});
+
+test("a page of the environment that answers a write with a tag of its own makes no tag a former one", () => {
+  const onlooker = new Onlooker();
+  onlooker.writeBegins("/customers/1");
+  onlooker.writeEnds("/customers/1", "page", "1");
+  onlooker.read("/customers/1", "1");
+  expect(onlooker.isFormer("/customers/1", "1")).toBe(false);
+});

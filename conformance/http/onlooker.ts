@@ -4,8 +4,9 @@
  */
 type Track = {
   readonly known: Set<string>;
-  /** Tags that accepted writes of ours were sent with, and that their answers put others in place of. */
-  readonly replaced: Set<string>;
+  /** Tags that accepted writes of ours were sent with, each with the tag that the answer put in its place. */
+  readonly replaced: Map<string, string>;
+  readonly shownByReads: Set<string>;
   last: string | undefined;
   dirty: boolean;
   open: number;
@@ -23,7 +24,14 @@ export class Onlooker {
     const path = placeOf(spelled);
     let track = this.#tracks.get(path);
     if (track === undefined) {
-      track = { known: new Set(), replaced: new Set(), last: undefined, dirty: true, open: 0 };
+      track = {
+        known: new Set(),
+        replaced: new Map(),
+        shownByReads: new Set(),
+        last: undefined,
+        dirty: true,
+        open: 0,
+      };
       this.#tracks.set(path, track);
     }
     return track;
@@ -50,7 +58,7 @@ export class Onlooker {
     track.dirty = true;
     if (tag === undefined) return;
     track.known.add(tag);
-    if (accepted !== undefined) track.replaced.add(accepted);
+    if (accepted !== undefined) track.replaced.set(accepted, tag);
     track.replaced.delete(tag);
   }
 
@@ -59,8 +67,18 @@ export class Onlooker {
     return tag !== undefined && this.#track(path).replaced.has(tag);
   }
 
+  /** Whether a write of ours replaced it and a read shows so: a page of the environment may have a tag too. */
+  isFormer(path: string, tag: string): boolean {
+    const { replaced, shownByReads } = this.#track(path);
+    // A tag that becomes the current one again leaves `replaced`, so there is no circle.
+    for (let next = replaced.get(tag); next !== undefined; next = replaced.get(next))
+      if (shownByReads.has(next)) return true;
+    return false;
+  }
+
   read(path: string, tag: string): void {
     const track = this.#track(path);
+    track.shownByReads.add(tag);
     if (!track.dirty && track.last !== tag && !track.known.has(tag)) this.moved += 1;
     track.known.add(tag);
     track.last = tag;

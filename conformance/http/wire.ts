@@ -289,7 +289,7 @@ export class Wire {
     if (!/^(?:PUT|PATCH|DELETE)$/.test(method) || this.acknowledged.of(path).deleted) return undefined;
     const sent = headerValues(headers, "if-match").join(", ").trim();
     if (sent === "") return "missing";
-    return this.onlooker.lags(path, sent) ? "stale" : undefined;
+    return this.onlooker.isFormer(path, sent) ? "stale" : undefined;
   }
 
   /** A tag that this customer was not seen to have before. */
