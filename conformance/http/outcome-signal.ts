@@ -56,10 +56,11 @@ export class NoReply extends Error {
 
 /** An answer that says nothing about the rule (401, 403, 429, 5xx) to a request that must not simply be sent again. */
 export class Disturbed extends Error {
-  readonly exchange: Exchange;
+  /** The request as the next attempt would send it again. */
+  readonly asked: string;
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, asked: string) {
     super(`${exchange.purpose}: ${exchange.request.method} was answered ${exchange.reply?.status}`);
-    this.exchange = exchange;
+    this.asked = asked;
   }
 }

@@ -8,7 +8,7 @@ import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, Disturbed, OTHERS_MAY_CAUSE, type Pointer } from "../http/outcome-signal.ts";
 import { accepted, isGone } from "../http/status.ts";
 import type { Ask, Seen } from "../http/wire.ts";
-import type { Exchange, RuleId } from "../report/schema.ts";
+import type { RuleId } from "../report/schema.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import { Answered, getOf, Written } from "./answered.ts";
@@ -148,7 +148,7 @@ export class Attempt extends Trial {
         if (now.tag !== guard.tag) {
           if (this.believed.has(signature(ask))) return seen;
           passed();
-          throw new Disturbed(seen.exchange);
+          throw new Disturbed(seen.exchange, signature(ask));
         }
       }
       const next = await this.#once(ask);
@@ -327,11 +327,8 @@ function lostThough({ method, seen, after }: Written, field: string): Pick<Point
   return { breach: { exchange: seen.exchange, allowed: "accepted, and applied", found, certain: true } };
 }
 
-/** The request as the next attempt would send it again, apart from fresh values. */
-export function signature({
-  method,
-  purpose,
-  caller,
-}: Pick<Exchange, "purpose" | "caller"> & { readonly method: string }): string {
-  return `${caller} ${method} ${purpose}`;
+/** The request as the next attempt would send it again, apart from fresh values, tags and keys. */
+function signature({ caller, method, purpose, framing, headers }: Omit<Ask, "rule">): string {
+  const same = headers.filter(([name]) => !/^(?:if-match|idempotency-key)$/i.test(name));
+  return [caller, method, purpose, framing, ...same].join(" ");
 }

@@ -14,7 +14,7 @@ import {
 } from "../http/outcome-signal.ts";
 import { checkTransport } from "../http/transport-check.ts";
 import { ownAsk, Wire } from "../http/wire.ts";
-import { Attempt, signature } from "../probe/attempt.ts";
+import { Attempt } from "../probe/attempt.ts";
 import type { Kit } from "../probe/kit.ts";
 import { refuseEarly } from "../probe/refused-early.ts";
 import type { Rule } from "../probe/rule.ts";
@@ -223,7 +223,7 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
     } catch (error) {
       if (error instanceof Interrupted || error instanceof Unreachable) throw error;
       if (error instanceof Disturbed) {
-        disturbed.push(signature({ ...error.exchange, method: error.exchange.request.method }));
+        disturbed.push(error.asked);
         if (disturbed.length <= DISTURBED_MAX) continue;
         return done(
           trial,
