@@ -81,7 +81,8 @@ export class Lanes {
 
   #lane(own: Pick<LaneOptions, "session" | "statementMs" | "onConnect" | "greet">): Lane {
     const { address, password, ca, limits, onDeadline } = this.#options;
-    const connectMs = (): number => (this.#isConnected ? limits.connectMs : limits.giveUpMs);
+    const { connectMs: running, giveUpMs } = limits;
+    const connectMs = (): number => (this.#isConnected ? running : Math.max(running, giveUpMs));
     return new Lane({ ...own, address, password, ca, connectMs, onDeadline });
   }
 
