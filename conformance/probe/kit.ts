@@ -58,5 +58,6 @@ export type RefusedEarly = {
   readonly former: string;
   /** The customer as it was after the refusal. */
   readonly now: Snapshot;
+  readonly status: unknown;
   readonly sentAt: number;
 };
