@@ -1,5 +1,4 @@
 /** Writes that are refused when the run begins, to be looked at again when it ends: a queue may apply them meanwhile. */
-import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, Disturbed, NoReply } from "../http/outcome-signal.ts";
 import { isClientError } from "../http/status.ts";
 import type { Attempt } from "./attempt.ts";
@@ -24,10 +23,6 @@ async function offered(t: Attempt, method: Method): Promise<boolean> {
   return method === "PATCH" ? await t.patchOffered() : t.kit.deployment.deleteOffered !== false;
 }
 
-export async function statusOf(t: Attempt, customer: Customer): Promise<unknown> {
-  return t.fieldsOf(await t.get(customer, { query: "?fields=status", purpose: "its status" })).status;
-}
-
 async function refuse(t: Attempt, method: Method): Promise<RefusedEarly[]> {
   const customer = await t.kit.ground.make();
   const { former, ...before } = await t.control("PUT", { to: customer });
@@ -48,6 +43,6 @@ async function refuse(t: Attempt, method: Method): Promise<RefusedEarly[]> {
   const now = await t.state(customer);
   // What is applied at once is the IFM rules' to blame.
   if (!sameFields(before, now)) return [];
-  const status = await statusOf(t, customer);
+  const status = await t.status(customer);
   return refused.map((one) => ({ ...one, former, now, status, sentAt: performance.now() }));
 }

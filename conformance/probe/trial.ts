@@ -175,6 +175,11 @@ export class Trial {
     await this.kit.wire.rest(LAG_READ_MS);
   }
 
+  /** As a read of it alone shows it; undefined where none does. */
+  async status(customer: Customer, purpose = "its status"): Promise<unknown> {
+    return this.fieldsOf(await this.get(customer, { query: "?fields=status", purpose })).status;
+  }
+
   /** The registry fields that an answer shows. */
   fieldsOf({ object = {} }: Seen): Snapshot["fields"] {
     return registryFields(object, this.kit.deployment.names);

@@ -365,7 +365,7 @@ export const bodies: readonly Rule[] = [
     async check(t) {
       const { ground, deployment } = t.kit;
       const to = await ground.make();
-      const status = async () => t.fieldsOf(await t.get(to, { query: "?fields=status" })).status;
+      const status = () => t.status(to, "read");
       const before = await status();
       if (before === undefined) throw new CouldNotRun("a read shows no status", ["FLD-01"]);
       const rows: ["PUT" | "PATCH", string, Member][] = [

@@ -16,7 +16,6 @@ import {
 } from "../probe/if-match-forms.ts";
 import type { RefusedEarly } from "../probe/kit.ts";
 import { type Prepared, refused, STATUS } from "../probe/refused.ts";
-import { statusOf } from "../probe/refused-early.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import {
   change,
@@ -36,7 +35,7 @@ type Bystander = { readonly customer: Customer; now: Snapshot; status: unknown }
 
 async function look(t: Attempt, customer: Customer): Promise<Bystander> {
   const now = await t.state(customer, "read a customer that is not written");
-  return { customer, now, status: await statusOf(t, customer) };
+  return { customer, now, status: await t.status(customer) };
 }
 
 /** A statement that lost its WHERE, or names another column in it, may need several writes to show. */
@@ -203,9 +202,7 @@ async function afterRest(t: Attempt, early: RefusedEarly, seconds: number) {
   const proof = t.proof(`a read of a customer that was left alone for ${seconds} s`, `ETag ${then.tag}`);
   proof.show(now.seen, { before: then.seen });
   const moved =
-    now.tag !== then.tag &&
-    sameFields(then, now) &&
-    Bun.deepEquals(await statusOf(t, customer), early.status);
+    now.tag !== then.tag && sameFields(then, now) && Bun.deepEquals(await t.status(customer), early.status);
   const found = `nobody wrote the customer ${customer.id} for ${seconds} s, and its ETag went from ${then.tag} to ${now.tag}`;
   const weight = { ...OTHERS_MAY_CAUSE, level: "SHOULD" } as const;
   proof.must("tag-stays", !moved || t.kit.doubts.has("tag changes by itself"), found, weight);

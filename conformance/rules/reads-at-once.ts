@@ -3,7 +3,7 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { isGone } from "../http/status.ts";
-import type { Caller, Seen } from "../http/wire.ts";
+import type { Seen } from "../http/wire.ts";
 import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
@@ -14,7 +14,7 @@ import { saysNothing } from "../probe/weather.ts";
 
 type Asked = {
   readonly to: Customer;
-  readonly caller: Caller;
+  readonly caller: keyof typeof CALLERS;
   readonly query: string;
   /** The answer while nothing else is under way. */
   readonly alone: Seen;
@@ -28,7 +28,7 @@ async function askedAlone(t: Attempt): Promise<Asked[]> {
   const { main, profile } = t.kit;
   const own = await t.ownCustomer();
   const asked: Asked[] = [];
-  const add = async (to: Customer, caller: keyof typeof CALLERS, query: string) => {
+  const add = async (to: Customer, caller: Asked["caller"], query: string) => {
     const alone = await ask(t, { to, caller, query });
     if (!saysNothing(alone, caller)) asked.push({ to, caller, query, alone });
   };
@@ -75,7 +75,7 @@ async function compare(t: Attempt, asked: Asked, seen: Seen, others: number): Pr
   if (differs && isGone(seen.status) && t.kit.doubts.has("reads lag")) return;
   if (differs && (await ask(t, asked)).status !== alone.status) return;
   const which = to === t.kit.main ? "" : " of another customer";
-  const probe = `${getOf(query)}${which} by ${CALLERS[caller as keyof typeof CALLERS]}, beside ${others} other reads`;
+  const probe = `${getOf(query)}${which} by ${CALLERS[caller]}, beside ${others} other reads`;
   const proof = t.proof(probe, "as it is answered alone");
   proof.show(seen, { came: `${describe(seen)} ${seen.text.slice(0, 160)}`.trim() });
   proof.control({ differs: "nothing else is under way", seen: alone });
