@@ -40,9 +40,10 @@ async function refuse(t: Attempt, method: Method): Promise<RefusedEarly[]> {
     });
     if (isClientError(seen.status)) refused.push({ customer, method, what, values, seen });
   }
+  // Before the tag: a job that settles the status in between is then seen to have moved both.
+  const status = await t.status(customer);
   const now = await t.state(customer);
   // What is applied at once is the IFM rules' to blame.
   if (!sameFields(before, now)) return [];
-  const status = await t.status(customer);
   return refused.map((one) => ({ ...one, former, now, status, sentAt: performance.now() }));
 }
