@@ -1,12 +1,12 @@
 /** A probe and its answer; a write also with the reads before and after it. */
-import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { CouldNotRun, OTHERS_MAY_CAUSE, type Pointer } from "../http/outcome-signal.ts";
 import { accepted, isClientError } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Evidence, RuleId } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
 import { Proof } from "./proof.ts";
 import { difference, type Method, type Snapshot } from "./snapshot.ts";
-import type { Trial, Weight } from "./trial.ts";
+import { LAG_MS, type Trial, type Weight } from "./trial.ts";
 
 /** What a probe may be answered with. */
 export type Statuses = number | readonly number[] | "2xx" | "4xx";
@@ -59,6 +59,8 @@ type Facts = {
   readonly values: Partial<Values>;
   /** The read shows the tag from before, although the write was accepted with another one, and reads are known to lag. */
   readonly lags: boolean;
+  /** Reads still showed it LAG_MS later. */
+  readonly staysOld: boolean;
 };
 
 export class Written extends Answered {
@@ -69,16 +71,18 @@ export class Written extends Answered {
   readonly values: Partial<Values>;
   readonly unchanged: boolean;
   readonly #lags: boolean;
+  readonly #staysOld: boolean;
 
   constructor(trial: Trial, evidence: Evidence, facts: Facts) {
-    const { method, seen, before, after, afterSeen, values, lags } = facts;
+    const { method, seen, before, after, afterSeen, values } = facts;
     super(trial, evidence, seen);
     this.method = method;
     this.before = before;
     this.after = after;
     this.afterSeen = afterSeen;
     this.values = values;
-    this.#lags = lags;
+    this.#lags = facts.lags;
+    this.#staysOld = facts.staysOld;
     this.unchanged = after !== undefined && trial.same(before, after);
     this.show(seen, { before: before.seen, after: afterSeen, unchanged: this.unchanged });
   }
@@ -89,10 +93,18 @@ export class Written extends Answered {
       throw new CouldNotRun(
         `reads lag behind writes: one after an accepted ${this.method} shows the old tag`,
         ["ENV-04"],
+        this.#staysOld ? { breach: this.#keptOld() } : {},
       );
     if (this.after === undefined)
       throw new CouldNotRun(`a read after ${this.method} answers ${this.afterSeen.status}`, ["ETG-01"]);
     return this.after;
+  }
+
+  /** Nobody else's write brings an old tag back. */
+  #keptOld(): NonNullable<Pointer["breach"]> {
+    const { probe } = this.evidence;
+    const found = `${probe} was accepted with the ETag ${this.seen.tag}; ${LAG_MS / 1000} s later a read still shows the tag before it, ${this.before.tag}`;
+    return { exchange: this.afterSeen.exchange, allowed: `ETag ${this.seen.tag}`, found, certain: true };
   }
 
   mustNotChange(weight: Weight = {}): boolean {

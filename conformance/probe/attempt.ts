@@ -172,7 +172,7 @@ export class Attempt extends Trial {
     before: Snapshot,
     answer: Seen,
     values: Partial<Values>,
-  ): Promise<{ afterSeen: Seen; after: Snapshot | undefined; lags: boolean }> {
+  ): Promise<Pick<Written, "after" | "afterSeen"> & { lags: boolean; staysOld: boolean }> {
     const { deployment, limits, doubts } = this.kit;
     const until = performance.now() + LAG_MS;
     let waited = false;
@@ -180,7 +180,7 @@ export class Attempt extends Trial {
       const afterSeen = await this.get(to, { query: deployment.stateQuery, purpose: "read back" });
       if (afterSeen.status !== 200 || afterSeen.tag === undefined) {
         if (method === "DELETE" || isGone(afterSeen.status))
-          return { afterSeen, after: undefined, lags: false };
+          return { afterSeen, after: undefined, lags: false, staysOld: false };
       }
       const after = this.snapshot(afterSeen);
       const oldTag =
@@ -192,7 +192,10 @@ export class Attempt extends Trial {
       if (waited && !oldTag) doubts.add("reads lag");
       const late = performance.now() > until;
       if (oldTag && late) limits.lagMs = 0;
-      if (!oldTag || limits.lagMs <= 0) return { afterSeen, after, lags: oldTag && doubts.has("reads lag") };
+      if (!oldTag || limits.lagMs <= 0) {
+        const lags = oldTag && doubts.has("reads lag");
+        return { afterSeen, after, lags, staysOld: lags && late };
+      }
       // With new values under the old tag it may as well be a fault of the tag.
       if (!shows(after.fields.name, values.name ?? values.email ?? "")) doubts.add("reads lag");
       waited = true;

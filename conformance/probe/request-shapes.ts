@@ -138,8 +138,7 @@ const PERMITTING = "?force=true&overwrite=true&upsert=true&validate=false&skipPr
  * Ways of sending a write, each other than the ordinary in one thing.
  * @param usedKey of an accepted write with other values
  */
-export function rowsOf(t: Attempt, method: Method, usedKey: Lines): Row[] {
-  const { bodyNames } = t.kit.deployment;
+export async function rowsOf(t: Attempt, method: Method, usedKey: Lines): Promise<Row[]> {
   const rows: Row[] = [
     ["as the second request of a connection", { opening: "a read" }],
     ["as the third request of a connection", { opening: "two reads" }],
@@ -201,14 +200,30 @@ export function rowsOf(t: Attempt, method: Method, usedKey: Lines): Row[] {
     ],
     ["with a further member", { members: { kit: "x" }, allowed: [400, 422] }],
   );
-  if (method === "PATCH" && !/json-patch/.test(json)) {
-    const ofId = JSON.stringify({ [bodyNames.id]: t.kit.main.id });
+  if (method === "PATCH" && t.kit.deployment.patchesMembers) {
+    const ofId = JSON.stringify({ [t.kit.deployment.bodyNames.id]: t.kit.main.id });
     rows.push(
       ["that names no field", { body: "{}", allowed: [400, 422] }],
       ["of the id alone", { body: ofId, allowed: [400, 422] }],
     );
+    const ofStatus = await patchOfStatus(t);
+    if (ofStatus !== undefined) rows.push([OF_STATUS, { body: ofStatus, allowed: "refused" }]);
   }
   return rows;
+}
+
+export const OF_STATUS = "of the status alone, as it is";
+
+/**
+ * The values of a status are not shown (2.1), so the one that is stored is sent.
+ *
+ * @returns undefined where no read shows it, and where a PATCH is no object of members
+ */
+export async function patchOfStatus(t: Attempt): Promise<string | undefined> {
+  const { deployment } = t.kit;
+  if (!deployment.patchesMembers) return undefined;
+  const status = await t.status(t.kit.main);
+  return status === undefined ? undefined : JSON.stringify({ [deployment.bodyNames.status]: status });
 }
 
 type Form = readonly [kind: Kind, base: "missing" | "blank" | "stale", derive: Derive];
@@ -257,7 +272,7 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
       path,
     ],
   );
-  const all = [...rowsOf(t, method, usedKey), ...addressed];
+  const all = [...(await rowsOf(t, method, usedKey)), ...addressed];
   const hidden: RuleId[] = [];
   let at = await preparedFor(t, method, { headers: usedKey });
   for (const [index, [kind, base, derive]] of FORMS.entries()) {

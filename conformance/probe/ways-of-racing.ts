@@ -6,6 +6,7 @@ import type { Attempt } from "./attempt.ts";
 import { pathEnd, takenPaths } from "./other-paths.ts";
 import { contendersOf, type LineUp, lineUp } from "./race.ts";
 import { updatedCustomer } from "./refused.ts";
+import { OF_STATUS, patchOfStatus } from "./request-shapes.ts";
 import { type Method, notShown, type Snapshot, storedValues } from "./snapshot.ts";
 import type { Content } from "./trial.ts";
 
@@ -52,6 +53,8 @@ export async function otherWays(t: Attempt, method: Method): Promise<LineUp[]> {
   const limited = { what: "by the limited caller", content: { caller: "limited" }, rounds: 2 } as const;
   const ways: Way[] = t.kit.profile.limited === undefined ? [] : [limited];
   if (method !== "DELETE") ways.push(...BODIES, ...VALUES[method]);
+  const ofStatus = method === "PATCH" ? await patchOfStatus(t) : undefined;
+  if (ofStatus !== undefined) ways.push({ what: OF_STATUS, content: { body: ofStatus }, values: () => ({}) });
   if (method === "PUT")
     for (const { url } of await takenPaths(t))
       ways.push({ what: `at ${pathEnd({ ...t.kit.main, url })}`, content: { url } });

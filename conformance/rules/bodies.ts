@@ -29,10 +29,7 @@ async function change(
 
 /** PATCH too, where it takes a body that is an object of members. */
 async function methodsOf(t: Attempt): Promise<readonly ("PUT" | "PATCH")[]> {
-  if (!(await t.patchOffered())) return ["PUT"];
-  const { mediaType } = t.kit.deployment.patchBody({ name: "x" });
-  const plain = !/json-patch/.test(mediaType) && t.kit.profile.patch.body === undefined;
-  return plain ? ["PUT", "PATCH"] : ["PUT"];
+  return (await t.patchOffered()) && t.kit.deployment.patchesMembers ? ["PUT", "PATCH"] : ["PUT"];
 }
 
 function requires(id: Rule["id"], field: "name" | "email", spec: "2.3 Name" | "2.3 Email"): Rule {

@@ -76,7 +76,7 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     throw new CouldNotRun(`an ordinary ${method} does not answer the current tag`, see);
   if (ordinary.now.tag === ordinary.before.tag)
     throw new CouldNotRun("the tag does not change on an ordinary write", ["ETG-08", "ETG-11"]);
-  const ways: (readonly [string, Way | ((tag: string) => Way)])[] = [...rowsOf(t, method, usedKey)];
+  const ways: (readonly [string, Way | ((tag: string) => Way)])[] = [...(await rowsOf(t, method, usedKey))];
   for (const preference of ["return=minimal", "return=representation"])
     ways.push([`with Prefer: ${preference}`, { headers: [["Prefer", preference]] }]);
   for (const other of await takenPaths(t)) ways.push([`at ${pathEnd(other)}`, { url: other.url }]);

@@ -9,7 +9,7 @@ export const UNTESTED: Readonly<Record<string, string>> = {
   "| name | Name |": "as the registry names above",
   "| email | Email |": "as the registry names above",
   "| status | Status |": "as the registry names above",
-  "| Status | enumeration": "its values are not shown, so the kit never writes it",
+  "| Status | enumeration": "its values are not shown, so the kit writes none but the one that is stored",
   "1. Carried in the `ETag`": "every rule on reads and writes uses both headers",
   "6. The token changes on every accepted write":
     "changes by other means than this API can't be brought about from outside",

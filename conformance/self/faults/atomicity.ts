@@ -125,12 +125,16 @@ const amongOthers =
   };
 
 /** Compares, lets others pass, and writes whatever has become of the customer, where its body is such a one. */
-const unlocked = (methods: RegExp, when: (sent: unknown[], customer: Customer) => boolean): Plant =>
+const unlocked = (
+  methods: RegExp,
+  when: (sent: unknown[], customer: Customer, members: object) => boolean,
+): Plant =>
   deciding("commit", (sound, ran, service) => async (attempt) => {
     await attempt.bodyRead();
     const customer = customerOf(attempt.request, service);
-    const sent = Object.values(await membersOf(attempt.request));
-    if (!methods.test(attempt.request.method) || customer === undefined || !when(sent, customer))
+    const members = await membersOf(attempt.request);
+    const sent = Object.values(members);
+    if (!methods.test(attempt.request.method) || customer === undefined || !when(sent, customer, members))
       return await sound(attempt);
     const refusal = attempt.decide();
     if (refusal !== undefined) return refusal;
@@ -532,6 +536,13 @@ export const ATOMICITY_FAULTS: Fault[] = [
     mode: "full",
     does: "updates one field with one guarded statement, and several by reading and saving the row",
     plant: unlocked(/PATCH/, (sent) => sent.length > 1),
+  },
+  {
+    id: "patch-of-status-finds-then-saves",
+    rule: "ATM-03",
+    mode: "full",
+    does: "moves the status on in code of its own, which reads the row and saves it",
+    plant: unlocked(/PATCH/, (_sent, _customer, members) => Object.keys(members).join() === "Status"),
   },
   {
     id: "delete-resurrected-by-put",

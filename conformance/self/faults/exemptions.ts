@@ -469,6 +469,12 @@ const BODIES: readonly (readonly [id: string, method: Method, does: string, When
     ({ body, before }) => body["Name"] === before?.name,
   ],
   [
+    "patch-of-status",
+    "PATCH",
+    "routes a PATCH of the status alone to the code that moves it on, which has no check",
+    ({ body }) => Object.keys(body).join() === "Status",
+  ],
+  [
     "put-of-stored-values",
     "PUT",
     "skips the check of a PUT that changes nothing, and bumps the version",

@@ -1,5 +1,5 @@
 /** ATM and its neighbours: what others see of a write while it happens (2.4.1, 3, 4.2). */
-import { customerOf, type Fault, isRead, type Plant } from "../fault.ts";
+import { customerOf, type Fault, isRead, membersOf, type Plant } from "../fault.ts";
 import { headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
 import { type Change, isWrite } from "../service/seams.ts";
 import { Service } from "../service/service.ts";
@@ -92,6 +92,29 @@ export const VISIBILITY_FAULTS: Fault[] = [
             const now = { ...customer };
             setTimeout(() => replica.customers.set(now.id, now), 1200).unref();
           }
+          return reply;
+        },
+      };
+    },
+  },
+  {
+    id: "patch-of-status-leaves-cached-reads",
+    rule: "ETG-18",
+    does: "keeps reads in a cache, which a PATCH of the status alone does not empty",
+    plant: (ran) => (service) => {
+      const kept = new Map<string, { reply: Reply; tag: string | undefined }>();
+      return {
+        async around(request, next) {
+          const key = [service.caller(request), request.method, request.path, request.query].join(" ");
+          const tag = customerOf(request, service)?.tag;
+          const hit = kept.get(key);
+          if (isRead(request) && hit !== undefined) {
+            if (hit.tag !== tag) ran();
+            return hit.reply;
+          }
+          const reply = await next(request);
+          if (isRead(request)) kept.set(key, { reply, tag });
+          else if (Object.keys(await membersOf(request)).join() !== "Status") kept.clear();
           return reply;
         },
       };
