@@ -5,7 +5,7 @@ import type { Seen } from "../http/wire.ts";
 import type { Evidence, RuleId } from "../report/schema.ts";
 import type { Values } from "../target/values.ts";
 import { Proof } from "./proof.ts";
-import { difference, type Method, type Snapshot } from "./snapshot.ts";
+import { difference, type Method, type Snapshot, sameFields } from "./snapshot.ts";
 import { LAG_MS, type Trial, type Weight } from "./trial.ts";
 
 /** What a probe may be answered with. */
@@ -100,6 +100,14 @@ export class Written extends Answered {
     return this.after;
   }
 
+  #effect(): string {
+    const { before, after } = this;
+    if (after === undefined) return `was applied all the same: a read then answers ${this.afterSeen.status}`;
+    return sameFields(before, after)
+      ? `changed the ETag all the same, from ${before.tag} to ${after.tag}, and no field`
+      : `was applied all the same: ${difference(before, after)}`;
+  }
+
   /** Nobody else's write brings an old tag back. */
   #keptOld(): NonNullable<Pointer["breach"]> {
     const { probe } = this.evidence;
@@ -108,11 +116,7 @@ export class Written extends Answered {
   }
 
   mustNotChange(weight: Weight = {}): boolean {
-    const then = () =>
-      this.after === undefined
-        ? `a read then answers ${this.afterSeen.status}`
-        : difference(this.before, this.after);
-    const found = () => `${this.evidence.probe} was applied all the same: ${then()}`;
+    const found = () => `${this.evidence.probe} ${this.#effect()}`;
     return this.must("unchanged", this.unchanged, found, { ...OTHERS_MAY_CAUSE, ...weight });
   }
 }
