@@ -226,6 +226,13 @@ export async function patchOfStatus(t: Attempt): Promise<string | undefined> {
   return status === undefined ? undefined : JSON.stringify({ [deployment.bodyNames.status]: status });
 }
 
+/** Of a customer that was not made by the kit it could not be given back. */
+function withStatus({ kit }: Attempt, method: Method): Row[] {
+  if (method === "DELETE" || !kit.main.made) return [];
+  const members = { [kit.deployment.bodyNames.status]: "KitOther" };
+  return [["with another status", { members, allowed: [400, 422] }]];
+}
+
 type Form = readonly [kind: Kind, base: "missing" | "blank" | "stale", derive: Derive];
 
 const FORMS: readonly Form[] = [
@@ -272,7 +279,7 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
       path,
     ],
   );
-  const all = [...(await rowsOf(t, method, usedKey)), ...addressed];
+  const all = [...(await rowsOf(t, method, usedKey)), ...withStatus(t, method), ...addressed];
   const hidden: RuleId[] = [];
   let at = await preparedFor(t, method, { headers: usedKey });
   for (const [index, [kind, base, derive]] of FORMS.entries()) {

@@ -170,4 +170,15 @@ export const REFUSAL_FAULTS: Fault[] = [
       spoiling((_customer, { body }) => ({ email: String(body["Email"]) })),
     ),
   },
+  ...(["PUT", "PATCH"] as const).map(
+    (method): Fault => ({
+      id: `refused-${method.toLowerCase()}-stores-status`,
+      rule: method === "PUT" ? "IFM-23" : "IFM-36",
+      mode: "full",
+      does: `saves the status that a ${method} names by a statement of its own, before the row is compared`,
+      plant: on(write(method, 412), isThere, ({ body }) => "Status" in body).answers(
+        spoiling((_customer, { body }) => ({ status: String(body["Status"]) })),
+      ),
+    }),
+  ),
 ];
