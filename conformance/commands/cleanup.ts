@@ -65,21 +65,21 @@ async function cleanup(flags: CleanupFlags): Promise<number> {
 type Begin = Extract<JournalEntry, { kind: "run" }>;
 
 type Open = {
-  readonly made: readonly string[];
+  readonly made: readonly Extract<JournalEntry, { kind: "made" }>[];
   readonly borrowed: readonly Extract<JournalEntry, { kind: "borrowed" }>[];
-  /** Emails of creates whose answer the killed run never wrote down. */
-  readonly unanswered: readonly string[];
+  /** Creates whose answer the killed run never wrote down. */
+  readonly unanswered: readonly Extract<JournalEntry, { kind: "making" }>[];
   readonly ids: readonly string[];
 };
 
 /** What a run has made or borrowed, and not settled. */
 function openEntries(entries: readonly JournalEntry[]): Open {
   const done = new Set(entries.flatMap((entry) => (entry.kind === "settled" ? [entry.id] : [])));
-  const made = entries.flatMap((entry) => (entry.kind === "made" && !done.has(entry.id) ? [entry.id] : []));
+  const made = entries.flatMap((entry) => (entry.kind === "made" && !done.has(entry.id) ? [entry] : []));
   const borrowed = entries.flatMap((entry) =>
     entry.kind === "borrowed" && !done.has(entry.id) ? [entry] : [],
   );
-  const ids = [...made, ...borrowed.map(({ id }) => id)];
+  const ids = [...made, ...borrowed].map(({ id }) => id);
   return { made, borrowed, unanswered: unansweredCreates(entries), ids };
 }
 
@@ -107,16 +107,17 @@ async function settle(
   };
   try {
     if (ids.length + unanswered.length > 0) await knock(wire, ground);
-    for (const id of made) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
+    for (const { id, maker } of made)
+      note(id, await removeCustomer(wire, ground.customerAt(id, true, maker)));
     for (const { id, names, values } of borrowed) {
       const bodies = inAllCasings(names).map(
         (of) => (former: Values) => putBody(profile.putBody, of, former),
       );
       note(id, await giveBack(wire, ground.customerAt(id, false).url, names, values, bodies));
     }
-    for (const email of unanswered) {
-      const id = await ground.findByEmail(email);
-      if (id !== undefined) note(id, await removeCustomer(wire, ground.customerAt(id, true).url));
+    for (const { email, maker } of unanswered) {
+      const id = await ground.findByEmail(email, maker);
+      if (id !== undefined) note(id, await removeCustomer(wire, ground.customerAt(id, true, maker)));
       else print(`${begin.baseUrl}: a create of ${email} was under way; whether it happened can't be seen.`);
     }
   } catch (error) {
@@ -137,13 +138,11 @@ async function knock(wire: Wire, ground: Ground): Promise<void> {
 }
 
 /** Creates whose answer the killed run never wrote down. Several may have been under way at once. */
-function unansweredCreates(entries: readonly JournalEntry[]): string[] {
+function unansweredCreates(entries: readonly JournalEntry[]): Open["unanswered"] {
   const answered = new Set(
     entries.flatMap((entry) => (entry.kind === "made" || entry.kind === "not-made" ? [entry.email] : [])),
   );
-  return entries.flatMap((entry) =>
-    entry.kind === "making" && !answered.has(entry.email) ? [entry.email] : [],
-  );
+  return entries.flatMap((entry) => (entry.kind === "making" && !answered.has(entry.email) ? [entry] : []));
 }
 
 /** Flags of this call, completed from the killed run's own. */

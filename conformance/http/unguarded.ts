@@ -4,29 +4,33 @@
  * with, or, after a DELETE, that the customer is gone: a page of the environment answers 200 as well, and does neither.
  */
 import type { Exchange } from "../report/schema.ts";
+import type { Maker } from "../target/journal.ts";
 import { placeOf } from "./onlooker.ts";
 import { isGone } from "./status.ts";
 
 export type Slip = { readonly kind: "stale" | "missing"; readonly exchange: Exchange };
 
+/** The address of a customer, and who reads it. */
+type Place = { readonly url: string; readonly reader: Maker };
+
 export class Unguarded {
   /** In the order of the run. */
   readonly slips: Slip[] = [];
-  readonly #open = new Map<string, { slip: Slip; url: string; tag: string | undefined }[]>();
+  readonly #open = new Map<string, { slip: Slip; place: Place; tag: string | undefined }[]>();
 
-  /** Addresses of the customers that no read of the main caller has shown since such a write. */
-  get notReadYet(): string[] {
-    return [...this.#open.values()].flatMap((writes) => writes.slice(0, 1).map(({ url }) => url));
+  /** Customers that no read of theirs has shown since such a write. */
+  get notReadYet(): Place[] {
+    return [...this.#open.values()].flatMap((writes) => writes.slice(0, 1).map(({ place }) => place));
   }
 
   /** @param tag of the answer, where it is one that the customer has not had before */
-  accepted(url: string, slip: Slip, tag: string | undefined): void {
-    const place = placeOf(new URL(url).pathname);
-    this.#open.set(place, [...(this.#open.get(place) ?? []), { slip, url, tag }]);
+  accepted(place: Place, slip: Slip, tag: string | undefined): void {
+    const path = placeOf(new URL(place.url).pathname);
+    this.#open.set(path, [...(this.#open.get(path) ?? []), { slip, place, tag }]);
   }
 
   /**
-   * Decides on the open writes to a customer by what a read of the main caller shows.
+   * Decides on the open writes to a customer by what a read of its reader shows.
    * @param shown its entity-tag
    */
   read(path: string, status: number, shown: string | undefined): void {

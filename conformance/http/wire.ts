@@ -2,6 +2,7 @@
 
 import type { Exchange, Report } from "../report/schema.ts";
 import type { CallerHeader } from "../target/caller-header.ts";
+import type { Maker } from "../target/journal.ts";
 import { masking } from "../target/mask.ts";
 import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
@@ -29,6 +30,8 @@ export type Ask = {
   readonly url: string;
   /** The address of the customer, where `url` spells it otherwise. */
   readonly ownUrl?: string;
+  /** Who reads the customer, where that is not the main caller. */
+  readonly reader?: Maker;
   readonly headers: readonly (readonly [string, string])[];
   readonly body?: string | undefined;
   /** A connection is used for request after request. */
@@ -250,7 +253,8 @@ export class Wire {
   }
 
   /** Tells the onlooker of an exchange with a customer; returns what to call when it has ended. */
-  #watch({ method, url, ownUrl = url, caller, headers }: Ask): (result: Result, exchange: Exchange) => void {
+  #watch(ask: Ask): (result: Result, exchange: Exchange) => void {
+    const { method, url, ownUrl = url, caller, reader = "main", headers } = ask;
     const { pathname } = new URL(ownUrl);
     const { search } = new URL(url);
     const tagOf = ({ reply }: Result) => headerValue(reply?.headers ?? [], "etag");
@@ -263,7 +267,7 @@ export class Wire {
         const replaced = accepted(status ?? 0) ? headerValue(headers, "if-match") : undefined;
         if (mustFail !== undefined && accepted(status ?? 0))
           this.unguarded.accepted(
-            ownUrl,
+            { url: ownUrl, reader },
             { kind: mustFail, exchange },
             this.#newTag(pathname, tagOf(result)),
           );
@@ -272,7 +276,7 @@ export class Wire {
       };
     }
     // Another caller, or a compressing proxy, may be shown another tag of the same state.
-    const plain = caller === "main" && !headers.some(([name]) => name.toLowerCase() === "accept-encoding");
+    const plain = caller === reader && !headers.some(([name]) => name.toLowerCase() === "accept-encoding");
     const looked = this.acknowledged.readBegins(pathname, search);
     return (result) => {
       const tag = tagOf(result);

@@ -160,10 +160,14 @@ type RaceOptions = {
   readonly lineUps: readonly LineUp[];
   /** Who takes part in rounds after those, one each. */
   readonly further?: readonly LineUp[];
+  /** A customer of another caller's own, and who writes it in two rounds at the end. */
+  readonly own?: { readonly customer: Customer; readonly lane: LineUp } | undefined;
   readonly allowed: string;
   /** In place of the main customer, one a round. */
   readonly customer?: () => Promise<Customer>;
 };
+
+const OWN_ROUNDS = 2;
 
 /** All rounds of a rule. @throws Inconclusive where no two requests overlapped */
 export async function race(
@@ -171,16 +175,19 @@ export async function race(
   options: RaceOptions,
   judge: (round: Round) => void = () => {},
 ): Promise<void> {
-  const { lineUps, share, further = [] } = options;
+  const { lineUps, share, further = [], own } = options;
   const count = Math.max(2, lineUps.length, Math.ceil(t.kit.options.rounds * share));
   const all = Array.from({ length: count }, (_, index) => lineUps[index % lineUps.length] as LineUp);
+  const last = own === undefined ? [] : Array.from({ length: OWN_ROUNDS }, () => own.lane);
   const losers = new Losers(t);
   const rounds: Round[] = [];
   const failed = new Set<number>();
-  for (const [index, lane] of [...all, ...further].entries()) {
+  for (const [index, lane] of [...all, ...further, ...last].entries()) {
     const number = index + 1;
     const from = t.failures.length;
-    const round = await oneRound(t, number, lane, options);
+    const isLast = index >= all.length + further.length;
+    const to = (isLast ? own?.customer : await options.customer?.()) ?? t.kit.main;
+    const round = await oneRound(t, number, lane, to, options.allowed);
     losers.look(round);
     judge(round);
     if (t.failures.length > from) failed.add(number);
@@ -194,9 +201,9 @@ async function oneRound(
   t: Attempt,
   number: number,
   lane: LineUp,
-  { allowed, customer }: RaceOptions,
+  to: Customer,
+  allowed: string,
 ): Promise<Round> {
-  const to = (await customer?.()) ?? t.kit.main;
   const before = await t.state(to, "read before");
   const taking = Array.from({ length: contendersOf(t) }, (_, index) => lane(index, before));
   const evidence = t.proof(`round ${number}: ${taking.length} writes with ${before.tag} at once`, allowed);

@@ -8,6 +8,7 @@ import { accepted, isGone } from "../http/status.ts";
 import type { Connection } from "../http/transport.ts";
 import type { Seen } from "../http/wire.ts";
 import type { RuleId } from "../report/schema.ts";
+import type { Maker } from "../target/journal.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import type { Written } from "./answered.ts";
@@ -86,7 +87,7 @@ export async function preparedFor(
     const now = await t.state(untouched, "read before");
     return { customer: untouched, former: now.tag, now };
   }
-  if (method === "DELETE") return await updatedCustomer(t, headers);
+  if (method === "DELETE") return await updatedCustomer(t, headers, customer?.maker);
   const to = customer ?? t.kit.main;
   const control = await t.control(method, { to, headers });
   return {
@@ -135,7 +136,8 @@ export async function refusedInARow(
   const seen = await t.get(at.customer, { query, purpose: "read back" });
   const after = t.snapshotIn(seen);
   const unchanged = after !== undefined && t.same(at.now, after);
-  const then = unchanged ? at : await preparedFor(t, method);
+  const { customer } = at;
+  const then = unchanged ? at : await preparedFor(t, method, { customer });
   const end = await refused(t, method, kind, unchanged ? suspects : forms, {
     bodies: "one",
     control,
@@ -150,8 +152,8 @@ export async function refusedInARow(
 }
 
 /** A customer that has had a former tag: written once with PUT. */
-export async function updatedCustomer(t: Attempt, headers?: Lines): Promise<Prepared> {
-  const customer = await t.kit.ground.make();
+export async function updatedCustomer(t: Attempt, headers?: Lines, maker?: Maker): Promise<Prepared> {
+  const customer = await t.kit.ground.make(maker);
   const control = await t.control("PUT", { to: customer, headers, purpose: "make the tag stale" });
   return { customer, former: control.former, now: control };
 }
@@ -172,7 +174,7 @@ export async function refused(
   const proofs: Written[] = [];
   // Where a read alone moves the tag, this one would spoil what comes next.
   const reads = !t.kit.doubts.has("tag changes by itself");
-  const status = reads ? await statusOf(t, at.customer) : undefined;
+  const status = reads && forms.length > 0 ? await statusOf(t, at.customer) : undefined;
   const { customer } = at;
   for (const patchForm of bodies) {
     for (const [index, derive] of forms.entries()) {
@@ -189,7 +191,11 @@ export async function refused(
       judgeRefusal(t, written, kind, form);
       const wrote = await judgeWay(t, written, kind, asked, at, patchForm);
       if (wrote || written.after === undefined)
-        at = await preparedFor(t, method, { ...options, ...(await another(t, options)) });
+        at = await preparedFor(t, method, {
+          customer: at.customer,
+          ...options,
+          ...(await another(t, options)),
+        });
       else at.now = written.after;
     }
   }

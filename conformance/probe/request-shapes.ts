@@ -22,6 +22,7 @@ import {
   worded,
 } from "./if-match-forms.ts";
 import { otherPaths, pathEnd } from "./other-paths.ts";
+import { BY_MAKER, MAKERS, ownCustomer } from "./own-customers.ts";
 import type { Control } from "./proof.ts";
 import {
   judgeRefusal,
@@ -306,6 +307,8 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
   }
   at = await onOneConnection(t, method, at);
   if (t.kit.ground.cannotMake === undefined) await neverUpdated(t, method);
+  if (hidden.length === 0 && !t.leavesOut("customers that another caller has made"))
+    for (const maker of MAKERS) await ofMaker(t, method, maker);
   await overridden(t, method, at);
   if (hidden.length > 0) throw new CouldNotRun("the ordinary request is not refused as it should be", hidden);
 }
@@ -450,6 +453,15 @@ async function neverUpdated(t: Attempt, method: Method): Promise<void> {
     const untouched = await t.kit.ground.make();
     await refused(t, method, kind, [...theirs, ...forms], { bodies: "one", untouched });
   }
+}
+
+/** A policy may exempt the owner of a customer, or a tenant. Whether this caller may use the method is open. */
+async function ofMaker(t: Attempt, method: Method, maker: (typeof MAKERS)[number]): Promise<void> {
+  let at = await ownCustomer(t, maker);
+  const row: Row = [BY_MAKER[maker], { allowed: "refused" }];
+  for (const [kind, base, derive] of FORMS)
+    if (at?.control !== undefined && base !== "blank")
+      at = await refusedInARow(t, method, kind, [shaped(derive, row)], at.control, at);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The requests of one rule, and the record of what was sent, what came and what was asserted. */
 
-import type { Customer } from "../fixtures/ground.ts";
+import { type Customer, readerOf } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import type { Ask, Caller, Seen } from "../http/wire.ts";
 import type { Assertion, Evidence, Exchange, Level, Moment, RuleId } from "../report/schema.ts";
@@ -145,9 +145,10 @@ export class Trial {
   }
 
   readAsk(customer: Customer, options: Shape & { readonly purpose?: string }): Omit<Ask, "rule"> {
-    const { query = "", caller = "main", headers = [], purpose = "read", via = "undici" } = options;
+    const reader = readerOf(customer);
+    const { query = "", caller = reader, headers = [], purpose = "read", via = "undici" } = options;
     const { framing, url = customer.url, sentAs = "GET" } = options;
-    return { purpose, caller, method: sentAs, url: url + query, headers, via, framing };
+    return { purpose, caller, reader, method: sentAs, url: url + query, headers, via, framing };
   }
 
   /** A read that must succeed. @throws CouldNotRun when it shows no customer or no tag: that is ETG-01's to blame. */
@@ -215,7 +216,8 @@ export class Trial {
     const content = this.#contentOf(method, options);
     return {
       purpose: options.purpose ?? "write",
-      caller: options.caller ?? "main",
+      caller: options.caller ?? customer.maker,
+      reader: readerOf(customer),
       method: options.sentAs ?? method,
       url: (options.url ?? customer.url) + (options.query ?? ""),
       ownUrl: customer.url,

@@ -1,9 +1,11 @@
 /** Writers that a deployment may serve by other code, or lock by another key, than those that write the ordinary way. */
 
+import type { Customer } from "../fixtures/ground.ts";
 import { accepted, isGone } from "../http/status.ts";
 import type { Values } from "../target/values.ts";
 import type { Attempt } from "./attempt.ts";
 import { pathEnd, takenPaths } from "./other-paths.ts";
+import { BY_MAKER, ownCustomer } from "./own-customers.ts";
 import { contendersOf, type LineUp, lineUp } from "./race.ts";
 import { updatedCustomer } from "./refused.ts";
 import { OF_STATUS, patchOfStatus } from "./request-shapes.ts";
@@ -76,14 +78,26 @@ function otherWay(t: Attempt, method: Method, { what, content, values }: Way): L
   };
 }
 
+/** A customer of another tenant's own, where that tenant writes it as the main caller writes its customers. */
+export async function ownForRace(t: Attempt): Promise<{ customer: Customer; lane: LineUp } | undefined> {
+  if (t.leavesOut("races by another tenant for a customer of its own")) return undefined;
+  const own = await ownCustomer(t, "other-tenant");
+  if (own === undefined) return undefined;
+  const { customer } = own;
+  const way: Way = { what: BY_MAKER["other-tenant"] };
+  const isOrdinary = await writesLikeOrdinary(t, "PUT", way, customer);
+  return isOrdinary ? { customer, lane: otherWay(t, "PUT", way) } : undefined;
+}
+
 /** Other rules say what is wrong with a way in which it is not: here it would prove nothing. */
 async function writesLikeOrdinary(
   t: Attempt,
   method: "PUT" | "PATCH",
   { what, content, values: make }: Way,
+  to = t.kit.main,
 ): Promise<boolean> {
-  const asked = { ...content, allowed: "any answer", purpose: "control request" };
-  const from = await t.state(t.kit.main, "read before");
+  const asked = { ...content, to, allowed: "any answer", purpose: "control request" };
+  const from = await t.state(to, "read before");
   const fresh = t.kit.values.next();
   const values = make?.(fresh, from) ?? (method === "PUT" ? fresh : { name: fresh.name });
   const write = await t.write(method, { ...asked, before: from, values, what: `the current tag, ${what}` });

@@ -408,7 +408,7 @@ function alike(on: Method): Rule[] {
     rule(id, `No way of sending a ${on} is exempt from If-Match`, {
       spec: [...spec, "7 rule 2", "3 missing", "3 stale"],
       reading:
-        "The second request of a connection, a chunked body, HTTP/1.0, another spelling of the address, another caller, a used Idempotency-Key, the values that are stored, a customer that was never updated: missing, blank and stale are refused alike. Where such a request is not taken with the current tag either, any refusal will do.",
+        "The second request of a connection, a chunked body, HTTP/1.0, another spelling of the address, another caller, a used Idempotency-Key, the values that are stored, a customer that was never updated, one of the limited caller's or another tenant's own: missing, blank and stale are refused alike. Where such a request is not taken with the current tag either, any refusal will do.",
       hurts: "The check protects those who ask politely; everybody else overwrites.",
       needs: NEEDS[on],
       after: afterBase(id, on, "stale", "missing"),

@@ -12,7 +12,8 @@ import {
   STATUS_OF,
   type Window,
 } from "../probe/counters.ts";
-import { firstOfEach, INEXACT, ifMatch } from "../probe/if-match-forms.ts";
+import { firstOfEach, INEXACT, ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
+import { BY_MAKER } from "../probe/own-customers.ts";
 import { contendersOf, letGo } from "../probe/race.ts";
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
@@ -108,6 +109,7 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       t.sendWrite("PUT", to, { ifMatch: lines, purpose, ...options });
   const missing = t.kit.ground.missing();
   const limited = { caller: "limited" } as const;
+  const own = await t.kit.ground.madeBy("other-tenant");
   const { weak, unquoted, star, list } = INEXACT;
   const forms = firstOfEach(weak, unquoted, star, list);
   return [
@@ -130,6 +132,12 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       : ([
           ["PUT by the limited caller without If-Match", put([], limited)],
           ["PUT by the limited caller with a stale tag", put(ifMatch(former), limited)],
+        ] as const)),
+    ...(own === undefined
+      ? []
+      : ([
+          [`PUT without If-Match ${BY_MAKER["other-tenant"]}`, put([], {}, own)],
+          [`PUT with a tag never given ${BY_MAKER["other-tenant"]}`, put(ifMatch(NEVER_GIVEN_TAG), {}, own)],
         ] as const)),
   ];
 }
@@ -241,7 +249,7 @@ export const metrics: readonly Rule[] = [
   rule("MET-09", "Every form of a refusal is counted as what it was answered", {
     spec,
     reading:
-      "Weak, unquoted, listed, missing, malformed: whichever branch of the code refuses, the answer is counted once.",
+      "Weak, unquoted, listed, missing, malformed, by another caller or another tenant: whichever branch of the code refuses, the answer is counted once.",
     hurts,
     needs: ["metrics", "write"],
     async check(t) {

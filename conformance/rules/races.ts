@@ -16,7 +16,7 @@ import {
 import { NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference } from "../probe/snapshot.ts";
-import { otherWays } from "../probe/ways-of-racing.ts";
+import { otherWays, ownForRace } from "../probe/ways-of-racing.ts";
 
 import { interleaving, PUT_RULES } from "./interleaving.ts";
 
@@ -65,7 +65,7 @@ export const races: readonly Rule[] = [
   rule("ATM-01", "Of concurrent PUTs with one tag exactly one is accepted", {
     spec: ["4.2 atomic", "1.3"],
     reading:
-      "The accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's. Some are sent by another caller, at another spelling of the address, in chunks, with a long body, or with values that are stored already.",
+      "The accepted writes form a line from tag to tag, without fork, without a tag twice, and the final state is the last winner's. Some are sent by another caller, at another spelling of the address, in chunks, with a long body, or with values that are stored already; some by another tenant to a customer of its own.",
     hurts: "Lost updates: two people save, both see success, one change is gone.",
     needs: ["write"],
     after: ["ETG-04", ...PUT_RULES],
@@ -78,6 +78,7 @@ export const races: readonly Rule[] = [
         share: 1,
         lineUps: [lineUp(t, "PUT", "PUT")],
         further: await otherWays(t, "PUT"),
+        own: await ownForRace(t),
         allowed,
       };
       await race(t, options, (round) => {

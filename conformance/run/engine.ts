@@ -165,7 +165,8 @@ function broken(finding: Finding, trial: Attempt, { exchange, allowed, found }: 
 /** A run in which an accepted write had to be refused is not without a violation, whatever its rules look for. */
 async function reportSlip({ wire }: Kit, findings: Finding[]): Promise<void> {
   if (findings.some(({ outcome }) => outcome === "violation")) return;
-  for (const url of wire.unguarded.notReadYet) await wire.send(ownAsk("was it applied", "GET", url));
+  for (const { url, reader } of wire.unguarded.notReadYet)
+    await wire.send(ownAsk("was it applied", "GET", url, { caller: reader, reader }));
   const [slip] = wire.unguarded.slips;
   if (slip === undefined) return;
   const { kind, exchange } = slip;

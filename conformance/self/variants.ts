@@ -199,6 +199,11 @@ export const VARIANTS: Variant[] = [
     deployment: { limitedMayWrite: false },
   },
   {
+    id: "main-alone-creates",
+    does: "neither the limited caller nor the other tenant's may create (4.4, 5)",
+    deployment: { othersMayCreate: false },
+  },
+  {
     id: "limited-default-id",
     does: "the default set is the id alone (4.1.3)",
     deployment: { defaultFields: ["id"] },

@@ -7,6 +7,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Names } from "./names.ts";
 
+/** The caller who makes a customer; without one it is the main caller. */
+export type Maker = "main" | "limited" | "other-tenant";
+
 export type JournalEntry =
   | {
       readonly kind: "run";
@@ -17,10 +20,10 @@ export type JournalEntry =
       readonly arguments: readonly string[];
     }
   /** A create was sent; without `made` after it, its answer never came. */
-  | { readonly kind: "making"; readonly email: string }
+  | { readonly kind: "making"; readonly email: string; readonly maker?: Maker }
   | { readonly kind: "not-made"; readonly email: string }
   /** `email` as in `making`; without it the customer was not made by such a create. */
-  | { readonly kind: "made"; readonly id: string; readonly email?: string }
+  | { readonly kind: "made"; readonly id: string; readonly email?: string; readonly maker?: Maker }
   | {
       readonly kind: "borrowed";
       readonly id: string;

@@ -14,10 +14,11 @@ afterEach(async () => {
   }
 });
 
-async function begin(seeded: number, faulty?: Faulty) {
+async function begin(seeded: number, faulty?: Faulty, further: readonly string[] = []) {
   // Answers take their time, so that the run is still under way when it is stopped.
   const server = await startSoundServer({ ...PLAIN, seeded, latencyMs: 3 }, faulty);
-  const place = new Workplace({ MAIN_KEY: CREDENTIALS.main });
+  const { main, limited, other } = CREDENTIALS;
+  const place = new Workplace({ MAIN_KEY: main, LIMITED_KEY: limited, OTHER_KEY: other });
   open.push({ server, place });
   const given = server.seeded.flatMap((id) => ["--customer-id", id]);
   const words = [
@@ -29,6 +30,7 @@ async function begin(seeded: number, faulty?: Faulty) {
     ...given,
     "--rounds",
     "500",
+    ...further,
   ];
   return { server, place, child: place.start(...words) };
 }
@@ -65,6 +67,37 @@ test("after kill -9 cleanup removes what was made", async () => {
   expect(server.customers().length).toBeLessThanOrEqual(unseen);
   expect((await place.kit("cleanup")).stdout).toContain("0 customers removed or restored, 0 left.");
 });
+
+/** The limited caller may not delete, and the main one does not see what another tenant has made. */
+const keepsFromLimited: Faulty = (service) => ({
+  around: async (request, next) =>
+    request.method === "DELETE" && service.caller(request) === "limited"
+      ? service.refuse(403, "no-rights")
+      : await next(request),
+});
+
+test.each(["limited", "other"] as const)(
+  "after kill -9 cleanup removes what the %s caller has made for itself",
+  async (owner) => {
+    const { server, place, child } = await begin(0, keepsFromLimited, [
+      "--limited-header-env",
+      "Authorization: Bearer $LIMITED_KEY",
+      "--other-tenant-header-env",
+      "Authorization: Bearer $OTHER_KEY",
+      "--only",
+      "IFM-36",
+    ]);
+    await until(() => server.customers().some((customer) => customer.owner === owner));
+    child.kill("SIGKILL");
+    await child.exited;
+    const { exitCode, stdout } = await place.kit("cleanup");
+    expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
+    const unseen = stdout
+      .split("\n")
+      .filter((line) => line.includes("whether it happened can't be seen")).length;
+    expect(server.customers().length).toBeLessThanOrEqual(unseen);
+  },
+);
 
 /** Bodies name their members otherwise than answers do. */
 const smallInBodies: Faulty = () => ({

@@ -477,6 +477,13 @@ export const ATOMICITY_FAULTS: Fault[] = [
     plant: findThenSave(/PUT/, (request, service) => service.caller(request) === "limited"),
   },
   {
+    id: "new-tenant-finds-then-saves",
+    mode: "full",
+    rule: "ATM-01",
+    does: "has moved one tenant to a database of its own, whose driver opens no transaction",
+    plant: findThenSave(/PUT/, (request, service) => service.caller(request) === "other"),
+  },
+  {
     id: "limited-patch-finds-then-saves",
     rule: "ATM-03",
     mode: "full",

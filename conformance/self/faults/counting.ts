@@ -54,6 +54,12 @@ export const METRICS_FAULTS: Fault[] = [
     "counts every PATCH that had to be merged as a failed precondition",
     ({ status, method }) => method === "PATCH" && status < 300,
   ),
+  uncounted(
+    "428-of-new-tenant-not-counted",
+    "MET-09",
+    "names the tenants to count in its configuration, and one has come since",
+    ({ status, request, service }) => status === 428 && service.caller(request) === "other",
+  ),
   uncounted("428-not-counted", "MET-01", "does not count 428", ({ status }) => status === 428),
   uncounted("412-not-counted", "MET-02", "does not count 412", ({ status }) => status === 412),
   counting("428-counted-as-412", "MET-03", "counts a 428 as a failed precondition", (right) =>

@@ -1,7 +1,7 @@
 /** Requests that a service forgets to check: the precondition holds for ordinary requests and not for these. */
 import { accepting, customerOf, type Fault, type Plant, requesting, withIfMatch } from "../fault.ts";
 import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
-import { type Customer, isWrite } from "../service/seams.ts";
+import { type Caller, type Customer, isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
 import { isThere, on, refused, untagged, type When, write } from "../turn.ts";
 
@@ -21,6 +21,9 @@ const has =
   (name: string, value = "") =>
   (request: Request) =>
     header(request, name) !== "" && header(request, name).includes(value);
+/** Sent by the caller who has made the customer. */
+const madeBy = (request: Request, service: Service, owner: Caller) =>
+  service.caller(request) === owner && customerOf(request, service)?.owner === owner;
 const length = (request: Request) => Number(header(request, "content-length").trim());
 
 /** What a short run does not ask. */
@@ -40,6 +43,27 @@ const SELDOM_ASKED: readonly (readonly [...row: Row, rule: Fault["rule"]])[] = [
       header(request, "if-match").trim() === "" &&
       (customerOf(request, service)?.formerTags.length ?? 0) > 12,
     "IFM-47",
+  ],
+  [
+    "owner-put-unchecked",
+    "PUT",
+    "lets a user write what he has made himself, and compares what an administrator has",
+    (request, service) => madeBy(request, service, "limited"),
+    RULES.PUT,
+  ],
+  [
+    "new-tenant-patch-unchecked",
+    "PATCH",
+    "has left one tenant on the allowance of its migration, by which If-Match may be missing",
+    (request, service) => header(request, "if-match").trim() === "" && madeBy(request, service, "other"),
+    RULES.PATCH,
+  ],
+  [
+    "owner-delete-unchecked",
+    "DELETE",
+    "lets a user delete what he has made himself, whatever has become of it",
+    (request, service) => madeBy(request, service, "limited"),
+    RULES.DELETE,
   ],
 ];
 

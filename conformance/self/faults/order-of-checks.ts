@@ -11,7 +11,7 @@ const withHeader =
 
 /** A customer comes into being under the address of the request. */
 const created: Act = ({ request, reply, service }) => {
-  const customer = service.add("a", { name: "Created", email: "created@example.org" });
+  const customer = service.add("main", { name: "Created", email: "created@example.org" });
   service.customers.delete(customer.id);
   customer.id = request.path.slice(-36).toLowerCase();
   service.customers.set(customer.id, customer);

@@ -12,6 +12,8 @@ export type Caller = "main" | "limited" | "other";
 export type Customer = {
   id: string;
   tenant: "a" | "b";
+  /** Who made it. */
+  owner: Caller;
   name: string;
   email: string;
   status: string;

@@ -167,10 +167,11 @@ export class Service {
     return this.#version;
   }
 
-  add(tenant: "a" | "b", content: { name: string; email: string }): Customer {
+  add(owner: Caller, content: { name: string; email: string }): Customer {
     const customer: Customer = {
       id: randomUUID(),
-      tenant,
+      tenant: owner === "other" ? "b" : "a",
+      owner,
       name: content.name,
       email: content.email,
       status: "Active",
@@ -195,11 +196,12 @@ export class Service {
   async #create(request: Request, caller: Caller): Promise<Reply> {
     const answer = this.deployment.create;
     if (answer === "absent") throw new Error("no route leads here");
+    if (caller !== "main" && !this.deployment.othersMayCreate) return this.refuse(403, "no-rights");
     const { name, email } = readWriteBody(await request.body(), "PUT", this.deployment) ?? {};
     if (typeof name !== "string" || typeof email !== "string") {
       return this.refuse(this.deployment.invalidBodyStatus, "invalid-body");
     }
-    const customer = this.add(caller === "other" ? "b" : "a", { name, email });
+    const customer = this.add(caller, { name, email });
     if (this.deployment.activatesMs > 0)
       setTimeout(() => this.#activate(customer), this.deployment.activatesMs);
     const shown = represent(this, customer, "default", caller, request);

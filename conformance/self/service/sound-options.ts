@@ -37,6 +37,8 @@ export type Deployment = {
   idempotencyKeys: boolean;
   /** Writes with parameters, in chunks or over HTTP/1.0 are not taken: 4.2 shows none. */
   plainWritesOnly: boolean;
+  /** Callers beside the main one. */
+  othersMayCreate: boolean;
   limitedMayWrite: boolean;
   limitedMayRead: "all-but-email" | "nothing";
   defaultFields: Field[];
@@ -109,6 +111,7 @@ export const PLAIN: Deployment = {
   otherTenantStatus: 404,
   idempotencyKeys: false,
   plainWritesOnly: false,
+  othersMayCreate: true,
   limitedMayWrite: true,
   limitedMayRead: "all-but-email",
   defaultFields: ["id", "name", "email"],

@@ -19,7 +19,7 @@ export type SoundServer = {
 export async function startSoundServer(deployment: Deployment, faulty?: Faulty): Promise<SoundServer> {
   const service = new Service(deployment, faulty);
   const seeded = Array.from({ length: deployment.seeded }, (_, n) =>
-    service.add("a", { name: `Given ${n}`, email: `given-${n}@example.org` }),
+    service.add("main", { name: `Given ${n}`, email: `given-${n}@example.org` }),
   );
   const { port, close } = await listen((request) => service.handle(request));
   const origin = `http://127.0.0.1:${port}`;
