@@ -1,12 +1,13 @@
 /** ATM: writes and reads that come between the parts of another write. */
 
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
-import { accepted } from "../http/status.ts";
+import { accepted, isClientError } from "../http/status.ts";
 import type { Caller, Seen } from "../http/wire.ts";
 import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
-import { CHANGES_TAG, contendersOf, enforced } from "../probe/race.ts";
+import { ARRIVAL_MS, CHANGES_TAG, contendersOf, enforced } from "../probe/race.ts";
+import { updatedCustomer } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference, type Snapshot, shows, WRITABLE } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
@@ -29,6 +30,7 @@ async function slowBody(
     "412, and the other's values stay",
   );
   const slow = await t.hold(method, t.kit.main, { ifMatch: tag, caller, purpose: "probe: slow body" });
+  await t.kit.wire.rest(ARRIVAL_MS);
   const between = t.sendWrite(method, t.kit.main, { ifMatch: tag, purpose: `${method} in between` });
   if (!(await isAnswered(t, between))) {
     const other = t.get(t.kit.ground.missing(), { purpose: "is anything answered meanwhile" });
@@ -72,6 +74,49 @@ async function slowBody(
     () => `the slow ${method}: ${difference(before, after)}`,
     OTHERS_MAY_CAUSE,
   );
+}
+
+/** It has no body by nature, but a client may send one, and some servers wait for its end. */
+async function slowDelete(t: Attempt): Promise<void> {
+  const { customer, former, now } = await updatedCustomer(t);
+  const body = "{}";
+  const control = await t.sendWrite("DELETE", customer, {
+    ifMatch: former,
+    body,
+    purpose: "stale, with a body",
+  });
+  const kept = await t.state(customer, "read after it");
+  // What is accepted or applied with a stale tag although nothing comes between is IFM-46's to blame.
+  if (!isClientError(control.status) || !t.same(now, kept)) return;
+  const proof = t.proof(
+    "DELETE whose last body byte comes after an accepted PUT",
+    "refused, and the customer stays",
+  );
+  const slow = await t.hold("DELETE", customer, { ifMatch: now.tag, body, purpose: "probe: slow body" });
+  await t.kit.wire.rest(ARRIVAL_MS);
+  const between = t.sendWrite("PUT", customer, { ifMatch: now.tag, purpose: "PUT in between" });
+  const isInTime = await isAnswered(t, between);
+  const query = t.kit.deployment.stateQuery;
+  const before = isInTime
+    ? t.snapshotIn(await t.get(customer, { query, purpose: "read in between" }))
+    : undefined;
+  const { exchange, seen } = await slow.release();
+  // A server may carry it out as soon as its head is there, or keep others waiting: then nothing came between.
+  const { status } = await between;
+  if (!accepted(status) || before === undefined || before.tag === now.tag) return;
+  const after = await t.get(customer, { query, purpose: "read back" });
+  const then = t.snapshotIn(after);
+  const unchanged = then !== undefined && t.same(before, then);
+  const came = seen === undefined ? `no complete reply: ${exchange.failure}` : describe(seen);
+  proof.show(seen ?? after, { came, before: before.seen, after, unchanged });
+  proof.control({ differs: "the tag was stale from the start", seen: control, refused: true });
+  if (seen !== undefined) {
+    const found = `the slow DELETE with the tag ${now.tag}, stale by then, was answered ${seen.status}`;
+    proof.must("refused", !accepted(seen.status), found);
+  }
+  const found = () =>
+    `the slow DELETE: ${then === undefined ? `a read then answers ${after.status}` : difference(before, then)}`;
+  proof.must("unchanged", unchanged, found, OTHERS_MAY_CAUSE);
 }
 
 /** Whether a reply comes in time. A failure is an answer here: the caller awaits the request as well. */
@@ -207,7 +252,7 @@ export const interleaving: readonly Rule[] = [
   rule("ATM-05", "A slow body does not outlive its precondition", {
     spec: ["4.2 atomic"],
     reading:
-      "A write by either caller whose headers came before, and whose body came after, another accepted write is stale.",
+      "A write by either caller whose headers came before, and whose body came after, another accepted write is stale. So is a DELETE that has a body.",
     hurts: "Each client on a slow line overwrites what others saved meanwhile.",
     needs: ["write"],
     after: PUT_RULES,
@@ -217,6 +262,9 @@ export const interleaving: readonly Rule[] = [
       if (await t.patchOffered()) await slowBody(t, "PATCH");
       if (t.kit.profile.limited !== undefined && !t.leavesOut("a slow body of the limited caller"))
         await slowBody(t, "PUT", "limited");
+      const { deployment, ground } = t.kit;
+      if (deployment.deleteOffered === false || ground.cannotMake !== undefined) return;
+      if (!t.leavesOut("a slow body of a DELETE")) await slowDelete(t);
     },
   }),
   rule("ATM-06", "Tag and representation of a read belong together", {

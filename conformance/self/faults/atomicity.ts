@@ -524,6 +524,20 @@ export const ATOMICITY_FAULTS: Fault[] = [
     }),
   },
   {
+    id: "delete-checked-before-body",
+    rule: "ATM-05",
+    mode: "full",
+    does: "compares the version of a DELETE in a filter, and deletes by id once the body that a client sends has come",
+    plant: deciding("commit", (sound, ran) => async (attempt) => {
+      if (attempt.request.method !== "DELETE") return await sound(attempt);
+      const early = attempt.decide();
+      await attempt.bodyRead();
+      if (early !== undefined) return early;
+      if (attempt.decide()?.status === 412) ran();
+      return attempt.apply();
+    }),
+  },
+  {
     id: "unchanged-email-finds-then-saves",
     rule: "ATM-01",
     mode: "full",

@@ -87,6 +87,22 @@ export const TENANT_FAULTS: Fault[] = [
       service.refuse(412, "precondition-failed", [["ETag", customer?.tag ?? ""]]),
     ),
   },
+  ...(
+    [
+      ["list", /,/, "whose parser of lists"],
+      ["weak-tag", /^W\//, "whose comparison of weak tags"],
+    ] as const
+  ).map(
+    ([id, sent, what]): Fault => ({
+      id: `other-tenant-told-by-${id}`,
+      mode: "full",
+      rule: "AUT-10",
+      does: `explains a 412 with the row in a library ${what} loads it by its id alone`,
+      plant: on(write(undefined, 404), by("other"), isThere, (turn) => sent.test(turn.sent ?? "")).answers(
+        namingRefusal(412),
+      ),
+    }),
+  ),
   {
     id: "other-tenant-404-with-etag",
     rule: "AUT-10",
