@@ -10,6 +10,21 @@ import { isGone } from "./status.ts";
 
 export type Slip = { readonly kind: "stale" | "missing"; readonly exchange: Exchange };
 
+/**
+ * Whether a read shows what an accepted write has done.
+ * @param tag of its answer, where it is a new one
+ * @param status of the read, and the entity-tag that is `shown`
+ */
+export function isApplied(
+  method: string,
+  tag: string | undefined,
+  status: number,
+  shown: string | undefined,
+): boolean {
+  if (method === "DELETE" && isGone(status)) return true;
+  return status === 200 && tag !== undefined && tag === shown;
+}
+
 /** The address of a customer, and who reads it. */
 type Place = { readonly url: string; readonly reader: Maker };
 
@@ -35,10 +50,8 @@ export class Unguarded {
    */
   read(path: string, status: number, shown: string | undefined): void {
     const place = placeOf(path);
-    for (const { slip, tag } of this.#open.get(place) ?? []) {
-      const deleted = slip.exchange.request.method === "DELETE" && isGone(status);
-      if (deleted || (status === 200 && tag !== undefined && tag === shown)) this.slips.push(slip);
-    }
+    for (const { slip, tag } of this.#open.get(place) ?? [])
+      if (isApplied(slip.exchange.request.method, tag, status, shown)) this.slips.push(slip);
     this.#open.delete(place);
   }
 }

@@ -1,8 +1,9 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
-import { accepted, isGone } from "../http/status.ts";
+import { accepted } from "../http/status.ts";
 import type { Connection } from "../http/transport.ts";
+import { isApplied } from "../http/unguarded.ts";
 import type { Seen } from "../http/wire.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import { type Counter, lagMsOf, STATUS_OF, type Window } from "./counters.ts";
@@ -52,13 +53,11 @@ export async function refuse(
   );
 }
 
-/** Whether a read shows the new tag that an accepted write was answered with, or no longer shows what it deleted. */
 async function wasApplied(t: Attempt, customer: Customer, { tag, exchange }: Seen): Promise<boolean> {
-  const { request } = exchange;
-  const sent = headerValue(request.headers, "if-match")?.trim() ?? "";
+  const { method, headers } = exchange.request;
+  const isNew = tag !== headerValue(headers, "if-match")?.trim();
   const after = await t.get(customer, { purpose: "was it applied" });
-  if (request.method === "DELETE") return isGone(after.status);
-  return after.status === 200 && tag !== undefined && after.tag === tag && tag !== sent;
+  return isApplied(method, isNew ? tag : undefined, after.status, after.tag);
 }
 
 /** One more 428 and one more 412. */
