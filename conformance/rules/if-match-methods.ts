@@ -99,7 +99,9 @@ async function tagHoweverSent(t: Attempt, method: Method): Promise<void> {
     const probe = await t.writeOnly(method, customer, { ...way, ifMatch: ifMatch(former), what, allowed });
     const { status, tag } = probe.seen;
     if (tag !== now.tag && (await t.state(customer)).tag !== now.tag)
-      throw probe.breach(`${method} ${what} was answered ${status} and applied`, [see]);
+      throw probe.accepted
+        ? probe.breach(`${method} ${what} was answered ${status} and applied`, [see])
+        : new CouldNotRun(`somebody wrote the customer beside ${method} ${what}`, [], OTHERS_MAY_CAUSE);
     if (status !== 412) continue;
     const carries = tag === undefined ? "no ETag" : `the ETag ${tag}`;
     const found = `the 412 to ${method} ${what} carries ${carries}; the current tag is ${now.tag}`;

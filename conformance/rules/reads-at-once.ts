@@ -88,6 +88,7 @@ async function compare(t: Attempt, asked: Asked, seen: Seen, others: number): Pr
     "fields",
     names(is) === names(was),
     `${probe} was answered with ${names(is)}; alone it is answered with ${names(was)}`,
+    OTHERS_MAY_CAUSE,
   );
   const same = names(is) !== names(was) || Bun.deepEquals(is, was);
   const mixed = `${probe} was answered with ${JSON.stringify(is)}; alone it is answered with ${JSON.stringify(was)}`;

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { runKit } from "../run/engine.ts";
 import { profileFlags } from "../self/case.ts";
+import { customerOf } from "../self/fault.ts";
 import { setHeader } from "../self/service/http-socket.ts";
 import type { Seams } from "../self/service/seams.ts";
 import type { Faulty } from "../self/service/service.ts";
@@ -172,3 +173,19 @@ test.each([
     expect(deletes?.reason).toContain("202");
   },
 );
+
+test("a stale write beside somebody else's is not called applied", async () => {
+  const written: Faulty = (service) => ({
+    async around(request, next) {
+      const customer = customerOf(request, service);
+      if (customer !== undefined && (await request.body()).toString() === "{")
+        customer.tag = service.deployment.tag(service.nextVersion(), customer.id);
+      return await next(request);
+    },
+  });
+  const { report, accused } = await run(written, ["IFM-07"]);
+  expect(report.rules.map(({ reason }) => reason)).toEqual([
+    "somebody wrote the customer beside PUT with a stale tag and broken JSON",
+  ]);
+  expect(accused).toEqual([]);
+});
