@@ -10,7 +10,7 @@ import type { Faulty, Service } from "./service/service.ts";
 import type { Deployment } from "./service/sound-options.ts";
 
 /** Told each time that the faulty code did something that the sound one would not have done. */
-export type Ran = () => void;
+type Ran = () => void;
 
 export type Plant = (ran: Ran) => Faulty;
 

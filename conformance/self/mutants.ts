@@ -23,7 +23,7 @@ const chosen = (list: readonly { id: string; does: string }[]) => list.map(({ id
 const OF_ANY_RULE = /\.(?:unexplained|answered)$/;
 
 /** Assertions that no fault trips in every run: nothing shows that they can fail. */
-export function unproven({ assertions, faults }: Golden): string[] {
+function unproven({ assertions, faults }: Golden): string[] {
   const key = (id: string) => OF_ANY_RULE.exec(id)?.[0] ?? id;
   const proven = new Set(Object.values(faults).flat().map(key));
   return assertions.filter((id) => !proven.has(key(id)));

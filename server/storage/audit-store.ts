@@ -14,7 +14,7 @@ export type ChainStart = ChainLink & {
   readonly timeMs: number | null;
 };
 
-export type AuditQuery = {
+type AuditQuery = {
   readonly tenant: string;
   /** The number of the row after which the page begins; null for the first row that is stored, whatever its number. */
   readonly after: number | null;
@@ -55,7 +55,7 @@ export type HistoryQuery = {
   readonly withValues: boolean;
 };
 
-export type CustomerHistory = {
+type CustomerHistory = {
   readonly items: readonly AuditEntry[];
   /** The position of the last item where older ones follow, else null. */
   readonly last: string | null;

@@ -39,7 +39,7 @@ export type TokenRecord = TokenHolder & {
   readonly revokedAtMs: number | null;
 };
 
-export type CreatedToken = {
+type CreatedToken = {
   /** The token itself, which is shown this once. */
   readonly token: string;
   /** Whether no token and no customer of this tenant existed before. False for a token without a tenant. */

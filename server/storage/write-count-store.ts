@@ -7,7 +7,7 @@ export const COUNTS_MAX = 100;
 /** The maximum number of counts in one page: SQLite reads them in 1 ms, during which the service does nothing else. */
 export const COUNTS_PAGE = 250;
 
-export type CountKey = Pick<WriteCount, "tenant" | "client" | "day" | "version" | "method">;
+type CountKey = Pick<WriteCount, "tenant" | "client" | "day" | "version" | "method">;
 
 /** The store's own order of the columns. @returns the parameters of a page's statement */
 export function countKeyParams(after: CountKey | null): readonly string[] {

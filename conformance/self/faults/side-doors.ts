@@ -17,7 +17,7 @@ import { withoutIfMatch } from "./refusals.ts";
 const asJson = (request: Request): boolean =>
   request.method === "PATCH" && headerLines(request, "content-type").join("").trim() === "application/json";
 
-export const acceptingGzip: When = ({ request }) =>
+const acceptingGzip: When = ({ request }) =>
   headerLines(request, "accept-encoding").join(",").includes("gzip");
 
 /** Takes the token from the body where If-Match is missing. */

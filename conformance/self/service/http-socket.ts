@@ -20,7 +20,7 @@ export type Request = {
 };
 
 /** What came before on the same connection. */
-export type Conversation = {
+type Conversation = {
   requests: number;
   /** Paths of accepted writes. */
   wrote: Set<string>;

@@ -6,7 +6,7 @@ import { trimBlanks, turn } from "./seams.ts";
 import type { Deployment, Shown } from "./sound-options.ts";
 
 /** What reading needs of the service around it. */
-export type Shelf = {
+type Shelf = {
   deployment: Deployment;
   seams: Seams;
   refuse: (status: number, code: string) => Reply;

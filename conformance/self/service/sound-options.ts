@@ -87,7 +87,7 @@ function base64(version: number): string {
   return bytes.toString("base64");
 }
 
-export const PASCAL = { id: "Id", name: "Name", email: "Email", status: "Status", createdAt: "CreatedAt" };
+const PASCAL = { id: "Id", name: "Name", email: "Email", status: "Status", createdAt: "CreatedAt" };
 export const CAMEL = { id: "id", name: "name", email: "email", status: "status", createdAt: "createdAt" };
 export const UPPER = { id: "ID", name: "NAME", email: "EMAIL", status: "STATUS", createdAt: "CREATED_AT" };
 
