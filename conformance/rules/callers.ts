@@ -19,6 +19,7 @@ import {
 } from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
+import { readBy } from "../probe/read-by.ts";
 import { judgeRefusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference, type Snapshot } from "../probe/snapshot.ts";
@@ -82,22 +83,6 @@ async function forbidden(t: Attempt, to: Customer = t.kit.main, known?: Field): 
   return { field, value, others: FIELDS.filter((other) => other !== field), control };
 }
 
-async function asLimited(
-  t: Attempt,
-  query: string,
-  allowed: string,
-  to: Customer = t.kit.main,
-  [how, shape]: WayOfReading = ["", {}],
-): Promise<Answered> {
-  const path = to === t.kit.main ? "" : pathEnd(to);
-  const method = shape.sentAs ?? "GET";
-  const what = [`${method} ${path}${query}`.trim(), "by the limited caller", how].join(" ").trim();
-  const read = await t.read(query, allowed, { to, caller: "limited", what, ...shape });
-  if (read.seen.status === 401 && shape.sentAs === undefined)
-    throw new CouldNotRun("the limited caller's credentials are refused with 401");
-  return read;
-}
-
 /**
  * Whether the answer gives the value away. The id stands in the path anyway and a status is a word like any other,
  * so those two count as members of a body alone.
@@ -159,7 +144,12 @@ async function staysHidden(t: Attempt): Promise<void> {
   let at = await forbidden(t, to, field);
   const look = async (when: string, weight: Weight = {}) => {
     for (const query of hidden)
-      mustStayHidden(await asLimited(t, query, `no ${field}`, to, [when, {}]), at, query !== "", weight);
+      mustStayHidden(
+        await readBy(t, "limited", query, `no ${field}`, to, [when, {}]),
+        at,
+        query !== "",
+        weight,
+      );
   };
   if (to !== t.kit.main) await look("before any update");
   const never = ifMatch(NEVER_GIVEN_TAG);
@@ -238,7 +228,7 @@ function spellings(field: Field, ok: Field, quick: boolean): string[] {
 /** More than one field may be forbidden: the first that the limited caller does read. */
 async function oneByOne(t: Attempt, fields: readonly Field[]): Promise<Answered | undefined> {
   for (const field of fields) {
-    const read = await asLimited(t, `?fields=${field}`, "200");
+    const read = await readBy(t, "limited", `?fields=${field}`, "200");
     if (read.seen.status === 200) return read;
   }
   return undefined;
@@ -276,7 +266,7 @@ async function oneVersion(t: Attempt): Promise<void> {
   }
   const first = await t.control("PUT", { to });
   for (const query of queries) {
-    const read = await asLimited(t, query, `200 shows ETag ${first.tag}`, to);
+    const read = await readBy(t, "limited", query, `200 shows ETag ${first.tag}`, to);
     const { status, tag } = read.seen;
     const found = `after a PUT by the main caller, answered with ${first.tag}, the limited caller is shown ${tag ?? "no ETag"}`;
     if (status === 200) read.must("shown", tag === first.tag, found, OTHERS_MAY_CAUSE);
@@ -335,7 +325,7 @@ export const callers: readonly Rule[] = [
     needs: ["limited"],
     async check(t) {
       const { field, control } = await forbidden(t);
-      const read = await asLimited(t, `?fields=${field}`, "some 4xx");
+      const read = await readBy(t, "limited", `?fields=${field}`, "some 4xx");
       read.control({ differs: "the main caller asks", seen: control });
       read.mustAnswer("refused", "4xx");
     },
@@ -348,7 +338,7 @@ export const callers: readonly Rule[] = [
     async check(t) {
       const at = await forbidden(t);
       mustHide(
-        await asLimited(t, `?fields=${at.field}`, "the value does not come"),
+        await readBy(t, "limited", `?fields=${at.field}`, "the value does not come"),
         at,
         `?fields=${at.field}`,
       );
@@ -362,7 +352,7 @@ export const callers: readonly Rule[] = [
       const at = await forbidden(t);
       const { field, others } = at;
       for (const query of [`?fields=${others[0]},${field}`, `?fields=${field},${others.join(",")}`]) {
-        const read = await asLimited(t, query, "some 4xx");
+        const read = await readBy(t, "limited", query, "some 4xx");
         mustHide(read, at, query);
         read.mustAnswer("refused", "4xx");
       }
@@ -382,10 +372,10 @@ export const callers: readonly Rule[] = [
         others[0] ?? "id",
         t.leavesOut("fields and a parameter of another name in one query"),
       ))
-        mustHide(await asLimited(t, query, "the value does not come"), at, query);
+        mustHide(await readBy(t, "limited", query, "the value does not come"), at, query);
       for (const customer of otherPathsOf(t))
         for (const query of [`?fields=${field}`, ""]) {
-          const read = await asLimited(t, query, "the value does not come", customer);
+          const read = await readBy(t, "limited", query, "the value does not come", customer);
           mustHide(read, at, `${pathEnd(customer)}${query}`);
         }
     },
@@ -398,7 +388,7 @@ export const callers: readonly Rule[] = [
       const at = await forbidden(t);
       // Twice: the second answer may come from a cache that the main caller's read has filled.
       for (const time of ["first", "second"]) {
-        const read = await asLimited(t, "", `no ${at.field}`);
+        const read = await readBy(t, "limited", "", `no ${at.field}`);
         const what = `the ${time} read without fields by the limited caller`;
         mustHide(read, at, what);
         const member = memberOf(read.seen, at.field);
@@ -419,9 +409,12 @@ export const callers: readonly Rule[] = [
       const { others } = await forbidden(t);
       const main = await t.get(t.kit.main, { purpose: "the main caller's tag" });
       const query = `?fields=${others.join(",")}`;
-      const asked = await asLimited(t, query, `200 with ${others.join(", ")}, ETag ${main.tag}`);
+      const asked = await readBy(t, "limited", query, `200 with ${others.join(", ")}, ETag ${main.tag}`);
       const read = asked.seen.status === 200 ? asked : await oneByOne(t, others);
-      if (read === undefined && (await asLimited(t, "", "200, if anything may be read")).seen.status !== 200)
+      if (
+        read === undefined &&
+        (await readBy(t, "limited", "", "200, if anything may be read")).seen.status !== 200
+      )
         throw new CouldNotRun("the limited caller may read no field at all, which a policy may say");
       const found = `the limited caller reads none of ${others.join(", ")}: ${query} was answered ${asked.seen.status}`;
       asked.must("readable", read !== undefined, found);
@@ -515,7 +508,7 @@ export const callers: readonly Rule[] = [
       const hidden = await hiddenPlainly(t, at);
       for (const query of hidden)
         for (const way of [...conditional(current), ...OTHER_MEDIA_TYPES, ...OTHER_TRANSFERS]) {
-          const read = await asLimited(t, query, `no ${at.field}`, t.kit.main, way);
+          const read = await readBy(t, "limited", query, `no ${at.field}`, t.kit.main, way);
           mustStayHidden(read, at, query !== "");
         }
       if (!hidden.includes("")) return;
@@ -525,7 +518,7 @@ export const callers: readonly Rule[] = [
         ...otherMethods(t).map((way) => ["", way] as const),
       ];
       for (const [query, way] of reads) {
-        const read = await asLimited(t, query, `no ${at.field}`, t.kit.main, way);
+        const read = await readBy(t, "limited", query, `no ${at.field}`, t.kit.main, way);
         mustHide(read, at, read.evidence.probe);
       }
     },

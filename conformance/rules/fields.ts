@@ -7,6 +7,7 @@ import type { Answered } from "../probe/answered.ts";
 import type { Attempt, ReadOptions } from "../probe/attempt.ts";
 import { holds } from "../probe/holds.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
+import { readBy } from "../probe/read-by.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { WRITABLE } from "../probe/snapshot.ts";
 import {
@@ -112,12 +113,9 @@ async function limitedMustAnswer400(t: Attempt, read: Answered, known: string): 
   read.mustAnswer("limited-status", 400);
 }
 
-const asLimited = (t: Attempt, query: string, allowed: string): Promise<Answered> =>
-  t.read(query, allowed, { caller: "limited", what: `GET ${query} by the limited caller` });
-
 /** The rights of the limited caller may explain any refusal, but no 2xx. */
 async function refusedToLimited(t: Attempt, names: string): Promise<Answered> {
-  const read = await asLimited(t, `?fields=${names}`, "some 4xx");
+  const read = await readBy(t, "limited", `?fields=${names}`, "some 4xx");
   const { status } = read.seen;
   read.must("refused", !accepted(status), `${read.evidence.probe} was answered ${status}, not refused`);
   return read;
@@ -222,7 +220,7 @@ async function selectsInOtherWays(t: Attempt): Promise<void> {
 async function selectsForLimited(t: Attempt): Promise<void> {
   if (t.kit.profile.limited === undefined) return;
   for (const field of FIELDS) {
-    const read = await asLimited(t, `?fields=${field}`, `no field but ${field}`);
+    const read = await readBy(t, "limited", `?fields=${field}`, `no field but ${field}`);
     noOther(read, "no-other-limited", [field]);
   }
 }
@@ -251,7 +249,7 @@ async function caselessForLimited(t: Attempt): Promise<void> {
       purpose: "control request",
     });
     if (control.status !== 200) continue;
-    const read = await asLimited(t, `?fields=${field.toUpperCase()}`, `200, as to ${inLowerCase}`);
+    const read = await readBy(t, "limited", `?fields=${field.toUpperCase()}`, `200, as to ${inLowerCase}`);
     read.control({ differs: `the name is in lower case: ${inLowerCase}`, seen: control });
     read.mustAnswer("limited-status", 200);
   }

@@ -23,6 +23,7 @@ import {
 } from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
+import { readBy } from "../probe/read-by.ts";
 import type { Prepared } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference, type Method, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
@@ -30,22 +31,8 @@ import type { AskOptions, Weight } from "../probe/trial.ts";
 import { manyTimes, otherMethods, type WayOfReading } from "../probe/ways-of-reading.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 
-async function asOther(
-  t: Attempt,
-  query: string,
-  to: Customer = t.kit.main,
-  [how, shape]: WayOfReading = ["", {}],
-): Promise<Answered> {
-  const address = `${to === t.kit.main ? "" : pathEnd(to)}${query}`;
-  const what = [shape.sentAs ?? "GET", address, "by another tenant", how]
-    .filter((word) => word !== "")
-    .join(" ");
-  const allowed = "no 2xx, and no value of the customer";
-  const read = await t.read(query, allowed, { ...shape, to, caller: "other-tenant", what });
-  if (read.seen.status === 401 && shape.sentAs === undefined)
-    throw new CouldNotRun("the other tenant's credentials are refused with 401");
-  return read;
-}
+const asOther = (t: Attempt, query: string, to?: Customer, way?: WayOfReading): Promise<Answered> =>
+  readBy(t, "other-tenant", query, "no 2xx, and no value of the customer", to, way);
 
 const valuesIn = (seen: Seen, of: Snapshot) => WRITABLE.filter((field) => holds(seen, of.fields[field]));
 

@@ -8,6 +8,7 @@ import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
 import { contendersOf } from "../probe/race.ts";
+import { CALLERS } from "../probe/read-by.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { together } from "../probe/together.ts";
 import { saysNothing } from "../probe/weather.ts";
@@ -21,7 +22,6 @@ type Asked = {
 };
 
 const QUERIES = ["", "?fields=name", "?fields=email", "?fields=id,status"];
-const CALLERS = { main: "the main caller", limited: "the limited caller", "other-tenant": "another tenant" };
 
 /** Reads by every caller, of all and of some fields, each with its answer while nothing else is under way. */
 async function askedAlone(t: Attempt): Promise<Asked[]> {
