@@ -41,7 +41,7 @@ export async function refuse(
   const what = status === 412 ? "a stale tag" : "no If-Match, or a blank one,";
   throw new CouldNotRun(
     `${answered} of ${events} times ${method} was answered ${status} where it should`,
-    [BASE[method][status === 412 ? "stale" : "missing"]],
+    status === 412 ? [BASE[method].stale] : [BASE[method].missing, BASE[method].blank],
     breach && {
       breach: {
         exchange: breach.exchange,

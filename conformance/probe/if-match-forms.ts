@@ -207,7 +207,8 @@ function formsOf(forms: (tag: string) => readonly Form[], count: number): Derive
 }
 
 /** What a service may wrongly take for If-Match where there is none; a deployment may refuse parameters that it does not know. */
-export const STAND_IN_HEADERS = "ETag X-If-Match X-ETag If-Match-ETag X-Row-Version If-Version".split(" ");
+export const STAND_IN_HEADERS =
+  "ETag X-If-Match If_Match X-ETag If-Match-ETag X-Row-Version If-Version".split(" ");
 const CONDITIONS = [
   [["If-None-Match", "*"]],
   [["If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"]],

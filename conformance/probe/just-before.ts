@@ -4,7 +4,7 @@
  */
 import type { Customer } from "../fixtures/ground.ts";
 import type { Attempt } from "./attempt.ts";
-import { type Derive, NONE, STALE } from "./if-match-forms.ts";
+import { type Derive, NEVER_GIVEN_TAG, NONE, STALE } from "./if-match-forms.ts";
 import { type Kind, preparedFor, refusedInARow, STATUS } from "./refused.ts";
 import { ordinary } from "./request-shapes.ts";
 import type { Method } from "./snapshot.ts";
@@ -50,6 +50,28 @@ function eventsFor(t: Attempt): Event[] {
     otherTenant && ["a read by a caller of another tenant", get({ caller: "other-tenant" })],
   ];
   return all.filter((event) => event !== undefined);
+}
+
+/** What the main caller may have been refused right before another caller reads: a pooled session may keep its role. */
+export function refusedToMain(
+  t: Attempt,
+  customer: Customer,
+): readonly (readonly [what: string, happens: () => Promise<unknown>])[] {
+  const reads = [
+    ["a read of an unknown field by the main caller", customer, "?fields=kitunknown"],
+    ["a read of a missing customer by the main caller", t.kit.ground.missing(), ""],
+  ] as const;
+  const writes: readonly (readonly [what: string, options: AskOptions])[] = [
+    ["a write with no If-Match by the main caller", {}],
+    ["a stale write by the main caller", { ifMatch: NEVER_GIVEN_TAG }],
+    ["a write with broken JSON by the main caller", { ifMatch: NEVER_GIVEN_TAG, body: "{" }],
+  ];
+  return [
+    ...reads.map(([what, to, query]) => [what, () => t.get(to, { query, purpose })] as const),
+    ...(t.kit.options.mode === "read-only" ? [] : writes).map(
+      ([what, options]) => [what, () => t.sendWrite("PUT", customer, { ...options, purpose })] as const,
+    ),
+  ];
 }
 
 /** What changes or hides the customer by itself is the matter of the rule on it, and left out here. */

@@ -1,7 +1,7 @@
 /** What all rules of a run share. */
 import type { Deployment } from "../fixtures/deployment.ts";
 import type { Customer, Ground } from "../fixtures/ground.ts";
-import type { Seen, Wire } from "../http/wire.ts";
+import type { Caller, Seen, Wire } from "../http/wire.ts";
 import type { Report, RuleId } from "../report/schema.ts";
 import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
@@ -44,6 +44,18 @@ export type Kit = {
   readonly counters: Counters;
   /** Writes refused at the start of the run, of which ENV-08 looks for a late effect. */
   readonly refusedEarly: RefusedEarly[];
+  /** Reads at the start of the run, which ENV-09 asks again. */
+  readonly readEarly: readonly ReadEarly[];
+  /** A customer that was read at the start, and is written with that tag at the end. */
+  untouched?: { readonly customer: Customer; readonly tag: string; readonly sentAt: number };
+};
+
+/** A read of the customer `untouched`, and how it was answered when the run began. */
+export type ReadEarly = {
+  readonly what: string;
+  readonly query: string;
+  readonly caller: Caller;
+  readonly seen: Seen;
 };
 
 /** A write that was refused when the run began. */

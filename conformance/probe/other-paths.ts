@@ -50,10 +50,12 @@ export function otherPaths(customer: Customer): Customer[] {
     `%7B${id}%7D`,
     `${id};v=1`,
     `${id}.json`,
+    `${id}%20`,
   ].filter((path) => path !== id);
   const urls = [
     ...paths.map((path) => base + path),
     ...["/Customers/", "//customers/"].map((path) => root + path + id),
+    `${root}/customers(${id})`,
   ];
   return [...new Set(urls)].map((url) => ({ ...customer, url }));
 }

@@ -4,6 +4,7 @@
  */
 import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun } from "../http/outcome-signal.ts";
+import { accepted } from "../http/status.ts";
 import type { RuleId } from "../report/schema.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import {
@@ -15,6 +16,7 @@ import {
   INEXACT,
   ifMatch,
   NEVER_GIVEN,
+  NEVER_GIVEN_TAG,
   NONE,
   type Refused,
   STALE,
@@ -36,6 +38,8 @@ import {
 } from "./refused.ts";
 import { METHODS, type Method } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
+import { CLAIMS, FROM_BROWSERS, fromProxies, gentleLines } from "./usual-headers.ts";
+import { saysNothing } from "./weather.ts";
 
 type Way = Omit<Refused, "what" | "lines"> & {
   /** How the name of If-Match is spelled. */
@@ -45,45 +49,6 @@ type Way = Omit<Refused, "what" | "lines"> & {
 type Row = readonly [what: string, shape: Way | ((tag: string) => Way)];
 /** `address`: the place of its address in the list of those of the customer. */
 type AddressedRow = readonly [...Row, address?: number];
-
-/** What pages send, and what clients add for debugging. */
-const fromBrowsers: Lines = [
-  [
-    "User-Agent",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36",
-  ],
-  ["Accept-Language", "en-US,en;q=0.9,de;q=0.8"],
-  ["Sec-Fetch-Mode", "cors"],
-  ["Sec-Fetch-Dest", "empty"],
-  ["Pragma", "no-cache"],
-  ["Priority", "u=1, i"],
-  ["Save-Data", "on"],
-  ["TE", "trailers"],
-  ["Trailer", "X-Kit-Checksum"],
-];
-
-/** What gateways, meshes and tracing add to each request, on the way to a service that they take for trusted. */
-function fromProxies({ host, protocol }: URL): Lines {
-  const scheme = protocol.slice(0, -1);
-  return [
-    ["traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"],
-    ["tracestate", "kit=00f067aa0ba902b7"],
-    ["baggage", "kit=1"],
-    ["X-Request-Id", crypto.randomUUID()],
-    ["X-Correlation-Id", crypto.randomUUID()],
-    ["X-B3-TraceId", "4bf92f3577b34da6a3ce929d0e0e4736"],
-    ["X-Amzn-Trace-Id", "Root=1-67891233-abcdef012345678912345678"],
-    ["Via", "1.1 kit-proxy"],
-    ["Forwarded", `for=127.0.0.1;host="${host}";proto=${scheme}`],
-    ["X-Forwarded-Host", host],
-    ["X-Forwarded-Proto", scheme],
-    ["CF-Connecting-IP", "127.0.0.1"],
-    ["True-Client-IP", "127.0.0.1"],
-    ["X-Envoy-Internal", "true"],
-  ];
-}
-
-const NAMES_CLIENT = /^X-(?:Forwarded|Real)/;
 
 /** By itself: a proxy that honours it passes no If-Match on, which would hide what the other headers do. */
 const HOP_BY_HOP: Row = [
@@ -108,24 +73,23 @@ function headerRows(t: Attempt, method: Method): Row[] {
     ["Overwrite", "T"],
     ["X-Force", "true"],
     ["X-Skip-Precondition", "true"],
-    ["X-Internal", "true"],
     ["X-Migration", "true"],
     ["X-Client-Version", "0"],
     ["X-HTTP-Method-Override", method],
-    ["X-Forwarded-For", "127.0.0.1"],
-    ["X-Real-IP", "127.0.0.1"],
     ["Origin", origin],
     ["Referer", origin],
     ["Sec-Fetch-Site", "same-origin"],
     ["Accept-Encoding", "gzip"],
     ["Range", "bytes=0-0"],
     ["If-Range", '"kit-other"'],
-    ...fromBrowsers,
+    ["Api-Version", "1"],
+    ["X-API-Version", "1"],
+    ...FROM_BROWSERS,
+    ["Trailer", "X-Kit-Checksum"],
     ...fromProxies(new URL(t.kit.main.url)),
+    ...CLAIMS,
   ];
-  const gently = t.gentlyLeavesOut("headers that name another address of the client");
-  const kept = lines.filter(([name, value]) => !(gently && (NAMES_CLIENT.test(name) || /127/.test(value))));
-  return kept.map(([name, value]) => [
+  return gentleLines(t, lines).map(([name, value]) => [
     `with ${name}: ${value.replace("TAG", "the current tag")}`,
     (tag) => ({ headers: [[name, value.replace("TAG", () => tag)]], allowed: "refused" }),
   ]);
@@ -178,13 +142,14 @@ export async function rowsOf(t: Attempt, method: Method, usedKey: Lines): Promis
     ["in chunks", { framing: "chunked", allowed: [411, 501] }],
     [`as ${json}; charset=utf-8`, { mediaType: `${json}; charset=utf-8`, allowed: [415] }],
     [`as ${json.toUpperCase()}`, { mediaType: json.toUpperCase(), allowed: [400, 415] }],
-    ...["application/x-www-form-urlencoded", "text/plain"].map(
+    ...["application/x-www-form-urlencoded", "text/plain", "application/vnd.kit.v1+json"].map(
       (mediaType): Row => [`as ${mediaType}`, { mediaType, allowed: [400, 415, 422] }],
     ),
     ["without a Content-Type", { mediaType: null, allowed: [400, 415] }],
     ["with Content-Encoding: identity", { headers: [["Content-Encoding", "identity"]], allowed: [400, 415] }],
     ["with a body of 20,000 bytes", { padBytes: 20_000, allowed: [400, 413] }],
     ["with a body of 70,000 bytes", { padBytes: 70_000, allowed: [400, 413] }],
+    ["with a body of 140,000 bytes", { padBytes: 140_000, allowed: [400, 413] }],
     ["with the stored values", { values: (stored) => stored }],
     ["with a new email alone", { values: ({ name }, { email }) => ({ name, email }) }],
     ["with a new name alone", { values: ({ email }, { name }) => ({ name, email }) }],
@@ -306,7 +271,10 @@ export async function shapes(t: Attempt, method: Method): Promise<void> {
     at = await refusedInARow(t, method, kind, wrong, control, at);
   }
   at = await onOneConnection(t, method, at);
-  if (t.kit.ground.cannotMake === undefined) await neverUpdated(t, method);
+  if (t.kit.ground.cannotMake === undefined) {
+    await neverUpdated(t, method);
+    await neverRead(t, method);
+  }
   if (hidden.length === 0 && !t.leavesOut("customers that another caller has made"))
     for (const maker of MAKERS) await ofMaker(t, method, maker);
   await overridden(t, method, at);
@@ -462,6 +430,29 @@ async function ofMaker(t: Attempt, method: Method, maker: (typeof MAKERS)[number
   for (const [kind, base, derive] of FORMS)
     if (at?.control !== undefined && base !== "blank")
       at = await refusedInARow(t, method, kind, [shaped(derive, row)], at.control, at);
+}
+
+/** What only reads fill has not seen the customer, or not its last version. */
+async function neverRead(t: Attempt, method: Method): Promise<void> {
+  if (t.leavesOut("wrong writes to customers that nobody has read")) return;
+  for (const kind of ["missing", "stale"] as const) {
+    const to = await t.kit.ground.make();
+    const refused = async (value: string, when: string) => {
+      const [tag, lines] = kind === "missing" ? ["no If-Match", []] : [`the tag ${value}`, ifMatch(value)];
+      const what = `with ${tag} ${when}`;
+      const probe = await t.writeOnly(method, to, { ifMatch: lines, what, allowed: `${STATUS[kind]}` });
+      const { status } = probe.seen;
+      if (saysNothing(probe.seen, "main")) return false;
+      const right = status === STATUS[kind] || t.blamedBefore(method, kind, status);
+      const found = `${probe.evidence.probe} was answered ${status}, not ${STATUS[kind]}`;
+      return probe.must("status", right, found) && !probe.accepted;
+    };
+    if (!(await refused(NEVER_GIVEN_TAG, "to a customer that nobody has read"))) continue;
+    const { tag } = await t.state(to, "read before");
+    const write = await t.sendWrite("PUT", to, { ifMatch: tag, purpose: "an accepted write" });
+    if (accepted(write.status) && write.tag !== tag)
+      await refused(tag, "right after an accepted write, with no read in between");
+  }
 }
 
 /**

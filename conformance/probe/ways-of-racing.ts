@@ -40,7 +40,10 @@ const VALUES: Readonly<Record<Method, readonly Way[]>> = {
       values: ({ name, email }) => ({ name: name.replace("Kit", "K\u00eft"), email }),
     },
   ],
-  PATCH: [{ what: "of name and email", values: (fresh) => fresh }],
+  PATCH: [
+    { what: "of name and email", values: (fresh) => fresh },
+    { what: "of the stored name", values: (_, before) => ({ name: storedValues(before).name }) },
+  ],
   DELETE: [],
 };
 

@@ -2,6 +2,7 @@
 
 import type { Field } from "../target/profile-file.ts";
 import type { Shape, Trial } from "./trial.ts";
+import { CLAIMS, FROM_BROWSERS, fromProxies, gentleLines } from "./usual-headers.ts";
 
 export type WayOfReading = readonly [how: string, shape: Pick<Shape, "headers" | "framing" | "sentAs">];
 
@@ -16,12 +17,21 @@ export const conditional = (tag: string): readonly WayOfReading[] => [
 ];
 
 /** Other media types than JSON: another piece of code may write the answer. */
-export const OTHER_MEDIA_TYPES: readonly WayOfReading[] = ["text/html", "application/xml", "text/csv"].map(
-  (type) => [`with Accept: ${type}`, { headers: [["Accept", type]] }],
-);
+export const OTHER_MEDIA_TYPES: readonly WayOfReading[] = [
+  "text/html",
+  "application/xml",
+  "text/csv",
+  "application/hal+json",
+].map((type) => [`with Accept: ${type}`, { headers: [["Accept", type]] }]);
+
+export const COMPRESSED: readonly WayOfReading[] = ["gzip", "br"].map((coding) => [
+  `with Accept-Encoding: ${coding}`,
+  { headers: [["Accept-Encoding", coding]] },
+]);
 
 export const OTHER_TRANSFERS: readonly WayOfReading[] = [
-  ["with Accept-Encoding: gzip", { headers: [["Accept-Encoding", "gzip"]] }],
+  ...COMPRESSED,
+  ["with Range: bytes=0-", { headers: [["Range", "bytes=0-"]] }],
   ["with the whole URL in the request line", { framing: "absolute-form" }],
 ];
 
@@ -37,12 +47,50 @@ export const OTHER_WAYS: readonly WayOfReading[] = [
   ["with Accept-Language: de-CH", { headers: [["Accept-Language", "de-CH"]] }],
 ];
 
+/** What stands in most requests: of clients that want no copy, and of browsers. */
+export const USUAL_HEADERS: readonly WayOfReading[] = [
+  ["with Cache-Control: no-cache", { headers: [["Cache-Control", "no-cache"]] }],
+  ["with headers of a browser", { headers: FROM_BROWSERS }],
+];
+
+/** Those of proxies too, which a deployment may refuse from elsewhere. */
+export const usualHeaders = (t: Trial): readonly WayOfReading[] => [
+  ...USUAL_HEADERS,
+  ["with headers of proxies", { headers: gentleLines(t, fromProxies(new URL(t.kit.main.url))) }],
+];
+
+/** Role and tenant come from the credentials, whatever else a request says. */
+export const claims = (t: Trial, query: string): readonly WayOfReading[] => {
+  const { pathname } = new URL(t.kit.main.url);
+  const elsewhere = ["X-Original-URL", "X-Rewrite-URL"].map((name) => [name, pathname + query] as const);
+  return [
+    ["with headers that name a role", { headers: CLAIMS }],
+    ["with X-Original-URL and X-Rewrite-URL", { headers: elsewhere }],
+  ];
+};
+
 /** Methods that the specification does not name: any status will do. A run that only reads sends none of them. */
 export const otherMethods = ({ kit }: Trial): readonly WayOfReading[] =>
-  kit.options.mode === "read-only" ? [] : ["HEAD", "OPTIONS", "POST"].map((sentAs) => ["", { sentAs }]);
+  kit.options.mode === "read-only"
+    ? []
+    : [
+        ...["HEAD", "OPTIONS", "POST"].map((sentAs): WayOfReading => ["", { sentAs }]),
+        [
+          "with X-HTTP-Method-Override: GET",
+          { sentAs: "POST", headers: [["X-HTTP-Method-Override", "GET"]] },
+        ],
+      ];
 
 /** More names than most maximums of 8.1 allow. */
 export const manyTimes = (field: Field) => `?fields=${Array.from({ length: 100 }, () => field).join(",")}`;
 
 /** The specification does not know it. */
 export const UNKNOWN_PARAMETER = "kit=1";
+
+/** Parameters that frameworks, and tools for debugging, have made known. */
+export const USUAL_PARAMETERS = [
+  "debug=true&verbose=true&full=true&admin=true&role=admin&internal=true",
+  "pretty=true",
+  "callback=kit",
+  "format=csv",
+];

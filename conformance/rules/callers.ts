@@ -10,6 +10,7 @@ import { holds } from "../probe/holds.ts";
 import {
   CURRENT,
   type Derive,
+  EMPTY,
   firstOfEach,
   INEXACT,
   ifMatch,
@@ -17,6 +18,7 @@ import {
   NONE,
   STALE,
 } from "../probe/if-match-forms.ts";
+import { refusedToMain } from "../probe/just-before.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
 import { readBy } from "../probe/read-by.ts";
@@ -25,11 +27,15 @@ import { type Rule, rule } from "../probe/rule.ts";
 import { difference, type Snapshot } from "../probe/snapshot.ts";
 import type { Lines, Weight } from "../probe/trial.ts";
 import {
+  claims,
   conditional,
   manyTimes,
   OTHER_MEDIA_TYPES,
   OTHER_TRANSFERS,
+  OTHER_WAYS,
   otherMethods,
+  USUAL_PARAMETERS,
+  usualHeaders,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
 import { plain } from "../target/names.ts";
@@ -152,6 +158,10 @@ async function staysHidden(t: Attempt): Promise<void> {
       );
   };
   if (to !== t.kit.main) await look("before any update");
+  for (const [what, happens] of refusedToMain(t, to)) {
+    await happens();
+    await look(`right after ${what}`);
+  }
   const never = ifMatch(NEVER_GIVEN_TAG);
   await t.sendWrite("PUT", to, { caller: "limited", ifMatch: never, purpose: "a stale write" });
   await look("after a stale write of its own");
@@ -373,6 +383,10 @@ export const callers: readonly Rule[] = [
         t.leavesOut("fields and a parameter of another name in one query"),
       ))
         mustHide(await readBy(t, "limited", query, "the value does not come"), at, query);
+      for (const parameter of USUAL_PARAMETERS) {
+        const query = `?${parameter}`;
+        mustHide(await readBy(t, "limited", query, "the value does not come"), at, query);
+      }
       for (const customer of otherPathsOf(t))
         for (const query of [`?fields=${field}`, ""]) {
           const read = await readBy(t, "limited", query, "the value does not come", customer);
@@ -438,7 +452,7 @@ export const callers: readonly Rule[] = [
       // A PATCH of the forbidden field itself would be an answer to what the caller said.
       const patches = field !== "name" && (await t.patchOffered());
       const { list, star, weak, unquoted } = INEXACT;
-      const refused = [STALE, NONE, ...firstOfEach(list, star, weak, unquoted)];
+      const refused = [STALE, NONE, ...EMPTY.slice(0, 1), ...firstOfEach(list, star, weak, unquoted)];
       const body = JSON.stringify({ [t.kit.deployment.bodyNames.name]: 1 });
       const whole = { how: " and Prefer: return=representation", headers: WHOLE };
       const probes: readonly Write[] = [
@@ -506,8 +520,15 @@ export const callers: readonly Rule[] = [
       const at = await forbidden(t);
       const current = at.control.tag ?? '"kit-none"';
       const hidden = await hiddenPlainly(t, at);
+      const ways = [
+        ...conditional(current),
+        ...OTHER_MEDIA_TYPES,
+        ...OTHER_TRANSFERS,
+        ...OTHER_WAYS,
+        ...usualHeaders(t),
+      ];
       for (const query of hidden)
-        for (const way of [...conditional(current), ...OTHER_MEDIA_TYPES, ...OTHER_TRANSFERS]) {
+        for (const way of [...ways, ...claims(t, `?fields=${at.field}`)]) {
           const read = await readBy(t, "limited", query, `no ${at.field}`, t.kit.main, way);
           mustStayHidden(read, at, query !== "");
         }
@@ -526,7 +547,7 @@ export const callers: readonly Rule[] = [
   rule("AUT-16", "Nothing that a caller has done shows it a forbidden field", {
     spec: ["5.2", "5.3"],
     reading:
-      "Role and tenant decide, so the field stays hidden before the first update, after a stale write, and after a write of the caller's own. What a PUT of its own has stored it knows already: a warning.",
+      "Role and tenant decide, so the field stays hidden before the first update, right after whatever the main caller was refused, after a stale write, and after a write of the caller's own. What a PUT of its own has stored it knows already: a warning.",
     hurts,
     needs: ["limited", "write"],
     after: ["IFM-01", "AUT-01", "AUT-05"],

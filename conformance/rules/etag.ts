@@ -14,6 +14,7 @@ import {
   OTHER_MEDIA_TYPES,
   OTHER_WAYS,
   UNKNOWN_PARAMETER,
+  usualHeaders,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
 import { FIELDS } from "../target/profile-file.ts";
@@ -64,6 +65,7 @@ async function sameHoweverAsked(t: Attempt, full: Answered & { tag: string }): P
   const ways: readonly WayOfReading[] = [
     ...OTHER_MEDIA_TYPES,
     ...OTHER_WAYS,
+    ...usualHeaders(t),
     ["with Range: bytes=0-9", { headers: [["Range", "bytes=0-9"]] }],
     ["with If-Modified-Since", { headers: [["If-Modified-Since", LONG_AGO]] }],
   ];
@@ -81,6 +83,17 @@ async function sameHoweverAsked(t: Attempt, full: Answered & { tag: string }): P
     const found = `${what} carries ${tag ?? "no ETag"}, a plain read ${full.tag}`;
     read.must("same-however-asked", tag === full.tag, found, OTHERS_MAY_CAUSE);
   }
+}
+
+/** A version may be given with the first update, or be read from elsewhere until then. */
+async function sameBeforeAnyUpdate(t: Attempt): Promise<void> {
+  if (t.kit.ground.cannotMake !== undefined || t.kit.options.mode === "read-only") return;
+  const to = await t.kit.ground.make();
+  const { tag } = await t.state(to, "read before");
+  const what = "GET ?fields=name of a customer that was never updated";
+  const read = await t.read("?fields=name", `ETag ${tag}`, { to, what, body: false });
+  const found = `${what} carries ${read.seen.tag ?? "no ETag"}, the full read ${tag}`;
+  if (read.seen.status === 200) read.must("same", read.seen.tag === tag, found, OTHERS_MAY_CAUSE);
 }
 
 /** In turns without a rhythm, in which no counter follows. */
@@ -188,6 +201,7 @@ export const etag: readonly Rule[] = [
       }
       t.mustHaveLooked("no projected read was answered 200", "FLD-01");
       await sameHoweverAsked(t, full);
+      if (t.failures.length === 0) await sameBeforeAnyUpdate(t);
     },
   }),
   rule("ETG-06", "The tag of a projected read is accepted by a write", {
@@ -293,6 +307,17 @@ export const etag: readonly Rule[] = [
           const found = `${name} was answered 304, while the current tag is ${tag}`;
           read.must("not-304", read.seen.status !== 304, found, { othersMayCause: value === former });
         }
+      if (t.kit.profile.limited !== undefined && former !== tag) {
+        const what = "GET with the former tag in If-None-Match by the limited caller";
+        const headers = [["If-None-Match", former]] as const;
+        const read = await t.read("", `no 304: the current tag is ${tag}`, {
+          what,
+          headers,
+          caller: "limited",
+        });
+        const found = `${what} was answered 304, while the current tag is ${tag}`;
+        read.must("not-304", read.seen.status !== 304, found, OTHERS_MAY_CAUSE);
+      }
       const since = "If-Modified-Since";
       const dates: readonly (readonly [what: string, headers: [string, string][]])[] = [
         [`a date long ago in ${since}`, [[since, LONG_AGO]]],

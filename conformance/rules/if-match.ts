@@ -1,7 +1,9 @@
 /** IFM: If-Match on PUT; what the methods share stands in if-match-methods.ts. */
 
 import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { isClientError } from "../http/status.ts";
 import type { Written } from "../probe/answered.ts";
+import { BASE } from "../probe/attempt.ts";
 import {
   BLANKS,
   EMPTY,
@@ -14,9 +16,12 @@ import {
   SUCCESSORS,
   standIns,
 } from "../probe/if-match-forms.ts";
-import { refusal } from "../probe/refused.ts";
+import { enforced } from "../probe/race.ts";
+import { judgeRefusal, refusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { shows, storedValues, WRITABLE } from "../probe/snapshot.ts";
+import { COMPRESSED, USUAL_HEADERS } from "../probe/ways-of-reading.ts";
+import { saysNothing } from "../probe/weather.ts";
 import { EXACT, methodRules, overwrite, padded, showsNew } from "./if-match-methods.ts";
 
 const blind = "Old clients overwrite blindly.";
@@ -80,6 +85,12 @@ const put: readonly Rule[] = [
           allowed: "accepted: header names have no case",
         });
         spelled.mustAnswer("name-case", "2xx", OTHERS_MAY_CAUSE);
+      }
+      const [, br = ["", {}]] = COMPRESSED;
+      for (const [how, { headers }] of [...USUAL_HEADERS, br]) {
+        const what = `the current tag, ${how}`;
+        const usual = await t.write("PUT", { headers, what, allowed: "accepted" });
+        usual.mustAnswer("usual-headers", "2xx", OTHERS_MAY_CAUSE);
       }
     },
   }),
@@ -219,24 +230,65 @@ const put: readonly Rule[] = [
       "A parser that finds no tag in the header takes the write for one without a condition, and applies it.",
     forms: INEXACT.noTag,
   }),
+  rule("IFM-50", "A stale write is refused although it changes another field", {
+    spec: ["3 stale", "1.5", "4.3 same"],
+    reading:
+      "Somebody changes the name alone. A PUT that keeps the name that was read before, and a PATCH, with the tag from before and a new email alone are stale.",
+    hurts: "The service merges by itself, and nobody decides whether both changes may stand together.",
+    needs: ["write"],
+    after: ["IFM-03", "IFM-30", "IFM-31"],
+    async check(t) {
+      for (const method of await t.updates()) {
+        await enforced(t, method);
+        const base = await t.state(t.kit.main, "read before");
+        const { name, email } = storedValues(base);
+        const renamed = { name: t.kit.values.next().name, email };
+        const before = await t.control("PUT", { before: base, values: renamed });
+        const fresh = t.kit.values.next().email;
+        const what = "the tag from before a change of the name alone, and a new email alone";
+        const late = await t.write(method, {
+          before,
+          ifMatch: ifMatch(base.tag),
+          values: method === "PUT" ? { name, email: fresh } : { email: fresh },
+          what,
+          allowed: "412, and nothing changed",
+        });
+        judgeRefusal(t, late, "stale", { what });
+      }
+    },
+  }),
   rule("IFM-22", "After 412 the write succeeds with the fresh tag", {
     spec: ["1.5", "7 rule 3"],
-    reading: "Nothing stays locked.",
+    reading:
+      "Nothing stays locked, whichever method met the conflict; nor is a tag used up by a body that was refused.",
     hurts: "One conflict blocks a customer for good.",
     needs: ["write"],
     after: ["IFM-01", "IFM-03"],
     async check(t) {
       // On a customer of its own where one can be made: earlier conflicts may have locked the main one.
       const own = await t.ownCustomer();
-      const { former } = await t.control("PUT", { to: own });
-      const conflict = await t.write("PUT", { to: own, ifMatch: ifMatch(former), what: "a stale tag" });
-      if (conflict.accepted) throw conflict.breach("a stale PUT was accepted", ["IFM-03"]);
-      const put = await t.write("PUT", {
-        to: own,
-        what: "the tag just read, after a conflict",
-        allowed: "accepted: nothing stays locked",
-      });
-      put.mustAnswer("accepted", "2xx", OTHERS_MAY_CAUSE);
+      const removes = t.kit.deployment.deleteOffered === true && own.made;
+      const methods = [...(await t.updates()), ...(removes ? (["DELETE"] as const) : [])];
+      for (const method of methods) {
+        const { former } = await t.control("PUT", { to: own });
+        const conflict = await t.write(method, { to: own, ifMatch: ifMatch(former), what: "a stale tag" });
+        if (conflict.accepted) throw conflict.breach(`a stale ${method} was accepted`, [BASE[method].stale]);
+        const put = await t.write("PUT", {
+          to: own,
+          what: `the tag just read, after a conflict of a ${method}`,
+          allowed: "accepted: nothing stays locked",
+        });
+        put.mustAnswer("accepted", "2xx", OTHERS_MAY_CAUSE);
+      }
+      const { tag } = await t.control("PUT", { to: own });
+      const refused = await t.sendWrite("PUT", own, { ifMatch: tag, body: "{", purpose: "broken JSON" });
+      if (!isClientError(refused.status)) return;
+      const what = "with the tag that a refused body came with, and no read in between";
+      const mended = await t.writeOnly("PUT", own, { what, allowed: "2xx", ifMatch: tag });
+      // Where the refused body moved the tag, FLD-16 says so.
+      const isUsedUp = !mended.accepted && (await t.state(own)).tag === tag;
+      if (!saysNothing(mended.seen, "main"))
+        mended.must("accepted-next", !isUsedUp, `${what} a PUT was answered ${mended.seen.status}`);
     },
   }),
 ];

@@ -6,10 +6,10 @@ import type { Caller, Seen } from "../http/wire.ts";
 import { getOf } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import { describe } from "../probe/proof.ts";
-import { ARRIVAL_MS, CHANGES_TAG, contendersOf, enforced } from "../probe/race.ts";
+import { ARRIVAL_MS, CHANGES_TAG, contendersOf, enforced, notEnforced } from "../probe/race.ts";
 import { updatedCustomer } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { difference, type Snapshot, shows, WRITABLE } from "../probe/snapshot.ts";
+import { difference, type Snapshot, shows, storedValues, WRITABLE } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
 
 /** What a race of PUTs stands on. */
@@ -137,6 +137,8 @@ async function isAnswered(t: Attempt, request: Promise<unknown>): Promise<boolea
 }
 
 const READERS = 4;
+/** Ten to a write. */
+const READS = { PUT: 400, PATCH: 160 } as const;
 
 /** A query under which the limited caller sees the name or the email as it is: a policy may mask what it shows. */
 async function asMainSees(t: Attempt, { fields }: Snapshot): Promise<string | undefined> {
@@ -150,7 +152,7 @@ async function asMainSees(t: Attempt, { fields }: Snapshot): Promise<string | un
 }
 
 /** Readers among a chain of writes. */
-async function readsAmongWrites(t: Attempt): Promise<void> {
+async function readsAmongWrites(t: Attempt, method: "PUT" | "PATCH" = "PUT"): Promise<void> {
   const { deployment, main } = t.kit;
   const versions = new Map<string, { name: unknown; email: unknown }>();
   const first = await t.state(main, "read before");
@@ -162,7 +164,7 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
   const reader = async (_: unknown, lane: number) => {
     // Reads of another role may be other queries.
     const caller = lane === READERS - 1 && limited !== undefined ? "limited" : "main";
-    for (let count = lane; writing && reads.length < (t.quick ? 40 : 400); count += 1) {
+    for (let count = lane; writing && reads.length < (t.quick ? 40 : READS[method]); count += 1) {
       const query = (caller === "limited" ? limited : queries[count % queries.length]) ?? "";
       reads.push({ query, caller, seen: await t.get(main, { query, caller, purpose: "read among writes" }) });
     }
@@ -170,10 +172,18 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
   const writer = async () => {
     try {
       let { tag } = first;
-      for (let count = 0; count < (t.quick ? 10 : 40); count += 1) {
-        const values = t.kit.values.next();
-        const seen = await t.sendWrite("PUT", main, { ifMatch: tag, values, purpose: "chain of writes" });
-        t.needAccepted("PUT", seen);
+      let { email } = storedValues(first);
+      for (let count = 0; count < (t.quick ? 10 : READS[method] / 10); count += 1) {
+        const fresh = t.kit.values.next();
+        if (method === "PUT") ({ email } = fresh);
+        const values = { name: fresh.name, email };
+        const sent = method === "PUT" ? values : { name: fresh.name };
+        const seen = await t.sendWrite(method, main, {
+          ifMatch: tag,
+          values: sent,
+          purpose: "chain of writes",
+        });
+        t.needAccepted(method, seen);
         tag = seen.tag ?? (await t.state(main)).tag;
         // A tag that stays or comes back is the ETG rules' matter; it cannot tell versions apart here.
         if (versions.has(tag))
@@ -203,13 +213,13 @@ async function readsAmongWrites(t: Attempt): Promise<void> {
     proof.must("together", together, found);
   }
   if (known === 0) throw new CouldNotRun("no read among the writes showed a known tag", ["ETG-07"]);
-  t.note = `; ${reads.length} reads among ${versions.size - 1} writes`;
+  t.note += `; ${reads.length} reads among ${versions.size - 1} writes`;
 }
 
 type Link = { readonly who: string; readonly from: string; readonly to: string; readonly seen: Seen };
 
 /** Each writer goes on from the tag of its own answer, or of the 412 that refused it, as clients do. */
-async function chains(t: Attempt): Promise<void> {
+async function chains(t: Attempt, method: "PUT" | "PATCH" = "PUT"): Promise<void> {
   const { main } = t.kit;
   const first = await t.state(main, "read before");
   const links: Link[] = [];
@@ -218,8 +228,8 @@ async function chains(t: Attempt): Promise<void> {
     // Over a connection that is kept: a writer that is refused writes again within the gap that a winner may leave open.
     const via = t.kit.wire.connect();
     try {
-      for (let count = 0; count < (t.quick ? 16 : 48); count += 1) {
-        const seen = await t.sendWrite("PUT", main, { ifMatch: tag, purpose: who, via });
+      for (let count = 0; count < (t.quick || method === "PATCH" ? 16 : 48); count += 1) {
+        const seen = await t.sendWrite(method, main, { ifMatch: tag, purpose: who, via });
         if (seen.status >= 500) return;
         if (accepted(seen.status) && seen.tag !== undefined)
           links.push({ who, from: tag, to: seen.tag, seen });
@@ -233,7 +243,7 @@ async function chains(t: Attempt): Promise<void> {
   if (links.length < 2) throw new CouldNotRun("no two writes of the chain were accepted", ["IFM-01"]);
   for (const link of links) {
     const proof = t.proof(
-      `${link.who}: PUT with ${link.from}, the tag of its last answer`,
+      `${link.who}: ${method} with ${link.from}, the tag of its last answer`,
       "one link of one line",
     );
     proof.show(link.seen);
@@ -245,7 +255,16 @@ async function chains(t: Attempt): Promise<void> {
     const twice = `${link.who} and ${same?.who} were both told the new tag ${link.to}: one of them goes on from a write that is not its own`;
     proof.must("own-tag", same === undefined || same.from === link.from, twice, OTHERS_MAY_CAUSE);
   }
-  t.note = `; ${links.length} accepted writes were linked`;
+  t.note += `; ${links.length} accepted writes were linked`;
+}
+
+/** Where PATCH keeps the rules while nobody else writes; IFM-30, IFM-31 and ETG-11 blame it where it does not. */
+async function racesPatches(t: Attempt): Promise<boolean> {
+  return (
+    (await t.patchOffered()) &&
+    !t.leavesOut("chains of PATCHes") &&
+    (await notEnforced(t, "PATCH")) === undefined
+  );
 }
 
 export const interleaving: readonly Rule[] = [
@@ -275,7 +294,10 @@ export const interleaving: readonly Rule[] = [
       "A client merges on old values with a new tag, and its write is accepted: a lost update with all rules kept.",
     needs: ["write"],
     after: PUT_RULES,
-    check: readsAmongWrites,
+    async check(t) {
+      await readsAmongWrites(t);
+      if (await racesPatches(t)) await readsAmongWrites(t, "PATCH");
+    },
   }),
   rule("ATM-08", "Writers that go on from their own answers never lose an update", {
     spec: ["4.2 atomic", "1.3", "3 accepted"],
@@ -291,6 +313,7 @@ export const interleaving: readonly Rule[] = [
         throw new CouldNotRun("tags come back, so writes cannot be linked by them", ["ETG-15"]);
       await enforced(t, "PUT");
       await chains(t);
+      if (await racesPatches(t)) await chains(t, "PATCH");
     },
   }),
 ];

@@ -2,7 +2,7 @@
 import type { Customer } from "../fixtures/ground.ts";
 import { type Left, valuesOf } from "../http/acknowledged.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
-import { isGone } from "../http/status.ts";
+import { accepted, isClientError, isGone } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Attempt } from "../probe/attempt.ts";
 import {
@@ -15,6 +15,7 @@ import {
   worded,
 } from "../probe/if-match-forms.ts";
 import type { RefusedEarly } from "../probe/kit.ts";
+import type { Proof } from "../probe/proof.ts";
 import { type Prepared, refused, STATUS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import {
@@ -27,7 +28,7 @@ import {
   storedValues,
   WRITABLE,
 } from "../probe/snapshot.ts";
-import { type AskOptions, LAG_MS } from "../probe/trial.ts";
+import { type AskOptions, LAG_MS, type Weight } from "../probe/trial.ts";
 import { saysNothing } from "../probe/weather.ts";
 
 /** A customer that is not written, and how it was. */
@@ -75,6 +76,11 @@ async function leavesOthers(t: Attempt): Promise<void> {
       options: { values: { ...beside, email: values.next().email } },
     },
     ...(patches ? [{ method: "PATCH", what: "another name", options: {} } as const] : []),
+    {
+      method: "PUT",
+      what: "the id of another customer in the query",
+      options: { query: `?id=${first.id}` },
+    },
     { method: "PUT", what: "a tag never given", options: { ifMatch: ifMatch(NEVER_GIVEN_TAG) } },
     { method: "PUT", what: "no If-Match", options: { ifMatch: [] } },
     ...(t.kit.deployment.deleteOffered === false
@@ -92,17 +98,36 @@ async function leavesOthers(t: Attempt): Promise<void> {
     }
     if (answer === undefined) continue;
     proof.show(answer.seen);
-    for (const [index, before] of bystanders.entries()) {
-      const after = await look(t, before.customer);
-      const same = t.same(before.now, after.now);
-      const status = Bun.deepEquals(before.status, after.status);
-      const changed = () =>
-        same ? change("status", before.status, after.status) : difference(before.now, after.now);
-      const found = () =>
-        `${method} with ${what} to ${target.id} changed another customer, ${before.customer.id}: ${changed()}`;
-      proof.must("others-kept", same && status, found, OTHERS_MAY_CAUSE);
-      bystanders[index] = after;
-    }
+    await mustKeepOthers(t, proof, bystanders, `${method} with ${what} to ${target.id}`);
+  }
+  const email = older.now.fields.email;
+  const proof = t.proof("a create with the email of a customer", "that customer is as before");
+  try {
+    await ground.make("main", { name: values.next().name, email: String(email) });
+  } catch (error) {
+    // Emails may be unique.
+    if (!(error instanceof CouldNotRun)) throw error;
+  }
+  // What a create does beside the new customer is not shown (4.4).
+  await mustKeepOthers(t, proof, bystanders, `a create with the email ${email}`, "SHOULD");
+}
+
+async function mustKeepOthers(
+  t: Attempt,
+  proof: Proof,
+  bystanders: Bystander[],
+  what: string,
+  level: Weight["level"] = "MUST",
+): Promise<void> {
+  for (const [index, before] of bystanders.entries()) {
+    const after = await look(t, before.customer);
+    const same = t.same(before.now, after.now);
+    const status = Bun.deepEquals(before.status, after.status);
+    const changed = () =>
+      same ? change("status", before.status, after.status) : difference(before.now, after.now);
+    const found = () => `${what} changed another customer, ${before.customer.id}: ${changed()}`;
+    proof.must("others-kept", same && status, found, { ...OTHERS_MAY_CAUSE, level });
+    bystanders[index] = after;
   }
 }
 
@@ -129,8 +154,9 @@ function fault(left: Left, seen: Seen): readonly [name: string, found: string] |
 }
 
 async function lasts(t: Attempt): Promise<void> {
-  const { ground, wire, deployment } = t.kit;
-  const customers = [...ground.made, ...ground.given()];
+  const { ground, wire, deployment, untouched } = t.kit;
+  // ENV-09 writes the one that nobody has read since the run began.
+  const customers = [...ground.made, ...ground.given()].filter((each) => each !== untouched?.customer);
   const proof = t.proof("a look at every customer of this run", "each is as its last accepted write left it");
   let count = 0;
   for (const customer of customers) {
@@ -227,6 +253,54 @@ async function staysProtected(t: Attempt): Promise<void> {
   }
 }
 
+/** Of what a read may hide, nothing comes at the end that did not come at the start. */
+async function staysHidden(t: Attempt): Promise<void> {
+  const to = t.kit.untouched?.customer;
+  if (to === undefined) return;
+  for (const { what, query, caller, seen: early } of t.kit.readEarly) {
+    const read = await t.read(query, "no more than when the run began", { to, what, caller });
+    const { seen } = read;
+    if (seen.status !== 200 || saysNothing(seen, caller)) continue;
+    t.keep(early.exchange);
+    read.control({
+      differs: "it came when the run began",
+      seen: early,
+      refused: isClientError(early.status),
+    });
+    // Other members may come with an update.
+    const before = early.status === 200 ? Object.keys(t.fieldsOf(early)) : [];
+    const more = Object.keys(t.fieldsOf(seen)).filter((field) => !before.includes(field));
+    const then = early.status === 200 ? `showed ${before.join(", ")}` : `was answered ${early.status}`;
+    const found = `${what} ${then} when the run began, and is answered 200 with ${more.join(", ")} now`;
+    read.must(
+      "stays-hidden",
+      isClientError(early.status) ? false : more.length === 0,
+      found,
+      OTHERS_MAY_CAUSE,
+    );
+  }
+}
+
+/** The tag of a read long ago is as good as one of now, where nobody has written. */
+async function staysWritable(t: Attempt): Promise<void> {
+  const { untouched, doubts } = t.kit;
+  if (untouched === undefined) return;
+  const { customer, tag, sentAt } = untouched;
+  const seconds = Math.floor((performance.now() - sentAt) / 1000);
+  const what = `with the tag of a read ${seconds} s ago`;
+  const put = await t.writeOnly("PUT", customer, { what, allowed: "2xx", ifMatch: tag });
+  if (put.accepted || saysNothing(put.seen, "main")) return;
+  const now = await t.state(customer, "read after it");
+  if (now.tag !== tag || doubts.has("tag changes by itself")) return;
+  // What is refused right after a read as well is IFM-01's to blame.
+  const again = await t.sendWrite("PUT", customer, {
+    ifMatch: tag,
+    purpose: "control request: after a read",
+  });
+  put.control({ differs: "a read came right before", seen: again });
+  if (accepted(again.status)) put.mustAnswer("still-accepted", "2xx");
+}
+
 export const lasting: readonly Rule[] = [
   rule("ENV-06", "A write leaves every other customer as it was", {
     spec: ["1.1", "3 accepted"],
@@ -258,11 +332,15 @@ export const lasting: readonly Rule[] = [
   rule("ENV-09", "A customer that was left alone is protected as before", {
     spec: ["1.3", "3 stale", "3 missing"],
     reading:
-      "Of each method one customer is written when the run begins and then left alone. At the end a missing, a blank and a stale If-Match are refused as they were then. A short run leaves them alone for a shorter time.",
+      "Of each method one customer is written when the run begins and then left alone. At the end a missing, a blank and a stale If-Match are refused as they were then, the tag of a read at the start is accepted, and no read shows more than it did. A short run leaves them alone for a shorter time.",
     hurts:
       "What remembers versions forgets them after a while, and takes a customer that it does not know for one that nobody changed.",
     needs: ["write", "create"],
     after: ["ENV-08"],
-    check: staysProtected,
+    async check(t) {
+      await staysWritable(t);
+      await staysHidden(t);
+      await staysProtected(t);
+    },
   }),
 ];

@@ -85,7 +85,15 @@ async function losersOfRace(t: Attempt): Promise<void> {
   proof.must("counts-losers", right, `${lost}, and ${FAILED} rose by ${rose[FAILED]}`);
 }
 
-/** Reads, among them one that may be answered 304, accepted writes, 404 and 400. */
+/** Refused for its credentials, where any are asked for; else it is not sent. */
+async function anonymousWrite(t: Attempt, tag: string): Promise<void> {
+  const caller = "anonymous" as const;
+  const { status } = await t.get(t.kit.main, { caller, purpose: "are credentials asked for" });
+  if (t.kit.profile.main.length > 0 && status === 401)
+    await t.sendWrite("PUT", t.kit.main, { caller, ifMatch: tag, purpose: "PUT without credentials" });
+}
+
+/** Reads, among them one that may be answered 304, accepted writes, 404, 400 and 401. */
 async function harmless(t: Attempt): Promise<void> {
   for (let event = 0; event < eventsOf(t); event += 1) {
     if (await t.patchOffered()) await t.control("PATCH");
@@ -94,6 +102,7 @@ async function harmless(t: Attempt): Promise<void> {
     await t.get(t.kit.ground.missing(), { purpose: "read of a missing customer" });
     await t.sendWrite("PUT", t.kit.ground.missing(), { ifMatch: tag, purpose: "PUT to a missing customer" });
     await t.get(t.kit.main, { query: "?fields=kitunknown", purpose: "unknown field" });
+    await anonymousWrite(t, tag);
   }
 }
 

@@ -16,7 +16,7 @@ import {
   NONE,
 } from "../probe/if-match-forms.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
-import { afterBase, type Kind, NEEDS, STATUS } from "../probe/refused.ts";
+import { afterBase, type Kind, NEEDS, STATUS, updatedCustomer } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
 import { OTHER_TRANSFERS, OTHER_WAYS } from "../probe/ways-of-reading.ts";
@@ -196,12 +196,12 @@ export const order: readonly Rule[] = [
   rule("ORD-05", "A write to a deleted customer with its last tag: 404", {
     spec: ["4.2 order 2", "7 404"],
     reading:
-      "Once a read says 404, a PUT with the last token is 404, a PATCH is refused, and nothing brings the customer back: no projection, no conditional read, no read by the limited caller, over HTTP/1.0 or at another spelling of the address. Another refusal than 404 of PATCH or a second DELETE is a warning.",
+      "Once a read says 404, a PUT with the last token, or one before it, is 404, a PATCH is refused, and nothing brings the customer back: no projection, no conditional read, no read by the limited caller, over HTTP/1.0 or at another spelling of the address. Another refusal than 404 of PATCH or a second DELETE is a warning.",
     hurts: "A deleted customer rises again with old data.",
     needs: NEEDS.DELETE,
     after: ["IFM-40"],
     async check(t) {
-      const customer = await t.kit.ground.make();
+      const { customer, former } = await updatedCustomer(t);
       const projections = ["?fields=name", "?fields=id"];
       // A cache that reads fill may keep them.
       for (const query of projections) await t.get(customer, { query, purpose: "read before the DELETE" });
@@ -221,15 +221,20 @@ export const order: readonly Rule[] = [
           `DELETE answered ${status} and a read then ${gone.status}, so the customer is not plainly gone`,
           [BASE.DELETE.current],
         );
-      const put = await t.writeOnly("PUT", customer, {
-        what: "to a deleted customer with its last tag",
-        allowed: "404",
-        ifMatch: removal.before.tag,
-      });
-      const after = await t.get(customer, { purpose: "read back" });
-      put.show(put.seen, { after });
-      put.mustAnswer("status", 404);
-      put.must("not-revived", after.status !== 200, "the deleted customer is back");
+      for (const [what, ifMatch] of [
+        ["its last tag", removal.before.tag],
+        ["a former tag", former],
+      ] as const) {
+        const put = await t.writeOnly("PUT", customer, {
+          what: `to a deleted customer with ${what}`,
+          allowed: "404",
+          ifMatch,
+        });
+        const after = await t.get(customer, { purpose: "read back" });
+        put.show(put.seen, { after });
+        put.mustAnswer("status", 404);
+        put.must("not-revived", after.status !== 200, "the deleted customer is back");
+      }
       if (await t.patchOffered()) await late(t, "PATCH", customer, removal.before.tag);
       await late(t, "DELETE", customer, removal.before.tag);
       for (const query of projections) {

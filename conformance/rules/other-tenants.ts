@@ -21,6 +21,7 @@ import {
   type Refused,
   STALE,
 } from "../probe/if-match-forms.ts";
+import { refusedToMain } from "../probe/just-before.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
 import { readBy } from "../probe/read-by.ts";
@@ -28,7 +29,18 @@ import type { Prepared } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference, type Method, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
 import type { AskOptions, Weight } from "../probe/trial.ts";
-import { manyTimes, otherMethods, type WayOfReading } from "../probe/ways-of-reading.ts";
+import {
+  claims,
+  manyTimes,
+  OTHER_MEDIA_TYPES,
+  OTHER_TRANSFERS,
+  OTHER_WAYS,
+  otherMethods,
+  USUAL_PARAMETERS,
+  usualHeaders,
+  type WayOfReading,
+} from "../probe/ways-of-reading.ts";
+import { saysNothing } from "../probe/weather.ts";
 import type { PatchForm } from "../target/patch-form.ts";
 
 const asOther = (t: Attempt, query: string, to?: Customer, way?: WayOfReading): Promise<Answered> =>
@@ -59,10 +71,14 @@ const BAD_BODIES: readonly Derive[] = [
   () => ({ what: "no If-Match and an empty object", lines: [], body: "{}" }),
 ];
 
-/** What tenants are called in bodies; a binder of objects takes whichever it knows. */
-const TENANT_NAMES = [
-  ["tenant", "Tenant"],
-  ["tenantId", "TenantId", "tenant_id"],
+/** What hides a customer from its owner, as it is called in bodies; a binder of objects takes whichever it knows. */
+const HIDING: readonly (readonly [names: readonly string[], value: () => unknown, onPutAlone?: true])[] = [
+  // A column of any type but a number takes it.
+  [["tenant", "Tenant"], () => crypto.randomUUID()],
+  [["tenantId", "TenantId", "tenant_id"], () => crypto.randomUUID()],
+  // The payload of a PATCH is not shown (4.3): it may be a way to delete.
+  [["deleted", "isDeleted", "IsDeleted", "is_deleted", "archived"], () => true, true],
+  [["deletedAt", "DeletedAt", "deleted_at"], () => new Date().toISOString(), true],
 ];
 
 type Way = { readonly method: Method; readonly patchForm?: PatchForm };
@@ -236,6 +252,36 @@ async function mustTellNothing(
   if (same) proof.should("same-words", differences.length === 0, tells);
 }
 
+/** Of a customer that was never updated: what is joined with its history finds none. */
+async function readsOfFresh(t: Attempt): Promise<void> {
+  if (t.kit.ground.cannotMake !== undefined || t.kit.options.mode === "read-only") return;
+  const customer = await t.kit.ground.make();
+  const now = await t.state(customer, "read by the owner");
+  for (const query of ["", "?fields=name"]) {
+    const what = `another tenant's ${getOf(query)} of a customer that was never updated`;
+    const read = await asOther(t, query, customer);
+    const { status } = read.seen;
+    read.must("refused", !accepted(status), `${what} was answered ${status}, not refused`);
+    mustHideValues(read, read.seen, now, what);
+  }
+}
+
+/** Right after requests of the owner that were refused, and the owner right after one of the stranger. */
+async function readsJustAfter(t: Attempt, main: Snapshot): Promise<void> {
+  for (const [what, happens] of refusedToMain(t, t.kit.main)) {
+    await happens();
+    const read = await asOther(t, "", t.kit.main, [`right after ${what}`, {}]);
+    const { status } = read.seen;
+    read.must("refused", !accepted(status), `${read.evidence.probe} was answered ${status}, not refused`);
+    mustHideValues(read, read.seen, main, read.evidence.probe);
+  }
+  const query = "?fields=kitunknown";
+  await t.get(t.kit.main, { query, caller: "other-tenant", purpose: "right before" });
+  const what = `GET by the owner, right after another tenant's ${getOf(query)}`;
+  const own = await t.read("", "200", { what });
+  if (!saysNothing(own.seen, "main")) own.mustAnswer("owner-unaffected", 200, OTHERS_MAY_CAUSE);
+}
+
 /** Headers on which a read may take another way through the service. */
 const READ_HEADERS = (tag: string): readonly WayOfReading[] => [
   ["", {}],
@@ -331,10 +377,24 @@ export const tenants: readonly Rule[] = [
         read.must("refused", !accepted(status), `${what} was answered ${status}, not refused`);
         mustHideValues(read, read.seen, main, what);
       }
-      for (const way of otherMethods(t)) {
-        const read = await asOther(t, "", t.kit.main, way);
+      const ways = [
+        ...OTHER_MEDIA_TYPES,
+        ...OTHER_TRANSFERS,
+        ...OTHER_WAYS,
+        ...usualHeaders(t),
+        ...claims(t, ""),
+        ...otherMethods(t),
+      ];
+      const reads = [
+        ...ways.map((way) => ["", way] as const),
+        ...USUAL_PARAMETERS.map((parameter) => [`?${parameter}`, undefined] as const),
+      ];
+      for (const [query, way] of reads) {
+        const read = await asOther(t, query, t.kit.main, way);
         mustHideValues(read, read.seen, main, read.evidence.probe);
       }
+      await readsOfFresh(t);
+      await readsJustAfter(t, main);
       for (const customer of otherPathsOf(t))
         for (const query of ["", "?fields=name,email"]) {
           const read = await asOther(t, query, customer);
@@ -426,6 +486,7 @@ export const tenants: readonly Rule[] = [
       for (const [to, query] of [
         [bare, ""],
         [bare, "?fields=email"],
+        [bare, "?fields=name"],
         ...otherPathsOf(t).map((each) => [each, ""] as const),
       ] as const) {
         for (const [caller, how] of unknownCallers(t)) {
@@ -469,27 +530,28 @@ export const tenants: readonly Rule[] = [
       }
     },
   }),
-  rule("AUT-17", "A body moves no customer to another tenant", {
+  rule("AUT-17", "A body hides no customer from its owner", {
     spec: ["4.2 body", "3 accepted", "5.2"],
     reading:
-      "A tenant in the body of a PUT or PATCH is refused or ignored: afterwards the owner still reads the customer.",
-    hurts: "A client gives a customer away to another tenant, or loses it.",
+      "A tenant in the body of a PUT or PATCH, or a mark of deletion in that of a PUT, is refused or ignored: afterwards the owner still reads the customer.",
+    hurts: "A client gives a customer away to another tenant, deletes it without a DELETE, or loses it.",
     needs: ["write", "create"],
     after: ["IFM-01", "IFM-30"],
     async check(t) {
-      const short = t.leavesOut("each name of the tenant in a body of its own");
+      const short = t.leavesOut("each kind of such members in a body of its own");
       let to = await t.kit.ground.make();
       for (const method of await t.updates()) {
         const control = await t.control(method, { to });
         let { tag } = control;
-        for (const names of short ? [TENANT_NAMES.flat()] : TENANT_NAMES) {
-          const what = `with ${names.join(", ")} in the body`;
+        const kinds = HIDING.filter(([, , onPutAlone]) => method === "PUT" || onPutAlone !== true);
+        const sets = kinds.map(([names, value]) => Object.fromEntries(names.map((name) => [name, value()])));
+        for (const members of short ? [Object.assign({}, ...sets)] : sets) {
+          const what = `with ${Object.keys(members).join(", ")} in the body`;
           const proof = await t.writeOnly(method, to, {
             what,
             allowed: "a 4xx, or the member ignored",
             ifMatch: tag,
-            // A column of any type but a number takes it.
-            members: Object.fromEntries(names.map((name) => [name, crypto.randomUUID()])),
+            members,
           });
           const after = await t.get(to, { query: t.kit.deployment.stateQuery, purpose: "read back" });
           proof.show(proof.seen, { before: control.seen, after });

@@ -54,6 +54,8 @@ async function newTagIn(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const { seen, before, now } = first;
   const missing = `the answer ${seen.status} of an accepted ${method} carries no ETag`;
   if (!first.must("etag", seen.tag !== undefined, missing) || seen.tag === undefined) return;
+  const lines = `the answer ${seen.status} of an accepted ${method} carries ${seen.tags.length} ETag lines`;
+  first.must("one-line", seen.tags.length === 1, lines);
   first.must("etag-current", seen.tag === now.tag, wrongTag(seen.tag, before.tag, now.tag), OTHERS_MAY_CAUSE);
   if (now.tag === before.tag || seen.tag !== now.tag) return;
   // Twice in a row, with no read in between: what only reads fill has not seen the tag.

@@ -16,6 +16,7 @@ import { checkTransport } from "../http/transport-check.ts";
 import { ownAsk, Wire } from "../http/wire.ts";
 import { Attempt } from "../probe/attempt.ts";
 import type { Kit } from "../probe/kit.ts";
+import { readEarly } from "../probe/read-early.ts";
 import { refuseEarly } from "../probe/refused-early.ts";
 import type { Rule } from "../probe/rule.ts";
 import { type Finding, makeReport, type RunFacts } from "../report/make.ts";
@@ -72,6 +73,9 @@ export async function runKit(
     const late = selected.find(({ id }) => id === "ENV-08");
     if (late !== undefined && options.mode !== "read-only" && ground.cannotMake === undefined)
       kit.refusedEarly.push(...(await refuseEarly(new Attempt(kit, late))));
+    const last = selected.find(({ id }) => id === "ENV-09");
+    if (last !== undefined && options.mode !== "read-only" && ground.cannotMake === undefined)
+      Object.assign(kit, await readEarly(new Attempt(kit, last)));
     await runAll(kit, inOrder(selected), async (lane, rule) => {
       const finding = await confirmed(lane, () => attempt(lane, rule));
       if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");

@@ -11,7 +11,18 @@ import { Weather } from "../probe/weather.ts";
 /** Where every read lags, each rule waits for many of them: a cache of 2 s made a short run take 150 s. */
 const LAG_RUN_MS = { quick: 10_000, full: 60_000 } as const;
 
-type Parts = Omit<Kit, "main" | "blamed" | "doubts" | "limits" | "weather" | "counters" | "refusedEarly">;
+type Parts = Omit<
+  Kit,
+  | "main"
+  | "blamed"
+  | "doubts"
+  | "limits"
+  | "weather"
+  | "counters"
+  | "refusedEarly"
+  | "readEarly"
+  | "untouched"
+>;
 
 export async function prepare(parts: Parts): Promise<Kit> {
   const { ground, deployment, options } = parts;
@@ -43,6 +54,7 @@ export async function prepare(parts: Parts): Promise<Kit> {
     weather: new Weather(parts.wire, main.url, first.status, options.patienceMs),
     counters: new Counters(),
     refusedEarly: [],
+    readEarly: [],
   };
   // A read without object or tag is ETG-01's to blame; nothing can be learned from it.
   if (first.status !== 200 || first.object === undefined) return kit;

@@ -11,6 +11,7 @@ import { ERROR_FAULTS } from "./faults/errors.ts";
 import { EXEMPTION_FAULTS } from "./faults/exemptions.ts";
 import { FIELD_FAULTS } from "./faults/field-selection.ts";
 import { HEADER_READING_FAULTS } from "./faults/header-reading.ts";
+import { HISTORY_FAULTS } from "./faults/history.ts";
 import { LAYER_FAULTS } from "./faults/layers.ts";
 import { LEFT_OVER_FAULTS } from "./faults/left-over.ts";
 import { ORDER_FAULTS } from "./faults/order-of-checks.ts";
@@ -20,6 +21,7 @@ import { SIDE_DOOR_FAULTS } from "./faults/side-doors.ts";
 import { SIDE_DOOR_READ_FAULTS } from "./faults/side-doors-reads.ts";
 import { STAND_IN_FAULTS } from "./faults/stand-in-headers.ts";
 import { TENANT_FAULTS } from "./faults/tenants.ts";
+import { USUAL_READ_FAULTS } from "./faults/usual-reads.ts";
 import { VERSION_FAULTS } from "./faults/versions.ts";
 import { VISIBILITY_FAULTS } from "./faults/visibility.ts";
 import { WRITE_FAULTS } from "./faults/writes.ts";
@@ -33,9 +35,11 @@ export const FAULTS: readonly Fault[] = [
   ...STAND_IN_FAULTS,
   ...EXEMPTION_FAULTS,
   ...LEFT_OVER_FAULTS,
+  ...HISTORY_FAULTS,
   ...CHAIN_AND_BODY_FAULTS,
   ...SIDE_DOOR_FAULTS,
   ...SIDE_DOOR_READ_FAULTS,
+  ...USUAL_READ_FAULTS,
   ...WRITE_FAULTS,
   ...ORDER_FAULTS,
   ...ATOMICITY_FAULTS,

@@ -69,6 +69,18 @@ const SELDOM_ASKED: readonly (readonly [...row: Row, rule: Fault["rule"]])[] = [
 
 const ROWS: readonly Row[] = [
   [
+    "put-of-140000-bytes-unchecked",
+    "PUT",
+    "streams bodies of more than 128 KiB past the filter that checks",
+    (request) => length(request) > 131_072,
+  ],
+  [
+    "vendor-put-unchecked",
+    "PUT",
+    "takes a media type of a vendor by a route of its own, without the check",
+    has("content-type", "application/vnd."),
+  ],
+  [
     "chunked-put-unchecked",
     "PUT",
     "checks a PUT in a filter that chunked bodies bypass",
