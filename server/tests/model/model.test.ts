@@ -64,7 +64,7 @@ test("the same over two services on one port, each request on a connection of it
     services: 2,
     args: ["--no-samples", "--policy-file", policy],
   });
-  const storage = await openStorage(place.databaseUrl);
+  const storage = await openStorage(place.databaseUrl, { lockWaitMs: 60_000 });
   const made = new Map<string, string>();
   const tokens = {
     async token({ role, tenant }: { role: string; tenant: string }): Promise<string> {

@@ -354,7 +354,8 @@ export class Output {
 const SERVICES = Number(process.env["TEST_SERVICES"] ?? 1);
 
 function inDatabase(database: string, options: LaunchOptions): LaunchOptions {
-  const fixed = { PORT: "0", SAMPLES: "1", STOP_GRACE: "0" };
+  // An fsync of a disk that others use took more than five seconds, and another service waits for its lock.
+  const fixed = { PORT: "0", SAMPLES: "1", STOP_GRACE: "0", LOCK_WAIT: "60" };
   if (options.env?.["DATABASE_URL"] !== undefined) return { ...options, env: { ...fixed, ...options.env } };
   mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
   // On PostgreSQL the token of the first start is in data/ of the current directory.
