@@ -2,7 +2,7 @@
 
 import type { Field } from "../target/profile-file.ts";
 import type { Shape, Trial } from "./trial.ts";
-import { CLAIMS, FROM_BROWSERS, fromProxies, gentleLines } from "./usual-headers.ts";
+import { CLAIMS, FROM_BROWSERS, fromProxies, gentleLines, poses } from "./usual-headers.ts";
 
 export type WayOfReading = readonly [how: string, shape: Pick<Shape, "headers" | "framing" | "sentAs">];
 
@@ -61,6 +61,7 @@ export const usualHeaders = (t: Trial): readonly WayOfReading[] => [
 
 /** Role and tenant come from the credentials, whatever else a request says. */
 export const claims = (t: Trial, query: string): readonly WayOfReading[] => {
+  if (!poses(t)) return [];
   const { pathname } = new URL(t.kit.main.url);
   const elsewhere = ["X-Original-URL", "X-Rewrite-URL"].map((name) => [name, pathname + query] as const);
   return [
@@ -88,8 +89,8 @@ export const manyTimes = (field: Field) => `?fields=${Array.from({ length: 100 }
 export const UNKNOWN_PARAMETER = "kit=1";
 
 /** Parameters that frameworks, and tools for debugging, have made known. */
-export const USUAL_PARAMETERS = [
-  "debug=true&verbose=true&full=true&admin=true&role=admin&internal=true",
+export const usualParameters = (t: Trial): readonly string[] => [
+  ...(poses(t) ? ["debug=true&verbose=true&full=true&admin=true&role=admin&internal=true"] : []),
   "pretty=true",
   "callback=kit",
   "format=csv",

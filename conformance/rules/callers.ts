@@ -34,8 +34,8 @@ import {
   OTHER_TRANSFERS,
   OTHER_WAYS,
   otherMethods,
-  USUAL_PARAMETERS,
   usualHeaders,
+  usualParameters,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
 import { plain } from "../target/names.ts";
@@ -383,7 +383,7 @@ export const callers: readonly Rule[] = [
         t.leavesOut("fields and a parameter of another name in one query"),
       ))
         mustHide(await readBy(t, "limited", query, "the value does not come"), at, query);
-      for (const parameter of USUAL_PARAMETERS) {
+      for (const parameter of usualParameters(t)) {
         const query = `?${parameter}`;
         mustHide(await readBy(t, "limited", query, "the value does not come"), at, query);
       }

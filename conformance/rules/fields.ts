@@ -19,8 +19,8 @@ import {
   OTHER_WAYS,
   UNKNOWN_PARAMETER,
   USUAL_HEADERS,
-  USUAL_PARAMETERS,
   usualHeaders,
+  usualParameters,
   type WayOfReading,
   withIfMatch,
 } from "../probe/ways-of-reading.ts";
@@ -216,7 +216,7 @@ async function selectsInOtherWays(t: Attempt): Promise<void> {
     ...shaped.map(([how, shape]) => [`GET ${ONE} ${how}`, ONE, shape] as const),
     ...[
       `?${UNKNOWN_PARAMETER}&fields=name`,
-      ...[UNKNOWN_PARAMETER, ...USUAL_PARAMETERS].map((parameter) => `${ONE}&${parameter}`),
+      ...[UNKNOWN_PARAMETER, ...usualParameters(t)].map((parameter) => `${ONE}&${parameter}`),
     ].map((query) => [`GET ${query}`, query, {}] as const),
     ...(await takenPaths(t)).map((to) => [`GET ${pathEnd(to)}${ONE}`, ONE, { to }] as const),
   ];

@@ -36,8 +36,8 @@ import {
   OTHER_TRANSFERS,
   OTHER_WAYS,
   otherMethods,
-  USUAL_PARAMETERS,
   usualHeaders,
+  usualParameters,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
 import { saysNothing } from "../probe/weather.ts";
@@ -387,7 +387,7 @@ export const tenants: readonly Rule[] = [
       ];
       const reads = [
         ...ways.map((way) => ["", way] as const),
-        ...USUAL_PARAMETERS.map((parameter) => [`?${parameter}`, undefined] as const),
+        ...usualParameters(t).map((parameter) => [`?${parameter}`, undefined] as const),
       ];
       for (const [query, way] of reads) {
         const read = await asOther(t, query, t.kit.main, way);
