@@ -266,6 +266,12 @@ export class Attempt extends Trial {
     return await this.kit.deployment.otherPatchForms(customer, async () => (await this.state(customer)).tag);
   }
 
+  /** A customer that was never updated; undefined where this run makes none. */
+  async neverUpdated(): Promise<Customer | undefined> {
+    const { ground, options } = this.kit;
+    return ground.cannotMake !== undefined || options.mode === "read-only" ? undefined : await ground.make();
+  }
+
   /** A customer with no history of this run; the main one where none can be made. */
   async ownCustomer(): Promise<Customer> {
     return this.kit.ground.cannotMake === undefined ? await this.kit.ground.make() : this.kit.main;

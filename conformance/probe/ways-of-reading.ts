@@ -24,10 +24,12 @@ export const OTHER_MEDIA_TYPES: readonly WayOfReading[] = [
   "application/hal+json",
 ].map((type) => [`with Accept: ${type}`, { headers: [["Accept", type]] }]);
 
-export const COMPRESSED: readonly WayOfReading[] = ["gzip", "br"].map((coding) => [
+const accepting = (coding: string): WayOfReading => [
   `with Accept-Encoding: ${coding}`,
   { headers: [["Accept-Encoding", coding]] },
-]);
+];
+export const BROTLI = accepting("br");
+export const COMPRESSED: readonly WayOfReading[] = [accepting("gzip"), BROTLI];
 
 export const OTHER_TRANSFERS: readonly WayOfReading[] = [
   ...COMPRESSED,
@@ -57,6 +59,14 @@ export const USUAL_HEADERS: readonly WayOfReading[] = [
 export const usualHeaders = (t: Trial): readonly WayOfReading[] => [
   ...USUAL_HEADERS,
   ["with headers of proxies", { headers: gentleLines(t, fromProxies(new URL(t.kit.main.url))) }],
+];
+
+/** Those that neither a condition, another method nor a claim makes another request. */
+export const otherWays = (t: Trial): readonly WayOfReading[] => [
+  ...OTHER_MEDIA_TYPES,
+  ...OTHER_TRANSFERS,
+  ...OTHER_WAYS,
+  ...usualHeaders(t),
 ];
 
 /** Role and tenant come from the credentials, whatever else a request says. */

@@ -30,11 +30,8 @@ import {
   claims,
   conditional,
   manyTimes,
-  OTHER_MEDIA_TYPES,
-  OTHER_TRANSFERS,
-  OTHER_WAYS,
   otherMethods,
-  usualHeaders,
+  otherWays,
   usualParameters,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
@@ -520,15 +517,9 @@ export const callers: readonly Rule[] = [
       const at = await forbidden(t);
       const current = at.control.tag ?? '"kit-none"';
       const hidden = await hiddenPlainly(t, at);
-      const ways = [
-        ...conditional(current),
-        ...OTHER_MEDIA_TYPES,
-        ...OTHER_TRANSFERS,
-        ...OTHER_WAYS,
-        ...usualHeaders(t),
-      ];
+      const ways = [...conditional(current), ...otherWays(t), ...claims(t, `?fields=${at.field}`)];
       for (const query of hidden)
-        for (const way of [...ways, ...claims(t, `?fields=${at.field}`)]) {
+        for (const way of ways) {
           const read = await readBy(t, "limited", query, `no ${at.field}`, t.kit.main, way);
           mustStayHidden(read, at, query !== "");
         }

@@ -87,8 +87,8 @@ async function sameHoweverAsked(t: Attempt, full: Answered & { tag: string }): P
 
 /** A version may be given with the first update, or be read from elsewhere until then. */
 async function sameBeforeAnyUpdate(t: Attempt): Promise<void> {
-  if (t.kit.ground.cannotMake !== undefined || t.kit.options.mode === "read-only") return;
-  const to = await t.kit.ground.make();
+  const to = await t.neverUpdated();
+  if (to === undefined) return;
   const { tag } = await t.state(to, "read before");
   const what = "GET ?fields=name of a customer that was never updated";
   const read = await t.read("?fields=name", `ETag ${tag}`, { to, what, body: false });
@@ -232,10 +232,10 @@ export const etag: readonly Rule[] = [
       "Neither the personal data in a usual encoding nor a raw hash of it or of the body; of a customer that was never updated too.",
     hurts: "Tags stand in access logs and caches: anyone who sees one can test guesses about name and email.",
     async check(t) {
-      const canMake = t.kit.ground.cannotMake === undefined && t.kit.options.mode !== "read-only";
+      const fresh = await t.neverUpdated();
       for (const [customer, what] of [
         [t.kit.main, ""],
-        ...(canMake ? ([[await t.kit.ground.make(), " of a customer that was never updated"]] as const) : []),
+        ...(fresh === undefined ? [] : [[fresh, " of a customer that was never updated"] as const]),
       ] as const) {
         const { seen, tag, fields } = await t.state(customer, "read before");
         const probe = `GET${what}, its ETag against the data`;

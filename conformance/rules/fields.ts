@@ -1,6 +1,5 @@
 /** FLD: fields of reads; those of request bodies stand in bodies.ts. */
 
-import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { accepted, isClientError } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
@@ -14,12 +13,9 @@ import { WRITABLE } from "../probe/snapshot.ts";
 import {
   COMPRESSED,
   conditional,
-  OTHER_MEDIA_TYPES,
-  OTHER_TRANSFERS,
-  OTHER_WAYS,
+  otherWays,
   UNKNOWN_PARAMETER,
   USUAL_HEADERS,
-  usualHeaders,
   usualParameters,
   type WayOfReading,
   withIfMatch,
@@ -158,14 +154,9 @@ async function createdAtToLimited(t: Attempt): Promise<void> {
   }
 }
 
-async function neverUpdated({ kit }: Attempt): Promise<Customer | undefined> {
-  if (kit.ground.cannotMake !== undefined || kit.options.mode === "read-only") return undefined;
-  return await kit.ground.make();
-}
-
 /** A customer that was never updated may be read from the event of its create, which has more fields. */
 async function unknownBeforeAnyUpdate(t: Attempt, unknown: string): Promise<void> {
-  const to = await neverUpdated(t);
+  const to = await t.neverUpdated();
   if (to === undefined) return;
   const query = `?fields=${unknown}`;
   const what = `GET ${query} of a customer that was never updated`;
@@ -204,14 +195,7 @@ const ONE = "?fields=name";
 /** What another piece of code answers, if it answers anything, holds no more than what was asked for. */
 async function selectsInOtherWays(t: Attempt): Promise<void> {
   const { fields, tag } = await t.state(t.kit.main, "read the values");
-  const shaped: readonly WayOfReading[] = [
-    ...OTHER_MEDIA_TYPES,
-    ...OTHER_TRANSFERS,
-    ...OTHER_WAYS,
-    ...usualHeaders(t),
-    ...conditional(tag),
-    withIfMatch(tag),
-  ];
+  const shaped: readonly WayOfReading[] = [...otherWays(t), ...conditional(tag), withIfMatch(tag)];
   const ways: (readonly [what: string, query: string, options: ReadOptions])[] = [
     ...shaped.map(([how, shape]) => [`GET ${ONE} ${how}`, ONE, shape] as const),
     ...[
@@ -248,7 +232,7 @@ async function selectsForLimited(t: Attempt): Promise<void> {
 
 /** It may be read from the event of its create. */
 async function selectsBeforeAnyUpdate(t: Attempt): Promise<void> {
-  const to = await neverUpdated(t);
+  const to = await t.neverUpdated();
   if (to === undefined) return;
   const what = `GET ${ONE} of a customer that was never updated`;
   noOther(await t.read(ONE, "no field but the name", { to, what }), "no-other", ["name"]);

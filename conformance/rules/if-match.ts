@@ -20,7 +20,7 @@ import { enforced } from "../probe/race.ts";
 import { judgeRefusal, refusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { shows, storedValues, WRITABLE } from "../probe/snapshot.ts";
-import { COMPRESSED, USUAL_HEADERS } from "../probe/ways-of-reading.ts";
+import { BROTLI, USUAL_HEADERS } from "../probe/ways-of-reading.ts";
 import { saysNothing } from "../probe/weather.ts";
 import { EXACT, methodRules, overwrite, padded, showsNew } from "./if-match-methods.ts";
 
@@ -86,8 +86,7 @@ const put: readonly Rule[] = [
         });
         spelled.mustAnswer("name-case", "2xx", OTHERS_MAY_CAUSE);
       }
-      const [, br = ["", {}]] = COMPRESSED;
-      for (const [how, { headers }] of [...USUAL_HEADERS, br]) {
+      for (const [how, { headers }] of [...USUAL_HEADERS, BROTLI]) {
         const what = `the current tag, ${how}`;
         const usual = await t.write("PUT", { headers, what, allowed: "accepted" });
         usual.mustAnswer("usual-headers", "2xx", OTHERS_MAY_CAUSE);
@@ -284,11 +283,11 @@ const put: readonly Rule[] = [
       const refused = await t.sendWrite("PUT", own, { ifMatch: tag, body: "{", purpose: "broken JSON" });
       if (!isClientError(refused.status)) return;
       const what = "with the tag that a refused body came with, and no read in between";
-      const mended = await t.writeOnly("PUT", own, { what, allowed: "2xx", ifMatch: tag });
+      const next = await t.writeOnly("PUT", own, { what, allowed: "2xx", ifMatch: tag });
       // Where the refused body moved the tag, FLD-16 says so.
-      const isUsedUp = !mended.accepted && (await t.state(own)).tag === tag;
-      if (!saysNothing(mended.seen, "main"))
-        mended.must("accepted-next", !isUsedUp, `${what} a PUT was answered ${mended.seen.status}`);
+      const isUsedUp = !next.accepted && (await t.state(own)).tag === tag;
+      if (!saysNothing(next.seen, "main"))
+        next.must("accepted-next", !isUsedUp, `${what} a PUT was answered ${next.seen.status}`);
     },
   }),
 ];

@@ -32,11 +32,8 @@ import type { AskOptions, Weight } from "../probe/trial.ts";
 import {
   claims,
   manyTimes,
-  OTHER_MEDIA_TYPES,
-  OTHER_TRANSFERS,
-  OTHER_WAYS,
   otherMethods,
-  usualHeaders,
+  otherWays,
   usualParameters,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
@@ -254,8 +251,8 @@ async function mustTellNothing(
 
 /** Of a customer that was never updated: what is joined with its history finds none. */
 async function readsOfFresh(t: Attempt): Promise<void> {
-  if (t.kit.ground.cannotMake !== undefined || t.kit.options.mode === "read-only") return;
-  const customer = await t.kit.ground.make();
+  const customer = await t.neverUpdated();
+  if (customer === undefined) return;
   const now = await t.state(customer, "read by the owner");
   for (const query of ["", "?fields=name"]) {
     const what = `another tenant's ${getOf(query)} of a customer that was never updated`;
@@ -377,14 +374,7 @@ export const tenants: readonly Rule[] = [
         read.must("refused", !accepted(status), `${what} was answered ${status}, not refused`);
         mustHideValues(read, read.seen, main, what);
       }
-      const ways = [
-        ...OTHER_MEDIA_TYPES,
-        ...OTHER_TRANSFERS,
-        ...OTHER_WAYS,
-        ...usualHeaders(t),
-        ...claims(t, ""),
-        ...otherMethods(t),
-      ];
+      const ways = [...otherWays(t), ...claims(t, ""), ...otherMethods(t)];
       const reads = [
         ...ways.map((way) => ["", way] as const),
         ...usualParameters(t).map((parameter) => [`?${parameter}`, undefined] as const),

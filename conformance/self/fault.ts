@@ -3,7 +3,7 @@
  * it ran, since a fault whose code never ran proves nothing. Which assertions it trips stands in golden.json.
  */
 
-import type { Request } from "./service/http-socket.ts";
+import { headerLines, type Request } from "./service/http-socket.ts";
 import type { Customer, Seams } from "./service/seams.ts";
 import { soundSeams } from "./service/seams.ts";
 import type { Faulty, Service } from "./service/service.ts";
@@ -109,6 +109,14 @@ export const isRead = (request: Request): boolean =>
 export function customerOf(request: Request, service: Service): Customer | undefined {
   return service.customers.get(request.path.slice(request.path.lastIndexOf("/") + 1).toLowerCase());
 }
+
+/** Requests with such a header, whose value holds this, in small letters. */
+export const has =
+  (name: string, value = "") =>
+  (request: Request): boolean => {
+    const sent = headerLines(request, name).join().toLowerCase();
+    return sent !== "" && sent.includes(value);
+  };
 
 /** An If-Match header in place of those that were sent; undefined sends none. */
 export function withIfMatch(request: Request, value: string | undefined): Request {

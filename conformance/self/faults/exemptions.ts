@@ -1,5 +1,5 @@
 /** Requests that a service forgets to check: the precondition holds for ordinary requests and not for these. */
-import { accepting, customerOf, type Fault, type Plant, requesting, withIfMatch } from "../fault.ts";
+import { accepting, customerOf, type Fault, has, type Plant, requesting, withIfMatch } from "../fault.ts";
 import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
 import { type Caller, type Customer, isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
@@ -17,10 +17,6 @@ type Row = readonly [
 ];
 
 const header = (request: Request, name: string) => headerLines(request, name).join().toLowerCase();
-const has =
-  (name: string, value = "") =>
-  (request: Request) =>
-    header(request, name) !== "" && header(request, name).includes(value);
 /** Sent by the caller who has made the customer. */
 const madeBy = (request: Request, service: Service, owner: Caller) =>
   service.caller(request) === owner && customerOf(request, service)?.owner === owner;

@@ -3,6 +3,7 @@ import {
   asCurrent,
   customerOf,
   type Fault,
+  has,
   instead,
   isRead,
   membersOf,
@@ -168,8 +169,6 @@ const twice = ({ reply }: { reply: Reply }): Reply => ({
   ...reply,
   headers: [...reply.headers, ["ETag", '"of-a-proxy"']],
 });
-const has = (name: string, value: string) => (request: Request) =>
-  headerLines(request, name).some((line) => line.includes(value));
 
 export const HISTORY_FAULTS: Fault[] = [
   {

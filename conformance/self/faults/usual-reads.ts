@@ -1,5 +1,5 @@
 /** Reads that carry what many clients and proxies send, or that come before the first update, and meet other code. */
-import { customerOf, type Fault, isRead, type Plant, requesting } from "../fault.ts";
+import { customerOf, type Fault, has, isRead, type Plant, requesting } from "../fault.ts";
 import { headerLines, type Request } from "../service/http-socket.ts";
 import type { Caller } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
@@ -8,10 +8,6 @@ import { privileged } from "./tenants.ts";
 
 type When = (request: Request, service: Service) => boolean;
 
-const has =
-  (name: string, value = ""): When =>
-  (request) =>
-    headerLines(request, name).some((line) => line.toLowerCase().includes(value));
 const isOverHttp10: When = ({ version }) => version === "1.0";
 const isFresh: When = (request, service) => customerOf(request, service)?.formerTags.length === 0;
 
@@ -83,7 +79,7 @@ export const USUAL_READ_FAULTS: Fault[] = [
     does: "judges the request line, and carries out X-Original-URL",
     plant: requesting(
       (request, service) =>
-        isRead(request) && service.caller(request) === "limited" && has("x-original-url")(request, service),
+        isRead(request) && service.caller(request) === "limited" && has("x-original-url")(request),
       (request, service) => ({
         ...privileged(request, service),
         query: headerLines(request, "x-original-url").join().split("?")[1] ?? "",
@@ -98,7 +94,7 @@ export const USUAL_READ_FAULTS: Fault[] = [
       (request, service) =>
         request.method === "POST" &&
         service.caller(request) === "limited" &&
-        has("x-http-method-override", "get")(request, service),
+        has("x-http-method-override", "get")(request),
       (request, service) => ({ ...privileged(request, service), method: "GET" }),
     ),
   },
@@ -172,9 +168,7 @@ export const USUAL_READ_FAULTS: Fault[] = [
     id: "no-cache-tag-of-origin",
     rule: "ETG-05",
     does: "answers no-cache from the origin, whose tags the gateway otherwise rewrites",
-    plant: on(answered(200), ({ request }) =>
-      has("cache-control", "no-cache")(request, {} as Service),
-    ).answers(
+    plant: on(answered(200), ({ request }) => has("cache-control", "no-cache")(request)).answers(
       tagged(({ reply }) => `"origin-${reply.headers.find(([name]) => name === "ETag")?.[1].slice(1)}`),
     ),
   },
