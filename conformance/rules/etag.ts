@@ -19,7 +19,6 @@ import {
 } from "../probe/ways-of-reading.ts";
 import { FIELDS } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
-import type { Values } from "../target/values.ts";
 import { tagChanges } from "./tag-changes.ts";
 
 /** Every set of fields, so that one that has another tag is not blamed on a caller (AUT-06). */
@@ -99,18 +98,9 @@ async function sameBeforeAnyUpdate(t: Attempt): Promise<void> {
 /** In turns without a rhythm, in which no counter follows. */
 const TURNS = ["one", "other", "other", "one", "other", "one"] as const;
 
-/** Fresh values differ from each other in few characters, and begin alike. */
-function unlike(t: Attempt, word: string): Values {
-  const { name, email } = t.kit.values.next();
-  return { name: `${word} ${name}`, email: `${word}.${email}` };
-}
-
 async function followsNothing(t: Attempt): Promise<void> {
-  const one = unlike(t, "abcdef");
-  let other = unlike(t, "uvwxyz");
   // A tag may hold the length of what was stored, which gives nobody away.
-  const lengths = ({ name, email }: Values) => `${name.length} ${email.length}`;
-  while (lengths(other) !== lengths(one)) other = unlike(t, "uvwxyz");
+  const [one, other] = t.kit.values.nextTwoOfOneLength(["abcdef", "uvwxyz"]);
   const tags = { one: [] as string[], other: [] as string[] };
   const turns = [...TURNS, ...TURNS];
   for (const [index, turn] of turns.entries()) {

@@ -28,6 +28,20 @@ export class FreshValues {
       email: `kit.${this.#run}.${this.#count}@example.com`,
     };
   }
+
+  /** Two that differ in most characters, and not in their lengths. Two fresh ones in a row differ in few, and may in length. */
+  nextTwoOfOneLength([one, other]: readonly [string, string]): readonly [Values, Values] {
+    const next = (word: string) => {
+      const { name, email } = this.next();
+      return { name: `${word} ${name}`, email: `${word}.${email}` };
+    };
+    const isAlike = (a: Values, b: Values) =>
+      a.name.length === b.name.length && a.email.length === b.email.length;
+    for (;;) {
+      const two = [next(one), next(other)] as const;
+      if (isAlike(...two)) return two;
+    }
+  }
 }
 
 /** Fills `{{name}}`, `{{email}}` and `{{id}}` of a JSON template; values are escaped for a JSON string. */
