@@ -101,11 +101,12 @@ describe.each([
   test("--timeout ends a request that is never answered: exit 7", async () => {
     const silent = await startFaultyProxy(server.url, faults.hang());
     const { exitCode, stderr } = await get(silent.url, ["--timeout", "1500ms"]);
+    // On a busy machine the start alone takes longer.
     const short = await get(silent.url, ["--timeout", "30ms"]);
     await silent.stop();
     expect([exitCode, short.exitCode]).toEqual([7, 7]);
     expect(stderr).toMatch(/within [\d.]+ s/);
-    expect(short.stderr).toMatch(/within \d+ ms/);
+    expect(short.stderr).toMatch(/within \d+ ms|no time was left/);
   });
 });
 

@@ -27,10 +27,10 @@ export const BASE = {
 
 /** The rules on special forms of a refusal; `shapes` try other ways of sending it, another field alone among them. */
 export const SPECIAL = {
-  PUT: { shapes: "IFM-23", former: "IFM-18" },
-  PATCH: { exact: "IFM-35", shapes: "IFM-36", former: "IFM-37" },
-  DELETE: { exact: "IFM-45", shapes: "IFM-46", former: "IFM-47" },
-} as const satisfies Record<Method, { exact?: RuleId; shapes: RuleId; former: RuleId }>;
+  PUT: { shapes: "IFM-23", former: "IFM-18", combined: "IFM-51" },
+  PATCH: { exact: "IFM-35", shapes: "IFM-36", former: "IFM-37", combined: "IFM-52" },
+  DELETE: { exact: "IFM-45", shapes: "IFM-46", former: "IFM-47", combined: "IFM-53" },
+} as const satisfies Record<Method, { exact?: RuleId; shapes: RuleId; former: RuleId; combined: RuleId }>;
 
 export type WriteOptions = Omit<AskOptions, "values"> & {
   /** In place of the main customer. */
@@ -232,6 +232,12 @@ export class Attempt extends Trial {
         `reads lag behind writes: ${method} was sent with the old tag that they show, and answered 412`,
         ["ENV-04"],
       );
+  }
+
+  /** @throws CouldNotRun where a rule that this one stands behind has found a violation: it would be found here again. */
+  needsUnviolated(): void {
+    const see = this.rule.after.filter((id) => this.kit.violated.has(id));
+    if (see.length > 0) throw new CouldNotRun("one difference alone makes the deployment fail", see);
   }
 
   /** @throws CouldNotRun where nothing was asserted, with the reason and the rules that explain it. */

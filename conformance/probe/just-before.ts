@@ -11,7 +11,7 @@ import type { Method } from "./snapshot.ts";
 import type { AskOptions, Shape } from "./trial.ts";
 
 /** In words that follow "right after", and what is sent. */
-type Event = readonly [what: string, happens: (customer: Customer, tag: string) => Promise<unknown>];
+export type Event = readonly [what: string, happens: (customer: Customer, tag: string) => Promise<unknown>];
 
 const purpose = "right before";
 
@@ -89,7 +89,7 @@ export async function eventsBefore(t: Attempt): Promise<Event[]> {
   return harmless;
 }
 
-const after =
+export const rightAfter =
   (derive: Derive, [what, first]: Event): Derive =>
   (...at) => {
     const form = derive(...at);
@@ -108,7 +108,7 @@ export async function justBefore(t: Attempt, method: Method, events: readonly Ev
     if (control === undefined) at = await preparedFor(t, method);
     if (control?.seen.status !== STATUS[kind]) continue;
     const isTheirs = (_: Event, index: number) => method === "PUT" || index % 4 === TURNS[method] + nth;
-    const forms = events.filter(isTheirs).map((event) => after(derive, event));
+    const forms = events.filter(isTheirs).map((event) => rightAfter(derive, event));
     at = await refusedInARow(t, method, kind, forms, control, at);
   }
 }

@@ -24,6 +24,8 @@ export type Kit = {
    * refusal do not blame it again.
    */
   readonly blamed: Map<string, { readonly status: number; readonly by: RuleId }>;
+  /** Rules that have found a violation; what stands behind one of them would find the same again. */
+  readonly violated: Set<RuleId>;
   readonly races: Report["races"];
   /** What has been found not to be relied on, so that other rules do not blame it again. */
   readonly doubts: Set<

@@ -75,6 +75,8 @@ export type Prepared = {
   former: string;
   now: Snapshot;
   readonly control?: Control;
+  /** Another of the same kind, in place of one that a probe has changed. */
+  readonly again?: () => Promise<Prepared>;
 };
 
 /** DELETE is tried on customers made for it, and its control request comes last. */
@@ -85,7 +87,8 @@ export async function preparedFor(
 ): Promise<Prepared> {
   if (untouched !== undefined) {
     const now = await t.state(untouched, "read before");
-    return { customer: untouched, former: now.tag, now };
+    const again = async () => preparedFor(t, method, { untouched: await t.kit.ground.make() });
+    return { customer: untouched, former: now.tag, now, again };
   }
   if (method === "DELETE") return await updatedCustomer(t, headers, customer?.maker);
   const to = customer ?? t.kit.main;
@@ -137,7 +140,7 @@ export async function refusedInARow(
   const after = t.snapshotIn(seen);
   const unchanged = after !== undefined && t.same(at.now, after);
   const { customer } = at;
-  const then = unchanged ? at : await preparedFor(t, method, { customer });
+  const then = unchanged ? at : await another(t, method, at, { customer });
   const end = await refused(t, method, kind, unchanged ? suspects : forms, {
     bodies: "one",
     control,
@@ -191,11 +194,7 @@ export async function refused(
       judgeRefusal(t, written, kind, form);
       const wrote = await judgeWay(t, written, kind, asked, at, patchForm);
       if (wrote || written.after === undefined)
-        at = await preparedFor(t, method, {
-          customer: at.customer,
-          ...options,
-          ...(await another(t, options)),
-        });
+        at = await another(t, method, at, { customer: at.customer, ...options });
       else at.now = written.after;
     }
   }
@@ -396,10 +395,9 @@ async function connectionAfter(
   return via;
 }
 
-/** In place of an untouched customer that was deleted. */
-async function another(t: Attempt, { untouched }: RefusalOptions): Promise<RefusalOptions> {
-  return untouched === undefined ? {} : { untouched: await t.kit.ground.make() };
-}
+/** In place of one that a probe has changed, or deleted. */
+const another = (t: Attempt, method: Method, at: Prepared, options: RefusalOptions): Promise<Prepared> =>
+  at.again?.() ?? preparedFor(t, method, options);
 
 /** A wrong refusal is blamed once, by the base rule; a wrong acceptance is a fault of each form. */
 export function judgeRefusal(

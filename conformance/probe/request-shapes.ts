@@ -46,9 +46,9 @@ type Way = Omit<Refused, "what" | "lines"> & {
   readonly spelled?: string;
 };
 /** In words that follow "PUT with no If-Match, …", and how it differs from an ordinary request. */
-type Row = readonly [what: string, shape: Way | ((tag: string) => Way)];
+export type Row = readonly [what: string, shape: Way | ((tag: string) => Way)];
 /** `address`: the place of its address in the list of those of the customer. */
-type AddressedRow = readonly [...Row, address?: number];
+export type AddressedRow = readonly [...Row, address?: number];
 
 /** By itself: a proxy that honours it passes no If-Match on, which would hide what the other headers do. */
 const HOP_BY_HOP: Row = [
@@ -151,6 +151,7 @@ export async function rowsOf(t: Attempt, method: Method, usedKey: Lines): Promis
     ["with a body of 70,000 bytes", { padBytes: 70_000, allowed: [400, 413] }],
     ["with a body of 140,000 bytes", { padBytes: 140_000, allowed: [400, 413] }],
     ["with the stored values", { values: (stored) => stored }],
+    ["as a repetition on the connection", { opening: "an accepted write", values: (stored) => stored }],
     ["with a new email alone", { values: ({ name }, { email }) => ({ name, email }) }],
     ["with a new name alone", { values: ({ email }, { name }) => ({ name, email }) }],
     [
@@ -224,8 +225,8 @@ const WRONG: readonly Derive[] = [
 const WRONG_EACH = 2;
 
 const CAPITALS = "the id in capitals";
-const LIMITED = "by the limited caller";
-const ROW_OF_LIMITED: Way = { caller: "limited", allowed: "refused" };
+export const LIMITED = "by the limited caller";
+export const ROW_OF_LIMITED: Way = { caller: "limited", allowed: "refused" };
 
 /** Dots and a bare question mark leave as they stand over a socket alone, like every request here. */
 function addresses(customer: Customer): Customer[] {
@@ -296,7 +297,7 @@ function isOftenForgotten([what, way]: AddressedRow): boolean {
   );
 }
 
-function shaped(derive: Derive, [what, shape, address]: AddressedRow): Derive {
+export function shaped(derive: Derive, [what, shape, address]: AddressedRow): Derive {
   return (tag, former, customer) => {
     const form = derive(tag, former, customer);
     const other = address === undefined ? undefined : addresses(customer)[address];

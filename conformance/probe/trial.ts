@@ -58,7 +58,7 @@ export type Weight = {
 
 export class Trial {
   readonly kit: Kit;
-  readonly rule: { readonly id: RuleId; readonly level: Level };
+  readonly rule: { readonly id: RuleId; readonly level: Level; readonly after: readonly RuleId[] };
   readonly assertions = new Map<string, Assertion>();
   readonly evidence: Evidence[] = [];
   readonly exchanges = new Map<number, Exchange>();

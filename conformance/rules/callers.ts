@@ -50,7 +50,7 @@ const memberOf = (seen: Seen, field: Field) =>
  * The field that the limited caller may not read: the profile says it, else the first that it is refused, or that is
  * left out or null where the main caller is shown a value.
  */
-async function deniedField(t: Attempt): Promise<Field> {
+export async function deniedField(t: Attempt): Promise<Field> {
   const named = t.kit.profile.limited?.denied;
   if (named !== undefined) return named;
   for (const field of ["email", "name", "status", "id"] as const) {

@@ -1,6 +1,7 @@
 /** All rules, in the order in which they are run. */
 import type { Rule } from "../probe/rule.ts";
 import { callers } from "./callers.ts";
+import { combinations } from "./combinations.ts";
 import { environment } from "./environment.ts";
 import { etag } from "./etag.ts";
 import { fields } from "./fields.ts";
@@ -19,6 +20,7 @@ export const catalogue: readonly Rule[] = [
   ...races,
   ...fields,
   ...callers,
+  ...combinations,
   ...metrics,
   ...environment,
   ...lasting,

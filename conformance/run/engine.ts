@@ -78,6 +78,7 @@ export async function runKit(
       Object.assign(kit, await readEarly(new Attempt(kit, last)));
     await runAll(kit, inOrder(selected), async (lane, rule) => {
       const finding = await confirmed(lane, () => attempt(lane, rule));
+      if (finding.outcome === "violation") kit.violated.add(rule.id);
       if (rule.id === "ETG-04" && finding.outcome === "violation") kit.doubts.add("tag changes by itself");
       if (rule.id === "ETG-08" && finding.outcome === "violation") kit.doubts.add("tag stays");
       if (rule.id === "ETG-15" && finding.outcome === "violation") kit.doubts.add("tags repeat");

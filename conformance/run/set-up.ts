@@ -16,6 +16,7 @@ type Parts = Omit<
   | "main"
   | "blamed"
   | "doubts"
+  | "violated"
   | "limits"
   | "weather"
   | "counters"
@@ -47,6 +48,7 @@ export async function prepare(parts: Parts): Promise<Kit> {
     main,
     blamed: new Map(),
     doubts: new Set(),
+    violated: new Set(),
     limits: {
       connections: Number.POSITIVE_INFINITY,
       lagMs: LAG_RUN_MS[options.mode === "quick" ? "quick" : "full"],

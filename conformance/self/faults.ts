@@ -3,6 +3,7 @@ import type { Fault } from "./fault.ts";
 import { ATOMICITY_FAULTS } from "./faults/atomicity.ts";
 import { AUTHORIZATION_FAULTS } from "./faults/authorization.ts";
 import { CHAIN_AND_BODY_FAULTS } from "./faults/chains-and-bodies.ts";
+import { COMBINATION_FAULTS } from "./faults/combined-conditions.ts";
 import { COMPARISON_FAULTS } from "./faults/comparison.ts";
 import { CONDITIONAL_READ_FAULTS } from "./faults/conditional-reads.ts";
 import { METRICS_FAULTS } from "./faults/counting.ts";
@@ -40,6 +41,7 @@ export const FAULTS: readonly Fault[] = [
   ...SIDE_DOOR_FAULTS,
   ...SIDE_DOOR_READ_FAULTS,
   ...USUAL_READ_FAULTS,
+  ...COMBINATION_FAULTS,
   ...WRITE_FAULTS,
   ...ORDER_FAULTS,
   ...ATOMICITY_FAULTS,

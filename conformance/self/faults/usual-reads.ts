@@ -9,7 +9,7 @@ import { privileged } from "./tenants.ts";
 type When = (request: Request, service: Service) => boolean;
 
 const isOverHttp10: When = ({ version }) => version === "1.0";
-const isFresh: When = (request, service) => customerOf(request, service)?.formerTags.length === 0;
+export const isFresh: When = (request, service) => customerOf(request, service)?.formerTags.length === 0;
 
 type Forgotten = "policy" | "tenant" | "fields";
 
@@ -31,14 +31,14 @@ const WAYS: readonly (readonly [id: string, reads: string, when: When, ...forgot
 ];
 
 /** The policy looks at such reads as if they were the owner's. */
-const unguarded = (caller: Caller | undefined, when: When): Plant =>
+export const unguarded = (caller: Caller | undefined, when: When): Plant =>
   requesting(
     (request, service) => isRead(request) && service.caller(request) === caller && when(request, service),
     privileged,
   );
 
 /** The query says nothing to such reads. */
-const unshaped = (when: When): Plant =>
+export const unshaped = (when: When): Plant =>
   requesting(
     (request, service) => isRead(request) && /(^|&)fields=/.test(request.query) && when(request, service),
     (request) => ({ ...request, query: "" }),

@@ -1,0 +1,194 @@
+/**
+ * Wrong writes that differ from the ordinary one in several things: who sends them, to which customer, how, with what, and
+ * what came right before. Rules on a single difference stand before these.
+ */
+import { CouldNotRun } from "../http/outcome-signal.ts";
+import type { RuleId } from "../report/schema.ts";
+import { type Attempt, BASE } from "./attempt.ts";
+import {
+  BLANK,
+  type Derive,
+  firstOfEach,
+  INEXACT,
+  NEVER_GIVEN,
+  NONE,
+  type Refused,
+  STALE,
+} from "./if-match-forms.ts";
+import { eventsBefore, rightAfter } from "./just-before.ts";
+import { BY_MAKER, MAKERS, ownCustomer } from "./own-customers.ts";
+import { pairs } from "./pairs.ts";
+import type { Control } from "./proof.ts";
+import { type Kind, type Prepared, preparedFor, refusedInARow } from "./refused.ts";
+import { type AddressedRow, LIMITED, ordinary, ROW_OF_LIMITED, type Row, shaped } from "./request-shapes.ts";
+import { METHODS, type Method } from "./snapshot.ts";
+import type { Lines } from "./trial.ts";
+import { FROM_BROWSERS, fromProxies, gentleLines } from "./usual-headers.ts";
+
+const ORDINARY: Row = ["", {}];
+
+type Form = readonly [kind: Kind, derive: Derive];
+
+const FORMS: readonly Form[] = [
+  ["missing", NONE],
+  ["missing", BLANK],
+  ["stale", STALE],
+  ["stale", NEVER_GIVEN],
+  ...firstOfEach(INEXACT.star, INEXACT.weak, INEXACT.list).map((derive) => ["stale", derive] as const),
+];
+
+const FRAMINGS: readonly Row[] = [
+  ORDINARY,
+  ["over HTTP/1.0", { framing: "http/1.0" }],
+  ["with the whole URL in the request line", { framing: "absolute-form" }],
+  ["as the second request of a connection", { opening: "a read" }],
+  ["as the third request of a connection", { opening: "two reads" }],
+  ["the header spelled if-match", { spelled: "if-match" }],
+];
+const CHUNKED: Row = ["in chunks", { framing: "chunked" }];
+
+const withHeaders = (what: string, headers: Lines): Row => [`with ${what}`, { headers }];
+
+const headerSets = (t: Attempt): readonly Row[] => [
+  ORDINARY,
+  withHeaders("headers of a browser", FROM_BROWSERS),
+  withHeaders("headers of proxies", gentleLines(t, fromProxies(new URL(t.kit.main.url)))),
+  withHeaders("Accept-Encoding: gzip", [["Accept-Encoding", "gzip"]]),
+  withHeaders("Accept: text/html", [["Accept", "text/html"]]),
+  withHeaders("Origin", [["Origin", new URL(t.kit.main.url).origin]]),
+  ["with an Idempotency-Key", () => ({ headers: [["Idempotency-Key", crypto.randomUUID()]] })],
+];
+
+const CONTENTS: readonly Row[] = [
+  ORDINARY,
+  ["with the stored values", { values: (stored) => stored }],
+  ["with a new email alone", { values: ({ name }, { email }) => ({ name, email }) }],
+  ["with a new name alone", { values: ({ email }, { name }) => ({ name, email }) }],
+  ["with a name beyond ASCII", { values: (_, { name, email }) => ({ name: `${name} \u00c5\u0416`, email }) }],
+  ["with a body of 20,000 bytes", { padBytes: 20_000 }],
+  ["with a further member", { members: { kit: "x" } }],
+];
+const CONTENTS_OF_DELETE: readonly Row[] = [
+  ORDINARY,
+  ["with a body", { body: "{}" }],
+  ["with an empty body", { body: "" }],
+];
+
+function mediaTypes(t: Attempt, method: Method): readonly Row[] {
+  if (method === "DELETE") return [ORDINARY];
+  const json = method === "PUT" ? "application/json" : t.kit.deployment.patchBody({ name: "x" }).mediaType;
+  return [ORDINARY, ...[`${json}; charset=utf-8`, json.toUpperCase()].map(asMediaType)];
+}
+const asMediaType = (mediaType: string): Row => [`as ${mediaType}`, { mediaType }];
+
+/** Places in the list of a customer's addresses: a slash at the end, the id in capitals, a character percent-encoded. */
+const PLACES = [0, 1, 3];
+const ADDRESSES: readonly AddressedRow[] = [
+  ORDINARY,
+  ...PLACES.map((place): AddressedRow => [`path ${place}`, { allowed: "any" }, place]),
+  ["with an unknown parameter", { query: "?kit=1" }],
+  ["with fields", { query: "?fields=name" }],
+];
+
+/** A customer, and who writes it. */
+type Subject = { readonly row: Row; readonly key: string; readonly takesEvents: boolean };
+
+const PATCHED = "to a customer that was patched last";
+
+const EVENTS_MAX = 6;
+
+/** @throws CouldNotRun where the ordinary request is not refused as it should be */
+export async function combined(t: Attempt, method: Method): Promise<void> {
+  const events = (await eventsBefore(t)).slice(0, EVENTS_MAX);
+  const customers = await preparedCustomers(t, method);
+  const subjects = [...customers.keys()].flatMap((key): Subject[] => {
+    const own = MAKERS.find((maker) => maker === key);
+    const row: Row = own === undefined ? [key, {}] : [BY_MAKER[own], {}];
+    const theirs: Row = [`${LIMITED}${key === "" ? "" : `, ${key}`}`, ROW_OF_LIMITED];
+    const takesEvents = own === undefined;
+    const limited = takesEvents && key !== PATCHED && t.kit.profile.limited !== undefined;
+    return [{ row, key, takesEvents }, ...(limited ? [{ row: theirs, key, takesEvents }] : [])];
+  });
+  const all = pairs(
+    {
+      form: FORMS,
+      subject: subjects,
+      framing: method === "DELETE" ? FRAMINGS : [...FRAMINGS, CHUNKED],
+      headers: headerSets(t),
+      content: method === "DELETE" ? CONTENTS_OF_DELETE : CONTENTS,
+      mediaType: mediaTypes(t, method),
+      address: ADDRESSES,
+      event: [undefined, ...events],
+    },
+    METHODS.indexOf(method),
+  );
+  const rows = t.leavesOut("three of four combinations") ? all.filter((_, index) => index % 4 === 0) : all;
+  const controls = await controlsOf(t, method, customers);
+  for (const [key, from] of customers) {
+    let at = from;
+    for (const kind of ["missing", "stale"] as const) {
+      const forms = rows
+        .filter(({ form, subject }) => form[0] === kind && subject.key === key)
+        .map(({ form, subject, framing, headers, content, mediaType, address, event }) => {
+          const parts = [subject.row, framing, headers, content, mediaType, address];
+          const derive = differing(form[1], parts);
+          return event === undefined || !subject.takesEvents ? derive : rightAfter(derive, event);
+        });
+      at = await refusedInARow(t, method, kind, forms, controls[kind], at);
+    }
+  }
+}
+
+/** By what is said of the customer. DELETE is tried on customers made for it. */
+async function preparedCustomers(t: Attempt, method: Method): Promise<Map<string, Prepared>> {
+  // Finding out may write the main customer.
+  const patches = await t.patchOffered();
+  const customers = new Map([["", await preparedFor(t, method)]]);
+  const untouched = await t.neverUpdated();
+  if (untouched === undefined) return customers;
+  customers.set("to a customer that was never updated", await preparedFor(t, method, { untouched }));
+  if (patches) {
+    const patched = async (): Promise<Prepared> => {
+      const customer = await t.kit.ground.make();
+      const { former, ...now } = await t.control("PATCH", { to: customer, purpose: "make the tag stale" });
+      return { customer, former, now, again: patched };
+    };
+    customers.set(PATCHED, await patched());
+  }
+  for (const maker of MAKERS) {
+    const own = await ownCustomer(t, maker);
+    if (own !== undefined) customers.set(maker, own);
+  }
+  return customers;
+}
+
+async function controlsOf(
+  t: Attempt,
+  method: Method,
+  customers: ReadonlyMap<string, Prepared>,
+): Promise<Record<Kind, Control>> {
+  const at = customers.get("") as Prepared;
+  const missing = await ordinary(t, method, "missing", NONE, at);
+  const stale = await ordinary(t, method, "stale", STALE, at);
+  if (missing !== undefined && stale !== undefined) return { missing, stale };
+  const see: RuleId[] = [BASE[method].missing, BASE[method].stale];
+  throw new CouldNotRun("the ordinary request is not refused as it should be", see);
+}
+
+/** Any refusal will do: the rules on single differences say which. */
+function differing(derive: Derive, parts: readonly AddressedRow[]): Derive {
+  return (...at) => {
+    let form: Refused | undefined = derive(...at);
+    for (const part of parts) {
+      const [what, way] = part;
+      if (form === undefined || what === "") continue;
+      const before: Refused = form;
+      const next = shaped(() => before, part)(...at);
+      const { headers = [] } = typeof way === "function" ? way(at[0]) : way;
+      form = next && { ...next, headers: [...(before.headers ?? []), ...headers] };
+    }
+    if (form === undefined) return undefined;
+    const { optional: _, allowed, ...refused } = form;
+    return { ...refused, allowed: allowed === "any" ? "any" : "refused" };
+  };
+}

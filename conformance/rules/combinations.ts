@@ -1,0 +1,190 @@
+/** IFM, FLD, AUT: two conditions at once. The rules on one condition stand before these. */
+import { NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { accepted } from "../http/status.ts";
+import type { Seen } from "../http/wire.ts";
+import type { Answered } from "../probe/answered.ts";
+import { type Attempt, BASE, SPECIAL } from "../probe/attempt.ts";
+import { type Asker, type CombinedRead, combinedReads } from "../probe/combined-reads.ts";
+import { combined } from "../probe/combined-refusals.ts";
+import { holds } from "../probe/holds.ts";
+import { CALLERS } from "../probe/read-by.ts";
+import { afterBase, NEEDS } from "../probe/refused.ts";
+import { type Rule, rule } from "../probe/rule.ts";
+import { METHODS, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
+import { LAG_MS } from "../probe/trial.ts";
+import { COMPRESSED } from "../probe/ways-of-reading.ts";
+import { plain } from "../target/names.ts";
+import type { Field } from "../target/profile-file.ts";
+import { deniedField } from "./callers.ts";
+
+const SELECTIONS: readonly (readonly Field[])[] = [
+  ["name"],
+  ["email"],
+  ["id"],
+  ["status"],
+  ["name", "email"],
+  ["email", "name"],
+  ["status", "id"],
+  ["id", "name", "email", "status"],
+];
+
+const memberOf = (seen: Seen, field: Field) =>
+  Object.entries(seen.object ?? {}).find(([name]) => plain(name) === field);
+
+/** Which members came that were not asked for, which did not, and which hold another value than a plain read shows. */
+function wrongIn({ seen }: Answered, { fields: stored }: Snapshot, fields: readonly string[]) {
+  const members = Object.entries(seen.object ?? {}).filter(([, value]) => value !== null);
+  const names = members.map(([name]) => plain(name));
+  const compared = (["id", ...WRITABLE] as const).filter((field) => stored[field] !== undefined);
+  return {
+    extra: names.filter((name) => !fields.includes(name)),
+    missing: fields.filter((field) => !names.includes(field) && (stored[field as Field] ?? null) !== null),
+    other: compared.filter((field) => {
+      const member = memberOf(seen, field);
+      return member !== undefined && !Bun.deepEquals(member[1] ?? stored[field], stored[field]);
+    }),
+  };
+}
+
+/** A copy may be late; the rule on that is ENV-04. What is late for longer is wrong. */
+async function readUntil(
+  t: Attempt,
+  { query, options, subject }: CombinedRead,
+  isRight: (read: Answered) => boolean,
+): Promise<Answered> {
+  const allowed = "as a plain read shows it";
+  let read = await t.read(query, allowed, options);
+  const until = performance.now() + LAG_MS;
+  while (!isRight(read) && t.kit.limits.lagMs > 0 && performance.now() < until) {
+    await t.restForLag();
+    subject.now = await t.state(subject.customer);
+    read = await t.read(query, allowed, options);
+    if (isRight(read)) t.kit.doubts.add("reads lag");
+  }
+  return read;
+}
+
+async function selects(t: Attempt): Promise<void> {
+  const asker: Asker = { caller: "main", by: "" };
+  const fields = SELECTIONS.map((each) => each.join(","));
+  for await (const asked of combinedReads(t, { asker: [asker], fields, method: ["GET"] })) {
+    const { subject, way } = asked;
+    const named = asked.options.what;
+    const names = asked.fields?.split(",") ?? [];
+    // A coding makes another representation, which may have a tag of its own (RFC 9110 8.8.3.3).
+    const hasTag = (read: Answered) =>
+      COMPRESSED.some(([how]) => how === way[0]) || read.seen.tag === subject.now.tag;
+    const read = await readUntil(t, asked, (read) => {
+      if (read.seen.status !== 200 || read.seen.object === undefined) return true;
+      return wrongIn(read, subject.now, names).other.length === 0 && hasTag(read);
+    });
+    const { status, object, tag } = read.seen;
+    if (status !== 200 || object === undefined) continue;
+    const { extra, missing, other } = wrongIn(read, subject.now, names);
+    read.must("no-other", extra.length === 0, `${named}: ${extra.join(", ")} came as well, not requested`);
+    read.must("complete", missing.length === 0, `${named}: ${missing.join(", ")} did not come`);
+    const found = `${named} shows another value of ${other.join(" and ")} than a plain read`;
+    read.must("value", other.length === 0, found, OTHERS_MAY_CAUSE);
+    const carries = `${named} carries ${tag ?? "no ETag"}, a plain read ${subject.now.tag}`;
+    read.must("same-tag", hasTag(read), carries, OTHERS_MAY_CAUSE);
+  }
+  t.mustHaveLooked("no projected read was answered 200", "FLD-01");
+}
+
+/** They must not be shown anything. */
+function strangers({ otherTenant, main }: Attempt["kit"]["profile"]): Asker[] {
+  const all: (Asker | undefined)[] = [
+    otherTenant && { caller: "other-tenant", by: `by ${CALLERS["other-tenant"]}` },
+    main.length === 0 ? undefined : { caller: "anonymous", by: "without credentials" },
+  ];
+  return all.filter((each) => each !== undefined);
+}
+
+async function hides(t: Attempt): Promise<void> {
+  const { profile } = t.kit;
+  const limited: Asker = { caller: "limited", by: `by ${CALLERS.limited}` };
+  const askers = [profile.limited === undefined ? [] : [limited], strangers(profile)];
+  if (askers.every(({ length }) => length === 0))
+    throw new NotApplicable("there is one caller alone, and no credentials");
+  const denied = t.kit.profile.limited === undefined ? undefined : await deniedField(t);
+  const field = denied ?? "name";
+  const fields = [field, undefined, `id,${field}`, `${field},kitunknown`, "id,name,email,status"];
+  for (const asker of askers.filter(({ length }) => length > 0))
+    for await (const asked of combinedReads(t, { asker, fields, method: ["GET", "GET", "HEAD"] })) {
+      const { caller } = asked.asker;
+      const allowed = caller === "limited" ? `no ${denied}` : "no 2xx, and no value of the customer";
+      mustHide(await t.read(asked.query, allowed, asked.options), asked, denied);
+    }
+}
+
+/** @param denied the field that the limited caller may not read */
+function mustHide(
+  read: Answered,
+  { asker: { caller }, fields, subject }: CombinedRead,
+  denied?: Field,
+): void {
+  const { seen } = read;
+  const { probe } = read.evidence;
+  const kept = WRITABLE.filter((field) => caller !== "limited" || field === denied);
+  const come = kept.filter((field) => holds(seen, subject.now.fields[field]));
+  const holding = `the answer ${seen.status} to ${probe} holds the ${come.join(" and ")}`;
+  read.must("no-value", come.length === 0, holding);
+  const shown = accepted(seen.status) && seen.object !== undefined;
+  const isDenied = denied !== undefined && fields?.split(",").includes(denied) === true;
+  // What is not personal may be open to everybody.
+  const mustRefuse = caller === "other-tenant" || (caller === "limited" && isDenied);
+  read.must("refused", !(mustRefuse && shown), `${probe} was answered ${seen.status}, not refused`);
+  if (caller !== "limited" || denied === undefined) return;
+  const member = shown ? memberOf(seen, denied)?.[0] : undefined;
+  read.must("no-member", member === undefined, `${probe} shows the member ${member}`);
+}
+
+const writes = METHODS.map((method) => {
+  const id = SPECIAL[method].combined;
+  return rule(id, `No two conditions together let a ${method} past If-Match`, {
+    spec: ["3 stale", "3 missing", "3 same rule", "7 rule 2"],
+    reading:
+      "Who sends it and to which customer, its form of If-Match, framing, headers, content, media type and address, and what came right before: every two of them meet. Any refusal will do.",
+    hurts:
+      "Each check holds by itself, and the one request that needs two of them overwrites what nobody read.",
+    needs: NEEDS[method],
+    after: [
+      ...afterBase(id, method, "stale", "missing"),
+      BASE[method].blank,
+      SPECIAL[method].shapes,
+      SPECIAL[method].former,
+      "IFM-49",
+    ],
+    async check(t) {
+      t.needsUnviolated();
+      await combined(t, method);
+    },
+  });
+});
+
+export const combinations: readonly Rule[] = [
+  ...writes,
+  rule("FLD-22", "No two conditions together change what a projection shows", {
+    spec: ["4.1 rule 1", "1.4", "2.4.7"],
+    reading:
+      "The fields, the way of asking, the address, a parameter beside it, the age of the customer, and what came right before: every two of them meet. Such a read may be refused, but 200 has exactly the requested fields, with the values and the token of a plain read.",
+    hurts: "Clients get less than they asked for, or data that they did not ask for.",
+    after: ["ETG-04", "ETG-05", "ETG-06", "FLD-01", "FLD-02", "FLD-09", "FLD-10", "ENV-04"],
+    async check(t) {
+      t.needsUnviolated();
+      t.needsStableTag();
+      await selects(t);
+    },
+  }),
+  rule("AUT-19", "No two conditions together show what a caller may not see", {
+    spec: ["5.2", "5.3", "4.1 rule 6"],
+    reading:
+      "Who asks, the fields, the way of asking, the address, a parameter beside it, the age of the customer, and what came right before: every two of them meet. The limited caller is never shown its forbidden field; another tenant, and one without credentials, nothing at all.",
+    hurts: "Personal data reaches someone who may not see it.",
+    after: ["AUT-01", "AUT-02", "AUT-04", "AUT-05", "AUT-08", "AUT-12", "AUT-15", "AUT-16"],
+    async check(t) {
+      t.needsUnviolated();
+      await hides(t);
+    },
+  }),
+];

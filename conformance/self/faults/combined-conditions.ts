@@ -1,0 +1,165 @@
+/** What goes wrong only where two things come together, each of which is handled by itself. */
+import { asCurrent, type Fault, has, isRead, type Plant } from "../fault.ts";
+import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
+import { isWrite } from "../service/seams.ts";
+import type { Service } from "../service/service.ts";
+import { on, projectedRead, untagged } from "../turn.ts";
+import { isFresh, unguarded, unshaped } from "./usual-reads.ts";
+
+const isBy =
+  (caller: "limited" | "other") =>
+  (request: Request, service: Service): boolean =>
+    service.caller(request) === caller;
+
+/** Writes for which both hold are taken to carry the current tag. */
+const exempt = (
+  method: string,
+  one: (request: Request, service: Service) => boolean,
+  other: (request: Request, service: Service) => boolean,
+): Plant =>
+  asCurrent(
+    (request, service) => request.method === method && one(request, service) && other(request, service),
+  );
+
+const inCapitals = ({ path }: Request) => /\/[^/]*[A-F][^/]*$/.test(path);
+
+/** Keeps compressed projections until the next PUT, whatever a PATCH changes. */
+const compressedKept: Plant = (ran) => (service) => {
+  const kept = new Map<string, string>();
+  return {
+    async around(request, next) {
+      if (request.method === "PUT") kept.clear();
+      const reply = await next(request);
+      const isKept = isRead(request) && has("accept-encoding", "gzip")(request) && request.query !== "";
+      if (!isKept || reply.status !== 200) return reply;
+      const key = `${service.caller(request)} ${request.target}`;
+      const body = kept.get(key) ?? String(reply.body);
+      kept.set(key, body);
+      if (body !== String(reply.body)) ran();
+      return { ...reply, body };
+    },
+  };
+};
+
+/** A repetition on the connection is answered from its last outcome. */
+const repeated: Plant = (ran) => () => {
+  const last = new WeakMap<Request["connection"], { asked: string; reply: Reply }>();
+  return {
+    async around(request, next) {
+      if (!isWrite(request)) return await next(request);
+      const tag = headerLines(request, "if-match").join();
+      const asked = `${request.method} ${request.path} ${tag} ${await request.body()}`;
+      const known = last.get(request.connection);
+      if (known?.asked === asked) {
+        ran();
+        return known.reply;
+      }
+      const reply = await next(request);
+      if (reply.status < 300) last.set(request.connection, { asked, reply });
+      return reply;
+    },
+  };
+};
+
+export const COMBINATION_FAULTS: Fault[] = [
+  {
+    id: "other-tenant-unchecked-at-capitals",
+    rule: "IFM-51",
+    mode: "full",
+    does: "lets the old sync of a tenant through, which spells ids in capitals and sends no condition",
+    plant: exempt("PUT", isBy("other"), inCapitals),
+  },
+  {
+    id: "limited-put-unchecked-in-chunks",
+    rule: "IFM-51",
+    mode: "full",
+    does: "streams bodies in chunks to an import, whose rows of the limited role nobody compares",
+    plant: exempt("PUT", isBy("limited"), has("transfer-encoding", "chunked")),
+  },
+  {
+    id: "limited-patch-unchecked-with-key",
+    rule: "IFM-52",
+    mode: "full",
+    does: "takes a PATCH of the limited role with an Idempotency-Key for one that waited in a queue, already checked",
+    plant: exempt("PATCH", isBy("limited"), has("idempotency-key")),
+  },
+  {
+    id: "http10-patch-unchecked-beside-fields",
+    rule: "IFM-52",
+    mode: "full",
+    does: "sends a PATCH over HTTP/1.0 that asks for fields to an old handler, which compares nothing",
+    plant: exempt(
+      "PATCH",
+      ({ version }) => version === "1.0",
+      ({ query }) => query.startsWith("fields="),
+    ),
+  },
+  {
+    id: "fresh-delete-unchecked-from-browsers",
+    rule: "IFM-53",
+    mode: "full",
+    does: "lets a page take back what was just made: a DELETE from a browser, before the first update",
+    plant: exempt("DELETE", isFresh, has("sec-fetch-mode")),
+  },
+  {
+    id: "limited-delete-unchecked-with-body",
+    rule: "IFM-53",
+    mode: "full",
+    does: "takes a DELETE with a body for one of many, whose rows of the limited role nobody compares",
+    plant: exempt(
+      "DELETE",
+      isBy("limited"),
+      (request) => Number(headerLines(request, "content-length").join()) > 0,
+    ),
+  },
+  {
+    id: "fields-ignored-fresh-and-compressed",
+    rule: "FLD-22",
+    mode: "full",
+    does: "compresses the event of the create, whole, until the first update",
+    plant: unshaped(
+      (request, service) => isFresh(request, service) && has("accept-encoding", "gzip")(request),
+    ),
+  },
+  {
+    id: "compressed-projection-kept-after-patch",
+    rule: "FLD-22",
+    mode: "full",
+    does: "keeps compressed projections until the next PUT, whatever a PATCH changes",
+    plant: compressedKept,
+  },
+  {
+    id: "status-untagged-to-proxies",
+    rule: "FLD-22",
+    mode: "full",
+    does: "answers the status alone, where a proxy asks, from a table that has no version",
+    plant: on(projectedRead, ({ request }) =>
+      Boolean(request.query.startsWith("fields=status") && has("via")(request)),
+    ).answers(untagged),
+  },
+  {
+    id: "limited-reads-fresh-from-browsers",
+    rule: "AUT-19",
+    mode: "full",
+    does: "shows a page of what was just made, without a policy, to a browser",
+    plant: unguarded("limited", (request, service) =>
+      Boolean(isFresh(request, service) && has("sec-fetch-mode")(request)),
+    ),
+  },
+  {
+    id: "other-tenant-reads-fresh-compressed",
+    rule: "AUT-19",
+    mode: "full",
+    does: "compresses the event of the create, which has no tenant yet",
+    plant: unguarded("other", (request, service) =>
+      Boolean(isFresh(request, service) && has("accept-encoding", "gzip")(request)),
+    ),
+  },
+  {
+    id: "repeated-on-connection",
+    rule: "IFM-23",
+    mode: "full",
+    does: "answers the same write again on its connection with the outcome that it had",
+    plant: repeated,
+  },
+];
