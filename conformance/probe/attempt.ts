@@ -46,6 +46,9 @@ export type WriteOptions = Omit<AskOptions, "values"> & {
   readonly before?: Snapshot | undefined;
 };
 
+/** `isCurrent`: its If-Match is the tag of now, so it is to be accepted. */
+type SentOptions = AskOptions & { readonly isCurrent?: boolean };
+
 export type ReadOptions = Shape & {
   readonly to?: Customer;
   readonly what?: string;
@@ -111,15 +114,18 @@ export class Attempt extends Trial {
   async writeOnly(
     method: Method,
     to: Customer,
-    { what, allowed, ...options }: AskOptions & { what: string; allowed: string },
+    { what, allowed, ...options }: SentOptions & { what: string; allowed: string },
   ): Promise<Answered> {
     const evidence = this.probe(`${method} ${what}`, allowed);
     const seen = await this.sendWrite(method, to, { purpose: "probe", ...options });
     return new Answered(this, evidence, seen);
   }
 
-  sendWrite(method: Method, to: Customer, options: AskOptions): Promise<Seen> {
-    return this.send(this.writeAsk(method, to, options));
+  /** @throws Disturbed where the answer to one with the current tag says nothing, and it was applied */
+  sendWrite(method: Method, to: Customer, { isCurrent = false, ...options }: SentOptions): Promise<Seen> {
+    const { ifMatch } = options;
+    const guard = isCurrent && typeof ifMatch === "string" ? { to, tag: ifMatch } : undefined;
+    return this.send(this.writeAsk(method, to, options), [], guard);
   }
 
   /**

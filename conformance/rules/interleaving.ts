@@ -31,7 +31,11 @@ async function slowBody(
   );
   const slow = await t.hold(method, t.kit.main, { ifMatch: tag, caller, purpose: "probe: slow body" });
   await t.kit.wire.rest(ARRIVAL_MS);
-  const between = t.sendWrite(method, t.kit.main, { ifMatch: tag, purpose: `${method} in between` });
+  const between = t.sendWrite(method, t.kit.main, {
+    ifMatch: tag,
+    isCurrent: true,
+    purpose: `${method} in between`,
+  });
   if (!(await isAnswered(t, between))) {
     const other = t.get(t.kit.ground.missing(), { purpose: "is anything answered meanwhile" });
     const alive = await isAnswered(t, other);
@@ -94,7 +98,11 @@ async function slowDelete(t: Attempt): Promise<void> {
   );
   const slow = await t.hold("DELETE", customer, { ifMatch: now.tag, body, purpose: "probe: slow body" });
   await t.kit.wire.rest(ARRIVAL_MS);
-  const between = t.sendWrite("PUT", customer, { ifMatch: now.tag, purpose: "PUT in between" });
+  const between = t.sendWrite("PUT", customer, {
+    ifMatch: now.tag,
+    isCurrent: true,
+    purpose: "PUT in between",
+  });
   const isInTime = await isAnswered(t, between);
   const query = t.kit.deployment.stateQuery;
   const before = isInTime

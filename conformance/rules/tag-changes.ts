@@ -59,10 +59,12 @@ async function newTagIn(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   first.must("etag-current", seen.tag === now.tag, wrongTag(seen.tag, before.tag, now.tag), OTHERS_MAY_CAUSE);
   if (now.tag === before.tag || seen.tag !== now.tag) return;
   // Twice in a row, with no read in between: what only reads fill has not seen the tag.
-  const one = await t.sendWrite(method, t.kit.main, { ifMatch: now.tag, purpose: "first of two writes" });
+  const isCurrent = true;
+  const purpose = "first of two writes";
+  const one = await t.sendWrite(method, t.kit.main, { ifMatch: now.tag, isCurrent, purpose });
   if (!accepted(one.status) || one.tag === undefined) return;
   const what = `with the tag ${one.tag} of the answer before, and no read in between`;
-  const next = await t.writeOnly(method, t.kit.main, { ifMatch: one.tag, what, allowed: "2xx" });
+  const next = await t.writeOnly(method, t.kit.main, { ifMatch: one.tag, isCurrent, what, allowed: "2xx" });
   if (!saysNothing(next.seen, "main")) next.mustAnswer("serves-next", "2xx", OTHERS_MAY_CAUSE);
 }
 

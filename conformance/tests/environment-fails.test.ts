@@ -94,6 +94,22 @@ test.each(["PATCH", "DELETE"])(
   },
 );
 
+test("503 to any one of the writes that are accepted while another is open accuses nobody, though it was applied", async () => {
+  for (let place = 1, writes = 1; place <= writes; place += 1) {
+    writes = 0;
+    const loses: Faulty = () => ({
+      async around(request, next) {
+        const reply = await next(request);
+        if (!["PUT", "PATCH", "DELETE"].includes(request.method) || reply.status >= 300) return reply;
+        writes += 1;
+        return writes === place ? { status: 503, headers: [], body: "" } : reply;
+      },
+    });
+    const { accused } = await run(loses, ["ATM-05"]);
+    expect([place, accused]).toEqual([place, []]);
+  }
+});
+
 const METRICS = ["IFM-03", "IFM-04", "MET"];
 
 test("two processes behind one metrics URL are detected, and the remedy is named", async () => {
