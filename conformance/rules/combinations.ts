@@ -1,16 +1,16 @@
-/** IFM, FLD, AUT: two conditions at once. The rules on one condition stand before these. */
+/** IFM, ETG, FLD, AUT: two conditions at once. The rules on one condition stand before these. */
 import { NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { accepted } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import { type Attempt, BASE, SPECIAL } from "../probe/attempt.ts";
 import { type Asker, type CombinedRead, combinedReads } from "../probe/combined-reads.ts";
-import { combined } from "../probe/combined-refusals.ts";
+import { combinedRefusals, combinedUpdates } from "../probe/combined-writes.ts";
 import { holds } from "../probe/holds.ts";
 import { CALLERS } from "../probe/read-by.ts";
 import { afterBase, NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { METHODS, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
+import { METHODS, notShown, type Snapshot, WRITABLE } from "../probe/snapshot.ts";
 import { LAG_MS } from "../probe/trial.ts";
 import { COMPRESSED } from "../probe/ways-of-reading.ts";
 import { plain } from "../target/names.ts";
@@ -144,6 +144,33 @@ function mustHide(
   read.must("no-member", member === undefined, `${probe} shows the member ${member}`);
 }
 
+async function updates(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+  for await (const written of combinedUpdates(t, method)) {
+    if (!written.accepted) continue;
+    const { seen, before, now, values } = written;
+    const how = `an accepted ${written.evidence.probe}`;
+    // A write that changes nothing and keeps the tag is a matter of ETG-09 and ETG-12.
+    const stored = WRITABLE.every((field) => before.fields[field] === now.fields[field]);
+    const stays = `after ${how} the ETag is still ${before.tag}`;
+    written.must("changes", stored || now.tag !== before.tag, stays);
+    const carries = `the answer to ${how} carries ${seen.tag ?? "no ETag"}; a read then shows ${now.tag}`;
+    written.must("etag", seen.tag === now.tag, carries, OTHERS_MAY_CAUSE);
+    if (t.kit.doubts.has("reads lag")) continue;
+    const lost = notShown(now.fields, values);
+    const other = WRITABLE.find(
+      (field) => values[field] === undefined && !Bun.deepEquals(before.fields[field], now.fields[field]),
+    );
+    written.must(
+      "stored",
+      lost === undefined,
+      `the new ${lost} of ${how} is not read back`,
+      OTHERS_MAY_CAUSE,
+    );
+    const kept = `${how} has changed the ${other}, which it did not name`;
+    written.must("others-kept", other === undefined, kept, OTHERS_MAY_CAUSE);
+  }
+}
+
 const writes = METHODS.map((method) => {
   const id = SPECIAL[method].combined;
   return rule(id, `No two conditions together let a ${method} past If-Match`, {
@@ -162,13 +189,27 @@ const writes = METHODS.map((method) => {
     ],
     async check(t) {
       t.needsUnviolated();
-      await combined(t, method);
+      await combinedRefusals(t, method);
     },
   });
 });
 
 export const combinations: readonly Rule[] = [
   ...writes,
+  rule("ETG-20", "No two conditions together make an accepted write keep its ETag, or lose what it wrote", {
+    spec: ["2.4.6", "3 accepted", "4.3 same"],
+    reading:
+      "Who sends it and to which customer, its framing, headers, content, media type and address: every two of them meet. Such a write may be refused, but an accepted one is stored, and answered with the token that the next read shows, a new one.",
+    hurts: "A stale client's token still matches, or what it was told is saved is not.",
+    needs: ["write"],
+    after: ["ETG-04", "ETG-07", "ETG-08", "ETG-11", "ETG-17", "ETG-18", "IFM-01", "IFM-30"],
+    async check(t) {
+      t.needsUnviolated();
+      t.needsStableTag();
+      for (const method of await t.updates()) await updates(t, method);
+      t.mustHaveLooked("no write was accepted", "IFM-01");
+    },
+  }),
   rule("FLD-22", "No two conditions together change what a projection shows", {
     spec: ["4.1 rule 1", "1.4", "2.4.7"],
     reading:
@@ -186,7 +227,7 @@ export const combinations: readonly Rule[] = [
     reading:
       "Who asks, the fields, the way of asking, the address, a parameter beside it, the age of the customer, and what came right before: every two of them meet. The limited caller is never shown its forbidden field; another tenant, and one without credentials, nothing at all.",
     hurts: "Personal data reaches someone who may not see it.",
-    after: ["AUT-01", "AUT-02", "AUT-04", "AUT-05", "AUT-08", "AUT-12", "AUT-15", "AUT-16"],
+    after: ["FLD-04", "AUT-01", "AUT-02", "AUT-04", "AUT-05", "AUT-08", "AUT-12", "AUT-15", "AUT-16"],
     async check(t) {
       t.needsUnviolated();
       await hides(t);

@@ -3,7 +3,7 @@ import { asCurrent, type Fault, has, isRead, type Plant } from "../fault.ts";
 import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
-import { on, projectedRead, untagged } from "../turn.ts";
+import { by, on, projectedRead, spoiling, untagged, write } from "../turn.ts";
 import { isFresh, unguarded, unshaped } from "./usual-reads.ts";
 
 const isBy =
@@ -110,6 +110,29 @@ export const COMBINATION_FAULTS: Fault[] = [
       "DELETE",
       isBy("limited"),
       (request) => Number(headerLines(request, "content-length").join()) > 0,
+    ),
+  },
+  {
+    id: "limited-put-keeps-version-in-chunks",
+    rule: "ETG-20",
+    mode: "full",
+    does: "streams bodies in chunks to an import, which bumps no version for the limited role",
+    plant: on(write("PUT"), by("limited"), ({ request }) =>
+      has("transfer-encoding", "chunked")(request),
+    ).answers(spoiling(({ tag }, { before }) => ({ tag: before?.tag ?? tag }))),
+  },
+  {
+    id: "patch-lost-from-browsers-with-charset",
+    rule: "ETG-20",
+    mode: "full",
+    does: "takes a PATCH with a charset from a browser for the preview of a form, and stores nothing",
+    plant: on(write("PATCH"), ({ request }) =>
+      Boolean(has("sec-fetch-mode")(request) && has("content-type", "charset")(request)),
+    ).answers(
+      spoiling(({ name, email }, { before }) => ({
+        name: before?.name ?? name,
+        email: before?.email ?? email,
+      })),
     ),
   },
   {

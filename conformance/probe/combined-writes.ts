@@ -1,12 +1,14 @@
 /**
- * Wrong writes that differ from the ordinary one in several things: who sends them, to which customer, how, with what, and
- * what came right before. Rules on a single difference stand before these.
+ * Writes that differ from the ordinary one in several things: who sends them, to which customer, how, with what, and what
+ * came right before. Rules on a single difference stand before these.
  */
 import { CouldNotRun } from "../http/outcome-signal.ts";
 import type { RuleId } from "../report/schema.ts";
+import type { Written } from "./answered.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import {
   BLANK,
+  CURRENT,
   type Derive,
   firstOfEach,
   INEXACT,
@@ -19,7 +21,7 @@ import { eventsBefore, rightAfter } from "./just-before.ts";
 import { BY_MAKER, MAKERS, ownCustomer } from "./own-customers.ts";
 import { pairs } from "./pairs.ts";
 import type { Control } from "./proof.ts";
-import { type Kind, type Prepared, preparedFor, refusedInARow } from "./refused.ts";
+import { carriedValues, type Kind, type Prepared, preparedFor, refusedInARow } from "./refused.ts";
 import { type AddressedRow, LIMITED, ordinary, ROW_OF_LIMITED, type Row, shaped } from "./request-shapes.ts";
 import { METHODS, type Method } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
@@ -90,39 +92,51 @@ const ADDRESSES: readonly AddressedRow[] = [
   ["with fields", { query: "?fields=name" }],
 ];
 
+const conditions = (t: Attempt, method: Method) => ({
+  framing: method === "DELETE" ? FRAMINGS : [...FRAMINGS, CHUNKED],
+  headers: headerSets(t),
+  content: method === "DELETE" ? CONTENTS_OF_DELETE : CONTENTS,
+  mediaType: mediaTypes(t, method),
+  address: ADDRESSES,
+});
+
+/** A short run tries fewer. */
+function someOf<T>(t: Attempt, combinations: readonly T[]): readonly T[] {
+  return t.leavesOut("three of four combinations")
+    ? combinations.filter((_, index) => index % 4 === 0)
+    : combinations;
+}
+
 /** A customer, and who writes it. */
 type Subject = { readonly row: Row; readonly key: string; readonly takesEvents: boolean };
 
+const FRESH = "to a customer that was never updated";
 const PATCHED = "to a customer that was patched last";
 
 const EVENTS_MAX = 6;
 
+const rowOf = (key: string): Row => {
+  const own = MAKERS.find((maker) => maker === key);
+  return [own === undefined ? key : BY_MAKER[own], {}];
+};
+const rowOfLimited = (key: string): Row => [`${LIMITED}${key === "" ? "" : `, ${key}`}`, ROW_OF_LIMITED];
+const isOwn = (key: string): boolean => MAKERS.some((maker) => maker === key);
+
 /** @throws CouldNotRun where the ordinary request is not refused as it should be */
-export async function combined(t: Attempt, method: Method): Promise<void> {
+export async function combinedRefusals(t: Attempt, method: Method): Promise<void> {
   const events = (await eventsBefore(t)).slice(0, EVENTS_MAX);
   const customers = await preparedCustomers(t, method);
   const subjects = [...customers.keys()].flatMap((key): Subject[] => {
-    const own = MAKERS.find((maker) => maker === key);
-    const row: Row = own === undefined ? [key, {}] : [BY_MAKER[own], {}];
-    const theirs: Row = [`${LIMITED}${key === "" ? "" : `, ${key}`}`, ROW_OF_LIMITED];
-    const takesEvents = own === undefined;
+    const takesEvents = !isOwn(key);
     const limited = takesEvents && key !== PATCHED && t.kit.profile.limited !== undefined;
-    return [{ row, key, takesEvents }, ...(limited ? [{ row: theirs, key, takesEvents }] : [])];
+    const theirs = { row: rowOfLimited(key), key, takesEvents };
+    return [{ row: rowOf(key), key, takesEvents }, ...(limited ? [theirs] : [])];
   });
   const all = pairs(
-    {
-      form: FORMS,
-      subject: subjects,
-      framing: method === "DELETE" ? FRAMINGS : [...FRAMINGS, CHUNKED],
-      headers: headerSets(t),
-      content: method === "DELETE" ? CONTENTS_OF_DELETE : CONTENTS,
-      mediaType: mediaTypes(t, method),
-      address: ADDRESSES,
-      event: [undefined, ...events],
-    },
+    { form: FORMS, subject: subjects, ...conditions(t, method), event: [undefined, ...events] },
     METHODS.indexOf(method),
   );
-  const rows = t.leavesOut("three of four combinations") ? all.filter((_, index) => index % 4 === 0) : all;
+  const rows = someOf(t, all);
   const controls = await controlsOf(t, method, customers);
   for (const [key, from] of customers) {
     let at = from;
@@ -139,6 +153,42 @@ export async function combined(t: Attempt, method: Method): Promise<void> {
   }
 }
 
+/** Writes with the current tag, each sent once it is asked for. Such a request may be refused. */
+export async function* combinedUpdates(t: Attempt, method: "PUT" | "PATCH"): AsyncGenerator<Written> {
+  const customers = await preparedCustomers(t, method);
+  customers.delete(PATCHED);
+  const subjects = [...customers.keys()].flatMap((key): Omit<Subject, "takesEvents">[] => {
+    const limited = key === "" && t.kit.profile.limited !== undefined;
+    return [{ row: rowOf(key), key }, ...(limited ? [{ row: rowOfLimited(key), key }] : [])];
+  });
+  const all = pairs({ subject: subjects, ...conditions(t, method) }, METHODS.indexOf(method));
+  for (const { subject, framing, headers, content, mediaType, address } of someOf(t, all)) {
+    const { key, row } = subject;
+    let at = customers.get(key) as Prepared;
+    // One that was updated is fresh no longer.
+    if (key === FRESH) at = (await at.again?.()) ?? at;
+    const derive = differing(CURRENT, [row, framing, headers, content, mediaType, address]);
+    const form = derive(at.now.tag, at.former, at.customer);
+    if (form === undefined) continue;
+    const { lines, what, allowed: _, opening, first: __, ...shape } = form;
+    const via = opening && t.kit.wire.connect();
+    if (via !== undefined) await t.get(at.customer, { via, purpose: "first request of the connection" });
+    const written = await t.write(method, {
+      ...shape,
+      ...(via && { via }),
+      to: at.customer,
+      before: at.now,
+      ifMatch: lines,
+      values: carriedValues(t, method, shape, at),
+      what,
+      allowed: "accepted, stored, and answered with a new ETag; or refused",
+    });
+    via?.close();
+    customers.set(key, { ...at, now: written.now });
+    yield written;
+  }
+}
+
 /** By what is said of the customer. DELETE is tried on customers made for it. */
 async function preparedCustomers(t: Attempt, method: Method): Promise<Map<string, Prepared>> {
   // Finding out may write the main customer.
@@ -146,7 +196,7 @@ async function preparedCustomers(t: Attempt, method: Method): Promise<Map<string
   const customers = new Map([["", await preparedFor(t, method)]]);
   const untouched = await t.neverUpdated();
   if (untouched === undefined) return customers;
-  customers.set("to a customer that was never updated", await preparedFor(t, method, { untouched }));
+  customers.set(FRESH, await preparedFor(t, method, { untouched }));
   if (patches) {
     const patched = async (): Promise<Prepared> => {
       const customer = await t.kit.ground.make();
@@ -175,7 +225,7 @@ async function controlsOf(
   throw new CouldNotRun("the ordinary request is not refused as it should be", see);
 }
 
-/** Any refusal will do: the rules on single differences say which. */
+/** Any refusal of what is to be refused will do: the rules on single differences say which. */
 function differing(derive: Derive, parts: readonly AddressedRow[]): Derive {
   return (...at) => {
     let form: Refused | undefined = derive(...at);
