@@ -18,6 +18,7 @@ import {
   STALE,
 } from "./if-match-forms.ts";
 import { eventsBefore, rightAfter } from "./just-before.ts";
+import { takenPlaces } from "./other-paths.ts";
 import { BY_MAKER, MAKERS, ownCustomer } from "./own-customers.ts";
 import { pairs } from "./pairs.ts";
 import type { Control } from "./proof.ts";
@@ -83,21 +84,20 @@ function mediaTypes(t: Attempt, method: Method): readonly Row[] {
 }
 const asMediaType = (mediaType: string): Row => [`as ${mediaType}`, { mediaType }];
 
-/** Places in the list of a customer's addresses: a slash at the end, the id in capitals, a character percent-encoded. */
-const PLACES = [0, 1, 3];
-const ADDRESSES: readonly AddressedRow[] = [
+/** An address that leads nowhere would hide what the other conditions do. */
+const addresses = async (t: Attempt): Promise<readonly AddressedRow[]> => [
   ORDINARY,
-  ...PLACES.map((place): AddressedRow => [`path ${place}`, { allowed: "any" }, place]),
+  ...(await takenPlaces(t)).map((place): AddressedRow => [`path ${place}`, { allowed: "any" }, place]),
   ["with an unknown parameter", { query: "?kit=1" }],
   ["with fields", { query: "?fields=name" }],
 ];
 
-const conditions = (t: Attempt, method: Method) => ({
+const conditions = async (t: Attempt, method: Method) => ({
   framing: method === "DELETE" ? FRAMINGS : [...FRAMINGS, CHUNKED],
   headers: headerSets(t),
   content: method === "DELETE" ? CONTENTS_OF_DELETE : CONTENTS,
   mediaType: mediaTypes(t, method),
-  address: ADDRESSES,
+  address: await addresses(t),
 });
 
 /** A short run tries fewer. */
@@ -112,6 +112,8 @@ type Subject = { readonly row: Row; readonly key: string; readonly takesEvents: 
 
 const FRESH = "to a customer that was never updated";
 const PATCHED = "to a customer that was patched last";
+
+const BY_OTHER_TENANT: Row = ["by another tenant", { caller: "other-tenant", allowed: "any" }];
 
 const EVENTS_MAX = 6;
 
@@ -133,7 +135,7 @@ export async function combinedRefusals(t: Attempt, method: Method): Promise<void
     return [{ row: rowOf(key), key, takesEvents }, ...(limited ? [theirs] : [])];
   });
   const all = pairs(
-    { form: FORMS, subject: subjects, ...conditions(t, method), event: [undefined, ...events] },
+    { form: FORMS, subject: subjects, ...(await conditions(t, method)), event: [undefined, ...events] },
     METHODS.indexOf(method),
   );
   const rows = someOf(t, all);
@@ -153,6 +155,30 @@ export async function combinedRefusals(t: Attempt, method: Method): Promise<void
   }
 }
 
+/** Another tenant has no way to change a customer, not even with its tag; what it is answered is open. */
+export async function combinedForeign(t: Attempt, method: Method): Promise<void> {
+  const events = (await eventsBefore(t)).slice(0, EVENTS_MAX);
+  const { written } = await t.control("PUT");
+  const control: Control = { differs: "a caller of its own tenant sends it", seen: written.seen };
+  const customers = await preparedCustomers(t, method);
+  for (const maker of MAKERS) customers.delete(maker);
+  const all = pairs(
+    { key: [...customers.keys()], ...(await conditions(t, method)), event: [undefined, ...events] },
+    METHODS.indexOf(method),
+  );
+  const rows = someOf(t, all);
+  for (const [key, at] of customers) {
+    const forms = rows
+      .filter((row) => row.key === key)
+      .map(({ framing, headers, content, mediaType, address, event }) => {
+        const parts = [rowOf(key), BY_OTHER_TENANT, framing, headers, content, mediaType, address];
+        const derive = differing(CURRENT, parts);
+        return event === undefined ? derive : rightAfter(derive, event);
+      });
+    await refusedInARow(t, method, "missing", forms, control, at);
+  }
+}
+
 /** Writes with the current tag, each sent once it is asked for. Such a request may be refused. */
 export async function* combinedUpdates(t: Attempt, method: "PUT" | "PATCH"): AsyncGenerator<Written> {
   const customers = await preparedCustomers(t, method);
@@ -161,7 +187,7 @@ export async function* combinedUpdates(t: Attempt, method: "PUT" | "PATCH"): Asy
     const limited = key === "" && t.kit.profile.limited !== undefined;
     return [{ row: rowOf(key), key }, ...(limited ? [{ row: rowOfLimited(key), key }] : [])];
   });
-  const all = pairs({ subject: subjects, ...conditions(t, method) }, METHODS.indexOf(method));
+  const all = pairs({ subject: subjects, ...(await conditions(t, method)) }, METHODS.indexOf(method));
   for (const { subject, framing, headers, content, mediaType, address } of someOf(t, all)) {
     const { key, row } = subject;
     let at = customers.get(key) as Prepared;

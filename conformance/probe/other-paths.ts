@@ -20,9 +20,15 @@ const TAKEN_MAX = 3;
 
 /** The first of the other spellings that lead to a customer: a read at each shows the main customer. */
 export async function takenPaths(t: Attempt, customer = t.kit.main): Promise<Customer[]> {
+  const places = await takenPlaces(t);
+  return otherPaths(customer).filter((_, place) => places.includes(place));
+}
+
+/** Where they stand in the list of `otherPaths`. */
+export async function takenPlaces(t: Attempt): Promise<readonly number[]> {
   const tried = otherPathsOf(t);
   const { deployment, main } = t.kit;
-  const taken = await deployment.spellings(async () => {
+  return await deployment.spellings(async () => {
     const now = await t.state(main, "read before");
     const places: number[] = [];
     for (const [place, to] of tried.entries()) {
@@ -32,7 +38,6 @@ export async function takenPaths(t: Attempt, customer = t.kit.main): Promise<Cus
     }
     return places.slice(0, TAKEN_MAX);
   });
-  return otherPaths(customer).filter((_, place) => taken.includes(place));
 }
 
 export function otherPaths(customer: Customer): Customer[] {
@@ -62,5 +67,11 @@ export function otherPaths(customer: Customer): Customer[] {
 
 /** The last segments of an address, as a finding shows them. */
 export function pathEnd({ url }: Customer): string {
-  return url.slice(url.toLowerCase().lastIndexOf("/customers/"));
+  return url.slice(url.toLowerCase().lastIndexOf("/customers"));
 }
+
+const LISTS = ["", "?limit=200", "?fields=id,name,email,status"];
+
+/** The specification shows no list of customers. Where there is one, it is no way past the policy. */
+export const lists = ({ kit: { main, profile } }: Attempt): Customer[] =>
+  LISTS.map((query) => ({ ...main, url: `${profile.baseUrl}${COLLECTION.slice(0, -1)}${query}` }));

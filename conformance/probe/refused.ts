@@ -473,8 +473,9 @@ function nothingTried({ now, former }: Prepared): never {
   throw new NotApplicable(`the token ${now.tag} has no such form`);
 }
 
-/** A mangled tag may be the tag itself, where the deployment's tags are mangled from the start. */
-function isCurrent({ lines }: Refused, tag: string): boolean {
+/** A mangled tag may be the tag itself, where the deployment's tags are mangled from the start. To another tenant it is no use. */
+function isCurrent({ lines, caller }: Refused, tag: string): boolean {
+  if (caller === "other-tenant") return false;
   return lines.length === 1 && lines[0]?.[0].toLowerCase() === "if-match" && lines[0][1].trim() === tag;
 }
 

@@ -19,7 +19,7 @@ import {
   STALE,
 } from "../probe/if-match-forms.ts";
 import { refusedToMain } from "../probe/just-before.ts";
-import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
+import { lists, otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
 import { readBy } from "../probe/read-by.ts";
 import { judgeRefusal } from "../probe/refused.ts";
@@ -48,18 +48,23 @@ const memberOf = (seen: Seen, field: Field) =>
 
 /**
  * The field that the limited caller may not read: the profile says it, else the first that it is refused, or that is
- * left out or null where the main caller is shown a value.
+ * left out, null or masked where the main caller is shown a value.
  */
 export async function deniedField(t: Attempt): Promise<Field> {
   const named = t.kit.profile.limited?.denied;
   if (named !== undefined) return named;
   for (const field of ["email", "name", "status", "id"] as const) {
     const query = `?fields=${field}`;
-    const seen = await t.get(t.kit.main, { query, caller: "limited", purpose: "find the forbidden field" });
+    const purpose = "find the forbidden field";
+    const theirs = () => t.get(t.kit.main, { query, caller: "limited", purpose });
+    const valueIn = (seen: Seen) => memberOf(seen, field)?.[1] ?? null;
+    const seen = await theirs();
     if (isClientError(seen.status)) return field;
-    if (seen.status !== 200 || (memberOf(seen, field)?.[1] ?? null) !== null) continue;
-    const own = await t.get(t.kit.main, { query, purpose: "the same by the main caller" });
-    if ((memberOf(own, field)?.[1] ?? null) !== null) return field;
+    if (seen.status !== 200) continue;
+    const own = valueIn(await t.get(t.kit.main, { query, purpose: "the same by the main caller" }));
+    if (own === null || Bun.deepEquals(own, valueIn(seen))) continue;
+    // Somebody else may have written between the two.
+    if (Bun.deepEquals(valueIn(await theirs()), valueIn(seen))) return field;
   }
   throw new CouldNotRun(
     "the limited caller is refused no field; name the forbidden one with --limited-denied",
@@ -509,7 +514,7 @@ export const callers: readonly Rule[] = [
   rule("AUT-15", "No way of sending a read gets past the policy", {
     spec: ["4.1 rule 6", "5.2", "5.3"],
     reading:
-      "A condition, another media type or coding that is accepted, the whole URL in the request line, HEAD, OPTIONS, POST, a very long list of fields: whatever the status, the value never comes; and where a plain read of the field is refused, neither 304 nor an object is the answer to the same read sent otherwise.",
+      "A condition, another media type or coding that is accepted, the whole URL in the request line, HEAD, OPTIONS, POST, a very long list of fields, a list of customers: whatever the status, the value never comes; and where a plain read of the field is refused, neither 304 nor an object is the answer to the same read sent otherwise.",
     hurts,
     needs: ["limited"],
     after: ["AUT-01", "AUT-05"],
@@ -531,6 +536,10 @@ export const callers: readonly Rule[] = [
       ];
       for (const [query, way] of reads) {
         const read = await readBy(t, "limited", query, `no ${at.field}`, t.kit.main, way);
+        mustHide(read, at, read.evidence.probe);
+      }
+      for (const list of lists(t)) {
+        const read = await readBy(t, "limited", "", `no ${at.field}`, list);
         mustHide(read, at, read.evidence.probe);
       }
     },

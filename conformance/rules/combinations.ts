@@ -5,7 +5,7 @@ import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import { type Attempt, BASE, SPECIAL } from "../probe/attempt.ts";
 import { type Asker, type CombinedRead, combinedReads } from "../probe/combined-reads.ts";
-import { combinedRefusals, combinedUpdates } from "../probe/combined-writes.ts";
+import { combinedForeign, combinedRefusals, combinedUpdates } from "../probe/combined-writes.ts";
 import { holds } from "../probe/holds.ts";
 import { CALLERS } from "../probe/read-by.ts";
 import { afterBase, NEEDS } from "../probe/refused.ts";
@@ -114,8 +114,10 @@ async function hides(t: Attempt): Promise<void> {
   const denied = t.kit.profile.limited === undefined ? undefined : await deniedField(t);
   const field = denied ?? "name";
   const fields = [field, undefined, `id,${field}`, `${field},kitunknown`, "id,name,email,status"];
+  // A run that only reads sends nothing but GET.
+  const method = t.kit.options.mode === "read-only" ? ["GET"] : ["GET", "GET", "HEAD"];
   for (const asker of askers.filter(({ length }) => length > 0))
-    for await (const asked of combinedReads(t, { asker, fields, method: ["GET", "GET", "HEAD"] })) {
+    for await (const asked of combinedReads(t, { asker, fields, method })) {
       const { caller } = asked.asker;
       const allowed = caller === "limited" ? `no ${denied}` : "no 2xx, and no value of the customer";
       mustHide(await t.read(asked.query, allowed, asked.options), asked, denied);
@@ -231,6 +233,21 @@ export const combinations: readonly Rule[] = [
     async check(t) {
       t.needsUnviolated();
       await hides(t);
+    },
+  }),
+  rule("AUT-20", "No two conditions together let another tenant change a customer", {
+    spec: ["5.2", "4.1 rule 6"],
+    reading:
+      "The framing, headers, content, media type and address, the age of the customer, and what came right before: every two of them meet, with the current tag. What is answered is open.",
+    hurts: "One tenant overwrites or deletes another's customers.",
+    needs: ["other-tenant", "write"],
+    after: ["AUT-09", "IFM-01", "IFM-49"],
+    async check(t) {
+      t.needsUnviolated();
+      const { deployment, ground } = t.kit;
+      for (const method of await t.updates()) await combinedForeign(t, method);
+      if (deployment.deleteOffered !== false && ground.cannotMake === undefined)
+        await combinedForeign(t, "DELETE");
     },
   }),
 ];

@@ -207,6 +207,10 @@ async function selectsInOtherWays(t: Attempt): Promise<void> {
   for (const [what, query, options] of ways) {
     const read = await t.read(query, "no field but the name", { ...options, what });
     noOther(read, "no-other", ["name"]);
+    const isCompressed = COMPRESSED.some(([how]) => what.endsWith(how));
+    const garbled = `the answer 200 to ${what} is no JSON object`;
+    if (isCompressed && read.seen.status === 200)
+      read.must("object", read.seen.object !== undefined, garbled);
     // A page for people is no representation of the customer.
     const { status, object } = read.seen;
     const found = `the answer to ${what} holds the email, which was not requested`;

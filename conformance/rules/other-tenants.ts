@@ -22,7 +22,7 @@ import {
   STALE,
 } from "../probe/if-match-forms.ts";
 import { refusedToMain } from "../probe/just-before.ts";
-import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
+import { lists, otherPathsOf, pathEnd } from "../probe/other-paths.ts";
 import type { Proof } from "../probe/proof.ts";
 import { readBy } from "../probe/read-by.ts";
 import type { Prepared } from "../probe/refused.ts";
@@ -333,7 +333,7 @@ export const tenants: readonly Rule[] = [
   rule("AUT-08", "Another tenant cannot read the customer", {
     spec: ["4.1 rule 6", "5.2", "4.1 rule 8"],
     reading:
-      "No 2xx and no value, with and without `fields`, in capitals and in a long list. To HEAD, OPTIONS and POST, and where the address is spelled otherwise, the status is open, and no value comes either.",
+      "No 2xx and no value, with and without `fields`, in capitals and in a long list. To HEAD, OPTIONS and POST, and where the address is spelled otherwise, the status is open, and no value comes either; nor in a list of customers, where there is one.",
     hurts: "One tenant reads another's customers.",
     needs: ["other-tenant"],
     async check(t) {
@@ -390,6 +390,10 @@ export const tenants: readonly Rule[] = [
           const read = await asOther(t, query, customer);
           mustHideValues(read, read.seen, main, `another tenant's GET ${pathEnd(customer)}${query}`);
         }
+      for (const list of lists(t)) {
+        const read = await asOther(t, "", list);
+        mustHideValues(read, read.seen, main, read.evidence.probe);
+      }
     },
   }),
   rule("AUT-09", "Another tenant cannot change the customer, whatever tag it sends", {

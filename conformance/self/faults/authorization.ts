@@ -4,7 +4,7 @@ import { headerLines, setHeader } from "../service/http-socket.ts";
 import { isWrite, soundSeams } from "../service/seams.ts";
 import { answered, by, empty, isThere, object, on, read, showing, wholeRead, write } from "../turn.ts";
 import { sends, wholeCustomer } from "./conditional-reads.ts";
-import { privileged } from "./tenants.ts";
+import { listing, privileged } from "./tenants.ts";
 
 /** Lets a forbidden field through the policy and puts something in place of its value. */
 function hiding(instead: (member: string) => Record<string, unknown>): Plant {
@@ -86,6 +86,13 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     id: "forbidden-field-masked",
     rule: "AUT-01",
     does: "answers a forbidden field with asterisks and 200",
+    plant: hiding((name) => ({ [name]: "***" })),
+  },
+  {
+    id: "forbidden-field-masked-unnamed",
+    rule: "AUT-01",
+    does: "answers a forbidden field with asterisks and 200, where the profile does not say which one is forbidden",
+    deniedUnnamed: true,
     plant: hiding((name) => ({ [name]: "***" })),
   },
   {
@@ -245,5 +252,11 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     ).answers(({ request, service, send }) =>
       send({ ...privileged(request, service), query: decodeURIComponent(request.query) }),
     ),
+  },
+  {
+    id: "list-without-policy",
+    rule: "AUT-15",
+    does: "has a policy for a customer, and none for the list of them",
+    plant: listing("limited"),
   },
 ];

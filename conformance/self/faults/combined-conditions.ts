@@ -1,9 +1,10 @@
 /** What goes wrong only where two things come together, each of which is handled by itself. */
-import { asCurrent, type Fault, has, isRead, type Plant } from "../fault.ts";
+import { asCurrent, type Fault, has, isRead, type Plant, requesting } from "../fault.ts";
 import { headerLines, type Reply, type Request } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
 import { by, on, projectedRead, spoiling, untagged, write } from "../turn.ts";
+import { privileged } from "./tenants.ts";
 import { isFresh, unguarded, unshaped } from "./usual-reads.ts";
 
 const isBy =
@@ -133,6 +134,34 @@ export const COMBINATION_FAULTS: Fault[] = [
         name: before?.name ?? name,
         email: before?.email ?? email,
       })),
+    ),
+  },
+  {
+    id: "other-tenant-deletes-fresh-with-body",
+    rule: "AUT-20",
+    mode: "full",
+    does: "takes back in bulk what was made a moment ago: a DELETE with a body, before the first update, of any tenant",
+    plant: requesting(
+      (request, service) =>
+        request.method === "DELETE" &&
+        service.caller(request) === "other" &&
+        isFresh(request, service) &&
+        Number(headerLines(request, "content-length").join()) > 0,
+      privileged,
+    ),
+  },
+  {
+    id: "other-tenant-puts-fresh-from-browsers",
+    rule: "AUT-20",
+    mode: "full",
+    does: "lets a page of any tenant complete what has just been made: a PUT from a browser, before the first update",
+    plant: requesting(
+      (request, service) =>
+        request.method === "PUT" &&
+        service.caller(request) === "other" &&
+        isFresh(request, service) &&
+        has("sec-fetch-mode")(request),
+      privileged,
     ),
   },
   {

@@ -3,14 +3,14 @@ import { gzipSync } from "node:zlib";
 import { customerOf, type Fault, isRead, type Plant, requesting, withIfMatch } from "../fault.ts";
 import { getHeader, headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
 import { isWrite } from "../service/seams.ts";
-import { type Act, by, on, read, type When, weakened, write } from "../turn.ts";
+import { by, on, read, type When, weakened, write } from "../turn.ts";
 
 const acceptsGzip = (request: Request) => /gzip/.test(headerLines(request, "accept-encoding").join(","));
 const compressible: When = ({ request }) => acceptsGzip(request);
 const via = (reply: Reply): Reply => setHeader(reply, "Via", "1.1 edge");
 const compressed =
-  (change: (tag: string) => string | undefined): Act =>
-  ({ reply }) => {
+  (change: (tag: string) => string | undefined) =>
+  ({ reply }: { reply: Reply }): Reply => {
     const content: Reply["headers"] = [
       ["Content-Encoding", "gzip"],
       ["Vary", "Accept-Encoding"],
@@ -248,6 +248,14 @@ export const LAYER_FAULTS: Fault[] = [
     does: "stands behind a gateway that sends a PUT again when it had to wait, and passes on the second answer",
     plant: on(write("PUT"), ({ met }) => met).answers(({ request, send }) =>
       send(withIfMatch(request, headerLines(request, "if-match")[0]?.trim())),
+    ),
+  },
+  {
+    id: "gzip-without-its-header",
+    rule: "FLD-01",
+    does: "compresses projections on the way, and loses the header that says so",
+    plant: on(read(), compressible, ({ request }) => request.query.startsWith("fields=")).answers((turn) =>
+      setHeader(compressed((tag) => tag)(turn), "Content-Encoding", undefined),
     ),
   },
 ];

@@ -31,6 +31,19 @@ export function privileged(request: Request, service: Service): Request {
   return { ...request, headers: [...others, [header, scheme + CREDENTIALS.main]] };
 }
 
+/** Shows a list of all customers to this caller. */
+export const listing =
+  (caller: "limited" | "other"): Plant =>
+  (ran) =>
+  (service) => ({
+    async around(request, next) {
+      const lists = request.method === "GET" && request.path.endsWith("/customers");
+      if (!lists || service.caller(request) !== caller) return await next(request);
+      ran();
+      return object([...service.customers.values()].map(({ id, name, email }) => ({ id, name, email })));
+    },
+  });
+
 /** Forgets the tenant of some requests. */
 const seeing = (forgotten: (request: Request) => boolean): Plant =>
   instead("sees", (sound, _caller, _customer, request) => sound || forgotten(request));
@@ -384,5 +397,11 @@ export const TENANT_FAULTS: Fault[] = [
         sent.trim().startsWith(`${scheme}${CREDENTIALS.main.slice(0, 8)}`)
       );
     }, privileged),
+  },
+  {
+    id: "list-of-all-tenants",
+    rule: "AUT-08",
+    does: "lists the customers of all tenants to each",
+    plant: listing("other"),
   },
 ];
