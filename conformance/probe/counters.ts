@@ -20,7 +20,13 @@ export type Scrape = { readonly pages: readonly Exposition[]; readonly counts: C
 type Mark = { readonly counts: Counts; readonly from: number };
 
 /** How often each status was answered to us in a stretch of time, and by how much each counter rose in it. */
-export type Window = { readonly answered: Counts; readonly rose: Counts; readonly after: Scrape };
+export type Window = {
+  readonly answered: Counts;
+  /** What may have been answered so before something on the way answered otherwise, or that need not be counted. */
+  readonly unclear: Counts;
+  readonly rose: Counts;
+  readonly after: Scrape;
+};
 
 const KNOWN_LAG_MS = 300;
 /** Doubled from one look to the next: most counters are there at once, or some milliseconds later. */
@@ -158,15 +164,23 @@ export class Counters {
 
   async #since(t: Scraper, mark: Mark): Promise<Window> {
     const answered = answeredSince(t, mark.from);
+    const unclear = unclearSince(t, mark.from);
     const after = await this.#settled(t, mark);
     const rise = (counter: Counter) => after.counts[counter] - mark.counts[counter];
     const fell = COUNTERS.find((counter) => rise(counter) < 0);
-    if (fell !== undefined)
+    if (fell !== undefined) {
+      const by = `${fell} fell by ${-rise(fell)} meanwhile`;
+      // A restart would have shown.
+      if (this.knowsStart) await this.#lookForSeveral(t);
+      const found = `${by}, and the process did not restart (process_start_time_seconds)`;
+      const { exchange } = after.seen;
       throw new CouldNotRun(
-        `${fell} fell by ${-rise(fell)} meanwhile: the process restarted, or several answer at one URL; ${REMEDY}`,
+        `${by}: the process restarted, or several answer at one URL; ${REMEDY}`,
         ["MET-08"],
+        this.knowsStart ? { breach: { exchange, allowed: "it never falls", found, certain: true } } : {},
       );
-    return { answered, rose: { [REQUIRED]: rise(REQUIRED), [FAILED]: rise(FAILED) }, after };
+    }
+    return { answered, unclear, rose: { [REQUIRED]: rise(REQUIRED), [FAILED]: rise(FAILED) }, after };
   }
 
   /**
@@ -238,6 +252,14 @@ export function lagMsOf({ kit }: Scraper): number {
 function answeredSince(t: Scraper, from: number): Counts {
   const replies = t.kit.wire.ledger.slice(from).filter(({ method }) => !/^(GET|HEAD)$/.test(method));
   const of = (status: number) => replies.filter((each) => each.status === status).length;
+  return { [REQUIRED]: of(428), [FAILED]: of(412) };
+}
+
+function unclearSince(t: Scraper, from: number): Counts {
+  const replies = t.kit.wire.ledger.slice(from);
+  const lost = replies.filter(({ status }) => status === null || status >= 500).length;
+  const of = (counted: number) =>
+    lost + replies.filter(({ method, status }) => /^(GET|HEAD)$/.test(method) && status === counted).length;
   return { [REQUIRED]: of(428), [FAILED]: of(412) };
 }
 

@@ -118,6 +118,7 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       t.sendWrite("PUT", to, { ifMatch: lines, purpose, ...options });
   const missing = t.kit.ground.missing();
   const limited = { caller: "limited" } as const;
+  const other = { caller: "other-tenant" } as const;
   const own = await t.kit.ground.madeBy("other-tenant");
   const { weak, unquoted, star, list } = INEXACT;
   const forms = firstOfEach(weak, unquoted, star, list);
@@ -141,6 +142,12 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       : ([
           ["PUT by the limited caller without If-Match", put([], limited)],
           ["PUT by the limited caller with a stale tag", put(ifMatch(former), limited)],
+        ] as const)),
+    ...(t.kit.profile.otherTenant === undefined
+      ? []
+      : ([
+          ["PUT with a stale tag by another tenant", put(ifMatch(former), other)],
+          ["PUT without If-Match by another tenant", put([], other)],
         ] as const)),
     ...(own === undefined
       ? []
@@ -258,7 +265,7 @@ export const metrics: readonly Rule[] = [
   rule("MET-09", "Every form of a refusal is counted as what it was answered", {
     spec,
     reading:
-      "Weak, unquoted, listed, missing, malformed, by another caller or another tenant: whichever branch of the code refuses, the answer is counted once.",
+      "Weak, unquoted, listed, missing, malformed, by another caller or another tenant: whichever branch of the code refuses, the answer is counted once. Over the whole of an exclusive run nothing else is counted either, save what an answer of 5xx may hide.",
     hurts,
     needs: ["metrics", "write"],
     async check(t) {
@@ -293,7 +300,7 @@ export const metrics: readonly Rule[] = [
   }),
 ];
 
-/** From the first request of the run to now: losses that no short window shows. */
+/** From the first request of the run to now: what no short window shows. */
 async function wholeRun(t: Attempt): Promise<void> {
   const { counters } = t.kit;
   const window = await counters.wholeRun(t);
@@ -301,7 +308,7 @@ async function wholeRun(t: Attempt): Promise<void> {
     t.note = "; the whole run was not compared, since no count is known from its start";
     return;
   }
-  const { answered, rose, after } = window;
+  const { answered, unclear, rose, after } = window;
   t.note = `; over the whole run ${COUNTERS.map((each) => `${answered[each]} answers of ${STATUS_OF[each]}`).join(" and ")} were compared`;
   for (const counter of COUNTERS) {
     const status = STATUS_OF[counter];
@@ -314,15 +321,18 @@ async function wholeRun(t: Attempt): Promise<void> {
     const who = whoWasAnswered(t, status);
     const suspects = who.filter(([, count]) => count === lost).map(([name]) => name);
     const suspect = suspects.length > 0 ? `; as many as were answered to ${suspects.join(", or to ")}` : "";
-    t.proof("all requests of this run", `${counter} rises by as many as were answered ${status}`)
-      .show(after.seen, {
-        came: `${who.map(([name, count]) => `${count} to ${name}`).join(", ")}; it rose by ${rose[counter]}`,
-      })
-      .must(
-        "whole-run",
-        lost <= 0,
-        `in this run ${answered[counter]} requests were answered ${status}, and ${counter} rose by ${rose[counter]}: ${lost} are missing${suspect}`,
-      );
+    const proof = t.proof(
+      "all requests of this run",
+      `${counter} rises by as many as were answered ${status}`,
+    );
+    proof.show(after.seen, {
+      came: `${who.map(([name, count]) => `${count} to ${name}`).join(", ")}; it rose by ${rose[counter]}`,
+    });
+    const found = `in this run ${answered[counter]} requests were answered ${status}, and ${counter} rose by ${rose[counter]}`;
+    proof.must("whole-run", lost <= 0, `${found}: ${lost} are missing${suspect}`);
+    // Others may send requests too, unless the run is exclusive.
+    const excess = t.kit.options.exclusive ? -lost - unclear[counter] : 0;
+    proof.must("no-excess", excess <= 0, `${found}: ${excess} too many`);
   }
 }
 

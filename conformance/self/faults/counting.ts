@@ -54,6 +54,22 @@ export const METRICS_FAULTS: Fault[] = [
     "counts every PATCH that had to be merged as a failed precondition",
     ({ status, method }) => method === "PATCH" && status < 300,
   ),
+  counting(
+    "foreign-write-counted",
+    "MET-09",
+    "counts the writes of other tenants, which it answers 404, as failed preconditions",
+    (right, { status, request, service }) =>
+      status === 404 && isWrite(request) && service.caller(request) === "other" ? ["failed"] : right,
+  ),
+  counting(
+    "405-counted-as-required",
+    "MET-09",
+    "counts what its router refuses before any handler as a required precondition",
+    (right, { status }) => (status === 405 ? ["required"] : right),
+  ),
+  scraping("counters-wrap", "MET-09", "keeps its counters in a byte, which begins again at 256", (text) =>
+    text.replace(/(?<=_total(?:\{[^}]*\})? )\d+/g, (count) => String(Number(count) % 256)),
+  ),
   uncounted(
     "428-of-new-tenant-not-counted",
     "MET-09",
