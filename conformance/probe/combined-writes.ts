@@ -22,7 +22,14 @@ import { takenPlaces } from "./other-paths.ts";
 import { BY_MAKER, MAKERS, ownCustomer } from "./own-customers.ts";
 import { pairs } from "./pairs.ts";
 import type { Control } from "./proof.ts";
-import { carriedValues, type Kind, type Prepared, preparedFor, refusedInARow } from "./refused.ts";
+import {
+  carriedValues,
+  connectionAfter,
+  type Kind,
+  type Prepared,
+  preparedFor,
+  refusedInARow,
+} from "./refused.ts";
 import { type AddressedRow, LIMITED, ordinary, ROW_OF_LIMITED, type Row, shaped } from "./request-shapes.ts";
 import { METHODS, type Method } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
@@ -197,8 +204,7 @@ export async function* combinedUpdates(t: Attempt, method: "PUT" | "PATCH"): Asy
     const form = derive(at.now.tag, at.former, at.customer);
     if (form === undefined) continue;
     const { lines, what, allowed: _, opening, first: __, ...shape } = form;
-    const via = opening && t.kit.wire.connect();
-    if (via !== undefined) await t.get(at.customer, { via, purpose: "first request of the connection" });
+    const via = opening && (await connectionAfter(t, method, opening, at));
     const written = await t.write(method, {
       ...shape,
       ...(via && { via }),

@@ -365,7 +365,7 @@ function allowedText(kind: Kind, allowed: Allowed): string {
 }
 
 /** A connection on which something went before. A write makes the former tag of `at` a new one. */
-async function connectionAfter(
+export async function connectionAfter(
   t: Attempt,
   method: Method,
   opening: NonNullable<Refused["opening"]>,

@@ -107,41 +107,38 @@ function strangers({ otherTenant, main }: Attempt["kit"]["profile"]): Asker[] {
 
 async function hides(t: Attempt): Promise<void> {
   const { profile } = t.kit;
-  const limited: Asker = { caller: "limited", by: `by ${CALLERS.limited}` };
-  const askers = [profile.limited === undefined ? [] : [limited], strangers(profile)];
-  if (askers.every(({ length }) => length === 0))
+  const all = strangers(profile);
+  if (profile.limited === undefined && all.length === 0)
     throw new NotApplicable("there is one caller alone, and no credentials");
-  const denied = t.kit.profile.limited === undefined ? undefined : await deniedField(t);
-  const field = denied ?? "name";
-  const fields = [field, undefined, `id,${field}`, `${field},kitunknown`, "id,name,email,status"];
-  // A run that only reads sends nothing but GET.
-  const method = t.kit.options.mode === "read-only" ? ["GET"] : ["GET", "GET", "HEAD"];
-  for (const asker of askers.filter(({ length }) => length > 0))
-    for await (const asked of combinedReads(t, { asker, fields, method })) {
-      const { caller } = asked.asker;
-      const allowed = caller === "limited" ? `no ${denied}` : "no 2xx, and no value of the customer";
-      mustHide(await t.read(asked.query, allowed, asked.options), asked, denied);
-    }
+  if (all.length > 0) await hidesFrom(t, all, "name");
+  if (profile.limited === undefined) return;
+  const denied = await deniedField(t);
+  await hidesFrom(t, [{ caller: "limited", by: `by ${CALLERS.limited}` }], denied, denied);
 }
 
 /** @param denied the field that the limited caller may not read */
-function mustHide(
-  read: Answered,
-  { asker: { caller }, fields, subject }: CombinedRead,
-  denied?: Field,
-): void {
+async function hidesFrom(t: Attempt, asker: readonly Asker[], field: Field, denied?: Field): Promise<void> {
+  const fields = [field, undefined, `id,${field}`, `${field},kitunknown`, "id,name,email,status"];
+  // A run that only reads sends nothing but GET.
+  const method = t.kit.options.mode === "read-only" ? ["GET"] : ["GET", "GET", "HEAD"];
+  const allowed = denied === undefined ? "no 2xx, and no value of the customer" : `no ${denied}`;
+  for await (const asked of combinedReads(t, { asker, fields, method }))
+    mustHide(await t.read(asked.query, allowed, asked.options), asked, denied);
+}
+
+function mustHide(read: Answered, asked: CombinedRead, denied: Field | undefined): void {
   const { seen } = read;
   const { probe } = read.evidence;
-  const kept = WRITABLE.filter((field) => caller !== "limited" || field === denied);
-  const come = kept.filter((field) => holds(seen, subject.now.fields[field]));
+  const kept = denied === undefined ? WRITABLE : WRITABLE.filter((field) => field === denied);
+  const come = kept.filter((field) => holds(seen, asked.subject.now.fields[field]));
   const holding = `the answer ${seen.status} to ${probe} holds the ${come.join(" and ")}`;
   read.must("no-value", come.length === 0, holding);
   const shown = accepted(seen.status) && seen.object !== undefined;
-  const isDenied = denied !== undefined && fields?.split(",").includes(denied) === true;
-  // What is not personal may be open to everybody.
-  const mustRefuse = caller === "other-tenant" || (caller === "limited" && isDenied);
+  // To a caller without credentials what is not personal may be open.
+  const isAsked = denied !== undefined && asked.fields?.split(",").includes(denied) === true;
+  const mustRefuse = isAsked || asked.asker.caller === "other-tenant";
   read.must("refused", !(mustRefuse && shown), `${probe} was answered ${seen.status}, not refused`);
-  if (caller !== "limited" || denied === undefined) return;
+  if (denied === undefined) return;
   const member = shown ? memberOf(seen, denied)?.[0] : undefined;
   read.must("no-member", member === undefined, `${probe} shows the member ${member}`);
 }
