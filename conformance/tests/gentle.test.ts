@@ -27,7 +27,7 @@ function decoded(text: string): string {
   }
 }
 
-async function run(gentle: boolean) {
+async function run(gentle: boolean, only: readonly string[] = []) {
   const alarming = new Set<string>();
   const server = await startSoundServer(PLAIN, () => ({
     around: (request, next) => {
@@ -54,6 +54,7 @@ async function run(gentle: boolean) {
     rounds: 2,
     exclusive: true,
     gentle,
+    only,
   });
   await server.close();
   return { report, alarming };
@@ -71,7 +72,7 @@ test("a gentle run sends nothing alarming, says so, and reports what it leaves u
 });
 
 test("any other run sends it, and says nothing of it", async () => {
-  const { report, alarming } = await run(false);
+  const { report, alarming } = await run(false, ["FLD-08", "IFM-20"]);
   expect(alarming.size).toBeGreaterThan(5);
   expect(caveats(report).join(" ")).not.toContain("--gentle");
   expect(report.exitCode).toBe(0);
