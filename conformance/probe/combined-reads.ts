@@ -12,6 +12,7 @@ import type { Snapshot } from "./snapshot.ts";
 import type { AskOptions, Shape } from "./trial.ts";
 import {
   BROTLI,
+  COMPRESSED,
   conditional,
   OTHER_MEDIA_TYPES,
   OTHER_TRANSFERS,
@@ -60,8 +61,8 @@ async function events(t: Attempt): Promise<Event[]> {
   });
   const looks = [
     read("a read of all fields", { query: "?fields=id,name,email,status" }),
-    read("a read of an unknown field", { query: "?fields=name,kitunknown" }),
     ...(limited === undefined ? [] : [read("a read by the limited caller", { caller: "limited" })]),
+    read("a read of an unknown field", { query: "?fields=name,kitunknown" }),
     ...(otherTenant === undefined ? [] : [read("a read by another tenant", { caller: "other-tenant" })]),
   ];
   if (t.kit.options.mode === "read-only") return looks;
@@ -77,7 +78,7 @@ async function events(t: Attempt): Promise<Event[]> {
     write("a write with no If-Match", {}),
   ];
   // After an update most can go wrong, and it does not show in every field.
-  return [...updates, ...updates, ...looks, ...refused];
+  return [...updates, ...looks, ...refused, ...updates];
 }
 
 async function subjects(t: Attempt): Promise<Subject[]> {
@@ -103,46 +104,55 @@ function queryOf(fields: string | undefined, { before, after }: (typeof BESIDE)[
   return parts.length === 0 ? "" : `?${parts.join("&")}`;
 }
 
-/** A condition holds the tag of the customer that is read. */
+/** Those that most services have other code for come first. A condition holds the tag of the customer that is read. */
 function waysFor(t: Attempt, tag: string): readonly WayOfReading[] {
   return [
     ["", {}],
+    ...COMPRESSED.filter((way) => way !== BROTLI),
     ...OTHER_MEDIA_TYPES.slice(0, 1),
-    ...OTHER_TRANSFERS.filter((way) => way !== BROTLI),
     ...OTHER_WAYS.slice(0, 1),
-    ...usualHeaders(t),
     ...conditional(tag).slice(1, 2),
+    ...usualHeaders(t),
+    ...OTHER_TRANSFERS.filter((way) => !COMPRESSED.includes(way)),
     withIfMatch(tag),
   ];
 }
 
-/** Each read comes right after what it names: it is to be sent before the next one is asked for. */
+/**
+ * Each read comes right after what it names: it is to be sent before the next one is asked for.
+ *
+ * @param levels of each condition at most
+ */
 export async function* combinedReads(
   t: Attempt,
+  levels: number,
   factors: {
     readonly asker: readonly Asker[];
     readonly fields: readonly (string | undefined)[];
     readonly method: readonly string[];
   },
+  /** In place of the fields, right after an update: what it has changed. */
+  updated?: string,
 ): AsyncGenerator<CombinedRead> {
-  const before = await events(t);
+  const before = [undefined, ...(await events(t))].slice(0, levels);
   const all = await subjects(t);
   const [main] = all as [Subject];
   const paths = await takenPaths(t);
   const combinations = pairs({
     ...factors,
-    way: [...waysFor(t, main.now.tag).keys()],
+    way: [...waysFor(t, main.now.tag).keys()].slice(0, levels),
     address: [undefined, ...paths.keys()],
     beside: BESIDE,
     subject: all,
-    event: [undefined, ...before],
+    event: before,
   });
   const short = t.leavesOut("three of four combinations");
   for (const row of combinations.filter((_, index) => !short || index % 4 === 0)) {
-    const { asker, fields, method, way: nth, address, beside, event } = row;
+    const { asker, method, way: nth, address, beside, event } = row;
     // One that was never updated stays so.
     const isUpdate = event !== undefined && "updates" in event;
     const subject = isUpdate ? main : row.subject;
+    const fields = isUpdate && updated !== undefined ? updated : row.fields;
     const { customer } = subject;
     const to = address === undefined ? customer : ((await takenPaths(t, customer))[address] ?? customer);
     const query = queryOf(fields, beside);

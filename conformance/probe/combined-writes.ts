@@ -134,7 +134,7 @@ const isOwn = (key: string): boolean => MAKERS.some((maker) => maker === key);
 /** @throws CouldNotRun where the ordinary request is not refused as it should be */
 export async function combinedRefusals(t: Attempt, method: Method): Promise<void> {
   const events = (await eventsBefore(t)).slice(0, EVENTS_MAX);
-  const customers = await preparedCustomers(t, method);
+  const customers = await preparedCustomers(t, method, [PATCHED, ...MAKERS]);
   const subjects = [...customers.keys()].flatMap((key): Subject[] => {
     const takesEvents = !isOwn(key);
     const limited = takesEvents && key !== PATCHED && t.kit.profile.limited !== undefined;
@@ -167,8 +167,7 @@ export async function combinedForeign(t: Attempt, method: Method): Promise<void>
   const events = (await eventsBefore(t)).slice(0, EVENTS_MAX);
   const { written } = await t.control("PUT");
   const control: Control = { differs: "a caller of its own tenant sends it", seen: written.seen };
-  const customers = await preparedCustomers(t, method);
-  for (const maker of MAKERS) customers.delete(maker);
+  const customers = await preparedCustomers(t, method, [PATCHED]);
   const all = pairs(
     { key: [...customers.keys()], ...(await conditions(t, method)), event: [undefined, ...events] },
     METHODS.indexOf(method),
@@ -188,8 +187,7 @@ export async function combinedForeign(t: Attempt, method: Method): Promise<void>
 
 /** Writes with the current tag, each sent once it is asked for. Such a request may be refused. */
 export async function* combinedUpdates(t: Attempt, method: "PUT" | "PATCH"): AsyncGenerator<Written> {
-  const customers = await preparedCustomers(t, method);
-  customers.delete(PATCHED);
+  const customers = await preparedCustomers(t, method, MAKERS);
   const subjects = [...customers.keys()].flatMap((key): Omit<Subject, "takesEvents">[] => {
     const limited = key === "" && t.kit.profile.limited !== undefined;
     return [{ row: rowOf(key), key }, ...(limited ? [{ row: rowOfLimited(key), key }] : [])];
@@ -221,15 +219,19 @@ export async function* combinedUpdates(t: Attempt, method: "PUT" | "PATCH"): Asy
   }
 }
 
-/** By what is said of the customer. DELETE is tried on customers made for it. */
-async function preparedCustomers(t: Attempt, method: Method): Promise<Map<string, Prepared>> {
+/** By what is said of the customer: the ordinary one, a fresh one, and those of `further`. DELETE is tried on customers made for it. */
+async function preparedCustomers(
+  t: Attempt,
+  method: Method,
+  further: readonly string[],
+): Promise<Map<string, Prepared>> {
   // Finding out may write the main customer.
   const patches = await t.patchOffered();
   const customers = new Map([["", await preparedFor(t, method)]]);
   const untouched = await t.neverUpdated();
   if (untouched === undefined) return customers;
   customers.set(FRESH, await preparedFor(t, method, { untouched }));
-  if (patches) {
+  if (patches && further.includes(PATCHED)) {
     const patched = async (): Promise<Prepared> => {
       const customer = await t.kit.ground.make();
       const { former, ...now } = await t.control("PATCH", { to: customer, purpose: "make the tag stale" });
@@ -237,7 +239,7 @@ async function preparedCustomers(t: Attempt, method: Method): Promise<Map<string
     };
     customers.set(PATCHED, await patched());
   }
-  for (const maker of MAKERS) {
+  for (const maker of MAKERS.filter((maker) => further.includes(maker))) {
     const own = await ownCustomer(t, maker);
     if (own !== undefined) customers.set(maker, own);
   }
