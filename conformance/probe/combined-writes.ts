@@ -148,7 +148,7 @@ export async function combinedRefusals(t: Attempt, method: Method): Promise<void
   const rows = someOf(t, all);
   const controls = await controlsOf(t, method, customers);
   for (const [key, from] of customers) {
-    let at = from;
+    let at = await asOfNow(t, from);
     for (const kind of ["missing", "stale"] as const) {
       const forms = rows
         .filter(({ form, subject }) => form[0] === kind && subject.key === key)
@@ -173,7 +173,8 @@ export async function combinedForeign(t: Attempt, method: Method): Promise<void>
     METHODS.indexOf(method),
   );
   const rows = someOf(t, all);
-  for (const [key, at] of customers) {
+  for (const [key, from] of customers) {
+    const at = await asOfNow(t, from);
     const forms = rows
       .filter((row) => row.key === key)
       .map(({ framing, headers, content, mediaType, address, event }) => {
@@ -245,6 +246,12 @@ async function preparedCustomers(
   }
   return customers;
 }
+
+/** A write to another customer may have changed it, where the deployment is at fault. */
+const asOfNow = async (t: Attempt, at: Prepared): Promise<Prepared> => ({
+  ...at,
+  now: await t.state(at.customer, "read before"),
+});
 
 async function controlsOf(
   t: Attempt,

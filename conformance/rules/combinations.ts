@@ -212,7 +212,7 @@ export const combinations: readonly Rule[] = [
       "Who sends it and to which customer, its framing, headers, content, media type and address: every two of them meet. Such a write may be refused, but an accepted one is stored, and answered with the token that the next read shows, a new one.",
     hurts: "A stale client's token still matches, or what it was told is saved is not.",
     needs: ["write"],
-    after: ["ETG-04", "ETG-07", "ETG-08", "ETG-11", "ETG-17", "ETG-18", "IFM-01", "IFM-30"],
+    after: ["ETG-04", "ETG-07", "ETG-08", "ETG-11", "ETG-17", "ETG-18", "IFM-01", "IFM-30", "AUT-14"],
     async check(t) {
       t.needsUnviolated();
       t.needsStableTag();
@@ -237,7 +237,18 @@ export const combinations: readonly Rule[] = [
     reading:
       "The fields, the way of asking, the address, a parameter beside it, the age of the customer, and what came right before: for each caller every two of them meet. The limited caller is never shown its forbidden field; another tenant, and one without credentials, nothing at all.",
     hurts: "Personal data reaches someone who may not see it.",
-    after: ["FLD-04", "AUT-01", "AUT-02", "AUT-04", "AUT-05", "AUT-08", "AUT-12", "AUT-15", "AUT-16"],
+    after: [
+      "FLD-03",
+      "FLD-04",
+      "AUT-01",
+      "AUT-02",
+      "AUT-04",
+      "AUT-05",
+      "AUT-08",
+      "AUT-12",
+      "AUT-15",
+      "AUT-16",
+    ],
     async check(t) {
       t.needsUnviolated();
       await hides(t);

@@ -1,4 +1,6 @@
 /** The lines of the self-test, and how one is run. */
+
+import { catalogue } from "../rules/catalogue.ts";
 import { runFault, runTarget, runVariant, runWeather, type Verdict } from "./case.ts";
 import { WEATHERS } from "./environments.ts";
 import { FAULTS } from "./faults.ts";
@@ -8,6 +10,20 @@ import { VARIANTS } from "./variants.ts";
 
 /** `only`: rules or families; all when absent. `seed` decides when weather turns. */
 export type Line = { kind: Verdict["kind"]; id: string; seed?: number; only?: readonly string[] };
+
+/**
+ * A fault against the rule that it breaks first, and those that this one stands behind. What the kit misses, or meets by
+ * chance, stays whole.
+ */
+export function shortened(line: Line): Line {
+  const fault = line.kind === "fault" ? FAULTS.find(({ id }) => id === line.id) : undefined;
+  if (fault === undefined || fault.comesAndGoes) return line;
+  const rules = new Set([fault.rule]);
+  // A set goes on to what is added to it on the way.
+  for (const id of rules)
+    for (const before of catalogue.find((rule) => rule.id === id)?.after ?? []) rules.add(before);
+  return { ...line, only: [...rules] };
+}
 
 /** @param seeds each weather is run once with each of them */
 export function linesOf(seeds: readonly number[]): Line[] {

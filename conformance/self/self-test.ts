@@ -1,7 +1,8 @@
 /**
  * `bun run conformance:self [name …]`: the kit against every faulty service, sound variant, failing environment and
  * target, in a thread a core. Names select lines that contain them, `--only=IFM,FLD-03` rules, `--shard=1/2` a part.
- * `--write` pins in golden.json what the faults trip, `--widen` marks what differs from run to run. `--weather=20` tries
+ * `--first` runs a fault against the rules that it breaks first, and whole only where they do not do as pinned: for a quick
+ * look. `--write` pins in golden.json what the faults trip, `--widen` marks what differs from run to run. `--weather=20` tries
  * each environment at twenty moments; `--seed=N` repeats the moments of a run. `--json=FILE` keeps the verdicts.
  * Pinning, and a whole run in which everything holds, write MUTANTS.md, RULES.md, docs/coverage.md and run/proven.json.
  */
@@ -12,7 +13,7 @@ import { rulesMarkdown } from "../report/rule-listing.ts";
 import type { Verdict } from "./case.ts";
 import { FAULTS } from "./faults.ts";
 import { lookedAt, readGolden, updated, writeGolden } from "./golden.ts";
-import { complaintsOf, type Line, linesOf } from "./matrix.ts";
+import { complaintsOf, type Line, linesOf, shortened } from "./matrix.ts";
 import { mutants, proven } from "./mutants.ts";
 import type { Answer } from "./worker.ts";
 
@@ -60,7 +61,8 @@ const json = option("json");
 const seed = Number(option("seed") ?? Math.floor(Math.random() * 1_000_000));
 const seeds = Array.from({ length: Number(option("weather") ?? 1) }, (_, n) => seed + n);
 const [shard = 1, shards = 1] = option("shard")?.split("/").map(Number) ?? [];
-const whole = names.length === 0 && only === undefined && shards === 1;
+const first = words.includes("--first");
+const whole = names.length === 0 && only === undefined && shards === 1 && !first;
 const lines = linesOf(seeds)
   .filter(({ id }) => names.length === 0 || names.some((name) => id.includes(name)))
   .filter((_, index) => index % shards === shard - 1)
@@ -75,19 +77,28 @@ const golden = await readGolden();
 const started = performance.now();
 const verdicts: Verdict[] = [];
 let bad = 0;
-await share(lines, (answer) => {
+const unclear: Line[] = [];
+await share(first ? lines.map(shortened) : lines, done);
+await share(unclear, done);
+
+function done(answer: Answer): void {
   if ("crashed" in answer) {
     bad += 1;
     console.log(`CRASH ${answer.crashed}`);
     return;
   }
-  const { verdict } = answer;
-  const complaints = pinning ? verdict.complaints : complaintsOf(verdict, golden, only);
+  const { line, verdict } = answer;
+  const complaints = pinning ? verdict.complaints : complaintsOf(verdict, golden, line.only);
+  if (first && complaints.length > 0 && line.only !== undefined && only === undefined) {
+    const { only: _, ...whole } = line;
+    unclear.push(whole);
+    return;
+  }
   verdicts.push({ ...verdict, complaints });
   if (json !== undefined) appendFileSync(json, `${JSON.stringify({ ...verdict, complaints })}\n`);
   if (complaints.length > 0) bad += 1;
   if (complaints.length > 0 || names.length > 0) print(verdict, complaints);
-});
+}
 
 function print({ kind, id, fired, exitCode, requests, durationMs }: Verdict, complaints: string[]): void {
   console.log(

@@ -4,12 +4,12 @@ import { type Line, runLine } from "./matrix.ts";
 
 declare const self: Worker;
 
-export type Answer = { verdict: Verdict } | { crashed: string };
+export type Answer = { line: Line; verdict: Verdict } | { crashed: string };
 
 self.onmessage = async ({ data }: MessageEvent<Line>) => {
   let answer: Answer;
   try {
-    answer = { verdict: await runLine(data) };
+    answer = { line: data, verdict: await runLine(data) };
   } catch (error) {
     answer = { crashed: `${data.kind} ${data.id}: ${error instanceof Error ? error.stack : String(error)}` };
   }
