@@ -237,7 +237,11 @@ async function afterRest(t: Attempt, early: RefusedEarly, seconds: number) {
 
 /** On the customers that have been left alone since the run began. */
 async function staysProtected(t: Attempt): Promise<void> {
-  for (const [method, early] of Map.groupBy(refusedEarly(t), (one) => one.method)) {
+  // What was refused for another reason was not protected then: the method may not be offered.
+  const protectedThen = refusedEarly(t).filter(({ seen }) =>
+    Object.values<number>(STATUS).includes(seen.status),
+  );
+  for (const [method, early] of Map.groupBy(protectedThen, (one) => one.method)) {
     let at: Prepared | undefined;
     for (const one of early) {
       const { seen, sentAt } = one;

@@ -110,6 +110,18 @@ test("503 to any one of the writes that are accepted while another is open accus
   }
 });
 
+test.each([["PATCH"], ["DELETE"]])("a gateway that lets no %s through accuses nobody", async (blocked) => {
+  const gateway: Faulty = () => ({
+    around: (request, next) =>
+      request.method === blocked
+        ? Promise.resolve({ status: 405, headers: [["Allow", "GET, PUT"]], body: "" })
+        : next(request),
+  });
+  const { report, accused } = await run(gateway, ["IFM-31", "IFM-41", "ENV-08", "ENV-09"]);
+  expect(accused).toEqual([]);
+  expect(report.exitCode).toBe(3);
+});
+
 const METRICS = ["IFM-03", "IFM-04", "MET"];
 
 test("two processes behind one metrics URL are detected, and the remedy is named", async () => {
