@@ -20,7 +20,7 @@ import {
 import { eventsBefore, rightAfter } from "./just-before.ts";
 import { takenPlaces } from "./other-paths.ts";
 import { BY_MAKER, MAKERS, ownCustomer } from "./own-customers.ts";
-import { pairs } from "./pairs.ts";
+import { pairs, someOf } from "./pairs.ts";
 import type { Control } from "./proof.ts";
 import {
   carriedValues,
@@ -106,13 +106,6 @@ const conditions = async (t: Attempt, method: Method) => ({
   mediaType: mediaTypes(t, method),
   address: await addresses(t),
 });
-
-/** A short run tries fewer. */
-function someOf<T>(t: Attempt, combinations: readonly T[]): readonly T[] {
-  return t.leavesOut("three of four combinations")
-    ? combinations.filter((_, index) => index % 4 === 0)
-    : combinations;
-}
 
 /** A customer, and who writes it. */
 type Subject = { readonly row: Row; readonly key: string; readonly takesEvents: boolean };

@@ -43,7 +43,7 @@ import { readsAtOnce } from "./reads-at-once.ts";
 const hurts = "Personal data reaches someone who may not see it.";
 const omitted = "A caller takes a silent omission for an empty field.";
 
-const memberOf = (seen: Seen, field: Field) =>
+export const memberOf = (seen: Seen, field: Field) =>
   Object.entries(seen.object ?? {}).find(([name]) => plain(name) === field);
 
 /**

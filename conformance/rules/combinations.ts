@@ -1,7 +1,6 @@
 /** IFM, ETG, FLD, AUT: two conditions at once. The rules on one condition stand before these. */
 import { NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
 import { accepted } from "../http/status.ts";
-import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import { type Attempt, BASE, SPECIAL } from "../probe/attempt.ts";
 import { type Asker, type CombinedRead, combinedReads } from "../probe/combined-reads.ts";
@@ -15,7 +14,7 @@ import { LAG_MS } from "../probe/trial.ts";
 import { COMPRESSED } from "../probe/ways-of-reading.ts";
 import { plain } from "../target/names.ts";
 import type { Field } from "../target/profile-file.ts";
-import { deniedField } from "./callers.ts";
+import { deniedField, memberOf } from "./callers.ts";
 
 const SELECTIONS: readonly (readonly Field[])[] = [
   ["name"],
@@ -31,9 +30,6 @@ const SELECTIONS: readonly (readonly Field[])[] = [
 /** Levels of a condition at most. The square of the next prime is the number of reads. */
 const LEVELS = 11;
 const LEVELS_FEWER = 7;
-
-const memberOf = (seen: Seen, field: Field) =>
-  Object.entries(seen.object ?? {}).find(([name]) => plain(name) === field);
 
 /** Which members came that were not asked for, which did not, and which hold another value than a plain read shows. */
 function wrongIn({ seen }: Answered, { fields: stored }: Snapshot, fields: readonly string[]) {

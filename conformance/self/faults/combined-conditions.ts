@@ -22,6 +22,18 @@ const exempt = (
     (request, service) => request.method === method && one(request, service) && other(request, service),
   );
 
+/** Such writes of another tenant, to what was never updated, pass for the owner's. */
+const admitted = (method: string, when: (request: Request) => boolean): Plant =>
+  requesting(
+    (request, service) =>
+      request.method === method &&
+      service.caller(request) === "other" &&
+      isFresh(request, service) &&
+      when(request),
+    privileged,
+  );
+
+const withBody = (request: Request) => Number(headerLines(request, "content-length").join()) > 0;
 const inCapitals = ({ path }: Request) => /\/[^/]*[A-F][^/]*$/.test(path);
 
 /** Keeps compressed projections until the next PUT, whatever a PATCH changes. */
@@ -107,11 +119,7 @@ export const COMBINATION_FAULTS: Fault[] = [
     rule: "IFM-53",
     mode: "full",
     does: "takes a DELETE with a body for one of many, whose rows of the limited role nobody compares",
-    plant: exempt(
-      "DELETE",
-      isBy("limited"),
-      (request) => Number(headerLines(request, "content-length").join()) > 0,
-    ),
+    plant: exempt("DELETE", isBy("limited"), withBody),
   },
   {
     id: "limited-put-keeps-version-in-chunks",
@@ -141,28 +149,14 @@ export const COMBINATION_FAULTS: Fault[] = [
     rule: "AUT-20",
     mode: "full",
     does: "takes back in bulk what was made a moment ago: a DELETE with a body, before the first update, of any tenant",
-    plant: requesting(
-      (request, service) =>
-        request.method === "DELETE" &&
-        service.caller(request) === "other" &&
-        isFresh(request, service) &&
-        Number(headerLines(request, "content-length").join()) > 0,
-      privileged,
-    ),
+    plant: admitted("DELETE", withBody),
   },
   {
     id: "other-tenant-puts-fresh-from-browsers",
     rule: "AUT-20",
     mode: "full",
     does: "lets a page of any tenant complete what has just been made: a PUT from a browser, before the first update",
-    plant: requesting(
-      (request, service) =>
-        request.method === "PUT" &&
-        service.caller(request) === "other" &&
-        isFresh(request, service) &&
-        has("sec-fetch-mode")(request),
-      privileged,
-    ),
+    plant: admitted("PUT", has("sec-fetch-mode")),
   },
   {
     id: "fields-ignored-fresh-and-compressed",
