@@ -1,16 +1,23 @@
 /** All rules, in the order in which they are run. */
 import type { Rule } from "../probe/rule.ts";
+import { bodies } from "./bodies.ts";
 import { callers } from "./callers.ts";
 import { combinations } from "./combinations.ts";
 import { environment } from "./environment.ts";
 import { etag } from "./etag.ts";
-import { fields } from "./fields.ts";
+import { fieldValues } from "./field-values.ts";
 import { ifMatchRules } from "./if-match.ts";
 import { lasting } from "./lasting.ts";
 import { metrics } from "./metrics.ts";
 import { order } from "./order.ts";
 import { problems } from "./problems.ts";
 import { races } from "./races.ts";
+import { selectedFields } from "./selected-fields.ts";
+import { unknownFields } from "./unknown-fields.ts";
+
+/** A family that stands in several files. */
+const byId = (...rules: readonly (readonly Rule[])[]): Rule[] =>
+  rules.flat().toSorted((a, b) => a.id.localeCompare(b.id));
 
 // PRB is last, since PRB-05 looks back at every reply of the run.
 export const catalogue: readonly Rule[] = [
@@ -18,7 +25,7 @@ export const catalogue: readonly Rule[] = [
   ...ifMatchRules,
   ...order,
   ...races,
-  ...fields,
+  ...byId(selectedFields, unknownFields, fieldValues, bodies),
   ...callers,
   ...combinations,
   ...metrics,

@@ -1,6 +1,6 @@
-/** FLD: fields of reads; those of request bodies stand in bodies.ts. */
+/** FLD: the fields that a read selects. */
 
-import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
+import { CouldNotRun } from "../http/outcome-signal.ts";
 import { accepted, isClientError } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
@@ -9,22 +9,18 @@ import { holds } from "../probe/holds.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import { readBy } from "../probe/read-by.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { WRITABLE } from "../probe/snapshot.ts";
 import {
   COMPRESSED,
   conditional,
   otherWays,
   UNKNOWN_PARAMETER,
-  USUAL_HEADERS,
   usualParameters,
   type WayOfReading,
   withIfMatch,
 } from "../probe/ways-of-reading.ts";
-import { saysNothing } from "../probe/weather.ts";
-import { bareGuid, plain } from "../target/names.ts";
+import { plain } from "../target/names.ts";
 import { FIELDS, type Field } from "../target/profile-file.ts";
 import { COMBINATIONS } from "../target/projections.ts";
-import { bodies } from "./bodies.ts";
 
 const less = "Clients get less than they asked for, or data that they did not ask for.";
 const isOneOf = (name: string, fields: readonly Field[]) =>
@@ -72,7 +68,7 @@ async function fieldsAtMost(t: Attempt): Promise<number> {
   return 2;
 }
 
-async function knownFieldsWork(t: Attempt): Promise<Seen> {
+export async function knownFieldsWork(t: Attempt): Promise<Seen> {
   const control = await t.get(t.kit.main, { query: "?fields=name", purpose: "control request" });
   if (control.status !== 200)
     throw new CouldNotRun(
@@ -80,100 +76,6 @@ async function knownFieldsWork(t: Attempt): Promise<Seen> {
       ["FLD-01"],
     );
   return control;
-}
-
-/** A firewall before the service may take these for an attack. */
-const STOPPABLE = /[;'"|$*\0<{%(]/;
-
-const FEW = 10;
-
-/** Each name must be unknown. The control request: a known name is answered 200. */
-async function unknown(t: Attempt, names: readonly string[]): Promise<void> {
-  const control = await knownFieldsWork(t);
-  for (const name of names) {
-    const text = encodeURIComponent(name);
-    const beside = [`?fields=name,${text}`, `?fields=${text},id`];
-    const short = names.length > FEW && t.leavesOut("odd names beside known ones");
-    for (const query of [`?fields=${text}`, ...(short ? [] : beside)]) {
-      const stoppable = STOPPABLE.test(name);
-      const read = await t.read(query, "400", { answers: stoppable ? [403] : [] });
-      read.control({ differs: "the name is known: ?fields=name", seen: control });
-      read.mustAnswer("status", stoppable ? [400, 403] : 400);
-    }
-  }
-}
-
-/** Where the limited caller is shown the rest of the list, nothing but the unknown name is left to refuse. */
-async function limitedMustAnswer400(t: Attempt, read: Answered, known: string): Promise<void> {
-  const { status } = read.seen;
-  if (status === 400 || accepted(status) || saysNothing(read.seen, "limited")) return;
-  const query = `?fields=${known || "id"}`;
-  const control = await t.get(t.kit.main, { query, caller: "limited", purpose: "control request" });
-  if (control.status !== 200) return;
-  read.control({ differs: `the name is known: ${query}`, seen: control });
-  read.mustAnswer("limited-status", 400);
-}
-
-/** The rights of the limited caller may explain any refusal, but no 2xx. */
-async function refusedToLimited(t: Attempt, names: string): Promise<Answered> {
-  const read = await readBy(t, "limited", `?fields=${names}`, "some 4xx");
-  const { status } = read.seen;
-  read.must("refused", !accepted(status), `${read.evidence.probe} was answered ${status}, not refused`);
-  return read;
-}
-
-/** An unknown name in a long list, or named twice. Sections 8.1 and 7.7 allow other refusals, but no 2xx. */
-async function unknownIsRefused(t: Attempt): Promise<void> {
-  const known = FIELDS.join(",");
-  for (const names of [
-    "name,kitunknown,kitunknown",
-    `${known},${known},${known},kitunknown`,
-    `${known},kitunknown,${known},${known}`,
-    `${`${known},`.repeat(16)}kitunknown`,
-    `${`${known},`.repeat(60)}kitunknown`,
-  ]) {
-    const read = await t.read(`?fields=${names}`, "some 4xx", { what: `GET ?fields=${names}` });
-    const found = `a list of ${names.split(",").length} names, not all of them known, was answered ${read.seen.status}, not refused`;
-    read.must("refused", !accepted(read.seen.status), found);
-  }
-  if (t.kit.profile.limited === undefined) return;
-  for (const known of ["", ...FIELDS]) {
-    const read = await refusedToLimited(t, known === "" ? "kitunknown" : `${known},kitunknown`);
-    await limitedMustAnswer400(t, read, known);
-  }
-}
-
-/** Looks only where other unknown names are refused: else FLD-03 reports it. */
-async function createdAtToLimited(t: Attempt): Promise<void> {
-  if (t.kit.profile.limited === undefined) return;
-  for (const known of ["", "name,"]) {
-    const query = `?fields=${known}kitunknown`;
-    const purpose = "control request: any unknown name";
-    const control = await t.get(t.kit.main, { query, caller: "limited", purpose });
-    if (!accepted(control.status)) await refusedToLimited(t, `${known}createdAt`);
-  }
-}
-
-/** A customer that was never updated may be read from the event of its create, which has more fields. */
-async function unknownBeforeAnyUpdate(t: Attempt, unknown: string): Promise<void> {
-  const to = await t.neverUpdated();
-  if (to === undefined) return;
-  const query = `?fields=${unknown}`;
-  const what = `GET ${query} of a customer that was never updated`;
-  const read = await t.read(query, "400", { to, what });
-  const { status } = read.seen;
-  read.must("never-updated", !accepted(status), `${what} was answered ${status}, not refused`);
-}
-
-/** A filter that confirms what the caller holds, or a copy that is kept, may come before anything looks at the query. */
-async function unknownIsRefusedHoweverAsked(t: Attempt): Promise<void> {
-  const control = await t.state(t.kit.main, "control request: no fields");
-  for (const [how, shape] of [...conditional(control.tag), ...COMPRESSED, ...USUAL_HEADERS]) {
-    const query = "?fields=name,kitunknown";
-    const read = await t.read(query, "400", { ...shape, what: `GET ${query} ${how}` });
-    read.control({ differs: "no unknown name", seen: control.seen });
-    read.mustAnswer("status", 400);
-  }
 }
 
 /** The whole, or all of it as a part (RFC 9110 15.3.7). */
@@ -272,16 +174,7 @@ async function caselessForLimited(t: Attempt): Promise<void> {
   }
 }
 
-const ODD_NAMES = [
-  ..."nam names name.first customer.name * __proto__ constructor toString 1 name;email".split(" "),
-  ..."name|email $name id'-- na_me _id -name +name name-".split(" "),
-  ..."mail emailAddress fullName state all default tenant tenantId".split(" "),
-  ..."a:name name() name/first % name%".split(" "),
-  "kitunknown".repeat(7),
-  ...['"name"', "'name'", "[name]", "na me", "na\0me", "na\u00a0me", "na\u200bme", "n\u00e3me"],
-];
-
-export const fields: readonly Rule[] = [
+export const selectedFields: readonly Rule[] = [
   rule("FLD-01", "Each registry name selects exactly its field", {
     spec: ["2.2 names", "4.1 fields", "4.1 rule 1", "1.4"],
     reading:
@@ -310,43 +203,6 @@ export const fields: readonly Rule[] = [
       if (most < FIELDS.length) t.note = `; at most ${most} fields a request are taken here, as 8.1 allows`;
     },
   }),
-  rule("FLD-03", "An unknown name is refused with 400", {
-    spec: ["2.2 unknown", "4.1 400", "7 400"],
-    reading:
-      "Also beside known ones, in a conditional read, compressed, before the first update, and by the limited caller beside what it may read. In a long list, named twice, or beside a field that it may not read, by some 4xx.",
-    hurts: "A misspelt field silently vanishes from every page that shows it.",
-    async check(t) {
-      await unknown(t, ["kitunknown", "phone"]);
-      await unknownIsRefused(t);
-      if (t.failures.length === 0) await unknownBeforeAnyUpdate(t, "kitunknown");
-      await unknownIsRefusedHoweverAsked(t);
-    },
-  }),
-  rule("FLD-04", "The refusal of an unknown name carries no customer data", {
-    spec: ["4.1 rule 5"],
-    reading: "Whoever asks: the main caller, the limited one, and one of another tenant.",
-    hurts: "A bad request leaks what it was refused.",
-    async check(t) {
-      const full = await t.state(t.kit.main, "read the values");
-      const { limited, otherTenant } = t.kit.profile;
-      for (const [caller, by, configured] of [
-        ["main", "", true],
-        ["limited", " by the limited caller", limited !== undefined],
-        ["other-tenant", " by another tenant", otherTenant !== undefined],
-      ] as const)
-        for (const query of ["?fields=kitunknown", "?fields=email,kitunknown", "?fields=kitunknown,name"]) {
-          if (!configured) continue;
-          const what = `GET ${query}${by}`;
-          const read = await t.read(query, "400, and no value of the customer", { caller, what });
-          const { seen } = read;
-          if (accepted(seen.status)) continue;
-          const come = WRITABLE.filter((field) => holds(seen, full.fields[field]));
-          const found = `the answer ${seen.status} to ${what} holds the ${come.join(" and ")}`;
-          read.must("no-values", come.length === 0, found);
-        }
-      t.mustHaveLooked("unknown fields are answered 200", "FLD-03");
-    },
-  }),
   rule("FLD-05", "Registry names are matched without regard to case", {
     spec: ["2.2 case"],
     reading: "Also for the limited caller, where it reads the field by its name in lower case.",
@@ -357,38 +213,6 @@ export const fields: readonly Rule[] = [
         await selects(t, `?fields=${names}`, names.toLowerCase().split(",") as Field[]);
       }
       await caselessForLimited(t);
-    },
-  }),
-  rule("FLD-06", "CreatedAt cannot be selected", {
-    spec: ["2.1 CreatedAt", "2.2 unknown"],
-    reading: "Nor by the limited caller, nor while the customer was never updated.",
-    hurts: "The registry is not the list that it claims to be.",
-    async check(t) {
-      await unknown(t, ["createdAt", "createdat", "CreatedAt", "created_at"]);
-      await createdAtToLimited(t);
-      await unknownBeforeAnyUpdate(t, "createdAt");
-    },
-  }),
-  rule("FLD-07", "The row version cannot be selected", {
-    spec: ["2.1 RowVersion", "2.2 unknown"],
-    hurts: "Internal state leaks and clients come to lean on it.",
-    check: (t) => unknown(t, ["rowVersion", "rowversion", "RowVersion", "row_version", "etag", "version"]),
-  }),
-  rule("FLD-08", "Near and odd names are unknown", {
-    spec: ["2.2 unknown"],
-    reading:
-      "A prefix, a plural, a path, `*`, `all`, another word for a field, a long name, a known name with a sign, a quote or a dash added, or a name that a language gives to every object. A letter that only Unicode folds onto another is a warning.",
-    hurts: "Names reach reflection or SQL and select what nobody listed.",
-    async check(t) {
-      const gently = t.gentlyLeavesOut("names that look like an attack");
-      await unknown(t, gently ? ODD_NAMES.filter((name) => !STOPPABLE.test(name)) : ODD_NAMES);
-      // Unicode folds some letters onto others, and many a mapping to capitals too: no more than a warning.
-      for (const name of ["\u0131d", "\u017ftatus", "\uff4eame"]) {
-        const query = `?fields=${encodeURIComponent(name)}`;
-        const read = await t.read(query, "400");
-        const { status } = read.seen;
-        read.should("folded", !accepted(status), `GET ${query} was answered ${status}, not 400`);
-      }
     },
   }),
   rule("FLD-09", "A field that was not requested is absent, never null", {
@@ -417,40 +241,6 @@ export const fields: readonly Rule[] = [
       t.mustHaveLooked("no projected read was answered 200", "FLD-01");
     },
   }),
-  rule("FLD-10", "A projection shows the values of the full read", {
-    spec: ["1.4", "4.1 200"],
-    reading:
-      "Selected members carry the current values, each under its own name; the status is the same in every projection.",
-    hurts: "Clients show old or swapped data.",
-    async check(t) {
-      // A value written just now: a projection from an old copy shows.
-      const full = t.kit.options.mode === "read-only" ? await t.state(t.kit.main) : await t.control("PUT");
-      const shownBy = async (query: string, purpose: string) =>
-        t.fieldsOf(await t.get(t.kit.main, { query, purpose }));
-      for (const fields of [...FIELDS.map((field) => [field]), ...COMBINATIONS]) {
-        const query = `?fields=${fields.join(",")}`;
-        const before = fields.includes("status") ? await shownBy("?fields=status", "the status before") : {};
-        const read = await t.read(query, "the values of the full read");
-        if (read.seen.status !== 200) continue;
-        const shown = t.fieldsOf(read.seen);
-        const as = (value: unknown) => JSON.stringify(value);
-        for (const field of ["id", "name", "email"] as const) {
-          if (!fields.includes(field) || shown[field] === undefined || full.fields[field] === undefined)
-            continue;
-          const found = `GET ${query} shows another value of ${field}, ${as(shown[field])}, than the full read, ${as(full.fields[field])}`;
-          read.must("value", Bun.deepEquals(shown[field], full.fields[field]), found, OTHERS_MAY_CAUSE);
-        }
-        if (before.status === undefined || shown.status === undefined) continue;
-        // A job of the deployment may change it between two reads.
-        const same =
-          Bun.deepEquals(shown.status, before.status) ||
-          Bun.deepEquals(shown.status, (await shownBy("?fields=status", "the status after")).status);
-        const found = `GET ${query} shows the status ${as(shown.status)}, GET ?fields=status ${as(before.status)}`;
-        read.must("status-value", same, found, OTHERS_MAY_CAUSE);
-      }
-      t.mustHaveLooked("no projected read showed its field", "FLD-01");
-    },
-  }),
   rule("FLD-11", "Without fields the same default set is applied each time", {
     spec: ["4.1 rule 3"],
     reading: "Which fields it holds is open. Repeated reads by one caller show the same members.",
@@ -470,33 +260,6 @@ export const fields: readonly Rule[] = [
         const found = `one read without fields shows ${members(first)}, another ${members(read)}`;
         read.must("same", members(read) === members(first), found);
       }
-    },
-  }),
-  rule("FLD-12", "Members have the types of the table", {
-    spec: ["2.1 Id", "2.1 Name", "2.1 Email", "2.1 Status"],
-    reading:
-      "Id is a UUID string in any of its textual forms, and the one in the path; Name and Email are strings. The JSON type of Status is open: a string, a number or null.",
-    hurts: "Typed clients fail to read the answer.",
-    async check(t) {
-      for (const query of ["", "?fields=id,name,email,status"]) {
-        const read = await t.read(query, "Id a UUID and the one asked for; Name and Email strings");
-        if (read.seen.status !== 200 || read.seen.object === undefined) continue;
-        const shown = t.fieldsOf(read.seen);
-        const is = (field: Field) => `${field} is ${JSON.stringify(shown[field])}`;
-        for (const field of WRITABLE)
-          if (field in shown)
-            read.must(`${field}-string`, typeof shown[field] === "string", `${is(field)}, no string`);
-        if ("status" in shown) {
-          const scalar = shown.status === null || ["string", "number"].includes(typeof shown.status);
-          read.must("status-scalar", scalar, `${is("status")}, no value of an enumeration`);
-        }
-        if (!("id" in shown)) continue;
-        const uuid = typeof shown.id === "string" && /^[0-9a-f]{32}$/.test(bareGuid(shown.id));
-        read.must("id-uuid", uuid, `${is("id")}, no UUID string`);
-        const found = `${is("id")} at the path of ${t.kit.main.id}`;
-        read.must("id-own", bareGuid(shown.id) === bareGuid(t.kit.main.id), found);
-      }
-      t.mustHaveLooked("no read showed a registry field", "ETG-01", "FLD-01");
     },
   }),
   rule("FLD-13", "Repeated names, repeated parameters and an empty list are handled", {
@@ -546,5 +309,4 @@ export const fields: readonly Rule[] = [
       }
     },
   }),
-  ...bodies,
 ];
